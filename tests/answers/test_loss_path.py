@@ -86,14 +86,6 @@ def test_path_is_consistent_though_searches_miss_the_optimum(loss):
     assert np.unique(path.partitions.values, axis=0).shape[0] > 1
 
 
-def test_number_of_clusters_can_fall_as_the_threshold_rises():
-    """Five pairs of items are all together, the other five items alone, in two draws; each has its item in three."""
-    together = [0] * 10 + [1, 2, 3, 4, 5]
-    apart = [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 0, 1, 2, 3, 4]
-    path = find([together] * 2 + [apart] * 3, "binder", [0.25, 0.45])
-    np.testing.assert_array_equal(path.partitions, [together, apart])
-
-
 def test_a_partition_of_its_own_value_is_kept_where_another_is_as_good():
     draws = DEGENERATE["one cluster or singletons"]  # at tau = 1/2 all partitions are equally good
     by_name = {"binder(a=1.2)": [0, 0, 0, 0], "binder": [0, 0, 1, 1], "binder(a=0.8)": [0, 1, 2, 3]}

@@ -44,7 +44,7 @@ def test_no_choice_of_partitions_of_five_items_is_nearer(rng, loss):
     for number in (1, 2, 3):
         chosen = np.array(list(itertools.combinations(range(len(every)), number)))
         least = (losses[chosen].min(axis=1) @ weights / weights.sum()).min()
-        assert particles(draws, number, loss=loss).distance == pytest.approx(least, rel=1e-10)
+        assert particles(draws, number, loss=loss, max_particles=3).distance == pytest.approx(least, rel=1e-10)
 
 
 @pytest.mark.parametrize("loss", ["vi", "binder", "omari"])
@@ -93,7 +93,7 @@ def test_classes_that_all_keep_what_items_add_to_the_loss_and_names():
 def test_contributions_add_up(rng):
     draws = noisy_draws(rng, 40, 9, 3, 0.4)
     for loss in (*(name for name in pc.LOSSES if name != "nmi"), pc.vi(a=0.4), pc.binder(a=1.3)):
-        found = particles(draws, 3, loss=loss, n_starts=5)
+        found = particles(draws, 3, loss=loss, n_starts=3, max_particles=3)
         for k, other in itertools.permutations(range(3), 2):
             assert found.contributions(k, other).sum() == pytest.approx(float(found.losses()[k, other])), loss
 
@@ -112,14 +112,15 @@ def test_a_loss_that_is_no_sum_is_refused(rng):
 @pytest.mark.parametrize("loss", ["vi", "nid"])
 def test_names_and_orders_do_not_matter(rng, loss):
     labels, draws, items = chains_of(0.6, 0.6, length=80), rng.permutation(80), rng.permutation(12)
-    expected = particles(labels, 3, loss=loss)
-    np.testing.assert_array_equal(particles(2 - labels, 3, loss=loss).partitions, expected.partitions)
-    shuffled = particles(labels[::-1, draws], 3, loss=loss)
+    asked = {"loss": loss, "max_particles": 3}
+    expected = particles(labels, 3, **asked)
+    np.testing.assert_array_equal(particles(2 - labels, 3, **asked).partitions, expected.partitions)
+    shuffled = particles(labels[::-1, draws], 3, **asked)
     np.testing.assert_array_equal(shuffled.partitions, expected.partitions)
     np.testing.assert_array_equal(
         shuffled.assignment.values.reshape(2, 80), expected.assignment.values.reshape(2, 80)[::-1, draws]
     )
-    expected, found = particles(labels, 2, loss=loss), particles(labels[..., items], 2, loss=loss)  # clear answers
+    expected, found = particles(labels, 2, **asked), particles(labels[..., items], 2, **asked)  # clear answers
     assert found.distance == pytest.approx(expected.distance, rel=1e-12)
     for one, other in zip(found.partitions.values, expected.partitions.values, strict=True):
         np.testing.assert_array_equal(one, reference.canonical(other[items]))
@@ -138,7 +139,7 @@ def test_any_number_of_threads_gives_the_same(rng, monkeypatch):
 
 def test_many_draws_are_sampled_and_the_path_never_rises(rng):
     labels = noisy_draws(rng, 2500, 12, 4, 0.4)
-    found = particles(labels, 4, n_starts=2)
+    found = particles(labels, 4, n_starts=2, max_particles=4)
     assert np.all(np.diff(found.path["distance"]) < 0)
     for k in range(4):
         best = pc.consensus_partition(labels[found.assignment.values == k], random_seed=1, n_starts=2)
