@@ -8,7 +8,7 @@ import xarray as xr
 
 import posterior_consensus as pc
 from tests.catalogue.posteriors import noisy_draws
-from tests.helpers import array
+from tests.helpers import array, check
 
 
 def index(one, other):
@@ -43,8 +43,6 @@ def test_single_items_agree_and_what_is_refused(monkeypatch):
     assert pc.averaged_jaccard([[0, 1, 2], [2, 1, 0]]) == 1.0
     assert pc.averaged_jaccard([[0, 1, 2], [0, 0, 0]]) == 0.0
     for one in ([[0, 1, 2]], pc.as_partition_draws([[0, 1], [0, 0]], weights=[1, 0])):
-        with pytest.raises(ValueError, match="`partitions`.*at least two; got 1"):
-            pc.averaged_jaccard(one)
+        check(pc.averaged_jaccard, one, ValueError, ["`partitions`", "at least two; got 1"])
     monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "100B")
-    with pytest.raises(MemoryError, match="of 5 partitions"):
-        pc.averaged_jaccard(np.zeros((5, 3), int))
+    check(pc.averaged_jaccard, np.zeros((5, 3), int), MemoryError, ["of 5 partitions"])

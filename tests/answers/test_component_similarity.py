@@ -15,6 +15,7 @@ from posterior_consensus.answers.component_groups import grouped
 from posterior_consensus.answers.hellinger import _by_quadrature, similarities
 from posterior_consensus.ensemble.partitions import enumerate_partitions
 from tests import reference
+from tests.helpers import check, check_all
 
 QUIET = {"random_seed": 1, "progressbar": False}
 MEAN_TAU = pc.binder(tau="mean")
@@ -202,33 +203,27 @@ def test_shapes_and_names_of_parameters(rng):
     assert_allclose(values(mean=spare, sd=np.column_stack([sd, sd[:, 0]])), wanted)
 
 
-MU = np.zeros((12, 3))
-BAD = [
-    ({"mean": MU}, TypeError, r"`mean` and either `sd` or `cov`; got \['mean'\]"),
-    ({"mean": MU, "sd": 0.0}, ValueError, "'norm' allows; got loc 0, scale 0"),
-    ({"mean": MU[:11], "sd": 1.0}, ValueError, r"`mean`.*draws first, (1 x )?12, then"),
-    ({"mean": MU[:, :2], "sd": 1.0}, ValueError, "the 2 components, from 0; they run from 0 to"),
-    ({"mean": MU, "sd": np.ones((12, 2))}, ValueError, "same components and features"),
-    ({"mean": np.full((12, 3), "a"), "sd": 1.0}, TypeError, "must hold numbers; got ndarray of <U1"),
-    ({"distribution": "poisson", "mu": 1.0}, TypeError, "must be a distribution of scipy.stats.*; got str"),
-    ({"distribution": stats.poisson, "rate": MU + 1}, TypeError, "'mu', 'loc'; .* got .'rate'"),
-    ({"idata": 3, "mean": MU, "sd": 1.0}, TypeError, "`idata`.*`draws` is a nd"),
-]
-
-
-@pytest.mark.parametrize(("arguments", "error", "message"), BAD)
-def test_bad_arguments_are_named(rng, arguments, error, message):
-    with pytest.raises(error, match=message):
-        pc.component_similarity(posterior(rng)[0], **arguments)
-
-
-def test_draws_that_have_lost_the_numbers_of_components_are_refused(rng):
+def test_bad_arguments_are_named(rng):
     labels, mean, sd = posterior(rng)
-    with pytest.raises(TypeError, match="got PartitionDraws.*renumbered"):
-        pc.component_similarity(pc.as_partition_draws(labels), mean=mean, sd=sd)
+    mu = np.zeros((12, 3))
+    cases = [
+        ({"mean": mu}, TypeError, "`mean` and either `sd` or `cov`; got ['mean']"),
+        ({"mean": mu, "sd": 0.0}, ValueError, "'norm' allows; got loc 0, scale 0"),
+        ({"mean": mu[:11], "sd": 1.0}, ValueError, "`mean`", "draws first", "12, then"),
+        ({"mean": mu[:, :2], "sd": 1.0}, ValueError, "the 2 components, from 0; they run from 0 to"),
+        ({"mean": mu, "sd": np.ones((12, 2))}, ValueError, "same components and features"),
+        ({"mean": np.full((12, 3), "a"), "sd": 1.0}, TypeError, "must hold numbers; got ndarray of <U1"),
+        ({"distribution": "poisson", "mu": 1.0}, TypeError, "a distribution of scipy.stats", "got str"),
+        ({"distribution": stats.poisson, "rate": mu + 1}, TypeError, "'mu', 'loc'; ", "'rate'"),
+        ({"idata": 3, "mean": mu, "sd": 1.0}, TypeError, "`idata`", "`draws` is a nd"),
+    ]
+    check_all(lambda options: pc.component_similarity(labels, **options), cases)
     soft = pc.as_allocation_probabilities(rng.dirichlet(np.ones(3), (12, 9)))
-    with pytest.raises(ValueError, match="as many components as parameters.*2; got those of 3"):
-        pc.component_similarity(soft, mean=mean[:, :2], sd=sd[:, :2])
+    cases = [
+        (pc.as_partition_draws(labels), TypeError, "got PartitionDraws", "renumbered"),
+        (soft, ValueError, "as many components as parameters", "2; got those of 3"),
+    ]
+    check_all(lambda draws: pc.component_similarity(draws, mean=mean[:, :2], sd=sd[:, :2]), cases)
 
 
 def test_one_component_one_item_one_draw():
@@ -259,9 +254,6 @@ def test_a_mean_threshold_is_a_loss_of_any_similarities(rng):
         assert best.loss.parameters["a"] == pytest.approx(2 * (1 - mean))
         found = pc.expected_loss(data, best, loss=MEAN_TAU)["expected_loss"].item()
         assert found == pytest.approx(best.expected_loss)
-    with pytest.raises(ValueError, match="must be a loss between two partitions"):
-        pc.partition_loss([0, 1], [0, 0], loss=MEAN_TAU)
-    with pytest.raises(TypeError, match="`tau`.*between 0 and 1, or 'mean'; got 'median'"):
-        pc.binder(tau="median")
-    with pytest.raises(ValueError, match="`a` and `tau` must not both"):
-        pc.binder(a=1.0, tau="mean")
+    check(lambda loss: pc.partition_loss([0, 1], [0, 0], loss=loss), MEAN_TAU, ValueError, ["between two partitions"])
+    check(lambda tau: pc.binder(tau=tau), "median", TypeError, ["`tau`", "0 and 1, or 'mean'; got 'median'"])
+    check(lambda a: pc.binder(a=a, tau="mean"), 1.0, ValueError, ["`a` and `tau` must not both"])

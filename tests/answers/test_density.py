@@ -16,7 +16,7 @@ from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.runtime import executor
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws, random_draws, sticky_chains
-from tests.helpers import GOOD, ROWS, check
+from tests.helpers import GOOD, ROWS, check, check_all
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 ONE, OTHER = np.repeat([0, 1, 2, 3], 8), np.where(np.arange(32) < 16, np.arange(32) % 2, 2)
@@ -40,7 +40,6 @@ def score_of(partition, draws, loss, bandwidth):
     return np.mean([np.exp(-reference.LOSSES[loss](partition, draw) / bandwidth) for draw in draws])
 
 
-@pytest.mark.slow
 def test_figures_of_cbi_partitions():
     labels = np.load(GOLDEN / "dpmm_draws.npz")["labels"]
     assert difference_from(json.loads((GOLDEN / "dpmm_density.json").read_text()), labels) < 1e-9
@@ -100,21 +99,14 @@ def test_to_higher():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "sampler", "loss_of_coverage"), [("two modes", "independent", 0), ("one mode", "Gibbs", 0.01)]
-)
-def test_sets_cover_what_they_say(name, sampler, loss_of_coverage):
-    partitions, probabilities = enumerated_posterior(CENTERS[name])
+def test_sets_cover_what_they_say():
+    partitions, probabilities = enumerated_posterior(CENTERS["one mode"])
     transitions, covered = gibbs_transitions(partitions, probabilities), []
     for seed in range(12):
-        rng = np.random.default_rng(seed)
-        if sampler == "independent":
-            visited = rng.choice(len(partitions), 200, p=probabilities)
-        else:
-            visited = gibbs_chain(transitions, probabilities, 1200, rng)
+        visited = gibbs_chain(transitions, probabilities, 1200, np.random.default_rng(seed))
         covered.append(coverage(density_of(partitions[visited]), partitions, probabilities))
     mean, error = np.mean(covered, axis=0), np.std(covered, axis=0, ddof=1) / np.sqrt(len(covered))
-    assert np.all(mean >= PROBS - loss_of_coverage - 3 * error)
+    assert np.all(mean >= PROBS - 0.01 - 3 * error)  # neighbours in a chain are alike
     assert np.all(mean <= PROBS + 0.02 + 3 * error)  # equal scores go in together
 
 
@@ -144,18 +136,6 @@ def test_weighted_p_value_counts_the_largest_weight_for_the_partition():
     below = np.array([weights[scores <= score * (1 + 1e-9)].sum() for score in scores])
     expected = (weights.max() + below) / (weights.max() + weights.sum())
     np.testing.assert_allclose(density.p_value(held_out), expected, rtol=1e-12)
-
-
-@pytest.mark.slow
-def test_weighted_sets_cover_the_target():
-    partitions, target = enumerated_posterior([[0, 0, 0, 1, 1]])
-    proposal = np.sqrt(target) / np.sqrt(target).sum()
-    covered = []
-    for seed in range(16):
-        visited = np.random.default_rng(seed).choice(len(partitions), 300, p=proposal)
-        draws = pc.as_partition_draws(partitions[visited], weights=(target / proposal)[visited])
-        covered.append(coverage(density_of(draws), partitions, target))
-    assert np.all(np.mean(covered, axis=0) >= PROBS - 3 * np.std(covered, axis=0, ddof=1) / 4)
 
 
 def test_chains_are_thinned_to_what_they_are_worth():
@@ -256,21 +236,17 @@ def test_sensitivity_to_the_bandwidth():
 
 
 def test_bad_input(monkeypatch):
-    def build(option):
-        return lambda value: pc.partition_density(GOOD, **{option: value})
-
+    cases = [({"bandwidth": h}, ValueError, "`bandwidth`", "finite", "above 0") for h in (0, -1.0, np.inf, np.nan)]
+    cases += [
+        ({"bandwidth": "wide"}, TypeError, "`bandwidth` must be a number; got 'wide'"),
+        ({"loss": "pear"}, ValueError, "`loss` must be a loss"),
+        ({"calibration": [[0, 1]]}, ValueError, "`calibration`", "same 4 items; got 2"),
+    ]
+    check_all(lambda options: pc.partition_density(GOOD, **options), cases)
     density = density_of(GOOD)
-    for function, argument, error, parts in [
-        *((build("bandwidth"), h, ValueError, ["`bandwidth`", "finite", "above 0"]) for h in (0, -1.0, np.inf, np.nan)),
-        (build("bandwidth"), "wide", TypeError, ["`bandwidth` must be a number; got 'wide'"]),
-        (build("loss"), "pear", ValueError, ["`loss` must be a loss"]),
-        (build("calibration"), [[0, 1]], ValueError, ["`calibration`", "same 4 items; got 2"]),
-        *((density.least_score, prob, ValueError, ["`prob`", "between 0 and 1"]) for prob in (0, 1, 1.5)),
-        (density.p_value, [], ValueError, ["`partitions"]),
-        (density.score, [0, 1], ValueError, ["`partitions`", "all 4 items; got 2"]),
-        (pc.plot_density_peaks, 3, TypeError, ["`density` must be", "partition_density()"]),
-    ]:
-        check(function, argument, error, parts)
+    check_all(density.least_score, [(prob, ValueError, "`prob`", "between 0 and 1") for prob in (0, 1, 1.5)])
+    check(density.score, [0, 1], ValueError, ["`partitions`", "all 4 items; got 2"])
+    check(pc.plot_density_peaks, 3, TypeError, ["`density` must be", "partition_density()"])
     monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "100B")
     check(pc.partition_density, GOOD, MemoryError, ["losses of 4 draws against 4", "128 B"])
 

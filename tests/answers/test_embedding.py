@@ -10,7 +10,7 @@ from sklearn.decomposition import PCA
 import posterior_consensus as pc
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws
-from tests.helpers import one_hot
+from tests.helpers import check_all, one_hot
 
 
 def drawn(seed, weighted=True, n_items=30):
@@ -72,7 +72,7 @@ def test_degenerate_draws(center):
         squares = np.sum((found.values[:, np.newaxis] - found.values) ** 2, axis=2)
         np.testing.assert_allclose(squares, 2 * (1 - similarity), atol=1e-9, err_msg=name)
         assert found["share"].sum() == pytest.approx(float(not center or np.ptp(similarity) > 0)), name
-        assert pc.plot_items_map(draws, draws[0], center=center).collections, name
+        pc.plot_items_map(draws, draws[0], center=center).figure.canvas.draw()
 
 
 def test_many_items_take_no_matrix():
@@ -89,18 +89,14 @@ def test_many_items_take_no_matrix():
     assert np.mean(nearest == truth) > 0.99
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"n_axes": 31}, ValueError, "`n_axes`.*number of items, 30; got 31"),
+def test_bad_options():
+    cases = [
+        ({"n_axes": 31}, ValueError, "`n_axes`", "number of items, 30; got 31"),
         ({"n_axes": 0}, ValueError, "`n_axes` must be"),
         ({"n_axes": 1.5}, TypeError, "`n_axes` must be"),
         ({"center": "yes"}, TypeError, "`center` must be True or False; got 'yes'"),
-    ],
-)
-def test_bad_options(options, error, message):
-    with pytest.raises(error, match=message):
-        pc.item_embedding(drawn(1), **options)
+    ]
+    check_all(lambda options: pc.item_embedding(drawn(1), **options), cases)
 
 
 def test_exemplars_are_most_similar_to_the_rest_of_their_clusters():
