@@ -1,7 +1,6 @@
-"""Label switching undone: against known permutations, brute force, and on the galaxies."""
+"""Label switching undone: against known permutations and brute force."""
 
 import itertools
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -12,7 +11,6 @@ import posterior_consensus as pc
 from posterior_consensus.ensemble import switching
 from tests.helpers import check, written
 
-GALAXIES = Path(__file__).parents[2] / "examples" / "data" / "galaxies.nc"
 SIZES = (4, 3, 4, 1)  # of the true clusters
 TRUTH = np.repeat(range(4), SIZES)
 CHAINS, DRAWS = 2, 5
@@ -228,23 +226,6 @@ def test_a_dimension_without_a_name_is_not_forgotten():
     found = pc.relabel(posterior, TRUTH, component_dim=[*BOTH, "w_dim_0"])
     np.testing.assert_array_equal(found["w"], found["mu"])
     assert found["w"].dims == ("chain", "draw", "w_dim_0")
-
-
-def test_means_of_galaxies_by_cluster():
-    """The large clusters are everywhere, their means apart and stationary, which they are not by component."""
-    with xr.open_datatree(GALAXIES, engine="h5netcdf") as tree:
-        tree = tree.isel(draw=slice(None, None, 4)).load()
-    best = pc.consensus_partition(tree, random_seed=1, n_starts=4)
-    with pytest.warns(UserWarning, match="weights of the clusters do not sum to one"):
-        found = pc.relabel(tree, best, component_dim="component")
-    record, large = found["relabelling"], best.cluster_sizes.values >= 5
-    assert large.sum() >= 2 and (record["match_share"].values[large] > 0.99).all()
-    velocity = tree["observed_data"]["velocity"].values
-    observed = [np.median(velocity[best.labels.values == k]) for k in np.flatnonzero(large)]
-    means = np.median(found["posterior"]["mu"].values.reshape(-1, best.n_clusters), axis=0)[large]
-    np.testing.assert_allclose(means, observed, atol=1.5)
-    expected = (found["posterior"]["z"].values == best.labels.values).mean()
-    assert 0.5 < float(record["agreement"]) == pytest.approx(expected)
 
 
 def test_arviz_reads_the_result_and_it_survives_a_file(arviz, tmp_path):
