@@ -1,49 +1,39 @@
-"""Bad draws and mistyped arguments end in an error that says what is wrong; small draws are no bad draws."""
+"""Bad draws and weights end in an error that says what is wrong; small draws are no bad draws."""
 
 import numpy as np
 import pytest
 
 import posterior_consensus as pc
 from tests.catalogue.bad import BAD
-from tests.helpers import GOOD, ROWS, array, check
+from tests.helpers import GOOD, ROWS, array, check_all
 
 
-@pytest.mark.parametrize("bad", BAD)
-def test_bad_draws(bad):
-    check(pc.as_partition_draws, *BAD[bad])
+def test_bad_draws():
+    check_all(pc.as_partition_draws, [(data, error, *parts) for data, error, parts in BAD.values()])
 
 
-WEIGHTS = {
-    "negative": ([1, 1, 1, -1], ValueError, ["`weights` must be finite and not negative; got -1.0"]),
-    "zero": ([0, 0, 0, 0], ValueError, ["`weights` must not all be 0"]),
-    "NaN": ([1, 1, 1, np.nan], ValueError, ["`weights` must be finite and not negative; got nan"]),
-    "None": ([1, 1, 1, None], ValueError, ["`weights` must be finite and not negative; got nan"]),
-    "infinite": ([1, 1, 1, np.inf], ValueError, ["`weights` must be finite and not negative; got inf"]),
-    "masked": (np.ma.array([1, 2, 3, 4], mask=[0, 0, 0, 1]), ValueError, ["`weights` must not be missing; got 1"]),
-    "too few": ([1, 1], ValueError, ["`weights` must be one number per draw", "(4,) or (1, 4); got shape (2,)"]),
-    "one number": (1.0, ValueError, ["`weights` must be one number per draw", "got shape ()"]),
-    "a row per item": (np.ones((4, 4)), ValueError, ["`weights` must be one number per draw", "got shape (4, 4)"]),
-    "strings": (list("1234"), TypeError, ["`weights` must be numbers; got list"]),
-    "text": ("uniform", TypeError, ["`weights` must be numbers; got str"]),
-    "complex": (np.ones(4) + 1j, TypeError, ["`weights` must be numbers; got ndarray of complex128"]),
-    "dates": (np.zeros(4, "M8[D]"), TypeError, ["`weights` must be numbers; got ndarray of datetime64"]),
-    "other dimensions": (
-        array(np.ones((4, 1)), ("draw", "obs")),
-        ValueError,
-        ["`weights` must have the dimensions ('chain', 'draw'); got ('draw', 'obs')"],
-    ),
-    "other draws": (
-        array(np.ones((1, 4)), ("chain", "draw"), draw=[1, 2, 3, 4]),
-        ValueError,
-        ["`weights` must be those of the same draws; the coordinates of 'draw' differ"],
-    ),
-}
-
-
-@pytest.mark.parametrize("bad", WEIGHTS)
-def test_bad_weights(bad):
-    weights, error, parts = WEIGHTS[bad]
-    check(lambda data: pc.as_partition_draws(data, weights=weights), ROWS, error, parts)
+def test_bad_weights():
+    of_draws = "one number per draw"
+    masked = np.ma.array([1, 2, 3, 4], mask=[0, 0, 0, 1])
+    other_dims = array(np.ones((4, 1)), ("draw", "obs"))
+    other_draws = array(np.ones((1, 4)), ("chain", "draw"), draw=[1, 2, 3, 4])
+    cases = [
+        *(([1, 1, 1, w], ValueError, f"not negative; got {float(w)}") for w in (-1, np.nan, np.inf)),
+        ([1, 1, 1, None], ValueError, "not negative; got nan"),
+        ([0, 0, 0, 0], ValueError, "not all be 0"),
+        (masked, ValueError, "missing; got 1"),
+        ([1, 1], ValueError, of_draws, "(4,) or (1, 4); got shape (2,)"),
+        (1.0, ValueError, of_draws, "got shape ()"),
+        (np.ones((4, 4)), ValueError, of_draws, "got shape (4, 4)"),
+        (list("1234"), TypeError, "numbers; got list"),
+        ("uniform", TypeError, "numbers; got str"),
+        (np.ones(4) + 1j, TypeError, "numbers; got ndarray of complex128"),
+        (np.zeros(4, "M8[D]"), TypeError, "numbers; got ndarray of datetime64"),
+        (other_dims, ValueError, "('chain', 'draw'); got ('draw', 'obs')"),
+        (other_draws, ValueError, "the coordinates of 'draw' differ"),
+    ]
+    cases = [(weights, error, "`weights`", *parts) for weights, error, *parts in cases]
+    check_all(lambda weights: pc.as_partition_draws(ROWS, weights=weights), cases)
 
 
 SMALL = {
@@ -54,22 +44,19 @@ SMALL = {
     "all together": np.zeros((6, 4), int),
     "all apart": np.tile(np.arange(4), (6, 1)),
 }
-small = pytest.mark.parametrize("draws", SMALL.values(), ids=SMALL)
 
 
-@small
-@pytest.mark.parametrize("method", pc.METHODS)
-def test_consensus_of_few_draws_is_the_draw(draws, method):
-    best = pc.consensus_partition(draws, loss="binder", method=method, random_seed=1)
-    if method in ("greedy", "best_draw", "enumeration", "exact"):
+@pytest.mark.parametrize("draws", SMALL.values(), ids=SMALL)
+def test_consensus_of_few_draws_is_the_draw(draws):
+    for method in ("greedy", "best_draw", "enumeration", "exact"):
+        best = pc.consensus_partition(draws, loss="binder", method=method, random_seed=1)
         assert best.labels.values.tolist() == pc.as_partition_draws(draws).labels[0].tolist()
         assert best.expected_loss == pytest.approx(0, abs=1e-12)
-    assert np.isfinite(best.expected_loss)
-    assert np.isnan(best.mcse) if len(draws) < 4 else np.isfinite(best.mcse)
-    assert f"{best.n_clusters} cluster" in repr(best)
+        assert np.isnan(best.mcse) if len(draws) < 4 else np.isfinite(best.mcse)
+        assert f"{best.n_clusters} cluster" in repr(best)
 
 
-@small
+@pytest.mark.parametrize("draws", SMALL.values(), ids=SMALL)
 @pytest.mark.parametrize("weight", [None, 2.0])
 def test_summaries_of_few_draws(draws, weight):
     if weight is not None:

@@ -9,7 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import posterior_consensus as pc
 from posterior_consensus.cli import main
-from tests.helpers import check
+from posterior_consensus.sources.door import find_source
+from tests.helpers import check_all
 
 N_DRAWS, N_ITEMS, K = 12, 5, 3
 SAMPLER = ["lp__", "accept_stat__", "stepsize__", "treedepth__", "n_leapfrog__", "divergent__", "energy__"]
@@ -43,18 +44,15 @@ def labels_of(rng, p):
     return 1 + (rng.random((*p.shape[:2], 1)) > p.cumsum(axis=-1)[..., :-1]).sum(axis=-1)
 
 
-def of_stan(path, p, rng, *, labels=None, save_warmup="0 (Default)", warmup=0, thin=1, name="log_prob_z"):
+def of_stan(path, p, rng, *, labels=None, save_warmup="0 (Default)", warmup=0, thin=1):
     """A file as CmdStan writes it: comments around and within, sampler columns, parameters, log joint densities."""
     n = len(p)
     frame = pd.DataFrame({column: rng.normal(size=n) for column in SAMPLER})
-    for k in range(K):
-        frame[f"mu.{k + 1}"] = rng.normal(size=n)
+    frame[[f"mu.{k + 1}" for k in range(K)]] = rng.normal(size=(n, K))
     logs = np.log(p) - rng.normal(20, 5, size=(n, p.shape[1], 1))
-    frame = pd.concat([frame, named(logs, name, "{}.{}.{}")], axis=1)
+    frame = pd.concat([frame, named(logs, "log_prob_z", "{}.{}.{}")], axis=1)
     if labels is not None:
-        frame = pd.concat(
-            [frame, pd.DataFrame(labels).set_axis([f"z.{i + 1}" for i in range(N_ITEMS)], axis=1)], axis=1
-        )
+        frame[[f"z.{i + 1}" for i in range(N_ITEMS)]] = labels
     head, *rows = frame.to_csv(index=False, float_format="%.6g").splitlines()
     adapted = ["# Adaptation terminated", "# Step size = 0.8", "# 0.9, 1.1"]
     end = ["# ", "#  Elapsed Time: 0.01 seconds (Warm-up)", "#                0.02 seconds (Sampling)"]
@@ -69,16 +67,13 @@ FORMS = {"R's posterior, rstan": "{}[{},{}]", "JAGS, NIMBLE": "{}[{}, {}]", "Sta
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-@pytest.mark.parametrize("as_file", [False, True])
-def test_probabilities_in_columns(p, form, as_file, tmp_path):
-    frame = named(p, "p", form).assign(alpha=0.3)
-    data = frame.sample(frac=1, axis=1, random_state=1)  # names tell, not the order
-    if as_file:
-        data.to_csv(tmp_path / "p.csv")
-        data = tmp_path / "p.csv"
-    for given in ({}, {"var_name": "p"}):
-        soft = pc.as_allocation_probabilities(data, **given)
-        assert_allclose(soft.soft.probabilities, p, rtol=1e-12)
+def test_probabilities_in_columns(p, form, tmp_path):
+    data = named(p, "p", form).assign(alpha=0.3).sample(frac=1, axis=1, random_state=1)  # names tell, not the order
+    data.to_csv(tmp_path / "p.csv")
+    for given in (data, tmp_path / "p.csv"):
+        for options in ({}, {"var_name": "p"}):
+            soft = pc.as_allocation_probabilities(given, **options)
+            assert_allclose(soft.soft.probabilities, p, rtol=1e-12)
     assert (soft.items.dim, soft.soft.component_dim) == ("item", "component")
     assert soft.items.coords["item"].values.tolist() == [1, 2, 3, 4, 5]
     other = pc.as_allocation_probabilities(data, item_dim="person", component_dim="type")
@@ -88,11 +83,9 @@ def test_probabilities_in_columns(p, form, as_file, tmp_path):
 
 def test_chains_of_draws_df(p, tmp_path):
     ids = {".chain": np.repeat([1, 2], 6), ".iteration": np.tile(np.arange(1, 7), 2), ".draw": np.arange(1, 13)}
-    frame = named(np.log(p), "lp_z", "{}[{},{}]").assign(**ids)
+    logs = named(np.log(p), "lp_z", "{}[{},{}]")
+    frame, cmdstanpy = logs.assign(**ids), logs.assign(chain__=ids[".chain"], iter__=ids[".iteration"], draw__=0.0)
     frame.to_csv(tmp_path / "draws.csv")
-    cmdstanpy = named(np.log(p), "lp_z", "{}[{},{}]").assign(
-        chain__=ids[".chain"], iter__=ids[".iteration"], draw__=0.0
-    )
     for data in (frame, tmp_path / "draws.csv", cmdstanpy):
         soft = pc.as_allocation_probabilities(data)
         assert_allclose(soft.soft.probabilities, p)
@@ -100,18 +93,17 @@ def test_chains_of_draws_df(p, tmp_path):
         assert_array_equal(soft.samples.draw, ids[".iteration"])
 
 
-@pytest.mark.parametrize("name", ["chain.csv", "chain.csv.gz"])
-def test_files_of_cmdstan(p, rng, tmp_path, name):
-    paths = [of_stan(tmp_path / f"{k}{name}", p, rng, labels=labels_of(rng, p)) for k in (1, 2)]
+def test_files_of_cmdstan(p, rng, tmp_path):
+    paths = [of_stan(tmp_path / name, p, rng, labels=labels_of(rng, p)) for name in ("chain.csv", "chain.csv.gz")]
     for data, n_chains in ((paths[0], 1), (paths, 2)):
         soft = pc.as_allocation_probabilities(data)
         assert_allclose(soft.soft.probabilities, np.concatenate([p] * n_chains), atol=1e-3)  # six digits of about -20
         assert len(soft.samples.chains) == n_chains
     labels = pc.as_partition_draws(paths[0])
     assert labels.items.coords["item"].values.tolist() == [f"z[{i}]" for i in range(1, 6)]
-    summary = pc.summarize(paths[0], random_seed=1, progressbar=False)
-    assert summary.source == "allocation probabilities `log_prob_z`; the labels `z` are sampled from them"
-    assert pc.summarize(paths[0], "z", random_seed=1, progressbar=False).draws.soft is None
+    found = find_source(paths[0])
+    assert found.description == "allocation probabilities `log_prob_z`; the labels `z` are sampled from them"
+    assert find_source(paths[0], "z").source.soft is None
 
 
 def test_stan_from_the_shell(p, rng, tmp_path, capsys):
@@ -135,9 +127,7 @@ def test_draws_of_the_warm_up_are_dropped(p, rng, tmp_path, save, warmup, thin, 
 def test_labels_of_stan_without_comments(p, rng, tmp_path):
     """As after grep -v '#'."""
     z = labels_of(rng, p)
-    frame = (
-        pd.DataFrame(z).set_axis([f"z.{i + 1}" for i in range(N_ITEMS)], axis=1).assign(**{"mu.1": 0.5, "lp__": -3.2})
-    )
+    frame = pd.DataFrame(z, columns=[f"z.{i + 1}" for i in range(N_ITEMS)]).assign(**{"mu.1": 0.5, "lp__": -3.2})
     frame.to_csv(tmp_path / "z.csv", index=False)
     assert_array_equal(pc.as_partition_draws(tmp_path / "z.csv").labels, pc.as_partition_draws(z).labels)
     frame = frame.drop(columns=["lp__"])
@@ -146,10 +136,9 @@ def test_labels_of_stan_without_comments(p, rng, tmp_path):
 
 def test_names_with_dots_are_items(rng):
     z = rng.integers(3, size=(9, 4))
-    names = ["control.1", "control.2", "treated.1", "treated.2"]
-    assert pc.as_partition_draws(pd.DataFrame(z, columns=names)).items.names.tolist() == names
-    names = ["control.1.1", "control.1.2", "treated.1.1", "treated.1.2"]
-    assert pc.as_partition_draws(pd.DataFrame(z, columns=names)).items.names.tolist() == names
+    for end in ("", ".1"):
+        names = [f"{name}{end}" for name in ("control.1", "control.2", "treated.1", "treated.2")]
+        assert pc.as_partition_draws(pd.DataFrame(z, columns=names)).items.names.tolist() == names
 
 
 def test_some_of_the_items(p):
@@ -185,36 +174,29 @@ def test_certain_components(rng):
 
 
 def test_components_before_items(p):
-    for data in (pc.as_allocation_probabilities, lambda table: pc.summarize(table, progressbar=False).draws):
-        soft = data(named(p.swapaxes(1, 2), "p", "{}[{},{}]"))
+    table = named(p.swapaxes(1, 2), "p", "{}[{},{}]")
+    for soft in (pc.as_allocation_probabilities(table), find_source(table).source):
         assert_allclose(soft.soft.probabilities, p, rtol=1e-12)
         assert (soft.items.dim, soft.soft.component_dim) == ("item", "component")
 
 
-def bad_tables(p):
+def test_bad_tables(p):
     frame = named(p, "p", "{}[{},{}]")
     z = pd.DataFrame(np.ones((N_DRAWS, 4), int), columns=list("abcd"))
-    return {
-        "items": (z, {}, ["must have a column for each item and component, such as 'p[1,2]'", "'a', 'b', 'c', 'd'."]),
-        "a column is missing": (
-            frame.drop(columns="p[3,2]"),
-            {"var_name": "p"},
-            ["a column for each item and component of 'p'; 'p[3,2]' is missing"],
+    vector = frame.filter(like=",1]").rename(columns=lambda name: name[:-3] + "]")
+    two = pd.concat([frame, named(p, "q", "{}[{},{}]")], axis=1)
+    cases = [
+        ((z, {}), "a column for each item and component, such as 'p[1,2]'", "'a', 'b', 'c', 'd'."),
+        ((frame.drop(columns="p[3,2]"), {"var_name": "p"}), "each item and component of 'p'; 'p[3,2]' is missing"),
+        ((vector, {"var_name": "p"}), "('item',)"),
+        ((frame, {"var_name": "q"}), "`var_name`", "got 'q', present: 'p'"),
+        ((two, {}), "`var_name`", "candidates: 'p', 'q'"),
+        ((frame * 2, {}), "no allocation probabilities", "present: p"),
+        (
+            (frame.assign(**{"p[2,3]": 2.0}), {"var_name": "p"}),
+            *("`log` must say", "draw ", ", item 2, component 0 (from 0); rounding explains 1e-05"),
         ),
-        "a vector": (frame.filter(like=",1]").rename(columns=lambda n: n[:-3] + "]"), {"var_name": "p"}, ["('item',)"]),
-        "no such name": (frame, {"var_name": "q"}, ["`var_name` must name columns", "got 'q', present: 'p'"]),
-        "two": (pd.concat([frame, named(p, "q", "{}[{},{}]")], axis=1), {}, ["`var_name`", "candidates: 'p', 'q'"]),
-        "no probabilities": (frame * 2, {}, ["holds no allocation probabilities", "present: p"]),
-        "no sums of one": (
-            frame.assign(**{"p[2,3]": 2.0}),
-            {"var_name": "p"},
-            ["`log` must say", "draw ", ", item 2, component 0 (from 0); rounding explains 1e-05"],
-        ),
-        "of a group": (frame, {"group": "prior"}, ["`group` must be left out for tables"]),
-    }
-
-
-@pytest.mark.parametrize("bad", bad_tables(np.full((N_DRAWS, N_ITEMS, K), 1 / K)))
-def test_bad_tables(p, bad):
-    data, given, parts = bad_tables(p)[bad]
-    check(lambda table: pc.as_allocation_probabilities(table, **given), data, ValueError, parts)
+        ((frame, {"group": "prior"}), "`group`", "left out for tables"),
+    ]
+    cases = [(given, ValueError, *parts) for given, *parts in cases]
+    check_all(lambda given: pc.as_allocation_probabilities(given[0], **given[1]), cases)

@@ -8,7 +8,6 @@ from scipy import stats
 import posterior_consensus as pc
 from tests.catalogue.mixtures import K, N, check, expected, normals, over_items, posterior, weights
 
-
 pytestmark = pytest.mark.xdist_group("pymc")
 
 

@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import posterior_consensus as pc
+from posterior_consensus.sources.door import find_source
 from tests.helpers import check
 
 Z = np.array([[2, 1, 2, 3], [1, 1, 3, 2], [1, 1, 1, 1], [3, 3, 1, 1], [2, 2, 2, 1], [4, 1, 4, 1]])
@@ -30,8 +31,8 @@ def table(name, first=None, rows=ROWS):
     return write
 
 
-def with_row_names(rows):
-    return [f'"{k + 1}",{row}' for k, row in enumerate(rows)]
+def with_row_names(rows, by=","):
+    return [f'"{k + 1}"{by}{row}' for k, row in enumerate(rows)]
 
 
 def joined(by):
@@ -46,18 +47,9 @@ TABLES = {
     "R's write.csv": (table("z.csv", '"","Ada","Bea","Cy","Dan"', with_row_names(ROWS)), NAMES),
     "R's write.csv of numbered items": (table("z.csv", '"","1","2","3","4"', with_row_names(ROWS)), list("1234")),
     "R's write.csv without row names": (table("z.csv", '"V1","V2","V3","V4"'), ["V1", "V2", "V3", "V4"]),
-    "R's write.csv2": (
-        table("z.csv", '"";"Ada";"Bea";"Cy";"Dan"', [r.replace(",", ";") for r in with_row_names(ROWS)]),
-        NAMES,
-    ),
-    "R's write.table": (
-        table("z.txt", '"Ada" "Bea" "Cy" "Dan"', [f'"{k}" {r}' for k, r in enumerate(joined(" "))]),
-        NAMES,
-    ),
-    "R's write.table without names of columns": (
-        table("z.txt", None, [f'"{k}" {r}' for k, r in enumerate(joined(" "), 1)]),
-        None,
-    ),
+    "R's write.csv2": (table("z.csv", '"";"Ada";"Bea";"Cy";"Dan"', with_row_names(joined(";"), ";")), NAMES),
+    "R's write.table": (table("z.txt", '"Ada" "Bea" "Cy" "Dan"', with_row_names(joined(" "), " ")), NAMES),
+    "R's write.table without names of columns": (table("z.txt", None, with_row_names(joined(" "), " ")), None),
     "names of rows alone": (table("z.csv", None, [f"draw {k},{r}" for k, r in enumerate(ROWS)]), None),
     "tabs": (table("z.tsv", "Ada\tBea\tCy\tDan", joined("\t")), NAMES),
     "NumPy's savetxt": (table("z.txt", None, [" ".join(f"{v:.18e}" for v in row) for row in Z]), None),
@@ -81,17 +73,14 @@ def test_tables(tmp_path, kind):
         assert_array_equal(draws.samples.draw, np.arange(6))
 
 
-CHAINS = {
-    "chain and draw": ("chain,draw", [(1, 5), (1, 6), (1, 7), (2, 5), (2, 6), (2, 7)]),
-    "R's posterior": (".chain,.iteration,.draw", [(1, 5, 1), (1, 6, 2), (1, 7, 3), (2, 5, 4), (2, 6, 5), (2, 7, 6)]),
-}
+AT = [(1, 5, 1), (1, 6, 2), (1, 7, 3), (2, 5, 4), (2, 6, 5), (2, 7, 6)]
 
 
-@pytest.mark.parametrize("kind", CHAINS)
-def test_columns_say_the_chain(tmp_path, kind):
-    first, at = CHAINS[kind]
-    rows = [f"{','.join(map(str, ids))},{row}" for ids, row in zip(at, ROWS, strict=True)]
-    draws = pc.as_partition_draws(table("z.csv", f"{first},Ada,Bea,Cy,Dan", rows)(tmp_path))
+@pytest.mark.parametrize("columns", ["chain,draw", ".chain,.iteration,.draw"])
+def test_columns_say_the_chain(tmp_path, columns):
+    n_columns = len(columns.split(","))
+    rows = [f"{','.join(map(str, at[:n_columns]))},{row}" for at, row in zip(AT, ROWS, strict=True)]
+    draws = pc.as_partition_draws(table("z.csv", f"{columns},Ada,Bea,Cy,Dan", rows)(tmp_path))
     assert_array_equal(draws.labels, CANONICAL)
     assert draws.samples.chain.tolist() == [1, 1, 1, 2, 2, 2] and draws.samples.draw.tolist() == [5, 6, 7, 5, 6, 7]
     assert draws.items.coords["item"].values.tolist() == NAMES
@@ -106,23 +95,17 @@ def test_chains_alone_count_their_draws(tmp_path):
 
 def test_one_variable_of_many(tmp_path):
     """What write.csv makes of R's draws_df: labels beside parameters."""
-    frame = pd.DataFrame(Z, columns=[f"z[{k}]" for k in range(1, 5)])
-    frame = pd.concat([pd.DataFrame({"mu[1]": np.linspace(0, 1, 6), "alpha": 0.3}), frame], axis=1).assign(
-        **{".chain": 1}
-    )
-    frame.to_csv(tmp_path / "z.csv")
-    draws = pc.as_partition_draws(tmp_path / "z.csv", "z")
-    assert_array_equal(draws.labels, CANONICAL)
-    assert draws.items.coords["item"].values.tolist() == ["z[1]", "z[2]", "z[3]", "z[4]"] and set(
-        draws.samples.chain
-    ) == {1}
-    assert pc.summarize(tmp_path / "z.csv", "z", random_seed=1, progressbar=False).draws.n_items == 4
-    assert_array_equal(pc.as_partition_draws(tmp_path / "z.csv").labels, CANONICAL)  # mu is no label
+    names, path = [f"z[{k}]" for k in range(1, 5)], tmp_path / "z.csv"
+    frame = pd.DataFrame({"mu[1]": np.linspace(0, 1, 6), "alpha": 0.3, ".chain": 1})
+    frame[names] = Z
+    frame.to_csv(path)
+    for draws in (pc.as_partition_draws(path, "z"), find_source(path, "z").source):
+        assert_array_equal(draws.labels, CANONICAL)
+        assert draws.items.coords["item"].values.tolist() == names and set(draws.samples.chain) == {1}
+    assert_array_equal(pc.as_partition_draws(path).labels, CANONICAL)  # mu is no label
     frame.assign(**{"k[1]": 1}).to_csv(tmp_path / "two.csv")
-    check(pc.as_partition_draws, tmp_path / "two.csv", ValueError, ["`var_name` must name the label", "'z', 'k'"])
-    check(
-        lambda path: pc.as_partition_draws(path, "y"), tmp_path / "z.csv", ValueError, ["got 'y', present: 'mu', 'z'"]
-    )
+    check(pc.as_partition_draws, tmp_path / "two.csv", ValueError, ["`var_name`", "'z', 'k'"])
+    check(lambda path: pc.as_partition_draws(path, "y"), path, ValueError, ["got 'y', present: 'mu', 'z'"])
 
 
 def test_a_file_for_each_chain(tmp_path):
@@ -154,68 +137,47 @@ def test_numpy_files(tmp_path):
     check(pc.as_partition_draws, tmp_path / "two.npz", ValueError, ["`var_name` must name an array", "'z', 'mu'"])
     p = np.random.default_rng(1).dirichlet(np.ones(2), (2, 9, 4))
     np.save(tmp_path / "p.npy", p)
-    assert_array_equal(
-        pc.as_allocation_probabilities(tmp_path / "p.npy").soft.probabilities,
-        pc.as_allocation_probabilities(p).soft.probabilities,
-    )
-    summary = pc.summarize(tmp_path / "p.npy", random_seed=1, progressbar=False)
-    assert isinstance(summary.draws.soft, pc.AllocationProbabilities)
+    wanted = pc.as_allocation_probabilities(p).soft.probabilities
+    for soft in (pc.as_allocation_probabilities(tmp_path / "p.npy"), find_source(tmp_path / "p.npy").source):
+        assert_array_equal(soft.soft.probabilities, wanted)
 
 
-BAD = {
-    "nothing": (table("z.csv", None, []), ["cannot be read as one", "'z.csv'"]),
-    "names alone": (table("z.csv", "a,b,c", []), ["at least one draw"]),
-    "rows of other lengths": (table("z.csv", None, ["1,2", "1,2,3"]), ["cannot be read as one", "line 2"]),
-    "a missing label": (table("z.csv", None, ["1,1", "1,NA"]), ["must not be missing; got 1", "NaN"]),
-    "probabilities": (table("z.csv", None, ["0.5,0.5", "0.1,0.9"]), ["must be integers", "not labels"]),
-    "numbers of items": (table("z.csv", "0,1,2,3"), ["cannot tell names from labels", "0 to 3", '"item1"']),
-    "numbers of items from 1": (table("z.csv", "1,2,3,4"), ["cannot tell names from labels", "1 to 4"]),
-    "words without names": (
-        table("z.csv", None, ["a,b,a", "b,b,a"]),
-        ["cannot tell names from labels", "'a' to 'a.1'"],
+def raw(name, content):
+    """A file of this name and content."""
+    return lambda path: (path / name).write_bytes(content) and path / name
+
+
+long_rows = [f"{k // 3},{'abc'[k % 3]},{k % 2}" for k in range(24)]
+sweeps = [f"{k // 8},{k % 8},1,2" for k in range(16)]
+BAD = [
+    (table("z.csv", None, []), "cannot be read as one", "'z.csv'"),
+    (table("z.csv", "a,b,c", []), "at least one draw"),
+    (table("z.csv", None, ["1,2", "1,2,3"]), "cannot be read as one", "line 2"),
+    (table("z.csv", None, ["1,1", "1,NA"]), "missing; got 1", "NaN"),
+    (table("z.csv", None, ["0.5,0.5", "0.1,0.9"]), "must be integers", "not labels"),
+    (table("z.csv", "0,1,2,3"), "cannot tell names from labels", "0 to 3", '"item1"'),
+    (table("z.csv", "1,2,3,4"), "cannot tell names from labels", "1 to 4"),
+    (table("z.csv", None, ["a,b,a", "b,b,a"]), "cannot tell names from labels", "'a' to 'a.1'"),
+    (table("z.csv", "X,a,b", [f"{k},1,2" for k in range(1, 9)]), "'X' of", "counts the rows", "'draw'"),
+    (table("z.csv", "chain,sweep,a,b", sweeps), "'sweep' of 'z.csv' counts the rows"),
+    (table("z.csv", None, [f"d{k},a,b,{'ab'[k % 2]}" for k in range(8)]), "'d0' of 'z.csv' names the rows"),
+    (table("z.csv", None, ["name,5,7,9", "d1,1,1,1", "d2,1,1,2"]), "cannot tell names from labels", "5 to 9"),
+    (
+        table("z.csv", "draw,item,z", long_rows),
+        *("'z.csv' has a row for each 'item' of each draw", ".pivot(index=['draw'], columns='item', values='z')"),
     ),
-    "rows counted": (
-        table("z.csv", "X,a,b", [f"{k},1,2" for k in range(1, 9)]),
-        ["'X' of", "counts the rows", "'draw'"],
-    ),
-    "rows counted in each chain": (
-        table("z.csv", "chain,sweep,a,b", [f"{k // 8},{k % 8},1,2" for k in range(16)]),
-        ["'sweep' of 'z.csv' counts the rows"],
-    ),
-    "names of rows and words": (
-        table("z.csv", None, [f"d{k},a,b,{'ab'[k % 2]}" for k in range(8)]),
-        ["'d0' of 'z.csv' names the rows"],
-    ),
-    "a name and numbers that may be names": (
-        table("z.csv", None, ["name,5,7,9", "d1,1,1,1", "d2,1,1,2"]),
-        ["cannot tell names from labels", "5 to 9"],
-    ),
-    "a long table": (
-        table("z.csv", "draw,item,z", [f"{k // 3},{'abc'[k % 3]},{k % 2}" for k in range(24)]),
-        ["'z.csv' has a row for each 'item' of each draw", ".pivot(index=['draw'], columns='item', values='z')"],
-    ),
-    "draws twice": (table("z.csv", "draw,a,b", ["1,1,1", "2,1,2", "1,1,2"]), ["'draw' of", "repeats 1", "'chain'"]),
-    "no chain": (table("z.csv", "chain,a,b", ["1,1,1", ",1,2"]), ["every draw its chain", "'chain'"]),
-    "bytes": (
-        lambda path: (path / "z.csv").write_bytes(b"\xff\xfe\x00,1\n1,2\n") and path / "z.csv",
-        ["cannot be read"],
-    ),
-    "no array": (lambda path: (path / "z.npy").write_bytes(b"1,2\n") and path / "z.npy", ["NumPy file", "'z.npy'"]),
-    "no gzip": (lambda path: (path / "z.csv.gz").write_bytes(b"1,2\n") and path / "z.csv.gz", ["cannot be read"]),
-}
+    (table("z.csv", "draw,a,b", ["1,1,1", "2,1,2", "1,1,2"]), "'draw' of", "repeats 1", "'chain'"),
+    (table("z.csv", "chain,a,b", ["1,1,1", ",1,2"]), "every draw its chain", "'chain'"),
+    (raw("z.csv", b"\xff\xfe\x00,1\n1,2\n"), "cannot be read"),
+    (raw("z.npy", b"1,2\n"), "NumPy file", "'z.npy'"),
+    (raw("z.csv.gz", b"1,2\n"), "cannot be read"),
+]
 
 
-@pytest.mark.parametrize("bad", BAD)
-def test_bad_files(tmp_path, bad):
-    write, parts = BAD[bad]
-    check(pc.as_partition_draws, write(tmp_path), ValueError, parts)
-
-
-@pytest.mark.parametrize("name", ["none.csv", "none.npy", "none.tsv.gz"])
-def test_files_that_are_not_there(tmp_path, name):
-    check(pc.as_partition_draws, tmp_path / name, FileNotFoundError, ["`data`", "there is no", name])
-
-
-def test_objects_in_numpy_files_are_not_run(tmp_path):
-    np.save(tmp_path / "z.npy", np.array([[{}]], dtype=object), allow_pickle=True)
+def test_bad_files(tmp_path):
+    for write, *parts in BAD:
+        check(pc.as_partition_draws, write(tmp_path), ValueError, parts)
+    np.save(tmp_path / "z.npy", np.array([[{}]], dtype=object), allow_pickle=True)  # objects are not run
     check(pc.as_partition_draws, tmp_path / "z.npy", ValueError, ["NumPy file of numbers", "'z.npy'"])
+    for name in ("none.csv", "none.npy", "none.tsv.gz"):
+        check(pc.as_partition_draws, tmp_path / name, FileNotFoundError, ["`data`", "there is no", name])
