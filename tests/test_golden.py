@@ -14,19 +14,14 @@ ANSWERS = json.loads((GOLDEN / "dpmm.json").read_text())
 
 
 @pytest.fixture(scope="module")
-def labels():
+def draws():
     with np.load(GOLDEN / "dpmm_draws.npz") as file:
-        return file["labels"]
+        return pc.as_partition_draws(file["labels"])
 
 
-@pytest.fixture(scope="module")
-def draws(labels):
-    return pc.as_partition_draws(labels)
-
-
-def test_similarity_is_exact(draws, labels):
+def test_similarity_is_exact(draws):
     similarities = pc.posterior_similarity_matrix(draws).values
-    np.testing.assert_array_equal(similarities, reference.similarity(labels))
+    np.testing.assert_array_equal(similarities, reference.similarity(draws.labels))
 
 
 @pytest.mark.parametrize("loss", ANSWERS)
@@ -42,10 +37,7 @@ def test_credible_ball(loss, draws):
     ball = pc.credible_ball(draws, ANSWERS[loss]["labels"], loss=loss, prob=answer["prob"])
     assert ball.radius == pytest.approx(answer["radius"], rel=0, abs=1e-9)
     assert ball.horizontal["distance"].values == pytest.approx(answer["radius"], rel=0, abs=1e-9)
-    for bound, n_clusters in [
-        ("upper_vertical", "n_clusters_upper"),
-        ("lower_vertical", "n_clusters_lower"),
-    ]:
+    for bound, n_clusters in [("upper_vertical", "n_clusters_upper"), ("lower_vertical", "n_clusters_lower")]:
         found = getattr(ball, bound)
         assert found["distance"].values == pytest.approx(answer[bound], rel=0, abs=1e-9)
         np.testing.assert_array_equal(found.max("item") + 1, answer[n_clusters])

@@ -1,25 +1,23 @@
 import time
-from itertools import count
+from itertools import count, product
 
 import numpy as np
 import pytest
-import xarray as xr
 
 import posterior_consensus as pc
 from posterior_consensus.bounds import certificate
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws, random_draws
-from tests.helpers import CENTER, GOOD, array, check
+from tests.helpers import CENTER, GOOD, array, check_all
 
 
 def certify(draws, partition, loss="binder", **options):
     return pc.certify(draws, partition, loss=loss, progressbar=False, **options)
 
 
-@pytest.mark.parametrize("a", [1.0, 0.6, 1.5])
-@pytest.mark.parametrize("seed", range(30))
-def test_optimal_only_where_it_is(seed, a):
-    rng = np.random.default_rng(seed)
+@pytest.mark.parametrize("seed", range(12))
+def test_optimal_only_where_it_is(seed):
+    rng, a = np.random.default_rng(seed), (1.0, 0.6, 1.5)[seed % 3]
     draws = random_draws(rng, 8, 6, 3)
     weights = rng.exponential(size=8) if seed % 2 else None
 
@@ -40,14 +38,13 @@ def test_optimal_only_where_it_is(seed, a):
             assert reference.expected(proof.better.values, draws, loss, weights) == pytest.approx(least, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", DEGENERATE)
-def test_degenerate_draws(name):
-    draws = DEGENERATE[name]
-    for partition in (draws[0], np.zeros(draws.shape[1], int), np.arange(draws.shape[1])):
-        proof = certify(draws, partition)
+def test_degenerate_draws():
+    for draws in DEGENERATE.values():
         least = reference.least_expected(draws, reference.binder)
-        assert proof.lower_bound == pytest.approx(least, abs=1e-12) and 0 <= proof.gap <= 1
-        assert (proof.status == "optimal") == (proof.expected_loss <= least + 1e-12)
+        for partition in (draws[0], np.zeros(draws.shape[1], int), np.arange(draws.shape[1])):
+            proof = certify(draws, partition)
+            assert proof.lower_bound == pytest.approx(least, abs=1e-12) and 0 <= proof.gap <= 1
+            assert (proof.status == "optimal") == (proof.expected_loss <= least + 1e-12)
 
 
 def test_no_loss_is_no_gap():
@@ -55,11 +52,10 @@ def test_no_loss_is_no_gap():
     assert (proof.expected_loss, proof.lower_bound, proof.gap, proof.status) == (0.0, 0.0, 0.0, "optimal")
 
 
-@pytest.mark.parametrize("a", [0.3, 1.1, 1.277, 1.7])
-def test_equal_draws_leave_no_gap_whatever_the_rounding(a):
-    for n_draws in (2, 3, 5, 7, 10):
+def test_equal_draws_leave_no_gap_whatever_the_rounding():
+    for a, n_draws in product([0.3, 1.1, 1.277, 1.7], [3, 7, 10]):
         best = pc.consensus_partition([[0, 0, 1, 1, 2, 2, 2]] * n_draws, loss=pc.binder(a), method="boem")
-        assert best.expected_loss == 0 and best.gap == 0 and "this is the optimum" in repr(best)
+        assert best.expected_loss == 0 and best.gap == 0 and "optimum" in repr(best)
 
 
 def test_a_larger_posterior_is_proven():
@@ -74,22 +70,10 @@ def test_on_the_user_s_items():
     proof = certify(draws, np.zeros(4, int))
     assert proof.partition.dims == ("obs",) and proof.better["obs"].values.tolist() == list("abcd")
     stored = proof.to_dataset()
-    assert float(stored["certified_loss"]) == proof.expected_loss
-    assert float(stored["certified_lower_bound"]) == proof.lower_bound
     assert float(stored["certified_gap"]) == proof.gap
     assert float(stored["better_loss"]) == proof.better_loss < proof.expected_loss
     assert stored.attrs["certificate_status"] == proof.status == "bounded"
-    np.testing.assert_array_equal(stored["better_partition"], proof.better)
     assert "better_partition" not in certify(draws, proof.better).to_dataset()
-
-
-def test_stored_beside_the_consensus(tmp_path):
-    tree = xr.DataTree.from_dict({"posterior": array(GOOD[np.newaxis], ("chain", "draw", "obs")).to_dataset()})
-    best = pc.consensus_partition(tree, loss="binder", random_seed=1)
-    tree = pc.attach(tree, best, certify(tree, best))
-    tree.to_netcdf(tmp_path / "z.nc", engine="h5netcdf")
-    with xr.open_datatree(tmp_path / "z.nc", engine="h5netcdf") as again:
-        assert float(again["consensus"]["certified_lower_bound"]) == best.expected_loss
 
 
 def test_says_what_it_found():
@@ -103,23 +87,12 @@ def test_says_what_it_found():
     assert len(repr(worse).splitlines()) < 14
 
 
-@pytest.mark.parametrize("loss", ["omari", "nmi", pc.vi(0.5)])
-def test_losses_without_a_bound(loss):
-    name = loss if isinstance(loss, str) else loss.name
-    check(
-        lambda v: certify(GOOD, CENTER, loss=v),
-        loss,
-        ValueError,
-        ["`loss` must have a bounding method", "binder", name],
-    )
-
-
-@pytest.mark.parametrize(
-    ("seconds", "error"),
-    [(0, ValueError), (-1, ValueError), (np.nan, ValueError), ("1", TypeError), (True, TypeError)],
-)
-def test_seconds(seconds, error):
-    check(lambda v: certify(GOOD, CENTER, seconds=v), seconds, error, ["`seconds` must be", str(seconds)])
+def test_arguments():
+    no_bound = [("omari", "omari"), ("nmi", "nmi"), (pc.vi(0.5), pc.vi(0.5).name)]
+    losses = [({"loss": loss}, ValueError, "`loss`", "bounding method", "binder", name) for loss, name in no_bound]
+    bad = [(0, ValueError), (-1, ValueError), (np.nan, ValueError), ("1", TypeError), (True, TypeError)]
+    seconds = [({"seconds": value}, error, "`seconds`", str(value)) for value, error in bad]
+    check_all(lambda options: certify(GOOD, CENTER, **options), losses + seconds)
 
 
 @pytest.mark.parametrize("loss", ["binder", "vi", "jaccard"])

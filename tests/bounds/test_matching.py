@@ -15,16 +15,15 @@ def bound(draws, loss, seconds=10.0):
 
 
 @pytest.mark.parametrize("loss", METRICS)
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("seed", range(8))
-def test_no_partition_is_below_the_bound(loss, weighted, seed):
-    rng = np.random.default_rng(seed)
-    labels = noisy_draws(rng, int(rng.integers(1, 15)), 6, 3, rng.uniform(0.1, 1.0))
-    weights = rng.exponential(size=len(labels)) if weighted else None
-    draws = pc.as_partition_draws(labels, weights=weights)
-    least = reference.least_expected(labels, reference.LOSSES[loss], weights)
-    assert bound(draws, loss) <= least + 1e-12
-    assert bound(draws, loss, seconds=1e-12) <= least + 1e-12  # two draws at a time, and no time for all of them
+def test_no_partition_is_below_the_bound(loss):
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        labels = noisy_draws(rng, int(rng.integers(1, 15)), 5, 3, rng.uniform(0.1, 1.0))
+        weights = rng.exponential(size=len(labels)) if seed % 2 else None
+        draws = pc.as_partition_draws(labels, weights=weights)
+        least = reference.least_expected(labels, reference.LOSSES[loss], weights)
+        assert bound(draws, loss) <= least + 1e-12
+        assert bound(draws, loss, seconds=1e-12) <= least + 1e-12  # two draws at a time, and no time for all of them
 
 
 @pytest.mark.parametrize("loss", METRICS)
@@ -35,12 +34,10 @@ def test_of_two_draws_either_is_the_best_and_the_bound_says_so(loss):
 
 
 @pytest.mark.parametrize("loss", METRICS)
-@pytest.mark.parametrize("name", DEGENERATE)
-def test_degenerate_draws(loss, name):
-    labels = DEGENERATE[name]
-    draws = pc.as_partition_draws(labels)
-    least = float(pc.consensus_partition(draws, loss=loss, random_seed=1, progressbar=False).expected_loss)
-    assert -1e-15 <= bound(draws, loss) <= least + 1e-12
+def test_degenerate_draws(loss):
+    for labels in DEGENERATE.values():
+        least = reference.least_expected(labels, reference.LOSSES[loss])
+        assert -1e-15 <= bound(pc.as_partition_draws(labels), loss) <= least + 1e-12
 
 
 def test_certificates_of_metrics_are_bounds():

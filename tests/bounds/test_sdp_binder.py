@@ -20,10 +20,9 @@ def costs_of(labels, loss, weights=None):
     return together, apart, signature, unit
 
 
-@pytest.mark.parametrize("a", [1.0, 0.6, 1.5])
-@pytest.mark.parametrize("seed", range(15))
-def test_never_above_the_least_of_all_partitions(seed, a):
-    rng = np.random.default_rng(seed)
+@pytest.mark.parametrize("seed", range(9))
+def test_never_above_the_least_of_all_partitions(seed):
+    rng, a = np.random.default_rng(seed), (1.0, 0.6, 1.5)[seed // 3]
     labels = random_draws(rng, 8, 6, 3) if seed % 2 else noisy_draws(rng, 8, 6, 3, 0.4)[:, [0, 1, 2, 3, 0, 1]]
     weights = rng.exponential(size=8) if seed % 3 == 0 else None
     together, apart, signature, unit = costs_of(labels, pc.binder(a), weights)
@@ -39,15 +38,15 @@ def test_never_above_the_least_of_all_partitions(seed, a):
 
 
 def test_narrows_the_gap_of_very_noisy_draws(monkeypatch):
-    labels = noisy_draws(np.random.default_rng(1), 20, 130, 6, 0.75)
+    labels = noisy_draws(np.random.default_rng(1), 20, 100, 6, 0.75)
     loss = pc.binder(tau=0.2)
     draws = pc.as_partition_draws(labels)
     best = pc.consensus_partition(draws, loss=loss, random_seed=1, progressbar=False)
     start = draws.as_labels(best)
-    relaxed = binder_bound(draws, loss, start, budget=WorkBudget(5.0))
+    relaxed = binder_bound(draws, loss, start, budget=WorkBudget(1.0))
     assert relaxed.info.n_steps > 0 and relaxed.method == "semidefinite relaxation"
     monkeypatch.setattr(binder, "SHARE_OF_RELAXATION", 0.0)
-    without = binder_bound(draws, loss, start, budget=WorkBudget(5.0))
+    without = binder_bound(draws, loss, start, budget=WorkBudget(1.0))
     assert without.info.n_steps == 0 and without.info.n_branches > 0
     assert best.expected_loss - relaxed.value < 0.5 * (best.expected_loss - without.value)
     assert relaxed.value <= best.expected_loss

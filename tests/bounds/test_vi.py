@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import posterior_consensus as pc
 from posterior_consensus.bounds import distinct
 from posterior_consensus.bounds import vi as module
-from posterior_consensus.bounds.budget import Deadline
+from posterior_consensus.bounds.budget import WorkBudget
 from posterior_consensus.bounds.distinct import DistinctDraws
 from posterior_consensus.bounds.vi import vi_bound
 from posterior_consensus.ensemble.partitions import enumerate_partitions
@@ -26,9 +26,8 @@ def optimum(draws):
     return block[losses.argmin()].astype(np.int32), float(losses.min())
 
 
-def bound_of(draws, incumbent=None, seconds=0.05):
-    incumbent = np.zeros(draws.n_items, np.int32) if incumbent is None else incumbent
-    return vi_bound(draws, incumbent, budget=Deadline(seconds), progressbar=False)
+def bound_of(draws, incumbent, seconds=0.05):
+    return vi_bound(draws, incumbent, budget=WorkBudget(seconds), progressbar=False)
 
 
 def ensemble(seed):
@@ -45,7 +44,7 @@ def ensemble(seed):
     return pc.as_partition_draws(labels, weights=rng.exponential(size=n_draws) if seed % 5 == 0 else None)
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", range(40))
 def test_no_partition_is_below_the_bound(seed):
     draws = ensemble(seed)
     best, least = optimum(draws)
@@ -63,7 +62,7 @@ def test_degenerate_draws_have_a_bound_that_is_finite_and_not_negative(name):
         assert bound.value == pytest.approx(least, abs=0.01)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(small_draws(), st.integers(0, 2**32 - 1), st.floats(0, 2))
 def test_any_prices_bound(labels, seed, scale):
     draws = pc.as_partition_draws(labels)
@@ -86,9 +85,8 @@ def test_any_prices_bound(labels, seed, scale):
 
 def test_the_bound_is_close_where_many_draws_scatter_around_a_partition():
     gaps = []
-    for seed in range(12):
-        rng = np.random.default_rng(seed)
-        draws = pc.as_partition_draws(noisy_draws(rng, 100, 7, 3, 0.3))
+    for seed in range(6):
+        draws = pc.as_partition_draws(noisy_draws(np.random.default_rng(seed), 100, 7, 3, 0.3))
         best, least = optimum(draws)
         gaps.append(1 - bound_of(draws, best, seconds=0.5).value / least)
     assert np.median(gaps) < 0.05
@@ -98,12 +96,12 @@ def test_the_bound_is_close_where_many_draws_scatter_around_a_partition():
 def test_a_part_of_the_draws_comes_first_but_the_bound_is_that_of_all(monkeypatch):
     monkeypatch.setattr(distinct, "_PILOT_ROWS", 10)
     monkeypatch.setattr(distinct, "_PILOT_DRAWS", 2)
-    for seed in range(10):
+    for seed in range(4):
         rng = np.random.default_rng(seed)
         draws = pc.as_partition_draws(random_draws(rng, 30, 5, 3), weights=rng.exponential(size=30))
         assert DistinctDraws(draws).pilot_stride() > 1
         best, least = optimum(draws)
-        assert 0.5 * least <= bound_of(draws, best, seconds=1.0).value <= least + 1e-12
+        assert 0.5 * least <= bound_of(draws, best, seconds=0.3).value <= least + 1e-12
 
 
 def test_no_tangent_survives_a_change_of_draws():
@@ -123,34 +121,24 @@ def test_no_tangent_survives_a_change_of_draws():
             assert np.all(tangents.offsets[i, valid] + tangents.slopes[i, valid] @ x <= exact + 1e-12)
 
 
-def test_equal_items_are_merged():
-    rng = np.random.default_rng(3)
-    labels = noisy_draws(rng, 20, 4, 3, 0.3)[:, [0, 1, 1, 2, 3, 3, 3]]
+def test_equal_items_are_merged_and_the_work_is_told():
+    labels = noisy_draws(np.random.default_rng(3), 20, 4, 3, 0.3)[:, [0, 1, 1, 2, 3, 3, 3]]
     draws = pc.as_partition_draws(labels)
     best, least = optimum(draws)
     bound = bound_of(draws, best)
-    assert bound.info.n_merged_items == 4
-    assert 0 < bound.value <= least + 1e-12
-
-
-def test_the_bound_is_never_above_the_incumbents_loss_and_the_work_is_told():
-    draws = ensemble(2)
-    best, least = optimum(draws)
-    bound = bound_of(draws, best)
-    assert bound.value <= least
-    assert bound.partition is None
-    assert bound.info.n_steps >= 1
+    assert 0 < bound.value <= least and bound.partition is None
+    assert bound.info.n_merged_items == 4 and bound.info.n_steps >= 1
     assert bound.info.size_groups[-1] == draws.n_items
 
 
 def test_it_ends_where_it_gains_no_more():
     draws = pc.as_partition_draws(noisy_draws(np.random.default_rng(0), 40, 5, 2, 0.1))
     best, least = optimum(draws)
-    one, other = (bound_of(draws, best, seconds) for seconds in (1.0, 2.0))
+    one, other = (bound_of(draws, best, seconds) for seconds in (3.0, 6.0))
     assert one.value == pytest.approx(least, abs=1e-6) and one.info.n_steps == other.info.n_steps
 
 
 def test_too_many_items_are_refused_before_memory_is_taken(monkeypatch):
     monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "1KB")
-    with pytest.raises(MemoryError, match="The bound for VI of .* distinct items would take"):
-        bound_of(pc.as_partition_draws(noisy_draws(np.random.default_rng(4), 20, 6, 3, 0.5)))
+    with pytest.raises(MemoryError, match="VI of .* distinct items"):
+        bound_of(pc.as_partition_draws(noisy_draws(np.random.default_rng(4), 20, 6, 3, 0.5)), np.zeros(6, np.int32))

@@ -1,4 +1,4 @@
-import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,9 +9,7 @@ from posterior_consensus.consensus import selection
 from tests import reference
 from tests.catalogue.posteriors import noisy_draws
 
-
-def find(draws, loss="vi", **options):
-    return pc.consensus_partition(draws, loss=loss, method="cc_pivot", random_seed=1, **options)
+find = partial(pc.consensus_partition, method="cc_pivot", random_seed=1)
 
 
 def pivoted(similarities, order, threshold):
@@ -31,17 +29,13 @@ def form(request, monkeypatch):
         monkeypatch.setattr(selection, "_ITEMS_IN_MATRIX", 0)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("threshold", [0.25, 0.5, 0.8])
-def test_one_order(form, threshold, weighted):
-    for seed in range(5):
-        rng = np.random.default_rng(seed)
+def test_one_order(form):
+    for seed in range(6):
+        rng, threshold = np.random.default_rng(seed), [0.25, 0.5, 0.8][seed % 3]
         draws = noisy_draws(rng, 20, 15, 3, 0.5)
-        weights = rng.exponential(size=20) if weighted else None
+        weights = rng.exponential(size=20) if seed % 2 else None
         data = pc.as_partition_draws(draws, weights=weights)
-        best = pc.consensus_partition(
-            data, method="cc_pivot", threshold=threshold, n_starts=1, random_seed=np.random.default_rng(seed)
-        )
+        best = find(data, random_seed=np.random.default_rng(seed), threshold=threshold, n_starts=1)
         order = np.random.default_rng(seed).permutation(15)
         expected = pivoted(reference.similarity(draws, weights), order, threshold)
         np.testing.assert_array_equal(best.labels, expected)
@@ -57,7 +51,7 @@ def test_a_similarity_at_the_threshold_is_not_above_it():
 @pytest.mark.parametrize("loss", ["vi", "binder"])
 def test_the_best_of_many_orders(loss):
     draws = noisy_draws(np.random.default_rng(1), 30, 25, 3, 0.5)
-    best = find(draws, loss, n_starts=20)
+    best = find(draws, loss=loss, n_starts=20)
     assert len(best.info.expected_losses) == 20 and len(set(best.info.expected_losses)) > 3
     assert best.expected_loss == pytest.approx(min(best.info.expected_losses), abs=1e-12)
     assert best.info.threshold == 0.25
@@ -67,9 +61,8 @@ def test_the_items_left_join_the_most_similar_pivot(form):
     """Three groups for two clusters: the third is with the first more often than with the second."""
     draws = [[0, 0, 1, 1, 2, 2]] * 8 + [[0, 0, 1, 1, 0, 0]] * 2 + [[0, 0, 1, 1, 1, 1]]
     assert find(draws, n_starts=1).n_clusters == 3
-    found = [find(draws, max_clusters=2, n_starts=1).labels.values.tolist()]
-    found += [find(draws, n_clusters=2, n_starts=50).labels.values.tolist()]
-    assert found[1] == [0, 0, 1, 1, 0, 0]
+    assert find(draws, max_clusters=2, n_starts=1).n_clusters == 2
+    assert find(draws, n_clusters=2, n_starts=50).labels.values.tolist() == [0, 0, 1, 1, 0, 0]
     assert find(draws, max_clusters=1).n_clusters == 1
 
 
@@ -88,30 +81,3 @@ def test_probabilities_row_by_row_as_with_their_matrix(monkeypatch):
     monkeypatch.setattr(selection, "_ITEMS_IN_MATRIX", 0)
     np.testing.assert_array_equal(one.labels, find(soft, threshold=0.35, n_starts=1).labels)
     assert 1 < one.n_clusters < 12
-
-
-def test_no_matrix_of_all_pairs():
-    n_items = 30_000
-    rng = np.random.default_rng(3)
-    truth = rng.integers(3, size=n_items)
-    draws = pc.as_partition_draws(np.where(rng.random((20, n_items)) < 0.1, rng.integers(3, size=(20, n_items)), truth))
-    tracemalloc.start()
-    best = find(draws, threshold=0.5)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < n_items**2 / 20
-    assert reference.same(best.labels.values, truth)
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"threshold": 1}, ValueError, "`threshold` must lie between 0 and 1, both excluded; got 1"),
-        ({"threshold": 0.0}, ValueError, "`threshold` must lie between 0 and 1, both excluded; got 0.0"),
-        ({"threshold": "auto"}, TypeError, "`threshold` must be a number; got str"),
-        ({"n_starts": 0}, ValueError, "`n_starts` must be at least 1; got 0"),
-    ],
-)
-def test_options(options, error, message):
-    with pytest.raises(error, match=message):
-        find([[0, 0, 1], [0, 1, 1]], **options)

@@ -1,11 +1,12 @@
 """CSPA, MCLA, HBGF and NMF: what their papers say, computed slowly beside them."""
 
-import tracemalloc
+from itertools import combinations
 from unittest.mock import patch
 
 import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
+from sklearn.cluster import SpectralClustering
 from threadpoolctl import threadpool_limits
 
 import posterior_consensus as pc
@@ -32,16 +33,9 @@ def weighted_draws(seed, n_draws=30, n_items=40, n_clusters=4, noise=0.3):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("options", [{}, {"n_clusters": 3}])
-def test_example_of_strehl_and_ghosh(method, options):
-    assert find(STREHL_AND_GHOSH, method, **options).labels.values.tolist() == [0, 0, 0, 1, 1, 2, 2]
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_noisy_copies_of_a_partition(method):
-    made = pc.simulate.random_perturbation(120, 4, n_draws=60, noise=0.4, random_seed=3)
-    found = find(made.draws, method, n_clusters=4)
-    assert pc.partition_loss(found, made.truth, loss="omari") < 0.05
+def test_example_of_strehl_and_ghosh(method):
+    for options in ({}, {"n_clusters": 3}):
+        assert find(STREHL_AND_GHOSH, method, **options).labels.values.tolist() == [0, 0, 0, 1, 1, 2, 2]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -54,32 +48,15 @@ def test_threads_change_nothing(method):
     assert answers[0] == answers[1]
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_no_array_of_all_pairs(method):
-    n_items = 20_000
-    rng = np.random.default_rng(2)
-    truth = rng.integers(3, size=n_items)
-    noisy = rng.random((15, n_items)) < 0.1
-    draws = as_partition_draws(np.where(noisy, rng.integers(3, size=(15, n_items)), truth))
-    options = {"max_iter": 3} if method == "nmf" else {}
-    tracemalloc.start()
-    found = find(draws, method, n_clusters=3, n_starts=1, **options)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 8 * n_items**2 / 5
-    assert reference.same(found.labels.values, truth)
-
-
 def test_cspa_is_the_cut_that_spectral_makes():
     draws = weighted_draws(1)
     spectral = find(draws, "spectral", affinity="association")
     np.testing.assert_array_equal(find(draws, "cspa").labels, spectral.labels)
 
 
-@pytest.mark.parametrize("n_items", [7, 30, 41])
-def test_transport_has_the_least_cost(n_items):
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
+def test_transport_has_the_least_cost():
+    for seed in range(30):
+        rng, n_items = np.random.default_rng(seed), [7, 30, 41][seed % 3]
         n_clusters = int(rng.integers(1, 7))
         costs = rng.random((n_items, n_clusters)) ** 3 * rng.random(n_clusters)  # some columns draw nearly all items
         labels = transported(costs, n_items)
@@ -92,16 +69,13 @@ def test_transport_has_the_least_cost(n_items):
 def _even_sizes(n_items, n_clusters):
     """All ways to give the clusters sizes that differ by one at most."""
     fewest, more = divmod(n_items, n_clusters)
-    for bits in range(2**n_clusters):
-        larger = [bits >> k & 1 for k in range(n_clusters)]
-        if sum(larger) == more:
-            yield np.array(larger) + fewest
+    for larger in combinations(range(n_clusters), more):
+        yield np.where(np.isin(range(n_clusters), larger), fewest + 1, fewest)
 
 
 def _cost_of_sizes(costs, sizes):
-    places = np.repeat(np.arange(sizes.size), sizes)
-    rows, columns = linear_sum_assignment(costs[:, places])
-    return costs[rows, places[columns]].sum()
+    places = costs[:, np.repeat(np.arange(sizes.size), sizes)]
+    return places[linear_sum_assignment(places)].sum()
 
 
 def test_balanced_clusters_are_of_equal_size_and_as_near_as_equal_sizes_allow():
@@ -130,9 +104,7 @@ def test_hbgf_walks_on_the_bipartite_graph():
 
 def test_mcla_by_hand():
     """Graph, cut and votes of a slow program whose cut is scikit-learn's."""
-    from sklearn.cluster import SpectralClustering
-
-    for seed in range(5):
+    for seed in range(2):
         draws = weighted_draws(seed, n_draws=15, n_items=30, n_clusters=3, noise=0.35)
         table = one_hot(draws.labels, draws.starts)
         weights = np.repeat(draws.weights, draws.n_clusters)
@@ -170,7 +142,7 @@ def test_mcla_gives_equal_votes_to_the_meta_cluster_of_more_weight():
         assert found.labels.values.tolist() == draws[draw]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_nmf_updates_as_the_paper_has_them(seed):
     draws = weighted_draws(seed, noise=0.45)
     found = find(draws, "nmf", n_clusters=4, max_iter=20, tol=1e-12)
@@ -201,17 +173,3 @@ def test_nmf_with_and_without_the_matrix():
         products = find(draws, "nmf", n_clusters=4)
     np.testing.assert_array_equal(formed.labels, products.labels)
     assert formed.info.objective == pytest.approx(products.info.objective, rel=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("method", "options", "error", "message"),
-    [
-        ("cspa", {"balanced": "yes"}, TypeError, "`balanced` must be True or False; got 'yes'"),
-        ("nmf", {"tol": 0}, ValueError, "`tol` must be a finite number above 0; got 0"),
-        ("nmf", {"max_iter": 0}, ValueError, "`max_iter` must be"),
-        *((method, {"n_starts": 0}, ValueError, "`n_starts` must be") for method in METHODS),
-    ],
-)
-def test_options(method, options, error, message):
-    with pytest.raises(error, match=message):
-        find([[0, 0, 1], [0, 1, 1]], method, **options)

@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -6,9 +8,7 @@ from posterior_consensus.consensus import lange_buhmann as implementation
 from tests import reference
 from tests.catalogue.posteriors import noisy_draws
 
-
-def find(draws, **options):
-    return pc.consensus_partition(draws, method="lange_buhmann", random_seed=1, **options)
+find = partial(pc.consensus_partition, method="lange_buhmann", random_seed=1)
 
 
 def em(pairs, start, n_iter):
@@ -30,7 +30,7 @@ def em(pairs, start, n_iter):
     return before, likelihoods
 
 
-@pytest.mark.parametrize("n_iter", [7, 10, 25])
+@pytest.mark.parametrize("n_iter", [10, 25])
 def test_iterations_follow_the_definition(n_iter):
     rng = np.random.default_rng(n_iter)
     pairs = reference.similarity(noisy_draws(rng, 12, 9, 3, 0.5), rng.exponential(size=12))
@@ -63,15 +63,6 @@ def test_the_likelihood_only_rises_and_the_likeliest_labels_are_taken(weighted, 
     assert best.info.objective == pytest.approx(likelihood, abs=1e-12)
 
 
-def test_clear_clusters_are_found_with_their_number():
-    rng = np.random.default_rng(2)
-    truth = rng.integers(4, size=80)
-    draws = np.where(rng.random((100, 80)) < 0.2, rng.integers(4, size=(100, 80)), truth)
-    best = find(draws)
-    assert reference.same(best.labels.values, truth)
-    assert best.info.n_clusters_tried == [1, 2, 3, 4] and len(best.info.expected_losses) == 4
-
-
 def test_the_end_is_told():
     draws = noisy_draws(np.random.default_rng(3), 30, 40, 4, 0.6)
     short, long = find(draws, n_clusters=4, max_iter=15), find(draws, n_clusters=4, max_iter=100_000)
@@ -81,29 +72,6 @@ def test_the_end_is_told():
     assert sooner.info.n_iter < long.info.n_iter
 
 
-@pytest.mark.parametrize("n_clusters", [2, 4])
-def test_labels_that_are_likeliest_for_no_item(n_clusters):
-    assert find(np.zeros((3, 4), int), n_clusters=n_clusters).n_clusters == n_clusters
-
-
-def test_weights_are_repeated_draws():
-    draws, weights = noisy_draws(np.random.default_rng(4), 8, 30, 3, 0.4), np.arange(8)
-    one = find(pc.as_partition_draws(draws, weights=weights), n_clusters=3)
-    other = find(np.repeat(draws, weights, axis=0), n_clusters=3)
-    np.testing.assert_array_equal(one.labels, other.labels)
-    assert one.info.objective == pytest.approx(other.info.objective, abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"n_starts": 0}, ValueError, "`n_starts` must be at least 1; got 0"),
-        ({"max_iter": 0}, ValueError, "`max_iter` must be at least 1; got 0"),
-        ({"max_iter": 1.5}, TypeError, "`max_iter` must be an integer; got 1.5"),
-        ({"tol": 0}, ValueError, "`tol` must be a finite number above 0; got 0"),
-        ({"tol": None}, TypeError, "`tol` must be a number; got None"),
-    ],
-)
-def test_options(options, error, message):
-    with pytest.raises(error, match=message):
-        find([[0, 0, 1], [0, 1, 1]], **options)
+def test_labels_that_are_likeliest_for_no_item():
+    for n_clusters in (2, 4):
+        assert find(np.zeros((3, 4), int), n_clusters=n_clusters).n_clusters == n_clusters

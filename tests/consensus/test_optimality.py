@@ -1,5 +1,7 @@
 """The default search against every partition of a few items."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,28 +15,35 @@ from tests.strategies import small_draws
 RECORDS = {name: factory() for name, factory in pc.LOSSES.items()} | {
     record.name: record for record in (pc.binder(0.5), pc.vi(1.5))
 }
-EVERY = {n: np.concatenate(list(enumerate_partitions(n))) for n in range(5, 9)}
+
+
+@cache
+def every(n_items):
+    return np.concatenate(list(enumerate_partitions(n_items)))
 
 
 def find(draws, loss, **options):
     return pc.consensus_partition(draws, loss=loss, random_seed=1, progressbar=False, **options)
 
 
-def some_ensemble(seed):
+def some_ensemble(seed, most_items=7):
     rng = np.random.default_rng(seed)
-    n_items, n_clusters = int(rng.integers(5, 9)), int(rng.integers(2, 6))
+    n_items, n_clusters = int(rng.integers(5, most_items + 1)), int(rng.integers(2, 6))
     n_draws, noise = int(rng.choice([1, 2, 3, 5, 10, 20, 40, 70])), rng.choice([0.2, 0.4, 0.6, 0.8, 1.0])
     labels = noisy_draws(rng, n_draws, n_items, n_clusters, noise)
     return pc.as_partition_draws(labels, weights=rng.exponential(size=n_draws) if rng.random() < 0.3 else None)
 
 
+@pytest.mark.parametrize(
+    ("seeds", "most_items"), [(range(16), 7), pytest.param(range(16, 50), 8, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("name", RECORDS)
-def test_the_default_search_finds_the_optimum(name):
+def test_the_default_search_finds_the_optimum(name, seeds, most_items):
     record = RECORDS[name]
     missed = []
-    for seed in range(60):
-        draws = some_ensemble(seed)
-        least = mean_loss(draws, EVERY[draws.n_items], record).min()
+    for seed in seeds:
+        draws = some_ensemble(seed, most_items)
+        least = mean_loss(draws, every(draws.n_items), record).min()
         if find(draws, record).expected_loss > least + 1e-10:
             missed.append(seed)
     assert missed == []
@@ -43,10 +52,9 @@ def test_the_default_search_finds_the_optimum(name):
 @pytest.mark.parametrize("name", RECORDS)
 def test_the_default_search_finds_the_best_of_so_many_clusters(name):
     record = RECORDS[name]
-    for seed in range(10):
+    for seed in range(5):
         draws = some_ensemble(seed)
-        partitions = EVERY[draws.n_items]
-        of_three = partitions[partitions.max(axis=1) == 2]
+        of_three = every(draws.n_items)[every(draws.n_items).max(axis=1) == 2]
         least = mean_loss(draws, of_three, record).min()
         result = find(draws, record, n_clusters=3)
         assert result.n_clusters == 3 and result.expected_loss == pytest.approx(least, abs=1e-10)
@@ -76,7 +84,7 @@ def neighbourhood(labels, draws):
 
 
 @pytest.mark.parametrize("name", RECORDS)
-@settings(max_examples=25)
+@settings(max_examples=8)
 @given(draws=small_draws(max_items=12, max_draws=8))
 def test_no_move_merge_or_split_improves_the_answer(name, draws):
     record = RECORDS[name]

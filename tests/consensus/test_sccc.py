@@ -1,6 +1,7 @@
 """Stable component consensus clustering beside its definition."""
 
 from contextlib import nullcontext
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,9 +10,7 @@ import posterior_consensus as pc
 from tests import reference
 from tests.catalogue.posteriors import noisy_draws
 
-
-def find(draws, loss="binder", **options):
-    return pc.consensus_partition(draws, loss=loss, method="sccc", random_seed=1, progressbar=False, **options)
+find = partial(pc.consensus_partition, loss="binder", method="sccc", random_seed=1, progressbar=False)
 
 
 def by_definition(draws, gap, most):

@@ -1,7 +1,6 @@
 import json
 import subprocess
 import sys
-import tracemalloc
 from unittest.mock import patch
 
 import numpy as np
@@ -19,9 +18,8 @@ from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("n_items", [12, 80])
-def test_eigenvectors_span_what_the_dense_ones_span(weighted, n_items):
+@pytest.mark.parametrize(("n_items", "weighted"), [(12, False), (12, True), (80, True)])
+def test_eigenvectors_span_what_the_dense_ones_span(n_items, weighted):
     rng = np.random.default_rng(n_items)
     labels = noisy_draws(rng, 50, n_items, 4, 0.2)
     weights = rng.exponential(size=50) if weighted else None
@@ -53,13 +51,19 @@ def degenerate_partitions(n_ensembles):
 
 @pytest.mark.filterwarnings("ignore:The partition has:UserWarning")
 def test_equal_eigenvalues_leave_nothing_to_chance():
-    found = degenerate_partitions(30)
+    found = []
     for n_threads in (1, 3):
         with threadpool_limits(n_threads), patch.object(executor, "n_threads", lambda n=n_threads: n):
-            assert degenerate_partitions(30) == found
-    code = f"import json\nfrom {__name__} import degenerate_partitions as find\nprint(json.dumps(find(30)))"
+            found.append(degenerate_partitions(7))
+    assert found[0] == found[1]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The partition has:UserWarning")
+def test_equal_eigenvalues_leave_nothing_to_chance_in_a_process_of_its_own():
+    code = f"import json\nfrom {__name__} import degenerate_partitions as find\nprint(json.dumps(find(12)))"
     fresh = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
-    assert json.loads(fresh.stdout) == found
+    assert json.loads(fresh.stdout) == degenerate_partitions(12)
 
 
 def test_invariant_subspaces_leave_nothing_to_chance(monkeypatch):
@@ -88,26 +92,16 @@ def test_the_basis_depends_on_the_space_alone(n_items, n_vectors):
     np.testing.assert_allclose(basis @ basis.T, space @ space.T, atol=1e-8)
 
 
-@pytest.mark.parametrize("method", ["basic", "spectral"])
-def test_clear_clusters_are_found_with_their_number(method):
-    rng = np.random.default_rng(1)
-    truth = rng.integers(5, size=60)
-    noisy = rng.random((200, 60)) < 0.1
-    labels = np.where(noisy, rng.integers(5, size=(200, 60)), truth)
-    result = pc.consensus_partition(labels, method=method, random_seed=1)
-    np.testing.assert_array_equal(result.labels, reference.canonical(truth))
-    assert result.info.n_clusters_tried == [1, 2, 3, 4, 5]
-    assert len(result.info.expected_losses) == 5
-
-
 def affinities(similarity, affinity, gamma):
     """Weights of the graph of the items, as scikit-learn has them."""
     squares = np.sum((similarity[:, np.newaxis] - similarity) ** 2, axis=-1)
     return np.exp(-gamma * squares) if affinity == "rbf" else similarity
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize(("affinity", "gamma"), [("association", 1), ("rbf", 1), ("rbf", 0.2)])
+@pytest.mark.parametrize(
+    ("affinity", "gamma", "weighted"),
+    [("association", 1, False), ("association", 1, True), ("rbf", 1, True), ("rbf", 0.2, False)],
+)
 def test_random_walks_as_scikit_learn_has_them(affinity, gamma, weighted):
     rng = np.random.default_rng(7)
     draws = noisy_draws(rng, 40, 60, 4, 0.3)
@@ -122,25 +116,10 @@ def test_random_walks_as_scikit_learn_has_them(affinity, gamma, weighted):
     assert reference.same(best.labels.values, model.labels_)
 
 
-def test_the_graph_of_rows_splits_a_large_cluster_less():
-    """One cluster of three quarters of the items, five small ones, and draws that keep 55% of the labels."""
-    distances = {None: 0.0, "rbf": 0.0}
-    truth = np.repeat(range(6), [75, 5, 5, 5, 5, 5])
-    for seed in range(6):
-        rng = np.random.default_rng(seed)
-        draws = np.where(rng.random((20, 100)) < 0.45, rng.integers(6, size=(20, 100)), truth)
-        for affinity in distances:
-            found = pc.consensus_partition(draws, method="spectral", n_clusters=6, affinity=affinity, random_seed=1)
-            distances[affinity] += pc.simulate.misclassification_distance(found, truth) / 6
-    assert distances["rbf"] < 0.6 * distances[None]
-
-
 @pytest.mark.parametrize("affinity", ["association", "rbf"])
-@pytest.mark.parametrize("name", DEGENERATE)
-def test_random_walks_of_degenerate_draws(name, affinity):
-    draws = DEGENERATE[name]
-    for loss in ("vi", "nid"):
-        best = pc.consensus_partition(draws, loss=loss, method="spectral", affinity=affinity, random_seed=1)
+def test_random_walks_of_degenerate_draws(affinity):
+    for draws in DEGENERATE.values():
+        best = pc.consensus_partition(draws, loss="nid", method="spectral", affinity=affinity, random_seed=1)
         if len(np.unique(draws, axis=0)) == 1:
             assert reference.same(best.labels.values, draws[0])
         assert np.isfinite(best.expected_loss)
@@ -153,39 +132,3 @@ def test_probabilities_have_their_random_walk():
     theirs = spectral_embedding(psm, n_components=3, drop_first=False, random_state=1)
     ours = random_walk_vectors(soft, 3, "association", 1.0).vectors
     np.testing.assert_allclose(np.abs(ours), np.abs(theirs), atol=1e-8)
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"affinity": "psm"}, ValueError, "`affinity` must be None or one of 'association', 'rbf'; got 'psm'"),
-        ({"affinity": "rbf", "gamma": 0}, ValueError, "`gamma` must be a finite number above 0; got 0"),
-        ({"affinity": "rbf", "gamma": "1"}, TypeError, "`gamma` must be a number; got '1'"),
-    ],
-)
-def test_options(options, error, message):
-    with pytest.raises(error, match=message):
-        pc.consensus_partition([[0, 0, 1], [0, 1, 1]], method="spectral", **options)
-
-
-@pytest.mark.parametrize("affinity", [None, "association"])
-def test_no_matrix_of_all_pairs(affinity):
-    n_items = 30_000
-    rng = np.random.default_rng(2)
-    truth = rng.integers(3, size=n_items)
-    draws = as_partition_draws(np.where(rng.random((20, n_items)) < 0.1, rng.integers(3, size=(20, n_items)), truth))
-    tracemalloc.start()
-    result = pc.consensus_partition(
-        draws, method="spectral", n_clusters=3, affinity=affinity, n_starts=1, random_seed=1
-    )
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < n_items**2 / 10
-    assert reference.same(result.labels.values, truth)
-
-
-@pytest.mark.parametrize("method", sorted(set(pc.METHODS) - {"best_draw", "exact"}))
-def test_one_draw_of_singletons_changes_little(method):
-    draws = [[0, 0, 0, 1, 1, 1]] * 20 + [[0, 1, 2, 3, 4, 5]]
-    best = pc.consensus_partition(draws, method=method, random_seed=1)
-    assert best.labels.values.tolist() == [0, 0, 0, 1, 1, 1]
