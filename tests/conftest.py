@@ -1,3 +1,4 @@
+import html
 import os
 
 import numpy as np
@@ -13,6 +14,10 @@ from tests.catalogue.posteriors import recovered
 settings.register_profile("repeated", deadline=None, max_examples=60, derandomize=True)
 settings.register_profile("random", settings.get_profile("repeated"), derandomize=False)
 settings.load_profile("repeated")
+
+EMPTY = (  # a picture
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII="
+)
 
 BEGAN = pytest.StashKey[float]()
 SPENT = pytest.StashKey[float]()
@@ -99,3 +104,15 @@ def posterior(arviz, z):
     if hasattr(arviz, "convert_to_inference_data"):
         return arviz.from_dict(posterior=samples, observed_data={"y": np.arange(4.0)}, **names)
     return arviz.from_dict({"posterior": samples, "observed_data": {"y": np.arange(4.0)}}, **names)
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Reports with an empty picture in place of each figure, whose drawing takes most of the time."""
+
+    def figure(plot, *_, text, **__):
+        text = html.escape(text)
+        return f'<figure><img alt="{text}" src="{EMPTY}"><figcaption>{text}</figcaption></figure>'
+
+    for module in ("small_clusters", "still"):
+        monkeypatch.setattr(f"posterior_consensus.summary.report.{module}.figure", figure)

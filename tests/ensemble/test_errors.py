@@ -52,19 +52,17 @@ def test_mcse_of_chains_of_unequal_length(rng):
     assert draws.samples.mcse(values) == pytest.approx(expected, rel=1e-10)
 
 
-@pytest.mark.parametrize("weight", [None, np.arange(1.0, 13.0)])
-def test_constant_has_no_error(z, weight):
-    draws = pc.as_partition_draws(z, weights=weight)
-    errors = draws.samples.mcse(np.stack([np.full(12, 0.1), np.arange(12.0)]))
-    assert errors[0] == 0
-    assert errors[1] > 0
+def test_constant_has_no_error(z):
+    for weights in (None, np.arange(1.0, 13.0)):
+        draws = pc.as_partition_draws(z, weights=weights)
+        errors = draws.samples.mcse(np.stack([np.full(12, 0.1), np.arange(12.0)]))
+        assert errors[0] == 0 < errors[1]
 
 
-@pytest.mark.parametrize(("lengths", "known"), [([3], False), ([4], True), ([9, 3], False), ([5, 4], True)])
-def test_mcse_needs_four_draws_in_each_chain(rng, lengths, known):
-    draws = chains_of(lengths)
-    errors = draws.samples.mcse(rng.normal(size=(2, draws.n_draws)))
-    assert np.isfinite(errors).all() if known else np.isnan(errors).all()
+def test_mcse_needs_four_draws_in_each_chain(rng):
+    for lengths, known in (([3], False), ([4], True), ([9, 3], False), ([5, 4], True)):
+        draws = chains_of(lengths)
+        assert np.all(np.isfinite(draws.samples.mcse(rng.normal(size=(2, draws.n_draws)))) == known)
 
 
 def test_error_is_unknown_where_a_function_varies_but_not_among_the_draws_compared(rng):

@@ -1,5 +1,3 @@
-import re
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,6 +13,7 @@ from posterior_consensus.ensemble.partitions import (
     enumerate_partitions,
     smallest_dtype,
 )
+from tests.helpers import check
 from tests.strategies import SPARSE, label_draws
 
 BELL = [1, 1, 2, 5, 15, 52, 203, 877, 4140, 21147]
@@ -41,40 +40,36 @@ def test_canonical_rows(draws):
     assert labels.dtype == np.uint8
 
 
-@pytest.mark.parametrize(("n_codes", "dtype"), [(0, "u1"), (256, "u1"), (257, "u2"), (2**16, "u2"), (2**16 + 1, "u4")])
-def test_smallest_dtype_holds_the_codes(n_codes, dtype):
-    assert smallest_dtype(n_codes) == np.dtype(dtype)
+def test_the_smallest_type_holds_the_codes():
+    for n_codes, dtype in ((0, "u1"), (256, "u1"), (257, "u2"), (2**16, "u2"), (2**16 + 1, "u4")):
+        assert smallest_dtype(n_codes) == np.dtype(dtype)
+    for n_clusters in (255, 256, 257, 300):
+        draws = np.stack([np.zeros(300, int), np.minimum(np.arange(300), n_clusters - 1)])
+        labels, counts = canonical_rows(*as_codes(draws[:, ::-1], "draws"))
+        assert counts.tolist() == [1, n_clusters]
+        assert labels.dtype == smallest_dtype(n_clusters)
+        assert labels[1, -1] == n_clusters - 1
 
 
-@pytest.mark.parametrize("n_clusters", [255, 256, 257, 300])
-def test_canonical_rows_widen_with_the_clusters_of_a_draw(n_clusters):
-    draws = np.stack([np.zeros(300, int), np.minimum(np.arange(300), n_clusters - 1)])
-    labels, counts = canonical_rows(*as_codes(draws[:, ::-1], "draws"))
-    assert counts.tolist() == [1, n_clusters]
-    assert labels.dtype == smallest_dtype(n_clusters)
-    assert labels[1, -1] == n_clusters - 1
+KINDS = [
+    np.array([[3, 3, 70_000, 0]]),
+    np.array([[2**63, 2**63, 2**64 - 1, 0]], dtype=np.uint64),
+    np.array([["x", "x", "nan", ""]]),
+    np.array([[b"x", b"x", b"y", b"z"]]),
+    np.array([["x", "x", "yyyyy", "z"]], dtype=object),
+    np.array([["x", "x", "y", "z"]], dtype=np.dtypes.StringDType()),
+    np.array([[4.0, 4.0, 9.0, -0.0]]),
+    np.array([[2**53 - 1, 2**53 - 1, 5, True]], dtype=object),
+]
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        np.array([[3, 3, 70_000, 0]]),
-        np.array([[2**63, 2**63, 2**64 - 1, 0]], dtype=np.uint64),
-        np.array([["x", "x", "nan", ""]]),
-        np.array([[b"x", b"x", b"y", b"z"]]),
-        np.array([["x", "x", "yyyyy", "z"]], dtype=object),
-        np.array([["x", "x", "y", "z"]], dtype=np.dtypes.StringDType()),
-        np.array([[4.0, 4.0, 9.0, -0.0]]),
-        np.array([[2**53 - 1, 2**53 - 1, 5, True]], dtype=object),
-    ],
-    ids=lambda values: str(values.dtype),
-)
-def test_as_codes_keeps_labels_apart(values):
-    codes, n_codes = as_codes(values, "labels")
-    assert codes.dtype.kind == "u"
-    assert codes.shape == values.shape
-    assert codes.max() < n_codes
-    assert canonical_rows(codes, n_codes)[0].tolist() == [[0, 0, 1, 2]]
+def test_as_codes_keeps_labels_apart():
+    for values in KINDS:
+        codes, n_codes = as_codes(values, "labels")
+        assert codes.dtype.kind == "u"
+        assert codes.shape == values.shape
+        assert codes.max() < n_codes
+        assert canonical_rows(codes, n_codes)[0].tolist() == [[0, 0, 1, 2]], values.dtype
 
 
 def test_as_codes_of_booleans_and_of_nothing():
@@ -83,45 +78,25 @@ def test_as_codes_of_booleans_and_of_nothing():
     assert as_codes(np.empty((0, 3), int), "labels")[1] == 0
 
 
-@pytest.mark.parametrize(
-    ("values", "error", "message"),
-    [
-        ([0.0, np.nan], ValueError, "the labels must not be missing; got 1 NaN"),
-        (["a", np.nan], ValueError, "must not be missing; got 1 NaN"),
-        (["a", None, None], ValueError, "must not be missing; got 2 NaN"),
-        (np.ma.array([0, 1, 2], mask=[0, 1, 1]), ValueError, "must not be missing; got 2 NaN"),
-        ([0, -3], ValueError, "must not be negative; got -3"),
-        ([0.0, 1.5], ValueError, r"must be integers; got 1\.5 at position 1 \(from 0\)\.$"),
-        (
-            [0.0, 0.25],
-            ValueError,
-            r"got 0\.25 at position 1 \(from 0\)\. Values between 0 and 1 look like allocation probabilities",
-        ),
-        ([0.0, np.inf], ValueError, "must be finite integers below .*; got inf"),
-        ([0.0, 2.0**53], ValueError, "must be finite integers below .*; got 9007199254740992"),
-        ([10**30, 1], ValueError, r"must be finite integers below .*; got 1e\+30"),
-        (["1", 1], TypeError, "all integers, all strings or all whole-number floats; got int, str"),
-        ([[1], [1, 2]], TypeError, "got list"),
-        (np.array([0, 2.5, 1], dtype=object), ValueError, r"must be integers; got 2\.5 at position 1"),
-        (np.array([1j]), TypeError, "got dtype complex128"),
-        (np.array(["2020"], dtype="M8[D]"), TypeError, "got dtype datetime64"),
-    ],
-)
-def test_as_codes_refuses(values, error, message):
-    if not isinstance(values, np.ndarray):
-        values = np.array(values, dtype=object if any(isinstance(v, (str, list)) for v in values) else None)
-    with pytest.raises(error, match=message):
-        canonical_labels(values) if np.ma.is_masked(values) else as_codes(values, "the labels")
-
-
-@pytest.mark.parametrize(
-    ("labels", "got"),
-    [([], "shape (0,)"), (3, "int"), ("abc", "str"), ([[0, 1]], "shape (1, 2)"), ({0, 1}, "set"), (None, "NoneType")],
-)
-def test_canonical_labels_want_a_vector(labels, got):
-    message = f"`center` must be a vector of labels, one for each item; got {got}."
-    with pytest.raises(ValueError, match=re.escape(message)):
-        canonical_labels(labels, "center")
+def test_what_is_no_label_is_refused():
+    """What draws hold that is none is refused by tests of bad draws."""
+    odd = np.array([0, 2.5, 1], dtype=object)
+    for values, error, parts in (
+        (odd, ValueError, ["the labels", "integers; got 2.5 at position 1 (from 0)"]),
+        (np.array([0.0, 2.0**53]), ValueError, ["finite integers", "got 9007199254740992"]),
+        (np.array([10**30, 1], object), ValueError, ["finite integers", "got 1e+30"]),
+        (np.array(["1", 1], object), TypeError, ["all strings", "got int, str"]),
+        (np.array([[1], [1, 2]], object), TypeError, ["got list"]),
+        (np.array([1j]), TypeError, ["got dtype complex128"]),
+        (np.array(["2020"], dtype="M8[D]"), TypeError, ["got dtype datetime64"]),
+    ):
+        check(lambda values: as_codes(values, "the labels"), values, error, parts)
+    with pytest.raises(ValueError, match=r"\(from 0\)\.$"):  # and no word of probabilities
+        as_codes(np.array([0.0, 1.5]), "labels")
+    check(canonical_labels, np.ma.array([0, 1, 2], mask=[0, 1, 1]), ValueError, ["missing; got 2 NaN"])
+    vectors = ((3, "int"), ("abc", "str"), ([[0, 1]], "shape (1, 2)"), ({0, 1}, "set"), (None, "NoneType"))
+    for labels, got in (([], "shape (0,)"), *vectors):
+        check(lambda labels: canonical_labels(labels, "center"), labels, ValueError, ["`center`", f"got {got}."])
 
 
 @given(label_draws(min_draws=2, max_draws=2))
@@ -133,14 +108,14 @@ def test_contingency_counts_common_items(draws):
         assert row.tolist() == [np.sum((one == k) & (other == m)) for m in range(other.max() + 1)]
 
 
-@pytest.mark.parametrize("n_items", range(1, 10))
-def test_enumeration_yields_every_partition_once(n_items):
-    blocks = list(enumerate_partitions(n_items))
-    partitions = np.concatenate(blocks)
-    assert partitions.shape == (BELL[n_items], n_items)
-    assert len(np.unique(partitions, axis=0)) == BELL[n_items]
-    assert_array_equal(canonical_rows(partitions, n_items)[0], partitions)
-    assert len(blocks) == BELL[(n_items + 1) // 2]  # so that memory stays small
+def test_enumeration_yields_every_partition_once():
+    for n_items in range(1, 10):
+        blocks = list(enumerate_partitions(n_items))
+        partitions = np.concatenate(blocks)
+        assert partitions.shape == (BELL[n_items], n_items)
+        assert len(np.unique(partitions, axis=0)) == BELL[n_items]
+        assert_array_equal(canonical_rows(partitions, n_items)[0], partitions)
+        assert len(blocks) == BELL[(n_items + 1) // 2]  # so that memory stays small
 
 
 @pytest.mark.parametrize(("dtype", "most"), [(np.uint8, 2), (np.uint8, 256), (np.uint16, 600), (np.int32, 70_000)])

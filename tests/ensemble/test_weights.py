@@ -1,5 +1,6 @@
 """Draws with weights of every kind, through every function and figure; and what weights that leave few draws allow."""
 
+import html
 import inspect
 import warnings
 
@@ -42,7 +43,7 @@ def is_probability(values):
     return np.all((values >= 0) & (values <= 1))
 
 
-@pytest.mark.parametrize("n_draws", [3, 10, 49, 1000])
+@pytest.mark.parametrize("n_draws", [3, 49, 1000])
 def test_similarities_are_probabilities(n_draws):
     rng = np.random.default_rng(n_draws)
     labels = noisy_draws(rng, n_draws, 9, 3, 0.2)
@@ -50,22 +51,21 @@ def test_similarities_are_probabilities(n_draws):
     soft = rng.dirichlet(np.full(4, 0.2), size=(n_draws, 9)).astype(np.float32)
     soft[:, :2] = np.eye(4)[0]
     partition = np.array([0, 0, 0, 1, 1, 1, 2, 2, 3])
-    for k in range(5):
-        for weights in (None, *kinds_of_weights(np.random.default_rng(k), n_draws).values()):
-            hard = pc.as_partition_draws(labels, weights=weights)
-            for draws in (hard, pc.as_allocation_probabilities(soft, weights=weights)):
-                psm = pc.posterior_similarity_matrix(draws).values
-                assert is_probability(psm) and np.array_equal(psm, psm.T) and np.all(np.diag(psm) == 1)
-                for rows in draws.samples.chains:
-                    assert is_probability(pc.posterior_similarity_matrix(draws.take(rows)).values)
-                row = draws.row(1)
-                assert is_probability(row) and row[1] == 1
-                np.testing.assert_allclose(row, psm[1], atol=1e-12)
-                assert is_probability(mean_similarity(draws, partition))
-                np.testing.assert_allclose(similarity_operator(draws) @ np.eye(9), psm, atol=1e-6)
-            assert pc.posterior_similarity_matrix(hard).values[0, 1] == hard.row(0)[1] == 1
-            share = hard.samples.mean((labels[:, 0] == labels[:, 1]).astype(float))
-            assert share == 1 and hard.samples.mean(np.full(n_draws, 0.1)) == pytest.approx(0.1, rel=1e-14)
+    for weights in (None, *kinds_of_weights(rng, n_draws).values(), *kinds_of_weights(rng, n_draws).values()):
+        hard = pc.as_partition_draws(labels, weights=weights)
+        for draws in (hard, pc.as_allocation_probabilities(soft, weights=weights)):
+            psm = pc.posterior_similarity_matrix(draws).values
+            assert is_probability(psm) and np.array_equal(psm, psm.T) and np.all(np.diag(psm) == 1)
+            for rows in draws.samples.chains:
+                assert is_probability(pc.posterior_similarity_matrix(draws.take(rows)).values)
+            row = draws.row(1)
+            assert is_probability(row) and row[1] == 1
+            np.testing.assert_allclose(row, psm[1], atol=1e-12)
+            assert is_probability(mean_similarity(draws, partition))
+            np.testing.assert_allclose(similarity_operator(draws) @ np.eye(9), psm, atol=1e-6)
+        assert pc.posterior_similarity_matrix(hard).values[0, 1] == hard.row(0)[1] == 1
+        share = hard.samples.mean((labels[:, 0] == labels[:, 1]).astype(float))
+        assert share == 1 and hard.samples.mean(np.full(n_draws, 0.1)) == pytest.approx(0.1, rel=1e-14)
 
 
 def test_rows_of_equal_draws_are_those_of_the_matrix(rng):
@@ -98,18 +98,24 @@ def test_every_function_is_looked_at():
     assert public - WITHOUT_WEIGHTS == set(functions_of(None, None))
 
 
-@pytest.mark.parametrize("weights", UNLIKE)
-def test_every_function_and_figure_takes_them(weights, tmp_path):
+PARTITION = np.array([0, 0, 0, 1, 1, 2, 2])
+
+
+def certain(weights):
+    """Draws with a cluster that is certain, where rounding shows."""
     labels = noisy_draws(np.random.default_rng(5), N_DRAWS, N_ITEMS, 3, 0.2)
-    labels[:, :3] = labels[:, [0]]  # a cluster that is certain, where rounding shows
-    draws = pc.as_partition_draws(labels.reshape(N_CHAINS, LENGTH, N_ITEMS), weights=weights)
-    partition = np.array([0, 0, 0, 1, 1, 2, 2])
-    found = {name: function() for name, function in functions_of(draws, partition).items()}
+    labels[:, :3] = labels[:, [0]]
+    return labels, pc.as_partition_draws(labels.reshape(N_CHAINS, LENGTH, N_ITEMS), weights=weights)
+
+
+@pytest.mark.parametrize("weights", UNLIKE)
+def test_every_function_takes_them(weights, undrawn, tmp_path):
+    labels, draws = certain(weights)
+    functions = functions_of(draws, PARTITION).items()
+    found = {name: function() for name, function in functions if not name.startswith("plot_")}
     summary = found["summarize"]
     assert {type(one) for one in (repr(summary), summary.methods_text(), *summary.findings())} == {str}
-    summary.plot()
     assert summary.to_html(tmp_path / "report.html").exists()
-    plt.close("all")
     for several in found["particles"]:
         assert is_probability(several.weights) and is_probability(several.by_chain)
         assert several.weights.sum() == pytest.approx(1) and type(several.verdict) is str
@@ -117,18 +123,24 @@ def test_every_function_and_figure_takes_them(weights, tmp_path):
     psm = reference.similarity(labels, weights)
     np.testing.assert_allclose(found["posterior_similarity_matrix"], psm, atol=1e-14)
     losses = found["expected_loss"][list(pc.LOSSES).index("vi")]["expected_loss"].values
-    expected = np.average([reference.vi(partition, z) for z in labels], weights=weights)
+    expected = np.average([reference.vi(PARTITION, z) for z in labels], weights=weights)
     assert losses[0] == pytest.approx(expected, rel=1e-10)
 
 
+def test_every_figure_takes_them():
+    for name, function in functions_of(certain(KINDS["some of 0"])[1], PARTITION).items():
+        if name.startswith("plot_"):
+            function()
+            plt.close("all")
+
+
 @pytest.mark.parametrize("weights", UNLIKE)
-def test_allocation_probabilities_take_them(weights, tmp_path):
+def test_allocation_probabilities_take_them(weights, undrawn, tmp_path):
     rng = np.random.default_rng(6)
     soft = rng.dirichlet(np.full(3, 0.1), size=(N_CHAINS, LENGTH, N_ITEMS))
     soft[:, :, :3] = [1.0, 0.0, 0.0]
     draws = pc.as_allocation_probabilities(soft, weights=weights)
     summary = pc.summarize(draws, random_seed=1, progressbar=False)
-    summary.plot()
     assert summary.to_html(tmp_path / "report.html").exists()
     for loss in ("binder", "vi"):
         assert np.isfinite(pc.expected_loss(draws, summary, loss=loss)["expected_loss"])
@@ -141,22 +153,38 @@ def test_allocation_probabilities_take_them(weights, tmp_path):
         pc.relabel(means, [0, 0, 0, 1, 1, 2, 2], component_dim="component", allocations=draws)
 
 
-@pytest.mark.parametrize(
-    "draws",
-    [
-        pc.as_partition_draws([[0, 0, 1], [0, 1, 1], [0, 1, 2]], weights=[1, 2, 0]),
-        pc.as_partition_draws([[0, 0, 1], [0, 1, 1]] * 9, weights=[1] + 17 * [0]),
-        pc.as_partition_draws(np.random.default_rng(1).integers(3, size=(1, 30, 6)), weights=np.arange(30)),
-        pc.as_partition_draws(unequal_chains(np.random.default_rng(2), (9, 30, 14), 6), weights=np.arange(53) % 7),
-        pc.as_partition_draws([[0, 0, 1]] * 20 + [[0, 1, 1]] * 4, weights=20 * [1.5] + 4 * [0]),
-    ],
-    ids=["few", "one that counts", "one chain", "unequal chains", "the others weigh 0"],
-)
-def test_posteriors_of_other_kinds(draws, tmp_path):
-    summary = pc.summarize(draws, random_seed=1, progressbar=False)
+OTHERS = {
+    "few": ([[0, 0, 1], [0, 1, 1], [0, 1, 2]], [1, 2, 0]),
+    "one that counts": ([[0, 0, 1], [0, 1, 1]] * 9, [1] + 17 * [0]),
+    "one chain": (np.random.default_rng(1).integers(3, size=(1, 30, 6)), np.arange(30)),
+    "unequal chains": (unequal_chains(np.random.default_rng(2), (9, 30, 14), 6), np.arange(53) % 7),
+    "the others weigh 0": ([[0, 0, 1]] * 20 + [[0, 1, 1]] * 4, 20 * [1.5] + 4 * [0]),
+}
+
+
+def summary_of(draws):
+    return pc.summarize(draws, random_seed=1, progressbar=False)
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_posteriors_of_other_kinds(kind, undrawn, tmp_path):
+    labels, weights = OTHERS[kind]
+    draws = pc.as_partition_draws(labels, weights=weights)
+    summary = summary_of(draws)
     assert isinstance(repr(summary), str) and summary.to_html(tmp_path / "report.html").exists()
     assert summary.diagnosis.status == "unknown" or len(draws.samples.chains) > 1
     assert not np.isinf(summary.diagnosis.to_dataframe().to_numpy()).any()
+
+
+@pytest.mark.slow
+def test_reports_of_weighted_draws_have_figures(tmp_path):
+    soft = np.random.default_rng(6).dirichlet(np.full(3, 0.1), size=(N_CHAINS, LENGTH, N_ITEMS))
+    drawn = [pc.as_partition_draws(labels, weights=weights) for labels, weights in list(OTHERS.values())[2:4]]
+    for draws in (*drawn, pc.as_allocation_probabilities(soft, weights=KINDS["some of 0"])):
+        summary = summary_of(draws)
+        summary.plot()
+        assert summary.to_html(tmp_path / "report.html").exists()
+        plt.close("all")
 
 
 def one_heavy(rng, share, shape=(4, 250, 8)):
@@ -169,9 +197,7 @@ def one_heavy(rng, share, shape=(4, 250, 8)):
 
 def test_effective_draws_are_kish_s(rng):
     assert pc.as_partition_draws([[0, 1], [0, 0], [0, 1]]).samples.effective_draws == 3
-    assert pc.as_partition_draws([[0, 1], [0, 0], [0, 1]], weights=[1, 2, 1]).samples.effective_draws == pytest.approx(
-        16 / 6
-    )
+    assert pc.as_partition_draws([[0, 1]] * 3, weights=[1, 2, 1]).samples.effective_draws == pytest.approx(16 / 6)
     weights = rng.lognormal(size=50)
     draws = pc.as_partition_draws(rng.integers(3, size=(50, 4)), weights=weights)
     assert draws.samples.effective_draws == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
@@ -180,22 +206,20 @@ def test_effective_draws_are_kish_s(rng):
 
 
 @pytest.mark.parametrize("share", [0.996, 1 - 1e-9])
-def test_a_draw_with_nearly_all_the_weight_is_not_certainty(rng, share, tmp_path):
+def test_a_draw_with_nearly_all_the_weight_is_not_certainty(rng, share, undrawn, tmp_path):
     draws = one_heavy(rng, share)
-    summary = pc.summarize(draws, random_seed=1, progressbar=False)
+    summary = summary_of(draws)
+    verdict, size = summary.diagnosis.verdict, f"{draws.samples.effective_draws:.4g}"
     assert summary.diagnosis.status == "unknown" and summary.ball.radius == 0
-    assert "The weights leave too few effective draws" in summary.diagnosis.verdict
-    assert "Sample from the posterior itself" in summary.diagnosis.verdict
+    assert "weights leave too few" in verdict and "from the posterior itself" in verdict
     assert summary.diagnosis.least_ess < 2 and summary.diagnosis.partition_ess < 2
     assert summary.diagnosis.effective_draws == draws.samples.effective_draws < 1.01
-    known = f"Kish's effective number {draws.samples.effective_draws:.4g}, largest weight {share:.2%}"
+    known = f"Kish's effective number {size}, largest weight {share:.2%}"
     assert known in repr(summary) and known in summary.methods_text()
-    assert any(
-        f"their effective sample size is {draws.samples.effective_draws:.4g} and" in text for text in summary.findings()
-    )
-    assert f"effective sample size {draws.samples.effective_draws:.4g}" in repr(summary.ball)
+    assert f"effective sample size is {size} and" in " ".join(summary.findings())
+    assert f"effective sample size {size}" in repr(summary.ball)
     report = summary.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "The weights leave too few effective draws" in report
+    assert verdict in html.unescape(report)
     losses = np.array([reference.vi(summary.consensus.labels, z) for z in draws.labels])
     others = np.delete(losses, draws.weights.argmax()).mean()
     assert summary.consensus.mcse == pytest.approx(others, rel=0.1)  # without that draw the mean would be theirs
@@ -213,20 +237,19 @@ def test_fewer_effective_draws_than_wanted_are_short(rng):
     draws = pc.as_partition_draws(rng.integers(3, size=(4, 500, 8)), weights=weights)
     found = pc.diagnose(draws)
     assert found.status == "short" and 16 < draws.samples.effective_draws < 400
-    assert "R-hat and the differences between chains ignore them" in found.verdict
+    assert "ignore them" in found.verdict
     assert "Kish's effective number" in found.verdict
 
 
-@pytest.mark.parametrize("sigma", [0.5, 1.0, 1.5])
+@pytest.mark.parametrize("sigma", [0.5, 1.5])
 def test_effective_sizes_of_independent_draws(rng, sigma):
     """Where weights know nothing of the partition, Kish's number is what the draws are worth."""
     weights = rng.lognormal(sigma=sigma, size=8000)
     draws = pc.as_partition_draws(rng.integers(3, size=(4, 2000, 8)), weights=weights)
     found = pc.diagnose(draws)
     sizes = found.summaries[["ess_bulk", "ess_tail"]].to_array().values
-    assert np.median(sizes) == pytest.approx(draws.samples.effective_draws, rel=0.2)
-    assert np.median(found.pairs["ess_bulk"]) == pytest.approx(draws.samples.effective_draws, rel=0.2)
-    assert found.partition_ess == pytest.approx(draws.samples.effective_draws, rel=0.1)
+    for size, tolerance in ((sizes, 0.2), (found.pairs["ess_bulk"], 0.2), (found.partition_ess, 0.1)):
+        assert np.median(size) == pytest.approx(draws.samples.effective_draws, rel=tolerance)
 
 
 def test_effective_sizes_count_correlation_and_weights(rng):
