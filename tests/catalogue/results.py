@@ -34,33 +34,57 @@ def certified(z):
     return found
 
 
+def weighted(z):
+    return pc.as_partition_draws(z, weights=np.arange(60))
+
+
+def pairs(z):
+    return pc.as_pair_similarity(pc.posterior_similarity_matrix(z))
+
+
+def three(z, names=None):
+    found = best(z, n_clusters=3)
+    return found if names is None else found.with_names(names)
+
+
+def table(z):
+    """Counts of items and features."""
+    return z[0, :3].drop_vars(["chain", "draw"]).rename(draw="feature").T.copy(data=np.arange(24).reshape(8, 3))
+
+
+def features(z):
+    values = np.random.default_rng(2).normal(size=(8, 2))
+    return pd.DataFrame(values, index=z.indexes["obs"], columns=["a", 4])
+
+
+ABC, ODD = ["a", "b", "c"], ["a", ("b", 1), 7]
+ONE, ALONE = np.array([0] + 7 * [-1]), np.array([0, 0] + 6 * [-1])
+SEEDED = {"random_seed": 1}
+QUIET = SEEDED | {"progressbar": False}
+CRP = pc.priors.crp(1.0)
+OTHER_PRIORS = {"mine": pc.priors.crp(1.1), "far": pc.priors.crp(1e9)}
+
 RESULTS = {
     "consensus": lambda z: best(z),
     "consensus, binder": lambda z: best(z, loss="binder"),
     "consensus, costs": lambda z: best(z, loss=pc.vi(a=0.1 + 0.2)),
     "consensus, threshold": lambda z: best(z, loss="binder", tau="auto"),
-    "consensus, names": lambda z: best(z, n_clusters=3).with_names({0: "large", 1: ("a", 2)}),
+    "consensus, names": lambda z: three(z, {0: "large", 1: ("a", 2)}),
     "consensus, nmi": lambda z: best(z, loss=pc.losses.nmi("min"), max_clusters=3),
     "certificate": lambda z: pc.certify(z, best(z, loss=pc.binder(a=0.7)), progressbar=False),
     "certificate, better": certified,
     "ball": lambda z: pc.credible_ball(z, best(z), prob=0.9),
-    "ball, weights": lambda z: pc.credible_ball(pc.as_partition_draws(z, weights=np.arange(60)), best(z), loss="nvi"),
-    "particles": lambda z: pc.particles(z, random_seed=1, progressbar=False),
+    "ball, weights": lambda z: pc.credible_ball(weighted(z), best(z), loss="nvi"),
+    "particles": lambda z: pc.particles(z, **QUIET),
     "particles, weights": lambda z: pc.particles(
-        pc.as_partition_draws(z.assign_coords(chain=["left", "right"]), weights=np.arange(60)),
-        3,
-        loss=pc.vi(a=0.6),
-        random_seed=1,
-        progressbar=False,
+        weighted(z.assign_coords(chain=["left", "right"])), 3, loss=pc.vi(a=0.6), **QUIET
     ),
-    "density": lambda z: pc.partition_density(z, random_seed=1),
-    "density, weights": lambda z: pc.partition_density(
-        pc.as_partition_draws(z, weights=np.arange(60)), loss=pc.vi(a=0.7), bandwidth=0.5, random_seed=1
-    ),
-    "partial": lambda z: pc.partial_partition(z, 0.6, random_seed=1),
-    "partial, complete": lambda z: pc.partial_partition(z, 0.4, complete=pc.binder(0.7), random_seed=1),
+    "density": lambda z: pc.partition_density(z, **SEEDED),
+    "density, weights": lambda z: pc.partition_density(weighted(z), loss=pc.vi(a=0.7), bandwidth=0.5, **SEEDED),
+    "partial": lambda z: pc.partial_partition(z, 0.6, **SEEDED),
+    "partial, complete": lambda z: pc.partial_partition(z, 0.4, complete=pc.binder(0.7), **SEEDED),
     "items": lambda z: pc.item_uncertainty(z, best(z)),
-    "items, names": lambda z: pc.item_uncertainty(z, best(z, n_clusters=3).with_names(["a", "b", "c"])),
+    "items, names": lambda z: pc.item_uncertainty(z, three(z, ABC)),
     "diagnosis": lambda z: pc.diagnose(z, best(z, loss="binder"), references={"one": np.zeros(8, int)}),
     "diagnosis, names": lambda z: pc.diagnose(z.assign_coords(chain=["left", "right"])),
     "diagnosis, one chain": lambda z: pc.diagnose(z[:1]),
@@ -68,78 +92,47 @@ RESULTS = {
     "comparison, numbers": lambda z: pc.compare_partitions(
         z, [np.zeros(8, int), best(z).labels], loss=pc.binder(a=1.3)
     ),
-    "by number": lambda z: pc.loss_by_n_clusters(z, n_clusters=[1, 2, 4], random_seed=1),
-    "by number, pairs": lambda z: pc.loss_by_n_clusters(
-        pc.as_pair_similarity(pc.posterior_similarity_matrix(z)), loss="pear", n_clusters=[2, 3], random_seed=1
-    ),
-    "path": lambda z: pc.loss_path(z, loss="binder", values=[0.3, 0.5, 0.6], random_seed=1, progressbar=False),
-    "path, costs": lambda z: pc.loss_path(z, loss="vi", values=[0.3, 1.1], random_seed=1, progressbar=False),
-    "merges": lambda z: pc.cluster_merges(z, best(z, n_clusters=3).with_names(["a", "b", "c"])),
-    "merges, pairs": lambda z: pc.cluster_merges(
-        pc.as_pair_similarity(pc.posterior_similarity_matrix(z)), np.arange(8) % 4, loss="pear"
-    ),
-    "posteriors": lambda z: pc.compare_posteriors(z, z[:1], loss=pc.binder(), n_particles=2, random_seed=1),
-    "posteriors, names": lambda z: pc.compare_posteriors(z, z[:1], names=("old", "new"), random_seed=1),
-    "membership": lambda z: pc.membership(z, best(z, n_clusters=3)),
-    "membership, names": lambda z: pc.membership(z, best(z, n_clusters=3).with_names(["a", ("b", 1), 7])),
-    "links": lambda z: pc.links(z, best(z, n_clusters=3)),
-    "links, names": lambda z: pc.links(
-        pc.as_partition_draws(z, weights=np.arange(60)),
-        best(z, n_clusters=3).with_names(["a", ("b", 1), 7]),
-        above=0.0,
-        prior=pc.priors.crp(1.0),
-    ),
+    "by number": lambda z: pc.loss_by_n_clusters(z, n_clusters=[1, 2, 4], **SEEDED),
+    "by number, pairs": lambda z: pc.loss_by_n_clusters(pairs(z), loss="pear", n_clusters=[2, 3], **SEEDED),
+    "path": lambda z: pc.loss_path(z, loss="binder", values=[0.3, 0.5, 0.6], **QUIET),
+    "path, costs": lambda z: pc.loss_path(z, loss="vi", values=[0.3, 1.1], **QUIET),
+    "merges": lambda z: pc.cluster_merges(z, three(z, ABC)),
+    "merges, pairs": lambda z: pc.cluster_merges(pairs(z), np.arange(8) % 4, loss="pear"),
+    "posteriors": lambda z: pc.compare_posteriors(z, z[:1], loss=pc.binder(), n_particles=2, **SEEDED),
+    "posteriors, names": lambda z: pc.compare_posteriors(z, z[:1], names=("old", "new"), **SEEDED),
+    "membership": lambda z: pc.membership(z, three(z)),
+    "membership, names": lambda z: pc.membership(z, three(z, ODD)),
+    "links": lambda z: pc.links(z, three(z)),
+    "links, names": lambda z: pc.links(weighted(z), three(z, ODD), above=0.0, prior=CRP),
     "match, names": lambda z: pc.match_clusters(
         best(z[:, :, 2:], n_clusters=3), best(z[:, :, :6], n_clusters=2).with_names(["a", ("b", 1)])
     ),
     "match": lambda z: pc.match_clusters(np.arange(8) % 4, best(z)),
     "aligned": lambda z: pc.align_partitions({"a": best(z), "b": best(z[:, :, 2:], n_clusters=3)}),
-    "aligned, numbers": lambda z: pc.align_partitions(
-        pc.loss_by_n_clusters(z, n_clusters=[2, 3], random_seed=1).partitions
-    ),
-    "clusters": lambda z: pc.cluster_summary(z, np.array([0, 0, -1, -1, -1, -1, -1, -1])),
-    "clusters, parameters": lambda z: pc.cluster_summary(
-        z, np.array([0, -1, -1, -1, -1, -1, -1, -1]), mu=np.arange(480.0).reshape(60, 4, 2), first_label=0
-    ),
+    "aligned, numbers": lambda z: pc.align_partitions(pc.loss_by_n_clusters(z, n_clusters=[2, 3], **SEEDED).partitions),
+    "clusters": lambda z: pc.cluster_summary(z, ALONE),
+    "clusters, parameters": lambda z: pc.cluster_summary(z, ONE, mu=np.arange(480.0).reshape(60, 4, 2), first_label=0),
     "components": lambda z: pc.component_similarity(
         z, mean=np.arange(240.0).reshape(60, 4) % 7, sd=1.0, weights=np.arange(60), first_label=0
     ),
     "stable": lambda z: pc.stable_components(z),
-    "stable, complete": lambda z: pc.stable_components(
-        pc.as_partition_draws(z, weights=np.arange(60)), 0.7, linkage="complete"
-    ),
-    "sensitivity": lambda z: pc.prior_sensitivity(z, pc.priors.crp(1.0), random_seed=1, progressbar=False),
+    "stable, complete": lambda z: pc.stable_components(weighted(z), 0.7, linkage="complete"),
+    "sensitivity": lambda z: pc.prior_sensitivity(z, CRP, **QUIET),
     "sensitivity, others": lambda z: pc.prior_sensitivity(
-        z,
-        pc.priors.crp((2, 2)),
-        alternatives={"mine": pc.priors.crp(1.1), "far": pc.priors.crp(1e9)},
-        loss=pc.binder(a=0.7),
-        random_seed=1,
-        progressbar=False,
+        z, pc.priors.crp((2, 2)), alternatives=OTHER_PRIORS, loss=pc.binder(a=0.7), **QUIET
     ),
-    "agreement": lambda z: pc.agreement_path(z, prices=[0.5], random_seed=1, progressbar=False),
-    "agreement, analyses": lambda z: pc.agreement_path(
-        {"mine": z, "yours": z[:1]}, loss=pc.binder(tau=0.3), random_seed=1, progressbar=False
-    ),
-    "coclustering": lambda z: pc.cocluster(
-        z[0, :3].drop_vars(["chain", "draw"]).rename(draw="feature").T.copy(data=np.arange(24).reshape(8, 3)),
-        n_row_clusters=2,
-        n_column_clusters=2,
-        n_clusterings=3,
-        random_seed=1,
-    ),
+    "agreement": lambda z: pc.agreement_path(z, prices=[0.5], **QUIET),
+    "agreement, analyses": lambda z: pc.agreement_path({"mine": z, "yours": z[:1]}, loss=pc.binder(tau=0.3), **QUIET),
+    "coclustering": lambda z: pc.cocluster(table(z), n_row_clusters=2, n_column_clusters=2, n_clusterings=3, **SEEDED),
     "sequence": lambda z: pc.diagnostics.sequential_distances(z, loss="nid", lag=2),
-    "experts": lambda z: pc.expert_views(pc.as_constraints(z, random_seed=1), n_clusters=3, random_seed=1),
+    "experts": lambda z: pc.expert_views(pc.as_constraints(z, **SEEDED), n_clusters=3, **SEEDED),
     "experts, features": lambda z: pc.expert_views(
-        pc.as_constraints({"Ann": best(z), 3: z[:1]}, random_seed=1),
-        pd.DataFrame(np.random.default_rng(2).normal(size=(8, 2)), index=z.indexes["obs"], columns=["a", 4]),
-        n_clusters=3,
-        random_seed=1,
+        pc.as_constraints({"Ann": best(z), 3: z[:1]}, **SEEDED), features(z), n_clusters=3, **SEEDED
     ),
     "independence": lambda z: pc.diagnostics.near_independence(z, n_permutations=19),
-    "threshold": lambda z: pc.consensus.pair_threshold(z, random_seed=1),
-    "perturbation": lambda z: pc.consensus.random_perturbation_em(z, 3, random_seed=1, max_steps=30),
-    "modes": lambda z: pc.consensus.fit_modes(z, "auto", max_modes=2, max_steps=30, random_seed=1, progressbar=False),
+    "threshold": lambda z: pc.consensus.pair_threshold(z, **SEEDED),
+    "perturbation": lambda z: pc.consensus.random_perturbation_em(z, 3, max_steps=30, **SEEDED),
+    "modes": lambda z: pc.consensus.fit_modes(z, "auto", max_modes=2, max_steps=30, **QUIET),
 }
 
 

@@ -12,9 +12,9 @@ import posterior_consensus as pc
 from posterior_consensus.diagnostics import agreement, traces
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, associations, noisy_draws, sticky_chains, two_modes, unequal_chains
+from tests.helpers import GOOD, check
 
 DATA = Path(__file__).parents[2] / "examples" / "data"
-STAYS = [0.0, 0.5, 0.9, 0.98]
 
 
 def halves(draws):
@@ -23,45 +23,34 @@ def halves(draws):
     return [rows[: length // 2] for rows in cut] + [rows[length - length // 2 :] for rows in cut]
 
 
-@pytest.mark.parametrize("shape", [(2, 10, 6), (3, 11, 5), (4, 4, 8), (2, 50, 70)])
-def test_partition_rhat_is_the_definition(rng, shape):
-    draws = pc.as_partition_draws(rng.integers(3, size=shape))
+@pytest.mark.parametrize(
+    ("lengths", "n_items"), [((10, 10), 6), ((11, 11, 11), 5), ((4,) * 4, 8), ((50, 50), 70), ((30, 45, 77), 2)]
+)
+def test_partition_rhat_is_the_definition(rng, lengths, n_items):
+    draws = unequal_chains(rng, lengths, n_items)
     parts = [associations(draws.labels[rows]) for rows in halves(draws)]
     length, means = len(parts[0]), np.array([part.mean(axis=0) for part in parts])
     within = np.mean([part.var(axis=0, ddof=1).sum() for part in parts])
     between = means.var(axis=0, ddof=1).sum()
     expected = np.sqrt(((length - 1) / length * within + between) / within)
-    assert pc.diagnose(draws).partition_rhat == pytest.approx(expected, rel=1e-9)
+    found = pc.diagnose(draws).partition_rhat
+    assert found == pytest.approx(expected, rel=1e-9)
+    if n_items == 2:  # a single pair
+        indicator = (draws.labels[:, 0] == draws.labels[:, 1]).astype(float)
+        chains = np.stack([indicator[rows[: min(lengths)]] for rows in draws.samples.chains])
+        assert found == pytest.approx(float(array_stats.rhat(chains, chain_axis=0, draw_axis=1, method="split")))
 
 
-@pytest.mark.parametrize("lengths", [(40, 40), (41, 41, 41), (30, 45, 77)])
-def test_of_two_items_it_is_arviz_s_split_rhat(rng, lengths):
-    draws = unequal_chains(rng, lengths, 2)
-    indicator = (draws.labels[:, 0] == draws.labels[:, 1]).astype(float)
-    chains = np.stack([indicator[rows[: min(lengths)]] for rows in draws.samples.chains])
-    expected = array_stats.rhat(chains, chain_axis=0, draw_axis=1, method="split")
-    assert pc.diagnose(draws).partition_rhat == pytest.approx(float(expected), rel=1e-9)
-
-
-@pytest.mark.parametrize("stay", STAYS)
+@pytest.mark.parametrize("stay", [0.0, 0.5, 0.9])
 def test_partition_ess_of_a_known_autocorrelation(rng, stay):
-    draws = sticky_chains(rng, 4, 2500, 12, stay)
     expected = 10_000 * (1 - stay) / (1 + stay)
-    assert pc.diagnose(draws).partition_ess == pytest.approx(expected, rel=0.2)
+    assert pc.diagnose(sticky_chains(rng, 4, 2500, 8, stay)).partition_ess == pytest.approx(expected, rel=0.2)
 
 
-@pytest.mark.parametrize("times", [1, 3, 10])
+@pytest.mark.parametrize("times", [1, 5])
 def test_partition_ess_of_repeated_draws(rng, times):
-    draws = np.repeat(rng.integers(3, size=(2, 600, 15)), times, axis=1)
+    draws = np.repeat(rng.integers(3, size=(2, 600, 10)), times, axis=1)
     assert pc.diagnose(draws).partition_ess == pytest.approx(1200, rel=0.1)
-
-
-@pytest.mark.parametrize("stay", STAYS)
-def test_of_two_items_it_is_near_arviz_s_ess(rng, stay):
-    chains = sticky_chains(rng, 4, 1000, 2, stay)
-    indicator = (chains[..., 0] == chains[..., 1]).astype(float)
-    expected = array_stats.ess(indicator, chain_axis=0, draw_axis=1, method="mean")
-    assert pc.diagnose(chains).partition_ess == pytest.approx(float(expected), rel=0.15)
 
 
 def test_chains_that_disagree_are_worth_little(rng):
@@ -134,14 +123,12 @@ def test_gap_is_the_largest_difference_of_two_matrices(rng):
     assert found.mcse == pytest.approx(np.hypot(*errors), rel=1e-9)
 
 
-def test_gap_has_the_users_names():
+def test_gap_has_the_users_names(approved):
     z = np.array([[[0, 0, 1]] * 20, [[0, 1, 1]] * 20])
     coords = {"chain": [3, 8], "city": ["Bonn", "Kiel", "Ulm"]}
     found = pc.diagnose(xr.DataArray(z, dims=("chain", "draw", "city"), coords=coords))
     assert found.gap_items == ("Bonn", "Kiel") and found.gap.chains == (8, 3) and found.gap.size == 1
-    assert (
-        "between chains 8 and 3 the co-clustering probability of items Bonn and Kiel differs by 1.00" in found.verdict
-    )
+    approved("verdicts_diagnosis", "names of chains and items", found.verdict)
 
 
 def test_numbers_of_clusters_agree_where_partitions_do_not(rng):
@@ -151,7 +138,7 @@ def test_numbers_of_clusters_agree_where_partitions_do_not(rng):
     same = ["number of clusters", "entropy of sizes", "largest cluster", "mean co-clustering", "distance to consensus"]
     assert (rhat[same] < 1.02).all() and found.summaries["ess_bulk"].sel(summary=same).min() > 400
     assert rhat["distance to far draw"] > 1.05 and found.partition_rhat > 1.05 and found.gap.size > 0.5
-    assert found.status == "disagree" and found.verdict.startswith("The chains disagree: between chains")
+    assert found.status == "disagree"
 
 
 def test_distance_to_one_partition_agrees_where_partitions_do_not(rng):
@@ -165,102 +152,90 @@ def test_distance_to_one_partition_agrees_where_partitions_do_not(rng):
     assert found.status == "disagree"
 
 
-@pytest.mark.parametrize(
-    ("name", "status", "start"),
-    [
-        ("galaxies.nc", "agree", "The chains agree: R-hat is at most 1.00"),
-        ("galaxies_not_converged.nc", "disagree", "The chains disagree: between chains 0 and 1"),
-    ],
-)
-def test_shipped_posteriors(name, status, start):
+@pytest.mark.parametrize(("name", "status"), [("galaxies.nc", "agree"), ("galaxies_not_converged.nc", "disagree")])
+def test_shipped_posteriors(name, status, approved):
     found = pc.diagnose(DATA / name)
-    assert found.status == status and found.verdict.startswith(start)
-    assert (found.gap.size > 0.9) == (status == "disagree")
+    assert found.status == status and (found.gap.size > 0.9) == (status == "disagree")
+    approved("verdicts_diagnosis", name, found.verdict)
 
 
-@pytest.mark.parametrize(
-    ("draws", "status", "part"),
-    [
-        (np.zeros((2, 100, 1), int), "agree", "single item"),
-        (np.array([[[0, 0, 1], [0, 1, 1], [0, 0, 1]]] * 2), "unknown", "fewer than four draws"),
-        (np.tile([0, 0, 1], (2, 50, 1)), "unknown", "All draws are the same partition"),
-        (np.random.default_rng(1).integers(3, size=(1, 400, 9)), "unknown", "There is one chain, so"),
-        (sticky_chains(np.random.default_rng(2), 1, 400, 9, 0.95), "unknown", "This one is short, too"),
-        (np.random.default_rng(3).integers(3, size=(4, 60, 9)), "short", "400 are needed"),
-        (np.random.default_rng(4).integers(3, size=(4, 500, 9)), "agree", "The chains agree: R-hat"),
-    ],
-)
-def test_verdicts(draws, status, part):
+def some(seed, *shape):
+    return np.random.default_rng(seed).integers(3, size=shape)
+
+
+VERDICTS = {
+    "one item": (np.zeros((2, 100, 1), int), "agree"),
+    "few draws": (np.array([[[0, 0, 1], [0, 1, 1], [0, 0, 1]]] * 2), "unknown"),
+    "equal draws": (np.tile([0, 0, 1], (2, 50, 1)), "unknown"),
+    "one chain": (some(1, 1, 400, 9), "unknown"),
+    "one short chain": (sticky_chains(np.random.default_rng(2), 1, 400, 9, 0.95), "unknown"),
+    "short chains": (some(3, 4, 60, 9), "short"),
+    "agree": (some(4, 4, 500, 9), "agree"),
+}
+
+
+@pytest.mark.parametrize("name", VERDICTS)
+def test_verdicts(name, approved):
+    draws, status = VERDICTS[name]
     found = pc.diagnose(draws)
-    assert found.status == status and part in found.verdict
+    assert found.status == status
+    approved("verdicts_diagnosis", name, found.verdict)
     assert found.verdict[:40] in repr(found) and found.verdict[:40] in found._repr_html_()
+    if status == "short":
+        least = min(found.partition_ess, float(found.summaries[["ess_bulk", "ess_tail"]].to_array().min()))
+        assert f"about {400 / least:.1f} times" in found.verdict
 
 
-def test_short_chains_are_told_how_long_to_be():
-    found = pc.diagnose(np.random.default_rng(3).integers(3, size=(4, 60, 9)))
-    least = min(found.partition_ess, float(found.summaries[["ess_bulk", "ess_tail"]].to_array().min()))
-    assert f"about {400 / least:.1f} times as many draws" in found.verdict
-
-
-@pytest.mark.parametrize("n_chains", [1, 2])
 @pytest.mark.parametrize("name", DEGENERATE)
-def test_degenerate_draws(name, n_chains):
-    draws = np.stack([DEGENERATE[name]] * n_chains)
-    found = pc.diagnose(draws)
-    assert isinstance(repr(found), str) and isinstance(found._repr_html_(), str)
-    assert found.status in ("agree", "short", "disagree", "unknown")
-    assert not np.isinf(found.to_dataframe().to_numpy()).any()
-
-
-def test_chains_that_never_move_are_infinitely_apart():
-    found = pc.diagnose(np.repeat([[[0, 0, 1, 1]], [[0, 1, 1, 0]]], 30, axis=1))
-    assert found.status == "disagree" and found.partition_rhat == np.inf and found.gap.mcse == 0
+def test_degenerate_draws(name):
+    for n_chains in (1, 2):
+        found = pc.diagnose(np.stack([DEGENERATE[name]] * n_chains))
+        assert isinstance(repr(found), str) and isinstance(found._repr_html_(), str)
+        assert found.status in ("agree", "short", "disagree", "unknown")
+        assert not np.isinf(found.to_dataframe().to_numpy()).any()
 
 
 def test_the_odd_chain_is_named(rng):
     modes = [[0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1]]
     for order in ([0, 1, 2, 3], [3, 0, 1, 2], [0, 3, 1, 2]):
-        chains = two_modes(rng, [modes[k] for k in order], 300)
-        found = pc.diagnose(chains)
+        found = pc.diagnose(two_modes(rng, [modes[k] for k in order], 300))
         odd = order.index(3)
         assert found.odd_chain == odd and found.status == "disagree"
-        assert f"chain {odd} differs from all others, which agree: between it and chain" in found.verdict
-        assert f"chain {odd} never moves" not in found.verdict
+        assert f"chain {odd} differs from all others" in found.verdict and "never moves" not in found.verdict
 
 
-def test_a_chain_that_never_moves_is_named(rng):
+def test_a_chain_that_never_moves_is_named(rng, approved):
     chains = two_modes(rng, [[0, 0, 0, 1, 1, 1]] * 4, 300)
     chains[3] = [0, 1, 2, 0, 1, 2]
     coords = {"chain": [10, 11, 12, 13]}
     found = pc.diagnose(xr.DataArray(chains, dims=("chain", "draw", "obs"), coords=coords))
     assert found.odd_chain == 13
-    assert "chain 13 differs from all others" in found.verdict and "and chain 13 never moves." in found.verdict
+    approved("verdicts_diagnosis", "an odd chain that never moves", found.verdict)
 
 
-@pytest.mark.parametrize("modes", [[0, 1], [0, 0, 1, 1], [0, 1, 2]])
-def test_no_chain_is_odd_where_others_disagree_too(rng, modes):
+def test_no_chain_is_odd_where_others_disagree_too(rng):
     partitions = [[0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1], [0, 1, 2, 2, 1, 0]]
-    found = pc.diagnose(two_modes(rng, [partitions[k] for k in modes], 300))
-    assert found.status == "disagree" and found.odd_chain is None and "differs from all others" not in found.verdict
-    assert "between chains" in found.verdict
+    for modes in ([0, 1], [0, 0, 1, 1], [0, 1, 2]):
+        found = pc.diagnose(two_modes(rng, [partitions[k] for k in modes], 300))
+        assert found.status == "disagree" and found.odd_chain is None
+        assert "between chains" in found.verdict and "all others" not in found.verdict
 
 
 def test_summed_out_labels_are_not_to_be_summed_out(rng):
     labels = two_modes(rng, [[0, 0, 1, 1], [0, 1, 0, 1]], 100)
     hard, soft = pc.diagnose(labels), pc.diagnose(pc.as_allocation_probabilities(np.eye(2)[labels]))
     assert hard.status == soft.status == "disagree"
-    assert "marginalized labels" in hard.verdict and "marginalized labels" not in soft.verdict
-    assert "such as one with tempering" in soft.verdict
+    assert "marginalized" in hard.verdict and "marginalized" not in soft.verdict and "tempering" in soft.verdict
 
 
 @pytest.mark.parametrize("modes", [[[0, 0, 1, 1], [0, 1, 1, 0]], [[0, 0, 1, 1], [0, 1, 1, 2], [0, 1, 2, 3]]])
-def test_chains_that_never_move_have_no_number_for_it(modes, tmp_path):
+def test_chains_that_never_move_have_no_number_for_it(modes, undrawn, tmp_path):
     chains = np.repeat(np.array(modes)[:, np.newaxis], 100, axis=1)
     summary = pc.summarize(chains, random_seed=1, progressbar=False)
     found = summary.diagnosis
-    assert "no chain ever moves, and each stays at a different partition" in found.verdict
-    assert found.worst_rhat == np.inf
-    assert "the largest R-hat was infinite" in summary.methods_text()
+    assert "no chain ever moves, and each stays" in found.verdict and found.status == "disagree"
+    assert found.worst_rhat == found.partition_rhat == np.inf and found.gap.mcse == 0
+    assert "R-hat was infinite" in summary.methods_text()
     titles = [ax.get_title(loc="right") for ax in pc.plot_traces(found).ravel()]
     report = summary.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
     report = re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", report, flags=re.DOTALL)  # what is read of it
@@ -272,13 +247,13 @@ def test_chains_that_never_move_have_no_number_for_it(modes, tmp_path):
         assert not np.any((values > 1e3) & np.isfinite(values))
 
 
-def test_a_spread_that_differs_between_chains_is_infinite_too():
+def test_a_spread_that_differs_between_chains_is_infinite_too(approved):
     """The distance from the median never varies within a chain, which ArviZ finds by rounding only."""
     mid, ends = np.tile([0, 0, 1, 1, 2, 2], (100, 1)), np.tile([[0, 0, 0, 1, 1, 1], [0, 1, 2, 3, 3, 3]], (50, 1))
     found = pc.diagnose(np.stack([mid, ends]))
     rhat = found.summaries["rhat"].values
     assert np.isinf(rhat).any() and not np.any((rhat > 1e3) & np.isfinite(rhat))
-    assert "(its R-hat is infinite)" in found.verdict and "and chain 0 never moves" in found.verdict
+    approved("verdicts_diagnosis", "a chain without spread", found.verdict)
 
 
 def test_weights_change_means_and_sizes_but_not_agreement(rng):
@@ -321,40 +296,19 @@ def test_references_by_name_and_by_number(rng):
     many = [[0] * 5, list(range(5))]
     assert "distance to reference 1" in pc.diagnose(draws, references=many).to_dataframe().index
     assert "distance to b" in pc.diagnose(draws, references=dict(zip("ab", many, strict=True))).to_dataframe().index
-    with pytest.raises(ValueError, match="`references` must label all 5 items"):
-        pc.diagnose(draws, references=[[0, 1]])
-    with pytest.raises(TypeError, match="`references` must be a dict or a list of partitions; got str"):
-        pc.diagnose(draws, references="ab")
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"n_pairs": 0}, ValueError, "`n_pairs` must be at least 1; got 0"),
-        ({"n_pairs": 2.0}, TypeError, "`n_pairs` must be an integer; got 2.0"),
-        ({"random_seed": "a"}, TypeError, "`random_seed` must be"),
-        ({"loss": "zz"}, ValueError, "`loss` must be"),
-        ({"partition": [0, 1]}, ValueError, "`partition` must label all 4 items"),
-    ],
-)
-def test_bad_arguments(options, error, message):
-    with pytest.raises(error, match=message):
-        pc.diagnose([[0, 0, 1, 1], [0, 1, 1, 1]], **options)
-
-
-def test_it_is_stored_beside_the_other_results(small_draws, tmp_path):
-    best = pc.consensus_partition(small_draws, random_seed=1)
-    found = pc.diagnose(small_draws, best)
-    comparison = pc.compare_partitions(small_draws, {"best": best, "one": np.zeros(4, int)})
-    results = (best, pc.credible_ball(small_draws, best), pc.item_uncertainty(small_draws, best), found, comparison)
-    tree = pc.attach(xr.DataTree(), *results)
-    tree.to_netcdf(tmp_path / "all.nc", engine="h5netcdf")
-    with xr.open_datatree(tmp_path / "all.nc", engine="h5netcdf") as stored:
-        group = stored["consensus"].to_dataset().load()
-    np.testing.assert_array_equal(group["summary_rhat"], found.summaries["rhat"])
-    np.testing.assert_array_equal(group["compared_difference"], comparison.table["difference"])
-    assert float(group["chain_gap"]) == found.gap.size
-    assert found.to_dataset().attrs["verdict"] == found.verdict
+def test_bad_arguments():
+    for option, value, error, part in (
+        ("n_pairs", 0, ValueError, "at least 1; got 0"),
+        ("n_pairs", 2.0, TypeError, "an integer; got 2.0"),
+        ("random_seed", "a", TypeError, "got 'a'"),
+        ("loss", "zz", ValueError, "'zz'"),
+        ("partition", [0, 1], ValueError, "must label all 4 items"),
+        ("references", [[0, 1]], ValueError, "must label all 4 items"),
+        ("references", "ab", TypeError, "got str"),
+    ):
+        check(lambda given, option=option: pc.diagnose(GOOD, **{option: given}), value, error, [f"`{option}`", part])
 
 
 def test_taken_draws_keep_everything_else(rng):

@@ -43,14 +43,12 @@ SUMMARIES = {
     "weighted": (tree, {}, {"weights": np.arange(60.0), "var_name": "z"}),
 }
 PARTS = {
-    "certified_partition": ("Certificate", "partition"),
-    "certified_lower_bound": ("Certificate", "lower_bound"),
-    "certificate_loss": ("Certificate", "loss"),
-    "certificate_method": ("Certificate", "method"),
-    "particle_weight_of": ("Particles", "weights"),
-    "particle_status": ("Particles", "status"),
-    "ball_radius": ("CredibleBall", "radius"),
-    "summary_seconds": ("Summary", "seconds"),
+    "certified_partition": "a Certificate .*partition",
+    "certificate_loss": "a Certificate .*loss",
+    "particle_weight_of": "a Particles .*weights",
+    "particle_status": "a Particles .*status",
+    "ball_radius": "a CredibleBall .*radius",
+    "summary_seconds": "a Summary .*seconds",
 }
 
 
@@ -60,12 +58,12 @@ def summary():
 
 
 def test_a_stored_summary_that_lacks_a_part_of_a_result_is_refused(summary):
-    for part, (kind, field) in PARTS.items():
+    for part, words in PARTS.items():
         stored = summary.to_dataset()
         assert (part in stored) != (part in stored.attrs)
         damaged = stored.drop_vars(part, errors="ignore")
         damaged.attrs.pop(part, None)
-        with pytest.raises(ValueError, match=rf"`dataset` .*{kind} .*to_dataset\(\).*; missing: {field}\."):
+        with pytest.raises(ValueError, match=rf"`dataset` .*{words.replace(' .*', ' .*missing: ')}\."):
             pc.Summary.from_dataset(damaged, Z)
 
 

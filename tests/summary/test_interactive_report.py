@@ -4,7 +4,6 @@ import base64
 import gzip
 import json
 import re
-import sys
 
 import numpy as np
 import pytest
@@ -12,28 +11,34 @@ import xarray as xr
 from numpy.testing import assert_allclose, assert_array_equal
 
 import posterior_consensus as pc
-from posterior_consensus.summary.report.payload import payload_of
+from posterior_consensus.summary.report import choices, payload
+from tests.helpers import array
 
 pytest.importorskip("bokeh")
 
 NAMES = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(2)>", '"', "@{x}", "\u202eback", "x" * 500]
+PAIRS = np.triu_indices(7, 1)
 
 
-@pytest.fixture(scope="module")
 def draws():
     rng = np.random.default_rng(1)
     labels = np.tile(np.array([0, 0, 0, 1, 1, 1, 2]), (2, 30, 1))
     wrong = rng.random(labels.shape) < 0.2
     labels[wrong] = rng.integers(3, size=wrong.sum())
-    return xr.DataArray(labels, dims=("chain", "draw", "name"), coords={"name": [*NAMES, "plain"]}, name="z")
+    return array(labels, ("chain", "draw", "name"), name=[*NAMES, "plain"])
 
 
 def summary_of(draws, **options):
-    return pc.summarize(draws, answers=False, random_seed=1, progressbar=False, **options)
+    return pc.summarize(draws, answers=False, n_starts=1, random_seed=1, progressbar=False, **options)
+
+
+@pytest.fixture(scope="module")
+def summary():
+    return summary_of(draws())
 
 
 def unpacked(summary):
-    whole = gzip.decompress(base64.b64decode(payload_of(summary)))
+    whole = gzip.decompress(base64.b64decode(payload.payload_of(summary)))
     length = int.from_bytes(whole[:8], "little")
     meta, body = json.loads(whole[8 : 8 + length]), whole[8 + length :]
     arrays = {
@@ -43,41 +48,32 @@ def unpacked(summary):
     return meta, arrays
 
 
-@pytest.fixture(scope="module")
-def page(draws, tmp_path_factory):
-    summary, folder = summary_of(draws), tmp_path_factory.mktemp("report")
-    pages = [summary.to_html(folder / name).read_bytes() for name in ("one.html", "two.html")]
-    assert pages[0] == pages[1]
-    return pages[0].decode()
-
-
-def test_the_page_loads_nothing(page):
+def test_the_page_loads_nothing_and_runs_no_name(summary, undrawn, tmp_path):
+    one, two = (summary.to_html(tmp_path / name).read_bytes() for name in ("one.html", "two.html"))
+    assert one == two
+    page = one.decode()
     assert not re.search(r"<script[^>]+src=|<link|@import|url\(\s*['\"]?http", page)
     places = [page.index(f"<h2>{head}</h2>") for head in ("Findings", "Interactive pictures", "Clusters")]
     assert places == sorted(places)
-
-
-def test_names_are_in_no_script_and_escaped_elsewhere(page):
     assert "alert(1)" not in re.sub("&lt;script&gt;alert\\(1\\)|&lt;/script&gt;", "", page)
     assert page.count("<script") == page.count("</script>")
-    for name in NAMES[:2]:
-        assert name not in page
+    assert not any(name in page for name in NAMES[:2])
 
 
-def test_similarities_are_those_of_the_chains(draws):
-    weights = np.random.default_rng(2).random((2, 30)) * np.array([[1.0], [3.0]])
-    for given in ({}, {"weights": weights}):
-        summary = summary_of(draws, **given)
-        meta, arrays = unpacked(summary)
-        assert meta["names"] == [*NAMES, "plain"]
-        shares = [chain["share"] for chain in meta["chains"]]
-        mean = shares @ arrays["similarities"].reshape(2, -1) / 255
-        expected = pc.posterior_similarity_matrix(summary.draws).values[np.triu_indices(7, 1)]
-        assert_allclose(mean, expected, atol=0.5 / 255 + 1e-12)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_similarities_are_those_of_the_chains(weighted, summary):
+    if weighted:
+        weights = np.random.default_rng(2).random((2, 30)) * np.array([[1.0], [3.0]])
+        summary = summary_of(draws(), weights=weights)
+    meta, arrays = unpacked(summary)
+    assert meta["names"] == [*NAMES, "plain"]
+    shares = [chain["share"] for chain in meta["chains"]]
+    mean = shares @ arrays["similarities"].reshape(2, -1) / 255
+    expected = pc.posterior_similarity_matrix(summary.draws).values[PAIRS]
+    assert_allclose(mean, expected, atol=0.5 / 255 + 1e-12)
 
 
-def test_partitions_and_their_items_are_those_of_the_summary(draws):
-    summary = summary_of(draws)
+def test_partitions_and_their_items_are_those_of_the_summary(summary):
     meta, arrays = unpacked(summary)
     table = summary.items.to_dataframe()
     labels = arrays["labels"].reshape(-1, 7)
@@ -86,42 +82,71 @@ def test_partitions_and_their_items_are_those_of_the_summary(draws):
         stored = arrays[name].reshape(-1, 7)[0]
         assert_array_equal(stored == 65535, table[column].isna())
         assert_allclose(stored[stored < 65535] / 1e4, table[column].dropna(), atol=5e-5)
-    for one in meta["partitions"]:
-        if one["kind"] == "clusters":
-            assert np.unique(labels[one["row"]]).size == one["value"]
     other = next(one["row"] for one in meta["partitions"] if np.unique(labels[one["row"]]).size == 2)
-    items = pc.item_uncertainty(draws, labels[other])
+    items = pc.item_uncertainty(summary.draws, labels[other])
     assert_allclose(arrays["own"].reshape(-1, 7)[other] / 1e4, items.probability, atol=5e-5)
     nearest = arrays["nearest"].reshape(-1, 7)[other]
     assert set(nearest) <= set(labels[other]) and np.all(nearest != labels[other])
 
 
-def test_items_stand_along_numbers_that_are_not_in_order(draws):
+def test_sliders_have_the_numbers_of_clusters_and_the_thresholds(summary):
+    meta, arrays = unpacked(summary)
+    labels, by_kind = arrays["labels"].reshape(-1, 7), {"answer": [], "clusters": [], "threshold": []}
+    for one in meta["partitions"]:
+        by_kind[one["kind"]].append(one["value"])
+        if one["kind"] == "clusters":
+            assert np.unique(labels[one["row"]]).size == one["value"]
+            assert one["words"].startswith(f"{one['value']:.0f} cluster") and "above the minimum" in one["words"]
+        if one["kind"] == "threshold":
+            assert one["words"].startswith(f"pair threshold {one['value']:.1f}, ")
+    held = summary.draws.n_clusters
+    assert by_kind["answer"] == [0.0] and by_kind["threshold"] == [k / 10 for k in range(1, 10)]
+    assert by_kind["clusters"] == [*range(max(1, held.min() - 1), held.max() + 2)]
+
+
+def test_of_many_items_some_are_shown_and_sliders_left_out(summary, monkeypatch):
+    for module in (choices, payload):
+        monkeypatch.setattr(module, "SOME_OF_PAIRS", 5)
+    meta, arrays = unpacked(summary)
+    assert "5 of 7 items" in meta["said"][0] and "no slider for the pair threshold" in meta["said"][1]
+    assert arrays["shown"].size == 5 and arrays["similarities"].size == 2 * 10 and arrays["labels"].size % 7 == 0
+    assert {one["kind"] for one in meta["partitions"]} == {"answer", "clusters"}
+    monkeypatch.setattr(choices, "_MOST_CLUSTERS", 1)
+    meta, _ = unpacked(summary)
+    assert "no slider for the number of clusters and no slider" in meta["said"][1] and len(meta["partitions"]) == 1
+
+
+def test_items_stand_along_numbers_that_are_not_in_order(summary):
     coordinate = np.array([3.0, 1.0, 2.0, 7.0, 5.0, 6.0, 4.0])
-    meta, arrays = unpacked(summary_of(draws.assign_coords(name=coordinate)))
+    meta, arrays = unpacked(summary_of(draws().assign_coords(name=coordinate)))
     assert meta["coordinate"] == "name"
     assert_array_equal(arrays["along"], coordinate)
-    assert unpacked(summary_of(draws.assign_coords(name=np.sort(coordinate))))[0]["coordinate"] is None
+    assert unpacked(summary_of(draws().assign_coords(name=np.sort(coordinate))))[0]["coordinate"] is None
 
 
-def test_allocation_probabilities_and_many_chains(draws):
+def test_allocation_probabilities_and_many_chains():
     soft = np.random.default_rng(3).dirichlet(np.ones(3), (2, 20, 7))
     probabilities = xr.DataArray(soft, dims=("chain", "draw", "item", "component"))
     meta, _ = unpacked(summary_of(pc.as_allocation_probabilities(probabilities)))
     assert len(meta["chains"]) == 2 and not meta["said"]
-    many = xr.DataArray(draws.values.reshape(10, 6, 7), dims=("chain", "draw", "name"))
-    meta, arrays = unpacked(summary_of(many))
+    meta, arrays = unpacked(summary_of(array(draws().values.reshape(10, 6, 7), ("chain", "draw", "name"))))
     assert len(meta["chains"]) == 1 and arrays["similarities"].size == 21
-    assert meta["said"] == ["The chains are shown together, because there are more than 8."]
+    assert len(meta["said"]) == 1 and "more than 8" in meta["said"][0]
 
 
-def test_without_bokeh_the_pictures_are_still(draws, monkeypatch, tmp_path):
-    find = sys.modules["importlib.util"].find_spec
-    monkeypatch.setattr("importlib.util.find_spec", lambda name, *more: None if name == "bokeh" else find(name, *more))
-    page = summary_of(draws).to_html(tmp_path / "report.html").read_text("utf-8")
+def test_posteriors_of_one_of_each():
+    for labels in ([[[0]] * 8], [[[0] * 5] * 8], [[[0, 1, 2]] * 8]):
+        meta, arrays = unpacked(summary_of(np.array(labels)))
+        assert_array_equal(arrays["labels"][: len(labels[0][0])], labels[0][0])
+        assert len(meta["chains"]) == 1 and np.isfinite(arrays["features"]).all()
+
+
+def test_without_bokeh_the_pictures_are_still(summary, undrawn, monkeypatch, tmp_path):
+    monkeypatch.setattr("posterior_consensus.summary.report.interactive.util.find_spec", lambda name: None)
+    page = summary.to_html(tmp_path / "report.html").read_text("utf-8")
     assert "<script" not in page and "<h2>Posterior similarity of pairs</h2>" in page
 
 
-def test_findings_name_no_function(draws):
-    for sentence in summary_of(draws).findings():
+def test_findings_name_no_function(summary):
+    for sentence in summary.findings():
         assert "`" not in sentence and not re.search(r"\w\(|\w=\w", sentence)
