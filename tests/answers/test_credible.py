@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -53,29 +52,15 @@ def test_definition_for_any_draws(draws, prob, data):
     assert_is_the_ball(ball, draws, draws[row], "vi", prob, weights)
 
 
-def test_exactly_enough_draws_are_enough():
+def test_exactly_enough_draws_are_enough_and_those_without_weight_are_no_bound():
     """19 of 20 draws hold 95%, though twenty twentieths do not add up to one in floating point."""
-    draws = [[0, 0, 1]] * 19 + [[0, 1, 2]]
-    ball = pc.credible_ball(draws, [0, 0, 1])
+    ball = pc.credible_ball([[0, 0, 1]] * 19 + [[0, 1, 2]], [0, 0, 1])
     assert (ball.radius, ball.coverage) == (0.0, 0.95)
     np.testing.assert_array_equal(ball.lower_vertical, [[0, 0, 1]])
-
-
-def test_draws_without_weight_are_no_bound():
     draws = pc.as_partition_draws([[0, 0, 1], [0, 1, 2], [0, 0, 1]], weights=[1, 0, 1])
     ball = pc.credible_ball(draws, [0, 0, 1], prob=0.99)
     assert ball.radius == 0.0
     np.testing.assert_array_equal(ball.horizontal, [[0, 0, 1]])
-
-
-def test_whole_weights_are_repeated_draws():
-    rng = np.random.default_rng(2)
-    draws, weights = noisy_draws(rng, 40, 10, 3, 0.4), rng.integers(0, 4, 40)
-    one = pc.credible_ball(pc.as_partition_draws(draws, weights=weights), draws[0])
-    other = pc.credible_ball(np.repeat(draws, weights, axis=0), draws[0])
-    for name in BOUNDS:
-        xr.testing.assert_equal(getattr(one, name), getattr(other, name))
-    assert one.radius == other.radius and one.coverage == pytest.approx(other.coverage)
 
 
 def test_the_loss_is_the_result_s():

@@ -129,17 +129,10 @@ def test_the_map_shows_items_clusters_and_exemplars():
     assert ax.get_xlabel() == f"first axis: {places['share'].values[0]:.0%} of the variation"
 
 
-def test_items_that_are_always_together_are_one_larger_point():
-    ax = pc.plot_items_map([[0, 0, 0, 0, 1], [0, 0, 0, 0, 1]], [0, 0, 0, 0, 1])
-    points = ax.collections[0]
-    assert len(points.get_offsets()) == 2
-    assert points.get_sizes().max() == pytest.approx(2 * points.get_sizes().min())
-    assert not ax.get_title(loc="left")
-
-
 def test_a_map_of_little_says_so_and_names_that_have_no_room_are_left_out():
     draws = np.random.default_rng(1).integers(8, size=(60, 40))
     assert "can be dissimilar" in pc.plot_items_map(draws, draws[0]).get_title(loc="left")
+    assert not pc.plot_items_map([[0, 0, 0, 0, 1]] * 2, [0, 0, 0, 0, 1]).get_title(loc="left")
     draws = np.tile(np.arange(40), (3, 1))
     ax = pc.plot_items_map(draws, np.arange(40))
     assert 1 <= len(ax.texts) < 40

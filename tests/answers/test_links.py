@@ -16,11 +16,19 @@ WEIGHTS = np.random.default_rng(7).exponential(size=60) * (np.arange(60) % 7 > 0
 Z, TRUTH = linked_records()
 
 
-@pytest.mark.parametrize(("weights", "above"), [(None, 0.01), (WEIGHTS, 0.0), (WEIGHTS, 0.3)])
-def test_pairs_are_entries_of_the_matrix(weights, above):
-    draws = pc.as_partition_draws(Z.reshape(2, 30, -1), weights=weights)
+@pytest.mark.parametrize(
+    ("kind", "above"), [("labels", 0.01), ("weighted", 0.0), ("weighted", 0.3), ("probabilities", 0.0)]
+)
+def test_pairs_are_entries_of_the_matrix(kind, above):
+    if kind == "probabilities":
+        soft = np.random.default_rng(4).dirichlet(np.full(3, 0.3), size=(2, 20, TRUTH.size))
+        draws = pc.as_allocation_probabilities(soft)
+        psm = np.einsum("ctik, ctjk -> ij", soft, soft) / 40
+    else:
+        weights = WEIGHTS if kind == "weighted" else None
+        draws = pc.as_partition_draws(Z.reshape(2, 30, -1), weights=weights)
+        psm = reference.similarity(Z, weights)
     found = pc.links(draws, TRUTH, above=above)
-    psm = reference.similarity(Z, weights)
     rows, columns = np.nonzero(np.triu(psm > above, 1))
     np.testing.assert_array_equal(found.pairs["first"], rows)
     np.testing.assert_array_equal(found.pairs["second"], columns)
@@ -98,16 +106,6 @@ def test_tables_have_the_names_of_items_and_clusters():
     axes = pc.plot_links(found)
     axes[0, 0].figure.canvas.draw()  # a dollar is no mathematics
     assert [name.get_text() for name in axes[0, 1].get_yticklabels()] == ["C&A and $x"]
-
-
-def test_allocation_probabilities_give_their_own():
-    p = np.random.default_rng(4).dirichlet(np.full(3, 0.3), size=(2, 20, 8))
-    draws = pc.as_allocation_probabilities(p)
-    found = pc.links(draws, np.arange(8) % 3, above=0.0).pairs
-    rows, columns = np.triu_indices(8, 1)
-    np.testing.assert_allclose(found["probability"], pc.posterior_similarity_matrix(draws).values[rows, columns])
-    errors = pc.diagnostics.similarity_mcse(draws).values[rows, columns]
-    np.testing.assert_allclose(found["mcse"], errors, rtol=1e-9)
 
 
 def test_draws_in_a_store_give_the_same(tmp_path):
