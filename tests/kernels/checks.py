@@ -7,7 +7,9 @@ from copy import deepcopy
 from importlib import import_module
 from unittest.mock import patch
 
+import numba
 import numpy as np
+import pytest
 from numba.core.registry import CPUDispatcher
 
 from posterior_consensus import kernels
@@ -15,6 +17,8 @@ from posterior_consensus.runtime import executor
 from posterior_consensus.search import descent
 
 MODULES = [import_module(f"{kernels.__name__}.{one.name}") for one in pkgutil.iter_modules(kernels.__path__)]
+
+compiled_only = pytest.mark.skipif(numba.config.DISABLE_JIT == 1, reason="whole searches take minutes in plain Python")
 
 
 def at_once(kernel, first, last, *arguments, work):

@@ -2,7 +2,7 @@ import numpy as np
 
 from posterior_consensus.kernels import loss as kernels
 from tests.kernels.checks import run
-from tests.kernels.searching import LINEAR, N_ITEMS, RECORDS, some_draws
+from tests.kernels.searching import N_ITEMS, RECORDS, some_draws
 
 
 def test_combine_is_the_loss_but_for_its_scale():
@@ -28,10 +28,3 @@ def test_pairs_are_combined_as_all_with_all_are():
         found, _ = run(kernels.combine_pairs, loss, joint, own, drawn)
         everything = kernels.combine(loss, np.tile(joint[:, np.newaxis], 20), own, drawn)
         np.testing.assert_array_equal(found, np.diag(everything), err_msg=record.name)
-
-
-def test_kinds_of_losses():
-    for name, (record, _) in RECORDS.items():
-        loss = record.arrays(N_ITEMS)
-        assert run(kernels.is_linear, loss)[0] == (name in LINEAR), name
-        assert run(kernels.has_denominator, loss)[0] == (name not in [*LINEAR, "id"]), name

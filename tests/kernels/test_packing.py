@@ -25,26 +25,28 @@ def items(rows, n):
     return [tuple(sorted({int(pair) // n for pair in row} | {int(pair) % n for pair in row})) for row in rows]
 
 
-@pytest.fixture(params=range(5))
+def listed_conflicts(weights, least):
+    count, _ = run(packing.list_conflicts, weights, least, np.empty((0, 3), np.int32))
+    return run(packing.list_conflicts, weights, least, np.zeros((count, 3), np.int32))[1][2]
+
+
+@pytest.fixture(params=range(2))
 def listed(request):
     weights = weights_of(request.param)
-    count, _ = run(packing.list_conflicts, weights, 0.0, np.empty((0, 3), np.int32))
-    _, (_, _, rows) = run(packing.list_conflicts, weights, 0.0, np.zeros((count, 3), np.int32))
-    return weights, rows
+    return weights, listed_conflicts(weights, 0.0)
 
 
 @pytest.mark.parametrize("least", [0.0, 2.0])
 def test_conflicts_are_the_definition_s(least):
     weights = weights_of(1)
-    count, _ = run(packing.list_conflicts, weights, least, np.empty((0, 3), np.int32))
-    _, (_, _, rows) = run(packing.list_conflicts, weights, least, np.zeros((count, 3), np.int32))
+    rows = listed_conflicts(weights, least)
     found = items(rows, N)
-    assert len(set(found)) == count > 0 and set(found) == conflicts(weights, least)
+    assert len(set(found)) == len(rows) > 0 and set(found) == conflicts(weights, least)
     assert (weights.ravel()[rows] * [-1, 1, 1] > least).all()
     assert (rows // N < rows % N).all()
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 def test_packing_takes_no_more_than_there_is(seed):
     weights = weights_of(seed)
     taken, (reduced,) = run(packing.pack, weights.copy())
@@ -128,7 +130,7 @@ def test_violations_are_the_definition_s(slack):
     assert few == count and (rows > 0).any(axis=1).all()
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 def test_improvement_ends_where_no_item_moves(seed):
     weights = weights_of(seed)
     start = reference.canonical(np.random.default_rng(seed).integers(3, size=N)).astype(np.int32)

@@ -100,15 +100,11 @@ def test_a_loss_is_zero_for_equal_partitions_only_and_symmetric_and_a_metric_whe
     assert CASES[name][0].metric != violated
 
 
-def test_names_and_order_of_clusters_and_items_do_not_matter():
+def test_names_of_clusters_do_not_matter():
     one, other = [3, 3, 1, 0, 1, 7], [0, 1, 1, 0, 2, 2]
     renamed = ["b", "b", "z", "a", "z", "c"], [9.0, 4.0, 4.0, 9.0, 5.0, 5.0]
-    order = np.random.default_rng(2).permutation(6)
     for name, (loss, _) in CASES.items():
-        found = pc.partition_loss(one, other, loss=loss)
-        assert found == pc.partition_loss(*renamed, loss=loss), name
-        permuted = pc.partition_loss(np.array(one)[order], np.array(other)[order], loss=loss)
-        assert permuted == pytest.approx(found, abs=1e-14), name
+        assert pc.partition_loss(one, other, loss=loss) == pc.partition_loss(*renamed, loss=loss), name
 
 
 @pytest.mark.parametrize("n", [2, 4, 5])
@@ -130,27 +126,10 @@ def test_scikit_learn_agrees(pair):
             assert 1 - pc.partition_loss(*pair, loss=pc.losses.nmi(mean)) == pytest.approx(score, abs=1e-12)
 
 
-def test_disagreement_of_the_five_point_example():
-    """Gionis, Mannila and Tsaparas's distance counts the pairs: 0.4 of the ten."""
-    one, other = [1, 1, 2, 2, 3], [1, 2, 2, 3, 3]
-    assert pc.partition_loss(one, other, loss="binder") * 5 / 4 == pytest.approx(0.4, abs=1e-15)
-    assert reference.rand_index(one, other) == pytest.approx(0.6)
-
-
 @given(pair=label_pairs())
 def test_misclassification_distance(pair):
     distance = pc.simulate.misclassification_distance(*pair)
     assert distance == pytest.approx(reference.misclassification(*pair), abs=1e-12)
-    n = len(pair[0])
-    mirkin = pc.partition_loss(*pair, loss="binder") * n**2  # ordered pairs
-    assert mirkin <= 2 * n**2 * distance + 1e-9
-
-
-def test_misclassification_distance_is_a_metric():
-    table = np.array([[pc.simulate.misclassification_distance(x, y) for y in FIVE] for x in FIVE])
-    np.testing.assert_array_equal(table == 0, np.eye(len(FIVE), dtype=bool))
-    np.testing.assert_array_equal(table, table.T)
-    assert np.all(table <= np.min(table[:, :, np.newaxis] + table[np.newaxis], axis=1) + 1e-12)
 
 
 def test_bad_partitions():
@@ -182,13 +161,6 @@ def test_a_pair_threshold_is_one_less_half_the_cost(tau, pair):
     loss = pc.binder(tau=tau)
     assert pc.partition_loss(*pair, loss=loss) == pytest.approx(reference.binder(*pair, 2 * (1 - tau)), abs=1e-12)
     assert loss.name == pc.binder(2 * (1 - tau)).name and loss.metric == (tau == 0.5)
-
-
-def test_the_threshold_is_where_a_pair_alone_is_joined():
-    draws = [[0, 0]] * 3 + [[0, 1]] * 7  # similarity 0.3
-    for tau, best in {0.29: [0, 0], 0.31: [0, 1]}.items():
-        losses = pc.expected_loss(draws, [[0, 0], [0, 1]], loss=pc.binder(tau=tau))["expected_loss"].values
-        assert [[0, 0], [0, 1]][losses.argmin()] == best
 
 
 def test_unknown_losses():

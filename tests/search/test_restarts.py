@@ -15,6 +15,7 @@ from posterior_consensus.search.over_pairs import OnPairs
 from posterior_consensus.search.runs import SearchInfo
 from tests import reference
 from tests.catalogue.posteriors import noisy_draws, random_draws
+from tests.kernels.checks import compiled_only
 
 runs = import_module("posterior_consensus.search.runs")
 NEVER = np.zeros(1, np.uint8)
@@ -40,6 +41,7 @@ def splits(seed, n_items=60, n_draws=30):
     )
 
 
+@compiled_only
 def test_the_search_leaves_the_trap_in_which_all_allocations_end():
     """1.60129 from allocations alone; 1.58198 from draws, and salso ends at 1.58220."""
     result = find(splits(34))
@@ -50,6 +52,7 @@ def test_the_search_leaves_the_trap_in_which_all_allocations_end():
     assert info.n_starts_at_best < info.n_starts
 
 
+@compiled_only
 @pytest.mark.parametrize(("loss", "seed"), [("vi", 0), ("jaccard", 1), ("id", 2), ("nid", 0)])
 def test_no_simple_start_leads_lower(loss, seed):
     draws = pc.as_partition_draws(splits(seed))
@@ -59,6 +62,7 @@ def test_no_simple_start_leads_lower(loss, seed):
     assert find(draws, loss).expected_loss <= min(*others, given) * 1.0005
 
 
+@compiled_only
 def test_perturbations_find_what_no_start_reached_and_say_so():
     draws = splits(0)
     few, many = (find(draws, "id", n_perturbations=number) for number in (0, 120))
@@ -67,6 +71,7 @@ def test_perturbations_find_what_no_start_reached_and_say_so():
     assert few.info.n_perturbations == 0 and "perturbation" not in few.info.agreement()
 
 
+@compiled_only
 def test_there_are_perturbations_where_starts_differ_and_they_take_little():
     rng = np.random.default_rng(1)
     clear, many = noisy_draws(rng, 30, 30, 3, 0.02), random_draws(rng, 2000, 60, 5)
@@ -75,12 +80,14 @@ def test_there_are_perturbations_where_starts_differ_and_they_take_little():
     assert len(set(agreed.kinds)) >= 4 and find(clear, "binder", n_perturbations=5).info.n_perturbations == 5
 
 
+@compiled_only
 def test_trees_and_components_are_starts_where_a_similarity_matrix_takes_little():
     kinds = [set(find(records(n, 30)).info.kinds) for n in (600, 2100)]
     assert {"tree", "components", "draw"} <= kinds[0]
     assert not {"tree", "components"} & kinds[1] and "draw" in kinds[1]
 
 
+@compiled_only
 def test_effort_grows_with_the_number_of_clusters_up_to_a_thousand():
     one, other, more = (
         OnDraws(pc.as_partition_draws(records(n, 16)), losses.vi(), Limits(1, n), NEVER).work_a_label
@@ -158,6 +165,7 @@ def test_changes_are_partitions_of_all_items_and_differ():
     assert any(next(fixed)[0].max() == 2 for _ in range(11))
 
 
+@compiled_only
 def test_a_budget_that_may_cost_clusters_is_said(monkeypatch):
     draws = noisy_draws(np.random.default_rng(5), 40, 100, 8, 0.1)
     monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "90kB")
