@@ -66,15 +66,12 @@ def test_chains_of_unequal_length_and_any_names_of_labels(where):
         assert draws.items.coords["who"].values.tolist() == ["Ann", "Bob", "Eve"]
         assert [rows.size for rows in draws.samples.chains] == [5, 2]
         assert "7 of chains 0, 2" in repr(kept)
-
-
-def test_more_clusters_than_a_byte_holds(where):
-    with pc.PartitionAccumulator(where, batch_size=1) as kept:
-        kept.add(np.zeros(300))
-        kept.add(np.arange(300))
-        labels = kept.draws().labels
-    assert labels.dtype == np.uint16
-    assert_array_equal(labels, [np.zeros(300), np.arange(300)])
+    labels = [np.zeros(300), np.arange(300)]  # of more clusters than a byte holds
+    with pc.PartitionAccumulator(where and where.with_name("wide"), batch_size=1) as kept:
+        kept.add(labels[0])
+        kept.add(labels[1])
+        assert kept.draws().labels.dtype == np.uint16
+        assert_array_equal(kept.draws().labels, labels)
 
 
 def test_a_process_killed_before_its_first_batch_leaves_a_directory_that_can_be_used(store):

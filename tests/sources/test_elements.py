@@ -134,37 +134,28 @@ def test_labels_of_stan_without_comments(p, rng, tmp_path):
     assert_array_equal(pc.as_partition_draws(frame, "z").labels, pc.as_partition_draws(z).labels)
 
 
-def test_names_with_dots_are_items(rng):
+def test_items_by_their_names(rng, tmp_path):
     z = rng.integers(3, size=(9, 4))
     for end in ("", ".1"):
         names = [f"{name}{end}" for name in ("control.1", "control.2", "treated.1", "treated.2")]
         assert pc.as_partition_draws(pd.DataFrame(z, columns=names)).items.names.tolist() == names
-
-
-def test_some_of_the_items(p):
-    soft = pc.as_allocation_probabilities(named(p, "p", "{}[{},{}]").filter(regex="\\[[25],"))
-    assert_allclose(soft.soft.probabilities, p[:, [1, 4]], rtol=1e-12)
-    assert soft.items.coords["item"].values.tolist() == [2, 5]
-
-
-def test_matrices_of_parameters_may_lack_elements(p, rng):
-    table = named(p, "log_prob_z", "{}[{},{}]").assign(**{"L[1,1]": 0.3, "L[2,1]": 0.1, "L[2,2]": 0.7})
-    assert_allclose(pc.as_allocation_probabilities(table).soft.probabilities, p, rtol=1e-12)
-
-
-def test_a_line_of_names_is_no_comment(tmp_path, rng):
-    z = rng.integers(3, size=(9, 4))
     np.savetxt(tmp_path / "z.csv", z, fmt="%d", delimiter=",", header="a,b,c,d")
     draws = pc.as_partition_draws(tmp_path / "z.csv")
     assert_array_equal(draws.labels, pc.as_partition_draws(z).labels)
-    assert draws.items.names.tolist() == ["# a", "b", "c", "d"]
-
-
-def test_labels_of_items_with_two_indices(rng):
+    assert draws.items.names.tolist() == ["# a", "b", "c", "d"]  # which is no comment
     z = rng.integers(1, 4, size=(9, 2, 3))
     draws = pc.as_partition_draws(named(z, "z", "{}[{},{}]"))
     assert draws.items.names.tolist() == [f"z[{i},{j}]" for j in (1, 2, 3) for i in (1, 2)]
     assert_array_equal(draws.labels, pc.as_partition_draws(z.swapaxes(1, 2).reshape(9, 6)).labels)
+
+
+def test_some_of_the_elements(p):
+    """Of the probabilities some items, of another matrix, of parameters, any."""
+    soft = pc.as_allocation_probabilities(named(p, "p", "{}[{},{}]").filter(regex="\\[[25],"))
+    assert_allclose(soft.soft.probabilities, p[:, [1, 4]], rtol=1e-12)
+    assert soft.items.coords["item"].values.tolist() == [2, 5]
+    table = named(p, "log_prob_z", "{}[{},{}]").assign(**{"L[1,1]": 0.3, "L[2,1]": 0.1, "L[2,2]": 0.7})
+    assert_allclose(pc.as_allocation_probabilities(table).soft.probabilities, p, rtol=1e-12)
 
 
 def test_certain_components(rng):

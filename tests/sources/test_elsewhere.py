@@ -8,7 +8,6 @@ from numpy.testing import assert_array_equal
 import posterior_consensus as pc
 from posterior_consensus import consensus
 from posterior_consensus.answers.particles import Effort
-from posterior_consensus.ensemble.labels import DrawnLabels
 from posterior_consensus.evaluate.expectation import all_losses, loss_matrix, losses_of_draws, paired_losses
 from posterior_consensus.losses import LOSSES
 from posterior_consensus.losses.lookup import as_loss
@@ -124,17 +123,6 @@ def test_still_chains_are_told_though_a_sample_does_not_show_that_others_move(mo
     labels[1:, ::2, moving] = 2
     for draws in (pc.as_partition_draws(labels), elsewhere(pc.as_partition_draws(labels))):
         assert "chain 0 never moves" in pc.diagnose(draws).verdict
-
-
-def test_passes_are_few():
-    draws = elsewhere(draws_of("plain"))
-    center = draws.drawn._labels[0]
-    pc.expected_loss(draws, center)
-    pc.credible_ball(draws, center)
-    pc.item_uncertainty(draws, center)
-    pc.diagnose(draws, center)
-    assert isinstance(draws.drawn, DrawnLabels)
-    assert draws.drawn.passes <= 7
 
 
 @pytest.fixture

@@ -52,20 +52,10 @@ def test_a_similarity_matrix_is_no_draws():
 
 
 DRAWS_FIRST = {
-    "expected_loss": pc.expected_loss,
-    "credible_ball": pc.credible_ball,
-    "item_uncertainty": pc.item_uncertainty,
-    "certify": pc.certify,
-    "cluster_merges": pc.cluster_merges,
-    "compare_partitions": pc.compare_partitions,
-    "diagnose": pc.diagnose,
-    "refine_partition": pc.consensus.refine_partition,
-    "summed_impurity": pc.consensus.summed_impurity,
-    "plot_items_map": pc.plot_items_map,
-    "plot_psm": pc.plot_psm,
-    "plot_psm_by_chain": pc.plot_psm_by_chain,
-    "plot_draws_map": pc.plot_draws_map,
-    "plot_n_clusters": pc.plot_n_clusters,
+    **{name: getattr(pc, name) for name in ("expected_loss", "credible_ball", "item_uncertainty", "certify")},
+    **{name: getattr(pc, name) for name in ("cluster_merges", "compare_partitions", "diagnose", "plot_items_map")},
+    **{name: getattr(pc, name) for name in ("plot_psm", "plot_psm_by_chain", "plot_draws_map", "plot_n_clusters")},
+    **{name: getattr(pc.consensus, name) for name in ("refine_partition", "summed_impurity")},
 }
 
 
@@ -120,9 +110,8 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("in_blocks", [False, True])
 @pytest.mark.parametrize("kind", AT)
-def test_bad_labels_by_place(kind, in_blocks, monkeypatch):
+def test_bad_labels_by_place(kind, monkeypatch):
     values, make, index, place = AT[kind]
     cases = []
     for wrong, part in WRONG.items():
@@ -130,9 +119,9 @@ def test_bad_labels_by_place(kind, in_blocks, monkeypatch):
         bad[index] = wrong
         bad = bad if isinstance(wrong, (str, type(None))) else bad.astype(float)
         cases.append((make(bad), TypeError if wrong == "x" else ValueError, part + place))
-    if in_blocks:
-        monkeypatch.setattr(memory, "budget", lambda: 16 * 3 * 8)  # a few labels at once
-    check_all(pc.as_partition_draws, cases[: 5 if in_blocks else 6])
+    check_all(pc.as_partition_draws, cases)
+    monkeypatch.setattr(memory, "budget", lambda: 16 * 3 * 8)  # a few labels at once
+    check_all(pc.as_partition_draws, cases[:5])
 
 
 def test_the_first_of_several_is_named():
@@ -143,34 +132,30 @@ def test_the_first_of_several_is_named():
     check(lambda w: pc.as_partition_draws(NAMED, weights=w), bad, ValueError, ["-2.0 at chain 2, draw 12"])
 
 
-def test_bad_probabilities_by_place():
-    def with_(value, *index):
-        bad = SOFT.copy()
-        bad[index] = value
-        return bad
+def with_(values, value, *index):
+    bad = values.copy()
+    bad[index] = value
+    return bad
 
+
+def test_bad_probabilities_by_place():
     at, item = (1, 3, 2, 1), "chain 1, draw 3, item 2"
     cases = [
-        ((with_(np.nan, *at), None), ValueError, f"got NaN at {item}, component 1 (from 0)"),
-        ((with_(np.inf, *at), None), ValueError, f"got infinity at {item}, component 1 (from 0)"),
-        ((with_(-0.5, *at), False), ValueError, f"got -0.5 at {item}, component 1 (from 0)"),
-        ((with_(0.0, *at[:3]), False), ValueError, f"all components from {item}, component 0 (from 0)"),
-        ((with_(-np.inf, *at[:3]), True), ValueError, f"all components from {item}, component 0 (from 0)"),
+        ((with_(SOFT, np.nan, *at), None), ValueError, f"got NaN at {item}, component 1 (from 0)"),
+        ((with_(SOFT, np.inf, *at), None), ValueError, f"got infinity at {item}, component 1 (from 0)"),
+        ((with_(SOFT, -0.5, *at), False), ValueError, f"got -0.5 at {item}, component 1 (from 0)"),
+        ((with_(SOFT, 0.0, *at[:3]), False), ValueError, f"all components from {item}, component 0 (from 0)"),
+        ((with_(SOFT, -np.inf, *at[:3]), True), ValueError, f"all components from {item}, component 0 (from 0)"),
     ]
     check_all(lambda given: pc.as_allocation_probabilities(given[0], log=given[1]), cases)
 
 
 def test_bad_similarities_by_place():
-    def with_(value, *index):
-        bad = SIMILARITIES.copy()
-        bad[index] = value
-        return bad
-
     cases = [
-        (with_(np.nan, 1, 2), ValueError, "such as nan, the first at row 1, column 2"),
-        (with_(1.5, 1, 2), ValueError, "the first beyond at row 1, column 2"),
-        (with_(0.5, 2, 2), ValueError, "got 0.5 at row 2, column 2"),
-        (with_(0.7, 2, 1), ValueError, "the first at row 1, column 2"),
+        (with_(SIMILARITIES, np.nan, 1, 2), ValueError, "such as nan, the first at row 1, column 2"),
+        (with_(SIMILARITIES, 1.5, 1, 2), ValueError, "the first beyond at row 1, column 2"),
+        (with_(SIMILARITIES, 0.5, 2, 2), ValueError, "got 0.5 at row 2, column 2"),
+        (with_(SIMILARITIES, 0.7, 2, 1), ValueError, "the first at row 1, column 2"),
     ]
     check_all(pc.as_pair_similarity, cases)
 
@@ -216,15 +201,12 @@ def test_an_accumulator_is_read_from_its_path(tmp_path):
         np.testing.assert_array_equal(pc.posterior_similarity_matrix(path), SIMILARITIES)
 
 
-@pytest.mark.parametrize("log", [False, True])
-@pytest.mark.parametrize("given", [{"component_dim": "county"}, {"item_dim": "k"}])
-def test_swapped_components_are_noticed_by_their_sums(log, given):
-    data = xr.DataArray(np.log(SOFT) if log else SOFT, dims=("chain", "draw", "county", "k"))
+def test_components_in_place_of_items():
+    """Their sums tell."""
     parts = ["`component_dim`", "got 'county'", "over 'k'", "item_dim='county', component_dim='k'"]
-    check(lambda p: pc.as_allocation_probabilities(p, **given), data, ValueError, parts)
-
-
-def test_components_before_items():
+    for values, given in ((SOFT, {"component_dim": "county"}), (np.log(SOFT), {"item_dim": "k"})):
+        data = xr.DataArray(values, dims=("chain", "draw", "county", "k"))
+        check(lambda p, given=given: pc.as_allocation_probabilities(p, **given), data, ValueError, parts)
     soft = pc.as_allocation_probabilities(SOFT.swapaxes(2, 3))
     assert (soft.items.dim, soft.soft.component_dim) == ("item", "component")
     np.testing.assert_array_equal(soft.soft.probabilities, pc.as_allocation_probabilities(SOFT).soft.probabilities)

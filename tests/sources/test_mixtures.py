@@ -162,27 +162,6 @@ def test_mixture_of_regressions_with_weights_by_covariates(pm, y, rng):
     assert new.items.coords["new"].values.tolist() == list("pqrs")
 
 
-def test_custom_components_with_signature(pm, rng):
-    """A latent class model: items are rows of J answers, independent given the class."""
-    import pytensor.tensor as pt
-
-    answers, w, p = rng.integers(2, size=(N, 4)), weights(rng), rng.uniform(0.1, 0.9, (CHAINS, DRAWS, K, 4))
-
-    def logp(value, p):
-        return (value * pt.log(p) + (1 - value) * pt.log1p(-p)).sum(axis=-1)
-
-    def random(p, rng=None, size=None):
-        return rng.binomial(1, p, size=None if size is None else (*size, p.shape[-1]))
-
-    with pm.Model() as model:
-        pw, pp = pm.Dirichlet("w", np.ones(K)), pm.Beta("p", 1, 1, shape=(K, 4))
-        components = pm.CustomDist.dist(pp, logp=logp, random=random, signature="(j)->(j)", dtype="int64", size=(K,))
-        pm.Mixture("y", w=pw, comp_dists=components, observed=answers)
-    soft = pc.allocation_probabilities(model, posterior(w=w, p=p))
-    wanted = stats.bernoulli.logpmf(answers[:, np.newaxis], over_items(p)).sum(axis=-1)
-    check(soft, expected(over_items(w), wanted))
-
-
 @pytest.mark.filterwarnings("ignore:Data in y contains missing values")
 @pytest.mark.parametrize("d", [1, 2])
 def test_missing_observations(pm, y, rng, d):

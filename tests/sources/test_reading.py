@@ -55,37 +55,31 @@ def reads(counted):
     return {name: array.n_read for name, array in counted.items()}
 
 
-def test_whole_numbers_are_read_once_and_nothing_else(variables):
+def test_labels_are_read_once_and_nothing_else(variables):
     dataset, counted = stored_elsewhere(variables, ["z", "p", "mu", "y_hat"])
     draws = pc.as_partition_draws(dataset)
     assert reads(counted) == {"z": DRAWS * N_ITEMS, "p": 0, "mu": 0, "y_hat": 0}
     np.testing.assert_array_equal(draws.labels, pc.as_partition_draws(variables["z"][1]).labels)
-
-
-def test_of_floats_one_draw_is_read_to_tell(variables):
-    variables["z"] = (variables["z"][0], variables["z"][1].astype(float))
+    variables["z"] = (variables["z"][0], variables["z"][1].astype(float))  # of floats, one draw tells what they are
     dataset, counted = stored_elsewhere(variables, ["z", "p", "mu", "y_hat"])
     pc.as_partition_draws(dataset)
     assert reads(counted) == {"z": N_ITEMS + DRAWS * N_ITEMS, "p": 0, "mu": 3, "y_hat": 0}
 
 
 def test_probabilities_are_read_once(variables):
-    dataset, counted = stored_elsewhere(variables, ["p", "mu", "y_hat"])
-    soft = pc.as_allocation_probabilities(dataset)
-    assert reads(counted) == {"p": 3 * N_ITEMS + DRAWS * N_ITEMS * 3, "mu": 0, "y_hat": 30 * 40}
-    assert soft.soft.probabilities.shape == (DRAWS, N_ITEMS, 3)
-    named, counted = stored_elsewhere(variables, ["p", "mu", "y_hat"])
-    pc.as_allocation_probabilities(named, "p")
-    assert reads(counted) == {"p": DRAWS * N_ITEMS * 3, "mu": 0, "y_hat": 0}
+    for name, to_tell in ((None, 1), ("p", 0)):
+        dataset, counted = stored_elsewhere(variables, ["p", "mu", "y_hat"])
+        soft = pc.as_allocation_probabilities(dataset, name).soft
+        assert reads(counted) == {"p": (to_tell + DRAWS) * N_ITEMS * 3, "mu": 0, "y_hat": to_tell * 30 * 40}
+        assert soft.probabilities.shape == (DRAWS, N_ITEMS, 3)
 
 
-@pytest.mark.parametrize("names", [["z", "mu", "y_hat"], ["p", "mu", "y_hat"]])
-def test_summary_reads_once(variables, names):
-    dataset, counted = stored_elsewhere(variables, names)
-    pc.summarize(dataset, n_starts=1, random_seed=1, progressbar=False)
-    to_tell = {"z": 0, "p": 3 * N_ITEMS, "y_hat": 30 * 40}
-    assert counted[names[0]].n_read == to_tell[names[0]] + variables[names[0]][1].size
-    assert counted["mu"].n_read <= 3 and counted["y_hat"].n_read == to_tell["y_hat"]
+def test_summary_reads_once(variables):
+    for name, to_tell in (("z", 0), ("p", 3 * N_ITEMS)):
+        dataset, counted = stored_elsewhere(variables, [name, "mu", "y_hat"])
+        pc.summarize(dataset, n_starts=1, random_seed=1, progressbar=False)
+        assert counted[name].n_read == to_tell + variables[name][1].size
+        assert counted["mu"].n_read <= 3 and counted["y_hat"].n_read == 30 * 40
 
 
 @pytest.mark.parametrize("suffix", [".nc", ".zarr"])

@@ -10,7 +10,7 @@ import posterior_consensus as pc
 from posterior_consensus.diagnostics import similarity_mcse
 from posterior_consensus.runtime import memory
 from tests import reference
-from tests.helpers import check
+from tests.helpers import check, check_all
 
 NAMES = list("abcdef")
 INSTEAD = "as_pair_similarity(data, missing='pairwise')"
@@ -29,37 +29,31 @@ def runs():
     return labels.reshape(2, 30, 6)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_pairs_are_counted_over_the_draws_that_hold_both(runs, weighted, rng):
-    weights = rng.random((2, 30)) if weighted else None
-    found = pairwise(runs, weights=weights)
-    expected = reference.pairwise_similarities(runs.reshape(60, 6), None if weights is None else weights.ravel())
+def test_pairs_are_counted_over_the_draws_that_hold_both(runs, rng):
+    assert_allclose(pairwise(runs).values, reference.pairwise_similarities(runs.reshape(60, 6), None), rtol=1e-14)
+    weights = rng.random((2, 30))
+    found, expected = (
+        pairwise(runs, weights=weights),
+        reference.pairwise_similarities(runs.reshape(60, 6), weights.ravel()),
+    )
     assert_allclose(found.values, expected, rtol=1e-14)
     assert_array_equal(found.values, found.values.T)
-    if weighted:
-        assert_allclose(pairwise(runs, log_weights=np.log(weights) - 900).values, expected, rtol=1e-12)
+    assert_allclose(pairwise(runs, log_weights=np.log(weights) - 900).values, expected, rtol=1e-12)
 
 
-def test_missing_labels_of_every_kind(runs):
+def test_missing_labels_of_every_kind(runs, tmp_path):
     labels, expected = runs.reshape(60, 6), pairwise(runs.reshape(60, 6)).values
     gone = labels < 0
     nan = np.where(gone, np.nan, labels)
     words = np.where(gone, None, np.array(["x", "y", "z", "u"])[labels])
     nullable = pd.DataFrame(labels, columns=NAMES).astype("Int64").mask(gone)
     named = xr.DataArray(runs.astype(float), dims=("chain", "draw", "gene"), coords={"gene": NAMES}, name="z")
-    for given in (
-        nan,
-        nan.tolist(),
-        words,
-        np.ma.masked_less(labels, 0),
-        np.ma.masked_less(labels.astype(np.int8), 0),
-        pd.DataFrame(nan, columns=NAMES),
-        nullable,
-        named,
-        named.where(named >= 0).to_dataset(),
-        xr.DataTree.from_dict({"posterior": named.to_dataset()}),
-        np.where(gone, np.nan, 10**9 * labels),
-    ):
+    table, path = pd.DataFrame(nan, columns=NAMES), tmp_path / "runs.csv"
+    table.to_csv(path, index=False, na_rep="NA")
+    arrays = nan, nan.tolist(), words, np.where(gone, np.nan, 10**9 * labels)
+    masked = np.ma.masked_less(labels, 0), np.ma.masked_less(labels.astype(np.int8), 0)
+    posteriors = named.where(named >= 0).to_dataset(), xr.DataTree.from_dict({"posterior": named.to_dataset()})
+    for given in (*arrays, *masked, table, path, nullable, named, *posteriors):
         assert_array_equal(pairwise(given).values, expected)
     assert pairwise(named).items.coords["gene"].values.tolist() == NAMES
     assert pairwise(named.rename(draw="run"), sample_dims=("chain", "run")).items.dim == "gene"
@@ -68,17 +62,10 @@ def test_missing_labels_of_every_kind(runs):
 
 
 def test_errors_name_the_function_called_and_its_argument(runs):
-    parts = ["dimensions of `matrix`", "say so: as_pair_similarity(matrix, missing='pairwise', sample_dims='run')"]
+    parts = ["dimensions of `matrix`", "as_pair_similarity(matrix, missing='pairwise', sample_dims='run')"]
     check(pairwise, xr.DataArray(runs[0], dims=("run", "gene")), ValueError, parts)
     check(pairwise, 3, TypeError, ["`matrix` must be an InferenceData"])
     check(lambda p: pairwise(p, weights=[1.0]), runs, ValueError, ["`weights` must"])
-
-
-def test_a_table_of_text(runs, tmp_path):
-    labels = runs.reshape(60, 6)
-    path = tmp_path / "runs.csv"
-    pd.DataFrame(np.where(labels < 0, np.nan, labels), columns=NAMES).to_csv(path, index=False, na_rep="NA")
-    assert_array_equal(pairwise(path).values, pairwise(labels).values)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -102,6 +89,7 @@ def test_a_pair_in_two_batches_has_an_error_and_one_in_a_single_batch_has_none()
     assert errors[0, 1] > 0 and np.isnan([errors[0, 2], errors[1, 2]]).all()
 
 
+@pytest.mark.slow
 def test_errors_are_the_spread_over_repetitions(rng):
     """Independent runs of four items, of which each holds three: estimates scatter as their errors say."""
     scores = []
@@ -142,32 +130,34 @@ def test_what_needs_pairs_goes_on(runs):
 
 def test_pairs_that_are_never_together_are_counted():
     labels = np.array([[0, 0, -1, 1, -1], [0, -1, 0, 1, -1], [1, 1, -1, 0, -1]])
-    parts = ["is 5 of 10, such as '0' and '4', '1' and '2', '1' and '4'; items that meet no other: 1, such as '4'."]
-    check(pairwise, labels, ValueError, [*parts, "Make more runs"])
     named = pd.DataFrame(labels[:, :4], columns=list("abcd"))
-    check(pairwise, named, ValueError, ["is 1 of 6, such as 'b' and 'c'. Make"])
-    rows = lambda z: pairwise(z, weights=[1, 0, 1])  # noqa: E731
-    check(rows, named, ValueError, ["is 3 of 6, such as 'a' and 'c'", "meet no other: 1, such as 'c'"])
-    check(pairwise, np.full((3, 2), -1), ValueError, ["must not all be missing; got 6"])
+    cases = [
+        (
+            labels,
+            ValueError,
+            "5 of 10, such as '0' and '4', '1' and '2', '1' and '4'",
+            "1, such as '4'.",
+            "Make more runs",
+        ),
+        (named, ValueError, "1 of 6, such as 'b' and 'c'. Make"),
+        (np.full((3, 2), -1), ValueError, "not all be missing; got 6"),
+    ]
+    check_all(pairwise, cases)
+    parts = ["3 of 6, such as 'a' and 'c'", "no other: 1, such as 'c'"]
+    check(lambda z: pairwise(z, weights=[1, 0, 1]), named, ValueError, parts)
 
 
-@pytest.mark.parametrize(
-    ("data", "parts"),
-    [
-        ([[0, 1, 1], [0, -2, 1]], ["must not be negative; got -2 at draw 1, item 1"]),
-        ([[0, 1.5, 1], [0, -1, 1]], ["must be integers; got 1.5 at draw 0, item 1"]),
-        ([0, 1, -1], ["This is a single partition"]),
-    ],
-)
-def test_other_labels_are_refused(data, parts):
-    check(pairwise, data, ValueError, parts)
-
-
-def test_wrong_arguments(runs):
-    check(lambda m: pc.as_pair_similarity(runs, missing=m), "drop", ValueError, ["`missing` must be 'pairwise' or"])
-    for option in ({"weights": np.ones(3)}, {"var_name": "z"}):
-        with pytest.raises(ValueError, match="must be None for a matrix; .* need missing='pairwise'"):
-            pc.as_pair_similarity(np.eye(3), **option)
+def test_what_cannot_be_counted_is_refused(runs):
+    cases = [
+        ([[0, 1, 1], [0, -2, 1]], ValueError, "negative; got -2 at draw 1, item 1"),
+        ([[0, 1.5, 1], [0, -1, 1]], ValueError, "integers; got 1.5 at draw 0, item 1"),
+        ([0, 1, -1], ValueError, "a single partition"),
+    ]
+    check_all(pairwise, cases)
+    check(lambda m: pc.as_pair_similarity(runs, missing=m), "drop", ValueError, ["`missing`", "'pairwise' or"])
+    options = {"weights": np.ones(3)}, {"var_name": "z"}
+    cases = [(one, ValueError, "must be None for a matrix", "missing='pairwise'") for one in options]
+    check_all(lambda option: pc.as_pair_similarity(np.eye(3), **option), cases)
 
 
 def test_memory_is_asked_for_first(runs, monkeypatch):
@@ -175,15 +165,14 @@ def test_memory_is_asked_for_first(runs, monkeypatch):
     check(pairwise, runs, MemoryError, ["The similarities of 6 items and their standard errors"])
 
 
-@pytest.mark.parametrize("function", [pc.as_partition_draws, lambda z: pc.summarize(z, progressbar=False)])
-def test_elsewhere_the_error_says_where_and_what_to_do(function, runs):
-    where = "chain 0, draw 0, item 1 (from 0)"
+def test_elsewhere_the_error_says_where_and_what_to_do(runs):
     labels = np.abs(runs)
     labels[0, 0, 1] = -1
-    check(function, labels, ValueError, [f"got -1 at {where}", INSTEAD])
-    check(function, np.where(labels < 0, np.nan, labels), ValueError, [f"got 1 NaN at {where}", INSTEAD])
-    check(function, np.ma.masked_less(labels, 0), ValueError, [f"got 1 NaN at {where}", INSTEAD])
-    partition = lambda p: pc.credible_ball(np.abs(runs), p)  # noqa: E731
-    with pytest.raises(ValueError, match="must not be negative") as raised:
-        partition([0, 0, -1, 1, 1, 2])
+    gone, where = labels < 0, "at chain 0, draw 0, item 1 (from 0)"
+    cases = [(labels, ValueError, f"got -1 {where}", INSTEAD)]
+    for missing in (np.where(gone, np.nan, labels), np.ma.masked_array(labels, gone)):
+        cases.append((missing, ValueError, f"got 1 NaN {where}", INSTEAD))
+    check_all(pc.as_partition_draws, cases)
+    with pytest.raises(ValueError, match="negative") as raised:
+        pc.credible_ball(np.abs(runs), [0, 0, -1, 1, 1, 2])
     assert INSTEAD not in str(raised.value)
