@@ -232,7 +232,7 @@ def test_arviz_reads_the_result_and_it_survives_a_file(arviz, tmp_path):
     """What a sampler leaves behind is InferenceData of ArviZ 0.x or a DataTree of ArviZ 1.x, and so is the result."""
     posterior, observed = switched(truth_of(6))[["mu", "z", "alpha"]], xr.Dataset({"y": ("obs", np.arange(12))})
     groups = {"posterior": posterior, "observed_data": observed}
-    of_old = hasattr(arviz, "InferenceData")
+    of_old = hasattr(arviz, "convert_to_inference_data")
     fitted = arviz.InferenceData(**groups) if of_old else xr.DataTree.from_dict(groups)
     found = pc.relabel(fitted, TRUTH, component_dim="component")
     assert type(found) is type(fitted)
