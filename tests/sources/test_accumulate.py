@@ -98,7 +98,7 @@ def assert_goes_on(store):
 def test_what_was_killed_loses_at_most_its_last_batches(store, monkeypatch):
     kept = pc.PartitionAccumulator(store, batch_size=10)
     kept.add(LABELS[:27])
-    kept.add(LABELS[:13], chain=1)
+    kept.add(LABELS[:10], chain=1)  # just a batch
     with stopped(monkeypatch, Killed), pytest.raises(Killed):
         kept.add(LABELS[27:40])
     assert (store / "unfinished").exists()

@@ -106,20 +106,6 @@ def test_batched_multivariate_normal(pm, rng, shared):
     assert soft.soft.component_dim == "component"
 
 
-def test_list_of_multivariate_normals_with_lkj(pm, rng):
-    data, w, mean, factor = rng.normal(size=(N, 2)), weights(rng), normals(rng, K, 2), spd(rng, K)
-    with pm.Model() as model:
-        pw, pmean = pm.Dirichlet("w", np.ones(K)), pm.Normal("mean", shape=(K, 2))
-        components = []
-        for k in range(K):
-            chol, _, _ = pm.LKJCholeskyCov(f"chol_{k}", n=2, eta=2, sd_dist=pm.Exponential.dist(1.0))
-            components.append(pm.MvNormal.dist(pmean[k], chol=chol))
-        pm.Mixture("y", w=pw, comp_dists=components, observed=data)
-    packed = {f"chol_{k}": factor[:, :, k][..., *np.tril_indices(2)] for k in range(K)}
-    soft = pc.allocation_probabilities(model, posterior(w=w, mean=mean, **packed))
-    check(soft, expected(over_items(w), mvn(data, mean, factor)))
-
-
 def test_covariance_per_item(pm, rng):
     """PyMC's own density, for which no shortcut is there."""
     data, mean, scale = rng.normal(size=(N, 2)), normals(rng, K, 2), positive(rng, N, 1)
@@ -187,14 +173,14 @@ def test_missing_observations(pm, y, rng, d):
     assert soft.items.coords["obs"].values.tolist() == list("abcdefg")
 
 
-def test_components_of_two_families(pm, rng):
-    mu, data = normals(rng, 2, 2), rng.normal(size=(N, 2))
+def test_multivariate_components_of_two_families(pm, rng):
+    mu, data, cov = normals(rng, 2, 2), rng.normal(size=(N, 2)), np.array([[1.5, 0.4], [0.4, 0.8]])
     with pm.Model() as model:
         pmu = pm.Normal("mu", shape=(2, 2))
-        parts = [pm.MvNormal.dist(pmu[0], cov=np.eye(2)), pm.MvStudentT.dist(nu=4, mu=pmu[1], scale=np.eye(2))]
+        parts = [pm.MvNormal.dist(pmu[0], cov=cov), pm.MvStudentT.dist(nu=4, mu=pmu[1], scale=cov)]
         pm.Mixture("y", w=[0.5, 0.5], comp_dists=parts, observed=data)
     deviations = data[:, np.newaxis] - over_items(mu)
-    families = stats.multivariate_normal(np.zeros(2)), stats.multivariate_t(np.zeros(2), df=4)
+    families = stats.multivariate_normal(np.zeros(2), cov), stats.multivariate_t(np.zeros(2), cov, df=4)
     log_p = [family.logpdf(deviations[..., k, :]) for k, family in enumerate(families)]
     check(pc.allocation_probabilities(model, posterior(mu=mu)), expected(0.5, np.stack(log_p, axis=-1)))
 
