@@ -36,12 +36,16 @@ N_DRAWS, N_ITEMS = 60, 600
 @pytest.fixture(scope="module", params=["threads", pytest.param("processes", marks=pytest.mark.slow)])
 def client(request):
     """A client of two workers of one thread each, in this process or in two of their own."""
-    # Else all wait half a minute for a worker that was killed.
-    with warnings.catch_warnings(), dask.config.set({"distributed.comm.timeouts.connect": "10s"}):
+    patience = {
+        "distributed.comm.timeouts.connect": "10s",  # else all wait half a minute for a worker that was killed
+        "distributed.deploy.lost-worker-timeout": "1h",  # for another in its place: a busy machine is slow to start it
+    }
+    with warnings.catch_warnings(), dask.config.set(patience):
         warnings.simplefilter("ignore")
-        options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+        # By TCP threads too get copies of what they are sent.
+        options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "protocol": "tcp://"}
         workers = distributed.LocalCluster(processes=request.param == "processes", **options)
-        with workers, distributed.Client(workers, timeout="600s") as client:  # as long as nannies may take
+        with workers, distributed.Client(workers, timeout="1h") as client:
             yield client
 
 
