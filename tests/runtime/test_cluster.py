@@ -67,7 +67,7 @@ def persisted(client, labels):
 
 
 def answers(draws):
-    best = pc.consensus_partition(draws, random_seed=1, progressbar=False)
+    best = pc.consensus_partition(draws, n_starts=2, random_seed=1, progressbar=False)
     nvi = pc.consensus_partition(draws, loss="nvi", n_starts=2, random_seed=1, progressbar=False)
     ball = pc.credible_ball(draws, best)
     found = pc.particles(draws, 2, n_starts=2, random_seed=1, progressbar=False)
