@@ -73,10 +73,7 @@ def test_degenerate_draws(loss):
 
 def test_bad_partitions():
     cases = [
-        ([0, 1], ValueError, "must label all 3 items"),
         ([[0, 1, 1], [0, 1]], ValueError, "must label all 3 items"),
-        ([0, -1, 0], ValueError, "negative"),
-        ([], ValueError, "vector of labels"),
         (np.empty((0, 3), int), ValueError, "at least one partition"),
         (np.zeros((2, 2, 3), int), ValueError, "vector of labels"),
     ]

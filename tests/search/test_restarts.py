@@ -1,3 +1,4 @@
+from dataclasses import replace
 from importlib import import_module
 from itertools import combinations
 
@@ -12,7 +13,6 @@ from posterior_consensus.search import restarts
 from posterior_consensus.search.forms import Limits
 from posterior_consensus.search.over_draws import OnDraws
 from posterior_consensus.search.over_pairs import OnPairs
-from posterior_consensus.search.runs import SearchInfo
 from tests import reference
 from tests.catalogue.posteriors import noisy_draws, random_draws
 from tests.kernels.checks import compiled_only
@@ -97,22 +97,14 @@ def test_effort_grows_with_the_number_of_clusters_up_to_a_thousand():
 
 
 def test_agreement_tells_the_kinds_of_start(approved):
-    told = []
+    info, told = find(random_draws(np.random.default_rng(1), 5, 6, 3)).info, []
     for kinds, at_best, n_perturbations in [
         (["allocation"] * 3, 3, 0),
         (["allocation", "tree"], 1, 8),
         (["allocation", "perturbation"], 1, 8),
     ]:
-        counts = dict.fromkeys(("n_scans", "n_moves", "n_merges", "n_chains", "n_zealous_updates", "n_splits"), 0)
-        losses_found = [1.0] * len(kinds)
-        info = SearchInfo(
-            **(counts | {"n_starts": len(kinds), "n_starts_at_best": at_best, "n_perturbations": n_perturbations}),
-            kinds=kinds,
-            expected_losses=losses_found,
-            trace=losses_found,
-            seconds=0.0,
-        )
-        told.append(info.agreement())
+        numbers = {"n_starts": len(kinds), "n_starts_at_best": at_best, "n_perturbations": n_perturbations}
+        told.append(replace(info, kinds=kinds, **numbers).agreement())
     approved("search", "agreement", "\n".join(told))
 
 
