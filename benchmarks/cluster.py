@@ -121,7 +121,7 @@ def main() -> None:
     for n_workers in (1, 2):
         with (
             dask.config.set({"distributed.worker.memory.target": False, "distributed.worker.memory.spill": False}),
-            LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None) as workers,
+            LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0") as workers,
             Client(workers) as client,
         ):
             for size in (*warm, *sizes):
