@@ -39,14 +39,14 @@ def client(request):
     """A client of two workers of one thread each, in this process or in two of their own."""
     patience = {
         "distributed.comm.timeouts.connect": "10s",  # else all wait half a minute for a worker that was killed
-        "distributed.deploy.lost-worker-timeout": "1h",  # for another in its place: a busy machine is slow to start it
+        "distributed.deploy.lost-worker-timeout": "10m",  # for another in its place: a busy machine is slow to start it
     }
     with warnings.catch_warnings(), dask.config.set(patience):
         warnings.simplefilter("ignore")
         # By TCP threads too get copies of what they are sent.
-        options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "protocol": "tcp://"}
+        options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "protocol": "tcp://"}
         workers = distributed.LocalCluster(processes=request.param == "processes", **options)
-        with workers, distributed.Client(workers, timeout="1h") as client:
+        with workers, distributed.Client(workers, timeout="10m") as client:
             yield client
 
 

@@ -37,7 +37,7 @@ def client():
     """A client of workers that are threads of this process."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with distributed.Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
+        with distributed.Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=":0") as client:
             yield client
 
 
