@@ -6,7 +6,7 @@ from scipy.stats import binom
 
 import posterior_consensus as pc
 from posterior_consensus.answers import modes
-from posterior_consensus.answers.modes import _items_moved, separated_modes, valley_evidence
+from posterior_consensus.answers.modes import separated_modes, valley_evidence
 from posterior_consensus.evaluate.expectation import loss_matrix
 from posterior_consensus.losses import LOSSES
 
@@ -34,42 +34,17 @@ def n_modes(labels, loss="vi"):
     return pc.particles(labels, loss=loss, n_starts=4, random_seed=0, progressbar=False).n_particles
 
 
-@pytest.mark.parametrize("loss", ["binder", "vi", "nid"])
-def test_two_truths_are_two_modes_and_one_truth_is_one(loss):
+@pytest.mark.parametrize(("loss", "noise"), [("binder", 0.03), ("vi", 0.1), ("nid", 0.3), ("vi", 0.6)])
+def test_two_truths_are_two_modes_and_one_truth_is_one_at_any_noise(loss, noise):
     simulated = made([WHOLE, MIXED], [0.7, 0.3])
     two = modes_of(simulated.draws, [MIXED, WHOLE], loss)
     assert two.n_modes == 2
     assert two.mode.tolist() == [1, 0]
     assert two.weights == pytest.approx(np.bincount(simulated.mode) / 300)
     assert two.p_value < 0.05
-    one = copies([WHOLE], [1.0])
+    one = copies([WHOLE], [1.0], noise=noise, seed=1)
     two_particles = pc.particles(one, 2, loss=loss, n_starts=4, random_seed=1, progressbar=False)
     assert modes_of(one, two_particles.partitions.values, loss).n_modes == 1
-
-
-def test_one_truth_is_one_mode_at_any_noise():
-    for seed, noise in enumerate([0.03, 0.1, 0.3, 0.6]):
-        assert n_modes(copies([WHOLE], [1.0], noise=noise, seed=seed).labels) == 1
-
-
-def test_three_truths_are_three_modes():
-    assert n_modes(copies([WHOLE, SPLIT, MIXED], [0.5, 0.3, 0.2], noise=0.05).labels) == 3
-
-
-def test_partitions_of_one_mode_are_joined():
-    draws = copies([WHOLE, MIXED], [0.6, 0.4])
-    near_whole, near_mixed = WHOLE.copy(), MIXED.copy()
-    near_whole[[0, 20, 40, 49]] = 3
-    near_mixed[[0, 21, 42, 49]] = 3
-    found = modes_of(draws, [near_mixed, WHOLE, MIXED, near_whole])
-    assert found.mode.tolist() == [1, 0, 1, 0]
-
-
-def test_a_partition_without_draws_goes_with_the_nearest():
-    draws = pc.as_partition_draws(np.repeat([WHOLE, MIXED], 50, axis=0))
-    changed = MIXED.copy()
-    changed[:3] = 3
-    assert modes_of(draws, [WHOLE, changed, MIXED]).mode.tolist() == [0, 1, 1]
 
 
 def test_neighbours_are_one_answer_and_distant_atoms_are_two():
@@ -78,16 +53,8 @@ def test_neighbours_are_one_answer_and_distant_atoms_are_two():
     for other, number in zip((*away, MIXED), (1, 1, 2, 2), strict=True):
         rows = np.where(rng.random((300, 1)) < 0.6, WHOLE, other)
         assert modes_of(pc.as_partition_draws(rows), [WHOLE, other]).n_modes == number
-
-
-def test_an_atom_among_its_neighbours_is_one_answer():
-    rng = np.random.default_rng(1)
-    rows = np.tile(WHOLE, (400, 1))
-    for row in rows[rng.random(400) < 0.4]:
-        row[rng.integers(50)] = rng.integers(3)
-    away = rng.random(400) < 0.4
-    rows[away, rng.integers(50, size=away.sum())] = rng.integers(3, size=away.sum())
-    assert n_modes(rows) == n_modes(rows, "binder") == 1
+    without_draws = np.where(np.arange(50) < 3, 3, MIXED)
+    assert modes_of(pc.as_partition_draws(rows), [WHOLE, without_draws, MIXED]).mode.tolist() == [0, 1, 1]
 
 
 def test_draws_between_two_partitions_join_them():
@@ -108,11 +75,6 @@ def test_a_chain_that_hardly_moves_does_not_make_modes():
     assert n_modes(kept) == n_modes(kept, "binder") == 1
 
 
-def test_chains_that_stay_in_a_mode_each_show_the_modes():
-    chains = [copies([truth], [1.0], n_draws=100, seed=k).labels for k, truth in enumerate([WHOLE, MIXED, WHOLE])]
-    assert modes_of(pc.as_partition_draws(np.array(chains)), [WHOLE, MIXED]).n_modes == 2
-
-
 def test_weights_decide():
     simulated = made([WHOLE, MIXED], [0.5, 0.5])
 
@@ -129,16 +91,6 @@ def test_few_draws_cannot_tell():
     for n_draws in (1, 2, 3, 6):
         rows = pc.as_partition_draws(np.where(np.arange(n_draws)[:, np.newaxis] % 2, MIXED, WHOLE))
         assert modes_of(rows, [WHOLE, MIXED]).n_modes == modes_of(rows, [WHOLE]).n_modes == 1
-
-
-def test_partitions_drawn_apart_by_few_draws_are_no_modes():
-    x = np.array([-0.3] * 20 + [0.2] * 20)
-    assert valley_evidence(x, np.ones(40), 0.1) == 1.0
-    assert valley_evidence(3 * x, np.ones(40), 0.1) < 0.001
-    for seed in (2, 8):
-        rng = np.random.default_rng(seed)
-        noisy = np.where(rng.random((40, 200)) < 0.3, rng.integers(4, size=(40, 200)), np.arange(200) // 50)
-        assert n_modes(noisy, "binder") == 1
 
 
 def test_names_and_order_do_not_matter():
@@ -159,6 +111,13 @@ def test_evidence_is_the_binomial_probability_of_the_emptiest_valley():
     assert valley_evidence(x, one / 2, 0.3) > valley_evidence(x, one, 0.3)
     assert valley_evidence(x, one, 0.7) == 1.0  # three windows so wide have no room side by side
     assert valley_evidence(np.abs(x), one, 0.3) == 1.0  # all on one side
+    x = np.array([-0.3] * 20 + [0.2] * 20)
+    assert valley_evidence(x, np.ones(40), 0.1) == 1.0
+    assert valley_evidence(3 * x, np.ones(40), 0.1) < 0.001
+    x = np.concatenate([np.linspace(-0.9, -0.7, 40), np.linspace(-0.3, 0.4, 80)])
+    one = np.ones(x.size)
+    assert valley_evidence(x, one, 0.1) > 0.5  # not at the border of the regions
+    assert valley_evidence(x + 0.5, one, 0.1) < 1e-4
 
 
 @pytest.mark.parametrize("sizes", [(40.0, 9.0), (9.0, 40.0), (9.0, 9.0)])
@@ -169,22 +128,3 @@ def test_a_valley_counts_the_fewer_of_the_effective_draws_of_all_and_of_its_axis
         monkeypatch.setattr(modes._Regions, "_effective", lambda *_, n=(of_all, of_axis): np.array(n))
         found[of_all, of_axis] = modes_of(draws, [WHOLE, MIXED]).p_value
     assert found[sizes] == found[9.0, 9.0] > found[40.0, 40.0]
-
-
-def test_a_valley_must_lie_at_the_border_of_the_regions():
-    x = np.concatenate([np.linspace(-0.9, -0.7, 40), np.linspace(-0.3, 0.4, 80)])
-    one = np.ones(x.size)
-    assert valley_evidence(x, one, 0.1) > 0.5
-    assert valley_evidence(x + 0.5, one, 0.1) < 1e-4
-
-
-def test_evidence_does_not_depend_on_which_group_comes_first():
-    rng = np.random.default_rng(4)
-    for _ in range(20):
-        x = np.round(np.where(rng.random(200) < 0.3, rng.normal(-0.7, 0.3, 200), rng.normal(0.5, 0.3, 200)), 1)
-        assert valley_evidence(x, np.ones(200), 0.1) == pytest.approx(valley_evidence(-x, np.ones(200), 0.1), rel=1e-9)
-
-
-def test_items_moved_are_the_fewest_that_lead_from_one_partition_to_the_other():
-    assert _items_moved(WHOLE, SPLIT[::1]) == 10
-    assert _items_moved(WHOLE, (2 - WHOLE).astype(np.int32)) == 0
