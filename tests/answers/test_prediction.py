@@ -4,7 +4,7 @@ import xarray as xr
 from numpy.testing import assert_allclose, assert_array_equal
 
 import posterior_consensus as pc
-from tests.helpers import check
+from tests.helpers import check_all
 
 
 @pytest.fixture
@@ -52,10 +52,10 @@ def test_bad_arguments(known, new):
     def predicted(changes):
         return pc.predict_allocation(**{"new": new, "known": known, "partition": PARTITION} | changes)
 
-    for changes, error, *parts in [
+    cases = [
         ({"new": fewer}, ValueError, "`new`", "29 x 4", "30 x 4"),
         ({"new": known.labels}, TypeError, "`new`", "allocation probabilities"),
         ({"known": known.labels}, TypeError, "`known`", "allocation probabilities"),
         ({"partition": [0, 1]}, ValueError, "partition", "6", "2"),
-    ]:
-        check(predicted, changes, error, parts)
+    ]
+    check_all(predicted, cases)
