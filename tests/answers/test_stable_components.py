@@ -1,30 +1,13 @@
-"""Stable components, and that every good partition keeps them together."""
+"""Stable components: signatures at level 1, below it what pairs of items connect."""
 
 import numpy as np
 import pytest
-import xarray as xr
 from scipy.sparse.csgraph import connected_components
 
 import posterior_consensus as pc
-from posterior_consensus.ensemble.partitions import enumerate_partitions
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws
 from tests.helpers import array, check
-
-ALL_OF_SEVEN = np.concatenate(list(enumerate_partitions(7)))
-
-
-def test_an_optimum_keeps_equal_signatures_together(rng):
-    draws, weights = rng.integers(3, size=(4, 7)), rng.exponential(size=4)
-    draws[:, [1, 2]], draws[:, 4] = draws[:, [0]], draws[:, 3]
-    components = pc.stable_components(draws).labels.values
-    together = components[:, np.newaxis] == components
-    keeps = np.array([np.all((p[:, np.newaxis] == p) | ~together) for p in ALL_OF_SEVEN])
-    assert len(ALL_OF_SEVEN) == 877 and 0 < keeps.sum() < 877
-    weighted = pc.as_partition_draws(draws, weights=weights)
-    for loss in (pc.binder(0.5), pc.binder(1.5), pc.vi()):
-        losses = pc.expected_loss(weighted, ALL_OF_SEVEN, loss=loss)["expected_loss"].values
-        assert losses[keeps].min() == pytest.approx(losses.min(), abs=1e-12)
 
 
 @pytest.fixture(scope="module")
@@ -38,13 +21,18 @@ def largest_first(classes):
     return np.argsort(order)[classes]
 
 
-def test_at_level_1_a_component_is_a_signature(draws):
+def test_at_level_1_a_component_is_a_signature_of_draws_with_weight(draws):
     few = draws[:3]
     found = pc.stable_components(few)
     signatures = np.unique(few.T, axis=0, return_inverse=True)[1].ravel()
     np.testing.assert_array_equal(found.labels, largest_first(signatures))
     assert found.sizes.values.tolist() == sorted(np.bincount(signatures), reverse=True)
     assert found.n_components == len(np.unique(few.T, axis=0)) == int(found.curve[-1])
+    weighted = pc.as_partition_draws(np.concatenate([few, [range(30)]]), weights=[1, 1, 1, 0])
+    renamed = np.array([np.random.default_rng(t).permutation(9)[draw] for t, draw in enumerate(few)])
+    for other in (weighted, renamed):
+        for name in ("labels", "curve"):
+            np.testing.assert_array_equal(getattr(pc.stable_components(other), name), getattr(found, name))
 
 
 @pytest.mark.parametrize(("level", "weighted"), [(0.2, True), (0.5, False), (0.75, True), (0.9, False)])
@@ -68,25 +56,13 @@ def test_complete_components_hold_the_level_within(draws):
         assert np.all(np.diff(found.curve) >= 0) and found.curve[-1] == pc.stable_components(draws).n_components
 
 
-def test_draws_of_weight_0_and_names_of_labels_do_not_count(draws):
-    weighted = pc.as_partition_draws(np.concatenate([draws[:4], [range(30)]]), weights=[1, 1, 1, 1, 0])
-    renamed = np.array([np.random.default_rng(t).permutation(9)[draw] for t, draw in enumerate(draws[:4])])
-    expected = pc.stable_components(draws[:4])
-    for other in (weighted, renamed):
-        found = pc.stable_components(other)
-        np.testing.assert_array_equal(found.labels, expected.labels)
-        np.testing.assert_array_equal(found.curve, expected.curve)
-
-
 def test_a_similarity_matrix_and_probabilities_serve_too(draws):
     pairs = pc.as_pair_similarity(pc.posterior_similarity_matrix(draws))
     for level in (0.6, 1.0):
         found = pc.stable_components(pairs, level)
         np.testing.assert_array_equal(found.labels, pc.stable_components(draws, level).labels)
     assert found.n_draws is None
-    p = np.zeros((1, 5, 4, 2))
-    p[:, :, :2, 0] = p[:, :, 2:, 1] = 1.0
-    soft = pc.as_allocation_probabilities(xr.DataArray(p, dims=("chain", "draw", "obs", "component")))
+    soft = pc.as_allocation_probabilities(np.eye(2)[[[0, 0, 1, 1]] * 5])
     assert pc.stable_components(soft).labels.values.tolist() == [0, 0, 1, 1]
 
 
@@ -114,20 +90,9 @@ def test_many_items_need_no_matrix_at_level_1(monkeypatch, draws):
 
 
 def test_bad_arguments():
-    for argument, value, error, part in [
-        ("level", 0, ValueError, "between 0, excluded"),
-        ("level", 1.01, ValueError, "and 1"),
-        ("level", -1, ValueError, "between 0, excluded"),
-        ("level", np.nan, ValueError, "and 1"),
-        ("level", "half", TypeError, "number; got 'half'"),
-        ("linkage", "average", ValueError, "'single', 'complete'; got 'average'"),
+    for changes, error, part in [
+        *(({"level": level}, ValueError, "between 0, excluded, and 1") for level in (0, 1.01, -1, np.nan)),
+        ({"level": "half"}, TypeError, "number; got 'half'"),
+        ({"linkage": "average"}, ValueError, "'single', 'complete'; got 'average'"),
     ]:
-        check(
-            lambda x, name=argument: pc.stable_components([[0, 1]], **{name: x}), value, error, [f"`{argument}`", part]
-        )
-
-
-def test_the_legend_keeps_off_a_flat_curve():
-    ax = pc.plot_stable_components(pc.stable_components([[0, 0, 0], [0, 0, 0]]))
-    ax.figure.canvas.draw()
-    assert ax.get_legend().get_window_extent().y1 < ax.transData.transform((0, 1))[1]
+        check(lambda x: pc.stable_components([[0, 1]], **x), changes, error, [f"`{next(iter(changes))}`", part])
