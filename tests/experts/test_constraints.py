@@ -28,7 +28,10 @@ def test_a_table_is_taken_by_name():
     assert pc.as_constraints(TABLE).items.n_items == 3
 
 
-def test_items_come_from_names_and_from_features():
+def test_positions_booleans_and_items_from_names_and_from_features_are_taken():
+    by_position = {"expert": ["Ann", "Bo", "Ann"], "i": [1, 0, 3], "j": [3, 1, 0], "kind": [True, False, False]}
+    for data, items in ((by_position, 4), (by_position, PLANTS), (by_position | {"kind": np.array([1, 0, 0])}, None)):
+        same(pc.as_constraints(data, items), pc.as_constraints(TABLE, PLANTS))
     for items in (
         np.array(PLANTS),
         pd.DataFrame({"height": range(4)}, index=PLANTS),
@@ -38,19 +41,10 @@ def test_items_come_from_names_and_from_features():
         same(pc.as_constraints(TABLE, items), pc.as_constraints(TABLE, PLANTS))
 
 
-def test_arrays_booleans_and_positions_are_taken():
-    by_position = {"expert": ["Ann", "Bo", "Ann"], "i": [1, 0, 3], "j": [3, 1, 0], "kind": [True, False, False]}
-    same(pc.as_constraints(by_position, 4), pc.as_constraints(TABLE, PLANTS))
-    same(pc.as_constraints(by_position, PLANTS), pc.as_constraints(TABLE, PLANTS))
-    same(pc.as_constraints(by_position | {"kind": np.array([1, 0, 0])}), pc.as_constraints(TABLE, PLANTS))
-
-
 def test_what_cannot_be_asked_is_said():
     def table(**columns):
         return {"expert": [0], "i": [0], "j": [1], "kind": ["must"]} | columns
 
-    lost = table()
-    del lost["expert"]
     no_kind = pd.DataFrame(table()).drop(columns="kind")
     for data, items, *parts in [
         (TABLE.assign(i=["fern", "elm", "moss"]), PLANTS, "no 'elm' among 4 items"),
@@ -64,7 +58,6 @@ def test_what_cannot_be_asked_is_said():
         ({"Ann": [0]}, None, "two items"),
         ({"Ann": [0, 0, 1], "Bo": [0, 1]}, None, "'Bo' has 2 of 3"),
         ({}, None, "expert; got none"),
-        (lost, None, "'expert', 'i', 'j' and 'kind'", "no 'expert'"),
         (no_kind, None, "'expert', 'i', 'j' and 'kind'", "no 'kind'"),
     ]:
         check(lambda x, at=items: pc.as_constraints(x, at), data, ValueError, parts)
@@ -73,21 +66,11 @@ def test_what_cannot_be_asked_is_said():
         check(lambda x: pc.as_constraints(TABLE, x), wrong, TypeError, ["`items`", "integer, names, or a table"])
 
 
-def test_contradictions_are_counted():
-    rows = [("Ann", 0, 1, "must"), ("Ann", 1, 0, "cannot"), ("Ann", 0, 2, "must"), ("Bo", 0, 1, "cannot")]
-    said = pc.as_constraints(pd.DataFrame(rows, columns=TABLE.columns))
-    assert said.counts()["contradictory"].values.tolist() == [1, 0]
-    assert "1 pair with both kinds by one expert" in repr(said)
-
-
-def test_a_partition_answers_as_it_is():
+def test_pairs_of_a_partition_are_different_and_all_are_as_likely():
     labels = np.array([0, 0, 1, 1, 2])
     said = pc.as_constraints({"Ann": labels}, n_pairs=100)
     assert len(said) == 10 == len(set(zip(said.i, said.j, strict=True)))
     np.testing.assert_array_equal(said.must, labels[said.i] == labels[said.j])
-
-
-def test_pairs_are_different_and_all_are_as_likely():
     for number in (1, 37, 1000):
         said = pc.as_constraints({k: np.zeros(50, int) for k in range(40)}, n_pairs=number, random_seed=3)
         assert len(said) == 40 * number and np.all(said.i < said.j)
@@ -117,7 +100,7 @@ def test_partitions_are_taken_by_the_names_of_their_items():
     check(lambda x: pc.as_constraints(x, PLANTS), others, ValueError, ["'Bo'", "names"])
 
 
-def test_statements_of_several_sources_are_joined():
+def test_statements_of_several_sources_are_joined_and_counted():
     chains = pc.as_constraints(pc.as_partition_draws(np.zeros((2, 3, 4), int)), PLANTS)
     said = pc.as_constraints(TABLE, PLANTS) + chains
     assert said.experts == ("Ann", "Bo", 0, 1) and len(said) == 3 + 2 * 6
@@ -125,6 +108,10 @@ def test_statements_of_several_sources_are_joined():
     twice = said + pc.as_constraints(TABLE[1:2], PLANTS)
     assert twice.experts == said.experts and twice.counts()["cannot"].values.tolist() == [1, 2, 0, 0]
     check(lambda x: said + x, pc.as_constraints(TABLE), ValueError, ["same items; got 4 and 3"])
+    rows = [("Ann", 0, 1, "must"), ("Ann", 1, 0, "cannot"), ("Ann", 0, 2, "must"), ("Bo", 0, 1, "cannot")]
+    said = pc.as_constraints(pd.DataFrame(rows, columns=TABLE.columns))
+    assert said.counts()["contradictory"].values.tolist() == [1, 0]
+    assert "1 pair with both kinds by one expert" in repr(said)
 
 
 def test_statements_move_to_the_items_of_features():

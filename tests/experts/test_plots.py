@@ -2,7 +2,6 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pytest
 from matplotlib.colors import to_hex
 
 import posterior_consensus as pc
@@ -10,16 +9,12 @@ from posterior_consensus.plots.colours import NEUTRAL
 from tests.helpers import check
 
 
-@pytest.fixture(scope="module")
-def found():
+def test_experts_are_by_view_and_those_of_chance_last_and_grey_and_views_are_strips():
     rng = np.random.default_rng(0)
     one, other = np.repeat([0, 1, 2], 15), np.tile([0, 1, 2], 15)
     experts = {"Ann": one, "Bo": other, "Cy": one, "Di": other, "chance": rng.integers(3, size=45)}
     said = pc.as_constraints(experts, n_pairs=500, random_seed=1)
-    return pc.expert_views(said, n_clusters=3, max_views=2, random_seed=1, progressbar=False)
-
-
-def test_experts_are_by_view_and_those_of_chance_last_and_grey(found):
+    found = pc.expert_views(said, n_clusters=3, max_views=2, random_seed=1, progressbar=False)
     ax = pc.plot_experts(found)
     captions = [tick.get_text() for tick in ax.get_yticklabels()]
     assert [caption.split()[0] for caption in captions] == ["Ann", "Cy", "Bo", "Di", "chance"]
@@ -29,16 +24,9 @@ def test_experts_are_by_view_and_those_of_chance_last_and_grey(found):
     assert of_row[0] == of_row[1] != of_row[2] == of_row[3] and of_row[4] == NEUTRAL.lower()
     ends = [line.get_xdata() for line in ax.lines if len(line.get_xdata()) == 2 and np.ptp(line.get_ydata()) == 0]
     np.testing.assert_allclose(ends[0], found.intervals()["sensitivity"].sel(expert="Ann"))
-    plt.close("all")
-
-
-def test_views_are_strips_with_their_probabilities(found):
     ax = pc.plot_expert_views(found)
     assert len(ax.images) == 2 == len(ax.patches)
     assert [tick.get_text()[:6] for tick in ax.get_yticklabels()] == ["view 0", "view 1"]
     plt.close("all")
-
-
-def test_another_result_is_refused():
     for plot in (pc.plot_experts, pc.plot_expert_views):
         check(plot, 3, TypeError, ["`views`", "expert_views()", "got int"])
