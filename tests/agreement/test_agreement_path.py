@@ -2,7 +2,6 @@
 
 from functools import partial
 from itertools import product
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,18 +11,12 @@ from sklearn.metrics import adjusted_rand_score
 
 import posterior_consensus as pc
 from posterior_consensus.agreement.record import EARLY
-from posterior_consensus.ensemble.partitions import enumerate_partitions
 from tests import reference
 from tests.catalogue.posteriors import noisy_draws
 from tests.helpers import array, check, check_all
 
-DATA = Path(__file__).parents[2] / "examples" / "data"
 NOISY = pc.binder(tau=0.21)  # suits the draws below
 path_of = partial(pc.agreement_path, random_seed=1, progressbar=False)
-
-
-def stored_draws(name, variable=None):
-    return pc.as_partition_draws(xr.load_dataset(DATA / f"{name}.nc", group="posterior", engine="h5netcdf"), variable)
 
 
 def noisy_chains(truths, length, seed=0):
@@ -51,7 +44,8 @@ def test_search_noise_goes_early(approved):
 
 def test_chains_in_two_modes_stay_apart_until_a_price_near_1(approved):
     truths = np.random.default_rng(0).integers(6, size=(2, 100))
-    path = path_of(noisy_chains(truths.repeat(3, axis=0), 30), loss=NOISY)
+    draws = noisy_chains(truths.repeat(3, axis=0), 30)
+    path = path_of(draws, loss=NOISY)
     agreement = path.table["averaged_jaccard"].sel(price=slice(0, 0.8)).values
     assert np.ptp(agreement) < 0.03 and agreement.max() < 0.55
     assert float(path.table["averaged_jaccard"].sel(price=2.0)) == 1.0
@@ -59,19 +53,10 @@ def test_chains_in_two_modes_stay_apart_until_a_price_near_1(approved):
     early = path.labels.sel(price=EARLY).values
     assert mean_ari(early[:3], truths[0]) > 0.95 and mean_ari(early[3:], truths[1]) > 0.95
     approved("verdicts_agreement", "chains in different modes", path.verdict)
-
-
-def test_one_stuck_chain_of_a_posterior(approved):
-    """The galaxies: four chains that mix, and one of another sampler that has not converged or that never moves."""
-    good, other = stored_draws("galaxies", "z").isel(draw=slice(None, None, 8)), stored_draws("galaxies_not_converged")
-    stuck = {"vi": other.isel(chain=1), "binder": other.isel(chain=0, draw=[0] * 50)}
-    for loss, chain in stuck.items():
-        path = path_of([*(good.isel(chain=c) for c in range(4)), chain], loss=loss, prices=[0.5])
-        assert path.status == "different modes" and path.groups == [[0, 1, 2, 3], [4]]
-        approved("verdicts_agreement", f"analyses in different modes, {loss}", path.verdict)
-    alone = path_of(good, loss="binder", prices=[0.5])
-    assert alone.status == "agreement"
-    approved("verdicts_agreement", "agreement of chains", alone.verdict)
+    stuck = path_of([*draws[:2], draws[3, :1].repeat(30, axis=0)], loss=NOISY, prices=[0.5])
+    assert stuck.groups == [[0, 1], [2]]
+    approved("verdicts_agreement", "analyses in different modes, one stuck", stuck.verdict)
+    approved("verdicts_agreement", "agreement of chains", path_of(draws[:2], loss=NOISY, prices=[0.5]).verdict)
 
 
 @pytest.mark.parametrize("loss", ["vi", "binder", pc.binder(a=1.4), pc.vi(a=0.6), "nvi"])
@@ -102,24 +87,9 @@ def test_the_objective_is_the_definition_and_never_rises(loss):
     assert float(path.table["disagreement"][-1]) <= float(path.table["disagreement"][0]) + 1e-12
 
 
-def test_no_chain_alone_gains_at_the_end():
-    """Every partition of six items is tried in place of one estimate, the others fixed."""
-    rng = np.random.default_rng(5)
-    chains = [pc.as_partition_draws(noisy_draws(rng, 5, 6, 3, 0.5)) for _ in range(3)]
-    every = np.concatenate(list(enumerate_partitions(6)))
-    estimates = path_of(chains, loss="binder", prices=[0.3]).labels.sel(price=0.3).values
-    for c, draws in enumerate(chains):
-        own = pc.expected_loss(draws, every, loss="binder")["expected_loss"].values
-        others = pc.expected_loss(np.delete(estimates, c, axis=0), every, loss="binder")["expected_loss"].values
-        at = int(np.flatnonzero((every == estimates[c]).all(axis=1))[0])
-        assert own[at] + 0.3 * others[at] == pytest.approx((own + 0.3 * others).min(), abs=1e-12)
-
-
-def test_names_of_clusters_threads_and_a_matrix_that_does_not_fit_do_not_matter(monkeypatch):
+def test_threads_and_a_matrix_that_does_not_fit_do_not_matter(monkeypatch):
     draws = noisy_chains([np.arange(20) % 6] * 3, 5, seed=1)
-    renamed = np.array([[np.random.default_rng(9).permutation(20)[z] for z in chain] for chain in draws])
     found = path_of(draws, loss=NOISY, prices=[0.5])
-    xr.testing.assert_identical(path_of(renamed, loss=NOISY, prices=[0.5]).to_dataset(), found.to_dataset())
     monkeypatch.setattr("posterior_consensus.runtime.executor.n_threads", lambda: 1)
     xr.testing.assert_identical(path_of(draws, loss=NOISY, prices=[0.5]).to_dataset(), found.to_dataset())
     monkeypatch.setattr("posterior_consensus.agreement.path.memory", SimpleNamespace(fits=lambda size: False))
@@ -141,16 +111,10 @@ def test_analyses_by_name_over_the_same_items(approved):
         path_of(pairs)
 
 
-def test_chains_of_a_posterior_and_those_without_weight():
-    rng = np.random.default_rng(4)
-    z = xr.DataArray(rng.integers(2, size=(3, 5, 6)), {"chain": [2, 4, 9]}, ("chain", "draw", "obs"))
-    path = path_of(z, prices=[0.5])
-    assert path.names == (2, 4, 9) and path.of_chains
-    assert path.table["price"].values.tolist() == [0.0, 0.25, 0.5]
-    assert path_of(pc.as_partition_draws(z, weights=np.repeat([1.0, 0.0, 1.0], 5))).names == (2, 9)
-
-
-def test_one_cluster_is_no_agreement_to_be_proud_of(approved):
+def test_chains_of_one_cluster_and_those_without_weight(approved):
+    z = xr.DataArray(np.arange(90).reshape(3, 5, 6) % 5 % 2, {"chain": [2, 4, 9]}, ("chain", "draw", "obs"))
+    path = path_of(pc.as_partition_draws(z, weights=np.repeat([1.0, 0.0, 1.0], 5)), prices=[0.5])
+    assert path.names == (2, 9) and path.of_chains and path.table["price"].values.tolist() == [0.0, 0.25, 0.5]
     approved("verdicts_agreement", "one cluster", path_of(np.zeros((2, 4, 5), int)).verdict)
     assert path_of(np.zeros((2, 4, 1), int)).status == "agreement"
 

@@ -30,9 +30,7 @@ def test_it_is_the_mean_over_all_pairs():
 
 
 def test_results_and_arrays_are_matched_by_name():
-    draws = noisy_draws(np.random.default_rng(1), 20, 6, 3, 0.2)
-    names = list("abcdef")
-    z = array(draws, ("sample", "obs"), obs=names)
+    z = array(noisy_draws(np.random.default_rng(1), 20, 6, 3, 0.2), ("sample", "obs"), obs=list("abcdef"))
     one = pc.consensus_partition(z, loss="binder", random_seed=1, progressbar=False)
     shuffled = one.labels.isel(obs=[3, 1, 5, 0, 2, 4])
     assert pc.averaged_jaccard([one, shuffled]) == 1.0
