@@ -44,50 +44,13 @@ def of_two():
 def test_equal_posteriors_are_at_no_distance():
     found = compared(two()[0], two()[0])
     assert (found.distances["value"] == 0).all() and (found.distances["mcse"] == 0).all()
-    for column in ("difference", "mcse", "joined", "left"):
-        assert (found.items[column] == 0).all()
+    assert (found.items[["difference", "mcse", "joined", "left"]] == 0).all().to_array().all()
     assert (found.items["by_chance"] > 0).all()
     assert (found.distances["by_chance"].drop_sel(measure="particles") > 0).all()
     draws = [[0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2], [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2]]
     for seed in range(3):  # several particles are equally good
         found = pc.compare_posteriors(draws, draws, loss="binder", random_seed=seed, progressbar=False)
         assert (found.distances["value"] == 0).all()
-    one_item = compared(np.zeros((8, 1), int), np.zeros((8, 1), int), n_particles=1)
-    assert (one_item.distances["value"] == 0).all()
-
-
-def test_it_is_symmetric():
-    one, other = (compared(*pair, loss="jaccard", n_particles=2) for pair in (two(), two()[::-1]))
-    of_particles = [found.distances["value"].sel(measure="particles") for found in (one, other)]
-    xr.testing.assert_allclose(*of_particles)
-    xr.testing.assert_allclose(*(found.distances.drop_sel(measure="particles") for found in (one, other)))
-    xr.testing.assert_allclose(one.difference, -other.difference)
-    np.testing.assert_allclose(one.items["joined"], other.items["left"])
-    np.testing.assert_allclose(one.within, other.within[::-1])
-
-
-def test_items_that_moved_are_at_the_top():
-    found = of_two()
-    table = found.to_dataframe()
-    assert set(table.index[:2]) == {"d", "j"}
-    assert (table["difference"][:2] > 5 * table["by_chance"][:2]).all()
-    assert (table["difference"].diff()[1:] <= 0).all()
-    distances = found.distances.drop_sel(measure="particles")
-    assert (distances["value"] - distances["by_chance"] > 4 * distances["mcse"]).all()
-    chances = found.distances["by_chance"].dropna("measure")
-    assert re.findall("by chance ([0-9.]+)", repr(found)) == [f"{chance:.4g}" for chance in chances.values]
-    assert "18 items (obs)" in repr(found) and found.verdict[:60] in repr(found)
-
-
-def test_halves_that_differ_more_than_the_posteriors_are_a_finding(approved):
-    rng = np.random.default_rng(3)
-    truths = np.repeat([TRUTH, np.tile([0, 1, 2], 6)], 2, axis=0)[:, np.newaxis]
-    one, other = (np.where(rng.random((4, 40, 18)) < 0.05, 3, truths) for _ in range(2))
-    found = compared(one, other)
-    assert found.within.min() > found.distances["value"].sel(measure="draws")
-    approved("verdicts_compare_posteriors", "halves differ more", found.verdict)
-    approved("verdicts_compare_posteriors", "posteriors differ", of_two().verdict)
-    approved("verdicts_compare_posteriors", "too few draws", compared(one[:1, :1], other).verdict)
 
 
 def test_halves_of_one_that_differ_as_much_as_the_two_are_a_finding(approved):
@@ -98,6 +61,8 @@ def test_halves_of_one_that_differ_as_much_as_the_two_are_a_finding(approved):
     between = float(found.distances["value"][0])
     assert found.within.sel(posterior="apart") > between > 5 * found.within.sel(posterior="narrow")
     approved("verdicts_compare_posteriors", "halves of one differ", found.verdict)
+    approved("verdicts_compare_posteriors", "posteriors differ", of_two().verdict)
+    approved("verdicts_compare_posteriors", "too few draws", compared(apart[:1, 1:2], apart[:1]).verdict)
 
 
 def test_names_and_errors_of_particles():
@@ -110,8 +75,6 @@ def test_names_and_errors_of_particles():
     np.testing.assert_array_equal(found.weights_a["mcse"], alone.weights_mcse)
     np.testing.assert_array_equal(found.weights_a["ess"], alone.weights_ess)
     np.testing.assert_allclose(found.transport.sum("particle_a"), found.weights_b["weight"])
-    assert re.search(r"particles of old +0\.\d\d \(MCSE", repr(found)) and "particles of new" in repr(found)
-    assert pc.plot_posterior_comparison(found)[0].images[0].colorbar.ax.get_ylabel().endswith("new minus old")
 
 
 def test_columns_are_what_they_say():
@@ -120,6 +83,10 @@ def test_columns_are_what_they_say():
     np.testing.assert_allclose(found.difference, difference, atol=1e-14)
     np.testing.assert_allclose(found.items["difference"], np.abs(difference).sum(axis=1) / 17, atol=1e-14)
     np.testing.assert_allclose(found.items["joined"] - found.items["left"], difference.sum(axis=1), atol=1e-12)
+    table = found.to_dataframe()
+    assert set(table.index[:2]) == {"d", "j"} and (table["difference"].diff()[1:] <= 0).all()
+    chances = found.distances["by_chance"].dropna("measure").values
+    assert re.findall("by chance ([0-9.]+)", repr(found)) == [f"{chance:.4g}" for chance in chances]
     pairs = difference[np.triu_indices(18, 1)]
     value = found.distances["value"]
     assert float(value.sel(measure="mean similarity")) == pytest.approx(np.abs(pairs).mean(), rel=1e-12)
@@ -148,23 +115,17 @@ def test_draws_are_matched_at_the_least_cost(rng):
     assert float(found.distances["value"][0]) == pytest.approx(least, rel=1e-10)
 
 
-@pytest.mark.parametrize("size", [1, 7, 40])
-def test_potentials_prove_the_matching(rng, size):
-    costs = rng.random((size, size)).round(1)  # with ties
+def test_potentials_prove_how_weights_are_moved_and_draws_matched(rng):
+    for shape in ((3, 4), (7, 7)):
+        weights, costs = [rng.dirichlet(np.ones(size)) for size in shape], rng.random(shape).round(1)  # with ties
+        value, plan, *potentials = transported(costs, *weights)
+        np.testing.assert_allclose(plan.sum(axis=1), weights[0], atol=1e-12)
+        np.testing.assert_allclose(plan.sum(axis=0), weights[1], atol=1e-12)
+        assert value == pytest.approx((costs * plan).sum())
+        assert value == pytest.approx(weights[0] @ potentials[0] + weights[1] @ potentials[1])
     value, rows, columns = matched(costs)
     assert value == pytest.approx(rows.mean() + columns.mean(), abs=1e-12)
     assert (rows[:, np.newaxis] + columns <= costs + 1e-12).all()
-    assert transported(costs, *np.full((2, size), 1 / size))[0] == pytest.approx(value, abs=1e-9)
-
-
-@pytest.mark.parametrize("shape", [(3, 4), (7, 7)])
-def test_potentials_prove_how_weights_of_particles_are_moved(rng, shape):
-    weights, costs = [rng.dirichlet(np.ones(size)) for size in shape], rng.random(shape).round(1)
-    value, plan, *potentials = transported(costs, *weights)
-    np.testing.assert_allclose(plan.sum(axis=1), weights[0], atol=1e-12)
-    np.testing.assert_allclose(plan.sum(axis=0), weights[1], atol=1e-12)
-    assert value == pytest.approx((costs * plan).sum())
-    assert value == pytest.approx(weights[0] @ potentials[0] + weights[1] @ potentials[1])
 
 
 def test_items_are_matched_by_name(rng):
@@ -173,8 +134,6 @@ def test_items_are_matched_by_name(rng):
     np.testing.assert_allclose(mixed.difference, found.difference, atol=1e-14)
     xr.testing.assert_allclose(mixed.items, found.items, atol=1e-14)
     xr.testing.assert_allclose(mixed.distances, found.distances)
-    by_position = compared(two()[0], two()[1][..., order].values, n_particles=1)
-    assert not np.allclose(by_position.difference, found.difference)
 
 
 def test_weights_are_repeated_draws(rng):
@@ -186,20 +145,16 @@ def test_weights_are_repeated_draws(rng):
     np.testing.assert_allclose(one.distances["value"], two.distances["value"], rtol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("n_repetitions", "length", "low", "high"),
-    [(12, 60, 0.55, 1.7), pytest.param(40, 200, 0.75, 1.3, marks=pytest.mark.slow)],
-)
-def test_errors_are_the_spread_over_repetitions(n_repetitions, length, low, high):
+def test_errors_are_the_spread_over_repetitions():
     rng = np.random.default_rng(11)
     truth, moved = np.repeat([0, 1], 4), np.array([0, 0, 0, 1, 1, 1, 1, 0])
-    options = {"n_particles": 1, "n_draws": length // 2}
-    found = [compared(noisy(rng, truth, length), noisy(rng, moved, length), **options) for _ in range(n_repetitions)]
+    options = {"n_particles": 1, "n_draws": 30}
+    found = [compared(noisy(rng, truth, 60), noisy(rng, moved, 60), **options) for _ in range(12)]
     for measure in ("draws", "mean similarity", "rms similarity"):
         values, errors = (
             np.array([float(one.distances[c].sel(measure=measure)) for one in found]) for c in ("value", "mcse")
         )
-        assert low < errors.mean() / values.std(ddof=1) < high, measure
+        assert 0.55 < errors.mean() / values.std(ddof=1) < 1.7, measure
     differences, errors = (np.array([one.items[c].values for one in found]) for c in ("difference", "mcse"))
     assert 0.85 < (errors.mean(axis=0) / differences.std(axis=0, ddof=1)).mean() < 1.15
 
@@ -232,8 +187,6 @@ def test_the_plot():
     np.testing.assert_allclose(items.containers[0].lines[0].get_xdata(orig=False), table["difference"][:5])
     shown = matrix.images[0].get_array()
     assert shown[:6, :6].mean() < -0.1 and np.abs(shown).max() == pytest.approx(np.abs(found.difference).max())
-    assert matrix.images[0].norm.vmin == -matrix.images[0].norm.vmax
-    assert len(matrix.lines) == 4  # the edges of three clusters, along both axes
     check(pc.plot_posterior_comparison, GOOD, TypeError, ["`comparison` must be", "compare_posteriors()"])
     check(lambda n: pc.plot_posterior_comparison(found, n_items=n), 0, ValueError, ["`n_items`", "at least 1"])
 
