@@ -1,13 +1,10 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import posterior_consensus as pc
 from posterior_consensus.answers.credible import BOUNDS
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws
-from tests.strategies import small_draws
 
 METRICS = [name for name, factory in pc.LOSSES.items() if factory().metric]
 
@@ -40,16 +37,6 @@ def test_definition_with_many_ties_and_of_degenerate_draws(loss):
     for draws in DEGENERATE.values():
         for center in (draws[0], np.zeros(draws.shape[1], int)):
             assert_is_the_ball(pc.credible_ball(draws, center, loss=loss), draws, center, loss, 0.95)
-
-
-@settings(max_examples=30)
-@given(draws=small_draws(), prob=st.sampled_from([0.25, 0.5, 0.75, 0.95]), data=st.data())
-def test_definition_for_any_draws(draws, prob, data):
-    row = data.draw(st.integers(0, len(draws) - 1))
-    weights = data.draw(st.lists(st.integers(0, 3), min_size=len(draws), max_size=len(draws)))
-    weights = weights if any(weights) else None
-    ball = pc.credible_ball(pc.as_partition_draws(draws, weights=weights), draws[row], prob=prob)
-    assert_is_the_ball(ball, draws, draws[row], "vi", prob, weights)
 
 
 def test_exactly_enough_draws_are_enough_and_those_without_weight_are_no_bound():

@@ -1,27 +1,20 @@
-import json
 from functools import cache, partial
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
-import xarray as xr
 from scipy.stats import rankdata
 
 import posterior_consensus as pc
-from benchmarks.density import CENTERS, coverage, difference_from, enumerated_posterior, gibbs_chain, gibbs_transitions
 from posterior_consensus.answers import density_split
-from posterior_consensus.answers.density_search import Ascent, kernel_of, to_higher
+from posterior_consensus.answers.density_search import to_higher
 from posterior_consensus.answers.density_split import default_bandwidth, draws_worth_one
 from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.runtime import executor
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws, random_draws, sticky_chains
 from tests.helpers import GOOD, ROWS, check, check_all
 
-GOLDEN = Path(__file__).parents[1] / "golden"
 ONE, OTHER = np.repeat([0, 1, 2, 3], 8), np.where(np.arange(32) < 16, np.arange(32) % 2, 2)
-PROBS = np.array([0.5, 0.8, 0.95])
 density_of = partial(pc.partition_density, random_seed=1)
 
 
@@ -39,11 +32,6 @@ def of_two_answers():
 
 def score_of(partition, draws, loss, bandwidth, weights):
     return np.average([np.exp(-reference.LOSSES[loss](partition, draw) / bandwidth) for draw in draws], weights=weights)
-
-
-def test_figures_of_cbi_partitions():
-    labels = np.load(GOLDEN / "dpmm_draws.npz")["labels"]
-    assert difference_from(json.loads((GOLDEN / "dpmm_density.json").read_text()), labels) < 1e-9
 
 
 @pytest.mark.parametrize("loss", ["vi", "omari"])
@@ -76,18 +64,14 @@ def test_most_typical_of_all_partitions(loss, seed):
     assert density.modes["score"].values.max() == density.score(density).item()
 
 
-def test_ascent_never_falls():
-    draws = pc.as_partition_draws(noisy_draws(np.random.default_rng(3), 40, 14, 4, 0.5))
-    ascent = Ascent(draws, pc.vi(), 1.0, np.random.default_rng(1))
-    for start in (*draws.labels[:2], np.zeros(14, int), np.arange(14)):
-        before = kernel_of(draws.as_labels(start)[np.newaxis], draws, pc.vi(), 1.0).mean()
-        ascent.climb(start)
-        assert ascent.ends()[0][1] >= before
-
-
 def test_one_answer_is_one_mode_and_two_are_two():
     _, density = of_two_answers()
     np.testing.assert_array_equal(density.modes, [ONE, OTHER])
+    for part in ("2 separated modes", "exp(-vi / ", "200 draws, every one", "p-values from 0.005"):
+        assert part in repr(density)
+    highest, other = sorted(pc.plot_density_peaks(density).collections[1].get_offsets().tolist(), reverse=True)
+    assert highest[1] == density.to_higher.max()
+    assert other[1] == pytest.approx(pc.partition_loss(ONE, OTHER, loss=density.loss))
     np.testing.assert_allclose(density.modes["weight"], [0.6, 0.4], atol=0.05)
     np.testing.assert_array_equal(density.labels, ONE)
     assert density.contains([ONE, OTHER], 0.5).values.all()
@@ -101,24 +85,6 @@ def test_to_higher():
     np.testing.assert_array_equal(to_higher(np.array([0.4, 0.9, 0.4, 0.1]), losses), [3, 5, 1, 4])
 
 
-@pytest.mark.slow
-def test_sets_cover_what_they_say():
-    partitions, probabilities = enumerated_posterior(CENTERS["one mode"])
-    transitions, covered = gibbs_transitions(partitions, probabilities), []
-    for seed in range(12):
-        visited = gibbs_chain(transitions, probabilities, 1200, np.random.default_rng(seed))
-        covered.append(coverage(density_of(partitions[visited]), partitions, probabilities))
-    mean, error = np.mean(covered, axis=0), np.std(covered, axis=0, ddof=1) / np.sqrt(len(covered))
-    assert np.all(mean >= PROBS - 0.01 - 3 * error)  # neighbours in a chain are alike
-    assert np.all(mean <= PROBS + 0.02 + 3 * error)  # equal scores go in together
-
-
-def test_gibbs_chain_leaves_the_posterior_as_it_is():
-    partitions, probabilities = enumerated_posterior(CENTERS["one mode"])
-    transitions = np.diff(gibbs_transitions(partitions, probabilities), axis=1, prepend=0.0)
-    np.testing.assert_allclose(probabilities @ transitions, probabilities, atol=1e-13)
-
-
 def test_weighted_p_value_counts_the_largest_weight_for_the_partition():
     rng = np.random.default_rng(7)
     training, held_out = noisy_draws(rng, 30, 7, 3, 0.4), noisy_draws(rng, 20, 7, 3, 0.4)
@@ -130,13 +96,16 @@ def test_weighted_p_value_counts_the_largest_weight_for_the_partition():
     np.testing.assert_allclose(density.p_value(held_out), expected, rtol=1e-12)
 
 
-def test_chains_are_thinned_to_what_they_are_worth():
+def test_chains_are_thinned_to_what_they_are_worth_and_to_the_most_draws(monkeypatch):
     rng = np.random.default_rng(8)
     density = density_of(sticky_chains(rng, 2, 600, 6, stay=0.8))
     assert 7 <= density.step <= 11  # (1 + 0.8) / (1 - 0.8) = 9
     assert density.ess > 0.7 * density.scores.size
     slow = density_of(sticky_chains(rng, 2, 200, 6, stay=0.99))
     assert slow.step == 4 and slow.scores.size == 50 and slow.ess < 20
+    monkeypatch.setattr(density_split, "MOST_DRAWS", 200)
+    density = density_of(random_draws(np.random.default_rng(10), 500, 6, 3))
+    assert density.step == 3 and density.training.shape[0] + density.scores.size == 167
 
 
 def test_draws_go_to_both_halves_by_turns():
@@ -146,12 +115,6 @@ def test_draws_go_to_both_halves_by_turns():
     for turn, half in enumerate((density.training, density.scores)):
         rows = [*zip(half["chain"].values, half["draw"].values, strict=True)]
         assert rows == [both[t] for t in range(30) if t // 3 % 2 == turn]
-
-
-def test_at_most_so_many_draws_are_used(monkeypatch):
-    monkeypatch.setattr(density_split, "MOST_DRAWS", 200)
-    density = density_of(random_draws(np.random.default_rng(10), 500, 6, 3))
-    assert density.step == 3 and density.training.shape[0] + density.scores.size == 167
 
 
 def test_autocorrelation_of_a_kernel():
@@ -193,14 +156,6 @@ def test_equal_draws_are_typical_and_one_draw_calibrates_nothing():
     assert density_of(draws, calibration=draws).p_value(draws[0]).item() == 1.0
 
 
-def test_names_of_labels_and_threads_do_not_matter(monkeypatch):
-    rng = np.random.default_rng(12)
-    draws, found = of_two_answers()
-    renamed = np.array([[rng.permutation(9)[z] for z in chain] for chain in draws])
-    monkeypatch.setattr(executor, "n_threads", lambda: 3)
-    xr.testing.assert_identical(density_of(renamed).to_dataset(), found.to_dataset())
-
-
 def test_calibration_by_a_chain_held_out_in_the_order_of_the_items():
     draws = pc.as_partition_draws(two_answers(np.random.default_rng(15), 20))
     density = density_of(draws.isel(chain=[0, 1, 2]), calibration=draws.isel(chain=3))
@@ -236,16 +191,3 @@ def test_bad_input(monkeypatch):
     check(pc.plot_density_peaks, 3, TypeError, ["`density` must be", "partition_density()"])
     monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "100B")
     check(pc.partition_density, GOOD, MemoryError, ["losses of 4 draws against 4", "128 B"])
-
-
-def test_what_it_shows():
-    _, density = of_two_answers()
-    for part in ("2 separated modes", "exp(-vi / ", "200 draws, every one", "p-values from 0.005"):
-        assert part in repr(density)
-    ax = pc.plot_density_peaks(density)
-    points, modes = ax.collections
-    np.testing.assert_allclose(points.get_offsets()[:, 0], density.scores)
-    highest, other = sorted(modes.get_offsets().tolist(), reverse=True)
-    assert highest[1] == density.to_higher.max()
-    assert other[1] == pytest.approx(pc.partition_loss(*density.modes.values, loss=density.loss))
-    assert {line.get_xdata()[0] for line in ax.lines} == {density.least_score(p) for p in (0.5, 0.95)}
