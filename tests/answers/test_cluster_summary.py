@@ -74,18 +74,6 @@ def test_the_error_is_that_of_repetitions(rng):
     assert_allclose(np.mean(errors, axis=0), np.std(means, axis=0), rtol=0.2)
 
 
-def test_names_of_components_do_not_matter(rng):
-    labels, mu = posterior(rng)
-    names = np.array([rng.permutation(4) for _ in labels])
-    other = np.take_along_axis(names, labels, axis=1)
-    moved = np.empty_like(mu)
-    np.put_along_axis(moved, names, mu, axis=1)
-    one = pc.cluster_summary(labels, PARTIAL, mu=mu, first_label=0)
-    two = pc.cluster_summary(other, PARTIAL, mu=moved, first_label=0)
-    xr.testing.assert_allclose(one.parameters, two.parameters)
-    xr.testing.assert_allclose(one.allocation, two.allocation)
-
-
 def test_entries_have_names(rng):
     labels, mu = posterior(rng)
     both = xr.DataArray(np.stack([mu, -mu], axis=2), dims=("sample", "k", "trait"), coords={"trait": ["long", "wide"]})
@@ -99,7 +87,7 @@ def test_entries_have_names(rng):
     assert found.to_dataframe().loc[(1, "w"), "mean"] == pytest.approx(means.sel(cluster=1, parameter="w").item())
 
 
-def test_a_partial_partition_and_probabilities(rng):
+def test_a_partial_partition_probabilities_and_one_draw(rng):
     labels, mu = posterior(rng)
     partial = pc.partial_partition(labels, 0.7, random_seed=1, progressbar=False)
     found = pc.cluster_summary(labels, partial, mu=mu, first_label=0)
@@ -112,15 +100,8 @@ def test_a_partial_partition_and_probabilities(rng):
     assert bare.parameters is None and bare.probability == found.probability
     assert bare.to_dataframe()["size"].tolist() == np.bincount(partial.labels[partial.labels >= 0]).tolist()
     assert "elsewhere" in repr(bare) and "mu" in repr(found)
-
-
-def test_a_partition_of_all_items(rng):
-    labels, mu = posterior(rng)
-    draw = np.unique(labels[0], return_inverse=True)[1]
-    found = pc.cluster_summary(labels, draw, mu=mu, first_label=0)
-    assert found.n_draws >= 1 and np.all(found.allocation[:, -1] == 0)
-    one = pc.cluster_summary(labels[:1], draw, mu=mu[:1], first_label=0)
-    assert one.n_draws == 1 and np.isnan(one.parameters["mcse"]).all()
+    alone = pc.cluster_summary(labels[:1], np.unique(labels[0], return_inverse=True)[1], mu=mu[:1], first_label=0)
+    assert alone.n_draws == 1 and np.all(alone.allocation[:, -1] == 0) and np.isnan(alone.parameters["mcse"]).all()
 
 
 def test_bad_arguments_are_named(rng):

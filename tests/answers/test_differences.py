@@ -36,19 +36,3 @@ def test_what_is_equal_and_what_comes_first():
     assert said(BASE, BASE) == said(BASE, [k + 5 for k in BASE]) == []
     partition = [0] * 9 + [1] * 9 + [2] * 3 + [3] * 3
     assert said([0] * 8 + BASE, [4] * 8 + partition, "abc")[0].startswith("cluster a splits")
-
-
-def test_what_is_said_does_not_depend_on_the_order_of_items(rng):
-    for n_clusters in (2, 4):
-        reference = rng.integers(n_clusters, size=60)
-        partition = np.where(rng.random(60) < 0.3, rng.integers(n_clusters + 1, size=60), reference)
-        partition[reference == 0] += 10 * (rng.random(np.count_nonzero(reference == 0)) < 0.5)
-
-        def words(order, reference=reference, partition=partition):
-            found = reference[order]
-            names = found[np.sort(np.unique(found, return_index=True)[1])]
-            return sorted("".join(sorted(text)) for text in said(found, partition[order], names))
-
-        before = words(np.arange(60))
-        assert before
-        assert words(rng.permutation(60)) == before

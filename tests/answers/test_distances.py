@@ -1,12 +1,11 @@
 import numpy as np
-import pandas as pd
 import pytest
 import xarray as xr
 
 import posterior_consensus as pc
 from posterior_consensus.kernels import contingency
 from tests import reference
-from tests.catalogue.posteriors import DEGENERATE, noisy_draws, random_draws
+from tests.catalogue.posteriors import DEGENERATE, noisy_draws
 from tests.helpers import GOOD, ROWS, check
 
 
@@ -49,8 +48,6 @@ def test_others_are_taken_in_the_order_of_the_items():
     draws = ROWS.assign_coords(obs=list("abcd"))
     shuffled = draws.isel(obs=[2, 0, 3, 1])
     np.testing.assert_allclose(pc.pairwise_losses(draws, shuffled), pc.pairwise_losses(draws), atol=1e-14)
-    frame = pd.DataFrame(GOOD, columns=list("abcd"))
-    np.testing.assert_allclose(pc.pairwise_losses(frame, frame), pc.pairwise_losses(draws), atol=1e-14)
 
 
 def test_what_is_refused(monkeypatch):
@@ -60,9 +57,3 @@ def test_what_is_refused(monkeypatch):
     check(lambda loss: pc.pairwise_losses(draws, loss=loss), "pear", ValueError, ["`loss` must be a loss"])
     monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "100B")
     check(pc.pairwise_losses, GOOD, MemoryError, ["losses of 4 draws against 4", "128 B", "fewer draws"])
-
-
-def test_mean_over_the_draws_is_the_expected_loss():
-    draws = random_draws(np.random.default_rng(5), 30, 12, 4)
-    expected = pc.expected_loss(draws, draws, loss="vi")["expected_loss"]
-    np.testing.assert_allclose(pc.pairwise_losses(draws).mean("sample_bis"), expected, atol=1e-13)
