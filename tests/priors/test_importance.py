@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-import xarray as xr
 from arviz_stats.base import array_stats
 
 import posterior_consensus as pc
@@ -72,9 +71,6 @@ def test_weights_are_taken_as_logarithms_everywhere(rng, tmp_path):
         np.testing.assert_allclose(
             function(data, log_weights=logs).weights, function(data, weights=weights).weights, rtol=1e-9
         )
-        named = xr.DataArray(logs, dims=("chain", "draw")).transpose("draw", "chain")
-        array = xr.DataArray(data, dims=("chain", "draw", "item", "component")[: data.ndim])
-        np.testing.assert_allclose(function(array, log_weights=named).weights, function(data, weights=weights).weights)
         cases = [
             ({"weights": weights, "log_weights": logs}, ValueError, "`log_weights`", "left out", "`weights`"),
             ({"log_weights": np.full(60, np.nan)}, ValueError, "`log_weights`", "finite", "got nan at chain 0, draw 0"),
@@ -88,8 +84,6 @@ def test_weights_are_taken_as_logarithms_everywhere(rng, tmp_path):
     options = {"random_seed": 1, "progressbar": False, "answers": False}
     summary = pc.summarize(labels, log_weights=logs, **options)
     np.testing.assert_allclose(summary.draws.weights, weights.ravel() / weights.sum(), rtol=1e-9)
-    back = pc.Summary.from_dataset(summary.to_dataset(), labels, log_weights=logs)
-    np.testing.assert_array_equal(back.draws.weights, summary.draws.weights)
 
 
 def test_the_command_takes_weights_as_logarithms(rng, tmp_path, capsys):
