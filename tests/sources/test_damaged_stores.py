@@ -44,8 +44,10 @@ def test_what_is_stopped_leaves_nothing(store, monkeypatch, error):
 
 
 def test_a_disk_that_is_too_small_is_an_error(store, monkeypatch):
+    narrow(monkeypatch, 256)  # three chunks
     with monkeypatch.context() as patch:
-        patch.setattr(stores.shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(100, 90, 10))
+        free = 3 * 60 * 256 - 1
+        patch.setattr(stores.shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(2 * free, free, free))
         with pytest.raises(OSError, match="no room"):
             pc.as_partition_draws(LABELS, store=store)
     assert names_in(store) == ["lock"]
@@ -189,7 +191,7 @@ def test_a_temporary_store_removes_what_was_left_and_nothing_else(tmp_path, monk
         (path / "lock").symlink_to(victim)
         return path
 
-    theirs, mine = left("open", 0o777), left("linked lock")
+    theirs, mine = {left("group", 0o770), left("all", 0o707)}, left("linked lock")
     home.mkdir(0o700)
     (home / "temporary").touch()
     link, named = (place / f"posterior_consensus_labels_{name}" for name in ("link", "named"))
@@ -198,7 +200,7 @@ def test_a_temporary_store_removes_what_was_left_and_nothing_else(tmp_path, monk
     named.chmod(0o700)
     for _ in range(2):
         stores.Temporary(place)
-    assert set(place.iterdir()) == {theirs, mine, link, named}
+    assert set(place.iterdir()) == {*theirs, mine, link, named}
     assert victim.read_text() == "..." and names_in(home) == ["temporary"]
     assert pc.as_partition_draws(named).n_draws == 60
     (mine / "lock").unlink()

@@ -212,29 +212,21 @@ def test_components_in_place_of_items():
     np.testing.assert_array_equal(soft.soft.probabilities, pc.as_allocation_probabilities(SOFT).soft.probabilities)
 
 
-TAKES_PARTITION = DRAWS_FIRST | {
-    "compare_partitions": lambda draws, p: pc.compare_partitions(draws, [p]),
-    "partition_loss": lambda draws, p: pc.partition_loss(p, CENTER),
-    "pairwise_losses": pc.pairwise_losses,
-    "p_value": lambda draws, p: pc.partition_density(draws).p_value(p),
-    "plot_alluvial": lambda draws, p: pc.plot_alluvial([p, CENTER]),
-    "starts": lambda draws, p: pc.consensus_partition(draws, starts=[p], progressbar=False),
-    "references": lambda draws, p: pc.diagnose(draws, references=[p]),
-}
-
-
-@pytest.mark.parametrize("name", TAKES_PARTITION)
-def test_a_particle_is_a_partition(name, particles):
-    TAKES_PARTITION[name](particles.draws, particles.partitions[1, ::-1])  # by name, in any order
-
-
 def test_particles_are_partitions(particles):
     draws, partitions = particles.draws, particles.partitions
-    losses = pc.pairwise_losses(draws, partitions[1, ::-1])
+    turned = partitions[1, ::-1]  # by name, in any order
+    losses = pc.pairwise_losses(draws, turned)
     assert losses.shape == (4, 1)
-    assert losses.mean() == pytest.approx(pc.expected_loss(draws, partitions[1])["expected_loss"].item())
+    for one in (turned, partitions[1]):
+        assert losses.mean() == pytest.approx(pc.expected_loss(draws, one)["expected_loss"].item())
+    assert pc.partition_loss(turned, partitions[1]) == 0
     assert pc.averaged_jaccard(partitions) == pytest.approx(pc.averaged_jaccard(list(partitions)))
-    assert len(pc.plot_alluvial(partitions).get_xticks()) == 2
+    assert len(pc.plot_alluvial(partitions).get_xticks()) == len(pc.plot_alluvial([turned, CENTER]).get_xticks()) == 2
+    pc.partition_density(draws).p_value(turned)
+    pc.consensus_partition(draws, starts=[turned], progressbar=False)
+    pc.diagnose(draws, references=[turned])
+    for function in DRAWS_FIRST.values():
+        function(draws, [turned] if function is pc.compare_partitions else turned)
 
 
 def test_mistyped_arguments(best):

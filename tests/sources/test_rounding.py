@@ -27,6 +27,7 @@ def test_rounded_probabilities_are_taken(n_components, how, rng):
         most = min(0.05, n_components / 2 * 10.0**-digits) if digits <= 6 else 0
         allowed = tolerance(few, few)
         assert 1e-5 <= allowed <= max(1e-5, most) * (1 + 1e-9)
+        assert how is rounded or allowed == pytest.approx(max(1e-5, most))  # decimals are the digits of the largest
         if allowed < 0.05:  # so few digits of so many components may be too far off
             soft = pc.as_allocation_probabilities(few).soft.probabilities
             assert_allclose(soft.sum(axis=-1), 1, rtol=1e-14)

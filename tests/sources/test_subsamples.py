@@ -81,14 +81,6 @@ def test_errors_without_missing_labels_are_those_of_the_draws(weighted, rng):
     assert_allclose(pairwise(soft).errors, similarity_mcse(soft), atol=1e-15)
 
 
-def test_a_pair_in_two_batches_has_an_error_and_one_in_a_single_batch_has_none():
-    labels = np.tile([0, 0, 1], (16, 1))  # four batches
-    labels[:2, 1] = 1
-    labels[8:, 1] = labels[4:, 2] = -1
-    errors = pairwise(labels).errors
-    assert errors[0, 1] > 0 and np.isnan([errors[0, 2], errors[1, 2]]).all()
-
-
 @pytest.mark.slow
 def test_errors_are_the_spread_over_repetitions(rng):
     """Independent runs of four items, of which each holds three: estimates scatter as their errors say."""
@@ -112,6 +104,11 @@ def test_errors_that_are_not_known_or_zero():
     assert "unknown for 50% of pairs" in repr(found)
     assert np.isnan(pairwise(labels[:3]).errors).all()
     assert "unknown for 100% of pairs" in repr(pairwise(labels[:3]))
+    labels = np.tile([0, 0, 1], (16, 1))  # four batches, of which a pair is in two, the others in one
+    labels[:2, 1] = 1
+    labels[8:, 1] = labels[4:, 2] = -1
+    errors = pairwise(labels).errors
+    assert errors[0, 1] > 0 and np.isnan([errors[0, 2], errors[1, 2]]).all()
 
 
 def test_what_needs_pairs_goes_on(runs):
