@@ -65,7 +65,7 @@ def test_search_over_blocks_finds_what_a_search_over_all_finds(loss, rng, lowere
 
 @pytest.mark.parametrize(("loss", "weights"), [("vi", WEIGHTS), ("binder", None), ("nvi", WEIGHTS)])
 def test_no_move_of_an_item_and_no_merge_lowers_the_loss(loss, weights, rng, lowered):
-    labels, definition = noisy_draws(rng, 12, 30, 4, 0.5), reference.LOSSES[loss]
+    labels, definition = noisy_draws(rng, 12, 18, 4, 0.5), reference.LOSSES[loss]
     lowered(items=12, draws=5)
     best = found(pc.as_partition_draws(labels, weights=weights), loss)
     assert best.expected_loss == pytest.approx(reference.expected(best.labels.values, labels, definition, weights))
