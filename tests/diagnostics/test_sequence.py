@@ -146,7 +146,6 @@ def test_tables_and_bad_lags(posterior):
         check(lambda lag: pc.diagnostics.sequential_distances(GOOD, lag=lag), lag, error, ["`lag`", part])
 
 
-@pytest.mark.slow
 def test_chains_of_the_block_model_agree_after_the_burn_in():
     with xr.open_datatree(BLOCK_MODEL, engine="h5netcdf") as tree:
         draws = pc.as_partition_draws(tree, "z")

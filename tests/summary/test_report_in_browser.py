@@ -61,6 +61,7 @@ class Report:
     def __init__(self, browser, path, **context):
         self.wrong = []
         self.page = page = browser.new_context(accept_downloads=True, **context).new_page()
+        page.set_default_timeout(300_000)  # of a busy machine
         page.on("console", lambda said: self.wrong.append(said.text) if said.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: self.wrong.append(str(error)))
         page.on("dialog", lambda dialog: (self.wrong.append(dialog.message), dialog.dismiss()))
