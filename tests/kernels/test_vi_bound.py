@@ -164,6 +164,11 @@ def test_item_problems_are_solved(multiplicity, rng):
     np.testing.assert_allclose(values + constants[group, np.arange(N)], least[chosen], atol=1e-6)
 
 
+def test_a_set_takes_a_part_of_its_last_item():
+    _, (*_, shares) = run(vi_bound._write_set, np.array([2, 0, 1, 3]), np.array([1, 2, 3, 1]), 5, np.empty(4))
+    np.testing.assert_array_equal(shares, [1, 0.5, 1, 0])
+
+
 @pytest.mark.parametrize("multiplicity", MULTIPLICITIES)
 def test_no_partition_pays_more_than_nothing(multiplicity, rng):
     blocks, means = some_blocks(multiplicity), some_means(rng)

@@ -82,6 +82,7 @@ def test_info_tells_the_runs_and_fits_the_answer(loss, n_items):
     assert info.n_scans >= info.n_starts_at_best and info.seconds > 0
 
 
+@compiled_only
 @pytest.mark.parametrize("loss", FEW)
 def test_single_cluster_counts_as_a_run(loss):
     draws = np.random.default_rng(3).integers(0, 6, (60, 40))
