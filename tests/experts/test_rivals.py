@@ -9,6 +9,7 @@ import posterior_consensus as pc
 from posterior_consensus.experts.graphs import expert_similarity
 from posterior_consensus.experts.metric_learning import information_theoretic_metric
 from posterior_consensus.experts.pairwise_k_means import PairwiseKMeans, neighbourhoods
+from posterior_consensus.experts.semi_crowd import complete_matrix
 from tests.experts.study import features, statements
 from tests.helpers import check
 
@@ -43,6 +44,14 @@ def test_the_graph_of_statements_is_cut():
     np.testing.assert_array_equal(pc.experts.normalised_cut(said, n_clusters=3, random_seed=1), truth)
     apart = {"expert": [0], "i": [0], "j": [1], "kind": ["cannot"]}
     check(lambda x: pc.experts.normalised_cut(x, n_clusters=2), apart, ValueError, ["linked"])
+
+
+def test_a_matrix_of_low_rank_is_completed_in_spite_of_errors(rng):
+    truth = np.equal.outer(np.arange(120) % 3, np.arange(120) % 3).astype(float)
+    seen, wrong = (np.triu(rng.random((120, 120)) < share, 1) for share in (0.6, 0.03))
+    seen, wrong = seen | seen.T, wrong | wrong.T
+    found = complete_matrix(np.where(wrong, 1 - truth, truth), seen)
+    assert np.abs(found - truth).max() < 0.05
 
 
 def test_errors_are_filtered_before_the_metric_is_learnt():
