@@ -160,7 +160,6 @@ def test_names_and_errors(n_items):
     table = partial.to_dataframe()
     assert list(table["size"]) == np.bincount(partial.labels[partial.labels >= 0]).tolist()
     assert table["obs"].iloc[0].startswith("star")
-    assert "probability" in partial._repr_html_()
     np.testing.assert_array_equal(np.asarray(partial), partial.labels)
 
 

@@ -127,7 +127,6 @@ def test_mistyped_arguments_and_impossible_draws(draws):
         ({"alternatives": [PRIOR]}, TypeError, "`alternatives`", "got list"),
         ({"powers": (0,)}, ValueError, "`powers`", "finite", "above 0"),
         ({"prior": 2.0}, TypeError, "`prior`", "priors.crp(1.0)", "got 2.0"),
-        ({"prior": None}, TypeError, "log_prior"),
         ({"prior": pc.priors.dirichlet_multinomial(1.0, 2)}, ValueError, "`prior`", "every draw", "under diri"),
         ({"alternatives": {"a": PRIOR}, "loss": "zz"}, ValueError, "`loss`"),
     ]:

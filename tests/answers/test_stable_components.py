@@ -1,5 +1,7 @@
 """Stable components: signatures at level 1, below it what pairs of items connect."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.sparse.csgraph import connected_components
@@ -45,15 +47,16 @@ def test_below_it_items_are_connected_by_pairs(draws, level, weighted):
     assert found.n_components == int(found.curve.sel(level=level, method="nearest"))
 
 
-def test_complete_components_hold_the_level_within(draws):
-    similarity = reference.similarity(draws)
-    for level in (0.5, 0.75, 0.9):
-        found, connected = (pc.stable_components(draws, level, linkage=kind) for kind in ("complete", "single"))
+def test_complete_components_hold_the_level_within_and_have_falling_sizes(draws):
+    for z, level in itertools.product((draws, *DEGENERATE.values()), (0.5, 0.75, 0.9)):
+        similarity = reference.similarity(z)
+        found, connected = (pc.stable_components(z, level, linkage=kind) for kind in ("complete", "single"))
         for members in found.components:
             assert similarity[np.ix_(members, members)].min() >= level - 1e-12
             assert np.unique(connected.labels.values[members]).size == 1
         assert found.n_components >= connected.n_components
-        assert np.all(np.diff(found.curve) >= 0) and found.curve[-1] == pc.stable_components(draws).n_components
+        assert np.all(np.diff(found.curve) >= 0) and found.curve[-1] == pc.stable_components(z).n_components
+        assert found.sizes.sum() == z.shape[1] and np.all(np.diff(found.sizes) <= 0)
 
 
 def test_a_similarity_matrix_and_probabilities_serve_too(draws):
@@ -71,13 +74,6 @@ def test_items_keep_their_names():
     assert found.components == [["a", "d"], ["b", "c"]]
     assert found.labels["obs"].values.tolist() == list("abcd")
     assert found.to_dataframe()["obs"].tolist() == ["a, d", "b, c"]
-
-
-def test_degenerate_draws():
-    for draws in DEGENERATE.values():
-        for level in (0.5, 1.0):
-            found = pc.stable_components(draws, level)
-            assert found.sizes.sum() == draws.shape[1] and np.all(np.diff(found.sizes) <= 0)
 
 
 def test_many_items_need_no_matrix_at_level_1(monkeypatch, draws):
