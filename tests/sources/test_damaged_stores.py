@@ -183,15 +183,15 @@ def test_a_temporary_store_removes_what_was_left_and_nothing_else(tmp_path, monk
     place.mkdir()
 
     def left(name, mode=0o700):
-        """A directory as a killed process leaves it, but for a lock that leads elsewhere."""
+        """A directory as a killed process leaves it."""
         path = place / f"posterior_consensus_labels_{name}"
         path.mkdir()
         path.chmod(mode)
         (path / "temporary").touch()
-        (path / "lock").symlink_to(victim)
         return path
 
     theirs, mine = {left("group", 0o770), left("all", 0o707)}, left("linked lock")
+    (mine / "lock").symlink_to(victim)
     home.mkdir(0o700)
     (home / "temporary").touch()
     link, named = (place / f"posterior_consensus_labels_{name}" for name in ("link", "named"))
