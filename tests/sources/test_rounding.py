@@ -57,6 +57,7 @@ def test_logarithms_and_single_precision(rng):
 def test_what_is_no_probability_is_refused_by_how_much():
     p = np.tile([0.23456, 0.34567, 0.41977], (4, 5, 1))
     p[2, 3, 1] += 0.3
+    p[0, 0, 0] = 0.0
     for values, allowed in ((p, "1.5e-05"), (p + 1e-9, "1e-05"), (rounded(p, 2), "0.015")):
         with pytest.raises(ValueError, match=rf"1\.3\d* from draw 2, item 3, .* rounding explains {allowed}\."):
             pc.as_allocation_probabilities(values)
