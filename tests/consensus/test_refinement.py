@@ -1,3 +1,5 @@
+from itertools import product
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -25,7 +27,7 @@ def test_algorithm_3(order, passes):
 
 @each_order
 def test_probabilities_count(order):
-    for seed, passes in enumerate([1, None]):
+    for seed, passes in product(range(4), [1, None]):  # clusters become empty too
         rng = np.random.default_rng(seed)
         p, start = rng.dirichlet([0.3] * 4, size=(2, 15, 20)), rng.integers(5, size=20)
         soft = xr.DataArray(p, dims=("chain", "draw", "obs", "component"))
