@@ -2,6 +2,7 @@ import logging
 import os
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import Mock
 
@@ -13,7 +14,9 @@ from tests.helpers import Impatient
 SCRIPT = """
 import numpy as np
 from posterior_consensus.kernels import _jit
-_jit._PATIENCE = 1e-4
+from tests.helpers import Impatient
+
+_jit.Timer = Impatient
 _jit._PACKAGE = "__main__"
 
 @_jit.jit
@@ -32,7 +35,10 @@ summed(np.ones(3, np.float32))
 def test_compilation_that_takes_long_is_announced_once_for_each_cache(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    environment = os.environ | {
+        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+    }
     first, second = (
         subprocess.run([sys.executable, script], capture_output=True, text=True, check=True, env=environment).stderr
         for _ in range(2)
