@@ -188,12 +188,12 @@ def test_refined_rate_is_the_overlap_of_two_clusters_labels(n_clusters, noise, n
 
 def test_bad_arguments_of_the_theory():
     two = {"n_clusters": 2, "noise": 0.5, "n_draws": 3}
-    sizes = {"sizes": [3, 3], "noise": 0.5, "n_draws": 3}
+    sizes, needed = {"sizes": [3, 3], "noise": 0.5, "n_draws": 3}, {"n_clusters": 2, "noise": 0.5, "error": 0.1}
     for name, usual, *cases in [
         ("chernoff_information", {"n_clusters": 2, "noise": 0.5}, ("n_clusters", 1, "at least 2"), ("noise", -0.1)),
         ("bayes_error", two, ("noise", 1.1)),
         ("oracle_error", two, ("noise", "much"), ("n_draws", 0)),
-        ("draws_needed", {"n_clusters": 2, "noise": 0.5, "error": 0.1}, ("noise", 1.0, "below 1"), ("error", 0), ("error", 1)),
+        ("draws_needed", needed, ("noise", 1.0, "below 1"), ("error", 0), ("error", 1)),
         ("basic_error_bound", sizes, ("sizes", [3, np.inf]), ("sizes", [3, 0], "above 0"), ("noise", 1, "below 1")),
         ("basic_error_bound", sizes, ("constant", -1, "above 0")),
         ("refined_error_bound", two, ("slack", "some"), ("slack", 1)),
