@@ -51,11 +51,12 @@ def test_distance_from_the_second_half_leaves_the_draw_itself_out(rng):
             assert found[row] == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("transient", [0, 20, 90])
+@pytest.mark.parametrize("transient", [0, 20, 90, "half"])
 def test_rule_is_the_least_standard_error(rng, transient):
     for length in (100, 157, 200, 403):
-        trace = rng.normal(size=length) + 3 * (np.arange(length) < transient)
         spare = length % 5
+        ends = length // 10 * 5 + spare if transient == "half" else transient
+        trace = rng.normal(size=length) + (30 if transient == "half" else 3) * (np.arange(length) < ends)
         batches = [trace[k : k + 5].mean() for k in range(spare, length, 5)]
         errors = {}
         for d in range(len(batches)):
