@@ -21,7 +21,7 @@ from posterior_consensus.sources.rounding import SLIGHT, tolerance
 from posterior_consensus.sources.samples import made_already, one_of, samples_of
 from posterior_consensus.sources.variables import probability_array
 
-_LOGARITHM = re.compile(r"'(lp_|log_)", re.IGNORECASE)  # names of variables, quoted
+_LOGARITHM = re.compile(r"'(lp_|lps'|log_)", re.IGNORECASE)  # names of variables, quoted
 
 
 def as_allocation_probabilities(
@@ -51,7 +51,7 @@ def as_allocation_probabilities(
         over one of these two dimensions, as it is or after exponentiation.
     log : bool, optional
         Whether the values are logarithms. By default, values that sum to one are probabilities; other values are
-        logarithms if one is negative, all are 0, or the name starts with ``log_`` or ``lp_``. If you give `log`,
+        logarithms if none is above 0, or the name is ``lps`` or starts with ``log_`` or ``lp_``. If you give `log`,
         neither probabilities nor logarithms need be normalized.
     group : str
         Group of an InferenceData, DataTree or file.
@@ -163,13 +163,29 @@ def _are_logarithms(values: npt.NDArray[np.floating], name: str, place: Place) -
     largest, allowed = differences.max(), tolerance(values, values)
     if largest <= allowed and values.min() >= -SLIGHT:
         return False
-    if (values < 0).any() or not values.any():  # 0 is one component, of probability 1
-        return True
     if _LOGARITHM.match(name):
         return True
+    if values.shape[-1] > 1:  # 0 is the logarithm of an only component's probability
+        _check_possible(values.any(axis=-1, keepdims=True), "0", name, place)
+    above, below = values > 0, values < -SLIGHT
+    if not above.any() or (below.any() and _exponentials_sum_to_one(values)):
+        return True
+    question = f"`log` must say whether {name} holds logarithms"
+    if below.any():
+        fewer = min(above, below, key=np.count_nonzero)
+        raise ValueError(
+            f"{question}: probabilities are not below 0, and logarithms of probabilities not above 0; got "
+            f"{values[fewer][0]:.7g} at {first_of(fewer, place)}, and values on the other side of 0."
+        )
     worst = np.unravel_index(differences.argmax(), differences.shape)
     raise ValueError(
-        f"`log` must say whether {name} holds logarithms: none is below 0, and the values are not normalized, their "
-        f"sum over all components is {sums[worst]:.7g} from {place((*map(int, worst), 0))}; rounding explains "
-        f"{allowed:.2g}."
+        f"{question}: none is below 0, and the values are not normalized, their sum over all components is "
+        f"{sums[worst]:.7g} from {place((*map(int, worst), 0))}; rounding explains {allowed:.2g}."
     )
+
+
+def _exponentials_sum_to_one(values: npt.NDArray[np.floating]) -> bool:
+    with np.errstate(over="ignore"):
+        probabilities = np.exp(values)
+        differences = np.abs(probabilities.sum(axis=-1, dtype=np.float64) - 1)
+    return bool(differences.max() <= tolerance(values, probabilities))

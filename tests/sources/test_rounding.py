@@ -79,3 +79,38 @@ def test_names_of_logarithms_tell_where_all_are_positive(rng):
     assert_allclose(pc.as_allocation_probabilities(named).soft.probabilities, p[0])
     with pytest.raises(ValueError, match="`log` .*'resp'"):
         pc.as_allocation_probabilities(named.rename(log_prob_z="resp"))
+
+
+@pytest.mark.parametrize(
+    ("at", "value", "words"),
+    [
+        ((2, 3, 1), -0.001, r"`log` .* got -0\.001 at draw 2, item 3, component 1 "),
+        ((2, 3), 0.0, r"got 0 for all components from draw 2, item 3"),
+        ((), 0.0, r"got 0 for all components from draw 0, item 0"),
+    ],
+)
+def test_one_bad_value_makes_no_logarithms(at, value, words, rng):
+    p = rng.dirichlet(np.ones(3), (6, 50))
+    p[at] = value
+    with pytest.raises(ValueError, match=words):
+        pc.as_allocation_probabilities(p)
+    if p.any():  # else these are labels
+        with pytest.raises(ValueError, match=words):
+            pc.consensus_partition(p)
+
+
+def test_logarithms_above_zero_are_refused_unless_they_are_called_so(rng):
+    p = rng.dirichlet(np.ones(3), (6, 50))
+    logs = np.log(p)
+    logs[1, 2, 0] = 0.5
+    with pytest.raises(ValueError, match=r"`log` .* got 0\.5 at draw 1, item 2, component 0 "):
+        pc.as_allocation_probabilities(logs)
+    for shifted in (np.log(p) + 2, np.where(np.arange(3) == 0, 2.0, np.log(p))):
+        with pytest.raises(ValueError, match="`log`"):
+            pc.as_allocation_probabilities(shifted)
+        called = xr.Dataset({"lps": (("chain", "draw", "obs", "k"), shifted[np.newaxis])})
+        taken = pc.as_allocation_probabilities(shifted, log=True).soft.probabilities
+        assert_allclose(taken, np.exp(shifted) / np.exp(shifted).sum(axis=-1, keepdims=True))
+        assert_allclose(pc.as_allocation_probabilities(called).soft.probabilities, taken)
+    one = np.array([-np.inf, 1e-12, -np.inf])  # rounding puts log 1 above 0
+    assert pc.as_allocation_probabilities(np.tile(one, (6, 50, 1))).soft.probabilities[0, 0].tolist() == [0, 1, 0]
