@@ -107,15 +107,11 @@ legend = ax.legend(frameon=False, ncols=6, fontsize="small", loc="lower center",
 # ## New galaxies
 #
 # The posterior also allocates new galaxies. `predict_allocation` gives the probability that a new galaxy belongs to
-# each consensus cluster, and the probability that it is in a cluster without any known galaxy.
+# each consensus cluster, or to none of them: "elsewhere".
 
 # %%
 new = xr.DataArray([9.5, 17.0, 21.0, 24.0, 28.0], dims="new", coords={"new": ["a", "b", "c", "d", "e"]})
 new_soft = pc.allocation_probabilities(model, idata, observed={"velocity": new}, progressbar=False)
 predicted = pc.predict_allocation(new_soft, soft, partition=summary.consensus)
-display(
-    predicted["probability"]
-    .to_pandas()
-    .round(2)
-    .assign(new_cluster=predicted["new_cluster_probability"].round(2), most_probable=predicted["cluster"])
-)
+display(predicted.probabilities.to_pandas().round(2))
+predicted

@@ -115,4 +115,4 @@ def test_marginalised_posterior_of_pymc(arviz, tmp_path):
     assert np.allclose(table["mean"].astype(float), [-5.0, 5.0], atol=0.6)
     new = pc.allocation_probabilities(model, idata, observed={"y": np.array([-5.1, 5.0])}, progressbar=False)
     predicted = pc.predict_allocation(new, summary.draws, partition=summary.consensus)
-    assert_array_equal(predicted["cluster"].values, labels[[0, 3]])
+    assert_array_equal(predicted.cluster.values, labels[[0, 3]])

@@ -14,7 +14,7 @@ import xarray as xr
 
 from posterior_consensus.ensemble.allocations import AllocationProbabilities
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_if_any
-from posterior_consensus.ensemble.items import Floats, cluster_names, cluster_numbers
+from posterior_consensus.ensemble.items import Floats, Items, cluster_names, cluster_numbers
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
@@ -47,7 +47,9 @@ Rows = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Membership(Stored):
-    """Posterior probability of each item to belong to each cluster of a partition; made by :func:`membership`.
+    """Posterior probability of each item to belong to each cluster of a partition.
+
+    Made by :func:`membership` and, for new items, by :func:`predict_allocation`.
 
     Attributes
     ----------
@@ -57,7 +59,7 @@ class Membership(Stored):
     mcse : xarray.DataArray of shape (n_items, n_clusters + 1), dtype float64
         Their Monte Carlo standard errors; NaN if a chain has fewer than four draws.
     cluster : xarray.DataArray of shape (n_items,), dtype int32
-        Column of each item's own cluster.
+        Column of each item's own cluster; of a new item the most probable column, which may be "elsewhere".
     numbers : tuple of int
         Number of each cluster, which sets its colour in figures: its name if that is an integer.
     """
@@ -123,6 +125,7 @@ def membership(draws: Any, partition: Any) -> Membership:
     See Also
     --------
     plot_membership : the probabilities as stacked bars.
+    predict_allocation : the same for new items.
     item_uncertainty : mean similarities, which need no matching of clusters.
     relabel : parameters of the clusters, by a similar matching.
 
@@ -168,19 +171,31 @@ def membership(draws: Any, partition: Any) -> Membership:
     """
     draws = as_draws(draws)
     labels, given = draws.as_labels(partition), draws.items.in_order(partition)
+    check_size(draws.n_items, labels)
+    found = _of_labels(draws, labels) if draws.soft is None else of_components(draws, draws.soft, labels)
+    return as_membership(*found, labels, draws.items, partition, given)
+
+
+def check_size(n_items: int, labels: Labels) -> None:
+    """Refuse a table of these items and the partition's clusters that the memory budget does not hold."""
     n_columns = int(labels.max()) + 2
-    memory.check(40 * draws.n_items * n_columns, f"Probabilities of {draws.n_items:,} items and {n_columns} clusters")
-    found = _of_labels(draws, labels) if draws.soft is None else _of_components(draws, draws.soft, labels)
+    memory.check(40 * n_items * n_columns, f"Probabilities of {n_items:,} items and {n_columns} clusters")
+
+
+def as_membership(
+    values: Floats, errors: Floats, cluster: npt.NDArray[np.integer], items: Items, partition: Any, given: Any
+) -> Membership:
+    """Dress tables (n_items, n_clusters + 1) in coordinates; `given` are the partition's own labels."""
     own = cluster_names(partition, given)
     if _ELSEWHERE in own:
         raise ValueError(f"`partition` must name no cluster {_ELSEWHERE!r}, as that is the last column; rename it.")
     names = names_as_coordinate([*own, _ELSEWHERE])
-    dims = draws.items.dim, "consensus_cluster"
-    tables = [xr.DataArray(table, draws.items.coords, dims).assign_coords({dims[1]: names}) for table in found]
+    dims = items.dim, "consensus_cluster"
+    tables = [xr.DataArray(table, items.coords, dims).assign_coords({dims[1]: names}) for table in (values, errors)]
     return Membership(
         probabilities=tables[0].rename("probabilities"),
         mcse=tables[1].rename("mcse"),
-        cluster=draws.items.array(labels, "cluster"),
+        cluster=items.array(cluster, "cluster"),
         numbers=tuple(cluster_numbers(partition, given).tolist()),
     )
 
@@ -191,7 +206,7 @@ def own_membership(source: PairSource, labels: Labels) -> Floats | None:
     if draws is None:
         return None
     if draws.soft is not None:
-        return _of_columns(_of_components(draws, draws.soft, labels)[0], labels)
+        return _of_columns(of_components(draws, draws.soft, labels)[0], labels)
     cells = int(draws.starts[-1]) * n_clusters
     if cells > _MOST_CELLS or not memory.fits(4 * cells):
         return None
@@ -252,10 +267,12 @@ def _own_of_block(
     return total
 
 
-def _of_components(draws: PartitionDraws, soft: AllocationProbabilities, labels: Labels) -> tuple[Floats, Floats]:
+def of_components(draws: PartitionDraws, soft: AllocationProbabilities, labels: Labels) -> tuple[Floats, Floats]:
+    """Memberships of the items of `soft`, by the components of each of `draws` matched with the clusters `labels`."""
+    known = draws.as_soft("`draws`").probabilities
     n_draws, n_items, n_components = soft.probabilities.shape
     missing = max(0, int(labels.max()) + 1 - n_components)  # components for clusters that no draw can have
-    common = np.pad(expected_common_items(soft.probabilities, labels), ((0, 0), (0, missing), (0, 0)))
+    common = np.pad(expected_common_items(known, labels), ((0, 0), (0, missing), (0, 0)))
     order = most_in_common(common)
     there = is_matched(np.take_along_axis(common, order[:, np.newaxis], axis=1)[:, 0])
     order = np.minimum(order, n_components - 1)

@@ -1,17 +1,17 @@
-"""Where new observations belong: probabilities of the consensus clusters."""
+"""Where new observations belong: probabilities of the clusters of a partition of the known ones."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
+from posterior_consensus.answers.membership import Membership, as_membership, check_size, of_components
 from posterior_consensus.sources.door import as_draws
 
 
-def predict_allocation(new: Any, known: Any, *, partition: Any) -> xr.Dataset:
-    """Compute the probability that each new observation belongs to each cluster of a partition.
+def predict_allocation(new: Any, known: Any, *, partition: Any) -> Membership:
+    """Compute the posterior probability that each new item belongs to each cluster of a partition of the known items.
 
     Parameters
     ----------
@@ -25,33 +25,49 @@ def predict_allocation(new: Any, known: Any, *, partition: Any) -> xr.Dataset:
 
     Returns
     -------
-    xarray.Dataset
-        ``probability`` (item, consensus_cluster); ``new_cluster_probability`` (item,) of being with no known item; and
-        ``cluster`` (item,), the most probable one, -1 for a new one. Probabilities of an item sum to one.
+    Membership
+        Of the m new items; `cluster` is the most probable one.
 
     Raises
     ------
     TypeError
         If `new` or `known` have no allocation probabilities.
     ValueError
-        If their draws or components differ, or the partition is not one of the known items.
+        If their draws or components differ, the partition is not one of the known items, or a cluster is named
+        "elsewhere".
+    MemoryError
+        If the result takes more than the memory budget.
+
+    See Also
+    --------
+    membership : the same for the known items.
+    plot_membership : the probabilities as stacked bars.
 
     Notes
     -----
-    In draw t a new item joins component k with probability r_tk. It then belongs to the cluster of a random one of the
-    n_tk known items in k, n_tkc of which are in cluster c of the partition:
+    The components of draw t are matched with the clusters of the partition by the known items, as in
+    :func:`membership`. With pi_t(c) the component that is matched with cluster c, and r_tjk the probability of
+    component k for the new item j in draw t of weight w_t,
 
-        P(c) = sum_t w_t sum_k r_tk n_tkc / n_tk,
+        P(j in c) = sum_t w_t r_{t,j,pi_t(c)} 1{sum_{i in c} p_{t,i,pi_t(c)} >= 1/2}.
 
-    where components without known items count for the new cluster. Known items have their sampled components.
+    The rest is the probability of a component without a cluster, such as an empty one: "elsewhere". Known items that
+    are passed as new ones get their memberships.
 
     Examples
     --------
+    Two components have means -1 and 1, standard deviation 1 and equal weights, and their names switch in the second
+    draw. An observation y is from the first one with probability 1 / (1 + exp(2 y)).
+
+    >>> import numpy as np
     >>> import posterior_consensus as pc
-    >>> known = pc.as_allocation_probabilities([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
-    >>> new = pc.as_allocation_probabilities([[[0.2, 0.7, 0.1]]])
-    >>> pc.predict_allocation(new, known, partition=[0, 1])["probability"].values
-    array([[0.2, 0.7]])
+    >>> def allocations(y):
+    ...     p = 1 / (1 + np.exp(2 * np.array(y)))
+    ...     return pc.as_allocation_probabilities([np.stack([p, 1 - p], axis=1), np.stack([1 - p, p], axis=1)])
+    >>> known, new = allocations([-2.0, -1.0, 0.4, 1.5]), allocations([-6.0, 0.0])
+    >>> predicted = pc.predict_allocation(new, known, partition=[0, 0, 1, 1])
+    >>> predicted.probabilities.sel(consensus_cluster=0).values.round(5)
+    array([0.99999, 0.5    ])
     """
     new, known = as_draws(new), as_draws(known)
     soft, allocated = new.as_soft("`new`"), known.as_soft("`known`")
@@ -60,21 +76,7 @@ def predict_allocation(new: Any, known: Any, *, partition: Any) -> xr.Dataset:
             "`new` must have the draws and components of `known`; got "
             f"{new.n_draws} x {soft.n_components} and {known.n_draws} x {allocated.n_components}."
         )
-    labels = known.as_labels(partition)
-    members = np.eye(labels.max() + 1)[labels]
-    probability = np.zeros((new.n_items, members.shape[1]))
-    for weight, joining, components in zip(known.weights, soft.probabilities, allocated.components, strict=True):
-        counts = np.zeros((allocated.n_components, members.shape[1]))
-        np.add.at(counts, components, members)
-        total = counts.sum(axis=1, keepdims=True)
-        probability += weight * joining @ np.divide(counts, total, out=counts, where=total > 0)
-    left = np.clip(1.0 - probability.sum(axis=1), 0.0, None)
-    best = np.where(probability.max(axis=1) >= left, probability.argmax(axis=1), -1)
-    return xr.Dataset(
-        {
-            "probability": ((new.items.dim, "consensus_cluster"), probability),
-            "new_cluster_probability": new.items.array(left, "new_cluster_probability"),
-            "cluster": new.items.array(best.astype(np.int32), "cluster"),
-        },
-        coords=new.items.coords,
-    )
+    labels, given = known.as_labels(partition), known.items.in_order(partition)
+    check_size(new.n_items, labels)
+    values, errors = of_components(known, soft, labels)
+    return as_membership(values, errors, values.argmax(axis=1).astype(np.int32), new.items, partition, given)

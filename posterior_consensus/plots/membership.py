@@ -30,7 +30,7 @@ def plot_membership(
     Parameters
     ----------
     membership : Membership
-        The result of :func:`membership`.
+        The result of :func:`membership` or :func:`predict_allocation`.
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
         Order of the items: by cluster, the most probable item of each first; as in the data; or along a coordinate of
         the items (its name or its values), such as time or position along a genome.
@@ -53,12 +53,12 @@ def plot_membership(
     -----
     Population geneticists plot proportions of ancestry in this way. Sorted by cluster, an item's own cluster is at the
     bottom of its bar, the other clusters follow in their order, and "elsewhere" is grey at the top; lines separate
-    clusters. In the order of the data or along a coordinate, the clusters have one order in all bars. Items are named
-    if the axes have room for their names. Else the axis names clusters, one in every few items in the order of the
-    data, or values of the coordinate. Beyond twenty colours, patterns are added. In the order of clusters, if the axis
-    has less than 12 points of length for each cluster, only the largest clusters and those with the lowest mean
-    probability are shown, with at most six evenly spaced items of each. Beyond 20,000 items, a random sample of 20,000
-    is shown. The axis label notes what is shown.
+    clusters. The own cluster of a new item is the most probable one. In the order of the data or along a coordinate,
+    the clusters have one order in all bars. Items are named if the axes have room for their names. Else the axis names
+    clusters, one in every few items in the order of the data, or values of the coordinate. Beyond twenty colours,
+    patterns are added. In the order of clusters, if the axis has less than 12 points of length for each cluster, only
+    the largest clusters and those with the lowest mean probability are shown, with at most six evenly spaced items of
+    each. Beyond 20,000 items, a random sample of 20,000 is shown. The axis label notes what is shown.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def plot_membership(
     ax.set(ylim=(0, 1), ylabel="posterior probability")
     edges = np.arange(row.at.size + 1, dtype=np.float64) - 0.5
     draw_shares(ax, membership, row.at, edges, by_cluster=row.along is None, patterned=row.patterned)
-    name_row(ax, row, _names(membership))
+    name_row(ax, row, _names(membership)[: cluster.max() + 1])
     return ax
 
 
@@ -100,12 +100,12 @@ def draw_shares(
         end = start + shares[:, k]
         ax.stairs(end, edges, baseline=start, fill=True, **patch_style(number, patterned))
         floor = np.where(home == k, floor, end)
-    sizes = np.bincount(membership.cluster.values, minlength=len(membership.numbers))
+    names = _names(membership)
+    sizes = np.bincount(membership.cluster.values, minlength=len(names))[:-1]
     largest = np.sort(np.argsort(-sizes, kind="stable")[:MOST_NAMED]).tolist()
-    names = [*_names(membership), "elsewhere"]
     looks = [(shortened(names[k], 24), patch_style(numbers[k], patterned)) for k in (*largest, -1)]
     add_legend(ax, [Patch(label=name, **style) for name, style in looks])
 
 
 def _names(membership: Membership) -> list[str]:
-    return [str(name) for name in membership.probabilities["consensus_cluster"].values[:-1]]
+    return [str(name) for name in membership.probabilities["consensus_cluster"].values]

@@ -38,7 +38,7 @@ def plot_regimes(
     data : array_like, Series, DataFrame or DataArray of shape (n_items,) or (n_items, n_features)
         Numbers, NaN where missing. A DataFrame has a row for each item; a DataArray may have the items second.
     membership : Membership
-        The result of :func:`membership`, with the partition and the probabilities.
+        The result of :func:`membership` or :func:`predict_allocation`, with the partition and the probabilities.
     order : "data", name of a coordinate, or array_like of shape (n_items,)
         The horizontal axis: numbers or dates, given as the name of a coordinate of the data or of the partition, or as
         values. With "data", the items' own coordinate if it increases, else their positions.
@@ -98,7 +98,7 @@ def plot_regimes(
     edges = np.concatenate([x[:1], (x[1:] + x[:-1]) / 2, x[-1:]])
     if edges[0] == edges[-1]:  # one item, or all at one place
         edges = edges[0] + np.linspace(-0.5, 0.5, edges.size)
-    cluster, numbers = membership.cluster.values[in_row], np.array(membership.numbers)
+    cluster, numbers = membership.cluster.values[in_row], np.array([*membership.numbers, -1])
     for ax, feature in zip(grid, names, strict=False):
         values = found.values[in_row, found.features.index(feature)]
         _draw_values(ax, x, values, edges, numbers[cluster])

@@ -146,7 +146,7 @@ def test_allocation_probabilities_take_them(weights, undrawn, tmp_path):
         assert np.isfinite(pc.expected_loss(draws, summary, loss=loss)["expected_loss"])
     assert is_probability(diagnostics.similarity_mcse(draws))
     found = pc.predict_allocation(draws, draws, partition=summary.consensus)
-    np.testing.assert_allclose(found["probability"].sum("consensus_cluster") + found["new_cluster_probability"], 1)
+    np.testing.assert_allclose(found.probabilities.sum("consensus_cluster"), 1)
     means = xr.Dataset({"mu": (("chain", "draw", "component"), rng.normal(size=(N_CHAINS, LENGTH, 3)))})
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The components hold only")  # as they do of noise
