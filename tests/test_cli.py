@@ -195,7 +195,7 @@ def test_tables_and_arrays(labels, table, tmp_path, capsys):
 def test_probabilities_in_numpy_files(rng, log, tmp_path, capsys):
     """Draws x items x components, with chains or without, or a file for each chain."""
     p = rng.dirichlet(np.full(3, 0.2), (2, 20, 4))
-    p = np.log(p) + 5 if log else p
+    p = np.log(p) - 5 if log else p
     soft = pc.as_allocation_probabilities(p)
     best = pc.consensus_partition(soft, loss="binder", random_seed=0, progressbar=False)
     np.save(tmp_path / "four.npy", p)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from posterior_consensus.sources.elements import with_brackets
+from posterior_consensus.sources.elements import elements_of, with_brackets
 from posterior_consensus.sources.frames import by_draw, says_draw
 from posterior_consensus.sources.places import listing
 
@@ -103,6 +103,7 @@ def _read(path: Path, var_name: str | None) -> pd.DataFrame | npt.NDArray[Any]:
         return _read_numpy(path, var_name)
     table = _read_text(path)
     _check_first_line(table, path)
+    _check_first_column(table, path)
     return by_draw(table, repr(path.name), var_name)
 
 
@@ -235,3 +236,21 @@ def _check_first_line(table: pd.DataFrame, path: Path) -> None:
                 f"`data`: cannot tell names from labels; the first line of {path.name!r}, {names[0]!r} to "
                 f"{names[-1]!r}, has values of the other lines. {ways_out}"
             )
+
+
+def _check_first_column(table: pd.DataFrame, path: Path) -> None:
+    """Refuse names of rows that repeat within a chain: they may be the labels of an item without a name."""
+    if table.index.is_unique or elements_of(with_brackets(table).columns):
+        return
+    chains = table.loc[:, [_says_chain(column) for column in table.columns]]
+    repeated = chains.assign(row=table.index).duplicated().to_numpy()
+    if repeated.any():
+        raise ValueError(
+            f"`data`: cannot tell names of rows from labels; the first column of {path.name!r} has no name and repeats "
+            f"{table.index[repeated][0]}. If it is an item, give it a name in the first line; if it names the rows, "
+            "leave it out, and say by a column 'chain' which chain a row is of."
+        )
+
+
+def _says_chain(column: object) -> bool:
+    return says_draw(column) and "chain" in str(column).lower()

@@ -93,6 +93,15 @@ def test_chains_alone_count_their_draws(tmp_path):
     assert [rows.size for rows in draws.samples.chains] == [3, 3]
 
 
+def test_names_of_rows_may_repeat_in_other_chains(tmp_path):
+    """What to_csv makes of chains that pandas.concat joined."""
+    chains = [pd.DataFrame(Z[at], columns=NAMES).assign(chain=k) for k, at in enumerate((slice(3), slice(3, 6)))]
+    pd.concat(chains).to_csv(tmp_path / "z.csv")
+    draws = pc.as_partition_draws(tmp_path / "z.csv")
+    assert_array_equal(draws.labels, CANONICAL)
+    assert draws.samples.chain.tolist() == [0, 0, 0, 1, 1, 1]
+
+
 def test_one_variable_of_many(tmp_path):
     """What write.csv makes of R's draws_df: labels beside parameters."""
     names, path = [f"z[{k}]" for k in range(1, 5)], tmp_path / "z.csv"
@@ -168,6 +177,12 @@ BAD = [
     ),
     (table("z.csv", "draw,a,b", ["1,1,1", "2,1,2", "1,1,2"]), "'draw' of", "repeats 1", "'chain'"),
     (table("z.csv", "chain,a,b", ["1,1,1", ",1,2"]), "every draw its chain", "'chain'"),
+    (
+        table("z.csv", '"","b","c"', ["1,1,2", "2,1,1", "1,2,2"]),
+        *("cannot tell names of rows from labels", "first column of 'z.csv'", "repeats 1", "give it a name"),
+    ),
+    (table("z.csv", None, ["Ann,1,1", "Bob,1,2", "Ann,2,2"]), "names of rows", "repeats Ann"),
+    (table("z.txt", '"b" "c"', ['"x" 1 2', '"y" 1 1', '"x" 2 2']), "names of rows", "repeats x"),
     (raw("z.csv", b"\xff\xfe\x00,1\n1,2\n"), "cannot be read"),
     (raw("z.npy", b"1,2\n"), "NumPy file", "'z.npy'"),
     (raw("z.csv.gz", b"1,2\n"), "cannot be read"),
