@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import xarray as xr
 
-from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.ensemble.items import Floats, difference, positions
+from posterior_consensus.ensemble.partitions import as_array
+
+_IDS = ("chain", "draw")
+_PAIRED = "Draws are paired by `chain` and `draw`; arrays without these, such as `.values`, by place."
+
+_MOST_BATCHES = 10  # of a chain: long enough for slow chains, and more would hardly make an error more precise
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,10 +80,86 @@ class Samples:
         in_order = np.array_equal(np.concatenate(self.chains), np.arange(self.n_draws))
         return (len(self.chains), lengths.pop()) if in_order and len(lengths) == 1 else (self.n_draws,)
 
+    def in_order(self, given: Any, name: str, *, more: bool = False) -> npt.NDArray[Any]:
+        """Take what comes with draws in the order of these, by chain and draw where both sides have them.
+
+        Parameters
+        ----------
+        given : array_like
+            Of shape (n_draws,) or, where chains are equally long and in order, (n_chains, n); or a DataArray over
+            "chain" and "draw", over "sample", or with the draws first.
+        name : str
+            What errors call it.
+        more : bool
+            Whether further dimensions may follow those of the draws.
+
+        Returns
+        -------
+        ndarray of shape (n_draws, ...)
+
+        Raises
+        ------
+        ValueError
+            If it is of other draws, or has another shape.
+        """
+        if isinstance(given, xr.DataArray):
+            given = self._by_name(given, name)
+        values = as_array(given, name)
+        for own in (self.shape, (self.n_draws,)):
+            if values.shape[: len(own)] == own and (more or values.ndim == len(own)):
+                return values.reshape(self.n_draws, *values.shape[len(own) :])
+        wanted = f"({self.n_draws},)" + (f" or {self.shape}" if len(self.shape) > 1 else "")
+        what = "have the draws first" if more else "be one number per draw"
+        raise ValueError(f"{name} must {what}, of shape {wanted}; got shape {values.shape}. {_PAIRED}")
+
+    def _by_name(self, given: xr.DataArray, name: str) -> Any:
+        """An array with the draws first, in their order where it names them."""
+        present = (dims for dims in (_IDS, ("sample",), ("draw",)) if set(dims) <= set(given.dims))
+        dims = next(present, given.dims[:1])
+        given = given.transpose(*dims, ...)
+        if len(dims) == 2 and not set(dims) <= set(given.indexes):
+            first = {"chain": self.chain[[rows[0] for rows in self.chains]], "draw": self.draw[self.chains[0]]}
+            return by_name(given, {dim: pd.Index(names) for dim, names in first.items()}, name)
+        sizes = {dim: given.sizes[dim] for dim in dims}
+        ids = {dim: given[dim].variable for dim in _IDS if dim in given.coords and set(given[dim].dims) <= set(dims)}
+        if len(self.chains) == 1:
+            ids.setdefault("chain", xr.Variable((), self.chain[0]))
+        if len(ids) < 2 or np.prod(list(sizes.values())) != self.n_draws:
+            return given
+        chain, draw = (ids[dim].to_base_variable().set_dims(sizes).values.ravel() for dim in _IDS)
+        named = Samples(chain, draw, self.weights)
+        if self._is_by_place(named):
+            return given
+        return given.values.reshape(self.n_draws, *given.shape[len(dims) :])[named.order_of(self, name)]
+
+    def order_of(self, others: Samples, name: str) -> npt.NDArray[np.intp]:
+        """Where among these draws, those of `name`, each of the others is.
+
+        One chain that numbers its draws from 0 names none if the others have several chains: it holds them by place.
+        """
+        if self.n_draws != others.n_draws:
+            raise ValueError(f"{name} must be of the same {others.n_draws} draws; got {self.n_draws}.")
+        if self._is_by_place(others):
+            return np.arange(self.n_draws)
+        found, wanted = (pd.MultiIndex.from_arrays([one.chain, one.draw], names=_IDS) for one in (self, others))
+        order = positions(wanted, found)
+        if order is None:
+            why = difference(*(index.map("chain {0[0]}, draw {0[1]}".format) for index in (wanted, found)))
+            raise ValueError(f"{name} must be of the same draws; {why}. {_PAIRED}")
+        return order
+
+    def _is_by_place(self, others: Samples) -> bool:
+        """Whether one side is numbered as :meth:`of_one_chain` does it, and the other has several chains."""
+        one = next((side for side in (self, others) if len(side.chains) == 1), None)
+        several = len(self.chains) > 1 or len(others.chains) > 1
+        return several and one is not None and np.array_equal(one.draw, np.arange(self.n_draws))
+
     @property
     def batches(self) -> list[npt.NDArray[np.intp]]:
         """Row numbers of floor(sqrt(L)) successive batches of nearly equal length of each chain of L draws."""
-        return [batch for rows in self.chains for batch in np.array_split(rows, int(np.sqrt(rows.size)))]
+        return [
+            batch for rows in self.chains for batch in np.array_split(rows, min(_MOST_BATCHES, int(np.sqrt(rows.size))))
+        ]
 
     def batch_factors(self) -> list[tuple[npt.NDArray[np.intp], float]]:
         """Batches, and what the distance of each one's mean to that of all draws is multiplied by.
@@ -237,3 +321,17 @@ class Samples:
             asked = ", ".join(f"{dim}={value!r}" for dim, value in wanted.items() if value != slice(None))
             raise error(f"`chain` and `draw` must leave at least one of the {self.n_draws} draws; got {asked}.")
         return np.concatenate(rows)
+
+
+def by_name(given: xr.DataArray, wanted: Mapping[str, pd.Index], name: str) -> xr.DataArray:
+    """Take an array in the order of the names that are wanted along its dimensions; by place where it has no names."""
+    for dim, names in wanted.items():
+        if dim in given.indexes and given.sizes[dim] == len(names):
+            order = positions(names, given.indexes[dim])
+            if order is None:
+                why = difference(names, given.indexes[dim])
+                raise ValueError(
+                    f"{name} must be of the same draws; the coordinates of {dim!r} differ: {why}. {_PAIRED}"
+                )
+            given = given.isel({dim: order})
+    return given

@@ -10,10 +10,11 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.ensemble.draws import draws_of
-from posterior_consensus.ensemble.items import positions
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import as_array
-from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.ensemble.samples import Samples, by_name
+
+_NAMES = {False: "`weights`", True: "`log_weights`"}  # by whether they are logarithms
 
 
 class LogWeights(NamedTuple):
@@ -38,38 +39,46 @@ def samples_of(values: xr.DataArray, dims: tuple[str, ...], weights: Any, name: 
     shape = tuple(values.sizes[dim] for dim in dims)
     n_draws = int(np.prod(shape))
     samples = Samples(*_sample_ids(values, dims, n_draws), np.full(n_draws, 1.0 / n_draws))
-    given = weights.values if isinstance(weights, LogWeights) else weights
-    if isinstance(given, xr.DataArray) and (given.ndim > 1 or given.dims == dims):
-        given = _align_weights(given, values, dims)
-        weights = LogWeights(given) if isinstance(weights, LogWeights) else given
-    return samples if weights is None else _weighted(samples, weights, shape)
+    if weights is None:
+        return samples
+    is_log = isinstance(weights, LogWeights)
+    given = weights.values if is_log else weights
+    if isinstance(given, xr.DataArray):
+        given = _as_the_labels(given, values, dims, _NAMES[is_log])
+    if np.shape(given) == shape:
+        given = as_array(given, _NAMES[is_log]).ravel()
+    return _weighted(samples, LogWeights(given) if is_log else given)
+
+
+def _as_the_labels(weights: xr.DataArray, labels: xr.DataArray, dims: tuple[str, ...], name: str) -> Any:
+    """Weights by name along the dimensions that the labels have too; names that these lack are no names."""
+    if len(dims) > 1 and set(dims) == set(weights.dims):
+        wanted = {dim: labels.indexes[dim] for dim in dims if dim in labels.indexes}
+        return by_name(weights.transpose(*dims), wanted, name).values
+    return weights if {"chain", "draw"} <= set(labels.coords) else weights.values
 
 
 def made_already(source: PairSource, var_name: str | None, item_dim: str | None, weights: Any) -> PairSource:
-    """Give a source as it is, or draws with these weights, by chain too where chains are of one length and in order."""
+    """Give a source as it is, or draws with these weights."""
     if var_name is not None or item_dim is not None:
         raise ValueError("`var_name` and `item_dim` must be None for PartitionDraws, which are made already.")
     if weights is None:
         return source
     draws = draws_of(source)
-    return replace(draws, samples=_weighted(draws.samples, weights, draws.samples.shape))
+    return replace(draws, samples=_weighted(draws.samples, weights))
 
 
-def _weighted(samples: Samples, weights: Any, shape: tuple[int, ...]) -> Samples:
-    """Check the weights, which may have the shape of the sample dimensions."""
+def _weighted(samples: Samples, weights: Any) -> Samples:
+    """Check the weights."""
     is_log = isinstance(weights, LogWeights)
-    name, given = ("`log_weights`", weights.values) if is_log else ("`weights`", weights)
+    name, given = _NAMES[is_log], weights.values if is_log else weights
     values = as_array(given, name)
+    if values.dtype.kind not in "iufbO" or any(isinstance(v, str) for v in values.flat if values.dtype == object):
+        raise TypeError(f"{name} must be numbers; got {type(given).__name__} of {values.dtype}.")
     try:
-        if values.dtype.kind not in "iufbO" or any(isinstance(v, str) for v in values.flat if values.dtype == object):
-            raise TypeError
-        values = values.astype(np.float64)
-    except (TypeError, ValueError):
+        values = samples.in_order(given, name).astype(np.float64)
+    except TypeError:
         raise TypeError(f"{name} must be numbers; got {type(given).__name__} of {values.dtype}.") from None
-    if values.shape not in ((samples.n_draws,), shape):
-        wanted = f"({samples.n_draws},)" + (f" or {shape}" if len(shape) > 1 else "")
-        raise ValueError(f"{name} must be one number per draw, of shape {wanted}; got shape {values.shape}.")
-    values = values.ravel()
     if is_log:
         return samples.weighted(_exponentials(values, samples))
     wrong = ~(np.isfinite(values) & (values >= 0))
@@ -112,16 +121,3 @@ def _sample_ids(labels: xr.DataArray, dims: tuple[str, ...], n_draws: int) -> tu
     if len(rest) == 1:
         return ids[axis][at[axis]], ids[rest[0]][at[rest[0]]]
     return ids[axis][at[axis]], np.ravel_multi_index(tuple(at[rest]), [sizes[k] for k in rest])
-
-
-def _align_weights(weights: xr.DataArray, labels: xr.DataArray, dims: tuple[str, ...]) -> xr.DataArray:
-    """Bring weights over the sample dimensions to the order of the labels."""
-    if set(weights.dims) != set(dims):
-        raise ValueError(f"`weights` must have the dimensions {dims}; got {weights.dims}.")
-    for dim in dims:
-        if dim in weights.indexes and dim in labels.indexes and weights.sizes[dim] == labels.sizes[dim]:
-            order = positions(labels.indexes[dim], weights.indexes[dim])
-            if order is None:
-                raise ValueError(f"`weights` must be those of the same draws; the coordinates of {dim!r} differ.")
-            weights = weights.isel({dim: order})
-    return weights.transpose(*dims)

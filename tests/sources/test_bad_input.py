@@ -29,7 +29,7 @@ def test_bad_weights():
         ("uniform", TypeError, "numbers; got str"),
         (np.ones(4) + 1j, TypeError, "numbers; got ndarray of complex128"),
         (np.zeros(4, "M8[D]"), TypeError, "numbers; got ndarray of datetime64"),
-        (other_dims, ValueError, "('chain', 'draw'); got ('draw', 'obs')"),
+        (other_dims, ValueError, of_draws, "(4,) or (1, 4); got shape (4, 1)"),
         (other_draws, ValueError, "the coordinates of 'draw' differ"),
     ]
     cases = [(weights, error, "`weights`", *parts) for weights, error, *parts in cases]
@@ -60,7 +60,7 @@ def test_the_answer_to_few_draws_is_the_draw(draws):
     for bound in (ball.horizontal, ball.upper_vertical, ball.lower_vertical):
         assert bound.values.tolist() == [labels.tolist()]
     alone = np.bincount(labels)[labels] == 1
-    np.testing.assert_array_equal(pc.item_uncertainty(draws, labels).probability, np.where(alone, np.nan, 1))
+    np.testing.assert_array_equal(pc.item_uncertainty(draws, labels).similarity, np.where(alone, np.nan, 1))
     if not alone.any() or labels.size == 1:  # else an item on its own joins the nearest
         assert pc.consensus.refine_partition(draws, labels).values.tolist() == labels.tolist()
     assert len(pc.plot_psm(draws, labels).images) == 1
