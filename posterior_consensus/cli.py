@@ -309,7 +309,7 @@ def as_json(summary: Summary) -> dict[str, Any]:
     best, ball, diagnosis, answers = summary.consensus, summary.ball, summary.diagnosis, summary.answers
     dim = summary.draws.items.dim
     names = best.labels[dim].values.tolist() if dim in best.labels.coords else range(best.labels.size)
-    items = zip(names, best.labels.values.tolist(), summary.items.probability.values.tolist(), strict=True)
+    items = zip(names, best.labels.values.tolist(), summary.items.similarity.values.tolist(), strict=True)
     table: dict[str, Any] = {
         "source": summary.source,
         "n_draws": summary.draws.n_draws,
@@ -331,7 +331,7 @@ def as_json(summary: Summary) -> dict[str, Any]:
             "mcse": answers.weights_mcse.values.tolist(),
             "labels": answers.partitions.values.tolist(),
         },
-        "items": [{"item": str(one), "cluster": k, "probability": p} for one, k, p in items],
+        "items": [{"item": str(one), "cluster": k, "similarity": s} for one, k, s in items],
         "chains": {
             "status": diagnosis.status,
             "verdict": diagnosis.verdict,

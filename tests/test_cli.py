@@ -78,7 +78,7 @@ def test_command_prints_json(file, capsys):
     found = json.loads(capsys.readouterr().out)
     assert found["n_clusters"] == 3 and len(found["items"]) == 20
     assert found["items"][0]["item"] == "s0" and found["items"][0]["cluster"] == 0
-    assert all(0 <= one["probability"] <= 1 for one in found["items"])
+    assert all(0 <= one["similarity"] <= 1 for one in found["items"])
     assert found["chains"]["status"] in ("agree", "short", "disagree", "unknown")
 
 
@@ -188,7 +188,7 @@ def test_tables_and_arrays(labels, table, tmp_path, capsys):
     written_items = pd.read_csv(tmp_path / "items.csv", index_col=0)
     assert written_items.index.tolist() == list("abcd")
     assert_array_equal(written_items["cluster"], best.labels)
-    assert_allclose(written_items["probability"], pc.item_uncertainty(labels, best).probability, rtol=1e-14)
+    assert_allclose(written_items["similarity"], pc.item_uncertainty(labels, best).similarity, rtol=1e-14)
 
 
 @pytest.mark.parametrize("log", [False, True])

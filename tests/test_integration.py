@@ -35,7 +35,7 @@ def summarise_and_read_back(data, path, **arguments):
 def test_posterior_of_arviz(posterior, tmp_path, name):
     draws, best, ball, items, stored = summarise_and_read_back(posterior, tmp_path / name)
     assert_array_equal(stored["labels"].values, best.labels.values)
-    assert_array_equal(stored["item_probability"].values, items.probability.values)
+    assert_array_equal(stored["item_similarity"].values, items.similarity.values)
     assert_array_equal(stored["horizontal"].values, ball.horizontal.values)
     assert float(stored["ball_radius"]) == ball.radius
     assert stored["obs"].values.tolist() == draws.items.coords["obs"].values.tolist() == list("abcd")
@@ -78,7 +78,7 @@ def test_stored_posterior_of_pymc(tmp_path):
     together = np.mean(z[:, :, np.newaxis] == z[:, np.newaxis], axis=0)
     assert_allclose(pc.posterior_similarity_matrix(draws).values, together, rtol=0, atol=1e-13)
     with_own = np.equal.outer(best.labels.values, best.labels.values) & ~np.eye(30, dtype=bool)
-    assert_allclose(stored["item_probability"].values, together.mean(axis=1, where=with_own), rtol=1e-12)
+    assert_allclose(stored["item_similarity"].values, together.mean(axis=1, where=with_own), rtol=1e-12)
     assert float(stored["ball_coverage"]) == ball.coverage >= 0.95
 
 

@@ -27,12 +27,12 @@ class ItemUncertainty(Stored):
     ----------
     cluster : xarray.DataArray of shape (n_items,), dtype int32
         Cluster of each item in the partition.
-    probability : xarray.DataArray of shape (n_items,), dtype float64
+    similarity : xarray.DataArray of shape (n_items,), dtype float64
         Mean posterior similarity to the other members of its cluster: the mean of co-clustering probabilities of pairs,
         not the probability of an event. NaN for an item on its own.
     nearest : xarray.DataArray of shape (n_items,), dtype int32
         The other cluster to whose members the item has the largest mean similarity; -1 if there is no other.
-    nearest_probability : xarray.DataArray of shape (n_items,), dtype float64
+    nearest_similarity : xarray.DataArray of shape (n_items,), dtype float64
         Mean posterior similarity to that cluster's members; NaN if there is no other cluster.
     names : tuple
         Names of the clusters, by number, as the partition has them.
@@ -43,9 +43,9 @@ class ItemUncertainty(Stored):
     """
 
     cluster: xr.DataArray = field(metadata=stored_as.array("item_cluster", of_items=True))
-    probability: xr.DataArray = field(metadata=stored_as.array("item_probability"))
+    similarity: xr.DataArray = field(metadata=stored_as.array("item_similarity"))
     nearest: xr.DataArray = field(metadata=stored_as.array("item_nearest"))
-    nearest_probability: xr.DataArray = field(metadata=stored_as.array("item_nearest_probability"))
+    nearest_similarity: xr.DataArray = field(metadata=stored_as.array("item_nearest_similarity"))
     names: tuple[Hashable, ...] = field(metadata=stored_as.names("item_cluster_names"))
     membership: xr.DataArray | None = field(default=None, metadata=stored_as.array("item_membership"))
 
@@ -53,21 +53,21 @@ class ItemUncertainty(Stored):
 
     @property
     def margin(self) -> xr.DataArray:
-        """`probability` less `nearest_probability`: below 0 the item is nearer to `nearest`. NaN where either is."""
-        return (self.probability - self.nearest_probability).rename("margin")
+        """`similarity` less `nearest_similarity`: below 0 the item is nearer to `nearest`. NaN where either is."""
+        return (self.similarity - self.nearest_similarity).rename("margin")
 
     @property
     def exemplars(self) -> npt.NDArray[np.intp]:
-        """Position of each cluster's exemplar: its item of greatest `probability`, the first one of equals."""
+        """Position of each cluster's exemplar: its item of greatest `similarity`, the first one of equals."""
         items = np.arange(self.cluster.size)
         # Equal but for rounding; an item on its own is its cluster's exemplar.
-        order = np.lexsort([items, -np.nan_to_num(self.probability.values).round(12), self.cluster.values])
+        order = np.lexsort([items, -np.nan_to_num(self.similarity.values).round(12), self.cluster.values])
         first = np.unique(self.cluster.values[order], return_index=True)[1]
         return items[order][first]
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each item, in the order of the data, with the clusters' names."""
-        columns = (self.cluster, self.probability, self.nearest, self.nearest_probability, self.margin, self.membership)
+        columns = (self.cluster, self.similarity, self.nearest, self.nearest_similarity, self.margin, self.membership)
         named = {str(column.name): column for column in columns if column is not None}
         table = xr.Dataset(named).to_dataframe()[list(named)]
         if self.names != tuple(range(len(self.names))):
@@ -77,7 +77,7 @@ class ItemUncertainty(Stored):
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         table = self.to_dataframe()
-        own = table["probability"]
+        own = table["similarity"]
         facts = [
             ("mean similarity", display.number(own.mean())),
             ("below 0.5", display.counted(int((own < 0.5).sum()), "item")),
@@ -116,23 +116,23 @@ def item_uncertainty(draws: Any, partition: Any) -> ItemUncertainty:
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
     >>> pc.item_uncertainty(draws, [0, 0, 1, 1]).to_dataframe()
-          cluster  probability  nearest  nearest_probability  margin  membership
+          cluster  similarity  nearest  nearest_similarity  margin  membership
     item
-    0           0         1.00        1                0.125   0.875        1.00
-    1           0         1.00        1                0.125   0.875        1.00
-    2           1         0.75        0                0.250   0.500        0.75
-    3           1         0.75        0                0.000   0.750        1.00
+    0           0        1.00        1               0.125   0.875        1.00
+    1           0        1.00        1               0.125   0.875        1.00
+    2           1        0.75        0               0.250   0.500        0.75
+    3           1        0.75        0               0.000   0.750        1.00
     """
     source = as_source(draws)
     labels = source.as_labels(partition)
     given = source.items.in_order(partition)
-    probability, nearest, nearest_probability = own_and_nearest(source, labels)
+    similarity, nearest, nearest_similarity = own_and_nearest(source, labels)
     own = own_membership(source, labels)
     return ItemUncertainty(
         cluster=source.items.array(labels, "cluster"),
-        probability=source.items.array(probability, "probability"),
+        similarity=source.items.array(similarity, "similarity"),
         nearest=source.items.array(nearest, "nearest"),
-        nearest_probability=source.items.array(nearest_probability, "nearest_probability"),
+        nearest_similarity=source.items.array(nearest_similarity, "nearest_similarity"),
         names=cluster_names(partition, given),
         membership=None if own is None else source.items.array(own, "membership"),
     )

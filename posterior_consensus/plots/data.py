@@ -159,10 +159,10 @@ def _similarity(items: Any, partition: Any, found: Observed) -> Floats:
     """Each item's mean similarity to the rest of its cluster, in the order of the data."""
     check_result("items", items, ItemUncertainty, "item_uncertainty")
     labels = getattr(partition, "labels", partition)
-    cluster, similarity = items.cluster.values, items.probability.values
+    cluster, similarity = items.cluster.values, items.similarity.values
     if items.cluster.sizes and hasattr(labels, "coords"):
         own = Items.along(labels, str(labels.dims[0]))
-        cluster, similarity = (own.in_order(values, "items") for values in (items.cluster, items.probability))
+        cluster, similarity = (own.in_order(values, "items") for values in (items.cluster, items.similarity))
     if cluster.size != found.labels.size or np.any(canonical_labels(cluster) != found.labels):
         raise ValueError(
             "`items` must be of this partition; got other clusters. Call item_uncertainty(draws, partition)."

@@ -59,8 +59,8 @@ def plot_item_uncertainty(
     'mean posterior similarity'
     """
     check_result("items", items, ItemUncertainty, "item_uncertainty")
-    cluster, single = items.cluster.values, np.isnan(items.probability.values)
-    own, other = np.nan_to_num(items.probability.values), np.nan_to_num(items.nearest_probability.values)
+    cluster, single = items.cluster.values, np.isnan(items.similarity.values)
+    own, other = np.nan_to_num(items.similarity.values), np.nan_to_num(items.nearest_similarity.values)
     numbers = numbers_of(items.names)
     ax = new_axes(ax, figsize, 7.2, 3.4)
     along = Items.along(items.cluster, str(items.cluster.dims[0]))

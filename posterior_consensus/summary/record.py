@@ -72,6 +72,6 @@ class SummaryRecord(HasLabels, Tabled):
         """A row for each cluster: its size, its share, its items' mean similarity, and the first few of them."""
         table = self.consensus.to_dataframe()
         labels = self.consensus.labels.values
-        own = pd.Series(self.items.probability.values).groupby(labels)
+        own = pd.Series(self.items.similarity.values).groupby(labels)
         table.insert(2, "together", own.mean().to_numpy())
         return table

@@ -335,8 +335,8 @@ def _clusters_inside(summary: SummaryRecord) -> str:
 
 def _ambiguous_items(summary: SummaryRecord) -> npt.NDArray[Any]:
     """Names of the items whose mean similarity to the rest of their cluster is below a half, the smallest first."""
-    table = summary.items.to_dataframe().sort_values("probability", kind="stable")
-    return table.index[table["probability"] < _HALF].to_numpy()
+    table = summary.items.to_dataframe().sort_values("similarity", kind="stable")
+    return table.index[table["similarity"] < _HALF].to_numpy()
 
 
 def _ambiguous(summary: SummaryRecord) -> str:

@@ -140,7 +140,7 @@ def test_items_and_spectra_use_the_probabilities(soft):
     items = pc.item_uncertainty(soft, labels)
     for i in range(7):
         others = [j for j in range(7) if labels[j] == labels[i] and j != i]
-        assert float(items.probability[i]) == pytest.approx(psm[i, others].mean(), rel=1e-12)
+        assert float(items.similarity[i]) == pytest.approx(psm[i, others].mean(), rel=1e-12)
     columns = np.random.default_rng(1).normal(size=(7, 3))
     assert_allclose(similarity_operator(soft) @ columns, psm @ columns, atol=1e-13)
     assert_allclose(similarity_operator(soft) @ columns[:, 0], psm @ columns[:, 0], atol=1e-13)

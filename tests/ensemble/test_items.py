@@ -15,13 +15,13 @@ def assert_is_the_uncertainty(found, draws, partition, weights=None):
     similarities = reference.similarity(draws, weights)
     own, elsewhere = reference.item_uncertainty(similarities, partition)
     np.testing.assert_array_equal(found.cluster, reference.canonical(partition))
-    np.testing.assert_allclose(found.probability, own, atol=1e-12)
+    np.testing.assert_allclose(found.similarity, own, atol=1e-12)
     if elsewhere.shape[1] == 1:
         np.testing.assert_array_equal(found.nearest, -1)
-        assert np.isnan(found.nearest_probability).all()
+        assert np.isnan(found.nearest_similarity).all()
         return
     highest = np.nanmax(elsewhere, axis=1)
-    np.testing.assert_allclose(found.nearest_probability, highest, atol=1e-12)
+    np.testing.assert_allclose(found.nearest_similarity, highest, atol=1e-12)
     first = [np.flatnonzero(row >= top - 1e-12)[0] for row, top in zip(elsewhere, highest, strict=True)]
     np.testing.assert_array_equal(found.nearest, first)
     np.testing.assert_allclose(found.margin, own - highest, atol=1e-12)
@@ -59,9 +59,9 @@ def test_items_keep_their_names():
     expected = pd.DataFrame(
         {
             "cluster": np.array([0, 0, 1], np.int32),
-            "probability": [1.0, 1.0, np.nan],
+            "similarity": [1.0, 1.0, np.nan],
             "nearest": np.array([1, 1, 0], np.int32),
-            "nearest_probability": [0.5, 0.5, 0.5],
+            "nearest_similarity": [0.5, 0.5, 0.5],
             "margin": [0.5, 0.5, np.nan],
             "membership": [1.0, 1.0, 0.5],
         },

@@ -119,7 +119,7 @@ def test_every_function_takes_them(weights, undrawn, tmp_path):
     for several in found["particles"]:
         assert is_probability(several.weights) and is_probability(several.by_chain)
         assert several.weights.sum() == pytest.approx(1) and type(several.verdict) is str
-    assert is_probability(found["item_uncertainty"].probability) and is_probability(found["credible_ball"].coverage)
+    assert is_probability(found["item_uncertainty"].similarity) and is_probability(found["credible_ball"].coverage)
     psm = reference.similarity(labels, weights)
     np.testing.assert_allclose(found["posterior_similarity_matrix"], psm, atol=1e-14)
     losses = found["expected_loss"][list(pc.LOSSES).index("vi")]["expected_loss"].values

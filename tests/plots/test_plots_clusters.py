@@ -32,12 +32,12 @@ def test_items_stand_by_cluster_with_the_most_certain_first():
     table = items.to_dataframe()
     ax = pc.plot_item_uncertainty(items)
     order = [tick.get_text() for tick in ax.get_xticklabels()]
-    own = table.assign(own=-table["probability"])
-    assert order == own.sort_values(["cluster", "own", "nearest_probability"]).index.tolist()
+    own = table.assign(own=-table["similarity"])
+    assert order == own.sort_values(["cluster", "own", "nearest_similarity"]).index.tolist()
     bars = np.concatenate([patch.get_data().values for patch in ax.patches])
-    np.testing.assert_allclose(bars, table.loc[order, "probability"])
+    np.testing.assert_allclose(bars, table.loc[order, "similarity"])
     (points,) = dots(ax)
-    np.testing.assert_allclose(points.get_offsets()[:, 1], table.loc[order, "nearest_probability"])
+    np.testing.assert_allclose(points.get_offsets()[:, 1], table.loc[order, "nearest_similarity"])
     assert len({to_hex(colour) for colour in points.get_facecolors()}) == 2
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["with own cluster", "with nearest other"]
 

@@ -32,7 +32,7 @@ def points(ax):
 
 def test_items_are_where_their_data_are_and_smaller_or_hollow_where_uncertain():
     items = pc.item_uncertainty(DRAWS, LABELS)
-    assert items.probability.values.tolist() == [0.25, 0.25, 0.75, 0.75]
+    assert items.similarity.values.tolist() == [0.25, 0.25, 0.75, 0.75]
     ax = pc.plot_data(VALUES, LABELS, items=items)
     found = points(ax)
     assert sorted(found) == sorted(map(tuple, VALUES.tolist()))

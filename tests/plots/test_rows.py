@@ -61,7 +61,7 @@ def test_items_stand_along_the_coordinate():
         values, edges, _ = patch.get_data()
         at = (edges[:-1] + 0.5).astype(int)
         heights[at] = np.where(np.isnan(values), heights[at], values)
-    np.testing.assert_allclose(heights, items().probability.values[order])
+    np.testing.assert_allclose(heights, items().similarity.values[order])
     lowest = pc.plot_membership(membership(), order="km").patches[0].get_data().values
     np.testing.assert_allclose(lowest, membership().probabilities.values[order, 0])
 

@@ -180,8 +180,8 @@ def test_items_of_very_many_clusters_need_no_table_of_them(monkeypatch):
                 other = pc.item_uncertainty(draws, partition)
                 xr.testing.assert_identical(consensus.refine_partition(draws, partition), refined)
             assert_array_equal(other.nearest, one.nearest)
-            np.testing.assert_allclose(other.probability, one.probability, atol=1e-12)
-            np.testing.assert_allclose(other.nearest_probability, one.nearest_probability, atol=1e-12)
+            np.testing.assert_allclose(other.similarity, one.similarity, atol=1e-12)
+            np.testing.assert_allclose(other.nearest_similarity, one.nearest_similarity, atol=1e-12)
 
 
 def test_particles_of_very_many_items_are_those_of_a_sample_extended(monkeypatch):

@@ -78,13 +78,13 @@ def test_partitions_and_their_items_are_those_of_the_summary(summary):
     table = summary.items.to_dataframe()
     labels = arrays["labels"].reshape(-1, 7)
     assert_array_equal(labels[0], summary.consensus.labels)
-    for name, column in (("own", "probability"), ("other", "nearest_probability"), ("membership", "membership")):
+    for name, column in (("own", "similarity"), ("other", "nearest_similarity"), ("membership", "membership")):
         stored = arrays[name].reshape(-1, 7)[0]
         assert_array_equal(stored == 65535, table[column].isna())
         assert_allclose(stored[stored < 65535] / 1e4, table[column].dropna(), atol=5e-5)
     other = next(one["row"] for one in meta["partitions"] if np.unique(labels[one["row"]]).size == 2)
     items = pc.item_uncertainty(summary.draws, labels[other])
-    assert_allclose(arrays["own"].reshape(-1, 7)[other] / 1e4, items.probability, atol=5e-5)
+    assert_allclose(arrays["own"].reshape(-1, 7)[other] / 1e4, items.similarity, atol=5e-5)
     nearest = arrays["nearest"].reshape(-1, 7)[other]
     assert set(nearest) <= set(labels[other]) and np.all(nearest != labels[other])
 

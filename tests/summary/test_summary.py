@@ -60,7 +60,7 @@ def test_results_are_those_of_the_functions(summary):
     best = pc.consensus_partition(draws, random_seed=1)
     assert_array_equal(summary.consensus.labels, best.labels)
     assert summary.ball.radius == pc.credible_ball(draws, best).radius
-    assert_array_equal(summary.items.probability, pc.item_uncertainty(draws, best).probability)
+    assert_array_equal(summary.items.similarity, pc.item_uncertainty(draws, best).similarity)
     assert summary.diagnosis.verdict == pc.diagnose(draws, best).verdict
     assert summary.certificate.expected_loss == pytest.approx(best.expected_loss)
     assert summary.observed.name == "y"

@@ -150,7 +150,7 @@ def _partitions(
 
 def _of_reported(labels: Labels, items: ItemUncertainty) -> Arrays:
     membership = np.full(labels.size, np.nan) if items.membership is None else items.membership.values
-    found = items.probability.values, items.nearest.values, items.nearest_probability.values
+    found = items.similarity.values, items.nearest.values, items.nearest_similarity.values
     return _row(labels, items.cluster.values, *found, membership)
 
 

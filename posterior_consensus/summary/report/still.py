@@ -127,5 +127,5 @@ def _named(items: Items, members: npt.NDArray[np.intp], most: int) -> str:
 
 def uncertain(summary: SummaryRecord) -> pd.DataFrame:
     """Return a row for each of the items with the smallest margins."""
-    rows = summary.items.to_dataframe().dropna(subset="probability")
+    rows = summary.items.to_dataframe().dropna(subset="similarity")
     return rows.sort_values("margin", kind="stable", na_position="last").head(15)
