@@ -17,7 +17,7 @@ def predict_allocation(new: Any, known: Any, *, partition: Any) -> Membership:
     ----------
     new : PartitionDraws with allocation probabilities, or any posterior that :func:`summarize` takes
         Of m new items, ``allocation_probabilities(model, idata, observed={"y": y_new})``: from the same draws and
-        components as `known`.
+        components as `known`. Draws are paired by chain and draw.
     known : the same
         Of the n items that were observed.
     partition : result object, DataArray or label vector of shape (n_items,)
@@ -33,7 +33,7 @@ def predict_allocation(new: Any, known: Any, *, partition: Any) -> Membership:
     TypeError
         If `new` or `known` have no allocation probabilities.
     ValueError
-        If their draws or components differ, the partition is not one of the known items, or a cluster is named
+        If their draws, weights or components differ, the partition is not one of the known items, or a cluster is named
         "elsewhere".
     MemoryError
         If the result takes more than the memory budget.
@@ -71,12 +71,14 @@ def predict_allocation(new: Any, known: Any, *, partition: Any) -> Membership:
     """
     new, known = as_draws(new), as_draws(known)
     soft, allocated = new.as_soft("`new`"), known.as_soft("`known`")
-    if (new.n_draws, soft.n_components) != (known.n_draws, allocated.n_components):
+    if soft.n_components != allocated.n_components:
         raise ValueError(
-            "`new` must have the draws and components of `known`; got "
-            f"{new.n_draws} x {soft.n_components} and {known.n_draws} x {allocated.n_components}."
+            f"`new` must have the {allocated.n_components} components of `known`; got {soft.n_components}."
         )
+    order = new.samples.order_of(known.samples, "`new`")
+    if new.samples.is_weighted and not np.allclose(new.weights[order], known.weights, rtol=1e-9, atol=0):
+        raise ValueError("`new` must have the weights of `known`, or none; got others.")
     labels, given = known.as_labels(partition), known.items.in_order(partition)
     check_size(new.n_items, labels)
-    values, errors = of_components(known, soft, labels)
+    values, errors = of_components(known, soft.take(order), labels)
     return as_membership(values, errors, values.argmax(axis=1).astype(np.int32), new.items, partition, given)

@@ -70,6 +70,18 @@ def test_a_component_without_known_items_is_elsewhere(new):
     plt.close("all")
 
 
+def test_draws_are_paired_by_name_and_have_the_weights_of_the_known_items(rng):
+    p = rng.dirichlet(np.full(3, 0.3), size=(2, 10, 8))
+    p = xr.DataArray(p, dims=("chain", "draw", "obs", "k"), coords={"chain": [1, 3], "draw": np.arange(5, 15)})
+    weights = rng.random((2, 10))
+    known = pc.as_allocation_probabilities(p, weights=weights)
+    expected = pc.membership(known, PARTITION[[0, 1, 2, 3, 4, 5, 5, 5]]).probabilities
+    changed = [p, p.isel(chain=[1, 0]), p.isel(draw=slice(None, None, -1))]
+    for new in (*changed, pc.as_allocation_probabilities(p[:, ::-1], weights=weights[:, ::-1])):
+        found = pc.predict_allocation(new, known, partition=PARTITION[[0, 1, 2, 3, 4, 5, 5, 5]]).probabilities
+        assert_allclose(found, expected, rtol=0, atol=1e-14)
+
+
 def test_the_result_is_of_the_new_items(known, new):
     predicted = pc.predict_allocation(new, known, partition=PARTITION)
     assert predicted.probabilities.dims == ("obs", "consensus_cluster")
@@ -85,7 +97,14 @@ def test_bad_arguments(known, new):
         return pc.predict_allocation(**{"new": new, "known": known, "partition": PARTITION} | changes)
 
     cases = [
-        ({"new": fewer}, ValueError, "`new`", "29 x 4", "30 x 4"),
+        ({"new": fewer}, ValueError, "`new`", "same 30 draws", "got 29"),
+        ({"new": np.full((30, 3, 5), 0.2)}, ValueError, "`new`", "4 components", "got 5"),
+        (
+            {"new": pc.as_allocation_probabilities(np.full((2, 15, 3, 4), 0.25), weights=known.weights[::-1])},
+            ValueError,
+            "`new`",
+            "weights of `known`",
+        ),
         ({"new": known.labels}, TypeError, "`new`", "allocation probabilities"),
         ({"known": known.labels}, TypeError, "`known`", "allocation probabilities"),
         ({"partition": [0, 1]}, ValueError, "partition", "6", "2"),
