@@ -24,8 +24,8 @@ velocity = tree["observed_data"]["velocity"]
 # ## The largest set of galaxies clustered identically in half of the posterior
 #
 # `partial_partition` searches for the largest set of items whose joint clustering has posterior probability at least
-# 0.5. This is the share of draws that agree with it. A draw agrees if it partitions these items exactly so, for any
-# clusters of the others.
+# 0.5: at least half of the draws agree with it. A draw agrees if it partitions these items exactly so, for any clusters
+# of the others. The probability in words is counted in draws that did not choose the set.
 
 # %%
 partial = pc.partial_partition(draws, 0.5, random_seed=1)
@@ -53,8 +53,9 @@ ax = pc.plot_psm(draws, partial)
 # %% [markdown]
 # ## How fast does the probability fall?
 #
-# The curve has the largest probability found for each number of galaxies. The area under it summarizes the certainty of
-# a posterior: 1 if all draws are the same partition.
+# The curve has the largest share of draws found for each number of galaxies. The area under it summarizes the certainty
+# of a posterior: 1 if all draws are the same partition. The bar at the point is the probability in draws that did not
+# choose the set.
 
 # %%
 ax = pc.plot_partial_partition(partial)
@@ -74,16 +75,16 @@ display(pc.partial_partition(draws, 0.95, random_seed=1))
 # %% [markdown]
 # ## Is the probability right?
 #
-# The set was selected because it is probable in these draws, so its estimated probability is slightly too high. Draws
-# that were not used for the selection give an unbiased estimate. Here the first two chains select, and the others
-# evaluate.
+# The set was selected because it is probable in these draws, so its share of them, `search_probability`, is too high.
+# `probability` is counted in draws that did not select: each chain is judged by what a search of the others finds. Here
+# the first two chains select, and the others evaluate.
 
 # %%
 chosen = pc.partial_partition(draws.isel(chain=[0, 1]), 0.5, random_seed=1)
 sure = np.flatnonzero(chosen.labels >= 0)
 others = pc.as_partition_draws(draws.isel(chain=[2, 3]).labels[:, sure])
 agree = np.all(others.labels == chosen.labels.values[sure], axis=1)
-display((chosen.probability, float(agree.mean())))
+display((chosen.search_probability, chosen.probability, float(agree.mean())))
 
 # %% [markdown]
 # ## Completing the partition

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.answers.partial_partition import agreement
+from posterior_consensus.answers.partial_search import agreement
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.items import Floats, members_of
 from posterior_consensus.ensemble.partitions import HasLabels, Labels, canonical_labels
@@ -161,6 +161,9 @@ def cluster_summary(
     component, so the names of components do not matter. Mean, standard deviation and quantiles are over A, with the
     draws' weights. The Monte Carlo standard error is that of a ratio of two means, because the number of draws in A is
     random, too.
+
+    If the partition was chosen from the same draws, their share `probability` is too high, as it was chosen for that;
+    :func:`partial_partition` gives the probability in draws that did not choose it.
 
     The joint probability of A and of an item being in a cluster is `allocation` times `probability`. If the draws have
     allocation probabilities, items are in sampled components.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,10 +11,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.answers.partial_search import completed, search
-from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import Floats, members_of
-from posterior_consensus.ensemble.partitions import HasLabels, Labels, canonical_rows
+from posterior_consensus.answers.partial_search import agreement, completed, held_out_agreement, search, size_bound
+from posterior_consensus.ensemble.items import members_of
+from posterior_consensus.ensemble.partitions import HasLabels
 from posterior_consensus.evaluate.expectation import loss_and_error
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
@@ -22,6 +23,7 @@ from posterior_consensus.runtime.arguments import as_generator, check_between, c
 from posterior_consensus.sources.door import as_draws
 
 _LISTED = 8  # clusters
+_TINY = 1e-9  # seconds
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,11 +35,15 @@ class PartialPartition(Stored, HasLabels):
     labels : xarray.DataArray of shape (n_items,), dtype int32
         Clusters of the assigned items from 0, in order of first appearance, -1 for the unassigned ones.
     probability : float
-        Posterior probability that the assigned items are clustered exactly like this.
+        Posterior probability that the assigned items are clustered exactly like this, by draws that did not select
+        them: the share of draws that agree with what a search of other draws finds. NaN for a single draw.
     mcse, ess : float
         Its Monte Carlo standard error and effective sample size; below 100 the error is rough.
+    search_probability : float
+        Share of all draws that agree with the assigned items, which the search made as large as `prob`, so that it is
+        too high.
     prob : float
-        Probability requested.
+        Probability requested, of `search_probability`.
     n_items_bound : int
         No partial partition of this probability has more items; mostly far above what there is, and the number of all
         items if `prob` is 1/2 or less.
@@ -55,6 +61,7 @@ class PartialPartition(Stored, HasLabels):
     probability: float = field(metadata=stored_as.number("partial_probability"))
     mcse: float = field(metadata=stored_as.number("partial_mcse"))
     ess: float = field(metadata=stored_as.number("partial_ess"))
+    search_probability: float = field(metadata=stored_as.number("partial_search_probability"))
     prob: float = field(metadata=stored_as.attribute("partial_prob"))
     n_items_bound: int = field(metadata=stored_as.number("partial_n_items_bound"))
     curve: xr.DataArray = field(
@@ -91,10 +98,10 @@ class PartialPartition(Stored, HasLabels):
         listed = ", ".join(map(str, sizes)) if sizes.size <= _LISTED else f"{sizes[0]} to {sizes[-1]}"
         clusters = f"clustered exactly as found, in {display.counted(sizes.size, 'cluster')} of {listed}"
         others = {0: "none is", 1: "the other is"}.get(n_open, f"the other {n_open} are")
-        probability = display.with_error(f"{self.probability:.3g}", self.mcse, self.ess)
-        return (
-            f"With probability {probability}, {self.n_items} of {n} items ({dim}) are {clusters}; {others} unassigned."
-        )
+        found = f"{self.n_items} of {n} items ({dim}) are {clusters}; {others} unassigned."
+        if np.isnan(self.probability):
+            return f"In the one draw there is, {found}"
+        return f"With probability {display.with_error(f'{self.probability:.3g}', self.mcse, self.ess)}, {found}"
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each cluster of assigned items: their number, and the first few of them."""
@@ -105,9 +112,10 @@ class PartialPartition(Stored, HasLabels):
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         proven = self.n_items_bound == self.n_items
         bound = "no larger one has this probability" if proven else f"at most {self.n_items_bound} can have it"
+        own = f"{self.search_probability:.3g} in the draws that it was chosen from"
         facts = [
             ("in words", self.in_words()),
-            ("criterion", f"largest set with probability at least {self.prob:g}; {bound}"),
+            ("criterion", f"largest set with probability at least {self.prob:g}: {own}; {bound}"),
             ("area", f"{self.area:.3g} under the curve of probability by number of items"),
         ]
         if self.completion is not None and self.loss is not None:
@@ -135,7 +143,7 @@ def partial_partition(
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
     prob : float in (0, 1)
-        Minimum posterior probability that the items are clustered exactly as reported.
+        Minimum share of the draws in which the items are clustered exactly as reported.
     complete : str or PartitionLoss, optional
         Also allocate the unassigned items, so that the expected loss is minimal: a name in LOSSES, such as "vi", or a
         record such as ``vi(a=0.5)``. Assigned items keep their clusters, and no two of these become one.
@@ -170,8 +178,10 @@ def partial_partition(
     every two items of Q must be co-clustered, or in different clusters, with probability at least `prob`, and the
     colours of a graph bound how many such items there are. Of up to eight items all sets are considered.
 
-    The set was chosen because it is probable in these draws, so its probability is somewhat too high, by more than its
-    standard error if the draws are few. Other draws of the same posterior give a fair estimate.
+    The set is chosen because it is probable in these draws, so its share of them is too high. The probability reported
+    is cross-validated: the draws are cut into four parts, whole chains if there are as many. Each part counts its draws
+    that agree with the most probable set of as many items that a short search of the other three parts finds. These are
+    fewer draws, so that this probability is too low rather than too high.
 
     With `complete`, the consensus of all items is changed so that it agrees with the assigned clusters. Then the
     unassigned items move one by one until no move lowers the expected loss. Clusters as a whole do not merge or split.
@@ -192,12 +202,12 @@ def partial_partition(
     Examples
     --------
     >>> import posterior_consensus as pc
-    >>> draws = [[0, 0, 1, 1, 0]] * 5 + [[0, 0, 1, 1, 1]] * 4 + [[0, 1, 1, 1, 1]]
-    >>> partial = pc.partial_partition(draws, 0.9, random_seed=1)
+    >>> draws = [[0, 0, 1, 1, 0], [0, 0, 1, 1, 1], [0, 0, 1, 1, 0], [0, 0, 1, 1, 1], [0, 1, 1, 1, 1]] * 20
+    >>> partial = pc.partial_partition(draws, 0.8, random_seed=1)
     >>> partial.labels.values
     array([ 0,  0,  1,  1, -1], dtype=int32)
     >>> partial.probability
-    0.9
+    0.8
     """
     draws = as_draws(draws)
     prob = check_between("prob", prob, 1)
@@ -206,19 +216,24 @@ def partial_partition(
     if seconds is not None:
         check_seconds(seconds)
     rng = as_generator(random_seed)
-    labels, curve, bound = search(draws, prob, n_starts, rng, seconds, progressbar)
-    agrees = agreement(draws, labels)
-    mcse, ess = draws.samples.mcse_and_ess(agrees)
+    left = _time_left(seconds)
+    labels, curve = search(draws, prob, n_starts, rng, left(0.5), progressbar)
+    bound = size_bound(draws, prob, labels, progressbar)
     completion, expected, error, size = None, np.nan, np.nan, np.nan
     if loss is not None:
-        full = completed(draws, labels, loss, rng, seconds, progressbar)
+        full = completed(draws, labels, loss, rng, left(0.5), progressbar)
         completion = draws.items.array(full, "completion")
         expected, error, size = (float(one[0]) for one in loss_and_error(draws, full[np.newaxis], loss))
+    agrees = held_out_agreement(draws, int((labels >= 0).sum()), rng, left(1.0), progressbar)
+    if agrees is None:
+        agrees = np.full(draws.n_draws, np.nan)
+    mcse, ess = draws.samples.mcse_and_ess(agrees)
     return PartialPartition(
         labels=draws.items.array(labels, "labels"),
         probability=float(draws.samples.mean(agrees)),
         mcse=float(mcse),
         ess=float(ess),
+        search_probability=float(draws.samples.mean(agreement(draws, labels))),
         prob=prob,
         n_items_bound=bound,
         curve=xr.DataArray(curve, {"n_items": np.arange(curve.size)}, ("n_items",), "probability"),
@@ -237,8 +252,7 @@ def _loss(complete: Any) -> PartitionLoss:
         raise type(error)(str(error).replace("`loss`", "`complete`")) from None
 
 
-def agreement(draws: PartitionDraws, labels: Labels) -> Floats:
-    """1 for each draw whose restriction to the assigned items is their partition, else 0."""
-    sure = np.flatnonzero(labels >= 0)
-    restricted, _ = canonical_rows(draws.labels[:, sure], int(draws.n_clusters.max()))
-    return np.all(restricted == labels[sure], axis=1).astype(np.float64)
+def _time_left(seconds: float | None) -> Callable[[float], float | None]:
+    """A function that gives a share of what is left of a time limit."""
+    ends = None if seconds is None else time.monotonic() + seconds
+    return lambda share: None if ends is None else max(share * (ends - time.monotonic()), _TINY)

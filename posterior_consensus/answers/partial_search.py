@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.folds import folds
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, canonical_rows, contingency_table
 from posterior_consensus.kernels import coclustering, partial
@@ -26,6 +27,8 @@ _DRAWS_AT_ONCE = 4096  # a multiple of the 64 draws in a word
 _AT_ONCE = 8  # starts between two looks at whether to end: not the number of threads, on which nothing may depend
 _AGREE = 5  # starts that must have reached the largest number of items
 _GAIN = 1e-3  # share of the area that the last starts must add, else the search ends
+_FOLDS = 4  # parts of the draws, each of which judges what the others choose
+_STARTS_OF_A_FOLD = 8  # are hardly worse than more
 _LAST_SIZE = 128  # items up to which members may leave again: later that finds little and takes most of the time
 _MOST_WEIGHT = 2**40
 _ALL_SUBSETS = 8  # items of which every set is considered
@@ -41,27 +44,29 @@ def search(
     rng: np.random.Generator,
     seconds: float | None,
     progressbar: bool,
-) -> tuple[Labels, Floats, int]:
-    """Find the most items that the posterior clusters alike with at least this probability.
+    most: int | None = None,
+) -> tuple[Labels, Floats]:
+    """Find the most items, or at most so many, that the posterior clusters alike with at least this probability.
 
     Returns
     -------
-    Labels (n,), -1 if unassigned; the largest probability found by number of items (n + 1,); a bound of that number.
+    Labels (n,), -1 if unassigned, and the largest probability found by number of items (n + 1,).
     """
     draws = draws.without_zero_weights()
+    most = draws.n_items if most is None else most
     weights = _whole(draws.weights) if draws.samples.is_weighted else np.ones(draws.n_draws, np.int64)
     total = int(weights.sum())
     enough = max(int(np.ceil((prob - _ROUNDING) * total)), 1)
     if draws.n_items <= _ALL_SUBSETS:
-        labels, curve = _among_all(draws, weights, enough)
-        return labels, curve / total, int((labels >= 0).sum())
+        labels, curve = _among_all(draws, weights, enough, most)
+        return labels, curve / total
     _check_memory(draws)
     bits = _bits(draws, weights)
     orders = _orders(draws.n_items, n_starts, rng)
     found, area = [], 0.0
     with Executor(0 if draws.labels.size <= _LITTLE else -1, seconds) as executor:
         for first in track(range(0, n_starts, _AT_ONCE), "Partial partition", progressbar=progressbar):
-            rest = enough, _LAST_SIZE, draws.most_clusters, executor.stop
+            rest = enough, most, _LAST_SIZE, draws.most_clusters, executor.stop
             calls = [(bits, order, *rest) for order in orders[first : first + _AT_ONCE]]
             found += executor.results(partial.grow, calls)
             curve = np.max([one for _, one in found], axis=0)
@@ -73,13 +78,34 @@ def search(
     best = max(range(len(found)), key=lambda one: (sizes[one], found[one][1][sizes[one]]))
     # Without any one item, a partition holds in at least as many draws.
     curve = np.maximum.accumulate(curve[::-1])[::-1]
-    with waiting("Bound of the items assigned", progressbar=progressbar):
-        bound = _size_bound(draws, prob)
-    return _numbered(found[best][0]), curve / total, bound
+    return _numbered(found[best][0]), curve / total
+
+
+def held_out_agreement(
+    draws: PartitionDraws, n_items: int, rng: np.random.Generator, seconds: float | None, progressbar: bool
+) -> Floats | None:
+    """Whether each draw (n_draws,) agrees with the best set of so many items by other draws; None for a single draw."""
+    rows = np.flatnonzero(draws.weights)
+    parts = folds(draws.samples.take(rows), _FOLDS)
+    if len(parts) == 1:
+        return None
+    agrees, each = np.zeros(draws.n_draws), None if seconds is None else seconds / len(parts)
+    for part in parts:
+        others = draws.take(np.delete(rows, part))
+        labels, _ = search(others, 0.0, _STARTS_OF_A_FOLD, rng, each, progressbar, most=n_items)
+        agrees[rows[part]] = agreement(draws.take(rows[part]), labels)
+    return agrees
+
+
+def agreement(draws: PartitionDraws, labels: Labels) -> Floats:
+    """1 for each draw whose restriction to the assigned items is their partition, else 0."""
+    sure = np.flatnonzero(labels >= 0)
+    restricted, _ = canonical_rows(draws.labels[:, sure], int(draws.n_clusters.max()))
+    return np.all(restricted == labels[sure], axis=1).astype(np.float64)
 
 
 def _among_all(
-    draws: PartitionDraws, weights: npt.NDArray[np.int64], enough: int
+    draws: PartitionDraws, weights: npt.NDArray[np.int64], enough: int, most: int
 ) -> tuple[Labels, npt.NDArray[np.int64]]:
     """The best by looking at every set of items and every partition of it that a draw has."""
     n_items = draws.n_items
@@ -94,7 +120,7 @@ def _among_all(
             np.add.at(sums, which, weights)
             if sums.max() > curve[size]:
                 curve[size] = sums.max()
-                if sums.max() >= enough:
+                if sums.max() >= enough and size <= most:
                     best[:] = -1
                     best[list(chosen)] = rows[first[sums.argmax()]]
     return best, curve
@@ -149,15 +175,18 @@ def _bits(draws: PartitionDraws, weights: npt.NDArray[np.int64]) -> partial.Bits
     return partial.Bits(by_item, present, tables)
 
 
-def _size_bound(draws: PartitionDraws, prob: float) -> int:
+def size_bound(draws: PartitionDraws, prob: float, labels: Labels, progressbar: bool) -> int:
     """Upper bound of the number of items: every two are co-clustered, or separated, with at least this probability."""
     n_items = draws.n_items
+    if n_items <= _ALL_SUBSETS:
+        return int((labels >= 0).sum())
     if prob <= 0.5 or not memory.fits(8 * n_items**2 / _MOST_PAIRS):
         return n_items
-    similarity = draws.shared_similarity
+    similarity = draws.without_zero_weights().shared_similarity
     possible = (similarity >= prob - _ROUNDING) | (similarity <= 1 - prob + _ROUNDING)
     np.fill_diagonal(possible, False)
-    return int(partial.clique_bound(possible, n_items <= _FINELY))
+    with waiting("Bound of the items assigned", progressbar=progressbar):
+        return int(partial.clique_bound(possible, n_items <= _FINELY))
 
 
 def completed(

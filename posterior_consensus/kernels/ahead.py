@@ -161,7 +161,7 @@ def further(label):
     given = _record(contingency.Vectors, W2, I1, int64)
     draws = _record(cells.Draws, labels, I1, F1)
     bits = _record(partial.Bits, WORDS, uint64[::1], I2)
-    yield partial.grow, (bits, I1, int64, int64, int64, STOP)
+    yield partial.grow, (bits, I1, int64, int64, int64, int64, STOP)
     yield mutual_information._climb, (*BLOCK, F2, F1, float64, int64, types.Tuple((I2, int64)), I2, F1)
     yield contingency._joint_sums, (*BLOCK, given, vectors, F1, boolean, F2, F1)
     yield contingency._joint_sums_by_bits, (*BLOCK, given, vectors, F1, boolean, F2, F1)

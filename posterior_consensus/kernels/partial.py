@@ -320,7 +320,7 @@ def _drop(bits, state, item, agree):
 
 
 @jit
-def grow(bits, order, enough, last_size, n_clusters, stop):
+def grow(bits, order, enough, most, last_size, n_clusters, stop):
     """Let the items enter one by one, first that of `order[0]`, then always the one that costs least.
 
     Whenever what is left without one member is better than anything of that size before, the member leaves again: a
@@ -333,6 +333,8 @@ def grow(bits, order, enough, last_size, n_clusters, stop):
         All items; of several that cost the same, the first enters.
     enough : int
         Weight that the partition wanted has.
+    most : int
+        Number of items that it has at most: no more enter.
     last_size : int
         Number of items above which no member leaves.
     n_clusters : int
@@ -372,7 +374,7 @@ def grow(bits, order, enough, last_size, n_clusters, stop):
             size = state.numbers[1]
             if weight > curve[size]:
                 curve[size] = weight
-                if weight >= enough and size >= largest:
+                if weight >= enough and largest <= size <= most:
                     largest = size
                     labels[:] = state.cluster
             if size < 3 or size > last_size:
@@ -389,7 +391,7 @@ def grow(bits, order, enough, last_size, n_clusters, stop):
                 if gone and places[i] == k:
                     places[i] = -1
             bounds[member] = weight
-        if stop[0]:
+        if stop[0] or size > most:
             break
         item, weight = _next(bits, state, weight, order, bounds, places)
     return labels, curve

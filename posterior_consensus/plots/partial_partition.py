@@ -1,6 +1,8 @@
-"""Plot the posterior probability of partial partitions against the number of assigned items."""
+"""Plot the share of draws that agree with partial partitions against the number of assigned items."""
 
 from __future__ import annotations
+
+import numpy as np
 
 from posterior_consensus.answers.partial_partition import PartialPartition
 from posterior_consensus.plots.axes import Axes, Size, check_result, new_axes, tick_integers
@@ -8,7 +10,7 @@ from posterior_consensus.plots.colours import MARK, OPEN, ink
 
 
 def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
-    """Plot the largest posterior probability found against the number of assigned items.
+    """Plot the largest share of draws found that agree against the number of assigned items.
 
     Parameters
     ----------
@@ -30,7 +32,9 @@ def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, a
     Notes
     -----
     The filled area, as a share of the axes, is `partial.area`. The dashed line is at the probability requested, the
-    point at the result. The nearer the curve stays to the top, the more concentrated the posterior is.
+    point at the result: in the draws that it was chosen from. The bar below is its probability in draws that did not
+    choose it, plus and minus one standard error. The nearer the curve stays to the top, the more concentrated the
+    posterior is.
 
     Examples
     --------
@@ -47,9 +51,15 @@ def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, a
     ax.step(sizes, probability, where="post", color=ink(), linewidth=1.2)
     asked = f"requested, {partial.prob:g}"
     ax.axhline(partial.prob, color=MARK, linewidth=1.3, linestyle="--", label=asked, zorder=1.5)
-    found = f"{partial.n_items} items, {partial.probability:.3g}"
-    ax.plot(partial.n_items, partial.probability, "o", color=MARK, markersize=6, clip_on=False, label=found)
-    ax.set(xlim=(0, sizes[-1]), ylim=(0, 1), ylabel="posterior probability", xlabel=f"assigned items, of {sizes[-1]}")
+    found = f"{partial.n_items} items, {partial.search_probability:.3g} of the draws"
+    ax.plot(partial.n_items, partial.search_probability, "o", color=MARK, markersize=6, clip_on=False, label=found)
+    held_out = f"in draws that did not choose, {partial.probability:.3g}"
+    error = np.nan_to_num(partial.mcse)
+    bar = {"color": ink(), "markersize": 10, "capsize": 3, "linewidth": 1.2, "clip_on": False}
+    ax.errorbar(partial.n_items, partial.probability, error, fmt="_", label=held_out, **bar)
+    ax.set(
+        xlim=(0, sizes[-1]), ylim=(0, 1), ylabel="share of draws that agree", xlabel=f"assigned items, of {sizes[-1]}"
+    )
     tick_integers(ax.xaxis)
     ax.legend(frameon=False, fontsize="small")
     return ax

@@ -91,7 +91,11 @@ def test_a_partial_partition_probabilities_and_one_draw(rng):
     labels, mu = posterior(rng)
     partial = pc.partial_partition(labels, 0.7, random_seed=1, progressbar=False)
     found = pc.cluster_summary(labels, partial, mu=mu, first_label=0)
-    assert found.probability == pytest.approx(partial.probability) and found.mcse == pytest.approx(partial.mcse)
+    sure = partial.labels.values >= 0
+    chosen = pc.as_partition_draws(labels[..., sure])
+    agrees = np.all(chosen.labels == partial.labels.values[sure], axis=1).astype(float)
+    assert found.probability == pytest.approx(partial.search_probability) == pytest.approx(agrees.mean())
+    assert found.mcse == pytest.approx(float(chosen.samples.mcse(agrees)))
     assert_array_equal(found.labels, partial.labels)
     soft = pc.as_allocation_probabilities(np.eye(4)[labels])
     same = pc.cluster_summary(soft, partial, mu=mu)

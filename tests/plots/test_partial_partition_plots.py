@@ -25,16 +25,19 @@ def partial():
 
 def test_curve_and_what_was_asked_for(partial):
     ax = pc.plot_partial_partition(partial)
-    curve, asked, found = ax.lines
+    curve, asked, found, held_out, *_ = ax.lines
     np.testing.assert_array_equal(curve.get_ydata(), partial.curve)
     np.testing.assert_array_equal(asked.get_ydata(), [0.9, 0.9])
     assert (found.get_xdata()[0], found.get_ydata()[0]) == (5, 1.0)
     assert to_hex(found.get_color()) == MARK.lower()
+    assert (held_out.get_xdata()[0], held_out.get_ydata()[0]) == (5, partial.probability)
     filled = ax.collections[0].get_paths()[0]
     corners = filled.vertices
     area = abs(np.sum(corners[:-1, 0] * corners[1:, 1] - corners[1:, 0] * corners[:-1, 1])) / 2
     assert area / 8 == pytest.approx(partial.area)
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["requested, 0.9", "5 items, 1"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+        *("requested, 0.9", "5 items, 1 of the draws", "in draws that did not choose, 1")
+    ]
     with pytest.raises(TypeError, match="`partial` must be what partial_partition\\(\\) returns; got list"):
         pc.plot_partial_partition([0, 1])
 

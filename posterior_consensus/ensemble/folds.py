@@ -1,0 +1,21 @@
+"""Draws in parts that are nearly independent, so that what one part chooses is judged by others."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.ensemble.samples import Samples
+
+
+def folds(samples: Samples, number: int) -> list[npt.NDArray[np.intp]]:
+    """Row numbers of at most `number` parts that are nearly independent of each other.
+
+    Whole chains where there are that many, else successive draws: of each chain, the first part, the second, and so on.
+    """
+    chains = samples.chains
+    if len(chains) < number:
+        parts = [np.concatenate(part) for part in zip(*(np.array_split(rows, number) for rows in chains), strict=True)]
+    else:
+        parts = [np.concatenate(chains[first::number]) for first in range(number)]
+    return [np.sort(part) for part in parts if part.size]
