@@ -11,7 +11,7 @@ from scipy.sparse.linalg import LinearOperator
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.evaluate.similarity import similarity_operator
 from posterior_consensus.runtime.arguments import check_count, check_flag
-from posterior_consensus.runtime.executor import thread_pools
+from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.search.eigenvectors import leading_of
 from posterior_consensus.sources.door import as_source
 
@@ -85,7 +85,7 @@ def item_embedding(draws: Any, *, n_axes: int = 2, center: bool = True) -> xr.Da
     if number > n:
         raise ValueError(f"`n_axes` must be at most the number of items, {n}; got {number}.")
     operator = similarity_operator(source)
-    with thread_pools().limit(limits=1):  # the sums must not depend on the number of threads
+    with one_blas_thread():  # the sums must not depend on the number of threads
         variation = float(n)  # the sum of the eigenvalues
         if center:
             variation -= float(np.sum(operator @ np.ones(n))) / n

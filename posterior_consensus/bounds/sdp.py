@@ -20,7 +20,7 @@ from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.losses.record import PairLoss
 from posterior_consensus.results.work import NumbersInfo
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.executor import thread_pools
+from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.runtime.progress import track
 
 Floats = npt.NDArray[np.float64]
@@ -171,7 +171,7 @@ class Relaxation:
 
     def run(self, title: str, *, progressbar: bool) -> None:
         """Search until the partition is proven, the bound rises no more or the budget is spent."""
-        with thread_pools().limit(limits=1):  # the sums must not depend on the number of threads
+        with one_blas_thread():  # the sums must not depend on the number of threads
             for _ in track(self._steps(), title, progressbar=progressbar):
                 if relative_gap(self.objective, self.lower_bound) < _PROVEN:
                     break

@@ -12,7 +12,7 @@ from posterior_consensus.bounds.alternating import SETTLED, STEPS, over_relaxed,
 from posterior_consensus.bounds.budget import Budget, OutOfBudget
 from posterior_consensus.bounds.instance import Floats, Instance
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.executor import thread_pools
+from posterior_consensus.runtime.executor import one_blas_thread
 
 _FACTOR = 1.4  # by which the penalty changes
 _ROUNDING = 1e-12  # relative to the sum of all weights
@@ -43,7 +43,7 @@ class PairRelaxation:
         seconds = seconds_to_next_bound(n)
         if seconds > self._budget.left or not memory.fits(_BYTES_A_PAIR * n**2):
             return
-        with suppress(OutOfBudget), thread_pools().limit(limits=1):  # the sums must not depend on their number
+        with suppress(OutOfBudget), one_blas_thread():  # the sums must not depend on their number
             penalty = float(np.linalg.norm(self._weights)) / np.sqrt(n)
             allowed, scaled = self._start, np.zeros_like(self._start)
             while True:

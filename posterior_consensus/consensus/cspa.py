@@ -12,7 +12,7 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.runtime.arguments import check_count, check_flag
-from posterior_consensus.runtime.executor import thread_pools
+from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.search.eigenvectors import random_walk_vectors
 
 Floats = npt.NDArray[np.float64]
@@ -49,7 +49,7 @@ def cspa(draws: PairSource, loss: Loss, task: Task, *, balanced: bool = False, n
     """
     check_flag("balanced", balanced)
     check_count("n_starts", n_starts)
-    with thread_pools().limit(limits=1):  # the sums must not depend on the number of threads
+    with one_blas_thread():  # the sums must not depend on the number of threads
         leading = random_walk_vectors(draws, task.numbers(draws)[-1], "association", 1.0)
 
     def fit(k: int) -> Candidate:

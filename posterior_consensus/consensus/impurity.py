@@ -16,7 +16,7 @@ from posterior_consensus.kernels import ensemble
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
 from posterior_consensus.runtime.arguments import check_count, check_flag
-from posterior_consensus.runtime.executor import thread_pools
+from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.sources.door import as_draws
 
 Floats = npt.NDArray[np.float64]
@@ -128,7 +128,7 @@ def impurity(draws: PartitionDraws, loss: Loss, task: Task, *, weighted: bool = 
         if unions is not None and enumerated:
             starts.append(unions.labels(k)[groups])
         starts = [filled(np.zeros((source.n_items, k)), start) for start in starts]
-        with thread_pools().limit(limits=1):  # the sums must not depend on the number of threads
+        with one_blas_thread():  # the sums must not depend on the number of threads
             runs = [_moved(source, start, k, weighted) for start in starts]
         best = min(runs, key=lambda run: round(run.trace[-1], _DIGITS))
         info = ImpurityInfo(

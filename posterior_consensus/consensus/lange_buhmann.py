@@ -14,7 +14,7 @@ from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
 from posterior_consensus.runtime.arguments import check_above, check_count
-from posterior_consensus.runtime.executor import thread_pools
+from posterior_consensus.runtime.executor import one_blas_thread
 
 _AT_ONCE = 10  # iterations between two looks at the likelihood, which costs as much as one
 _TINY = np.finfo(np.float64).tiny
@@ -60,7 +60,7 @@ def lange_buhmann(
     def fit(k: int) -> Candidate:
         n_steps = task.effort(max_iter, k)
         starts = [task.rng.random((draws.n_items, k)) + 0.5 for _ in range(task.effort(n_starts, k))]
-        with thread_pools().limit(limits=1):  # the sums must not depend on the number of threads
+        with one_blas_thread():  # the sums must not depend on the number of threads
             best = max((_fit(pairs, start, n_steps, tol) for start in starts), key=lambda run: run.trace[-1])
         info = FitInfo(objective=best.trace[-1], n_iter=best.n_iter, converged=best.converged, trace=best.trace)
         return Candidate(canonical_labels(_likeliest(best.joint, task.n_clusters is not None)), info)

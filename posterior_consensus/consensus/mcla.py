@@ -15,7 +15,7 @@ from posterior_consensus.kernels import ensemble
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_count
-from posterior_consensus.runtime.executor import thread_pools
+from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.search.eigenvectors import leading_of
 from posterior_consensus.search.k_means import k_means
 
@@ -64,7 +64,7 @@ def mcla(draws: PartitionDraws, loss: Loss, task: Task, *, n_starts: int = 10) -
     degrees = graph.similarity[graph.vertices].astype(np.float64) @ graph.counts
     scale = np.sqrt(graph.counts / degrees)
     walk = graph.similarity[graph.vertices] * scale * scale[:, np.newaxis]
-    with thread_pools().limit(limits=1):  # the sums must not depend on the number of threads
+    with one_blas_thread():  # the sums must not depend on the number of threads
         leading = leading_of(aslinearoperator(walk), min(most, scale.size))
     places = np.round(leading.vectors / np.sqrt(graph.counts * degrees)[:, np.newaxis], _DIGITS)
 

@@ -13,7 +13,7 @@ from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
 from posterior_consensus.runtime.arguments import check_above, check_count
-from posterior_consensus.runtime.executor import thread_pools
+from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.search.eigenvectors import leading_eigenvectors
 
 _LIFT = 0.2  # above zero, from which multiplication cannot leave
@@ -57,12 +57,12 @@ def nmf(
     check_above("tol", tol, 0)
     check_count("n_starts", n_starts)
     product, squares = _products(draws)
-    with thread_pools().limit(limits=1):  # the sums must not depend on the number of threads
+    with one_blas_thread():  # the sums must not depend on the number of threads
         leading = leading_eigenvectors(draws, task.numbers(draws)[-1])
 
     def fit(k: int) -> Candidate:
         start = cut(leading, k, n_starts, task)
-        with thread_pools().limit(limits=1):
+        with one_blas_thread():
             memberships, info = _factorised(product, squares, start, k, task.effort(max_iter, k), tol)
         largest = memberships.max(axis=1, keepdims=True)
         labels: Labels = (memberships >= (1 - _SAME) * largest).argmax(axis=1).astype(np.int32)

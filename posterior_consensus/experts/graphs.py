@@ -13,7 +13,7 @@ from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.experts.constraints import Constraints, names_coordinate
 from posterior_consensus.experts.door import as_constraints
 from posterior_consensus.runtime.arguments import as_generator, check_count
-from posterior_consensus.runtime.executor import thread_pools
+from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.search.eigenvectors import random_walk_vectors
 from posterior_consensus.search.k_means import k_means
 
@@ -159,6 +159,6 @@ def _cut(weights: Floats, number: int, rng: np.random.Generator) -> Labels:
     """Normalised cut of a graph by its weights (n, n)."""
     np.fill_diagonal(weights, 1.0)
     source = PairSimilarity(Items(len(weights), "node", xr.Coordinates()), weights)
-    with thread_pools().limit(limits=1):
+    with one_blas_thread():
         leading = random_walk_vectors(source, number, "association", 1.0)
     return k_means(leading.vectors[:, : max(leading.widths[number - 1], 1)], number, _N_STARTS, rng)

@@ -11,7 +11,7 @@ import xarray as xr
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.experts.features import average_votes
 from posterior_consensus.runtime.arguments import as_generator, check_above, check_count
-from posterior_consensus.runtime.executor import thread_pools
+from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.search.k_means import k_means
 
@@ -81,7 +81,7 @@ def itml_k_means(
     rng = as_generator(random_seed)
     first, second = rng.integers(len(values), size=(2, _PAIRS_FOR_LIMITS))
     near, far = np.percentile(((values[first] - values[second]) ** 2).sum(axis=1)[first != second], _QUANTILES)
-    with thread_pools().limit(limits=1), waiting("Learnt metric", progressbar=progressbar):
+    with one_blas_thread(), waiting("Learnt metric", progressbar=progressbar):
         metric = information_theoretic_metric(
             values[pairs[:, 0]] - values[pairs[:, 1]], votes > 0.5, (near, far), slack, max_passes
         )

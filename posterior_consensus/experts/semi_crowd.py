@@ -11,7 +11,7 @@ import xarray as xr
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.experts.features import average_votes
 from posterior_consensus.runtime.arguments import as_generator, as_numbers, check_above
-from posterior_consensus.runtime.executor import thread_pools
+from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.search.k_means import k_means
 
@@ -88,7 +88,7 @@ def semi_crowd(
     known, seen = np.eye(named.size), np.eye(named.size, dtype=bool)
     known[first, second] = known[second, first] = votes[clear] >= high
     seen[first, second] = seen[second, first] = True
-    with thread_pools().limit(limits=1), waiting("Completed matrix", progressbar=progressbar):
+    with one_blas_thread(), waiting("Completed matrix", progressbar=progressbar):
         completed = complete_matrix(known, seen)
         own = values[named]
         inverse = np.linalg.inv(own.T @ own / len(own) + ridge * np.eye(own.shape[1]))

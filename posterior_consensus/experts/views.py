@@ -16,7 +16,7 @@ from posterior_consensus.experts.inference import Fit, Inference
 from posterior_consensus.experts.memberships import FeatureMemberships, Floats, FreeMemberships, Memberships
 from posterior_consensus.experts.record import ExpertViews, by_expert
 from posterior_consensus.runtime.arguments import as_generator, check_count
-from posterior_consensus.runtime.executor import Executor, n_threads, thread_pools
+from posterior_consensus.runtime.executor import Executor, n_threads, one_blas_thread
 from posterior_consensus.runtime.progress import track
 
 
@@ -116,7 +116,7 @@ def expert_views(
         memberships = FeatureMemberships(given.standardised()[0], n_clusters)
     inference = Inference(said.statements, memberships, n_views)
     fits: list[Fit] = []
-    with Executor(-1, None) as executor, thread_pools().limit(limits=1):
+    with Executor(-1, None) as executor, one_blas_thread():
         # Free memberships of several experts' views at once settle into a mixture of them more often.
         calls = [(own, executor.stop, given is None and k % 2 == 1) for k, own in enumerate(rng.spawn(n_starts))]
         at_once = n_threads()

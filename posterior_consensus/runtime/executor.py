@@ -13,10 +13,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from functools import cache
 from itertools import count
 from threading import Event, Lock, current_thread
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numba
 import numpy as np
@@ -31,6 +32,7 @@ _AHEAD = 2  # calls of each thread whose results may wait to be taken
 _NAME = "posterior_consensus"
 
 _pool: ThreadPoolExecutor | None = None
+_limited: dict[str, _Limit] = {}  # by the library's path
 _lock = Lock()
 
 
@@ -181,8 +183,55 @@ class Executor:
             self._workers.stop()
 
 
+class _Limit(NamedTuple):
+    """A library that computes on one thread for so many calls at once, and its number of threads before them."""
+
+    library: Any
+    n_calls: int
+    n_threads: int
+
+
+@contextmanager
+def one_blas_thread(pools: Any = None) -> Iterator[None]:
+    """Let NumPy and scikit-learn compute on one thread, so that sums do not depend on the number of threads.
+
+    BLAS has one number of threads for the process: it comes back when the last of the calls ends that overlap in
+    several threads. `pools` is a ThreadpoolController of other libraries.
+    """
+    pools = _thread_pools() if pools is None else pools
+    libraries = pools.select(user_api="blas").lib_controllers
+    with pools.select(user_api="openmp").limit(limits=1):  # which has a number for each thread that calls it
+        with _lock:
+            for library in libraries:
+                limit = _limited.get(library.filepath, _Limit(library, 0, library.get_num_threads()))
+                _limited[library.filepath] = limit._replace(n_calls=limit.n_calls + 1)
+                _set_threads(library, 1)
+        try:
+            yield
+        finally:
+            with _lock:
+                for library in libraries:
+                    _end_call(library.filepath)
+
+
+def _end_call(path: str) -> None:
+    limit = _limited.pop(path)
+    if limit.n_calls > 1:
+        _limited[path] = limit._replace(n_calls=limit.n_calls - 1)
+    else:
+        _set_threads(limit.library, limit.n_threads)
+
+
+def _set_threads(library: Any, number: int) -> None:
+    """Set a number of threads also if threadpoolctl has given the library to another thread of Python."""
+    release = getattr(library, "clear_controlling_thread", lambda force: None)  # newer versions have it for OpenBLAS
+    release(force=True)
+    library.set_num_threads(number)
+    release(force=True)
+
+
 @cache  # looking through the loaded libraries takes longer than a small k-means
-def thread_pools() -> Any:
+def _thread_pools() -> Any:
     """The threads of the libraries that compute for NumPy and scikit-learn."""
     import sklearn.cluster  # noqa: F401  brings the library whose threads are to be limited
     from threadpoolctl import ThreadpoolController
@@ -203,9 +252,12 @@ def _threads() -> ThreadPoolExecutor:
 
 
 def _forget() -> None:
-    """A forked process has none of its parent's threads."""
+    """A forked process has none of its parent's threads, nor the calls that these were in."""
     global _pool, _lock
     _pool, _lock = None, Lock()
+    for limit in _limited.values():
+        _set_threads(limit.library, limit.n_threads)
+    _limited.clear()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
-from posterior_consensus.runtime.executor import thread_pools
+from posterior_consensus.runtime.executor import one_blas_thread
 
 
 def k_means(
@@ -24,7 +24,7 @@ def k_means(
 
     model = KMeans(n_clusters, n_init=n_starts, random_state=int(rng.integers(2**31)))
     # With more threads its sums, and so its labels, would depend on their number.
-    with thread_pools().limit(limits=1), warnings.catch_warnings():
+    with one_blas_thread(), warnings.catch_warnings():
         # Fewer distinct points than clusters: the caller sees it from the labels.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return canonical_labels(model.fit_predict(points, sample_weight=weights))

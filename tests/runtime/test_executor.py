@@ -1,15 +1,18 @@
 """Independent work on threads: blocks within calls, errors, and calls that could go to another process."""
 
+import os
 import pickle
 import time
+from threading import Event, Thread
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import posterior_consensus as pc
 from posterior_consensus.losses import PAIR_LOSSES
 from posterior_consensus.runtime import executor
-from posterior_consensus.runtime.executor import Executor
+from posterior_consensus.runtime.executor import Executor, one_blas_thread
 from posterior_consensus.search.forms import Limits
 from posterior_consensus.search.item_terms import OnItemTerms
 from posterior_consensus.search.over_draws import OnDraws, OnRatios
@@ -87,3 +90,54 @@ def test_the_calls_of_a_search_could_go_to_another_process(kind):
     here, there = problem.explore(*call), pickle.loads(pickle.dumps(problem.explore))(*call)
     np.testing.assert_array_equal(here.labels, there.labels)
     assert here.value == there.value
+
+
+def blas_threads():
+    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+
+def test_calls_that_overlap_give_blas_its_threads_back():
+    first, second, within = Event(), Event(), []
+
+    def call(begins, waits_for):
+        with one_blas_thread():
+            begins.set()
+            waits_for.wait(100)
+            within.append(blas_threads())
+
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        ends = Event()
+        calls = [Thread(target=call, args=(first, second)), Thread(target=call, args=(second, ends))]
+        calls[0].start()
+        first.wait(100)
+        calls[1].start()
+        calls[0].join()  # ends while the other goes on
+        assert set(blas_threads()) == {1}
+        ends.set()
+        calls[1].join()
+        assert blas_threads() == before
+    assert within == [[1] * len(before)] * 2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_has_the_threads_of_blas_of_before():
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        begins, ends = Event(), Event()
+
+        def call():
+            with one_blas_thread():
+                begins.set()
+                ends.wait(100)
+
+        thread = Thread(target=call)
+        thread.start()
+        begins.wait(100)
+        process = os.fork()
+        if not process:
+            os._exit(blas_threads() != before)
+        ends.set()
+        thread.join()
+        assert os.waitpid(process, 0)[1] == 0

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.sources.mixtures.model import (
     WAYS_OUT,
@@ -198,7 +199,7 @@ def over_draws(
     result = np.empty((n_draws, *joint.shape), dtype_that_fits((n_draws, *joint.shape)))
     function = density.at_speed(function, len(first) * joint.size)
     # Threads for a thousand small systems of equations would only wait for each other.
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread(ThreadpoolController().select(user_api="blas")):
         for number, row in enumerate(track(first, "Allocation probabilities", progressbar=progressbar)):
             result[rows[number]] = _normalised(_joint(function, draws, row, None), draws, row)
     return result
