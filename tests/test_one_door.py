@@ -2,6 +2,8 @@
 
 import ast
 import re
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -70,7 +72,8 @@ TAKES_A_RESULT = {
     *("plot_partial_partition", "plot_traces", "plot_stable_components", "plot_prior_sensitivity"),
     *("plot_membership", "plot_links", "plot_cluster_sizes"),
 }
-SEVERAL = {"agreement_path of chains": (dict, list), "as_constraints": dict}  # several posteriors there
+# Several posteriors there, and one partition.
+SEVERAL = {"agreement_path of chains": (dict, list), "as_constraints": dict, "others": pc.Summary}
 TAKES_PAIRS = {
     *("posterior_similarity_matrix", "expected_loss of pairs", "consensus of pairs", "certify", "refine_partition"),
     *("item_uncertainty", "item_embedding", "cluster_merges", "stable_components", "plot_psm", "plot_items_map"),
@@ -140,6 +143,11 @@ def inference_data(what):
     return arviz.InferenceData(posterior=posterior(what))
 
 
+@cache
+def summary_of(what):
+    return pc.summarize({"labels": Z, "soft": P}[what], n_starts=1, answers=False, random_seed=1, progressbar=False)
+
+
 # Kinds of sources: what makes one, or writes one to a path.
 KINDS = {
     "labels: array": lambda: Z,
@@ -151,10 +159,12 @@ KINDS = {
     "labels: tree": lambda: tree("labels"),
     "labels: InferenceData": lambda: inference_data("labels"),
     "labels: accumulator": accumulated,
+    "labels: summary": lambda: summary_of("labels"),
     "labels: dask": lambda: in_dask(Z),
     "soft: array": lambda: P,
     "soft: DataArray": lambda: xr.DataArray(P, dims=DIMS),
     "soft: dict": lambda: {"p": P},
+    "soft: summary": lambda: summary_of("soft"),
     "soft: tree": lambda: tree("soft"),
     "soft: DataFrame": lambda: elements("soft"),
     "soft: dask": lambda: in_dask(P),
@@ -190,6 +200,8 @@ def taken(function):
 def stopping(monkeypatch):
     """Let the door raise what it finds."""
     original = door.find_source
+    for what in DRAWS:
+        summary_of(what)  # which is kept, and needs what is found
 
     def find(data, *arguments, **options):
         found = original(data, *arguments, **options)
@@ -259,3 +271,41 @@ def test_an_array_of_similarities_is_refused():
     refused = DRAWS["labels"].similarity(), ValueError, ["similarity matrix: give as_pair_similarity"]
     for name in EXAMPLES:
         check(lambda data, name=name: functions(data)[name](), *refused)
+
+
+OF_A_SUMMARY = (
+    "credible_ball",
+    "item_uncertainty",
+    "membership",
+    "links",
+    "certify",
+    "cluster_merges",
+    "expected_loss",
+)
+OF_A_SUMMARY += ("diagnose", "plot_psm", "plot_psm_by_chain", "plot_n_clusters", "plot_draws_map", "plot_items_map")
+MAY_HAVE_NONE = OF_A_SUMMARY[7:-1]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [*OF_A_SUMMARY, "refine_partition"])
+def test_a_summary_brings_its_partition(name):
+    function = getattr(pc, name, None) or getattr(pc.consensus, name)
+    found, by_name = (
+        summary_of("soft"),
+        replace(summary_of("soft"), consensus=summary_of("soft").consensus.with_names([*"abc"])),
+    )
+    alone, given = function(found), function(found.draws, found)
+    if hasattr(given, "to_dataset"):
+        pd.testing.assert_frame_equal(alone.to_dataframe(), given.to_dataframe())
+    elif isinstance(given, (xr.DataArray, xr.Dataset)):
+        assert alone.identical(given)
+    else:
+        axes = [np.atleast_1d(one)[0] for one in (alone, given)]
+        assert (
+            len({(ax.get_xlabel(), len(ax.lines), len(ax.patches), len(ax.texts), len(ax.images)) for ax in axes}) == 1
+        )
+    if name == "membership":
+        assert function(by_name).probabilities["consensus_cluster"].values.tolist() == [*"abc", "elsewhere"]
+    if name not in MAY_HAVE_NONE:
+        check(function, found.draws, ValueError, ["`partition", "summary"])
+    plt.close("all")

@@ -18,7 +18,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import check_between
-from posterior_consensus.sources.door import as_draws
+from posterior_consensus.sources.door import as_draws, partition_of
 
 BOUNDS = ("horizontal", "upper_vertical", "lower_vertical")
 _STORED_SAMPLE = {"sample": "ball_sample", "chain": "ball_chain", "draw": "ball_draw", "weight": "ball_weight"}
@@ -82,15 +82,15 @@ class CredibleBall(Stored):
 
 
 def credible_ball(
-    draws: Any, partition: Any, *, loss: str | PartitionLoss | None = None, prob: float = 0.95
+    draws: Any, partition: Any = None, *, loss: str | PartitionLoss | None = None, prob: float = 0.95
 ) -> CredibleBall:
     """Find the smallest ball around a partition with posterior probability at least `prob`, and its bounds.
 
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
-    partition : result object, DataArray or label vector of shape (n_items,)
-        Center of the ball, typically the consensus.
+    partition : result object, DataArray or label vector of shape (n_items,), optional
+        Center of the ball, typically the consensus; by default that of `draws` if these are a summary.
     loss : str or PartitionLoss, optional
         A loss that is a metric. By default the one that the partition was found under, if it is a result, else "vi".
     prob : float in (0, 1)
@@ -126,7 +126,7 @@ def credible_ball(
     >>> ball.upper_vertical.values
     array([[0, 0, 0, 0]], dtype=int32)
     """
-    draws = as_draws(draws)
+    draws, partition = as_draws(draws), partition_of(draws, partition)
     metric = as_metric(as_loss(loss, partition, kind=PartitionLoss), "a ball")
     prob = check_between("prob", prob, 1)
     center = draws.as_labels(partition)

@@ -16,7 +16,7 @@ from posterior_consensus.ensemble.items import cluster_names
 from posterior_consensus.evaluate.similarity import own_and_nearest
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
-from posterior_consensus.sources.door import as_source
+from posterior_consensus.sources.door import as_source, partition_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -87,14 +87,14 @@ class ItemUncertainty(Stored):
         return title, facts, table.sort_values("margin", na_position="last", kind="stable")
 
 
-def item_uncertainty(draws: Any, partition: Any) -> ItemUncertainty:
+def item_uncertainty(draws: Any, partition: Any = None) -> ItemUncertainty:
     """Compute the mean similarity of each item to the rest of its cluster, and to the nearest other cluster.
 
     Parameters
     ----------
     draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
-    partition : result object, DataArray or label vector of shape (n_items,)
-        Typically the consensus.
+    partition : result object, DataArray or label vector of shape (n_items,), optional
+        Typically the consensus; by default that of `draws` if these are a summary.
 
     Returns
     -------
@@ -123,7 +123,7 @@ def item_uncertainty(draws: Any, partition: Any) -> ItemUncertainty:
     2           1        0.75        0               0.250   0.500        0.75
     3           1        0.75        0               0.000   0.750        1.00
     """
-    source = as_source(draws)
+    source, partition = as_source(draws), partition_of(draws, partition)
     labels = source.as_labels(partition)
     given = source.items.in_order(partition)
     similarity, nearest, nearest_similarity = own_and_nearest(source, labels)

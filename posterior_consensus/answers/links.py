@@ -20,7 +20,7 @@ from posterior_consensus.priors.record import PartitionPrior, check_prior
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime import memory, sizes
-from posterior_consensus.sources.door import as_source
+from posterior_consensus.sources.door import as_source, partition_of
 
 SURE, UNLIKELY = 0.95, 0.05  # probabilities above which a link is nearly certain, and below which its absence is
 SMALL, MANY = 3, 50  # items of a small cluster, and clusters of which a picture shows each
@@ -151,14 +151,14 @@ def range_of(row: xr.Dataset) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def links(draws: Any, partition: Any, *, above: float = 0.01, prior: PartitionPrior | None = None) -> Links:
+def links(draws: Any, partition: Any = None, *, above: float = 0.01, prior: PartitionPrior | None = None) -> Links:
     """Compute the probabilities of links between items, and the number of clusters of each size.
 
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
-    partition : result object, DataArray or label vector of shape (n_items,)
-        Typically the consensus.
+    partition : result object, DataArray or label vector of shape (n_items,), optional
+        Typically the consensus; by default that of `draws` if these are a summary.
     above : float
         Probability above which pairs of items are kept, at least 0 and below 1. With 0, every pair that any draw
         co-clusters is kept.
@@ -208,7 +208,7 @@ def links(draws: Any, partition: Any, *, above: float = 0.01, prior: PartitionPr
     all    3.0    2.0    4.0        3.0   2.08
     """
     above = check_threshold(above)
-    taken = draws_of(as_source(draws), "`links`")
+    taken, partition = draws_of(as_source(draws), "`links`"), partition_of(draws, partition)
     labels = taken.as_labels(partition)
     prior = None if prior is None else check_prior(prior)
     found = [np.concatenate(column) for column in zip(*pairs_of_similarity_above(taken, above), strict=True)]

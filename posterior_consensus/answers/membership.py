@@ -31,7 +31,7 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.plain import names_as_coordinate
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime import memory, sizes
-from posterior_consensus.sources.door import as_draws
+from posterior_consensus.sources.door import as_draws, partition_of
 
 _ELSEWHERE = "elsewhere"
 _DIMS = {"consensus_cluster": "membership_cluster"}  # where they are stored
@@ -100,15 +100,15 @@ class Membership(Stored):
         return f"{title}, least probable first", facts, table.sort_values("probability", kind="stable")
 
 
-def membership(draws: Any, partition: Any) -> Membership:
+def membership(draws: Any, partition: Any = None) -> Membership:
     """Compute the posterior probability of each item to belong to each cluster of a partition.
 
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
         For one mode of a posterior with several modes, pass :meth:`Particles.region`.
-    partition : result object, DataArray or label vector of shape (n_items,)
-        Typically the consensus.
+    partition : result object, DataArray or label vector of shape (n_items,), optional
+        Typically the consensus; by default that of `draws` if these are a summary.
 
     Returns
     -------
@@ -169,7 +169,7 @@ def membership(draws: Any, partition: Any) -> Membership:
            [0.  , 1.  , 0.  ],
            [0.  , 1.  , 0.  ]])
     """
-    draws = as_draws(draws)
+    draws, partition = as_draws(draws), partition_of(draws, partition)
     labels, given = draws.as_labels(partition), draws.items.in_order(partition)
     check_size(draws.n_items, labels)
     found = _of_labels(draws, labels) if draws.soft is None else of_components(draws, draws.soft, labels)

@@ -20,7 +20,7 @@ from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.progress import track
-from posterior_consensus.sources.door import as_source
+from posterior_consensus.sources.door import as_source, partition_of
 
 _DIMS = {"n_clusters": "merged_to"}  # where they are stored
 _NUMBERS = ("first", "second")
@@ -70,7 +70,7 @@ class ClusterMerges(Stored):
 
 
 def cluster_merges(
-    draws: Any, partition: Any, *, loss: str | Loss | None = None, progressbar: bool = True
+    draws: Any, partition: Any = None, *, loss: str | Loss | None = None, progressbar: bool = True
 ) -> ClusterMerges:
     """Merge a partition's clusters pairwise, always the pair whose union raises the expected loss least.
 
@@ -78,8 +78,8 @@ def cluster_merges(
     ----------
     draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
         With a similarity matrix alone (:func:`as_pair_similarity`), losses that need pairs only.
-    partition : result object, DataArray or label vector of shape (n_items,)
-        Typically the consensus.
+    partition : result object, DataArray or label vector of shape (n_items,), optional
+        Typically the consensus; by default that of `draws` if these are a summary.
     loss : str, PartitionLoss or PairLoss, optional
         A name in LOSSES or PAIR_LOSSES or a record such as ``binder(a=0.5)``. By default the one that the partition was
         found under, if it is a result, else "vi".
@@ -120,6 +120,7 @@ def cluster_merges(
     2               1       2           0.16
     1               0       3           0.56
     """
+    partition = partition_of(draws, partition)
     record = as_loss(loss, partition)
     source = as_source(draws, {f"loss {record.name!r}": record.needs})
     labels = source.as_labels(partition)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from posterior_consensus.answers.membership import Membership, as_membership, check_size, of_components
-from posterior_consensus.sources.door import as_draws
+from posterior_consensus.sources.door import as_draws, partition_of
 
 
-def predict_allocation(new: Any, known: Any, *, partition: Any) -> Membership:
+def predict_allocation(new: Any, known: Any, *, partition: Any = None) -> Membership:
     """Compute the posterior probability that each new item belongs to each cluster of a partition of the known items.
 
     Parameters
@@ -20,8 +20,8 @@ def predict_allocation(new: Any, known: Any, *, partition: Any) -> Membership:
         components as `known`. Draws are paired by chain and draw.
     known : the same
         Of the n items that were observed.
-    partition : result object, DataArray or label vector of shape (n_items,)
-        Of the known items, typically the consensus.
+    partition : result object, DataArray or label vector of shape (n_items,), optional
+        Of the known items, typically the consensus; by default that of `known` if these are a summary.
 
     Returns
     -------
@@ -69,6 +69,7 @@ def predict_allocation(new: Any, known: Any, *, partition: Any) -> Membership:
     >>> predicted.probabilities.sel(consensus_cluster=0).values.round(5)
     array([0.99999, 0.5    ])
     """
+    partition = partition_of(known, partition)
     new, known = as_draws(new), as_draws(known)
     soft, allocated = new.as_soft("`new`"), known.as_soft("`known`")
     if soft.n_components != allocated.n_components:

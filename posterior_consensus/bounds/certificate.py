@@ -22,7 +22,7 @@ from posterior_consensus.results.storage import Stored
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import sizes
 from posterior_consensus.runtime.arguments import check_seconds
-from posterior_consensus.sources.door import as_source
+from posterior_consensus.sources.door import as_source, partition_of
 
 _SAME = 1e-12  # relative difference of losses that is rounding
 _SECONDS = 60.0  # estimated time of the work
@@ -112,7 +112,7 @@ def _digits(value: Any) -> str:
 
 def certify(
     draws: Any,
-    partition: Any,
+    partition: Any = None,
     *,
     loss: str | Loss | None = None,
     seconds: float | None = None,
@@ -123,8 +123,9 @@ def certify(
     Parameters
     ----------
     draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
-    partition : result object, DataArray or label vector of shape (n_items,)
+    partition : result object, DataArray or label vector of shape (n_items,), optional
         Typically the consensus under the same loss: the better it is, the faster the proof.
+        By default the consensus of `draws` if these are a summary.
     loss : str, PartitionLoss or PairLoss, optional
         A loss for which there is a bounding method: "binder", or ``binder(a)`` with any costs; "vi"; the other metrics,
         "jaccard", "nvi", "id" and "nid"; and "within_variance", the objective of k-means on the one-hot matrix, at the
@@ -186,6 +187,7 @@ def certify(
     >>> proof.status, proof.lower_bound
     ('optimal', 0.09375)
     """
+    partition = partition_of(draws, partition)
     record = as_loss(loss, partition)
     source = as_source(draws, {f"loss {record.name!r}": record.needs})
     record = loss_on(source, record)

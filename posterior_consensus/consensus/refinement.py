@@ -15,7 +15,7 @@ from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.evaluate.similarity import own_and_nearest
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.runtime.arguments import check_count
-from posterior_consensus.sources.door import as_source
+from posterior_consensus.sources.door import as_source, partition_of
 
 Order = Literal["jacobi", "gauss-seidel"]
 
@@ -23,7 +23,9 @@ ORDERS = ("jacobi", "gauss-seidel")
 _MOST_PASSES = 50  # where passes run until nothing changes
 
 
-def refine_partition(draws: Any, partition: Any, *, order: Order = "jacobi", passes: int | None = 1) -> xr.DataArray:
+def refine_partition(
+    draws: Any, partition: Any = None, *, order: Order = "jacobi", passes: int | None = 1
+) -> xr.DataArray:
     """Move every item to the cluster to whose members it has the largest mean similarity.
 
     No loss is minimized: under VI, for example, a refined partition often has a larger expected loss.
@@ -31,7 +33,8 @@ def refine_partition(draws: Any, partition: Any, *, order: Order = "jacobi", pas
     Parameters
     ----------
     draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
-    partition : result object, DataArray or label vector of shape (n_items,)
+    partition : result object, DataArray or label vector of shape (n_items,), optional
+        By default the consensus of `draws` if these are a summary.
     order : {"jacobi", "gauss-seidel"}
         Whether all items move at once, judged by the old labels, or one after the other in the order of the data.
     passes : int or None
@@ -64,7 +67,7 @@ def refine_partition(draws: Any, partition: Any, *, order: Order = "jacobi", pas
     >>> pc.consensus.refine_partition(draws, [0, 0, 1, 1, 1]).values
     array([0, 0, 0, 1, 1], dtype=int32)
     """
-    source = as_source(draws)
+    source, partition = as_source(draws), partition_of(draws, partition)
     check_refinement(order, passes, "order")
     return source.items.array(refined_labels(source, source.as_labels(partition), order, passes), "labels")
 

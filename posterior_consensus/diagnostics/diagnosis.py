@@ -18,6 +18,7 @@ from posterior_consensus.diagnostics.agreement import (
     partition_ess,
     partition_variance,
 )
+from posterior_consensus.diagnostics.copies import copies
 from posterior_consensus.diagnostics.traces import (
     Floats,
     arviz_statistics,
@@ -39,7 +40,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import as_generator, check_count
-from posterior_consensus.sources.door import as_draws
+from posterior_consensus.sources.door import as_draws, own_partition
 
 _STORED_SAMPLE = {"sample": "trace_sample", "chain": "trace_chain", "draw": "trace_draw"}
 _OF_PAIR = ("first", "second")
@@ -56,7 +57,7 @@ class Diagnosis(Stored):
     ----------
     status : {"agree", "short", "disagree", "unknown"}
         "short": no sign that the chains disagree, but too few effective draws; "unknown": one chain, or chains that are
-        too short or never move, or weights that leave next to no draws.
+        too short, never move or are copies of one another, or weights that leave next to no draws.
     verdict : str
         The evidence for the status, and what to do.
     traces : xarray.DataArray of shape (summary, sample)
@@ -165,8 +166,8 @@ def diagnose(
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
     partition : result object, DataArray or label vector of shape (n_items,), optional
-        Partition whose distance to every draw is followed, typically the consensus. By default a central draw: that of
-        minimum expected loss among 64.
+        Partition whose distance to every draw is followed, typically the consensus. By default that of a summary,
+        else a central draw: that of minimum expected loss among 64.
     loss : str or PartitionLoss, optional
         The distance. By default the loss that `partition` was found under, if it is a result, else "vi".
     references : dict of str to partition, or sequence of partitions, optional
@@ -207,9 +208,9 @@ def diagnose(
 
     The chains *disagree* if an R-hat (of a summary, the partition or the worst pair) is above 1.05, or if the largest
     gap is above 0.1 and larger than chance explains among so many differences. They are *short* if any
-    effective sample size is below 100 for each chain [1]_, or an R-hat above 1.01 [1]_. Nothing is *known* where the
+    effective sample size is below 100 for each chain [1]_, or an R-hat above 1.01 [1]_. Nothing is *known* if the
     weights leave fewer than four effective draws for each chain, by Kish's number
-    (:attr:`Samples.effective_draws`).
+    (:attr:`Samples.effective_draws`), or if chains that agree hold the same draws, all of them or a long stretch.
 
     References
     ----------
@@ -228,7 +229,7 @@ def diagnose(
     2.0
     """
     followed: dict[str, Any] = {"references": references, "loss": loss, "n_pairs": n_pairs, "random_seed": random_seed}
-    return diagnose_within(None, as_draws(draws), partition, **followed)
+    return diagnose_within(None, as_draws(draws), own_partition(draws, partition), **followed)
 
 
 def diagnose_within(
@@ -275,6 +276,7 @@ def diagnose_within(
         pair_rhat=float(pairs["rhat"].max()) if pairs.sizes["pair"] else np.nan,
         gap=gap,
         odd_chain=odd_chain(some, gap, together),
+        copies=copies(draws, some),
     )
     status, verdict = judge(evidence, (first, second))
     if not np.isnan(gap.size):

@@ -23,6 +23,12 @@ class HasLabels:
         return np.array(self.labels.values, dtype=dtype, copy=copy)
 
 
+class HasDraws(HasLabels):
+    """A result that is taken for the `draws` it holds where these are asked for, and for its `labels` elsewhere."""
+
+    draws: Any
+
+
 def by_name(partitions: Any, name: str) -> dict[Any, Any]:
     """Partitions by the names that a dict gives them, or by their numbers."""
     if isinstance(partitions, Mapping):

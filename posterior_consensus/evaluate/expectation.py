@@ -20,7 +20,7 @@ from posterior_consensus.kernels import loss as loss_kernels
 from posterior_consensus.kernels.loss import GeneralLoss, LinearLoss
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import Loss, PairLoss, PartitionLoss
-from posterior_consensus.sources.door import as_source
+from posterior_consensus.sources.door import as_source, partition_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -274,15 +274,15 @@ def two_partitions(one: Any, other: Any) -> tuple[Labels, Labels]:
     return ours, theirs
 
 
-def expected_loss(draws: Any, partitions: Any, *, loss: str | Loss | None = None) -> xr.Dataset:
+def expected_loss(draws: Any, partitions: Any = None, *, loss: str | Loss | None = None) -> xr.Dataset:
     """Compute the posterior expected loss of partitions, with Monte Carlo standard errors.
 
     Parameters
     ----------
     draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
-    partitions : partition or sequence of partitions
+    partitions : partition or sequence of partitions, optional
         One result object, DataArray or label vector of shape (n_items,), or a list or array (n_partitions, n_items) of
-        them.
+        them. By default the consensus of `draws` if these are a summary.
     loss : str, PartitionLoss or PairLoss, optional
         Name in LOSSES or PAIR_LOSSES, or a record such as ``vi(a=0.5)``. By default the one that the results were found
         under, else "vi". A similarity matrix alone gives Binder's loss and those of PAIR_LOSSES.
@@ -312,7 +312,7 @@ def expected_loss(draws: Any, partitions: Any, *, loss: str | Loss | None = None
     array([0.09375, 0.46875])
     """
     source = as_source(draws)
-    judged, single = one_or_many(partitions, source.items)
+    judged, single = one_or_many(partition_of(draws, partitions, "partitions"), source.items)
     record = as_loss(loss, *judged)
     check_needs(source, {f"loss {record.name!r}": record.needs})
     rows = np.stack([source.as_labels(partition, "partitions") for partition in judged])

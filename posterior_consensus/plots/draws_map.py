@@ -29,7 +29,7 @@ from posterior_consensus.plots.colours import (
     patterns_of,
 )
 from posterior_consensus.results.display import counted
-from posterior_consensus.sources.door import as_draws
+from posterior_consensus.sources.door import as_draws, own_partition
 
 _AREA, _LARGEST = 14.0, 1200.0  # of one draw, and of all that are equal, in square points
 _IN_LEGEND = 150.0  # square points that have room in a legend
@@ -53,7 +53,7 @@ def plot_draws_map(
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
     partition : result object, DataArray or label vector of shape (n_items,), optional
-        Typically the consensus. By default the center of `ball`, if there is one.
+        Typically the consensus. By default that of a summary, else the center of `ball`, if there is one.
     ball : CredibleBall, optional
         Its bounds are marked, and the draws outside of it are hollow. Distances are then in its metric, else in
         variation of information.
@@ -99,6 +99,7 @@ def plot_draws_map(
     >>> ax.get_aspect()
     1.0
     """
+    partition = own_partition(draws, partition)
     draws = as_draws(draws)
     if ball is not None:
         check_result("ball", ball, CredibleBall, "credible_ball")

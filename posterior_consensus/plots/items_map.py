@@ -23,7 +23,7 @@ from posterior_consensus.plots.axes import (
     shortened,
 )
 from posterior_consensus.plots.colours import MARKERS, NEUTRAL, colours_of, ink, patterns_of
-from posterior_consensus.sources.door import as_source
+from posterior_consensus.sources.door import as_source, partition_of
 
 _AREA = 16.0  # of a point, in square points; it grows with the root of the number of items there
 _DIGITS = 9
@@ -35,7 +35,7 @@ _LONGEST = 16  # letters of a name
 
 def plot_items_map(
     draws: Any,
-    partition: Any,
+    partition: Any = None,
     *,
     center: bool = True,
     figsize: Size = None,
@@ -46,8 +46,8 @@ def plot_items_map(
     Parameters
     ----------
     draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
-    partition : result object, DataArray or label vector of shape (n_items,)
-        Typically the consensus.
+    partition : result object, DataArray or label vector of shape (n_items,), optional
+        Typically the consensus; by default that of `draws` if these are a summary.
     center : bool
         As :func:`item_embedding` has it: True for classical scaling, False for the singular value decomposition as it
         is, in which an item that is with few others lies near the origin.
@@ -87,7 +87,7 @@ def plot_items_map(
     >>> [text.get_text() for text in ax.texts]
     ['0', '2']
     """
-    source = as_source(draws)
+    source, partition = as_source(draws), partition_of(draws, partition)
     labels = source.as_labels(partition)
     items = item_uncertainty(source, partition)
     found = item_embedding(source, n_axes=min(2, source.n_items), center=center)

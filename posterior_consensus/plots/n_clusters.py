@@ -10,7 +10,7 @@ from posterior_consensus.plots.axes import Axes, Size, add_legend, new_axes, tic
 from posterior_consensus.plots.colours import MARK, MOST_CHAINS, PRIOR, chain_colour, chain_marker
 from posterior_consensus.priors.record import PartitionPrior, check_prior
 from posterior_consensus.results.display import counted
-from posterior_consensus.sources.door import as_draws
+from posterior_consensus.sources.door import as_draws, own_partition
 
 _VISIBLE = 0.01  # of the largest probability
 _MOST_POINTS = 60
@@ -31,7 +31,7 @@ def plot_n_clusters(
     draws : PartitionDraws or any posterior that :func:`summarize` takes
     partition : result object, DataArray or label vector of shape (n_items,), optional
         Its number of clusters is marked. A consensus often has fewer clusters than most draws, whose smallest clusters
-        vary.
+        vary. A summary has its consensus.
     prior : PartitionPrior, optional
         Such as ``priors.crp(1.0)``: its distribution of the number of clusters is drawn next to the posterior.
     figsize : (float, float), optional
@@ -60,6 +60,7 @@ def plot_n_clusters(
     >>> [float(bar.get_height()) for bar in ax.patches]
     [0.75, 0.25]
     """
+    partition = own_partition(draws, partition)
     draws = as_draws(draws)
     fewest, most = int(draws.n_clusters.min()), int(draws.n_clusters.max())
     numbers = np.arange(fewest, most + 1)

@@ -27,7 +27,7 @@ from posterior_consensus.plots.axes import (
 )
 from posterior_consensus.plots.colours import MARK, as_cmap, colours_of, ink_on
 from posterior_consensus.plots.rows import check_order, label_along
-from posterior_consensus.sources.door import as_source
+from posterior_consensus.sources.door import as_source, own_partition
 from posterior_consensus.sources.matrices import as_pair_similarity
 
 _PALE = 0.35  # opacity of unassigned items
@@ -54,7 +54,7 @@ def plot_psm(
         :func:`as_partition_draws` takes them, to compute it from.
     partition : result object, DataArray or label vector of shape (n_items,), optional
         Typically the consensus. Without it items are ordered by average linkage and nothing is outlined. Of a
-        :class:`PartialPartition` the unassigned items stand at the end, paler.
+        :class:`PartialPartition` the unassigned items stand at the end, paler. A summary has its consensus.
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
         Order of the items: by cluster, with similar items next to each other; as in the data; or along a coordinate of
         the items (its name or its values), such as time or position along a genome. In the last two orders, each run
@@ -93,6 +93,7 @@ def plot_psm(
     >>> ax.get_xlabel()
     'item'
     """
+    partition = own_partition(psm, partition)
     try:
         source = as_pair_similarity(psm) if _is_matrix(psm) else as_source(psm)
     except (TypeError, ValueError) as error:

@@ -22,7 +22,7 @@ from posterior_consensus.plots.axes import (
 from posterior_consensus.plots.colours import MARK, as_cmap
 from posterior_consensus.plots.psm import draw_parted, item_order
 from posterior_consensus.plots.rows import check_order, label_along
-from posterior_consensus.sources.door import as_draws
+from posterior_consensus.sources.door import as_draws, own_partition
 
 _SIDE = 2.6  # inches
 _MOST_COLUMNS = 4
@@ -44,7 +44,7 @@ def plot_psm_by_chain(
     draws : PartitionDraws or any posterior that :func:`summarize` takes
     partition : result object, DataArray or label vector of shape (n_items,), optional
         Orders the items, typically the consensus; its clusters, up to 30, are parted by lines. Without it items are
-        ordered by average linkage of the matrix over all chains.
+        ordered by average linkage of the matrix over all chains. A summary has its consensus.
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
         Order of the items: by cluster, as in the data, or along a coordinate of the items (its name or its values),
         such as time or position along a genome.
@@ -80,6 +80,7 @@ def plot_psm_by_chain(
     >>> [ax.get_title() for ax in pc.plot_psm_by_chain(chains)]
     ['chain 0', 'chain 1']
     """
+    partition = own_partition(draws, partition)
     draws, colours = as_draws(draws), as_cmap(cmap)
     labels = np.zeros(draws.n_items, np.int32) if partition is None else draws.as_labels(partition)
     at = some_of(draws.n_items, MOST_OF_PAIRS, SOME_OF_PAIRS)

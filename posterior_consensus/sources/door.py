@@ -12,6 +12,7 @@ import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws, check_needs, draws_of, hard_draws
 from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.partitions import HasDraws
 from posterior_consensus.losses.record import Need
 from posterior_consensus.sources.accumulate import PartitionAccumulator
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
@@ -49,7 +50,7 @@ def as_source(data: Any, needs: Mapping[str, Need] | None = None) -> PairSource:
 
     Parameters
     ----------
-    data : PairSimilarity, PartitionDraws or what as_partition_draws() or as_allocation_probabilities() takes
+    data : Summary, PairSimilarity, PartitionDraws or what as_partition_draws() or as_allocation_probabilities() takes
         If a posterior has allocation probabilities, and labels sampled from them, the probabilities are used.
     needs : mapping of str to {"pairs", "draws"}, optional
         What is requested, by what asks for it, such as ``{"loss 'vi'": "draws"}``.
@@ -71,6 +72,25 @@ def as_draws(data: Any) -> PartitionDraws:
     return draws_of(as_source(data))
 
 
+def partition_of(data: Any, partition: Any, name: str = "partition") -> Any:
+    """Take the partition that is given or, of a summary without one, its consensus.
+
+    Raises
+    ------
+    ValueError
+        If there is neither.
+    """
+    found = own_partition(data, partition)
+    if found is None:
+        raise ValueError(f"`{name}` must be given: only a summary has one of its own, its consensus.")
+    return found
+
+
+def own_partition(data: Any, partition: Any) -> Any:
+    """Do the same where a partition may be missing: None if there is neither."""
+    return data if partition is None and isinstance(data, HasDraws) else partition
+
+
 def several_posteriors(data: Any) -> dict[Any, Any] | None:
     """Several posteriors by name, of a dict or a list of them; None where `data` are one posterior."""
     if isinstance(data, dict) and (len(data) > 1 or any(isinstance(one, PairSource) for one in data.values())):
@@ -82,7 +102,7 @@ def several_posteriors(data: Any) -> dict[Any, Any] | None:
 
 def _is_posterior(one: Any) -> bool:
     """Whether this is a set of draws, rather than a draw."""
-    if isinstance(one, (PairSource, PartitionAccumulator, xr.Dataset, xr.DataTree, pd.DataFrame)):
+    if isinstance(one, (PairSource, PartitionAccumulator, HasDraws, xr.Dataset, xr.DataTree, pd.DataFrame)):
         return True
     if isinstance(one, (np.ndarray, xr.DataArray)):
         return one.ndim > 1
@@ -107,6 +127,7 @@ def find_source(
             raise ValueError(f"`item_dim` must be None with a model, which names its items; got {item_dim!r}.")
         soft = allocation_probabilities(model, data, var_name=var_name, group=group, progressbar=progressbar)
         return Source(made_already(soft, None, None, weights), "allocation probabilities computed from the model")
+    data = from_store(data, progressbar=progressbar)
     if isinstance(data, PairSource):
         source = made_already(data, var_name, item_dim, weights)
         return Source(source, "allocation probabilities" if hard_draws(source) is None else "labels")

@@ -13,7 +13,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.ensemble.partitions import as_codes, canonical_rows
+from posterior_consensus.ensemble.partitions import HasDraws, as_codes, canonical_rows
 from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.arguments import as_path
 from posterior_consensus.sources.accumulate import PartitionAccumulator, is_accumulated
@@ -40,13 +40,13 @@ def as_partition_draws(
 
     Parameters
     ----------
-    data : InferenceData, DataTree, Dataset, DataArray, ndarray, list, DataFrame, dict, path or PartitionDraws
+    data : InferenceData, DataTree, Dataset, DataArray, ndarray, list, DataFrame, dict, path, PartitionDraws or Summary
         Labels may be integers from 0 or 1 or with gaps, strings, or integer-valued floats, and their names may
         switch from draw to draw. Arrays and lists are draws x items or chains x draws x items, a DataFrame has a row
         for each draw and a column for each item, a dict has arrays of chains x draws x items by name. A path leads
         to a NetCDF or Zarr file, a NumPy file or a table of text, see Notes; a list of tables has one for each chain.
-        PartitionDraws pass as they are, allocation probabilities as labels sampled from them. A
-        PartitionAccumulator, or the path of its store, gives its draws so far.
+        PartitionDraws pass as they are, allocation probabilities as labels sampled from them. A Summary gives its
+        draws, and a PartitionAccumulator, or the path of its store, its draws so far.
     var_name : str, optional
         Name of the label variable. By default the only variable that can be one: it has the sample dimensions, one
         more, and labels. Of a table, the columns of that name: ``z`` for ``z[1]``, ``z[2]``, ..., or Stan's ``z.1``.
@@ -117,7 +117,7 @@ def as_partition_draws(
     >>> draws.n_clusters
     array([2, 1])
     """
-    if store is not None and isinstance(data, (PartitionAccumulator, PairSource)):
+    if store is not None and isinstance(data, (PartitionAccumulator, PairSource, HasDraws)):
         raise ValueError(f"`store` must be None for {type(data).__name__}, whose labels have their place already.")
     weights = one_of(weights, log_weights)
     data = from_store(data, progressbar=progressbar)
@@ -141,7 +141,9 @@ def as_partition_draws(
 
 
 def from_store(data: Any, *, progressbar: bool = True) -> Any:
-    """Give the draws of an accumulator, or those in a store; anything else as it is."""
+    """Give the draws of a summary or an accumulator, or those in a store; anything else as it is."""
+    if isinstance(data, HasDraws):
+        return data.draws
     if isinstance(data, PartitionAccumulator):
         return data.draws()
     if is_accumulated(data):

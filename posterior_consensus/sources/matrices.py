@@ -13,6 +13,7 @@ import xarray as xr
 from posterior_consensus.ensemble.items import Floats, Items, difference, positions
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import Place, as_array, first_of
+from posterior_consensus.sources.labels import from_store
 from posterior_consensus.sources.places import place_in
 from posterior_consensus.sources.samples import one_of
 from posterior_consensus.sources.subsamples import pairwise_similarity
@@ -113,6 +114,7 @@ def as_pair_similarity(
             "`var_name` and `weights` must be None for a matrix; draws in which items are missing need "
             "missing='pairwise'."
         )
+    matrix = from_store(matrix)
     if isinstance(matrix, PairSource):
         if item_dim not in (None, matrix.items.dim):
             raise ValueError(

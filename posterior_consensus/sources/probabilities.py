@@ -16,6 +16,7 @@ from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Place, canonical_rows, first_of
 from posterior_consensus.runtime.arguments import check_flag
+from posterior_consensus.sources.labels import from_store
 from posterior_consensus.sources.places import place_in
 from posterior_consensus.sources.rounding import SLIGHT, tolerance
 from posterior_consensus.sources.samples import made_already, one_of, samples_of
@@ -103,6 +104,7 @@ def as_allocation_probabilities(
     if log is not None:
         check_flag("log", log)
     weights = one_of(weights, log_weights)
+    data = from_store(data)
     if isinstance(data, PairSource):
         draws = draws_of(made_already(data, var_name, item_dim, weights))
         draws.as_soft("`data`")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -16,7 +17,7 @@ from posterior_consensus.bounds.certificate import Certificate
 from posterior_consensus.consensus import ConsensusPartition
 from posterior_consensus.diagnostics import Diagnosis
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.partitions import HasLabels
+from posterior_consensus.ensemble.partitions import HasDraws
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import stored_as
@@ -25,7 +26,7 @@ from posterior_consensus.results.storage import as_dataset
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SummaryRecord(HasLabels, Tabled):
+class SummaryRecord(HasDraws, Tabled):
     """Fields of :class:`Summary`, which describes them."""
 
     source: str = field(metadata=stored_as.attribute("source"))
@@ -47,6 +48,11 @@ class SummaryRecord(HasLabels, Tabled):
     def labels(self) -> xr.DataArray:
         """Labels of the consensus, so that a summary serves as a partition."""
         return self.consensus.labels
+
+    @property
+    def names(self) -> tuple[Hashable, ...]:
+        """Names of its clusters, by number."""
+        return self.consensus.names
 
     @property
     def loss(self) -> PartitionLoss:
