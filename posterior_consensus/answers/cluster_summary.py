@@ -198,7 +198,7 @@ def cluster_summary(
             "prob)."
         )
     first = np.array([np.argmax(labels == k) for k in range(labels.max() + 1)])
-    arrays = {name: parameters_by_draw({name: value}, source.samples.shape)[name] for name, value in parameters.items()}
+    arrays = {name: parameters_by_draw({name: value}, source.samples)[name] for name, value in parameters.items()}
     own = np.zeros((source.n_draws, first.size), np.intp)
     if arrays and (n_components := n_components_of(arrays)) > 1:
         own = component_labels(source, draws, n_components, first_label, var_name, group)[:, first].astype(np.intp)
@@ -240,8 +240,10 @@ def _columns(name: str, value: Any, array: Floats, components: Numbers) -> Itera
 
 def _entry(value: Any, axis: int, place: int) -> str:
     """The coordinate at a place of an axis of a DataArray that has one, else the number of the place."""
-    named = isinstance(value, xr.DataArray) and value.dims[axis] in value.coords
-    return str(value[value.dims[axis]].values[place]) if named else str(place)
+    if not isinstance(value, xr.DataArray):
+        return str(place)
+    dim = [dim for dim in value.dims if dim not in ("chain", "draw", "sample")][axis]
+    return str(value[dim].values[place]) if dim in value.coords else str(place)
 
 
 def _together(source: PartitionDraws, labels: Labels) -> xr.Dataset:

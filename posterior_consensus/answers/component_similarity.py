@@ -260,7 +260,7 @@ def component_similarity(
             )
         family, own_names = _family(distribution, parameters)
         source = draws_of(find_source(draws, var_name, group=group, weights=weights).source)
-        arrays = parameters_by_draw(parameters, source.samples.shape)
+        arrays = parameters_by_draw(parameters, source.samples)
         arrays = {own_names.get(name, name): values for name, values in arrays.items()}
         families = [(family, arrays)]
         components = component_labels(source, draws, n_components_of(arrays), first_label, var_name, group)

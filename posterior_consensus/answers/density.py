@@ -116,7 +116,7 @@ class PartitionDensity(HasLabels, Stored):
             calibration draws.
         """
         kernel, samples, single = self._kernel(partitions)
-        values = _p_values(samples.mean(kernel), self.scores.values, _samples(self.scores))
+        values = _p_values(samples.mean(kernel), self.scores.values, Samples.along(self.scores))
         found = xr.DataArray(values, dims="partition", name="p_value")
         return found.squeeze("partition") if single else found
 
@@ -149,7 +149,7 @@ class PartitionDensity(HasLabels, Stored):
         """
         level = 1.0 - check_between("prob", prob, 1) + _TIE
         tried = np.concatenate([[-np.inf], np.unique(self.scores.values)])
-        inside = _p_values(tried, self.scores.values, _samples(self.scores)) > level
+        inside = _p_values(tried, self.scores.values, Samples.along(self.scores)) > level
         return float(tried[inside.argmax()])
 
     def _kernel(self, partitions: Any) -> tuple[Floats, Samples, bool]:
@@ -368,8 +368,4 @@ def _p_values(scores: Floats, calibration: Floats, samples: Samples) -> Floats:
 
 def _as_draws(training: xr.DataArray) -> PartitionDraws:
     items = Items.along(training, str(training.dims[1]))
-    return PartitionDraws.of(training.values, samples=_samples(training), items=items)
-
-
-def _samples(values: xr.DataArray) -> Samples:
-    return Samples(values["chain"].values, values["draw"].values, values["weight"].values)
+    return PartitionDraws.of(training.values, samples=Samples.along(training), items=items)

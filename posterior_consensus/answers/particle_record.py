@@ -11,6 +11,7 @@ import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import canonical_labels
+from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.evaluate.expectation import loss_matrix
 from posterior_consensus.evaluate.similarity import posterior_similarity_matrix
 from posterior_consensus.losses.record import PartitionLoss
@@ -207,8 +208,7 @@ class Particles(Stored):
                 "`draws` must be given, the ones that the particles are of: they are not stored with results."
             )
         given = as_draws(self.draws if draws is None else draws)
-        if given.n_draws != self.assignment.size:
-            raise ValueError(f"`draws` must be those of the particles, {self.assignment.size}; got {given.n_draws}.")
+        given = given.in_order_of(Samples.along(self.assignment), "`draws`")
         weights = np.where(self.assignment.values == k, given.weights, 0.0)
         if not weights.any():
             raise ValueError(f"`k` must be a particle that is nearest to some draws; got {k}, nearest to none.")

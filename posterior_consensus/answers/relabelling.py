@@ -12,6 +12,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
+from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.switching import (
     Floats,
     Numbers,
@@ -155,14 +156,14 @@ def relabel(
         held = _without_parameters(posterior, names, dim_names(sample_dims))
         draws = draws_of(find_source(held, var_name, sample_dims=sample_dims).source)
     else:
-        draws = allocations
+        dims = _dims_of_draws(posterior, sample_dims)
+        draws = allocations.in_order_of(_samples_of(posterior, dims), "`allocations`")
     others, soft = posterior.drop_dims(names), draws.soft
     if soft is None:
         labels: xr.DataArray | None
         labels, dims, _ = label_array(others, var_name, sample_dims)
     else:
         dims = _dims_of_draws(posterior, sample_dims)
-        _check_same_draws(posterior, draws, dims)
         labels = _labels_beside(others, None if allocations is None else var_name, (*dims, draws.items.dim))
     numbers = np.empty((0, 0), np.intp) if labels is None else component_numbers(labels, n_components, first_label)
     reference = draws.as_labels(partition)
@@ -279,21 +280,10 @@ def _dims_of_draws(posterior: xr.Dataset, sample_dims: str | Sequence[str]) -> t
     return dims
 
 
-def _check_same_draws(posterior: xr.Dataset, allocations: PartitionDraws, dims: tuple[str, ...]) -> None:
-    """Draws are identified by their chain and number, or by position where the allocations were given without."""
-    shape = tuple(posterior.sizes[dim] for dim in dims)
-    unnamed = xr.DataArray(np.zeros((*shape, 1), np.int8), dims=(*dims, "_item"))
-    own, theirs = samples_of(unnamed.assign_coords(_coords_over(posterior, dims)), dims, None, ""), allocations.samples
-    if own.n_draws != theirs.n_draws:
-        raise ValueError(
-            f"`allocations` must be of the same draws as the posterior, {own.n_draws}; got {theirs.n_draws}."
-        )
-    named = len(theirs.chains) > 1 or not np.array_equal(theirs.draw, np.arange(own.n_draws))
-    same = np.array_equal(own.chain, theirs.chain) and np.array_equal(own.draw, theirs.draw)
-    if named and not same:
-        raise ValueError(
-            "`allocations` must be of the same draws as the posterior, in the same order; chains or draws differ."
-        )
+def _samples_of(posterior: xr.Dataset, dims: tuple[str, ...]) -> Samples:
+    """The draws of a posterior that may have no labels."""
+    unnamed = xr.DataArray(np.zeros((*(posterior.sizes[dim] for dim in dims), 1), np.int8), dims=(*dims, "_item"))
+    return samples_of(unnamed.assign_coords(_coords_over(posterior, dims)), dims, None, "")
 
 
 def _labels_beside(posterior: xr.Dataset, var_name: str | None, dims: tuple[str, ...]) -> xr.DataArray | None:

@@ -245,6 +245,11 @@ class PartitionDraws(PairSource):
         similarity /= similarity[0, 0]  # the sum of all weights in the same order: rounding takes none above it
         return similarity
 
+    def in_order_of(self, samples: Samples, name: str) -> PartitionDraws:
+        """Return these draws, which `name` has, in the order of others, which they have to be."""
+        rows = self.samples.order_of(samples, name)
+        return self if np.array_equal(rows, np.arange(self.n_draws)) else self.take(rows)
+
     def of_items(self, at: npt.NDArray[np.intp]) -> Self:
         """Return the draws of some items, by position."""
         soft = None if self.soft is None else self.soft.of_items(at)

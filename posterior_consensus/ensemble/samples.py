@@ -31,17 +31,25 @@ class Samples:
         Where each draw comes from.
     weights : ndarray of shape (n_draws,), dtype float64
         Weight of each draw; they sum to 1, and are 1 / n_draws if they are equal.
+    named : bool
+        Whether chains and draws have names of their own; else they are numbered from 0.
     """
 
     chain: npt.NDArray[Any]
     draw: npt.NDArray[Any]
     weights: Floats
+    named: bool = True
 
     @classmethod
     def of_one_chain(cls, n_draws: int) -> Samples:
         """Draws of equal weight, numbered from 0 in chain 0."""
         number = np.arange(n_draws)
-        return cls(np.zeros_like(number), number, np.full(n_draws, 1.0 / n_draws))
+        return cls(np.zeros_like(number), number, np.full(n_draws, 1.0 / n_draws), named=False)
+
+    @classmethod
+    def along(cls, values: xr.DataArray) -> Samples:
+        """Take the draws that an array of :meth:`array` runs over."""
+        return cls(*(values[name].values for name in (*_IDS, "weight")))
 
     @property
     def n_draws(self) -> int:
@@ -127,36 +135,28 @@ class Samples:
         if len(ids) < 2 or np.prod(list(sizes.values())) != self.n_draws:
             return given
         chain, draw = (ids[dim].to_base_variable().set_dims(sizes).values.ravel() for dim in _IDS)
-        named = Samples(chain, draw, self.weights)
-        if self._is_by_place(named):
-            return given
-        return given.values.reshape(self.n_draws, *given.shape[len(dims) :])[named.order_of(self, name)]
+        order = Samples(chain, draw, self.weights)._order_of(self, name)
+        return given if order is None else given.values.reshape(self.n_draws, *given.shape[len(dims) :])[order]
 
     def order_of(self, others: Samples, name: str) -> npt.NDArray[np.intp]:
-        """Where among these draws, those of `name`, each of the others is.
-
-        One chain that numbers its draws from 0 names none if the others have several chains: it holds them by place.
-        """
+        """Where among these draws, those of `name`, each of the others is; by place where one side has no names."""
         if self.n_draws != others.n_draws:
             raise ValueError(f"{name} must be of the same {others.n_draws} draws; got {self.n_draws}.")
-        if self._is_by_place(others):
-            return np.arange(self.n_draws)
+        order = self._order_of(others, name)
+        return np.arange(self.n_draws) if order is None else order
+
+    def _order_of(self, others: Samples, name: str) -> npt.NDArray[np.intp] | None:
+        """Where each of the others is among these, as many; None where one side has no names, and other numbers."""
         found, wanted = (pd.MultiIndex.from_arrays([one.chain, one.draw], names=_IDS) for one in (self, others))
         order = positions(wanted, found)
-        if order is None:
+        if order is None and self.named and others.named:
             why = difference(*(index.map("chain {0[0]}, draw {0[1]}".format) for index in (wanted, found)))
             raise ValueError(f"{name} must be of the same draws; {why}. {_PAIRED}")
         return order
 
-    def _is_by_place(self, others: Samples) -> bool:
-        """Whether one side is numbered as :meth:`of_one_chain` does it, and the other has several chains."""
-        one = next((side for side in (self, others) if len(side.chains) == 1), None)
-        several = len(self.chains) > 1 or len(others.chains) > 1
-        return several and one is not None and np.array_equal(one.draw, np.arange(self.n_draws))
-
     @property
     def batches(self) -> list[npt.NDArray[np.intp]]:
-        """Row numbers of floor(sqrt(L)) successive batches of nearly equal length of each chain of L draws."""
+        """Row numbers of min(10, floor(sqrt(L))) successive batches of nearly equal length of each chain of L draws."""
         return [
             batch for rows in self.chains for batch in np.array_split(rows, min(_MOST_BATCHES, int(np.sqrt(rows.size))))
         ]
@@ -301,7 +301,7 @@ class Samples:
     def take(self, rows: npt.NDArray[np.intp]) -> Samples:
         """Keep some draws, by row number; their weights sum to 1 again, and equal ones where all of them were 0."""
         weights = self.weights[rows]
-        return Samples(self.chain[rows], self.draw[rows], weights).weighted(weights)
+        return Samples(self.chain[rows], self.draw[rows], weights, self.named).weighted(weights)
 
     def rows(self, by: Literal["isel", "sel"], **wanted: Any) -> npt.NDArray[np.intp]:
         """Let xarray choose by position or by value among the chains, and the draws within each: `chain` and `draw`."""

@@ -73,7 +73,7 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float = MOST_PARETO_K)
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
-    log_ratio : array_like of shape (n_draws,), or of the shape of chains and draws
+    log_ratio : array_like of shape (n_draws,) or (n_chains, n), or DataArray with `chain` and `draw`
         Logarithm of the ratio of the other posterior's density to the density of this one at each draw, up to a
         constant. If only the prior differs, it is the difference of two log priors, as
         :meth:`priors.PartitionPrior.log_prob` gives them. Minus infinity gives a weight of 0.
@@ -134,14 +134,8 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float = MOST_PARETO_K)
 
 def _ratios(log_ratio: Any, samples: Samples) -> Floats:
     """Check log ratios, one for each draw."""
-    values = as_numbers("log_ratio", log_ratio.values if isinstance(log_ratio, xr.DataArray) else log_ratio)
-    n_chains = len(samples.chains)
-    shapes = (samples.n_draws,), (n_chains, samples.n_draws // n_chains)
-    if values.shape not in shapes:
-        raise ValueError(
-            f"`log_ratio` must be one number per draw, of shape {shapes[0]} or {shapes[1]}; got shape {values.shape}."
-        )
-    values = values.ravel()
+    given = log_ratio if isinstance(log_ratio, xr.DataArray) else as_numbers("log_ratio", log_ratio)
+    values = as_numbers("log_ratio", samples.in_order(given, "`log_ratio`"))
     wrong = np.isnan(values) | (values == np.inf)
     if wrong.any():
         row = int(wrong.argmax())

@@ -12,6 +12,7 @@ import xarray as xr
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import as_codes, smallest_dtype
+from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.sources.accumulate import PartitionAccumulator, is_accumulated
 from posterior_consensus.sources.stores import is_store
 from posterior_consensus.sources.variables import found_labels
@@ -79,15 +80,15 @@ def component_labels(
         return component_numbers(labels, n_components, first_label)
 
 
-def parameters_by_draw(parameters: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, Floats]:
+def parameters_by_draw(parameters: Mapping[str, Any], samples: Samples) -> dict[str, Floats]:
     """Parameters as arrays (n_draws, components or 1, features or 1), ``cov`` with a matrix for features.
 
     Parameters
     ----------
     parameters : mapping of str to array_like
         Numbers, or arrays with the draws first; then components, then features.
-    shape : tuple of int
-        Lengths of the draws' dimensions.
+    samples : Samples
+        The draws.
 
     Raises
     ------
@@ -96,7 +97,7 @@ def parameters_by_draw(parameters: Mapping[str, Any], shape: tuple[int, ...]) ->
     TypeError
         If one holds no numbers.
     """
-    arrays = {name: _by_draw(name, value, shape) for name, value in parameters.items()}
+    arrays = {name: _by_draw(name, value, samples) for name, value in parameters.items()}
     n_axes = 4 if "cov" in arrays else max(3, *(array.ndim for array in arrays.values()))
     for name, array in arrays.items():
         if name == "cov":
@@ -114,22 +115,13 @@ def parameters_by_draw(parameters: Mapping[str, Any], shape: tuple[int, ...]) ->
     return arrays
 
 
-def _by_draw(name: str, value: Any, shape: tuple[int, ...]) -> Floats:
-    if isinstance(value, xr.DataArray):
-        value = value.transpose(*(dim for dim in ("chain", "draw", "sample") if dim in value.dims), ...)
+def _by_draw(name: str, value: Any, samples: Samples) -> Floats:
     array = np.asarray(value)
     if array.dtype.kind not in "iufb":
         raise TypeError(f"`{name}` must hold numbers; got {type(value).__name__} of {array.dtype}.")
-    array, n_draws = array.astype(np.float64), int(np.prod(shape))
     if array.ndim == 0:
-        return np.full(n_draws, array)
-    for own in (shape, (n_draws,)):
-        if array.shape[: len(own)] == own:
-            return array.reshape(n_draws, *array.shape[len(own) :])
-    raise ValueError(
-        f"`{name}` must have the draws first, {' x '.join(map(str, shape))}, then the components; got shape "
-        f"{array.shape}."
-    )
+        return np.full(samples.n_draws, float(array))
+    return samples.in_order(value, f"`{name}`", more=True).astype(np.float64)
 
 
 def n_components_of(arrays: Mapping[str, Floats]) -> int:

@@ -31,7 +31,7 @@ def has_group(data: Any, group: str) -> bool:
 
 
 def log_density(data: Any, group: str, draws: PartitionDraws, names: Sequence[str] | None) -> npt.NDArray[np.float64]:
-    """Sum (n_draws,) of the variables of a group, or of those that are named, over all but the draws.
+    """Sum (n_draws,) of the variables of a group, or of those that are named, over all but the draws, in their order.
 
     Raises
     ------
@@ -48,9 +48,4 @@ def log_density(data: Any, group: str, draws: PartitionDraws, names: Sequence[st
         chosen = dataset[list(dataset.data_vars) if names is None else list(names)]
         dims = [dim for dim in ("chain", "draw", "sample") if dim in chosen.dims]
         each = [v.sum([dim for dim in v.dims if dim not in dims]) for v in chosen.data_vars.values()]
-        values = np.asarray(sum(each).transpose(*dims).values, np.float64).ravel()  # type: ignore[union-attr]
-    if values.size != draws.n_draws:
-        raise ValueError(
-            f"`draws` must hold a group {group} of the same {draws.n_draws} draws; got {values.size} values."
-        )
-    return values
+        return draws.samples.in_order(sum(each), f"The group {group} of `draws`").astype(np.float64)

@@ -38,7 +38,8 @@ def samples_of(values: xr.DataArray, dims: tuple[str, ...], weights: Any, name: 
         raise ValueError(f"{name} must hold at least one draw of one item; got {dict(values.sizes)}.")
     shape = tuple(values.sizes[dim] for dim in dims)
     n_draws = int(np.prod(shape))
-    samples = Samples(*_sample_ids(values, dims, n_draws), np.full(n_draws, 1.0 / n_draws))
+    has_names = any(dim in values.coords and values[dim].ndim for dim in (*dims, "chain", "draw"))
+    samples = Samples(*_sample_ids(values, dims, n_draws), np.full(n_draws, 1.0 / n_draws), has_names)
     if weights is None:
         return samples
     is_log = isinstance(weights, LogWeights)
@@ -51,11 +52,11 @@ def samples_of(values: xr.DataArray, dims: tuple[str, ...], weights: Any, name: 
 
 
 def _as_the_labels(weights: xr.DataArray, labels: xr.DataArray, dims: tuple[str, ...], name: str) -> Any:
-    """Weights by name along the dimensions that the labels have too; names that these lack are no names."""
+    """Weights by name along the dimensions that the labels have too."""
     if len(dims) > 1 and set(dims) == set(weights.dims):
         wanted = {dim: labels.indexes[dim] for dim in dims if dim in labels.indexes}
         return by_name(weights.transpose(*dims), wanted, name).values
-    return weights if {"chain", "draw"} <= set(labels.coords) else weights.values
+    return weights
 
 
 def made_already(source: PairSource, var_name: str | None, item_dim: str | None, weights: Any) -> PairSource:

@@ -21,6 +21,8 @@ from posterior_consensus.consensus.methods import check_no_method, takes
 from posterior_consensus.consensus.partition import check_options
 from posterior_consensus.diagnostics.diagnosis import diagnose_within
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
+from posterior_consensus.ensemble.items import Items
+from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.kernels import ahead
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
@@ -145,6 +147,10 @@ class Summary(SummaryRecord, display.Shown):
                     f"`idata` must hold the draws of the summary, {consensus.n_draws} of {consensus.labels.size} "
                     f"items; got {draws.n_draws} of {draws.n_items}."
                 )
+            draws = draws.in_order_of(Samples.along(fields["ball"].distances), "`idata`")
+            order = draws.items.order_of(Items.along(consensus.labels, str(consensus.labels.dims[0])), "idata")
+            if not np.array_equal(order, np.arange(draws.n_items)):
+                draws = draws.of_items(order)
             return cls(draws=draws, observed=observed, **fields)
 
     def findings(self) -> list[str]:

@@ -196,7 +196,7 @@ def test_bad_arguments_are_named(rng):
     cases = [
         ({"mean": mu}, TypeError, "`mean` and either `sd` or `cov`; got ['mean']"),
         ({"mean": mu, "sd": 0.0}, ValueError, "'norm' allows; got loc 0, scale 0"),
-        ({"mean": mu[:11], "sd": 1.0}, ValueError, "`mean`", "draws first", "12, then"),
+        ({"mean": mu[:11], "sd": 1.0}, ValueError, "`mean`", "draws first", "(12,)"),
         ({"mean": mu[:, :2], "sd": 1.0}, ValueError, "the 2 components, from 0; they run from 0 to"),
         ({"mean": mu, "sd": np.ones((12, 2))}, ValueError, "same components and features"),
         ({"mean": np.full((12, 3), "a"), "sd": 1.0}, TypeError, "must hold numbers; got ndarray of <U1"),

@@ -97,7 +97,7 @@ def test_contributions_add_up_if_the_loss_is_a_sum(rng):
     for bad in (2, -1, True, 0.0):
         check(lambda k: found.contributions(0, k), bad, ValueError, ["`other`", "from 0 to 1", str(bad)])
         check(found.similarity, bad, ValueError, ["`k`", "from 0 to 1", str(bad)])
-    check(lambda z: found.similarity(0, z), random_draws(rng, 9, 9, 2), ValueError, ["`draws`", "40; got 9"])
+    check(lambda z: found.similarity(0, z), random_draws(rng, 9, 9, 2), ValueError, ["`draws`", "40 draws; got 9"])
     restored = pc.Particles.from_dataset(found.to_dataset())
     check(restored.similarity, 0, ValueError, ["`draws` must be given", "not stored"])
 

@@ -1,32 +1,35 @@
 """What comes with draws is paired with them by chain and draw, in every function that takes some."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 import xarray as xr
 
 import posterior_consensus as pc
+from tests.catalogue.posteriors import unequal_chains
 from tests.helpers import check_all
 
-IDS = ("chain", "draw")
-Z = xr.DataArray(
-    np.random.default_rng(1).integers(3, size=(2, 6, 4)),
-    dims=(*IDS, "obs"),
-    coords={"chain": [1, 3], "draw": np.arange(10, 16)},
-    name="z",
-)
-W = xr.DataArray(np.arange(1.0, 13.0).reshape(2, 6), {dim: Z[dim] for dim in IDS}, IDS)
+IDS, NAMES = ("chain", "draw"), {"chain": [1, 3], "draw": np.arange(10, 16)}
+RNG = np.random.default_rng(1)
+Z = xr.DataArray(RNG.integers(3, size=(2, 6, 4)), NAMES, (*IDS, "obs"), name="z")
+MU = xr.DataArray(RNG.normal(size=(2, 6, 3)), NAMES, (*IDS, "k"), name="mu")
+SOFT = xr.DataArray(RNG.dirichlet(np.full(3, 0.2), size=(2, 6, 4)), NAMES, (*IDS, "obs", "k"))
+W = xr.DataArray(np.arange(1.0, 13.0).reshape(2, 6), NAMES, IDS)
+PARTITION = np.array([0, 0, 1, 1])
+QUIET = {"random_seed": 1, "progressbar": False}
 
 SAME = {
     "as they are": lambda values: values,
     "draws reversed": lambda values: values.isel(draw=slice(None, None, -1)),
     "chains reversed": lambda values: values.isel(chain=[1, 0]),
     "draws before chains": lambda values: values.transpose("draw", "chain", ...),
-    "stacked": lambda values: values.stack(sample=("draw", "chain")).transpose("sample", ...),
-    "stacked, no index": lambda values: values.stack(sample=("draw", "chain")).reset_index("sample"),
     "without names": lambda values: values.drop_vars(IDS).transpose("draw", "chain", ...),
-    "names of chains alone": lambda values: values.drop_vars("draw").isel(chain=[1, 0]),
 }
 ARRAYS = {
+    "stacked": lambda values: values.stack(sample=("draw", "chain")).transpose("sample", ...),
+    "stacked, no index": lambda values: values.stack(sample=("draw", "chain")).reset_index("sample"),
+    "names of chains alone": lambda values: values.drop_vars("draw").isel(chain=[1, 0]),
     "chains": lambda values: values.values,
     "rows": lambda values: values.values.reshape(12, *values.shape[2:]),
 }
@@ -37,26 +40,85 @@ OTHER = {
 }
 
 
-def weights_of(data):
-    return lambda values: pc.as_partition_draws(data, weights=values).weights
+def statistics(function):
+    return lambda values: function(values).parameters["mean"].values
 
 
-def log_weights_of(data):
-    return lambda values: pc.as_partition_draws(data, log_weights=np.log(values)).weights
+def tree_with(values, group):
+    return xr.DataTree.from_dict({"posterior": Z.to_dataset(), group: values.rename("own").to_dataset()})
 
 
-MADE = pc.as_partition_draws(Z)
-TAKES_ARRAYS = {
-    "weights": weights_of(Z),
-    "weights of draws": weights_of(MADE),
-    "log_weights": log_weights_of(Z),
+@cache
+def made():
+    return pc.as_partition_draws(Z)
+
+
+@cache
+def particles():
+    return pc.Particles.from_dataset(pc.particles(made(), n_particles=2, **QUIET).to_dataset())
+
+
+@cache
+def summary():
+    return pc.summarize(Z.to_dataset(), answers=False, **QUIET).to_dataset()
+
+
+def draws_of_summary(values):
+    return pc.Summary.from_dataset(summary(), values.to_dataset(name="z")).draws.labels
+
+
+# What takes values, those values, and whether it takes arrays too: arrays as posteriors are numbered from 0.
+FUNCTIONS = {
+    "weights": (lambda v: pc.as_partition_draws(Z, weights=v).weights, W, True),
+    "weights of draws": (lambda v: pc.as_partition_draws(made(), weights=v).weights, W, True),
+    "log_weights": (lambda v: pc.as_partition_draws(Z, log_weights=v).weights, W, True),
+    "weights of probabilities": (lambda v: pc.as_allocation_probabilities(SOFT, weights=v).weights, W, True),
+    "reweight": (lambda v: pc.reweight(made(), v, max_pareto_k=np.inf).weights, W, True),
+    "cluster_summary": (statistics(lambda v: pc.cluster_summary(Z, [0, 0, -1, -1], mu=v)), MU, True),
+    "component_similarity": (lambda v: pc.component_similarity(Z, mean=v, sd=1.0).values, MU, True),
+    "predict_allocation": (
+        lambda v: (
+            pc.predict_allocation(v, pc.as_allocation_probabilities(SOFT), partition=PARTITION).probabilities.values
+        ),
+        SOFT,
+        False,
+    ),
+    "relabel": (
+        lambda v: (
+            pc.relabel(MU.to_dataset(), PARTITION, component_dim="k", allocations=pc.as_allocation_probabilities(v))[
+                "mu"
+            ].values
+        ),
+        SOFT,
+        False,
+    ),
+    "prior_sensitivity": (
+        lambda v: pc.prior_sensitivity(tree_with(v, "log_prior"), **QUIET).to_dataframe().to_numpy(),
+        W,
+        False,
+    ),
+    "region": (lambda v: particles().similarity(0, v).values, Z, False),
+    "from_dataset": (draws_of_summary, Z, False),
 }
 
 
-@pytest.mark.parametrize("name", TAKES_ARRAYS)
+@pytest.mark.filterwarnings("ignore:(The components|Components)")
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_draws_are_paired_by_name(name):
-    function = TAKES_ARRAYS[name]
-    expected = function(W)
-    for kind, change in (SAME | ARRAYS).items():
-        np.testing.assert_allclose(function(change(W)), expected, rtol=1e-12, err_msg=kind)
-    check_all(lambda change: function(change(W)), [(change, ValueError, "`") for change in OTHER.values()])
+    function, values, takes_arrays = FUNCTIONS[name]
+    expected = function(values)
+    for kind, change in (SAME | (ARRAYS if takes_arrays else {})).items():
+        for found, wanted in zip(function(change(values)), expected, strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-12, err_msg=kind)
+    check_all(lambda change: function(change(values)), [(change, ValueError, "`") for change in OTHER.values()])
+
+
+def test_chains_of_different_lengths_have_no_rows_of_chains():
+    draws = pc.as_partition_draws(unequal_chains(np.random.default_rng(2), (40, 20), 4))
+    rows = np.arange(60.0)
+    ids = {name: ("sample", getattr(draws.samples, name)[::-1]) for name in IDS}
+    reversed_rows = xr.DataArray(rows[::-1], ids, ("sample",))
+    expected = pc.reweight(draws, rows, max_pareto_k=np.inf).weights
+    np.testing.assert_array_equal(pc.reweight(draws, reversed_rows, max_pareto_k=np.inf).weights, expected)
+    assert pc.as_partition_draws(draws, log_weights=reversed_rows).weights.argmax() == 59
+    check_all(lambda ratio: pc.reweight(draws, ratio), [(rows.reshape(2, 30), ValueError, "`log_ratio`", "(60,); got")])

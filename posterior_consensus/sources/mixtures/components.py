@@ -76,7 +76,7 @@ def component_draws(
             families = _of_mixture(model, find_mixture(model, var_name), _evaluator(model, dataset, group))
         else:
             families = _of_labels(model, labels, _evaluator(model, dataset, group))
-        families = [(family, parameters_by_draw(own, draws.samples.shape)) for family, own in families]
+        families = [(family, parameters_by_draw(own, draws.samples)) for family, own in families]
         n_components = max(n_components_of(own) for _, own in families)
         name = None if labels is None else labels.name
         return draws, component_labels(draws, dataset, n_components, 0, name, group), families
