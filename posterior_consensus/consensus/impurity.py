@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.consensus.kcc import kcc
+from posterior_consensus.consensus.kcc import check_memory, kcc
 from posterior_consensus.consensus.selection import Candidate, Run, Task, best_number, filled
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
@@ -106,6 +106,7 @@ def impurity(draws: PartitionDraws, loss: Loss, task: Task, *, weighted: bool = 
     up in 1,500 small ensembles either.
     """
     check_count("n_starts", n_starts)
+    check_memory(draws, task.numbers(draws)[-1])
     source = draws.without_zero_weights()
     signature = source.signatures()
     small = source.n_items <= _ENUMERATED

@@ -77,14 +77,19 @@ def kcc(
     check_count("n_starts", n_starts)
     table = Draws(draws.labels, draws.starts, draws.weights)
     most = task.numbers(draws)[-1]
-    size = _BYTES_AN_ITEM * draws.n_items * most
-    memory.check(size, f"K-means of {draws.n_items} items in {most} clusters", "Set `max_clusters` to fewer.")
+    check_memory(draws, most)
 
     def fit(k: int) -> Candidate:
         run = _best_run(table, k, task.effort(n_starts, k), tangent, task.rng)
         return Candidate(canonical_labels(run.labels), KMeansInfo(utility=utility, **run.work()))
 
     return best_number(draws, loss, task, fit, title="K-means consensus clustering")
+
+
+def check_memory(draws: PartitionDraws, n_clusters: int) -> None:
+    """Refuse k-means into so many clusters that it takes too much memory."""
+    size = _BYTES_AN_ITEM * draws.n_items * n_clusters
+    memory.check(size, f"K-means of {draws.n_items} items in {n_clusters} clusters", "Set `max_clusters` to fewer.")
 
 
 class _Norm(NamedTuple):

@@ -64,5 +64,7 @@ def parts(length: int, bytes_each: float) -> Iterator[slice]:
 
 def in_words(n_bytes: float) -> str:
     """A number of bytes in a unit that leaves few digits, such as "4 GB"."""
-    unit = max((unit for unit, size in _UNITS.items() if size <= n_bytes), key=_UNITS.__getitem__, default="B")
-    return f"{n_bytes / _UNITS[unit]:.3g} {unit}"
+    rounded = float(f"{n_bytes:.3g}")
+    unit = max((unit for unit, size in _UNITS.items() if size <= rounded), key=_UNITS.__getitem__, default="B")
+    number = rounded / _UNITS[unit]
+    return f"{number:.0f} {unit}" if number >= 1000 else f"{number:.3g} {unit}"

@@ -116,7 +116,8 @@ def search(
             best = _on_all(blocks, best, given)
             runs.tally += best.tally
     if best.labels.max() + 1 == ended.limits.most < limits.most:
-        check_memory(ended, ended.limits.most + 1)  # more clusters may be better, but their tables are too large
+        # More clusters may be better, but their tables are too large.
+        check_memory(ended, ended.limits.most + 1, limits, draws.most_clusters)
     elif ended.is_capped:
         warnings.warn(
             f"The memory budget of {memory.in_words(memory.budget())} has room for a search among at most "

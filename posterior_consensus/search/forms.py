@@ -107,10 +107,12 @@ class FormOfRatios(FormOfRuns, Protocol):
         """Expected loss, but for its scale."""
 
 
-def check_memory(form: Form, n_clusters: int) -> None:
-    """Refuse what the tables of so many clusters do not leave room for."""
-    what = f"A search among {n_clusters} clusters"
-    memory.check(form.bytes_a_cluster * n_clusters, what, "Thin the draws, or ask for fewer clusters.")
+def check_memory(form: Form, n_clusters: int, limits: Limits, drawn: int) -> None:
+    """Refuse so many clusters if their tables take too much, and say what one more than any draw has would take."""
+    if not memory.fits(form.bytes_a_cluster * n_clusters):
+        enough = max(n_clusters, min(limits.most, drawn + 1))
+        what = f"A search among {enough} clusters"
+        memory.check(form.bytes_a_cluster * enough, what, "Thin the draws, or ask for fewer clusters.")
 
 
 def numbered(partition: Labels) -> Labels:

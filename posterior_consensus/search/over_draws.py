@@ -72,7 +72,7 @@ class OnDraws:
             self._scan *= slower
             self.work_a_label *= slower * (1 + min(draws.n_clusters.mean(), _CLUSTERS_WORTH_EFFORT) / _COLUMNS)
         else:
-            check_memory(self, limits.fewest)
+            check_memory(self, limits.fewest, limits, draws.most_clusters)
             room = memory.budget() // self.bytes_a_cluster
             self.limits = limits._replace(most=min(limits.most, room))
             self.is_capped = room < min(limits.most, _FAR * draws.most_clusters if self.sums else limits.most)

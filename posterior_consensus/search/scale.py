@@ -129,7 +129,7 @@ class OnBlocks:
     def __init__(self, sample: Sample, limits: Limits, executor: Executor, progressbar: bool) -> None:
         self._sample, self._draws, self._executor = sample, sample.whole, executor
         self.bytes_a_cluster = 4 * int(self._draws.starts[-1])
-        check_memory(self, limits.fewest)
+        check_memory(self, limits.fewest, limits, self._draws.most_clusters)
         self.limits = limits._replace(most=min(limits.most, memory.budget() // self.bytes_a_cluster))
         self._loss = sample.loss.arrays(self._draws.n_items)
         self._linear = sample.loss.is_linear

@@ -1,6 +1,8 @@
 """One budget of memory: what is told when it does not hold something, and what goes on with less."""
 
+import re
 import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
@@ -38,6 +40,20 @@ def test_an_error_says_what_takes_how_much_and_what_to_do(monkeypatch):
         memory.check(3e9, "It", "Thin the draws.")
 
 
+@pytest.mark.parametrize("size", [1.0, 999.4, 999.6, 951e9, 952e9, 999.7e9, 1e12, 999.9e12, 1.234e17])
+def test_the_advice_is_a_size_that_is_enough(size, monkeypatch):
+    monkeypatch.setenv(BUDGET, f"{size / 2:f}")
+    with pytest.raises(MemoryError) as raised:
+        memory.check(size, "It")
+    monkeypatch.setenv(BUDGET, advised(raised.value))
+    memory.check(size, "It")
+    assert memory.budget() < 1.06 * size + 1
+
+
+def advised(error):
+    return re.search(rf"{BUDGET}=(\S+)", str(error))[1]
+
+
 @pytest.mark.parametrize(("length", "each", "sizes"), [(10, 25, [4, 4, 2]), (3, 1e9, [1, 1, 1]), (5, 1, [5])])
 def test_parts_make_up_the_whole(length, each, sizes, monkeypatch):
     monkeypatch.setenv(BUDGET, "1600")
@@ -58,7 +74,7 @@ TOO_MUCH = {
     "matrix, soft": (7199, MATRIX, lambda: pc.posterior_similarity_matrix(pc.as_allocation_probabilities(SOFT))),
     "tree": (7199, MATRIX, lambda: find(method="hierarchical")),
     "search": (8 * N_ROWS, "A search among 3 clusters", lambda: find(n_clusters=3)),
-    "search, one more": (8 * N_ROWS, "A search among 3 clusters", lambda: find(loss="binder")),
+    "search, as many as drawn": (8 * N_ROWS, "A search among 6 clusters", lambda: find(loss="binder")),
     "k-means": (3000, "K-means of 30 items in 5 clusters", lambda: find(method="kcc", n_clusters=5)),
     "model": (3000, "The perturbation model of 4 clusters", lambda: find(method="rpm_em", n_clusters=4)),
     "bound": (20_000, "The bound for Binder's loss of 30 items", lambda: pc.certify(DRAWS, DRAWS[0], loss="binder")),
@@ -71,6 +87,16 @@ def test_what_the_budget_does_not_hold_is_refused_in_words(kind, monkeypatch):
     monkeypatch.setenv(BUDGET, str(size))
     with pytest.raises(MemoryError, match=f"{what} .* {BUDGET}="):
         call()
+
+
+@pytest.mark.parametrize("method", ["greedy", "impurity"])
+def test_advice_is_followed_once(method, monkeypatch):
+    monkeypatch.setenv(BUDGET, "100")
+    with pytest.raises(MemoryError) as raised:
+        find(method=method, loss="vi")
+    monkeypatch.setenv(BUDGET, advised(raised.value))
+    with warnings.catch_warnings(action="ignore"):  # of what the budget still does not hold
+        find(method=method, loss="vi")
 
 
 @pytest.mark.parametrize("utility", ["category", "entropy", "lp"])
