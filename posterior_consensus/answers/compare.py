@@ -205,10 +205,11 @@ def compare_posteriors(
     if the two posteriors differ.
 
     D_ij is the difference between the similarities of items i and j, and s_ij its standard error from batches of the
-    draws, as in :func:`diagnostics.similarity_mcse`. By chance alone, abs(D_ij) has the mean sqrt(2 / pi) s_ij. For the
-    error of a mean of abs(D_ij), abs(D_ij) is replaced by erf(D_ij / (s_ij sqrt(2))) D_ij, with the first factor held
-    fixed. This factor is the sign of D_ij if a pair clearly differs. Otherwise it is smaller, because the absolute
-    value of a number near 0 varies less. All errors assume that a and b are independent runs.
+    draws, as in :func:`diagnostics.similarity_mcse`; s_ij, and with it ``by_chance``, is rough if a chain has fewer
+    than 50 effective draws. By chance alone, abs(D_ij) has the mean sqrt(2 / pi) s_ij. For the error of a mean of
+    abs(D_ij), abs(D_ij) is replaced by erf(D_ij / (s_ij sqrt(2))) D_ij, with the first factor held fixed. This factor
+    is the sign of D_ij if a pair clearly differs. Otherwise it is smaller, because the absolute value of a number near
+    0 varies less. All errors assume that a and b are independent runs.
 
     References
     ----------

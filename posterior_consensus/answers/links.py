@@ -188,8 +188,9 @@ def links(draws: Any, partition: Any = None, *, above: float = 0.01, prior: Part
     -----
     A link is a pair of items in one cluster. Its probability is the posterior similarity of the two items. If clusters
     are many and small, only the pairs within clusters of the draws are visited, and no matrix is formed. Standard
-    errors equal those of :func:`diagnostics.similarity_mcse`. Clusters are counted in each draw. If the draws are
-    allocation probabilities, they are counted in labels sampled from these.
+    errors equal those of :func:`diagnostics.similarity_mcse`, and are rough if a chain has fewer than 50 effective
+    draws. Clusters are counted in each draw. If the draws are allocation probabilities, they are counted in labels
+    sampled from these.
 
     Examples
     --------

@@ -148,8 +148,9 @@ def membership(draws: Any, partition: Any = None) -> Membership:
     A cluster with less than half an expected item in common has no match in that draw. In the matching, a component of
     less than half an expected item is preferred to a part of another cluster.
 
-    Standard errors come from batches of the draws of each chain, as in :func:`diagnostics.similarity_mcse`. They take
-    the partition as given, and ignore that it was chosen on the same draws.
+    Standard errors come from batches of the draws of each chain, as in :func:`diagnostics.similarity_mcse`, and are
+    rough if a chain has fewer than 50 effective draws. They take the partition as given, and ignore that it was chosen
+    on the same draws.
 
     References
     ----------

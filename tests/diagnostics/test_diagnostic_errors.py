@@ -5,6 +5,7 @@ import pytest
 from arviz_stats.base import array_stats
 
 import posterior_consensus as pc
+from benchmarks.errors import CASES, chains, ess_a_chain, ratios
 from tests import reference
 from tests.catalogue.posteriors import associations, sticky_chains, two_modes, unequal_chains
 from tests.helpers import CENTER, GOOD, check
@@ -12,17 +13,17 @@ from tests.helpers import CENTER, GOOD, check
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_similarity_mcse_is_the_definition(rng, weighted):
-    draws = unequal_chains(rng, (30, 47), 70)
-    weights = rng.exponential(size=77) if weighted else np.full(77, 1 / 77)
+    draws = unequal_chains(rng, (30, 150), 70)
+    weights = rng.exponential(size=180) if weighted else np.full(180, 1 / 180)
     weights /= weights.sum()
     draws = pc.as_partition_draws(draws, weights=weights)
     together = draws.labels[:, :, np.newaxis] == draws.labels[:, np.newaxis]
     psm = np.average(together, axis=0, weights=weights)
-    batches = np.array_split(np.arange(30), 5) + np.array_split(np.arange(30, 77), 6)
+    batches = np.array_split(np.arange(30), 5) + np.array_split(np.arange(30, 180), 10)
     parts = np.array([np.tensordot(weights[b], together[b] - psm, 1) for b in batches])
     if weighted:  # so far does leaving out the batch move the mean
-        parts *= [[[(1 - b.size / 77) / (1 - weights[b].sum())]] for b in batches]
-    expected = np.sqrt(11 / 10 * (parts**2).sum(axis=0))
+        parts *= [[[(1 - b.size / 180) / (1 - weights[b].sum())]] for b in batches]
+    expected = np.sqrt(15 / 14 * (parts**2).sum(axis=0))
     found = pc.diagnostics.similarity_mcse(draws)
     assert found.dims == ("obs", "obs_bis") and found.name == "psm_mcse"
     np.testing.assert_allclose(found, expected, atol=1e-9)
@@ -48,6 +49,26 @@ def test_similarity_mcse_is_near_arviz_s(rng, stay):
     expected = array_stats.mcse(together, method="mean")
     np.testing.assert_allclose(found, expected, rtol=0.35)
     assert found.mean() == pytest.approx(expected.mean(), rel=0.15)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", [name for name, about in CASES.items() if ess_a_chain(*about) > 50])
+def test_errors_are_the_spread_over_repetitions(case):
+    stay, length, modes = CASES[case]
+    for ratio in ratios(np.random.default_rng(2), stay, length, modes, 60):
+        assert 0.9 < ratio < 1.15
+
+
+@pytest.mark.slow
+def test_chance_explains_how_far_slow_chains_of_one_posterior_are_apart():
+    rng = np.random.default_rng(3)
+    columns = []
+    for _ in range(20):
+        a, b = (chains(rng, 0.9, 1_000, modes=False) for _ in range(2))
+        found = pc.compare_posteriors(a, b, n_draws=10, n_particles=1, random_seed=1, progressbar=False)
+        columns.append(found.distances.sel(measure="rms similarity")[["value", "by_chance"]].to_array().values)
+    value, chance = np.mean(columns, axis=0)
+    assert 0.9 < chance / value < 1.15
 
 
 def test_similarity_mcse_knows_that_chains_disagree(rng):
