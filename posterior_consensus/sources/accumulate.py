@@ -20,8 +20,10 @@ from posterior_consensus.ensemble.partitions import as_array, as_codes, canonica
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.results import display
 from posterior_consensus.runtime.arguments import as_path, check_count
-from posterior_consensus.sources.batches import Batches, OnDisk, give
+from posterior_consensus.sources.batches import Batches, OnDisk, Writable, give
 from posterior_consensus.sources.stores import Part, are_large, in_memory, written
+
+Rest = dict[int, list[npt.NDArray[Any]]]  # draws of each chain that make up no complete batch
 
 
 class PartitionAccumulator(display.Shown):
@@ -54,7 +56,8 @@ class PartitionAccumulator(display.Shown):
     ValueError
         If `store` is no such store, its items are others, or a batch in it is damaged.
     BlockingIOError
-        If another process, or another accumulator of this one, writes to the store.
+        If another process, or another accumulator of this one, has the store open. Its path as `data` can be read
+        meanwhile.
 
     Notes
     -----
@@ -95,9 +98,9 @@ class PartitionAccumulator(display.Shown):
         names = _as_names(items)
         self._item_dim = item_dim
         self._items = None if names is None else self._items_named(len(names), names)
-        self._rest: dict[int, list[npt.NDArray[Any]]] = {}
+        self._rest: Rest = {}
         self._is_open = True
-        self._batches = Batches() if self.store is None else OnDisk(self.store)
+        self._batches = Batches() if self.store is None else Writable(self.store)
         if self._batches.items is not None:
             try:
                 self._go_on(self._batches.items, names)
@@ -108,7 +111,7 @@ class PartitionAccumulator(display.Shown):
     @property
     def n_draws(self) -> int:
         """Number of draws so far, of all chains."""
-        return sum(self._lengths().values())
+        return sum(_lengths(self._batches, self._rest).values())
 
     def add(self, labels: Any, chain: int = 0) -> None:
         """Take one draw or several of a chain.
@@ -161,18 +164,7 @@ class PartitionAccumulator(display.Shown):
         ValueError
             If there are none yet, or a batch in the store is damaged.
         """
-        lengths = self._lengths()
-        if self._items is None or not lengths:
-            raise ValueError("There must be at least one draw; the accumulator has none yet.")
-        chain = np.repeat(list(lengths), list(lengths.values()))
-        draw = np.concatenate([np.arange(length) for length in lengths.values()])
-        samples = Samples(chain, draw, np.full(chain.size, 1 / chain.size))
-        kept: list[Any] = [*self._batches.kept.values(), *self._rest.values()]
-        parts, dtype = list(self._by_batch()), np.result_type(*(one.dtype for labels in kept for one in labels))
-        shape = chain.size, self._items.n_items
-        if self.store is not None and are_large(shape, dtype):
-            return written(parts, shape, dtype, self._items, samples, store=None, beside=self.store)
-        return PartitionDraws(self._items, samples, in_memory(parts, shape, dtype))
+        return _draws_of(self._batches, self._rest, self._items)
 
     def flush(self) -> None:
         """Write all draws so far to the store, also those that make up no complete batch.
@@ -189,13 +181,17 @@ class PartitionAccumulator(display.Shown):
             self._write(chain, 1)
 
     def close(self) -> None:
-        """Write the rest and let go of the store; the draws can still be requested."""
+        """Write the rest and let go of the store; the draws can still be requested.
+
+        Raises
+        ------
+        OSError
+            If the rest cannot be written. The accumulator stays open then, with these draws.
+        """
         if self._is_open:
-            try:
-                self.flush()
-            finally:
-                self._is_open = False
-                self._batches.close()
+            self.flush()
+            self._is_open = False
+            self._batches.close()
 
     def __enter__(self) -> Self:
         return self
@@ -219,26 +215,6 @@ class PartitionAccumulator(display.Shown):
             raise ValueError(f"`item_dim` must be that of the store, {items.dim!r}, or None; got {self._item_dim!r}.")
         self._items = items
 
-    def _lengths(self) -> dict[int, int]:
-        """Number of draws of each chain, in the order of the chains' numbers."""
-        kept = self._batches.kept
-        lengths = {
-            chain: sum(one.n_draws for one in kept.get(chain, ())) + sum(map(len, self._rest.get(chain, ())))
-            for chain in sorted({*kept, *self._rest})
-        }
-        return {chain: length for chain, length in lengths.items() if length}
-
-    def _by_batch(self) -> Iterator[Part]:
-        """All draws, chain after chain, batch by batch."""
-        first = 0
-        for chain in self._lengths():
-            kept, rest = self._batches.kept.get(chain, ()), self._rest.get(chain, ())
-            sized = [(one.n_draws, partial(self._batches.give, chain, k)) for k, one in enumerate(kept)]
-            sized += [(len(rows), partial(give, LabelsInMemory.of(rows))) for rows in rest if len(rows)]
-            for size, give_them in sized:
-                yield np.arange(first, first + size), give_them
-                first += size
-
     def _write(self, chain: int, least: int) -> None:
         """Write a chain's draws in batches, as long as at least so many are left."""
         assert self._items is not None
@@ -251,13 +227,56 @@ class PartitionAccumulator(display.Shown):
             self._rest[chain] = [labels[first:]]
 
     def _parts(self) -> display.Parts:
-        lengths = self._lengths()
+        lengths = _lengths(self._batches, self._rest)
         facts = [
             ("draws", f"{self.n_draws} of chains {', '.join(map(str, lengths))}" if lengths else "none yet"),
             ("items", "not known yet" if self._items is None else str(self._items.n_items)),
             ("kept", "in memory" if self.store is None else f"in {self.store}, {self.batch_size} draws at a time"),
         ]
         return type(self).__name__, facts, None
+
+
+def read_draws(store: Path) -> PartitionDraws:
+    """Give the draws in an accumulator's store, which may be in use, and where nothing need be written."""
+    batches = OnDisk(store)
+    return _draws_of(batches, {}, batches.items)
+
+
+def _draws_of(batches: Batches, rest: Rest, items: Items | None) -> PartitionDraws:
+    lengths = _lengths(batches, rest)
+    if items is None or not lengths:
+        raise ValueError("There must be at least one draw; the accumulator has none yet.")
+    chain = np.repeat(list(lengths), list(lengths.values()))
+    draw = np.concatenate([np.arange(length) for length in lengths.values()])
+    samples = Samples(chain, draw, np.full(chain.size, 1 / chain.size))
+    kept: list[Any] = [*batches.kept.values(), *rest.values()]
+    parts, dtype = list(_by_batch(batches, rest)), np.result_type(*(one.dtype for labels in kept for one in labels))
+    shape = chain.size, items.n_items
+    if isinstance(batches, OnDisk) and are_large(shape, dtype):
+        beside = batches.path if os.access(batches.path, os.W_OK) else None
+        return written(parts, shape, dtype, items, samples, store=None, beside=beside)
+    return PartitionDraws(items, samples, in_memory(parts, shape, dtype))
+
+
+def _lengths(batches: Batches, rest: Rest) -> dict[int, int]:
+    """Number of draws of each chain, in the order of the chains' numbers."""
+    kept = batches.kept
+    lengths = {
+        chain: sum(one.n_draws for one in kept.get(chain, ())) + sum(map(len, rest.get(chain, ())))
+        for chain in sorted({*kept, *rest})
+    }
+    return {chain: length for chain, length in lengths.items() if length}
+
+
+def _by_batch(batches: Batches, rest: Rest) -> Iterator[Part]:
+    """All draws, chain after chain, batch by batch."""
+    first = 0
+    for chain in _lengths(batches, rest):
+        sized = [(one.n_draws, partial(batches.give, chain, k)) for k, one in enumerate(batches.kept.get(chain, ()))]
+        sized += [(len(rows), partial(give, LabelsInMemory.of(rows))) for rows in rest.get(chain, ()) if len(rows)]
+        for size, give_them in sized:
+            yield np.arange(first, first + size), give_them
+            first += size
 
 
 def is_accumulated(path: Any) -> bool:

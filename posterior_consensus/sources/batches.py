@@ -58,46 +58,13 @@ def give(drawn: DrawnLabels, put: Put) -> npt.NDArray[np.int64]:
 
 
 class OnDisk(Batches):
-    """Batches in a directory, which no other process can write to meanwhile.
-
-    A batch is written under another name, and gets its own by one call of the system once it is complete.
-    """
+    """Batches in a directory, as they are when it is opened; another process may write to it."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
-        if path.exists() and not _is_store(path):
-            raise ValueError(f"`store` must be a new or empty directory, or one of draws; got {str(path)!r}.")
-        path.mkdir(parents=True, exist_ok=True)
-        self.path, self._new = path, path / UNFINISHED
-        self._lock = locked(path)
-        try:
-            shutil.rmtree(self._new, ignore_errors=True)  # of a process that was killed
-            self.items = self._read_items()
-            self._open_all()
-        except BaseException:
-            self.close()
-            raise
-
-    def append(self, chain: int, labels: Rows, items: Items) -> None:
-        """Write one more batch of a chain, or leave the store as it is."""
-        number = len(self.kept.get(chain, ()))
-        self._new.mkdir(exist_ok=True)
-        try:
-            if self.items is None:
-                write_items(items, self._new)
-                for name in (checksum_of(self._new / ITEMS).name, ITEMS):
-                    (self._new / name).replace(self.path / name)
-                self.items = items
-            batch = LabelsInMemory.of(labels)
-            part = np.arange(batch.n_draws), partial(give, batch)
-            write_labels([part], labels.shape, batch.dtype, self._new / "batch")
-            self._at(chain, number).parent.mkdir(exist_ok=True)
-            # Ctrl-C between the next line and the count below leaves a batch uncounted, which then comes here again.
-            shutil.rmtree(self._at(chain, number), ignore_errors=True)
-            (self._new / "batch").replace(self._at(chain, number))
-        finally:
-            shutil.rmtree(self._new, ignore_errors=True)
-        self._count(chain, StoredLabels.opened(self._at(chain, number)))
+        self.path = path
+        self.items = self._read_items()
+        self._open_all()
 
     def give(self, chain: int, number: int, put: Put) -> npt.NDArray[np.int64]:
         """Give the labels of a batch to `put`; return their numbers of clusters."""
@@ -105,10 +72,6 @@ class OnDisk(Batches):
             return super().give(chain, number, put)
         except ValueError as error:
             raise self._damaged(chain, number) from error
-
-    def close(self) -> None:
-        """Let another process write to the store."""
-        self._lock.release()
 
     def _at(self, chain: int, number: int) -> Path:
         return self.path / f"chain_{chain}" / f"batch_{number:06d}"
@@ -140,6 +103,50 @@ class OnDisk(Batches):
                     self._count(chain, StoredLabels.opened(self._at(chain, number)))
                 except (OSError, ValueError) as error:
                     raise self._damaged(chain, number) from error
+
+
+class Writable(OnDisk):
+    """Batches in a directory, which no other process can write to meanwhile.
+
+    A batch is written under another name, and gets its own by one call of the system once it is complete.
+    """
+
+    def __init__(self, path: Path) -> None:
+        if path.exists() and not _is_store(path):
+            raise ValueError(f"`store` must be a new or empty directory, or one of draws; got {str(path)!r}.")
+        path.mkdir(parents=True, exist_ok=True)
+        self._new, self._lock = path / UNFINISHED, locked(path)
+        try:
+            shutil.rmtree(self._new, ignore_errors=True)  # of a process that was killed
+            super().__init__(path)
+        except BaseException:
+            self.close()
+            raise
+
+    def append(self, chain: int, labels: Rows, items: Items) -> None:
+        """Write one more batch of a chain, or leave the store as it is."""
+        number = len(self.kept.get(chain, ()))
+        self._new.mkdir(exist_ok=True)
+        try:
+            if self.items is None:
+                write_items(items, self._new)
+                for name in (checksum_of(self._new / ITEMS).name, ITEMS):
+                    (self._new / name).replace(self.path / name)
+                self.items = items
+            batch = LabelsInMemory.of(labels)
+            part = np.arange(batch.n_draws), partial(give, batch)
+            write_labels([part], labels.shape, batch.dtype, self._new / "batch")
+            self._at(chain, number).parent.mkdir(exist_ok=True)
+            # Ctrl-C between the next line and the count below leaves a batch uncounted, which then comes here again.
+            shutil.rmtree(self._at(chain, number), ignore_errors=True)
+            (self._new / "batch").replace(self._at(chain, number))
+        finally:
+            shutil.rmtree(self._new, ignore_errors=True)
+        self._count(chain, StoredLabels.opened(self._at(chain, number)))
+
+    def close(self) -> None:
+        """Let another process write to the store."""
+        self._lock.release()
 
 
 def _is_store(path: Path) -> bool:

@@ -16,7 +16,7 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasDraws, as_codes, canonical_rows
 from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.arguments import as_path
-from posterior_consensus.sources.accumulate import PartitionAccumulator, is_accumulated
+from posterior_consensus.sources.accumulate import PartitionAccumulator, is_accumulated, read_draws
 from posterior_consensus.sources.blocks import LabelBlocks
 from posterior_consensus.sources.places import place_in
 from posterior_consensus.sources.samples import made_already, one_of, samples_of
@@ -80,7 +80,7 @@ def as_partition_draws(
     TypeError
         If `data` is of no kind listed above.
     BlockingIOError
-        If another process writes to `store`, or to the PartitionAccumulator's store that `data` is the path of.
+        If another process writes to `store`.
     OSError
         If there is no room for the labels.
 
@@ -147,6 +147,5 @@ def from_store(data: Any, *, progressbar: bool = True) -> Any:
     if isinstance(data, PartitionAccumulator):
         return data.draws()
     if is_accumulated(data):
-        with PartitionAccumulator(data) as kept:
-            return kept.draws()
+        return read_draws(Path(data))
     return stored_draws(Path(data), progressbar=progressbar) if is_store(data) else data

@@ -11,6 +11,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import posterior_consensus as pc
+from posterior_consensus.sources import accumulate
 from tests import reference
 from tests.catalogue.posteriors import noisy_draws
 from tests.helpers import check_all, flip_bits
@@ -139,6 +140,26 @@ def test_only_one_at_a_time_can_write_a_store(store):
     pc.PartitionAccumulator(store).close()
 
 
+def contents(store):
+    return {path.relative_to(store): path.stat().st_mtime_ns for path in store.rglob("*")}
+
+
+def test_reading_needs_no_lock_and_writes_nothing(store, monkeypatch):
+    with pc.PartitionAccumulator(store, batch_size=20) as kept:
+        kept.add(LABELS)
+        assert_array_equal(pc.as_partition_draws(store).labels, EXPECTED[:40])  # complete batches
+    (store / "lock").unlink(missing_ok=True)
+    before = contents(store)
+    with monkeypatch.context() as patch:
+        patch.setattr(accumulate, "are_large", lambda *_: True)
+        patch.setattr(os, "access", lambda *_: False)  # what the system says of a directory of others
+        draws = pc.as_partition_draws(str(store))
+        assert not draws.drawn.folder.is_relative_to(store)
+        assert_array_equal(draws.labels, EXPECTED)
+    assert_array_equal(pc.as_partition_draws(store).labels, EXPECTED)
+    assert contents(store) == before
+
+
 def fill(store, **given):
     with pc.PartitionAccumulator(store, batch_size=20, **given) as kept:
         kept.add(LABELS)
@@ -212,6 +233,19 @@ def test_draws_that_could_not_be_written_are_kept(store, monkeypatch):
         kept.add(LABELS[12:])
     with pc.PartitionAccumulator(store) as again:
         assert_array_equal(again.draws().labels, EXPECTED)
+
+
+def test_an_accumulator_that_could_not_be_closed_stays_open(store, monkeypatch):
+    kept = pc.PartitionAccumulator(store)
+    kept.add(LABELS[:50])
+    with stopped(monkeypatch, OSError(28, "No space left")), pytest.raises(OSError, match="No space left"):
+        kept.close()
+    with pytest.raises(BlockingIOError):
+        pc.PartitionAccumulator(store)
+    kept.flush()
+    kept.add(LABELS[50:])
+    kept.close()
+    assert_array_equal(pc.as_partition_draws(store).labels, EXPECTED)
 
 
 def test_the_items_of_a_store_stay(store):
