@@ -24,10 +24,14 @@ def written_whole(path: Path) -> Iterator[Path]:
     ------
     FileNotFoundError
         If there is no such directory.
+    IsADirectoryError
+        If `path` is a directory itself.
     OSError
         If nothing can be written there.
     """
     target = path.resolve()
+    if path.is_dir():
+        raise IsADirectoryError(f"`path` must be a file, not a directory; got {str(path)!r}.")
     if path.exists() and not path.is_file():
         yield path
     elif not target.parent.is_dir():

@@ -12,6 +12,7 @@ import xarray as xr
 from numpy.testing import assert_array_equal
 
 import posterior_consensus as pc
+from posterior_consensus.summary.report import page as report_page
 from tests.catalogue.posteriors import noisy_draws
 from tests.helpers import check
 
@@ -121,6 +122,15 @@ def test_report_stands_alone(summary, undrawn, tmp_path):
     assert found == sorted(set(found)), captions
     text = " ".join(page.text)
     assert all(sentence in text for sentence in summary.findings())
+
+
+def test_a_path_that_cannot_be_written_is_refused_before_the_work(summary, tmp_path, monkeypatch):
+    monkeypatch.setattr(report_page, "_page", lambda _: pytest.fail("the report was made"))
+    with pytest.raises(FileNotFoundError, match="`path` .*'.*none/report.html'"):
+        summary.to_html(tmp_path / "none" / "report.html")
+    with pytest.raises(IsADirectoryError, match="`path` .*directory"):
+        summary.to_html(tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow

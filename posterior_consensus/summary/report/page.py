@@ -19,9 +19,8 @@ from posterior_consensus.summary.text import findings, methods_text
 
 def write_report(summary: SummaryRecord, path: Path) -> Path:
     """Write the report and return its path."""
-    page = _page(summary)
-    with written_whole(path) as new:
-        new.write_text(page, encoding="utf-8")
+    with written_whole(path) as new:  # which fails before the work if nothing can be written there
+        new.write_text(_page(summary), encoding="utf-8")
     return path
 
 
