@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from posterior_consensus.diagnostics.agreement import RHAT_BAD, Gap, gap_is_real
+from posterior_consensus.diagnostics.copies import Copies
 from posterior_consensus.ensemble.draws import PartitionDraws
 
 RHAT_WANTED = 1.01
@@ -37,6 +38,8 @@ class Evidence:
     gap : Gap
     odd_chain : object or None
         Name of the one chain that differs from all others, which agree.
+    copies : Copies
+        Chains that hold the same draws.
     """
 
     draws: PartitionDraws
@@ -49,6 +52,7 @@ class Evidence:
     pair_rhat: float
     gap: Gap
     odd_chain: object | None
+    copies: Copies
 
 
 def judge(evidence: Evidence, names: tuple[str, str]) -> tuple[str, str]:
@@ -65,15 +69,17 @@ def judge(evidence: Evidence, names: tuple[str, str]) -> tuple[str, str]:
             "All draws are the same partition: either the posterior is that concentrated, or the sampler never moved. "
             "Start the chains from different partitions to find out."
         )
-    found = _disagreements(evidence, names)
+    found, copied = _disagreements(evidence, names), evidence.copies.in_words()
     if found:
         real = gap_is_real(evidence.gap, evidence.n_compared, n_chains)
         start = "The chains disagree" if real else "The chains do not agree yet"
         better = "tempering" if evidence.summed_out else "marginalized labels"
         return "disagree", (
             f"{start}: {' and '.join(found)}. Run longer chains, or a sampler that mixes better (such as one with "
-            f"{better}), before reporting a partition.{weights}"
+            f"{better}), before reporting a partition.{weights}{' ' * bool(copied)}{copied}"
         )
+    if copied:
+        return "unknown", f"{copied}{weights}"
     if draws.samples.effective_draws < FEWEST_DRAWS * n_chains:
         return "unknown", (
             f"The weights leave too few effective draws: {draws.samples.about_weights}. All probabilities, "

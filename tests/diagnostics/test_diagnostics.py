@@ -221,6 +221,40 @@ def test_no_chain_is_odd_where_others_disagree_too(rng):
         assert "between chains" in found.verdict and "all others" not in found.verdict
 
 
+def test_copies_of_a_chain_are_named(rng, approved):
+    chains = rng.integers(3, size=(4, 150, 9))
+    assert "copies" not in pc.diagnose(chains).verdict
+    found = pc.diagnose(chains[[0, 0, 0, 0]])
+    assert found.status == "unknown"
+    approved("verdicts_diagnosis", "copies of one chain", found.verdict)
+    coords = {"chain": ["a", "b", "c", "d"]}
+    given = xr.DataArray(chains[[2, 1, 2, 3]], dims=("chain", "draw", "obs"), coords=coords)
+    verdict = pc.diagnose(given).verdict
+    assert "Chains a and c are copies" in verdict and "draws.sel(chain=['a', 'b', 'd'])" in verdict
+    soft = rng.dirichlet(np.ones(3), size=(3, 40, 9))[[0, 1, 0]]
+    assert "Chains 0 and 2 are copies" in pc.diagnose(pc.as_allocation_probabilities(soft)).verdict
+
+
+def test_a_stretch_that_chains_share_is_named_wherever_it_is(rng, monkeypatch):
+    chains = np.tile(rng.integers(3, size=(4, 150, 10)), 30)  # items, of which 256 are a block
+    chains[2, 30:120] = chains[0, 50:140]
+    for width in (2**24, 1):
+        monkeypatch.setattr("posterior_consensus.runtime.sizes.LABELS_IN_BLOCK", width)
+        found = pc.diagnose(chains)
+        assert found.status == "unknown" and "Chains 0 and 2 share 90 equal draws" in found.verdict
+    apart = two_modes(rng, [[0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1]], 200)[[0, 0, 1]]
+    found = pc.diagnose(apart)
+    assert found.status == "disagree" and found.verdict.startswith("The chains disagree") and "copies" in found.verdict
+
+
+def test_chains_that_often_are_equal_are_no_copies(rng):
+    """Two partitions, of which chains stay at one: equal stretches are no sign of a copy."""
+    at = np.cumsum(rng.random((4, 500, 1)) < 0.02, axis=1) % 2
+    few = np.where(rng.random((4, 500, 1)) < 0.5, [0, 0, 1, 1], [0, 1, 1, 1])
+    for chains in (np.where(at, [0, 0, 1, 1], [0, 1, 1, 1]), few, np.zeros((2, 50, 3), int)):
+        assert "copies" not in pc.diagnose(chains).verdict and "share" not in pc.diagnose(chains).verdict
+
+
 def test_summed_out_labels_are_not_to_be_summed_out(rng):
     labels = two_modes(rng, [[0, 0, 1, 1], [0, 1, 0, 1]], 100)
     hard, soft = pc.diagnose(labels), pc.diagnose(pc.as_allocation_probabilities(np.eye(2)[labels]))

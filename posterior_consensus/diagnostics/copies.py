@@ -1,0 +1,142 @@
+"""Chains that hold the same draws: copies, or runs from one seed, whose agreement says nothing."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.results.display import joined
+
+Numbers = npt.NDArray[np.int64]
+
+_SHARE, _FEWEST = 0.25, 20  # of a chain, and draws, that a stretch has at least
+_MOST_NAMED = 20  # chains in a command
+_BY_CHANCE = 1e-4  # probability that any stretch of independent chains is taken for a copy
+
+
+class Copies(NamedTuple):
+    """Names of all chains, of those that are copies of one another, group by group, and pairs that share a stretch."""
+
+    names: list[object]
+    groups: list[list[object]]
+    stretches: list[tuple[object, object, int]]  # two chains, and the number of draws they share
+
+    def in_words(self) -> str:
+        """What is repeated, and what to do; empty if nothing is."""
+        told = [f"chains {joined(group)} are copies: all their draws are equal" for group in self.groups]
+        told += [f"chains {one} and {other} share {n} equal draws in a row" for one, other, n in self.stretches]
+        if not told:
+            return ""
+        words = "; ".join(told)
+        spare = {name for group in self.groups for name in group[1:]}
+        leave = f", or keep one of each: `{without(self.names, spare)}`" if spare else ""
+        return (
+            f"{words[0].upper()}{words[1:]}. Copies agree whatever the posterior is, and effective sample sizes count "
+            f"their draws more than once. Run each chain from a seed of its own{leave}."
+        )
+
+
+def without(names: Sequence[object], left_out: Collection[object]) -> str:
+    """The command that leaves out these chains."""
+    kept = [name for name in names if name not in left_out]
+    shown = ", ".join(map(repr, kept[:_MOST_NAMED])) + ", ..." * (len(kept) > _MOST_NAMED)
+    return f"draws.sel(chain=[{shown}])"
+
+
+def copies(draws: PartitionDraws, items: PartitionDraws) -> Copies:
+    """Find chains that hold the same draws, wholly or in long stretches, also at other places of the chain.
+
+    Parameters
+    ----------
+    draws, items : PartitionDraws
+        All draws, which may have allocation probabilities; and the labels of the items that are compared.
+
+    Notes
+    -----
+    A stretch is of a quarter of the shortest chain at least, and of 20 draws. Independent chains share one by chance if
+    they seldom move. A move is a draw that differs from the one before; q is the share of all moves that lead to its
+    partition. Chains share a stretch of these moves with a probability of the product of q. It is a copy if this
+    product, times the number of pairs of draws, is below 0.0001.
+    """
+    chains = draws.samples.chains
+    shortest = min(rows.size for rows in chains)
+    names = draws.samples.chain[[rows[0] for rows in chains]].tolist()
+    if len(chains) < 2:
+        return Copies(names, [], [])
+    ids = _ids(draws, items)[np.concatenate(chains)]
+    ends = np.cumsum([rows.size for rows in chains])
+    information = _information(ids, ends)
+    wanted = 2 * np.log(ids.size) - np.log(_BY_CHANCE)
+    shared = np.zeros((len(chains), len(chains)), np.int64)
+    for length in {shortest, min(shortest, max(_FEWEST, int(np.ceil(_SHARE * shortest))))}:
+        shared = np.maximum(shared, _shared(ids, ends, length, information, wanted))
+    sizes = np.array([rows.size for rows in chains])
+    equal = ((shared == sizes) & (sizes[:, np.newaxis] == sizes)) | np.eye(sizes.size, dtype=bool)
+    groups = [
+        [names[b] for b in np.flatnonzero(row)] for a, row in enumerate(equal) if row[:a].sum() == 0 < row.sum() - 1
+    ]
+    pairs = np.argwhere(np.triu((shared > 0) & ~equal)).tolist()
+    partly = [(names[a], names[b], int(shared[a, b])) for a, b in pairs]
+    return Copies(names, groups, partly)
+
+
+def _ids(draws: PartitionDraws, items: PartitionDraws) -> Numbers:
+    """Numbers (N,) of the draws, the same for equal ones."""
+    if draws.soft is not None:
+        return _numbered(_digests(draws.soft.probabilities))
+    blocks = [found for _, found in items.drawn.map_blocks(_digests_of_block)]
+    ids = _numbered(blocks[0])
+    for digests in blocks[1:]:
+        ids = _numbered(ids * draws.n_draws + _numbered(digests))
+    return ids
+
+
+def _digests_of_block(labels: npt.NDArray[Any], items: slice) -> npt.NDArray[np.uint64]:
+    return _digests(labels)
+
+
+def _digests(rows: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    return np.array([int.from_bytes(blake2b(row.tobytes(), digest_size=8).digest(), "big") for row in rows], np.uint64)
+
+
+def _numbered(values: npt.NDArray[Any]) -> Numbers:
+    return np.unique(values, return_inverse=True)[1].ravel().astype(np.int64)
+
+
+def _information(ids: Numbers, ends: Numbers) -> npt.NDArray[np.float64]:
+    """Sums (N + 1,) over the draws of what each tells: -log q for a move, else 0."""
+    moves = np.append(True, ids[1:] != ids[:-1])
+    moves[ends[:-1]] = True
+    share = np.bincount(ids[moves]) / moves.sum()
+    return np.append(0.0, np.cumsum(np.where(moves, -np.log(share[ids]), 0.0)))
+
+
+def _shared(ids: Numbers, ends: Numbers, length: int, information: npt.NDArray[np.float64], wanted: float) -> Numbers:
+    """Draws (C, C) of each chain that lie in windows of this length that another chain has, too."""
+    windows, reach = ids, 1
+    while reach < length:
+        step = min(reach, length - reach)
+        windows = _numbered(windows[:-step] * ids.size + windows[step:])
+        reach += step
+    first = np.arange(windows.size)
+    chain = np.searchsorted(ends, first, side="right")
+    own = (first + length <= ends[chain]) & (information[length:] - information[:-length] >= wanted)
+    has = np.zeros((windows.max() + 1, ends.size), bool)
+    has[windows[own], chain[own]] = True
+    shared = np.zeros((ends.size, ends.size), np.int64)
+    for a, b in itertools.permutations(range(ends.size), 2):
+        at = first[own & (chain == a)]
+        at = at[has[windows[at], b]]
+        if at.size == 0:
+            continue
+        covered = np.zeros(ids.size + 1, np.int64)
+        np.add.at(covered, at, 1)
+        np.add.at(covered, at + length, -1)
+        shared[a, b] = np.count_nonzero(np.cumsum(covered) > 0)
+    return shared
