@@ -25,7 +25,7 @@ from posterior_consensus.ensemble.draws import draws_of
 from posterior_consensus.runtime.arguments import check_count, check_seconds
 from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.sources.containers import group_dataset, open_tree, opened
-from posterior_consensus.sources.door import find_source
+from posterior_consensus.sources.door import BY_NAME, find_source
 from posterior_consensus.sources.places import listing
 from posterior_consensus.sources.plain_files import is_plain, read_numbers
 from posterior_consensus.sources.samples import one_of
@@ -47,6 +47,14 @@ posterior-consensus compile compiles all kernels for this machine beforehand, fo
 A posterior with marginalized labels needs its PyMC model: use summarize(idata, model=model) in Python.
 """
 _OPTIONS = {"var_name": "--var", "data": "the file", "idata": "the file"}  # by another name
+_REMEDIES = {  # of Python, in the words of the shell
+    ", or read the file with index_col=0": "",
+    ", or give log=True": "",
+    ", or make it the index": "",
+    r", component_dim='\w+'": "",
+    f" {re.escape(BY_NAME)}": "",
+    "say so: as_": "read the file in Python: as_",
+}
 _OUTPUT = "write a table of the items (.csv), or the posterior with the results in a group 'consensus' (.nc)"
 _FIGURES = (".pdf", ".png", ".svg")
 _COMPILE = "compile"  # in place of files
@@ -102,8 +110,14 @@ def _run(options: argparse.Namespace) -> int:
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         _complain(_in_options(str(error), options))
         return 2
-    print(json.dumps(as_json(summary), indent=2) if options.json else summary)
+    print(json.dumps(as_json(summary), indent=2) if options.json else _encodable(str(summary)))
     return 0 if all(wrote) else _UNWRITTEN
+
+
+def _encodable(text: str) -> str:
+    r"""A text with escapes such as \xe4 for what standard output cannot encode."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def _complain(message: str) -> None:
@@ -118,7 +132,12 @@ def _in_options(message: str, options: argparse.Namespace) -> str:
         option = f"--{name.replace('_', '-')}" if name in vars(options) else found[0]
         return _OPTIONS.get(name, option)
 
-    return re.sub(r"`(\w+)`", typed, message)
+    def given(found: re.Match[str]) -> str:
+        return f"--{found[1].replace('_', '-')} {found[2]}" if found[1] in vars(options) else found[0]
+
+    for remedy, own in _REMEDIES.items():
+        message = re.sub(remedy, own, message)
+    return re.sub(r"\b(\w+)='?([\w.]+)'?", given, re.sub(r"`(\w+)`", typed, message))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -213,6 +232,8 @@ def _weights(name: str, options: argparse.Namespace, data: Any) -> Any:
 
 def _check_files(options: argparse.Namespace) -> None:
     """Refuse files that cannot be read or written before the work and not after it."""
+    for path in options.posterior:
+        _check_file(path)
     tables = is_plain(options.posterior)
     if len(options.posterior) > 1 and not tables:
         names = ", ".join(repr(str(path)) for path in options.posterior)
@@ -232,6 +253,15 @@ def _check_files(options: argparse.Namespace) -> None:
     if options.output.suffix not in (".csv", ".nc"):
         raise ValueError(
             f"--output must end in .csv or .nc; got {str(options.output)!r}. In Python, attach() gives Zarr."
+        )
+
+
+def _check_file(path: Path) -> None:
+    if str(path) == "-" or (path.exists() and not (path.is_file() or path.is_dir())):
+        given = "standard input" if str(path) == "-" else f"{str(path)!r}, a pipe or a device"
+        raise ValueError(
+            f"FILE must be a file or a Zarr directory; got {given}, which cannot be read twice. Write the draws to a "
+            "file first, by > draws.csv."
         )
 
 
@@ -307,8 +337,7 @@ def _write(name: str, path: Path, options: argparse.Namespace, summary: Summary)
 def as_json(summary: Summary) -> dict[str, Any]:
     """What the summary found, as JSON holds it: NaN and infinity become null."""
     best, ball, diagnosis, answers = summary.consensus, summary.ball, summary.diagnosis, summary.answers
-    dim = summary.draws.items.dim
-    names = best.labels[dim].values.tolist() if dim in best.labels.coords else range(best.labels.size)
+    names = summary.draws.items.names.tolist()
     items = zip(names, best.labels.values.tolist(), summary.items.similarity.values.tolist(), strict=True)
     table: dict[str, Any] = {
         "source": summary.source,
@@ -331,7 +360,7 @@ def as_json(summary: Summary) -> dict[str, Any]:
             "mcse": answers.weights_mcse.values.tolist(),
             "labels": answers.partitions.values.tolist(),
         },
-        "items": [{"item": str(one), "cluster": k, "similarity": s} for one, k, s in items],
+        "items": [{"item": one, "cluster": k, "similarity": s} for one, k, s in items],
         "chains": {
             "status": diagnosis.status,
             "verdict": diagnosis.verdict,

@@ -1,5 +1,6 @@
 """The command posterior-consensus: what it takes, prints and writes, and what it says of wrong arguments."""
 
+import io
 import json
 import os
 import shutil
@@ -73,6 +74,21 @@ def test_json_keeps_items_of_equal_names(tmp_path, capsys):
     assert [(one["item"], one["cluster"]) for one in found["items"]] == [("a", 0), ("b", 0), ("a", 1), ("c", 1)]
 
 
+def test_json_says_times_as_the_tables_do(labels, tmp_path, capsys):
+    days = pd.date_range("2020-01-01", periods=4)
+    z = xr.DataArray(labels.reshape(2, 20, 4), dims=("chain", "draw", "day"), coords={"day": days})
+    found = printed(capsys, written(xr.DataTree.from_dict({"posterior": xr.Dataset({"z": z})}), tmp_path / "p.nc"))
+    assert [one["item"] for one in found["items"]] == ["2020-01-01", "2020-01-02", "2020-01-03", "2020-01-04"]
+
+
+def test_names_that_a_terminal_cannot_encode_are_escaped(tmp_path, monkeypatch):
+    pd.DataFrame(np.tile([0, 1, 1, 0], (20, 1)), columns=["ä", "b", "c", "d"]).to_csv(tmp_path / "z.csv", index=False)
+    terminal = io.TextIOWrapper(io.BytesIO(), "ascii")
+    monkeypatch.setattr(sys, "stdout", terminal)
+    assert main([str(tmp_path / "z.csv"), "--quiet"]) == 0
+    assert b"\\xe4" in terminal.buffer.getvalue()
+
+
 def test_command_prints_json(file, capsys):
     assert main([file, "--json", "--method", "hierarchical", "--n-clusters", "3"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -95,6 +111,10 @@ OF_A_FILE = {
     "{file} --report /proc/report.html": ["--report", "can be written", "/proc/report"],
     "{file} --output {dir}/out.rds": ["--output must end in .csv or .nc", "out.rds"],
     "{file} {file}": ["Several files must be tables or .npy"],
+    "-": ["FILE must be a file", "standard input", "> draws.csv"],
+    "{dir}/pipe.csv": ["FILE must be a file", "pipe.csv', a pipe"],
+    "{dir}/along.nc": ["read the file in Python: as_partition_draws(data, sample_dims=('sweep', 'run'))"],
+    "{dir}/swapped.nc --var p --item-dim k": ["--item-dim component"],
     "{file} --random-seed -1": ["--random-seed must be"],
     "{file} --n-clusters 0": ["--n-clusters must be at least 1"],
     "{file} --seconds 0": ["--seconds must be positive"],
@@ -102,7 +122,7 @@ OF_A_FILE = {
     "{file} --burn-in 50": ["--burn-in", "got 50, the shortest has 50"],
     "{file} --thin 0": ["--thin must be at least 1; got 0"],
     "{file} --weights lp": ["--weights must be a CSV or .npy file or name a variable", "'lp'", "'mu'"],
-    "{file} --weights mu": ["--weights must have the dimensions"],
+    "{file} --weights mu": ["--weights must be one number per draw", "(100, 4)"],
     "{file} --output {file}": ["--output", "another file"],
     "{file} --output {dir}/out.zarr": ["--output must end in .csv or .nc", "out.zarr"],
     "{file} --item-dim person": ["--item-dim 'person'"],
@@ -110,6 +130,9 @@ OF_A_FILE = {
 THE_POSTERIORS = "another file than the posterior's"
 OF_A_TABLE = {
     "{table} {file}": ["Several files must be tables"],
+    "{table} {dir}/../{name}/z.csv": ["must have each file once", "z.csv' is no second chain"],
+    "{dir}/rows.csv": ["'Unnamed: 1' of 'rows.csv' names the rows. Leave it out."],
+    "{dir}/logs.npy": ["got -0.001 at draw 0", "subtract the largest one of each item."],
     "{table} --output {dir}/out.nc": ["--output must end in .csv if draws are tables"],
     "{table} --output {table}": ["--output", THE_POSTERIORS],
     "{table} --report {table}": ["--report", THE_POSTERIORS],
@@ -127,8 +150,21 @@ OF_A_TABLE = {
 }
 
 
+def write_wrong_files(folder, rng):
+    os.mkfifo(folder / "pipe.csv")
+    along = xr.DataArray(np.tile([0, 1, 1], (4, 10, 1)), dims=("sweep", "run", "obs"))
+    p = rng.dirichlet(np.ones(3), (2, 10, 5))
+    swapped = xr.DataArray(p, dims=("chain", "draw", "component", "k"))
+    for name, dataset in {"along.nc": {"z": along}, "swapped.nc": {"p": swapped}}.items():
+        written(xr.DataTree.from_dict({"posterior": xr.Dataset(dataset)}), folder / name)
+    (folder / "rows.csv").write_text("".join(["x,,a,b\n", *(f"{k % 2},row {k},0,{k % 3 % 2}\n" for k in range(9))]))
+    np.save(folder / "logs.npy", np.concatenate([[[[-0.001, 0.5, 0.5]] * 5], p[0]]))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no pipes with names")
 @pytest.mark.parametrize("cases", [OF_A_FILE, OF_A_TABLE], ids=["file", "table"])
-def test_command_says_what_is_wrong_before_the_work(file, table, monkeypatch, tmp_path, capsys, cases):
+def test_command_says_what_is_wrong_before_the_work(file, table, monkeypatch, tmp_path, rng, capsys, cases):
+    write_wrong_files(tmp_path, rng)
     monkeypatch.setattr("posterior_consensus.search.engine.Executor", lambda *_: pytest.fail("search has begun"))
     os.link(table, tmp_path / "hard.csv")
     (tmp_path / "soft.csv").symlink_to(table)

@@ -35,7 +35,7 @@ from posterior_consensus.sources.variables import (
 )
 
 _FAR = 6.0  # standard errors: labels that are further from the probabilities are not sampled from them
-_BY_NAME = "A function without `var_name` takes what as_partition_draws or as_allocation_probabilities makes of one."
+BY_NAME = "A function without `var_name` takes what as_partition_draws or as_allocation_probabilities makes of one."
 
 
 class Source(NamedTuple):
@@ -155,7 +155,7 @@ def find_source(
         return _soft_source(soft, str(found[0].name), hard, sample_dims)
     if found or len(hard) > 1:
         names = listing(v.name for v in (*found, *hard))
-        raise ValueError(f"`var_name` must name the variable to take; candidates: {names}. {_BY_NAME}")
+        raise ValueError(f"`var_name` must name the variable to take; candidates: {names}. {BY_NAME}")
     draws = as_labels(hard[0] if hard and not is_table else held)  # which says what is missing
     return Source(draws, f"labels `{hard[0].name}`")
 
@@ -194,7 +194,7 @@ def _soft_source(soft: PartitionDraws, name: str, hard: list[xr.DataArray], samp
         if not _drawn_from(soft, labels, sample_dims):
             raise ValueError(
                 f"`var_name` must name the variable to take: the labels {labels.name!r} are not sampled from the "
-                f"allocation probabilities {name!r}. {_BY_NAME}"
+                f"allocation probabilities {name!r}. {BY_NAME}"
             )
         description += f"; the labels `{labels.name}` are sampled from them"
     return Source(soft, description)

@@ -63,6 +63,7 @@ def read_numbers(path: str | Path) -> npt.NDArray[Any]:
 
 
 def _chains(paths: Sequence[Path], var_name: str | None) -> pd.DataFrame | npt.NDArray[Any]:
+    _check_once(paths)
     chains = [_read(path, var_name) for path in paths]
     shapes = [one.shape for one in chains]
     if all(isinstance(one, np.ndarray) and one.ndim == 3 and one.dtype.kind == "f" for one in chains):
@@ -81,6 +82,16 @@ def _chains(paths: Sequence[Path], var_name: str | None) -> pd.DataFrame | npt.N
                 f"{paths[0].name!r}."
             )
     return pd.concat(tables, keys=range(len(tables)), names=["chain", "draw"])
+
+
+def _check_once(paths: Sequence[Path]) -> None:
+    seen: set[tuple[int, int]] = set()
+    for path in paths:
+        _check_exists(path)
+        about = path.stat()
+        if (about.st_dev, about.st_ino) in seen:
+            raise ValueError(f"`data`, a list of files, must have each file once; {str(path)!r} is no second chain.")
+        seen.add((about.st_dev, about.st_ino))
 
 
 def _chain(found: pd.DataFrame | npt.NDArray[Any], path: Path) -> pd.DataFrame:

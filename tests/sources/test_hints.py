@@ -191,7 +191,7 @@ def test_an_accumulator_is_read_from_its_path(tmp_path):
     kept, parts = tmp_path / "kept", ["in use by another process", "close the accumulator"]
     with pc.PartitionAccumulator(kept, batch_size=3, items=NAMES, item_dim="county") as accumulator:
         accumulator.add(GOOD)
-        check(pc.as_partition_draws, kept, BlockingIOError, parts)
+        check(pc.PartitionAccumulator, kept, BlockingIOError, parts)
     for path in (kept, str(kept)):
         draws = pc.as_partition_draws(path)
         np.testing.assert_array_equal(draws.labels, pc.as_partition_draws(GOOD).labels)

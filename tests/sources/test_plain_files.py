@@ -131,7 +131,10 @@ def test_a_file_for_each_chain(tmp_path):
     chains = table("c.csv", "chain,Ada,Bea,Cy,Dan", [f"{k},{row}" for k, row in enumerate(ROWS)])(tmp_path)
     check(pc.as_partition_draws, [first, chains], ValueError, ["a chain each", "'c.csv' has several"])
     np.save(tmp_path / "c.npy", Z[np.newaxis])
-    check(pc.as_partition_draws, [tmp_path / "c.npy"] * 2, ValueError, ["of draws x items, or", "(1, 6, 4)"])
+    pair = [tmp_path / "a.npy", tmp_path / "c.npy"]
+    check(pc.as_partition_draws, pair, ValueError, ["of draws x items, or", "'c.npy' has shape (1, 6, 4)"])
+    twice = [first, tmp_path / "b.npy", tmp_path / ".." / tmp_path.name / "a.csv"]
+    check(pc.as_partition_draws, twice, ValueError, ["each file once", "a.csv' is no second chain"])
 
 
 def test_numpy_files(tmp_path):
