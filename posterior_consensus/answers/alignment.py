@@ -287,6 +287,24 @@ def _aligned(given: Mapping[str, Any], order: Sequence[str]) -> AlignedPartition
     )
 
 
+def numbers_in(reference: Any, items: Items) -> tuple[Labels, list[Hashable]]:
+    """Number (n_items,) of each item's cluster in a reference, and the name of each number."""
+    numbers, names = _numbered(reference, items.in_order(reference, "reference"))
+    return numbers[items.as_labels(reference, "reference")].astype(np.int32), names
+
+
+def numbered_as(labels: Labels, reference: Labels, names: list[Hashable]) -> tuple[Labels, list[Hashable]]:
+    """Labels (n_items,) with the numbers of a reference's clusters, matched as by :func:`match_clusters`; all names.
+
+    Clusters without a partner are numbered after the reference's. Items with a label below 0 are in no cluster.
+    """
+    found, at = np.full_like(labels, -1), np.flatnonzero(labels >= 0)
+    own = canonical_labels(labels[at])
+    numbers, names = _matched(own, reference[at], names)
+    found[at] = numbers[own]
+    return found, names
+
+
 def _numbered(partition: Any, values: Any) -> tuple[npt.NDArray[np.int64], list[Hashable]]:
     """Numbers of the first partition's clusters, in order of first appearance, and the name of each number."""
     own, numbers = cluster_names(partition, values), cluster_numbers(partition, values)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
 from posterior_consensus.answers.partial_search import agreement
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
-from posterior_consensus.ensemble.items import Floats, members_of
+from posterior_consensus.ensemble.items import Floats, cluster_names, cluster_numbers, members_of
 from posterior_consensus.ensemble.partitions import HasLabels, Labels, canonical_labels
 from posterior_consensus.ensemble.switching import Numbers
 from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.plain import names_as_coordinate
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.sources.components import component_labels, n_components_of, parameters_by_draw
 from posterior_consensus.sources.door import find_source
@@ -23,6 +25,7 @@ from posterior_consensus.sources.samples import one_of
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _AXES = {"cluster": "summarized_cluster"}
+_IN_WORDS = {"cluster": "summarized_clusters"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,12 +35,13 @@ class ClusterSummary(Stored, HasLabels):
     Attributes
     ----------
     labels : xarray.DataArray of shape (n_items,), dtype int32
-        Clusters of the assigned items from 0, in order of first appearance, -1 for the unassigned ones.
+        Number of each assigned item's cluster, as the partition has it, which sets the colour in figures; -1 for the
+        unassigned items.
     n_draws : int
         Number of draws in which the assigned items are clustered exactly like this.
     probability, mcse : float
         Posterior probability that they are, and its Monte Carlo standard error.
-    clusters : xarray.Dataset over ``cluster``
+    clusters : xarray.Dataset over ``cluster``, the names of the clusters in the order of their numbers
         ``probability`` that all items of a cluster are co-clustered, regardless of other items, and its ``mcse``.
     allocation : xarray.DataArray of shape (n_items, n_clusters + 1)
         Probability that each item is in each cluster, given the assigned items' clusters; in the last column,
@@ -51,13 +55,16 @@ class ClusterSummary(Stored, HasLabels):
     n_draws: int = field(metadata=stored_as.attribute("summarized_draws"))
     probability: float = field(metadata=stored_as.number("summarized_probability"))
     mcse: float = field(metadata=stored_as.number("summarized_mcse"))
-    clusters: xr.Dataset = field(metadata=stored_as.table("summarized_cluster_{}", ("probability", "mcse"), _AXES))
+    clusters: xr.Dataset = field(
+        metadata=stored_as.table("summarized_cluster_{}", ("probability", "mcse"), _AXES, in_words=_IN_WORDS)
+    )
     allocation: xr.DataArray = field(metadata=stored_as.array("summarized_allocation", {"to": "summarized_to"}))
     parameters: xr.Dataset | None = field(
         metadata=stored_as.table(
             "summarized_parameter_{}",
             ("mean", "sd", "mcse", "ess", "quantiles"),
             _AXES | {"parameter": "summarized_parameter", "quantile": "summarized_quantile"},
+            in_words=_IN_WORDS,
         )
     )
 
@@ -66,6 +73,16 @@ class ClusterSummary(Stored, HasLabels):
         """Number of clusters."""
         return self.clusters.sizes["cluster"]
 
+    @property
+    def numbers(self) -> npt.NDArray[np.int32]:
+        """Number of each cluster in `labels`, ascending, shape (n_clusters,)."""
+        return np.unique(self.labels.values[self.labels.values >= 0])
+
+    @property
+    def sizes(self) -> npt.NDArray[np.intp]:
+        """Number of assigned items in each cluster, shape (n_clusters,)."""
+        return np.unique(self.labels.values[self.labels.values >= 0], return_counts=True)[1]
+
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each cluster and parameter; without parameters, for each cluster its probability and items."""
         if self.parameters is not None:
@@ -73,18 +90,16 @@ class ClusterSummary(Stored, HasLabels):
             for level, values in zip(QUANTILES, self.parameters["quantiles"].transpose("quantile", ...), strict=True):
                 table[f"{level:.0%}"] = values.values.ravel()
             return table
-        members, dim = members_of(self.labels), str(self.labels.dims[0])
-        numbers = pd.RangeIndex(self.n_clusters, name="cluster")
-        table = display.table_of_members(members, self.labels.size, dim, numbers).drop(columns="share")
+        members, dim = [own for own in members_of(self.labels) if own], str(self.labels.dims[0])
+        names = pd.Index(self.clusters["cluster"].values, name="cluster", tupleize_cols=False)
+        table = display.table_of_members(members, self.labels.size, dim, names).drop(columns="share")
         return table.assign(probability=self.clusters["probability"].values, mcse=self.clusters["mcse"].values)
 
     def _parts(self) -> display.Parts:
         n, n_open = self.labels.size, int((self.labels < 0).sum())
-        sizes = np.bincount(self.labels.values[self.labels.values >= 0])
-        each = [
-            f"{k}: {display.number(p)} (n = {size})"
-            for k, (p, size) in enumerate(zip(self.clusters["probability"].values, sizes, strict=True))
-        ]
+        probabilities, names = self.clusters["probability"].values, self.clusters["cluster"].values
+        rows = zip(names, probabilities, self.sizes, strict=True)
+        each = [f"{name}: {display.number(p)} (n = {size})" for name, p, size in rows]
         elsewhere = self.allocation.values[self.labels.values < 0]
         facts = [
             (
@@ -94,7 +109,8 @@ class ClusterSummary(Stored, HasLabels):
             ("clusters", f"probability that all items of a cluster are together, {display.listed(each, 8)}"),
         ]
         if n_open:
-            shares = [f"{k}: {share:.0%}" for k, share in enumerate(elsewhere[:, :-1].mean(axis=0))]
+            means = elsewhere[:, :-1].mean(axis=0)
+            shares = [f"{name}: {share:.0%}" for name, share in zip(names, means, strict=True)]
             others = f"{display.listed(shares, 8)}; elsewhere {elsewhere[:, -1].mean():.0%}"
             facts.append(("unassigned", f"{display.counted(n_open, 'item')}, on average in cluster {others}"))
         if self.parameters is not None:
@@ -122,8 +138,8 @@ def cluster_summary(
         In any form that :func:`summarize` takes. If you give parameters, labels must be as sampled, that is, numbers of
         components: PartitionDraws have renumbered them.
     partition : PartialPartition, or label vector of shape (n_items,)
-        Typically a :func:`partial_partition`. Unassigned items have the label -1. A partition without unassigned items
-        has the clusters of few draws.
+        Typically a :func:`partial_partition`, whose numbers and names of clusters the result has. Unassigned items have
+        the label -1. A partition without unassigned items has the clusters of few draws.
     var_name : str, optional
         Name of the variable of labels or probabilities. By default the only one.
     group : str
@@ -188,7 +204,7 @@ def cluster_summary(
     """
     weights = one_of(weights, log_weights)
     source = draws_of(find_source(draws, var_name, group=group, weights=weights).source)
-    labels = _partial_labels(source, partition)
+    labels, numbers, names = _partial_labels(source, partition)
     agrees = agreement(source, labels)
     rows, share = np.flatnonzero(agrees), float(source.samples.mean(agrees))
     if not share > 0:
@@ -203,30 +219,32 @@ def cluster_summary(
     if arrays and (n_components := n_components_of(arrays)) > 1:
         own = component_labels(source, draws, n_components, first_label, var_name, group)[:, first].astype(np.intp)
     columns = {key: one for name, value in parameters.items() for key, one in _columns(name, value, arrays[name], own)}
+    found = _statistics(source, columns, rows, share) if columns else None
     return ClusterSummary(
-        labels=source.items.array(labels, "labels"),
+        labels=source.items.array(np.append(numbers, -1)[labels].astype(np.int32), "labels"),
         n_draws=rows.size,
         probability=share,
         mcse=float(source.samples.mcse(agrees)),
-        clusters=_together(source, labels),
-        allocation=_allocation(source, labels, first, rows),
-        parameters=_statistics(source, columns, rows, share) if columns else None,
+        clusters=_together(source, labels).assign_coords(cluster=names_as_coordinate(names)),
+        allocation=_allocation(source, labels, first, rows).assign_coords(to=[*map(str, names), "elsewhere"]),
+        parameters=None if found is None else found.assign_coords(cluster=names_as_coordinate(names)),
     )
 
 
-def _partial_labels(source: PartitionDraws, partition: Any) -> Labels:
-    """Canonical labels (n_items,) of the assigned items, -1 for the others."""
+def _partial_labels(source: PartitionDraws, partition: Any) -> tuple[Labels, Labels, list[Hashable]]:
+    """Place of each assigned item's cluster (n_items,), -1 for the others; clusters' numbers and names."""
     values = np.asarray(source.items.in_order(partition))
     if values.shape != (source.n_items,):
         raise ValueError(f"`partition` must label all {source.n_items} items; got {values.size} labels.")
-    if values.dtype.kind not in "if" or not np.any(values == -1):
-        return source.as_labels(partition)
-    assigned = np.flatnonzero(values != -1)
+    assigned = np.flatnonzero(values != -1 if values.dtype.kind in "if" else np.ones(values.size, np.bool_))
     if assigned.size == 0:
         raise ValueError("`partition` must assign at least one item; got -1 for all.")
+    own = canonical_labels(values[assigned], "partition")
+    numbers = cluster_numbers(partition, values[assigned])
+    order, names = np.argsort(numbers), cluster_names(partition, values[assigned])
     labels = np.full(values.size, -1, np.int32)
-    labels[assigned] = canonical_labels(values[assigned], "partition")
-    return labels
+    labels[assigned] = np.argsort(order)[own]
+    return labels, numbers[order].astype(np.int32), [names[k] for k in order]
 
 
 def _columns(name: str, value: Any, array: Floats, components: Numbers) -> Iterator[tuple[str, Floats]]:
@@ -252,7 +270,7 @@ def _together(source: PartitionDraws, labels: Labels) -> xr.Dataset:
     drawn = [source.labels[:, at] for at in members]
     together = np.stack([np.all(own == own[:, :1], axis=1) for own in drawn]).astype(np.float64)
     found = {"probability": source.samples.mean(together), "mcse": source.samples.mcse(together)}
-    return xr.Dataset({name: ("cluster", values) for name, values in found.items()}, {"cluster": np.arange(len(drawn))})
+    return xr.Dataset({name: ("cluster", values) for name, values in found.items()})
 
 
 def _allocation(source: PartitionDraws, labels: Labels, first: Numbers, rows: Numbers) -> xr.DataArray:
@@ -260,10 +278,8 @@ def _allocation(source: PartitionDraws, labels: Labels, first: Numbers, rows: Nu
     samples, drawn = source.samples.take(rows), source.labels[rows]
     shares = [samples.mean((drawn == drawn[:, [one]]).T.astype(np.float64)) for one in first]
     elsewhere = np.maximum(1.0 - np.sum(shares, axis=0), 0.0)
-    names = [*map(str, range(first.size)), "elsewhere"]
     values = np.stack([*shares, elsewhere], axis=1)
-    array = xr.DataArray(values, dims=(source.items.dim, "to"), coords=source.items.coords, name="allocation")
-    return array.assign_coords(to=names)
+    return xr.DataArray(values, dims=(source.items.dim, "to"), coords=source.items.coords, name="allocation")
 
 
 def _statistics(source: PartitionDraws, columns: Mapping[str, Floats], rows: Numbers, share: float) -> xr.Dataset:
@@ -287,5 +303,5 @@ def _statistics(source: PartitionDraws, columns: Mapping[str, Floats], rows: Num
     dims = ("cluster", "parameter")
     return xr.Dataset(
         {name: (dims, one) for name, one in found.items()} | {"quantiles": (("quantile", *dims), quantiles)},
-        {"cluster": np.arange(len(mean)), "parameter": list(columns), "quantile": list(QUANTILES)},
+        {"parameter": list(columns), "quantile": list(QUANTILES)},
     )

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
+from posterior_consensus.answers.alignment import numbered_as, numbers_in
 from posterior_consensus.answers.partial_search import agreement, completed, held_out_agreement, search, size_bound
 from posterior_consensus.ensemble.items import members_of
-from posterior_consensus.ensemble.partitions import HasLabels
+from posterior_consensus.ensemble.partitions import HasLabels, Labels
 from posterior_consensus.evaluate.expectation import loss_and_error
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import as_generator, check_between, check_count, check_seconds
-from posterior_consensus.sources.door import as_draws
+from posterior_consensus.sources.door import as_draws, own_partition
 
 _LISTED = 8  # clusters
 _TINY = 1e-9  # seconds
@@ -33,7 +35,9 @@ class PartialPartition(Stored, HasLabels):
     Attributes
     ----------
     labels : xarray.DataArray of shape (n_items,), dtype int32
-        Clusters of the assigned items from 0, in order of first appearance, -1 for the unassigned ones.
+        Cluster of each assigned item, as a position in `names`: the number of its cluster in the reference, and a
+        number after these for a cluster that is not there; from 0 in order of first appearance without a reference. -1
+        for the unassigned items.
     probability : float
         Posterior probability that the assigned items are clustered exactly like this, by draws that did not select
         them: the share of draws that agree with what a search of other draws finds. NaN for a single draw.
@@ -50,11 +54,14 @@ class PartialPartition(Stored, HasLabels):
     curve : xarray.DataArray of shape (n_items + 1,)
         The largest probability found by the number of assigned items, the dimension ``n_items``.
     completion : xarray.DataArray of shape (n_items,), dtype int32, or None
-        The partition of all items of minimum expected loss found among those that agree with `labels`.
+        The partition of all items of minimum expected loss found among those that agree with `labels`. With a
+        reference it has its numbers, too.
     loss : PartitionLoss or None
         Its loss.
     expected_loss, expected_loss_mcse, expected_loss_ess : float
         Expected loss of `completion`, its Monte Carlo standard error and effective sample size; NaN without one.
+    names : tuple
+        Name of each number, of clusters of the reference too that have no assigned item.
     """
 
     labels: xr.DataArray = field(metadata=stored_as.array("partial_labels", of_items=True))
@@ -72,6 +79,7 @@ class PartialPartition(Stored, HasLabels):
     expected_loss: float = field(metadata=stored_as.number("partial_expected_loss", measured=True))
     expected_loss_mcse: float = field(metadata=stored_as.number("partial_expected_loss_mcse", measured=True))
     expected_loss_ess: float = field(metadata=stored_as.number("partial_expected_loss_ess"))
+    names: tuple[Hashable, ...] = field(metadata=stored_as.names("partial_names"))
 
     @property
     def n_items(self) -> int:
@@ -81,7 +89,12 @@ class PartialPartition(Stored, HasLabels):
     @property
     def n_clusters(self) -> int:
         """Number of clusters that they are in."""
-        return int(self.labels.max()) + 1
+        return self._numbers.size
+
+    @property
+    def _numbers(self) -> npt.NDArray[np.int32]:
+        """Numbers of the clusters that assigned items are in, ascending."""
+        return np.unique(self.labels.values[self.labels.values >= 0])
 
     @property
     def area(self) -> float:
@@ -94,7 +107,7 @@ class PartialPartition(Stored, HasLabels):
         if self.n_items == 1 < n:
             pair = f"No two of the {n} items ({dim}) were found"
             return f"{pair} whose joint clustering has probability {self.prob:g}."
-        sizes = np.sort(np.bincount(self.labels.values[self.labels.values >= 0]))[::-1]
+        sizes = np.sort(np.bincount(self.labels.values[self.labels.values >= 0])[self._numbers])[::-1]
         listed = ", ".join(map(str, sizes)) if sizes.size <= _LISTED else f"{sizes[0]} to {sizes[-1]}"
         clusters = f"clustered exactly as found, in {display.counted(sizes.size, 'cluster')} of {listed}"
         others = {0: "none is", 1: "the other is"}.get(n_open, f"the other {n_open} are")
@@ -105,8 +118,9 @@ class PartialPartition(Stored, HasLabels):
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each cluster of assigned items: their number, and the first few of them."""
-        members, numbers = members_of(self.labels), pd.RangeIndex(self.n_clusters, name="cluster")
-        table = display.table_of_members(members, self.labels.size, str(self.labels.dims[0]), numbers)
+        members = [own for own in members_of(self.labels) if own]
+        names = pd.Index([self.names[k] for k in self._numbers], name="cluster", tupleize_cols=False)
+        table = display.table_of_members(members, self.labels.size, str(self.labels.dims[0]), names)
         return table.drop(columns="share")
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
@@ -121,7 +135,7 @@ class PartialPartition(Stored, HasLabels):
         if self.completion is not None and self.loss is not None:
             value = display.quantity(self.expected_loss, self.loss.unit)
             expected = display.with_error(value, self.expected_loss_mcse, self.expected_loss_ess)
-            clusters = display.counted(int(self.completion.max()) + 1, "cluster")
+            clusters = display.counted(np.unique(self.completion.values).size, "cluster")
             facts.append(("completion", f"{clusters}, expected {self.loss.name} {expected}"))
         title = f"PartialPartition: {self.n_items} of {self.labels.size} items ({self.labels.dims[0]})"
         return title, facts, self.to_dataframe()
@@ -131,6 +145,7 @@ def partial_partition(
     draws: Any,
     prob: float = 0.8,
     *,
+    reference: Any = None,
     complete: str | PartitionLoss | None = None,
     n_starts: int = 64,
     seconds: float | None = None,
@@ -144,6 +159,9 @@ def partial_partition(
     draws : PartitionDraws or any posterior that :func:`summarize` takes
     prob : float in (0, 1)
         Minimum share of the draws in which the items are clustered exactly as reported.
+    reference : result object, DataArray or label vector of shape (n_items,), optional
+        Partition whose clusters give theirs to the matched ones of the result: their numbers and names, and so their
+        colours. By default the consensus of `draws` if these are a summary.
     complete : str or PartitionLoss, optional
         Also allocate the unassigned items, so that the expected loss is minimal: a name in LOSSES, such as "vi", or a
         record such as ``vi(a=0.5)``. Assigned items keep their clusters, and no two of these become one.
@@ -163,8 +181,8 @@ def partial_partition(
     Raises
     ------
     ValueError
-        If `prob` is not between 0 and 1, `n_starts` or `seconds` are not positive, the loss is unknown, or draws are
-        invalid.
+        If `prob` is not between 0 and 1, `n_starts` or `seconds` are not positive, the loss is unknown, or draws or
+        reference are invalid.
     MemoryError
         If items times clusters times draws are too many for the memory budget.
 
@@ -182,6 +200,9 @@ def partial_partition(
     is cross-validated: the draws are cut into four parts, whole chains if there are as many. Each part counts its draws
     that agree with the most probable set of as many items that a short search of the other three parts finds. These are
     fewer draws, so that this probability is too low rather than too high.
+
+    Clusters are matched with those of a reference as by :func:`match_clusters`: of the assigned items or, with
+    `complete`, of all items.
 
     With `complete`, the consensus of all items is changed so that it agrees with the assigned clusters. Then the
     unassigned items move one by one until no move lowers the expected loss. Clusters as a whole do not merge or split.
@@ -209,7 +230,9 @@ def partial_partition(
     >>> partial.probability
     0.8
     """
+    reference = own_partition(draws, reference)
     draws = as_draws(draws)
+    numbers = None if reference is None else numbers_in(reference, draws.items)
     prob = check_between("prob", prob, 1)
     n_starts = check_count("n_starts", n_starts)
     loss = None if complete is None else _loss(complete)
@@ -219,29 +242,36 @@ def partial_partition(
     left = _time_left(seconds)
     labels, curve = search(draws, prob, n_starts, rng, left(0.5), progressbar)
     bound = size_bound(draws, prob, labels, progressbar)
-    completion, expected, error, size = None, np.nan, np.nan, np.nan
+    expected, error, size = np.nan, np.nan, np.nan
+    full: Labels | None = None
     if loss is not None:
         full = completed(draws, labels, loss, rng, left(0.5), progressbar)
-        completion = draws.items.array(full, "completion")
         expected, error, size = (float(one[0]) for one in loss_and_error(draws, full[np.newaxis], loss))
     agrees = held_out_agreement(draws, int((labels >= 0).sum()), rng, left(1.0), progressbar)
     if agrees is None:
         agrees = np.full(draws.n_draws, np.nan)
     mcse, ess = draws.samples.mcse_and_ess(agrees)
+    share, names = float(draws.samples.mean(agreement(draws, labels))), list[Hashable](range(labels.max() + 1))
+    if numbers is not None and full is None:
+        labels, names = numbered_as(labels, *numbers)
+    elif numbers is not None and full is not None:
+        full, names = numbered_as(full, *numbers)
+        labels = np.where(labels >= 0, full, labels)
     return PartialPartition(
         labels=draws.items.array(labels, "labels"),
         probability=float(draws.samples.mean(agrees)),
         mcse=float(mcse),
         ess=float(ess),
-        search_probability=float(draws.samples.mean(agreement(draws, labels))),
+        search_probability=share,
         prob=prob,
         n_items_bound=bound,
         curve=xr.DataArray(curve, {"n_items": np.arange(curve.size)}, ("n_items",), "probability"),
-        completion=completion,
+        completion=None if full is None else draws.items.array(full, "completion"),
         loss=loss,
         expected_loss=expected,
         expected_loss_mcse=error,
         expected_loss_ess=size,
+        names=tuple(names),
     )
 
 

@@ -101,7 +101,7 @@ def agreement(draws: PartitionDraws, labels: Labels) -> Floats:
     """1 for each draw whose restriction to the assigned items is their partition, else 0."""
     sure = np.flatnonzero(labels >= 0)
     restricted, _ = canonical_rows(draws.labels[:, sure], int(draws.n_clusters.max()))
-    return np.all(restricted == labels[sure], axis=1).astype(np.float64)
+    return np.all(restricted == canonical_labels(labels[sure]), axis=1).astype(np.float64)
 
 
 def _among_all(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
@@ -29,6 +30,8 @@ class Particles(Stored):
     Attributes
     ----------
     partitions : xarray.DataArray of shape (particle, n_items), dtype int32
+        Clusters have the numbers of the reference's, and numbers after these where it has no such cluster; they are
+        numbered by first appearance without a reference.
     weights, weights_mcse, weights_ess : xarray.DataArray of shape (particle,)
         Posterior probability of each particle's region, the draws that are nearest to it, its Monte Carlo standard
         error, and the effective sample size behind that, below 100 of which it is rough.
@@ -91,7 +94,13 @@ class Particles(Stored):
     @property
     def n_clusters(self) -> xr.DataArray:
         """Number of clusters of each particle."""
-        return (self.partitions.max(str(self.partitions.dims[1])) + 1).rename("n_clusters")
+        numbers = self._canonical.max(axis=1).astype(np.int32) + 1
+        return xr.DataArray(numbers, dims="particle", name="n_clusters")
+
+    @property
+    def _canonical(self) -> npt.NDArray[np.int32]:
+        """The partitions with clusters numbered by first appearance."""
+        return np.stack([canonical_labels(labels) for labels in self.partitions.values])
 
     @property
     def _items(self) -> xr.DataArray:
@@ -104,7 +113,7 @@ class Particles(Stored):
 
     def losses(self) -> xr.DataArray:
         """Loss of each particle as an estimate of each other, shape (particle, particle_bis)."""
-        draws = PartitionDraws.of(self.partitions.values)
+        draws = PartitionDraws.of(self._canonical)
         return xr.DataArray(loss_matrix(draws.labels, draws, self.loss), dims=("particle", "particle_bis"))
 
     def contributions(self, k: int, other: int) -> xr.DataArray:
@@ -142,7 +151,7 @@ class Particles(Stored):
         """
         self._check_number("k", k)
         self._check_number("other", other)
-        one, two = self.partitions.values[k], self.partitions.values[other]
+        one, two = self._canonical[[k, other]]
         n = one.size
         per_item = self.loss.h(n)[1:] / np.arange(1, n + 1)  # by the size of a cell
         cells = np.unique(one.astype(np.int64) * n + two, return_inverse=True)[1].ravel()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 import warnings
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from posterior_consensus.answers.alignment import numbered_as, numbers_in
 from posterior_consensus.answers.likely import may_have_more
 from posterior_consensus.answers.modes import FURTHER, Modes, separated_modes
 from posterior_consensus.answers.particle_chains import judged, undecided, visits
@@ -25,7 +27,7 @@ from posterior_consensus.runtime.arguments import as_generator, check_count, che
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.engine import search
-from posterior_consensus.sources.door import as_draws
+from posterior_consensus.sources.door import as_draws, own_partition
 
 _FEWEST = 4  # draws of each chain, that say anything at all
 _TINY = 1e-9
@@ -48,6 +50,7 @@ def particles(
     n_particles: int | Literal["auto"] = "auto",
     *,
     loss: str | PartitionLoss | None = None,
+    reference: Any = None,
     max_particles: int = 8,
     n_starts: int = 20,
     seconds: float | None = None,
@@ -64,6 +67,9 @@ def particles(
         `mode` rest on the same modes whatever the number, but for 1, which searches for no others.
     loss : str or PartitionLoss, optional
         By default "vi". Any loss between partitions; if it is a metric, the distance is a Wasserstein distance.
+    reference : result object, DataArray or label vector of shape (n_items,), optional
+        Partition whose clusters give their numbers to the clusters of each particle that are matched with them, as by
+        :func:`match_clusters`. By default the consensus of `draws` if these are a summary.
     max_particles : int
         Largest number that is tried to find the modes.
     n_starts : int
@@ -141,6 +147,7 @@ def particles(
     array([0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 3, 3], dtype=int32)
     """
     options: dict[str, Any] = {"max_particles": max_particles, "n_starts": n_starts, "seconds": seconds}
+    options["reference"] = own_partition(draws, reference)
     draws = as_draws(draws)
     return find_particles(draws, n_particles, loss, **options, random_seed=random_seed, progressbar=progressbar)
 
@@ -155,10 +162,12 @@ def find_particles(
     seconds: Any,
     random_seed: Any,
     progressbar: bool,
+    reference: Any = None,
     one: Labels | None = None,
     effort: Effort | None = None,
 ) -> Particles:
     """Do what :func:`particles` does; `one`, a partition of all items, is the answer if there is one."""
+    numbers = None if reference is None else numbers_in(reference, draws.items)
     record = as_loss(loss, kind=PartitionLoss)
     effort = effort or _LONG
     check_count("n_starts", n_starts)
@@ -189,7 +198,11 @@ def find_particles(
         partitions = one[np.newaxis]
     elif at.size < draws.n_items:
         partitions = extended(draws, at, partitions, loss_matrix(partitions, labels, record).argmin(axis=0))
-    return _as_particles(draws, record, near, partitions, number, seen, labels)
+    found = _as_particles(draws, record, near, partitions, number, seen, labels)
+    if numbers is None:
+        return found
+    numbered = [numbered_as(partition, *numbers)[0] for partition in found.partitions.values]
+    return replace(found, partitions=found.partitions.copy(data=np.stack(numbered)))
 
 
 def _looked_at(draws: PartitionDraws, effort: Effort) -> tuple[npt.NDArray[np.intp], PartitionDraws]:

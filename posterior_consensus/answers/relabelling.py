@@ -12,6 +12,8 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
+from posterior_consensus.ensemble.items import cluster_numbers
+from posterior_consensus.ensemble.partitions import HasDraws, Labels
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.switching import (
     Floats,
@@ -60,7 +62,7 @@ def relabel(
     idata : InferenceData, DataTree or Dataset
         The posterior, with its parameters by component; it is not changed.
     partition : result object, DataArray or label vector of shape (n_items,)
-        Typically the consensus. Clusters are numbered by first appearance, as results have them.
+        Typically the consensus, or a summary. Clusters keep their numbers.
     component_dim : str or sequence of str
         Dimension that runs over the K components, or several of equal length where variables name it differently
         (``mu_dim_0`` and ``w_dim_0``) or have it twice (``component`` and ``component_bis``).
@@ -68,7 +70,8 @@ def relabel(
         Name of the label variable. By default found as :func:`summarize` finds it.
     allocations : PartitionDraws with allocation probabilities, or any posterior that :func:`summarize` takes, optional
         Probabilities of the components for each item in the same draws, where the posterior does not hold them: they
-        are matched instead of labels. The dimension of components they come from need not be named.
+        are matched instead of labels. The dimension of components they come from need not be named. By default those of
+        a summary that is given as `partition`, if the posterior has neither labels nor probabilities.
     group : str
         Group of an InferenceData or DataTree.
     sample_dims : str or sequence of str
@@ -79,9 +82,10 @@ def relabel(
     Returns
     -------
     InferenceData, DataTree or Dataset
-        Of the same type as `idata`. In its group `group`, each dimension of `component_dim` has the C consensus
-        clusters as its coordinate, and the label variable holds consensus clusters, or C, C + 1, ... for items in other
-        components. Two groups are added (a Dataset has no room for them):
+        Of the same type as `idata`. In its group `group`, each dimension of `component_dim` has the numbers of the C
+        consensus clusters as its coordinate, 0 to C - 1 by default. The label variable holds these numbers, and C,
+        C + 1, ..., or what follows the largest number, for items in other components. Two groups are added (a Dataset
+        has no room for them):
 
         - ``extra_components``, if K > C: the parameters of the K - C components without a cluster, numbered C, C + 1,
           ... and in the order of the draw or, with `allocations`, aligned with each other as well.
@@ -149,6 +153,8 @@ def relabel(
             "Open a file with arviz.from_netcdf or xarray.open_datatree first."
         )
     posterior = group_dataset(idata, group)
+    if allocations is None and var_name is None:
+        allocations = _of_a_summary(posterior, partition, component_dim, dim_names(sample_dims))
     allocations = None if allocations is None else as_draws(allocations)
     names, n_components = _components(posterior, component_dim, allocations)
     if allocations is None:
@@ -166,8 +172,8 @@ def relabel(
         dims = _dims_of_draws(posterior, sample_dims)
         labels = _labels_beside(others, None if allocations is None else var_name, (*dims, draws.items.dim))
     numbers = np.empty((0, 0), np.intp) if labels is None else component_numbers(labels, n_components, first_label)
-    reference = draws.as_labels(partition)
-    n_clusters = int(reference.max()) + 1
+    reference, clusters = _by_number(draws, partition)
+    n_clusters = clusters.size
     if n_clusters > n_components:
         raise ValueError(
             f"`partition` must have at most as many clusters as there are components, {n_components}; "
@@ -180,9 +186,12 @@ def relabel(
     order = with_the_rest(most_in_common(common), n_components)
     if soft is not None:
         order = least_divergence(soft.probabilities, draws.weights, order)
-    result = _reordered(posterior, names, dims, order[:, :n_clusters], 0)
+    clusters = np.append(clusters, clusters[-1] + 1 + np.arange(n_components - n_clusters))
+    result = _reordered(posterior, names, dims, order[:, :n_clusters], clusters[:n_clusters])
     if labels is not None:
-        result[labels.name] = _renumbered(labels, numbers, order).variable.transpose(*posterior[labels.name].dims)
+        result[labels.name] = _renumbered(labels, numbers, order, clusters).variable.transpose(
+            *posterior[labels.name].dims
+        )
     record = _record(result, (*dims, names[0]), order[:, :n_clusters], common, draws)
     _warn_of_mixtures(record)
     if isinstance(idata, xr.Dataset):
@@ -190,12 +199,39 @@ def relabel(
     added = {group: result}
     if n_components > n_clusters:
         by_component = posterior[[name for name, v in posterior.data_vars.items() if set(names) & set(v.dims)]]
-        added["extra_components"] = _reordered(by_component, names, dims, order[:, n_clusters:], n_clusters)
+        added["extra_components"] = _reordered(by_component, names, dims, order[:, n_clusters:], clusters[n_clusters:])
     added["relabelling"] = record.assign_attrs(
         method="ECR" if soft is None else "Stephens", component_dim=", ".join(names)
     )
     beside = isinstance(idata, xr.DataTree) and group not in idata.children  # the group's own node has no others
     return with_groups(xr.DataTree() if beside else idata, added)
+
+
+def _of_a_summary(
+    posterior: xr.Dataset, partition: Any, component_dim: Any, dims: tuple[str, ...]
+) -> PartitionDraws | None:
+    """Allocation probabilities of a summary, if the posterior has neither labels nor probabilities; else None."""
+    names = _names(component_dim)
+    if label_candidates(posterior.drop_dims(names, errors="ignore"), dims, None):
+        return None
+    if probability_candidates(posterior, dims) or any(v.dtype.kind != "f" for v in posterior.data_vars.values()):
+        return None
+    if isinstance(partition, HasDraws) and partition.draws.soft is not None:
+        return partition.draws
+    if set(names) <= set(posterior.dims):
+        raise ValueError(
+            "`allocations` must be given if labels are marginalized: the posterior has neither labels nor allocation "
+            f"probabilities; present: {listing(posterior.data_vars)}. Give "
+            "allocations=allocation_probabilities(model, idata), or a summary with a model as `partition`."
+        )
+    return None
+
+
+def _by_number(draws: PartitionDraws, partition: Any) -> tuple[Labels, npt.NDArray[np.int64]]:
+    """Place (n_items,) of each item's cluster among the numbers of the clusters, and these, ascending."""
+    labels, numbers = draws.as_labels(partition), cluster_numbers(partition, draws.items.in_order(partition))
+    order = np.argsort(numbers)
+    return np.argsort(order)[labels].astype(np.int32), numbers[order]
 
 
 def _without_parameters(posterior: xr.Dataset, names: tuple[str, ...], dims: tuple[str, ...]) -> xr.Dataset:
@@ -220,13 +256,18 @@ def _check_no_items(posterior: xr.Dataset, names: tuple[str, ...], dims: tuple[s
         )
 
 
+def _names(component_dim: Any) -> tuple[str, ...]:
+    names = (component_dim,) if isinstance(component_dim, str) else component_dim
+    if not isinstance(names, (list, tuple)) or not names or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"`component_dim` must be a name or a sequence of names; got {component_dim!r}.")
+    return tuple(names)
+
+
 def _components(
     posterior: xr.Dataset, component_dim: str | Sequence[str], allocations: PartitionDraws | None
 ) -> tuple[tuple[str, ...], int]:
     """Names of the dimensions that run over components, and how many components there are."""
-    names = (component_dim,) if isinstance(component_dim, str) else component_dim
-    if not isinstance(names, (list, tuple)) or not names or not all(isinstance(name, str) for name in names):
-        raise TypeError(f"`component_dim` must be a name or a sequence of names; got {component_dim!r}.")
+    names = _names(component_dim)
     sizes = {str(dim): size for variable in posterior.data_vars.values() for dim, size in variable.sizes.items()}
     missing = [name for name in names if name not in sizes]
     if missing:
@@ -300,9 +341,13 @@ def _labels_beside(posterior: xr.Dataset, var_name: str | None, dims: tuple[str,
 
 
 def _reordered(
-    posterior: xr.Dataset, names: tuple[str, ...], dims: tuple[str, ...], order: Numbers, first: int
+    posterior: xr.Dataset,
+    names: tuple[str, ...],
+    dims: tuple[str, ...],
+    order: Numbers,
+    clusters: npt.NDArray[np.int64],
 ) -> xr.Dataset:
-    """Take the components `order` of each draw (n_draws, n_taken), numbered from `first`, in every variable."""
+    """Take the components `order` of each draw (n_draws, n_taken), with these numbers, in every variable."""
     index = order.reshape(*(posterior.sizes[dim] for dim in dims), -1)
     taken = {}
     for name, variable in posterior.data_vars.items():
@@ -315,16 +360,19 @@ def _reordered(
             at = index.reshape(*index.shape, *[1] * (front.ndim - index.ndim))
             moved = xr.Variable(front.dims, np.take_along_axis(front.values, at, axis=len(dims)), variable.attrs)
         taken[name] = moved.transpose(*variable.dims)
-    numbers = {dim: first + np.arange(order.shape[1]) for dim in names if any(dim in v.dims for v in taken.values())}
+    numbers = {dim: clusters for dim in names if any(dim in v.dims for v in taken.values())}
     kept = posterior.drop_dims(names)
     return xr.Dataset(coords=kept.coords, attrs=posterior.attrs).assign(taken).assign_coords(numbers)
 
 
-def _renumbered(labels: xr.DataArray, numbers: npt.NDArray[np.integer[Any]], order: Numbers) -> xr.DataArray:
-    """The labels by consensus cluster: the position of each item's component in its draw's order."""
+def _renumbered(
+    labels: xr.DataArray, numbers: npt.NDArray[np.integer[Any]], order: Numbers, clusters: npt.NDArray[np.int64]
+) -> xr.DataArray:
+    """The labels by consensus cluster: the number at the position of each item's component in its draw's order."""
     position = np.argsort(order, axis=1)
-    values = np.take_along_axis(position, numbers, axis=1).reshape(labels.shape)
-    return labels.copy(data=values.astype(labels.dtype))
+    values = clusters[np.take_along_axis(position, numbers, axis=1)].reshape(labels.shape)
+    smallest = np.promote_types(labels.dtype, np.min_scalar_type(int(clusters[-1])))
+    return labels.copy(data=values.astype(labels.dtype if labels.dtype.kind == "f" else smallest))
 
 
 def _record(
@@ -355,8 +403,9 @@ def _record(
 
 def _warn_of_mixtures(record: xr.Dataset) -> None:
     """Say in words which parameters are not those of a cluster."""
-    agreement = record["cluster_agreement"].values
-    low = np.flatnonzero(agreement < _LOW_AGREEMENT)
+    agreement = record["cluster_agreement"]
+    low = np.flatnonzero(agreement.values < _LOW_AGREEMENT)
+    numbers = agreement[agreement.dims[0]].values
     left_out = float(record["left_out"])
     words = []
     if left_out > _MUCH_LEFT_OUT:
@@ -365,7 +414,7 @@ def _warn_of_mixtures(record: xr.Dataset) -> None:
             "'extra_components', and the weights of the clusters do not sum to one."
         )
     if low.size:
-        clusters = ", ".join(f"{agreement[k]:.0%} of cluster {k}" for k in low)
+        clusters = ", ".join(f"{agreement.values[k]:.0%} of cluster {numbers[k]}" for k in low)
         words.append(f"The components hold only {clusters}: these parameters do not describe the whole cluster.")
     if words:
         warnings.warn(" ".join([*words, "A consensus of more clusters may fit better."]), stacklevel=3)

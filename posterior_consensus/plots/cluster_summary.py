@@ -64,7 +64,7 @@ def plot_cluster_summary(
     n = clusters.n_clusters
     ax = new_axes(ax, figsize, 5.6, float(np.clip(1.2 + 0.26 * n, 2.2, 9.0)))
     rows = np.arange(n)
-    colours, patterns = colours_of(rows), patterns_of(rows)
+    colours, patterns = colours_of(clusters.numbers), patterns_of(clusters.numbers)
     low, lower, _, upper, high = own["quantiles"].transpose("quantile", "cluster").values
     room = extent(ax)[1] / n  # points a cluster
     ax.hlines(rows, low, high, colors=colours, linewidth=min(1.2, room / 3))
@@ -72,12 +72,12 @@ def plot_cluster_summary(
     for k in rows:
         style = {"color": colours[k], "markeredgecolor": ink(), "markersize": min(6.0, room), "markeredgewidth": 0.6}
         ax.plot(own["mean"].values[k], k, MARKERS[patterns[k]], **style)
-    sizes = np.bincount(clusters.labels.values[clusters.labels.values >= 0])
+    sizes, names = clusters.sizes, clusters.clusters["cluster"].values
     shown = rows[:: -(-n // _MOST_LABELLED)]
     shares = clusters.clusters["probability"].values
     ax.set_yticks(
         shown,
-        [f"{k} (n = {sizes[k]}, p = {shares[k]:.2g})" for k in shown],
+        [f"{names[k]} (n = {sizes[k]}, p = {shares[k]:.2g})" for k in shown],
         fontsize=min(9.0, 0.9 * room * (n / len(shown))),
     )
     ax.set(ylim=(n - 0.5, -0.5), xlabel=str(own["parameter"].values), ylabel="cluster")

@@ -142,8 +142,10 @@ def _table(data: Any, partition: Any) -> Observed:
     found = observed_table(np.zeros(np.shape(getattr(labels, "labels", labels))) if data is None else data, labels)
     if not is_partial:
         return found
-    own, numbers = np.array([int(name) for name in found.names]) - 1, np.arange(partition.n_clusters)
-    return found._replace(labels=own[found.labels], names=[str(k) for k in numbers], numbers=numbers)
+    own = np.array([int(name) for name in found.names])[found.labels] - 1
+    numbers = np.unique(own[own >= 0])
+    labels = np.where(own >= 0, np.searchsorted(numbers, own), -1)
+    return found._replace(labels=labels, names=[str(partition.names[k]) for k in numbers], numbers=numbers)
 
 
 def _check_places(features: Any, found: Observed) -> None:

@@ -72,8 +72,8 @@ def plot_particles(
     partitions = particles.partitions.values
     errors = ["" if np.isnan(error) else f" ({error:.2g})" for error in particles.weights_mcse.values]
     captions = [
-        f"weight {weight:.2f}{error}\n{counted(int(labels.max()) + 1, 'cluster')}"
-        for labels, weight, error in zip(partitions, particles.weights.values, errors, strict=True)
+        f"weight {weight:.2f}{error}\n{counted(int(number), 'cluster')}"
+        for number, weight, error in zip(particles.n_clusters.values, particles.weights.values, errors, strict=True)
     ]
     several = len(partitions) > 1
     if several:

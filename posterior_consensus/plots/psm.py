@@ -131,8 +131,8 @@ def _draw_clusters(
     from matplotlib.patches import Rectangle
 
     if isinstance(partition, PartialPartition):
-        n_sure = partition.n_clusters
-        names, numbers = [*range(n_sure), "unassigned"], np.append(np.arange(n_sure), -1)
+        n_sure = int(partition.labels.max()) + 1
+        names, numbers = [*partition.names[:n_sure], "unassigned"], np.append(np.arange(n_sure), -1)
         sure, image = labels < n_sure, ax.images[0]
         ax.set_facecolor(image.cmap(0.0))  # pale is towards no similarity, whatever Matplotlib's style
         image.set_alpha(np.where(np.logical_and.outer(sure, sure), 1.0, _PALE))
@@ -170,7 +170,7 @@ def _is_matrix(psm: Any) -> bool:
 def _labels(partition: Any, items: Items) -> npt.NDArray[Any]:
     """The partition's own labels in the order of these items."""
     if isinstance(partition, PartialPartition):
-        partition = partition.labels.where(partition.labels >= 0, partition.n_clusters)
+        partition = partition.labels.where(partition.labels >= 0, partition.labels.max() + 1)
     items.as_labels(partition)  # complains of what is none
     return np.asarray(items.in_order(partition))
 

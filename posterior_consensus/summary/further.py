@@ -22,9 +22,12 @@ _EFFORT = Effort(most_labels=150_000, most_items=300, most_work=3e8, only_if_lik
 def look_for_answers(
     draws: PartitionDraws, consensus: ConsensusPartition, metric: str | PartitionLoss, **options: Any
 ) -> Particles:
-    """Search for a few modes on some of the draws and items; a single one has the consensus as its partition."""
+    """Search for a few modes on some of the draws and items; a single one has the consensus as its partition.
+
+    Clusters have the consensus's numbers.
+    """
     one = draws.as_labels(consensus) if as_loss(metric) == consensus.loss else None
-    asked: dict[str, Any] = {"max_particles": _MOST_ANSWERS, "n_starts": 1, "one": one, "effort": _EFFORT}
+    asked: dict[str, Any] = {"max_particles": _MOST_ANSWERS, "n_starts": 1, "one": one, "effort": _EFFORT, "reference": consensus}
     return find_particles(some_draws(draws), "auto", metric, **asked, **options)
 
 
