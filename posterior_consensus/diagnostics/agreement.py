@@ -6,18 +6,20 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
+from scipy.stats import t
 
 from posterior_consensus.diagnostics.traces import together_trace
 from posterior_consensus.ensemble import counting
 from posterior_consensus.ensemble.autocorrelation import autocorrelation_time
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.evaluate.similarity import group_planes
 from posterior_consensus.kernels import coclustering
 from posterior_consensus.losses.partition_losses import pairs
 from posterior_consensus.results import stored_as
 
 GAP_BAD, RHAT_BAD = 0.1, 1.05
+_FEWEST = 4  # draws of each chain, for an error
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Gap:
     size : float
         The difference of the two chains' shares of draws that co-cluster the pair; NaN without two chains or two items.
     mcse : float
-        Its Monte Carlo standard error; NaN for chains of fewer than four draws.
+        Its Monte Carlo standard error, from batch means within all chains; NaN for chains of fewer than four draws.
     items : tuple of int
         Positions of the two items.
     chains : tuple
@@ -164,10 +166,15 @@ def partition_ess(draws: PartitionDraws, pairs_together: npt.NDArray[np.float64]
     return halves.size / max(times, 1 / np.log10(halves.size))
 
 
-def gap_is_real(gap: Gap, n_items: int, n_chains: int) -> bool:
-    """Whether the gap is above 0.1 and significant at level 0.01, by Bonferroni over all pairs of items and chains."""
+def gap_is_real(gap: Gap, n_items: int, samples: Samples) -> bool:
+    """Whether the gap is above 0.1 and significant at level 0.01, by Bonferroni over all pairs of items and chains.
+
+    The error of the largest of many differences is likely to be one of those estimated too low: the limit is that of
+    Student's t, whose degrees of freedom are the number of batches less the number of chains.
+    """
+    n_chains = len(samples.chains)
     n_gaps = n_items * (n_items - 1) / 2 * n_chains * (n_chains - 1) / 2
-    return gap.size > GAP_BAD and gap.size > -ndtri(0.005 / max(n_gaps, 1)) * gap.mcse
+    return gap.size > GAP_BAD and gap.size > t.isf(0.005 / n_gaps, len(samples.batches) - n_chains) * gap.mcse
 
 
 def odd_chain(draws: PartitionDraws, gap: Gap, pairs_together: npt.NDArray[np.float64]) -> object | None:
@@ -176,13 +183,13 @@ def odd_chain(draws: PartitionDraws, gap: Gap, pairs_together: npt.NDArray[np.fl
     It is one of the gap's two chains: leaving out any other chain would not close the gap.
     """
     chains = draws.samples.chains
-    if len(chains) < 3 or not gap_is_real(gap, draws.n_items, len(chains)):
+    if len(chains) < 3 or not gap_is_real(gap, draws.n_items, draws.samples):
         return None
     found = []
     for name in gap.chains:
         rows = np.flatnonzero(draws.samples.chain != name)
         rest = draws.take(rows)
-        apart = gap_is_real(largest_gap(rest), draws.n_items, len(chains) - 1)
+        apart = gap_is_real(largest_gap(rest), draws.n_items, rest.samples)
         if not apart and not partition_variance(rest, pairs_together[rows]).rhat > RHAT_BAD:
             found.append(name)
     return found[0] if len(found) == 1 else None
@@ -200,11 +207,30 @@ def largest_gap(draws: PartitionDraws) -> Gap:
     low, high = int(shares.argmin()), int(shares.argmax())
     if low == high:  # all chains have equal shares
         high = 1
-    errors = [draws.take(chains[k]).samples.mcse(together[chains[k]]) for k in (low, high)]
     return Gap(
         size=float(shares[high] - shares[low]),
-        mcse=float(np.hypot(*errors)),
+        mcse=_error_of_difference(draws.samples, together, shares, (low, high)),
         items=(first, second),
         chains=(draws.samples.chain.item(chains[low][0]), draws.samples.chain.item(chains[high][0])),
         shares=(float(shares[low]), float(shares[high])),
     )
+
+
+def _error_of_difference(
+    samples: Samples, together: npt.NDArray[np.float64], shares: npt.NDArray[np.float64], pair: tuple[int, int]
+) -> float:
+    """Standard error of the difference of two chains' shares, if a draw is worth as much in all chains.
+
+    With the batches k of chain c, of n_ck draws and share m_ck, the variance of a chain of one draw is
+    sum_ck n_ck (m_ck - m_c)^2 / (number of batches - number of chains).
+    """
+    chains = samples.chains
+    if min(rows.size for rows in chains) < _FEWEST:
+        return np.nan
+    share = np.empty(samples.n_draws)
+    for rows, own in zip(chains, shares, strict=True):
+        share[rows] = own
+    batches = samples.batches
+    squares = sum(rows.size * (together[rows].mean() - share[rows[0]]) ** 2 for rows in batches)
+    of_one = squares / (len(batches) - len(chains))
+    return float(np.sqrt(of_one * sum(1 / chains[k].size for k in pair)))

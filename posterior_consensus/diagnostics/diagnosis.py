@@ -18,6 +18,7 @@ from posterior_consensus.diagnostics.agreement import (
     partition_ess,
     partition_variance,
 )
+from posterior_consensus.diagnostics.chance import differ
 from posterior_consensus.diagnostics.copies import copies
 from posterior_consensus.diagnostics.traces import (
     Floats,
@@ -206,8 +207,8 @@ def diagnose(
     followed, the central draw) grows with the square of their number: of more than 10,000 items it is taken over the
     pairs of 10,000, chosen at random and always the same. Sizes and distances are of all items.
 
-    The chains *disagree* if an R-hat (of a summary, the partition or the worst pair) is above 1.05, or if the largest
-    gap is above 0.1 and larger than chance explains among so many differences. They are *short* if any
+    The chains *disagree* if an R-hat (of a summary, the partition or the worst pair) is above 1.05, or the largest gap
+    above 0.1, and larger than chance explains among so many. They are *short* if any
     effective sample size is below 100 for each chain [1]_, or an R-hat above 1.01 [1]_. Nothing is *known* if the
     weights leave fewer than four effective draws for each chain, by Kish's number
     (:attr:`Samples.effective_draws`), or if chains that agree hold the same draws, all of them or a long stretch.
@@ -257,7 +258,8 @@ def diagnose_within(
     named = {"summary": traces["summary"], "unit": traces["unit"]}
     summaries = _statistics(draws, "summary", named, traces.values, mcse=draws.samples.mcse(traces.values))
     of_pairs = {f"pair_{name}": ("pair", draws.items.named(at[chosen[:, k]])) for k, name in enumerate(_OF_PAIR)}
-    pairs = _statistics(draws, "pair", of_pairs, together_trace(some, chosen))
+    followed_pairs = together_trace(some, chosen)
+    pairs = _statistics(draws, "pair", of_pairs, followed_pairs)
     variance = partition_variance(some, together)
     ess = partition_ess(some, together, variance) * draws.samples.effective_draws / draws.n_draws
     gap = largest_gap(some)
@@ -273,7 +275,8 @@ def diagnose_within(
         still=[draws.samples.chain.item(draws.samples.chains[k][0]) for k in np.flatnonzero(still)],
         rhats={"partition": variance.rhat, **dict(zip(rows, summaries["rhat"].values, strict=True))},
         ess={"partition": ess, **dict(zip(rows, least, strict=True))},
-        pair_rhat=float(pairs["rhat"].max()) if pairs.sizes["pair"] else np.nan,
+        beyond_chance=["partition", *(rows[k] for k in np.flatnonzero(differ(plain, traces.values)))],
+        pair_rhat=float(np.fmax.reduce(pairs["rhat"].values[differ(plain, followed_pairs)], initial=np.nan)),
         gap=gap,
         odd_chain=odd_chain(some, gap, together),
         copies=copies(draws, some),

@@ -33,8 +33,10 @@ class Evidence:
         Names of the chains whose draws are all the same partition.
     rhats, ess : dict of str to float
         By the name of the summary; NaN where undefined.
+    beyond_chance : list of str
+        Names of the summaries that differ between chains by more than chance; with the partition.
     pair_rhat : float
-        Worst of a sample of pairs.
+        Worst of a sample of pairs that differ between chains by more than chance; NaN if none does.
     gap : Gap
     odd_chain : object or None
         Name of the one chain that differs from all others, which agree.
@@ -49,6 +51,7 @@ class Evidence:
     still: list[object]
     rhats: dict[str, float]
     ess: dict[str, float]
+    beyond_chance: list[str]
     pair_rhat: float
     gap: Gap
     odd_chain: object | None
@@ -71,7 +74,7 @@ def judge(evidence: Evidence, names: tuple[str, str]) -> tuple[str, str]:
         )
     found, copied = _disagreements(evidence, names), evidence.copies.in_words()
     if found:
-        real = gap_is_real(evidence.gap, evidence.n_compared, n_chains)
+        real = gap_is_real(evidence.gap, evidence.n_compared, draws.samples)
         start = "The chains disagree" if real else "The chains do not agree yet"
         better = "tempering" if evidence.summed_out else "marginalized labels"
         return "disagree", (
@@ -128,7 +131,7 @@ def _about_weights(draws: PartitionDraws) -> str:
 def _disagreements(evidence: Evidence, names: tuple[str, str]) -> list[str]:
     found = []
     gap, odd = evidence.gap, evidence.odd_chain
-    if gap_is_real(gap, evidence.n_compared, len(evidence.draws.samples.chains)):
+    if gap_is_real(gap, evidence.n_compared, evidence.draws.samples):
         if odd is None:
             where = f"between chains {gap.chains[0]} and {gap.chains[1]}"
         else:
@@ -138,7 +141,7 @@ def _disagreements(evidence: Evidence, names: tuple[str, str]) -> list[str]:
             f"{where} the co-clustering probability of items {names[0]} and {names[1]} differs by {gap.size:.2f} "
             f"(MCSE {gap.mcse:.2g})"
         )
-    worst, rhat = _extreme(evidence.rhats, 1.0)
+    worst, rhat = _extreme({name: evidence.rhats[name] for name in evidence.beyond_chance}, 1.0)
     if len(evidence.still) == len(evidence.draws.samples.chains):
         found.append("no chain ever moves, and each stays at a different partition")
     elif rhat == np.inf:

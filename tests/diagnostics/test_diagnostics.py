@@ -117,10 +117,11 @@ def test_gap_is_the_largest_difference_of_two_matrices(rng):
     np.testing.assert_allclose(found.shares, [matrices[low][first, second], matrices[high][first, second]])
     assert found.shares[1] - found.shares[0] == found.size
     indicator = (draws.labels[:, first] == draws.labels[:, second]).astype(float)
-    errors = [
-        float(array_stats.mcse(indicator[draws.samples.chains[k]][np.newaxis], method="mean")) for k in (low, high)
-    ]
-    assert found.mcse == pytest.approx(np.hypot(*errors), rel=1e-9)
+    chains = [indicator[rows] for rows in draws.samples.chains]
+    parts = [np.array_split(chain, int(np.sqrt(chain.size))) for chain in chains]  # 5, 6 and 7 batches
+    squares = sum(p.size * (p.mean() - c.mean()) ** 2 for c, own in zip(chains, parts, strict=True) for p in own)
+    variance = squares / (18 - 3) * (1 / chains[low].size + 1 / chains[high].size)
+    assert found.mcse == pytest.approx(np.sqrt(variance), rel=1e-9)
 
 
 def test_gap_has_the_users_names(approved):
@@ -193,6 +194,20 @@ def test_degenerate_draws(name):
         assert isinstance(repr(found), str) and isinstance(found._repr_html_(), str)
         assert found.status in ("agree", "short", "disagree", "unknown")
         assert not np.isinf(found.to_dataframe().to_numpy()).any()
+
+
+def test_good_chains_that_mix_slowly_do_not_disagree():
+    """An effective sample size of about 50 a chain: the largest of many R-hats and differences is large by chance."""
+    found = [pc.diagnose(sticky_chains(np.random.default_rng(seed), 4, 1_000, 30, 0.9)) for seed in range(4)]
+    assert [one.status for one in found] == ["short"] * 4
+    assert sum(float(one.pairs["rhat"].max()) > 1.05 for one in found) >= 2
+
+
+@pytest.mark.slow
+def test_good_chains_seldom_disagree():
+    for shape, stay, most in (((4, 1_000, 30), 0.9, 4), ((4, 150, 300), 0.0, 2)):
+        found = [pc.diagnose(sticky_chains(np.random.default_rng(seed), *shape, stay)) for seed in range(40)]
+        assert sum(one.status == "disagree" for one in found) <= most
 
 
 def test_the_odd_chain_is_named(rng):
