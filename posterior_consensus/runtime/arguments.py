@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.runtime.guesses import did_you_mean
+from posterior_consensus.runtime.guesses import option_meant
 
 
 def check_count(name: str, value: Any) -> int:
@@ -37,7 +37,7 @@ def check_clusters(n_clusters: Any, max_clusters: Any) -> None:
 
 def unknown_option(where: str, name: str, own: Iterable[str], known: Iterable[str]) -> TypeError:
     """Make the error for an option that `where` does not take: it lists its own, and a near one of those `known`."""
-    hint = did_you_mean(name, known)
+    hint = option_meant(name, known)
     return TypeError(f"{where} takes {', '.join(own) or 'no options of its own'}; got `{name}`.{hint}")
 
 

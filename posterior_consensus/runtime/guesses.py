@@ -9,6 +9,12 @@ from difflib import get_close_matches
 _SIMILARITY = "posterior_similarity_matrix(draws)"
 _MEANT = {"psm": _SIMILARITY, "ari": 'partition_loss(partition, reference, loss="omari")'}  # of the package
 _MEANT_OF_RESULT = {"partition": "labels", "psm": _SIMILARITY, "similarity_matrix": _SIMILARITY}
+_MEANT_OF_OPTION = {  # of other programs
+    **dict.fromkeys(("k", "n_components", "n_classes"), "n_clusters"),
+    **dict.fromkeys(("k_max", "kmax", "max_k", "maxk", "max_n_clusters", "maxnclusters"), "max_clusters"),
+    **dict.fromkeys(("n_init", "n_runs", "nruns"), "n_starts"),
+    **dict.fromkeys(("cores", "n_cores", "ncores"), "n_jobs"),
+}
 _PLOTS = {  # of results whose plot has a different name
     "ConsensusPartition": "plot_psm(draws, partition)",
     "PartitionDraws": "plot_psm(draws)",
@@ -28,6 +34,12 @@ def did_you_mean(name: str, known: Iterable[str], meant: str | None = None) -> s
     near = [*get_close_matches(word, plain, 1, 0.85), *inside, *get_close_matches(word, plain, 1, 0.7)]
     found = meant or (plain[near[0]] if near else "")
     return f" Did you mean `{found}`?" if found else ""
+
+
+def option_meant(name: str, known: Iterable[str]) -> str:
+    """Say the same of an option, whose name may be that of another program."""
+    known, meant = list(known), _MEANT_OF_OPTION.get(name.lower())
+    return did_you_mean(name, known, meant if meant in known else None)
 
 
 def no_public_name(package: str, name: str, known: Iterable[str]) -> AttributeError:

@@ -84,7 +84,9 @@ def _variable(name: str, columns: pd.DataFrame, elements: Elements) -> xr.DataAr
         if not _are_labels(matrix):
             dims = [f"{name}_dim_{axis}" for axis in range(len(axes))]
             return xr.DataArray(matrix.astype(np.float64, copy=False), {dims[0]: axes[0]}, ("sample", *dims))
-    return xr.DataArray(values, {f"{name}_dim_0": columns.columns.to_numpy()}, ("sample", f"{name}_dim_0"))
+    single = all(len(at) == 1 for at in elements.values())  # z[38] is of item 38, as p[38,1] is
+    items = [at[0] for at in elements.values()] if single else columns.columns.to_numpy()
+    return xr.DataArray(values, {f"{name}_dim_0": items}, ("sample", f"{name}_dim_0"))
 
 
 def _axes(elements: Elements) -> list[list[int]]:

@@ -51,6 +51,7 @@ def by_draw(table: pd.DataFrame, name: str, var_name: str | None = None, dims: S
     UserWarning
         If the rows look like items.
     """
+    _refuse_statistics(table, name)
     if any(says_draw(level, dims) for level in table.columns.names):
         raise ValueError(
             f"`data` must have draws as rows and items as columns; {name} has draws as columns: take its .T."
@@ -154,16 +155,32 @@ def _ids(table: pd.DataFrame, name: str, dims: Sequence[str]) -> dict[str, pd.Se
     return ids
 
 
+def _refuse_statistics(table: pd.DataFrame, name: str) -> None:
+    """Refuse a table of statistics of each variable, as ``az.summary`` and R's posterior make them."""
+    columns = {str(column).lower() for column in table.columns}
+    found = columns & {"ess_bulk", "ess_tail", "r_hat", "rhat", "n_eff"}
+    if "mean" in columns and found:
+        raise ValueError(
+            f"`data` must have a row for each draw; {name} has statistics of each variable, such as 'mean' and "
+            f"{min(found)!r}, as az.summary makes them. Give the posterior itself, such as idata."
+        )
+
+
 def _warn_of_items_as_rows(items: pd.DataFrame, name: str) -> None:
     """Warn where columns are only counted, as V1, V2, ... by R, and rows are fewer or have names that do not count."""
     n_rows, n_columns = items.shape
     has_names = items.index.inferred_type == "string" and _counted(items.index) is None
-    if _counted(items.columns) in ("", "V") and (has_names or n_columns > n_rows):
+    if is_counted(items.columns) and (has_names or n_columns > n_rows):
         warnings.warn(
             f"`data` must have draws as rows and items as columns: {name} is taken as {n_rows} draws of {n_columns} "
             "items. If its rows are items, take its transpose; if not, give names to the columns.",
             stacklevel=3,
         )
+
+
+def is_counted(names: pd.Index) -> bool:
+    """Whether names are numbers that count, or R's V1, V2, ..."""
+    return _counted(names) in ("", "V")
 
 
 def _counted(names: pd.Index) -> str | None:

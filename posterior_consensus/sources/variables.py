@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.ensemble.partitions import as_array, is_partition, similarity_hint
+from posterior_consensus.ensemble.partitions import HasLabels, as_array, is_partition, similarity_hint
 from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.cluster import client_for
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
@@ -315,7 +315,17 @@ def dataset_of_dict(data: Mapping[str, Any], *n_rest: int) -> xr.Dataset:
     return convert_to_dataset(full)
 
 
+def _is_named_partition(one: Any) -> bool:
+    """Whether this is one partition of items that may have names, and no plain row of labels."""
+    return isinstance(one, HasLabels) or (isinstance(one, (xr.DataArray, pd.Series)) and one.ndim == 1)
+
+
 def _from_array(data: Any, rest: tuple[str | None, ...]) -> xr.DataArray:
+    if isinstance(data, (list, tuple)) and len(data) == 1 and _is_named_partition(data[0]):
+        raise TypeError(
+            f"`data` must be posterior draws; got a list of one partition, a {type(data[0]).__name__}. Pass the draws "
+            "that it is of, or one partition without a list."
+        )
     if isinstance(data, (list, tuple)) and any(isinstance(row, (xr.DataArray, xr.Dataset, pd.Series)) for row in data):
         raise TypeError("`data`, a list, must have plain rows; join labelled ones by xarray.concat or pandas.concat.")
     values = data if _is_dask(data) else _regular(data, "`data`", len(rest))

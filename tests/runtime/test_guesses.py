@@ -88,6 +88,18 @@ def test_losses_and_methods(draws):
         pc.consensus_partition(draws, method="heirarchical")
 
 
+def test_options_of_other_programs(draws):
+    for name, meant in {
+        "k": "n_clusters",
+        "K": "n_clusters",
+        "maxNClusters": "max_clusters",
+        "n_init": "n_starts",
+    }.items():
+        for function in (pc.consensus_partition, pc.summarize):
+            with pytest.raises(TypeError, match=f"got `{name}`. Did you mean `{meant}`\\?$"):
+                function(draws, **{name: 3})
+
+
 def test_results_are_copied_and_pickled_and_completed(draws):
     for result in (draws, pc.item_uncertainty(draws, LABELS)):
         for other in (pickle.loads(pickle.dumps(result)), copy.copy(result), copy.deepcopy(result)):

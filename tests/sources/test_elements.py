@@ -100,7 +100,7 @@ def test_files_of_cmdstan(p, rng, tmp_path):
         assert_allclose(soft.soft.probabilities, np.concatenate([p] * n_chains), atol=1e-3)  # six digits of about -20
         assert len(soft.samples.chains) == n_chains
     labels = pc.as_partition_draws(paths[0])
-    assert labels.items.coords["item"].values.tolist() == [f"z[{i}]" for i in range(1, 6)]
+    assert labels.items.coords["item"].values.tolist() == [1, 2, 3, 4, 5]
     found = find_source(paths[0])
     assert found.description == "allocation probabilities `log_prob_z`; the labels `z` are sampled from them"
     assert find_source(paths[0], "z").source.soft is None
@@ -191,3 +191,27 @@ def test_bad_tables(p):
     ]
     cases = [(given, ValueError, *parts) for given, *parts in cases]
     check_all(lambda given: pc.as_allocation_probabilities(given[0], **given[1]), cases)
+
+
+def test_items_have_one_name_in_tables_of_labels_and_of_probabilities(p, rng, tmp_path):
+    names = [1, 2, 38, 4, 5]
+    wide = {"z": labels_of(rng, p), "p": p}
+    labels = pd.DataFrame({f"z[{name}]": wide["z"][:, i] for i, name in enumerate(names)})
+    soft = pd.DataFrame({f"p[{name},{k}]": p[:, i, k] for i, name in enumerate(names) for k in range(K)})
+    labels.to_csv(tmp_path / "z.csv")
+    for draws in (pc.as_partition_draws(labels), pc.as_partition_draws(tmp_path / "z.csv")):
+        assert draws.items.coords["item"].values.tolist() == names
+    found = pc.as_allocation_probabilities(soft)
+    assert found.items.coords["item"].values.tolist() == sorted(names)
+    partition = pc.consensus_partition(labels, n_starts=1, random_seed=1, progressbar=False)
+    assert_array_equal(pc.membership(found, partition).cluster.sel(item=names), partition.labels)
+
+
+@pytest.mark.parametrize("columns", [["mean", "sd", "ess_bulk", "r_hat"], ["Mean", "MCSE", "N_Eff", "R_hat"]])
+def test_a_table_of_statistics_is_recognised(columns, tmp_path):
+    table = pd.DataFrame(1.0, [f"z[{k}]" for k in range(5)], columns)
+    table.to_csv(tmp_path / "a.csv")
+    words = ValueError, "statistics of each variable", "az.summary", "Give the posterior itself"
+    for given in (table, tmp_path / "a.csv", table.astype(str)):
+        for function in (pc.summarize, pc.as_partition_draws):
+            check_all(function, [(given, *words)])

@@ -35,8 +35,8 @@ def test_chain_and_draw_are_no_items(z, way):
     table = WAYS[way](z)
     var_name, names = None, NAMES
     if way == "another variable":
-        var_name, names = "z", [f"z[{k}]" for k in range(1, 5)]
-        table.columns = ["chain", "draw", *names, "mu[1]"]
+        var_name, names = "z", [1, 2, 3, 4]
+        table.columns = ["chain", "draw", *map("z[{}]".format, names), "mu[1]"]
     draws = pc.as_partition_draws(table, var_name, sample_dims=DIMS.get(way, ("chain", "draw")))
     assert_array_equal(draws.labels, pc.as_partition_draws(z.to_numpy()).labels)
     assert_array_equal(draws.samples.chain, np.repeat([1, 2], 8))
