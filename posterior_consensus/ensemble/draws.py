@@ -365,9 +365,10 @@ def draws_of(source: PairSource, what: str = "This") -> PartitionDraws:
     """Return the draws of a source, or raise an error that says that `what` needs them."""
     if isinstance(source, PartitionDraws):
         return source
+    losses = ", or choose loss='binder' or loss='vi_lower_bound', which need similarities only"
     raise ValueError(
         f"{what} needs posterior draws; got a similarity matrix alone, which has pairwise probabilities, but no "
-        "partitions. Pass the draws it was computed from."
+        f"partitions. Pass the draws it was computed from{losses * what.startswith('loss ')}."
     )
 
 

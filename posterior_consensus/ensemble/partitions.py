@@ -200,7 +200,8 @@ def similarity_hint(values: npt.NDArray[Any]) -> str:
         return ""
     return (
         " This looks like a posterior similarity matrix: give as_pair_similarity(data) to functions that need "
-        "similarities only, such as consensus_partition. Others, such as summarize, need the draws."
+        "similarities only, such as consensus_partition with loss='binder' or loss='vi_lower_bound'. Others, such as "
+        "summarize, need the draws."
     )
 
 

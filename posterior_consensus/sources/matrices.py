@@ -15,6 +15,7 @@ from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import Place, as_array, first_of
 from posterior_consensus.sources.labels import from_store
 from posterior_consensus.sources.places import place_in
+from posterior_consensus.sources.plain_files import is_plain, read_matrix
 from posterior_consensus.sources.samples import one_of
 from posterior_consensus.sources.subsamples import pairwise_similarity
 
@@ -35,9 +36,10 @@ def as_pair_similarity(
 
     Parameters
     ----------
-    matrix : array_like, DataFrame, DataArray, SciPy sparse array, PartitionDraws or PairSimilarity
+    matrix : array_like, DataFrame, DataArray, SciPy sparse array, path, PartitionDraws or PairSimilarity
         Co-clustering probabilities, items x items: symmetric, in [0, 1] and 1 on the diagonal, each up to 1e-6. A
-        sparse array has zeros where it has no entries. From draws, the similarities are computed. With `missing`,
+        sparse array has zeros where it has no entries. A path leads to a NumPy file, or to a table of text with or
+        without names, as R's ``write.csv`` makes it. From draws, the similarities are computed. With `missing`,
         labels in any form that :func:`as_partition_draws` takes.
     item_dim : str, optional
         Name of the items' dimension. By default that of the DataArray's first dimension or of the DataFrame's index,
@@ -52,7 +54,7 @@ def as_pair_similarity(
     Returns
     -------
     PairSimilarity
-        The similarities, with the items' names from a DataFrame's index or a DataArray's coordinates. Every function
+        The similarities, with the items' names from a table or a DataArray's coordinates. Every function
         that needs only similarities takes it; functions that need draws raise an error. With `missing`, `errors` has
         the standard error of each pair; :func:`diagnostics.similarity_mcse` gives it with the items' names.
 
@@ -121,7 +123,7 @@ def as_pair_similarity(
                 f"`item_dim` must be None or {matrix.items.dim!r}, the items' dimension; got {item_dim!r}."
             )
         return matrix.as_pairs()
-    named = _named(matrix, item_dim)
+    named = _named(read_matrix(matrix) if is_plain(matrix) else matrix, item_dim)
     return PairSimilarity(Items.along(named, str(named.dims[0])), _checked(named.values, place_in(named)))
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from posterior_consensus.sources.elements import elements_of, with_brackets
-from posterior_consensus.sources.frames import by_draw, says_draw
+from posterior_consensus.sources.frames import by_draw, is_counted, says_draw
 from posterior_consensus.sources.places import listing
 
 _TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
@@ -60,6 +60,21 @@ def read_numbers(path: str | Path) -> npt.NDArray[Any]:
     _check_exists(path)
     values = _read_text(path).to_numpy() if path.name.lower().endswith(_TEXT) else _read_numpy(path, None)
     return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+
+
+def read_matrix(path: str | Path) -> pd.DataFrame | npt.NDArray[Any]:
+    """Read a matrix of numbers, with the names of a table's rows unless R or pandas counted them."""
+    path = Path(path)
+    _check_exists(path)
+    if path.name.lower().endswith(_NUMPY):
+        return _read_numpy(path, None)
+    table = _read_text(path)
+    rows, columns = table.index, table.columns
+    if len(rows) != len(columns) or (is_counted(rows) and is_counted(columns)):
+        return table.to_numpy()
+    if is_counted(columns) or list(map(str, rows)) == list(map(str, columns)):
+        return table.set_axis(rows, axis=1)
+    return table.set_axis(columns) if is_counted(rows) else table
 
 
 def _chains(paths: Sequence[Path], var_name: str | None) -> pd.DataFrame | npt.NDArray[Any]:
