@@ -4,11 +4,13 @@ from posterior_consensus.diagnostics.agreement import Gap
 from posterior_consensus.diagnostics.comparison import PartitionComparison, compare_partitions
 from posterior_consensus.diagnostics.diagnosis import Diagnosis, diagnose
 from posterior_consensus.diagnostics.errors import similarity_mcse
+from posterior_consensus.diagnostics.excess import ExcessLoss
 from posterior_consensus.diagnostics.independence import NearIndependence, near_independence
 from posterior_consensus.diagnostics.sequence import SequentialDistances, sequential_distances
 
 __all__ = [
     "Diagnosis",
+    "ExcessLoss",
     "Gap",
     "NearIndependence",
     "PartitionComparison",

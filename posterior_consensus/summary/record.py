@@ -15,7 +15,7 @@ from posterior_consensus.answers.particle_record import Particles
 from posterior_consensus.bounds.bound import relative_gap
 from posterior_consensus.bounds.certificate import Certificate
 from posterior_consensus.consensus import ConsensusPartition
-from posterior_consensus.diagnostics import Diagnosis
+from posterior_consensus.diagnostics import Diagnosis, ExcessLoss
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import HasDraws
 from posterior_consensus.losses.lookup import as_loss
@@ -43,6 +43,7 @@ class SummaryRecord(HasDraws, Tabled):
     cut: tuple[str, ...] = field(default=(), metadata=stored_as.names("summary_cut"))
     no_certificate: str = field(default="", metadata=stored_as.attribute("summary_no_certificate"))
     links: Links | None = field(default=None, metadata=stored_as.record(Links))
+    excess: ExcessLoss | None = field(default=None, metadata=stored_as.record(ExcessLoss))
 
     @property
     def labels(self) -> xr.DataArray:

@@ -38,6 +38,7 @@ from posterior_consensus.sources.labels import from_store
 from posterior_consensus.sources.samples import one_of
 from posterior_consensus.summary.clock import Clock
 from posterior_consensus.summary.further import look_for_answers
+from posterior_consensus.summary.more_draws import look_at_halves
 from posterior_consensus.summary.observed import observed_of
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.references import bibtex, cited_keys
@@ -85,6 +86,10 @@ class Summary(SummaryRecord, display.Shown):
         Links between pairs of items, if there are more than 50 clusters and most items are in clusters of at most 3, as
         in record linkage. Figures, tables and sentences then show links instead of clusters. None otherwise, and for
         more than 10,000 items whose clusters are large in some draws.
+    excess : diagnostics.ExcessLoss or None
+        How much the expected loss exceeds its minimum under infinitely many draws, from searches on two halves of the
+        draws. None if the chains disagree or cannot be compared, for an effective sample size below 100, for more than
+        20 million labels, and if no time was left.
     """
 
     @classmethod
@@ -160,7 +165,8 @@ class Summary(SummaryRecord, display.Shown):
     def left_out(self) -> list[str]:
         """Computations that were skipped, ended early or used some items only, in plain sentences.
 
-        None for 9,000 items or fewer, unless time was limited, the search interrupted, or ``answers=False``.
+        None for 9,000 items and 20 million labels or fewer, unless time was limited, the search interrupted, or
+        ``answers=False``.
         """
         return left_out(self)
 
@@ -175,7 +181,7 @@ class Summary(SummaryRecord, display.Shown):
         """BibTeX entries, with their keys, of the references that :meth:`methods_text` cites."""
         return bibtex(cited_keys(self.methods_text()))
 
-    def to_html(self, path: str | Path) -> Path:
+    def to_html(self, path: str | Path, *, progressbar: bool = True) -> Path:
         """Write a report with findings, figures and tables to one HTML file that needs no network.
 
         With Bokeh installed (the extra ``report``), its pictures are interactive: they zoom, a search or a click marks
@@ -185,6 +191,8 @@ class Summary(SummaryRecord, display.Shown):
         ----------
         path : str or Path
             An existing file is replaced once the report is complete.
+        progressbar : bool
+            Whether to show progress of the search for the sliders' partitions, if it takes more than a second.
 
         Returns
         -------
@@ -196,7 +204,7 @@ class Summary(SummaryRecord, display.Shown):
         OSError
             If the report cannot be written; an existing file stays as it was.
         """
-        return write_report(self, Path(path))
+        return write_report(self, Path(path), progressbar=progressbar)
 
     def to_csv(self, folder: str | Path) -> Path:
         """Write the tables for a spreadsheet, and the findings, to files in a folder.
@@ -351,6 +359,9 @@ def summarize(
     with waiting("Diagnosis", progressbar=progressbar):
         diagnosis = clock("diagnosis", diagnose_within, clock.part(_REST), draws, consensus)
     certificate, no_certificate = _certificate(clock, draws, consensus, progressbar)
+    with waiting("Halves of the draws", progressbar=progressbar):
+        halves = {"seconds": clock.part(_REST), "random_seed": random_seed}
+        excess = look_at_halves(clock, draws, consensus, diagnosis, metric, **halves)
     return Summary(
         source=description,
         draws=draws,
@@ -360,6 +371,7 @@ def summarize(
         diagnosis=diagnosis,
         certificate=certificate,
         no_certificate=no_certificate,
+        excess=excess,
         alternative=_alternative(clock, draws, consensus, searched),
         answers=clock.unless_over(
             "answers", look_for_answers, draws, consensus, metric, seconds=clock.part(1.0), **searched

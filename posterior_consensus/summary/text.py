@@ -20,6 +20,12 @@ from posterior_consensus.runtime import memory
 from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.summary.answers import answers_in_short, answers_reported, further_answers, rough_because
 from posterior_consensus.summary.links import links_in_short, of_links
+from posterior_consensus.summary.more_draws import (
+    halves_left_out,
+    more_draws_in_short,
+    more_draws_reported,
+    of_more_draws,
+)
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.references import REFERENCES, cited_keys, loss_key
 
@@ -55,6 +61,7 @@ def facts(summary: SummaryRecord) -> list[tuple[str, str]]:
         ("ambiguous", _ambiguous(summary)),
         *([] if summary.links is None else [("links", links_in_short(summary.links))]),
         ("modes", answers_in_short(summary)),
+        ("more draws", more_draws_in_short(summary)),
         ("chains", summary.diagnosis.verdict),
     ]
     if sentences := left_out(summary):
@@ -73,6 +80,7 @@ def findings(summary: SummaryRecord) -> list[str]:
         _in_ball(summary),
         _expected(summary.consensus),
         _proof(summary),
+        *of_more_draws(summary),
         *_rough(summary.consensus),
     ]
     ambiguous = _ambiguous_items(summary)
@@ -95,7 +103,7 @@ def left_out(summary: SummaryRecord) -> list[str]:
     n, diagnosis, answers = summary.draws.n_items, summary.diagnosis, summary.answers
     certificate = summary.certificate
     of_bound = summary.no_certificate if certificate is None else certificate.left_out
-    sentences = [*_ended_early(summary), *filter(None, [of_bound])]
+    sentences = [*_ended_early(summary), *filter(None, [of_bound]), *halves_left_out(summary)]
     if n > MOST_OF_PAIRS:
         sentences.append(
             f"The similarity matrix was not formed, because it would need {memory.in_words(8 * n**2)}: figures show "
@@ -159,7 +167,8 @@ def methods_text(summary: SummaryRecord) -> str:
         f"The {_percent(summary.ball.prob)} credible ball around it [wade2018] has a radius of {_radius(summary)} and "
         f"vertical bounds of {bounds}; {_below_half(_ambiguous_items(summary).size)}."
     )
-    text = " ".join([first, second, third, *answers_reported(summary), _convergence(summary), *left_out(summary)])
+    more = [*more_draws_reported(summary), *answers_reported(summary)]
+    text = " ".join([first, second, third, *more, _convergence(summary), *left_out(summary)])
     if diagnosis.status == "disagree":
         text = f"These results must not be reported. {diagnosis.verdict}\n\n{text}"
     cited = [f"{REFERENCES[key]} [{key}]" for key in cited_keys(text)]

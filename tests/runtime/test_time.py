@@ -40,6 +40,7 @@ def test_no_time_leaves_out_what_can_be_and_says_so(tmp_path, monkeypatch):
     summary = pc.summarize(noisy(), seconds=1e-9, **QUIET)
     assert summary.consensus.info.stopped == "seconds" and summary.consensus.labels.size == 200
     assert summary.certificate is None and summary.answers is None and {"certificate", "answers"} <= set(summary.cut)
+    assert summary.excess is None
     assert summary.diagnosis.n_compared < 200
     sentences = summary.left_out()
     compared = f"pairs of {summary.diagnosis.n_compared} items"

@@ -65,7 +65,7 @@ def test_results_are_those_of_the_functions(summary):
     assert summary.diagnosis.verdict == pc.diagnose(draws, best).verdict
     assert summary.certificate.expected_loss == pytest.approx(best.expected_loss)
     assert summary.observed.name == "y"
-    steps = {"draws", "consensus", "certificate", "credible ball", "items", "diagnosis", "answers"}
+    steps = {"draws", "consensus", "certificate", "credible ball", "items", "diagnosis", "halves", "answers"}
     assert set(summary.seconds) == steps
 
 

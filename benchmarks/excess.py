@@ -1,0 +1,64 @@
+"""How well two halves of the draws tell what more draws would change: the excess against ten thousand fresh draws.
+
+Noisy posteriors of 40 items in five clusters, each item moved with a probability of its own, mostly to one other
+cluster. In slow chains an item keeps its label with a probability of 0.9 from draw to draw.
+"""
+
+import argparse
+
+import numpy as np
+
+import posterior_consensus as pc
+from benchmarks._timing import print_table
+from posterior_consensus.diagnostics.excess import excess_loss
+from posterior_consensus.evaluate.expectation import mean_loss
+from posterior_consensus.losses.lookup import as_loss
+
+N_ITEMS, N_CLUSTERS, N_FRESH = 40, 5, 10_000
+CASES = [(loss, stay, n) for loss in ("vi", "binder") for stay, n in ((0.0, 100), (0.0, 200), (0.0, 1000), (0.9, 2000))]
+
+
+def main() -> None:
+    """Print a row for each loss, kind of chain and number of draws."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--smallest", action="store_true", help="run at the smallest size only, as the tests do")
+    smallest = parser.parse_args().smallest
+    rows = []
+    for loss, stay, n_draws in CASES[:1] if smallest else CASES:
+        excess, value, limit = measured(loss, stay, n_draws, 3 if smallest else 100)
+        above = np.mean(excess <= limit + 1e-12)
+        chains = f"slow, stay with {stay:g}" if stay else "independent draws"
+        rows.append([loss, chains, n_draws, excess.mean(), value.mean(), f"{above:.0%}"])
+    print_table(["loss", "draws", "number", "excess, mean", "X / 4, mean", "excess at most X"], rows)
+
+
+def measured(loss: str, stay: float, n_draws: int, repeats: int) -> np.ndarray:
+    """The excess, its estimate and its limit, of each of several posteriors, (3, repeats)."""
+    found = [_excess(np.random.default_rng(seed), loss, stay, n_draws) for seed in range(repeats)]
+    return np.array(found).T
+
+
+def _excess(rng, loss, stay, n_draws):
+    home, other = rng.integers(0, N_CLUSTERS, (2, N_ITEMS))
+    moves = rng.choice([0.5, 0.8, 1.0]) * rng.random(N_ITEMS)
+    draws = pc.as_partition_draws(_chain(rng, home, other, moves, n_draws, stay))
+    asked = {"loss": loss, "random_seed": 1, "progressbar": False}
+    best = pc.consensus_partition(draws, **asked)
+    fresh = pc.as_partition_draws(_chain(rng, home, other, moves, N_FRESH, 0.0))
+    optimum = pc.consensus_partition(fresh, starts=[best], n_starts=2, **asked)
+    losses = mean_loss(fresh, np.stack([best.labels.values, optimum.labels.values]), as_loss(loss))
+    halves = excess_loss(draws, best, loss, random_seed=1)
+    return losses[0] - losses.min(), halves.value, halves.limit
+
+
+def _chain(rng, home, other, moves, n_draws, stay):
+    shape = n_draws, N_ITEMS
+    moved = np.where(rng.random(shape) < 0.7, other, rng.integers(0, N_CLUSTERS + 1, shape))
+    rows = np.where(rng.random(shape) < moves, moved, home)
+    for t in range(1, n_draws if stay else 0):
+        rows[t] = np.where(rng.random(N_ITEMS) < stay, rows[t - 1], rows[t])
+    return rows
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""Words of a summary on what more draws would change, and when nothing is said of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from posterior_consensus.consensus import ConsensusPartition
+from posterior_consensus.diagnostics import Diagnosis, ExcessLoss
+from posterior_consensus.diagnostics.excess import excess_loss
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.results import display
+from posterior_consensus.summary.clock import Clock
+from posterior_consensus.summary.record import SummaryRecord
+
+_FEWEST = 100  # effective draws, below which halves that agree prove little
+_MOST_LABELS = 20_000_000  # of more, searches on halves take as long as other steps together
+_TOO_MANY = f"there are more than {_MOST_LABELS:,} labels"
+_MATTERS = 0.005  # share of the expected loss
+
+
+def look_at_halves(
+    clock: Clock,
+    draws: PartitionDraws,
+    consensus: ConsensusPartition,
+    diagnosis: Diagnosis,
+    metric: str | PartitionLoss,
+    **options: Any,
+) -> ExcessLoss | None:
+    """The excess of the expected loss, if anything can be said of it and time is left."""
+    if _unknown_because(draws, consensus, diagnosis):
+        return None
+    return clock.unless_over("halves", excess_loss, draws, consensus, metric, **options)
+
+
+def _unknown_because(draws: PartitionDraws, consensus: ConsensusPartition, diagnosis: Diagnosis) -> str:
+    """Why nothing is said of more draws; empty if something can be."""
+    if diagnosis.status == "disagree":
+        return "the chains disagree"
+    if diagnosis.status == "unknown" and diagnosis.n_chains > 1:
+        return "convergence is unknown"
+    of_loss = draws.samples.effective_draws if consensus.mcse == 0 else consensus.ess
+    ess = float(np.fmin(of_loss, diagnosis.partition_ess))
+    if not ess >= _FEWEST:
+        return f"the effective sample size is {'unknown' if np.isnan(ess) else f'{ess:.3g}'}, and {_FEWEST} are needed"
+    return _TOO_MANY if draws.n_items * draws.n_draws > _MOST_LABELS else ""
+
+
+def halves_left_out(summary: SummaryRecord) -> list[str]:
+    """Whether the searches on two halves were skipped or ended early."""
+    searches = "The searches on two halves of the draws"
+    if summary.excess is not None:
+        how = {"seconds": "ended at the time limit", "interrupted": "were ended by Ctrl-C"}.get(summary.excess.stopped)
+        return [] if how is None else [f"{searches} {how}."]
+    if "halves" in summary.cut:
+        return [f"{searches} were not made, because no time was left."]
+    why = _unknown_because(summary.draws, summary.consensus, summary.diagnosis)
+    return [f"{searches} were not made, because {why}."] if why == _TOO_MANY else []
+
+
+def more_draws_in_short(summary: SummaryRecord) -> str:
+    """What more draws would change, for the head of the printed summary."""
+    excess = summary.excess
+    if excess is None:
+        why = _unknown_because(summary.draws, summary.consensus, summary.diagnosis) or "no time was left"
+        return f"effect unknown, because {why}"
+    if excess.value == 0:
+        return f"no effect expected: two halves of the draws have {_same(excess)}"
+    limit = display.quantity(excess.limit, summary.consensus.loss.unit, 2)
+    return f"would lower the expected loss by about {_value(summary, excess)}, hardly by more than {limit}"
+
+
+def of_more_draws(summary: SummaryRecord) -> list[str]:
+    """Whether the partition is settled."""
+    excess = summary.excess
+    if excess is None:
+        return []
+    if excess.value == 0:
+        return [f"The partition is settled: two halves of the draws have {_same(excess)}."]
+    settled = "is not settled" if _matters(summary) else "is settled"
+    limit = display.quantity(excess.limit, summary.consensus.loss.unit, 2)
+    apart = display.quantity(excess.distance, summary.ball.loss.unit, 2)
+    return [
+        f"The partition {settled}: its expected loss exceeds the minimum under infinitely many draws by about "
+        f"{_value(summary, excess)}, and in nine of ten posteriors by at most {limit}. The best "
+        f"partitions of two halves of the draws differ by {apart}."
+    ]
+
+
+def more_draws_reported(summary: SummaryRecord) -> list[str]:
+    """The sentence for a section on methods, if more draws would matter."""
+    if summary.excess is None or not _matters(summary):
+        return []
+    return [
+        "By searches on two halves of the draws, the expected loss of the partition exceeds the minimum under "
+        f"infinitely many draws by about {_value(summary, summary.excess)}."
+    ]
+
+
+def _matters(summary: SummaryRecord) -> bool:
+    return summary.excess is not None and summary.excess.value > _MATTERS * summary.consensus.expected_loss
+
+
+def _same(excess: ExcessLoss) -> str:
+    return "the same best partition" if excess.distance == 0 else "best partitions of the same expected loss"
+
+
+def _value(summary: SummaryRecord, excess: ExcessLoss) -> str:
+    share = excess.value / summary.consensus.expected_loss
+    return f"{display.quantity(excess.value, summary.consensus.loss.unit, 2)} ({100 * share:.2g}%)"
