@@ -51,6 +51,7 @@ def by_draw(table: pd.DataFrame, name: str, var_name: str | None = None, dims: S
     UserWarning
         If the rows look like items.
     """
+    _refuse_statistics(table, name)
     if any(says_draw(level, dims) for level in table.columns.names):
         raise ValueError(
             f"`data` must have draws as rows and items as columns; {name} has draws as columns: take its .T."
@@ -152,6 +153,17 @@ def _ids(table: pd.DataFrame, name: str, dims: Sequence[str]) -> dict[str, pd.Se
     if len(ids) < len(found):
         raise ValueError(f"`data` must give chain and draw only once; {name} has {listing(one.name for one in found)}.")
     return ids
+
+
+def _refuse_statistics(table: pd.DataFrame, name: str) -> None:
+    """Refuse a table of statistics of each variable, as ``az.summary`` and R's posterior make them."""
+    columns = {str(column).lower() for column in table.columns}
+    found = columns & {"ess_bulk", "ess_tail", "r_hat", "rhat", "n_eff"}
+    if "mean" in columns and found:
+        raise ValueError(
+            f"`data` must have a row for each draw; {name} has statistics of each variable, such as 'mean' and "
+            f"{min(found)!r}, as az.summary makes them. Give the posterior itself, such as idata."
+        )
 
 
 def _warn_of_items_as_rows(items: pd.DataFrame, name: str) -> None:
