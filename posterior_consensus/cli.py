@@ -308,7 +308,7 @@ def _wrote(name: str, options: argparse.Namespace, summary: Summary) -> bool:
     path = getattr(options, name)
     try:
         if name == "report":
-            summary.to_html(path)
+            summary.to_html(path, progressbar=not (options.quiet or options.json))
         else:
             with written_whole(path) as new:
                 _write(name, new, options, summary)

@@ -264,11 +264,11 @@ def shortened(name: str, longest: int) -> str:
 
 
 def as_png(axes: Any) -> bytes:
-    """The figure of these axes as a PNG file, closed."""
+    """The figure of these axes as a PNG file without a background, closed."""
     import matplotlib.pyplot as plt
 
     figure = np.ravel(axes)[0].figure
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=130)
+    figure.savefig(buffer, format="png", dpi=130, transparent=True)
     plt.close(figure)
     return buffer.getvalue()

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from posterior_consensus.answers.credible import CredibleBall
 from posterior_consensus.answers.item_uncertainty import ItemUncertainty
 from posterior_consensus.answers.links import Links
-from posterior_consensus.plots.axes import Grid, Size, grid_axes
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.plots.axes import Axes, Grid, Size, grid_axes, new_axes, tick_integers
 from posterior_consensus.plots.cluster_sizes import plot_cluster_sizes
+from posterior_consensus.plots.colours import COLOURS, MARK
 from posterior_consensus.plots.credible_ball import plot_credible_ball
 from posterior_consensus.plots.item_uncertainty import plot_item_uncertainty
 from posterior_consensus.plots.links import plot_links
 from posterior_consensus.plots.n_clusters import plot_n_clusters
 from posterior_consensus.plots.psm import plot_psm
+from posterior_consensus.results.display import counted
 
 
 def four_panels(
@@ -25,13 +30,31 @@ def four_panels(
     order: Any = "clusters",
     figsize: Size = None,
 ) -> Grid:
-    """Draw similarity matrix, number of clusters, credible ball and item uncertainty, lettered."""
+    """Draw similarity matrix, number or sizes of clusters, credible ball and item uncertainty, lettered."""
     axes = grid_axes(None, figsize, 2, 2, 11.0, 8.2, height_ratios=(1.25, 1.0), framed=True)
     plot_psm(draws, partition, order=order, ax=axes[0, 0])
-    plot_n_clusters(draws, partition, ax=axes[0, 1])
+    number_or_sizes(draws, partition, ax=axes[0, 1])
     plot_credible_ball(ball, order=order, ax=axes[1, 0])
     plot_item_uncertainty(items, order=order, ax=axes[1, 1])
     return _lettered(axes)
+
+
+def number_or_sizes(draws: PartitionDraws, partition: Any, *, ax: Axes | None = None) -> Axes:
+    """Draw the number of clusters or, where all draws have the same, the sizes of their clusters."""
+    number = int(draws.n_clusters[0])
+    if np.any(draws.n_clusters != number):
+        return plot_n_clusters(draws, partition, ax=ax)
+    sizes, own = -np.sort(-draws.drawn.sizes.reshape(-1, number)), -np.sort(-np.bincount(draws.as_labels(partition)))
+    low, high = np.quantile(sizes, [0.05, 0.95], axis=0, weights=draws.weights, method="inverted_cdf")
+    ax, rank = new_axes(ax, None, 5.6, 3.4), np.arange(1, number + 1)
+    ax.bar(rank, draws.samples.mean(sizes.T), width=0.8, color="#C9D3DF", label="posterior mean")
+    ax.vlines(rank, low, high, colors=COLOURS[0], linewidths=2.5, label="90% interval")
+    ax.plot(np.arange(1, own.size + 1), own, "D", color=MARK, markersize=5, linestyle="", label="partition")
+    tick_integers(ax.xaxis)
+    ax.set(xlabel="cluster, the largest first", ylabel="items", ylim=(0.0, None))
+    ax.set_title(f"Every draw has {counted(number, 'cluster')}.", fontsize="medium")
+    ax.legend(frameon=False, fontsize="small", loc="upper right")
+    return ax
 
 
 def link_panels(draws: Any, links: Links, *, figsize: Size = None) -> Grid:

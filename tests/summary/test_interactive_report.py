@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import io
 import json
 import re
 
@@ -9,9 +10,10 @@ import numpy as np
 import pytest
 import xarray as xr
 from numpy.testing import assert_allclose, assert_array_equal
+from PIL import Image
 
 import posterior_consensus as pc
-from posterior_consensus.summary.report import choices, payload
+from posterior_consensus.summary.report import choices, payload, still
 from tests.helpers import array
 
 pytest.importorskip("bokeh")
@@ -38,7 +40,7 @@ def summary():
 
 
 def unpacked(summary):
-    whole = gzip.decompress(base64.b64decode(payload.payload_of(summary)))
+    whole = gzip.decompress(base64.b64decode(payload.payload_of(summary, progressbar=False)))
     length = int.from_bytes(whole[:8], "little")
     meta, body = json.loads(whole[8 : 8 + length]), whole[8 + length :]
     arrays = {
@@ -145,6 +147,35 @@ def test_without_bokeh_the_pictures_are_still(summary, undrawn, monkeypatch, tmp
     monkeypatch.setattr("posterior_consensus.summary.report.interactive.util.find_spec", lambda name: None)
     page = summary.to_html(tmp_path / "report.html").read_text("utf-8")
     assert "<script" not in page and "<h2>Posterior similarity of pairs</h2>" in page
+
+
+def test_the_head_says_what_was_summarized_and_the_search_shows_progress(summary, undrawn, monkeypatch, tmp_path):
+    shown = []
+    for name in ("loss_by_n_clusters", "loss_path"):
+        search = getattr(choices, name)
+
+        def noted(*arguments, search=search, progressbar, **options):
+            shown.append(progressbar)
+            return search(*arguments, progressbar=False, **options)
+
+        monkeypatch.setattr(choices, name, noted)
+    page = summary.to_html(tmp_path / "report.html").read_text("utf-8")
+    summary.to_html(tmp_path / "report.html", progressbar=False)
+    assert shown == [True, True, False, False]
+    assert re.search(r"<h1>.*</h1><p>.*Draws: 60; chains: 2 of 30 draws\. Loss: variation of information, exp", page)
+
+
+def test_still_figures_of_dark_screens_keep_colours_and_turn_greys():
+    def changed(colour, is_map):
+        buffer = io.BytesIO()
+        Image.fromarray(np.full((4, 4, 4), colour, np.uint8)).save(buffer, format="png")
+        found = Image.open(io.BytesIO(still._on_dark(buffer.getvalue(), is_map=is_map))).convert("RGBA")
+        return found.getpixel((0, 0))
+
+    ink, yellow, navy = (30, 30, 30, 255), (221, 204, 119, 255), (8, 48, 107, 255)
+    assert changed(ink, False) == (225, 225, 225, 255) and changed(yellow, False) == yellow
+    assert changed((255, 255, 255, 0), False)[3] == 0
+    assert min(changed(navy, True)) > 100 and changed((255, 255, 255, 255), True) == (0, 0, 0, 255)
 
 
 def test_findings_name_no_function(summary):

@@ -153,6 +153,13 @@ def test_names_are_escaped_in_the_report(undrawn, tmp_path):
     assert "(&#x27;a&#x27;, 1)" in pc.summarize(z, **QUICK).to_html(tmp_path / "report.html").read_text()
 
 
+def test_where_all_draws_have_the_same_number_their_sizes_are_shown():
+    draws = pc.as_partition_draws([[0, 0, 0, 1], [0, 0, 1, 1], [0, 1, 1, 1], [0, 1, 0, 0]], weights=[1, 2, 1, 1])
+    ax = pc.summarize(draws, **QUICK).plot()[0, 1]
+    assert [float(bar.get_height()) for bar in ax.patches] == pytest.approx([2.6, 1.4])
+    assert ax.get_title() == "Every draw has 2 clusters." and ax.get_ylabel() == "items"
+
+
 def test_figure_has_four_panels(summary):
     axes = summary.plot()
     assert axes.shape == (2, 2)  # a Figure would be drawn twice in a notebook

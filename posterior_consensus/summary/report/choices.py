@@ -35,7 +35,7 @@ class Choice(NamedTuple):
     words: str
 
 
-def choices_of(summary: SummaryRecord) -> tuple[list[Choice], list[str]]:
+def choices_of(summary: SummaryRecord, *, progressbar: bool) -> tuple[list[Choice], list[str]]:
     """Return the partitions, the one reported first, and sentences on what was left out."""
     draws, own = some_draws(summary.draws), summary.consensus.labels.values
     found, said = [Choice("answer", 0.0, own, "the partition reported"), *_modes(summary)], list[str]()
@@ -47,7 +47,7 @@ def choices_of(summary: SummaryRecord) -> tuple[list[Choice], list[str]]:
         ("the pair threshold", _by_threshold, few and draws.n_items <= SOME_OF_PAIRS),
     ):
         if fits:
-            found += along(summary, draws)
+            found += along(summary, draws, progressbar)
         else:
             missing.append(f"no slider for {name}")
     if missing:
@@ -65,13 +65,13 @@ def _modes(summary: SummaryRecord) -> Iterator[Choice]:
             yield Choice("answer", k + 1.0, answers.partitions.values[k], words)
 
 
-def _by_number(summary: SummaryRecord, draws: PartitionDraws) -> Iterator[Choice]:
+def _by_number(summary: SummaryRecord, draws: PartitionDraws, progressbar: bool) -> Iterator[Choice]:
     best = summary.consensus.n_clusters
     held = np.append(np.flatnonzero(number_probabilities(draws) >= _HELD), best)
     least, most = max(1, held.min() - 1), min(draws.n_items, held.max() + 1)
     numbers = np.linspace(least, most, min(most - least + 1, _MOST_NUMBERS)).round().astype(int)
     wanted = {*numbers.tolist(), best}
-    options: dict[str, Any] = {"n_clusters": wanted, "n_starts": 1, "random_seed": _SEED, "progressbar": False}
+    options: dict[str, Any] = {"n_clusters": wanted, "n_starts": 1, "random_seed": _SEED, "progressbar": progressbar}
     result = loss_by_n_clusters(draws, loss=summary.loss, **options)
     unit, error = result.loss.unit, result.table["difference_mcse"].values
     name = LOSS_NAMES.get(result.loss.name, result.loss.name)
@@ -86,8 +86,8 @@ def _by_number(summary: SummaryRecord, draws: PartitionDraws) -> Iterator[Choice
         yield Choice("clusters", float(number), labels, f"{words}; this number has probability {probability:.2f}")
 
 
-def _by_threshold(_: SummaryRecord, draws: PartitionDraws) -> Iterator[Choice]:
-    options: dict[str, Any] = {"n_starts": 1, "random_seed": _SEED, "progressbar": False}
+def _by_threshold(_: SummaryRecord, draws: PartitionDraws, progressbar: bool) -> Iterator[Choice]:
+    options: dict[str, Any] = {"n_starts": 1, "random_seed": _SEED, "progressbar": progressbar}
     path = loss_path(draws, loss="binder", values=_THRESHOLDS, **options)
     rows = zip(path.table["tau"].values, path.partitions.values, strict=True)
     for k, (tau, labels) in enumerate(rows):

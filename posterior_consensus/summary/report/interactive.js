@@ -1,8 +1,9 @@
 // The pictures of the report: one state, and functions that show it. Names are only ever set as text.
 const look = (() => {
   "use strict";
-  const MISSING = 65535, ROWS = 25, LISTED = 15, MATCHES = 12, REACH = 14, KEYED = 40, SURELY = 0.005;
-  const PALETTES = { light: ["#ffffff", "#6baed6", "#08306b"], dark: ["#14171a", "#2b6ca3", "#e3f1ff"] };
+  const MISSING = 65535, ROWS = 25, PRINTED = 1000, LISTED = 15, MATCHES = 12, REACH = 14, KEYED = 40, SURELY = 0.005;
+  // From nothing to full colour, so that a matrix lies on any background: paper shows what a dark screen showed.
+  const PALETTES = { light: ["#ffffff00", "#6baed6ff", "#08306bff"], dark: ["#2b7cc400", "#2b7cc480", "#2b8cdeff"] };
   const SHAPES = { circle: "●", square: "■", triangle: "▲", diamond: "◆", inverted_triangle: "▼", plus: "✚" };
   const TYPES = {
     uint8: Uint8Array, uint16: Uint16Array, int32: Int32Array, float32: Float32Array, float64: Float64Array,
@@ -59,15 +60,16 @@ const look = (() => {
     average();
     theme();
     if (matchMedia("(pointer: coarse)").matches)  // a finger that scrolls the page is not to drag the pictures
-      for (const plot of [models.matrix, models.scatter, models.bars])
+      for (const plot of pictures())
         for (const tool of plot.toolbar.tools) if (tool.active) tool.active = false;
     dark.addEventListener("change", theme);
     print.addEventListener("change", () => {
-      theme();
-      for (const plot of [models.matrix, models.scatter, models.bars])
-        Bokeh.index.find_one(plot)?.paint();  // at once, as paper does not wait for the next frame
+      axes();
+      for (const plot of pictures()) Bokeh.index.find_one(plot)?.paint();  // at once: paper waits for no frame
+      showTable();
     });
     showAll();
+    nameTools();
     $("look").dataset.ready = "yes";
   }
 
@@ -121,8 +123,10 @@ const look = (() => {
     const outlined = state.order === "clusters" ? runs : [];
     models.blocks.data = {
       left: outlined.map(run => run.start), right: outlined.map(run => run.end), top: outlined.map(run => run.start),
-      bottom: outlined.map(run => run.end), colour: outlined.map(() => ink()),
+      bottom: outlined.map(run => run.end),
     };
+    const order = $("order").selectedOptions[0].textContent;
+    for (const axis of [models.matrix.below[0], models.matrix.left[0]]) axis.axis_label = `items, in the order of ${order}`;
   }
 
   function showItems() {
@@ -245,6 +249,7 @@ const look = (() => {
     if (at < 0 && nearly) at = meta.names.findIndex(name => plain(name).includes(wanted));
     if (at >= 0) select([at]);
     else if (nearly) $("item").replaceChildren(element("p", `No item is named “${short(words)}”.`));
+    else showPanel();
   }
 
   // Selection
@@ -454,7 +459,7 @@ const look = (() => {
     listed = sorted();
     const last = Math.max(0, Math.ceil(listed.length / ROWS) - 1);
     state.page = Math.min(Math.max(state.page, 0), last);
-    const from = state.page * ROWS, rows = listed.slice(from, from + ROWS);
+    const [from, most] = print.matches ? [0, PRINTED] : [state.page * ROWS, ROWS], rows = listed.slice(from, from + most);
     $("table").tBodies[0].replaceChildren(...rows.map(i => {
       const line = element("tr", "", { className: state.selected.includes(i) ? "selected" : "" });
       COLUMNS.forEach(([, get], k) => {
@@ -483,28 +488,41 @@ const look = (() => {
     URL.revokeObjectURL(url);
   }
 
-  // Light and dark, of the screen; paper is light
-  const isDark = () => dark.matches && !print.matches;
-  const ink = () => isDark() ? "#e6e6e6" : "#222222";
+  const pictures = () => [models.matrix, models.scatter, models.bars];
+
+  // Bokeh's buttons have a tip each, and neither a role nor a name.
+  function nameTools() {
+    const inside = root => [...root.querySelectorAll("*")].flatMap(
+      one => one.shadowRoot ? [one, ...inside(one.shadowRoot)] : [one]);
+    for (const [id, whose] of [["matrix", "similarity matrix"], ["scatter", "items"], ["bars", "mean similarities"]])
+      for (const one of inside($(`of-${id}`)))
+        if (one.tabIndex === 0 && !one.ariaLabel)
+          Object.assign(one, { role: "button", ariaLabel: `${one.title || "tool"}: ${whose}` });
+  }
+
+  // Light and dark, of the screen; paper is light. What takes Bokeh a frame, as colours of data do, stays in print.
+  const ink = () => dark.matches && !print.matches ? "#e6e6e6" : "#222222";
 
   function theme() {
-    const stops = PALETTES[isDark() ? "dark" : "light"].map(
-      colour => [1, 3, 5].map(at => parseInt(colour.slice(at, at + 2), 16)));
+    const stops = PALETTES[dark.matches ? "dark" : "light"].map(
+      colour => [1, 3, 5, 7].map(at => parseInt(colour.slice(at, at + 2), 16)));
     models.colours.palette = Array.from({ length: 256 }, (_, k) => {
       const [from, to] = k < 128 ? stops : stops.slice(1), share = (k % 128) / 127;
       const mixed = from.map((part, at) => Math.round(part + share * (to[at] - part)));
       return "#" + mixed.map(part => part.toString(16).padStart(2, "0")).join("");
     });
-    for (const plot of [models.matrix, models.scatter, models.bars]) {
-      plot.toolbar.visible = !print.matches;
+    axes();
+  }
+
+  function axes() {
+    for (const plot of pictures()) {
       for (const axis of [...plot.below, ...plot.left])
         Object.assign(axis, {
           axis_label_text_color: ink(), major_label_text_color: ink(), axis_line_color: ink(), major_tick_line_color: ink(),
           minor_tick_line_color: null,
         });
+      for (const bar of plot.right) Object.assign(bar, { title_text_color: ink(), major_label_text_color: ink() });
     }
-    if (models.blocks.data.colour.length)
-      models.blocks.data = { ...models.blocks.data, colour: models.blocks.data.colour.map(ink) };
   }
 
   return { begin, pointed, left, tapped, chosen };

@@ -9,7 +9,7 @@ from posterior_consensus.summary.report.payload import payload_of
 from posterior_consensus.summary.report.still import PAIRS
 
 
-def interactive(summary: SummaryRecord, still: str) -> str:
+def interactive(summary: SummaryRecord, still: str, *, progressbar: bool) -> str:
     """Return pictures, controls and table with their scripts; without Bokeh, and without scripts, the `still` ones."""
     if util.find_spec("bokeh") is None:
         return f"<h2>{PAIRS}</h2>{still}" if still else ""
@@ -19,7 +19,7 @@ def interactive(summary: SummaryRecord, still: str) -> str:
     section = text_of("interactive.html")
     for name, part in parts.items():
         section = section.replace(f"<!--{name}-->", part)
-    packed = f'<script type="text/plain" id="payload">{payload_of(summary)}</script>'
+    packed = f'<script type="text/plain" id="payload">{payload_of(summary, progressbar=progressbar)}</script>'
     own = f"<style>{text_of('interactive.css')}</style>", f"<script>{text_of('interactive.js')}</script>"
     return "\n".join([section.replace("<!--still-->", still), packed, library(), *own, script])
 

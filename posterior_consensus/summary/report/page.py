@@ -14,27 +14,35 @@ from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.report.interactive import interactive, text_of
 from posterior_consensus.summary.report.small_clusters import of_links
 from posterior_consensus.summary.report.still import PAIRS, clusters, figures, table, uncertain
-from posterior_consensus.summary.text import findings, methods_text
+from posterior_consensus.summary.text import LOSS_NAMES, findings, methods_text
 
 
-def write_report(summary: SummaryRecord, path: Path) -> Path:
+def write_report(summary: SummaryRecord, path: Path, *, progressbar: bool) -> Path:
     """Write the report and return its path."""
     with written_whole(path) as new:  # which fails before the work if nothing can be written there
-        new.write_text(_page(summary), encoding="utf-8")
+        new.write_text(_page(summary, progressbar=progressbar), encoding="utf-8")
     return path
 
 
-def _page(summary: SummaryRecord) -> str:
+def _head(summary: SummaryRecord) -> str:
+    """What the results are of, in a line."""
+    (_, draws), (_, chains) = summary.draws.samples.facts()
+    expected = display.quantity(summary.consensus.expected_loss, summary.loss.unit)
+    loss = LOSS_NAMES.get(summary.loss.name, summary.loss.name)
+    return f"{summary.source}. Draws: {draws}; chains: {chains}. Loss: {loss}, expected {expected}."
+
+
+def _page(summary: SummaryRecord, *, progressbar: bool) -> str:
     items = display.counted(summary.draws.n_items, "item")
     title = f"{items} in {display.counted(summary.consensus.n_clusters, 'cluster')}"
     *said, verdict = findings(summary)
     listed = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in said)
     stills = figures(summary)
     sections = [
-        f"<h1>{html.escape(title)}</h1><p>{html.escape(summary.source)}</p>",
+        f"<h1>{html.escape(title)}</h1><p>{html.escape(_head(summary))}</p>",
         f'<h2>Findings</h2><ul>{listed}</ul><p class="verdict {summary.diagnosis.status}">{html.escape(verdict)}</p>',
         *(f"<h2>{html.escape(head)}</h2>{''.join(parts)}" for head, parts in of_links(summary).items()),
-        interactive(summary, "".join(stills.pop(PAIRS, []))),
+        interactive(summary, "".join(stills.pop(PAIRS, [])), progressbar=progressbar),
         f"<h2>Clusters</h2>{clusters(summary)}",
         *(f"<h2>{html.escape(head)}</h2>{''.join(parts)}" for head, parts in stills.items()),
         f"<h2>Items with the smallest margin</h2>{table(uncertain(summary))}",

@@ -38,9 +38,9 @@ _AS_ONE = f"The chains are shown together, because there are more than {_MOST_CH
 Arrays = dict[str, npt.NDArray[Any]]
 
 
-def payload_of(summary: SummaryRecord) -> str:
+def payload_of(summary: SummaryRecord, *, progressbar: bool) -> str:
     """Return names, partitions, similarities and data in base 64, packed."""
-    choices, said = choices_of(summary)
+    choices, said = choices_of(summary, progressbar=progressbar)
     draws, items = summary.draws, summary.draws.items
     chains = _chains(draws)
     shown = _shown(draws.n_items, len(chains))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from bokeh.document import Document
 from bokeh.embed import components
-from bokeh.models import ColumnDataSource, CustomJS, LinearColorMapper, Range1d
+from bokeh.models import ColorBar, ColumnDataSource, CustomJS, FixedTicker, InlineStyleSheet, LinearColorMapper, Range1d
 from bokeh.plotting import figure
 from bokeh.resources import INLINE
 
@@ -28,7 +28,7 @@ def pictures() -> tuple[str, dict[str, str]]:
     # One item until the script is there, as Bokeh warns of ranges of nothing.
     numbers = {name: [0.0] for name in ("x", "y", "rank", "own", "other")}
     items = ColumnDataSource({**numbers, "colour": ["#888888"], "marker": ["circle"]})
-    boxes = {"blocks": _boxes("colour"), "strip": _boxes("colour"), "marks": _boxes()}
+    boxes = {"blocks": _boxes(), "strip": _boxes("colour"), "marks": _boxes()}
     colours = LinearColorMapper(low=0, high=255, palette=["#ffffff", "#000000"])
     plots = {"matrix": _matrix(image, colours, boxes), "scatter": _scatter(items), "bars": _bars(items)}
     document = Document()
@@ -66,19 +66,30 @@ def _figure(**options: Any) -> Any:
         **options,
     )
     plot.toolbar.logo = None
+    # On paper it keeps its place: a plot of another size would be drawn only after the page was printed.
+    plot.toolbar.stylesheets = [InlineStyleSheet(css="@media print { :host { visibility: hidden; } }")]
     plot.grid.visible = False
     return plot
 
 
 def _matrix(image: ColumnDataSource, colours: LinearColorMapper, boxes: dict[str, ColumnDataSource]) -> Any:
     across, down = Range1d(start=0, end=1), Range1d(start=1, end=0)
-    plot = _figure(x_range=across, y_range=down, aspect_ratio=1, tools=_ZOOM)
+    plot = _figure(x_range=across, y_range=down, aspect_ratio=1.07, tools=_ZOOM)
     plot.image("image", x=0, y=0, dw="size", dh="size", source=image, color_mapper=colours)
     plot.quad(source=boxes["strip"], fill_color="colour", line_color=None, level="overlay")
-    plot.quad(source=boxes["blocks"], fill_color=None, line_color="colour", line_width=2)
+    plot.quad(source=boxes["blocks"], fill_color=None, line_color="#808080", line_width=2)
     marked = {"fill_color": "#C1272D", "fill_alpha": 0.15, "line_color": "#C1272D", "line_alpha": 0.9}
     plot.quad(source=boxes["marks"], **marked)
-    plot.axis.visible = False
+    plot.axis.ticker = []
+    plot.axis.axis_line_color = None
+    # Steps of a similarity, of which there are 255.
+    ticks = {0: "0", 127.5: "0.5", 255: "1"}
+    bar = ColorBar(
+        color_mapper=colours, title="co-clustering probability", ticker=FixedTicker(ticks=list(ticks)),
+        major_label_overrides=ticks, width=10,
+        background_fill_color=None, bar_line_color="#808080", major_tick_line_color=None, padding=4,
+    )  # fmt: skip
+    plot.add_layout(bar, "right")
     return plot
 
 
@@ -98,7 +109,9 @@ def _bars(items: ColumnDataSource) -> Any:
         "rank", top="own", width=1.0, source=items, fill_color="colour", line_color=None, nonselection_fill_alpha=0.3,
         selection_line_color="#C1272D", selection_line_width=2.5,
     )  # fmt: skip
-    plot.scatter("rank", "other", source=items, size=4, color="#888888", nonselection_alpha=0.8)
+    plot.scatter(
+        "rank", "other", source=items, size=5, fill_color="#ffffff", line_color="#222222", nonselection_alpha=0.8
+    )
     plot.xaxis.visible = False
     plot.yaxis.axis_label = "mean similarity"
     return plot

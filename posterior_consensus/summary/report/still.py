@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
+import io
 from collections.abc import Callable
 from typing import Any
 
@@ -17,8 +18,8 @@ from posterior_consensus.plots.axes import as_png
 from posterior_consensus.plots.credible_ball import plot_credible_ball
 from posterior_consensus.plots.data import plot_data
 from posterior_consensus.plots.draws_map import plot_draws_map
+from posterior_consensus.plots.four_panels import number_or_sizes
 from posterior_consensus.plots.item_uncertainty import plot_item_uncertainty
-from posterior_consensus.plots.n_clusters import plot_n_clusters
 from posterior_consensus.plots.particles import plot_particles
 from posterior_consensus.plots.profiles import plot_cluster_profiles
 from posterior_consensus.plots.psm import plot_psm
@@ -29,8 +30,12 @@ from posterior_consensus.summary.record import SummaryRecord
 
 PAIRS = "Posterior similarity of pairs"  # a heading
 _MOST_LISTED = 20_000  # items by name
+_NUMBER = "Number of clusters, by chain."
+_SIZES = "Sizes of the clusters, the largest first; all draws have the same number of clusters."
 _OF_ITEMS = "Items: mean posterior similarity to the rest of their cluster, and to the nearest other cluster."
 _MOST_CHAINS = 8  # similarity matrices side by side
+_MAPS = (plot_psm, plot_psm_by_chain)  # from white to a dark colour
+_GREY = 4  # one over the chroma from which a colour is no grey
 
 
 def figures(summary: SummaryRecord) -> dict[str, list[str]]:
@@ -70,19 +75,35 @@ def _of_clusters(summary: SummaryRecord) -> dict[str, list[str]]:
         ],
         "Uncertainty of the partition": [
             figure(plot_credible_ball, summary.ball, text="The partition and the bounds of its credible ball."),
-            figure(plot_n_clusters, draws, best, text="Number of clusters, by chain."),
+            figure(number_or_sizes, draws, best, text=_NUMBER if np.ptp(draws.n_clusters) else _SIZES),
             figure(plot_item_uncertainty, summary.items, text=_OF_ITEMS),
         ],
     }
 
 
 def figure(plot: Callable[..., Any], *arguments: Any, text: str, **options: Any) -> str:
-    """Draw a plot and put it into the page as a picture."""
-    data = base64.b64encode(as_png(plot(*arguments, **options))).decode("ascii")
-    caption = html.escape(text)
-    return (
-        f'<figure><img alt="{caption}" src="data:image/png;base64,{data}"><figcaption>{caption}</figcaption></figure>'
+    """Draw a plot and put it into the page as a picture, with one for dark screens."""
+    data, caption = as_png(plot(*arguments, **options)), html.escape(text)
+    images = "".join(
+        f'<img alt="{caption}" src="data:image/png;base64,{base64.b64encode(one).decode("ascii")}" class="{kind}">'
+        for kind, one in (("light", data), ("dark", _on_dark(data, is_map=plot in _MAPS)))
     )
+    return f"<figure>{images}<figcaption>{caption}</figcaption></figure>"
+
+
+def _on_dark(png: bytes, *, is_map: bool) -> bytes:
+    """A picture for a dark background: greys are inverted, and colours stay; those of a map change their lightness."""
+    from PIL import Image
+
+    values = np.asarray(Image.open(io.BytesIO(png)).convert("RGBA")).copy()
+    colour = values[..., :3].astype(np.int32)
+    lightest, darkest = colour.max(axis=-1, keepdims=True), colour.min(axis=-1, keepdims=True)
+    inverted = 255 - (lightest + darkest - colour if is_map else colour)
+    share = 1.0 if is_map else np.maximum(0.0, 1.0 - _GREY * (lightest - darkest) / 255)
+    values[..., :3] = np.rint(share * inverted + (1.0 - share) * colour)
+    buffer = io.BytesIO()
+    Image.fromarray(values).quantize(method=Image.Quantize.FASTOCTREE).save(buffer, format="png", optimize=True)
+    return buffer.getvalue()
 
 
 def table(frame: pd.DataFrame) -> str:
