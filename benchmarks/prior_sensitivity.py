@@ -17,7 +17,7 @@ from benchmarks._timing import print_table, timed
 from benchmarks.mixtures import dirichlet_process_draws
 from posterior_consensus.ensemble.partitions import enumerate_partitions
 from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.priors.importance import MOST_PARETO_K, smoothed
+from posterior_consensus.priors.importance import smoothed
 
 OBSERVATIONS, SPREAD = np.array([-2.1, -1.7, -0.2, 0.1, 0.4, 1.9, 2.6]), 2.0
 N_DRAWS, REPETITIONS = 4_000, 200
@@ -45,7 +45,7 @@ def log_likelihoods(partitions):
 
 
 def weighted_means(rng, n_repetitions, priors=PRIORS):
-    """For each pair of priors, k-hats (R,), errors (R,) and standard errors (R,) of the expected number of clusters."""
+    """For each pair of priors, k-hats (R,), whether the draws can tell, errors and standard errors of the mean number."""
     partitions = np.vstack(list(enumerate_partitions(7)))
     clusters, log_likelihood = partitions.max(axis=1) + 1.0, log_likelihoods(partitions)
     log_priors = {name: prior.log_prob(partitions).values for name, prior in priors.items()}
@@ -58,8 +58,10 @@ def weighted_means(rng, n_repetitions, priors=PRIORS):
         for _ in range(n_repetitions):
             rows = rng.choice(len(partitions), N_DRAWS, p=exact[name] / exact[name].sum())
             ratio = log_priors[other][rows] - log_priors[name][rows]
-            samples, pareto_k = smoothed(Samples.of_one_chain(N_DRAWS), ratio)
-            found.append((pareto_k, samples.mean(clusters[rows]) - wanted, samples.mcse(clusters[rows])))
+            weighted = smoothed(Samples.of_one_chain(N_DRAWS), ratio)
+            samples, value = weighted.samples, clusters[rows]
+            error = samples.mean(value) - wanted
+            found.append((weighted.pareto_k, weighted.can_tell(), error, samples.mcse(value)))
         yield name, other, *np.array(found).T
 
 
@@ -77,13 +79,13 @@ def main() -> None:
     smallest, seed = given.smallest, given.seed
     rng, rows = np.random.default_rng(seed), []
     priors = dict(list(PRIORS.items())[:2]) if smallest else PRIORS
-    for name, other, k, error, mcse in weighted_means(rng, 3 if smallest else REPETITIONS, priors):
-        within, warned = np.abs(error) <= 3 * mcse, k > MOST_PARETO_K
+    for name, other, k, can, error, mcse in weighted_means(rng, 3 if smallest else REPETITIONS, priors):
+        within, warned = np.abs(error) <= 3 * mcse, can == 0
         bias = error.mean() / mcse.mean()
         rows.append([name, other, float(np.median(k)), f"{warned.mean():.1%}", f"{within.mean():.1%}", float(bias)])
     print()
     print_table(
-        ["draws of", "weighted to", "median k-hat", "k-hat > 0.7", "within 3 errors", "mean error / MCSE"], rows
+        ["draws of", "weighted to", "median k-hat", "cannot tell", "within 3 errors", "mean error / MCSE"], rows
     )
     burn_in, sweeps = (10, 60) if smallest else (BURN_IN, SWEEPS)
     runs = {}
@@ -96,7 +98,7 @@ def main() -> None:
     rows = []
     for a, b in itertools.permutations(CONCENTRATIONS, 2):
         ratio = pc.priors.crp(b).log_prob(runs[a]) - pc.priors.crp(a).log_prob(runs[a])
-        _, k = smoothed(runs[a].samples, ratio.values)
+        found = smoothed(runs[a].samples, ratio.values)
         there, weighted = runs[b], pc.reweight(runs[a], ratio, max_pareto_k=np.inf)
         cells = []
         for draws in (weighted, there):
@@ -107,10 +109,24 @@ def main() -> None:
         own = [f"{value:.3f} ± {error:.3f}" for value, error in cells]
         far = [abs(cells[i][0] - cells[i + 2][0]) / np.hypot(cells[i][1], cells[i + 2][1]) for i in (0, 1)]
         kish = weighted.samples.effective_draws
-        rows.append([a, b, k, f"{kish:.0f}", own[0], own[2], float(far[0]), own[1], own[3], float(far[1])])
+        rows.append(
+            [
+                a,
+                b,
+                found.pareto_k,
+                f"{found.rare:.1%}",
+                f"{kish:.0f}",
+                own[0],
+                own[2],
+                float(far[0]),
+                own[1],
+                own[3],
+                float(far[1]),
+            ]
+        )
     print()
     compared = ["clusters", "of a run", "errors apart", "expected VI", "of a run", "errors apart"]
-    print_table(["run at", "weighted to", "k-hat", "effective draws", *compared], rows)
+    print_table(["run at", "weighted to", "k-hat", "rare", "effective draws", *compared], rows)
     print()
     rows = []
     for name, prior in TIMED.items():

@@ -21,7 +21,7 @@ from posterior_consensus.evaluate.expectation import Floats, draw_losses
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.priors.concentrations import median
-from posterior_consensus.priors.importance import MOST_PARETO_K, Smoothed, smoothed
+from posterior_consensus.priors.importance import Smoothed, smoothed
 from posterior_consensus.priors.record import PartitionPrior, sizes_of
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
@@ -37,6 +37,7 @@ _SAME = 1e-12  # of an expected loss: sums in another order differ by rounding
 _COLUMNS = (
     "concentration",
     "pareto_k",
+    "rare",
     "effective_draws",
     "n_clusters",
     "n_clusters_mcse",
@@ -61,7 +62,8 @@ class PriorSensitivity(Stored):
         The best partition found under each alternative, over ``alternative``; -1 if the draws cannot tell.
     table : xarray.Dataset
         Over ``alternative``: ``concentration``, its median if it has a prior, NaN if the alternative is of another
-        family or a power; ``pareto_k``; Kish's ``effective_draws``. The rest is NaN if the draws cannot tell:
+        family or a power; ``pareto_k``; ``rare``, the share of the weight at ratios that the chains visit less than
+        five times; Kish's ``effective_draws``. The rest is NaN if the draws cannot tell:
         ``n_clusters``, the posterior mean of the number of clusters, with its standard error ``n_clusters_mcse``;
         ``partition_clusters``, the number of clusters of the best partition; ``expected_loss`` of the reference;
         ``excess_loss``, the expected loss of the reference minus that of the best partition, with its standard error
@@ -208,10 +210,11 @@ def prior_sensitivity(
     -----
     Under the alternative prior q, draw t gets the weight q(z_t) / p(z_t), where p is `prior`. Weights are
     Pareto-smoothed as in :func:`reweight`. The rest of the model does not change. For the power g of p, the weight is
-    p(z_t)^(g - 1) [1]_. If the Pareto k-hat exceeds 0.7, or the effective number of draws is below four per chain, the
-    draws cannot tell, and the results are NaN. Every partition found is evaluated under every alternative. The verdict
-    treats an excess loss as small if it is at most two standard errors, or at most a twentieth of the expected loss.
-    Allocation probabilities are left out, because they depend on the prior of the draws.
+    p(z_t)^(g - 1) [1]_. The draws cannot tell, and the results are NaN, if the effective number of draws is below four
+    per chain, or if the Pareto k-hat exceeds min(1 - 1 / log10(S), 0.7) for S draws and ``rare`` exceeds 5%. Every
+    partition found is evaluated under every alternative. The verdict treats an excess loss as small if it is at most
+    two standard errors, or at most a twentieth of the expected loss. Allocation probabilities are left out, because
+    they depend on the prior of the draws.
 
     References
     ----------
@@ -247,10 +250,10 @@ def prior_sensitivity(
     names, dim = [str(name) for name in others], "alternative"
     partitions, rows = np.full((len(names), taken.n_items), -1, np.int32), []
     for k, (one, other) in enumerate(zip(weighted, others.values(), strict=True)):
-        answer = dict.fromkeys(_COLUMNS[3:], np.nan)
+        answer = dict.fromkeys(_COLUMNS[4:], np.nan)
         if _can_tell(one):
             partitions[k], answer = _judged(one.samples, found, losses, clusters)
-        rows.append([other.concentration, one.pareto_k, one.samples.effective_draws, *answer.values()])
+        rows.append([other.concentration, one.pareto_k, one.rare, one.samples.effective_draws, *answer.values()])
     columns = {name: (dim, column) for name, column in zip(_COLUMNS, np.array(rows).T, strict=True)}
     is_prior = isinstance(prior, PartitionPrior)
     return PriorSensitivity(
@@ -268,7 +271,7 @@ def prior_sensitivity(
 
 def _can_tell(one: Smoothed) -> bool:
     enough = one.samples.effective_draws >= _FEWEST * len(one.samples.chains)
-    return one.pareto_k <= MOST_PARETO_K and enough
+    return one.can_tell() and enough
 
 
 def _judged(samples: Samples, found: Labels, losses: Floats, clusters: Floats) -> tuple[Labels, dict[str, float]]:
@@ -287,7 +290,7 @@ def _judged(samples: Samples, found: Labels, losses: Floats, clusters: Floats) -
         *samples.mcse_and_ess(more),
         _moves(found[0], found[best]).sum(),
     )
-    return found[best], {name: float(value) for name, value in zip(_COLUMNS[3:], values, strict=True)}
+    return found[best], {name: float(value) for name, value in zip(_COLUMNS[4:], values, strict=True)}
 
 
 def _moves(labels: Labels, others: Labels) -> npt.NDArray[np.bool_]:

@@ -14,15 +14,31 @@ from posterior_consensus.priors.concentrations import Floats
 from posterior_consensus.runtime.arguments import as_numbers
 from posterior_consensus.sources.door import as_draws
 
-MOST_PARETO_K = 0.7
 _FEWEST = 25  # draws with weight: fewer have no tail to fit
+_VISITS = 5  # of a value that is not rare
+MOST_RARE = 0.05  # share of the weight
+
+
+def most_pareto_k(n_draws: int) -> float:
+    """Largest Pareto shape at which so many draws with weight can tell: min(1 - 1 / log10(S), 0.7)."""
+    return min(1.0 - 1.0 / float(np.log10(n_draws)), 0.7) if n_draws > 1 else -np.inf
 
 
 class Smoothed(NamedTuple):
-    """Draws with smoothed weights, and the shape of the weights' tail: 0 for equal ones, inf for too few draws."""
+    """Draws with smoothed weights, the shape of the weights' tail and its limit, and the share of rare ratios.
+
+    The shape is 0 for equal weights and inf for too few draws. A ratio is rare that chains visit less than five times;
+    their share is that of the weight.
+    """
 
     samples: Samples
     pareto_k: float
+    largest_k: float
+    rare: float
+
+    def can_tell(self, max_pareto_k: float | None = None) -> bool:
+        """Whether hardly any weight is at ratios that were rarely seen, or the tail of the weights is light enough."""
+        return self.rare <= MOST_RARE or self.pareto_k <= (self.largest_k if max_pareto_k is None else max_pareto_k)
 
 
 def smoothed(samples: Samples, log_ratio: Floats) -> Smoothed:
@@ -38,14 +54,28 @@ def smoothed(samples: Samples, log_ratio: Floats) -> Smoothed:
     values, group, counts = np.unique(log_weights[own].round(12), return_inverse=True, return_counts=True)
     weights = np.zeros(samples.n_draws)
     weights[own] = np.exp(log_weights[own] - values[-1])
+    rare, limit = _rare(samples, own, group, weights), most_pareto_k(own.size)
     if values.size == 1 or own.size < _FEWEST:
-        return Smoothed(samples.weighted(weights), 0.0 if values.size == 1 else np.inf)
+        return Smoothed(samples.weighted(weights), 0.0 if values.size == 1 else np.inf, limit, rare)
     spread = _spread(values, group, counts)
     log_smoothed, pareto_k = _psis(spread)
     log_change = log_smoothed - spread
     log_change -= log_change[spread.argmin()]  # smoothed weights are normalised
     weights[own] *= np.where(counts[group] == 1, np.exp(log_change), 1.0)
-    return Smoothed(samples.weighted(weights), pareto_k)
+    return Smoothed(samples.weighted(weights), pareto_k, limit, rare)
+
+
+def _rare(samples: Samples, own: Any, group: Any, weights: Floats) -> float:
+    """Share of the weight at values that the chains visit less than five times; draws of one visit follow each other.
+
+    Good's estimate of the share at values that were never seen is the share at those seen once.
+    """
+    at = np.full(samples.n_draws, -1)
+    at[own] = group
+    begins = [np.append(True, at[rows[1:]] != at[rows[:-1]]) for rows in samples.chains]
+    first = np.concatenate([rows[new] for rows, new in zip(samples.chains, begins, strict=True)])
+    visits = np.bincount(at[first][at[first] >= 0], minlength=int(group.max()) + 1)
+    return float(weights[own][visits[group] < _VISITS].sum() / weights.sum())
 
 
 def _spread(values: Floats, group: Any, counts: Any) -> Floats:
@@ -67,7 +97,7 @@ def _psis(log_weights: Floats) -> tuple[Floats, float]:
     return found, float(pareto_k)
 
 
-def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float = MOST_PARETO_K) -> PartitionDraws:
+def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float | None = None) -> PartitionDraws:
     """Weight draws of one posterior to represent another posterior.
 
     Parameters
@@ -77,8 +107,9 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float = MOST_PARETO_K)
         Logarithm of the ratio of the other posterior's density to the density of this one at each draw, up to a
         constant. If only the prior differs, it is the difference of two log priors, as
         :meth:`priors.PartitionPrior.log_prob` gives them. Minus infinity gives a weight of 0.
-    max_pareto_k : float
-        Largest Pareto shape to accept; infinity accepts any.
+    max_pareto_k : float, optional
+        Largest Pareto shape to accept; infinity accepts any. By default min(1 - 1 / log10(S), 0.7) for S draws with
+        weight [1]_.
 
     Returns
     -------
@@ -88,8 +119,8 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float = MOST_PARETO_K)
     Raises
     ------
     ValueError
-        If the Pareto shape exceeds `max_pareto_k`, `log_ratio` has another shape, NaN or positive infinity, or there
-        are no draws.
+        If the Pareto shape exceeds `max_pareto_k` and more than 5% of the weight is at ratios that the chains visit
+        less than five times; if `log_ratio` has another shape, NaN or positive infinity, or there are no draws.
 
     See Also
     --------
@@ -97,17 +128,23 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float = MOST_PARETO_K)
 
     Notes
     -----
-    The weights are smoothed by Pareto-smoothed importance sampling [1]_. If the estimated shape, the k-hat, exceeds
-    0.7, the draws hold too little of the other posterior, and standard errors understate the error. Many draws have
+    The weights are smoothed by Pareto-smoothed importance sampling [1]_. If the estimated shape, the k-hat, is too
+    large, the draws hold too little of the other posterior, and standard errors understate the error. Many draws have
     equal ratios, often because they have equally many clusters. For the fit of the shape, ties are spread over the gaps
-    to the neighbouring values; tied draws keep their own weights. If the first posterior excludes partitions that the
-    other allows, no draw shows them, and the k-hat does not detect it. Weights of the draws are kept as factors.
-    Allocation probabilities are left out, because they depend on the prior of the draws.
+    to the neighbouring values; tied draws keep their own weights. But a fitted tail says little of ratios that take few
+    values. If each of these was visited often, the draws show what matters, whatever the k-hat is. The share of the
+    other posterior at values that no draw has is estimated by the share at those seen once [2]_; values of less than
+    five visits may have 5% of the weight.
+
+    If the first posterior excludes partitions that the other allows, no draw shows them, and nothing here detects it.
+    Weights of the draws are kept as factors. Allocation probabilities are left out, because they depend on the prior of
+    the draws.
 
     References
     ----------
     .. [1] Vehtari, Simpson, Gelman, Yao and Gabry (2024), Journal of Machine Learning Research 25(72), 1-58.
        https://jmlr.org/papers/v25/19-556.html
+    .. [2] Good (1953), Biometrika 40(3-4), 237-264. https://doi.org/10.1093/biomet/40.3-4.237
 
     Examples
     --------
@@ -120,16 +157,18 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float = MOST_PARETO_K)
     (2.0, 2.3)
     """
     taken = as_draws(draws).labels_only()
-    if not (isinstance(max_pareto_k, (int, float, np.floating)) and max_pareto_k > 0):
-        raise ValueError(f"`max_pareto_k` must be a positive number; got {max_pareto_k!r}.")
-    samples, pareto_k = smoothed(taken.samples, _ratios(log_ratio, taken.samples))
-    if pareto_k > max_pareto_k:
-        tail = "too few draws with weight to tell" if pareto_k == np.inf else f"a Pareto k-hat of {pareto_k:.2f}"
+    if max_pareto_k is not None and not (isinstance(max_pareto_k, (int, float, np.floating)) and max_pareto_k > 0):
+        raise ValueError(f"`max_pareto_k` must be a positive number or None; got {max_pareto_k!r}.")
+    found = smoothed(taken.samples, _ratios(log_ratio, taken.samples))
+    if not found.can_tell(max_pareto_k):
+        k, limit = found.pareto_k, found.largest_k if max_pareto_k is None else max_pareto_k
+        tail = "too few draws with weight to tell" if k == np.inf else f"a Pareto k-hat of {k:.2f}"
         raise ValueError(
-            f"`log_ratio` must leave weights with a Pareto k-hat of at most {max_pareto_k:g}; got {tail}. The draws "
-            "hold too little of the other posterior: sample from it, or accept the weights by max_pareto_k=np.inf."
+            f"`log_ratio` must leave weights with a Pareto k-hat of at most {limit:.3g}; got {tail}, with "
+            f"{found.rare:.0%} of the weight at ratios that were rarely seen. The draws hold too little of the other "
+            "posterior: sample from it, or accept the weights by max_pareto_k=np.inf."
         )
-    return replace(taken, samples=samples)
+    return replace(taken, samples=found.samples)
 
 
 def _ratios(log_ratio: Any, samples: Samples) -> Floats:
