@@ -45,7 +45,7 @@ def log_likelihoods(partitions):
 
 
 def weighted_means(rng, n_repetitions, priors=PRIORS):
-    """For each pair of priors, k-hats (R,), whether the draws can tell, errors and standard errors of the mean number."""
+    """For each pair of priors, k-hats (R,), whether the draws can tell, errors and MCSE of the mean number."""
     partitions = np.vstack(list(enumerate_partitions(7)))
     clusters, log_likelihood = partitions.max(axis=1) + 1.0, log_likelihoods(partitions)
     log_priors = {name: prior.log_prob(partitions).values for name, prior in priors.items()}
