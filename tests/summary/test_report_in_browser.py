@@ -4,6 +4,7 @@ import csv
 import io
 import re
 import shutil
+import zlib
 from dataclasses import replace
 
 import numpy as np
@@ -97,10 +98,29 @@ class Report:
 
     def click(self, x, y):
         """Click on the matrix, at shares of its width and height."""
-        area = self.page.locator("#of-matrix .bk-Figure")
-        box = area.bounding_box()
-        side = min(box["width"], box["height"])
-        area.click(position={"x": box["width"] - side * (1 - x), "y": box["height"] - side * (1 - y)})
+        frame = "(({left, top, width, height}) => [left, top, width, height])(%s.frame.bbox)"
+        left, top, width, height = self.page.evaluate(frame % "Bokeh.index.find_one(Bokeh.documents[0].roots()[0])")
+        place = {"x": left + x * width, "y": top + y * height}
+        self.page.locator("#of-matrix .bk-Figure").click(position=place)
+
+    def nameless(self):
+        """Tab stops of the pictures that have no role or no name."""
+        return self.page.evaluate(
+            """() => {
+              const inside = root => [...root.querySelectorAll("*")].flatMap(
+                one => one.shadowRoot ? [one, ...inside(one.shadowRoot)] : [one]);
+              return inside(document.querySelector(".pictures")).filter(
+                one => one.tabIndex === 0 && one.tagName === "DIV" && !(one.role && one.ariaLabel)).length;
+            }"""
+        )
+
+
+def colours_of_first_picture(pdf):
+    """Number of colours of the first picture on paper, which is the matrix."""
+    parts = re.findall(rb"<<([^>]*/Subtype /Image[^>]*)>>\s*stream\r?\n(.*?)endstream", pdf, re.DOTALL)
+    stream = next(stream for head, stream in parts if b"DeviceGray" not in head)
+    values = np.frombuffer(zlib.decompressobj().decompress(stream), np.uint8)
+    return len(np.unique(values.reshape(-1, 3), axis=0))
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +145,9 @@ def test_galaxies_are_selected_sorted_and_coloured(chromium, galaxies):
         assert report.matrix() != before
         report.click(0.3, 0.3)
         assert report.chosen() in names and report.chosen() != names[10]
+        panel = page.locator("#item").bounding_box()
+        assert 0 <= panel["y"] and panel["y"] + panel["height"] <= page.viewport_size["height"] + 1
+        assert report.nameless() == 0
         assert page.locator("tr.selected").count() <= 1
         for extreme in (np.nanmin, np.nanmax):
             page.locator("#table th button", has_text="margin").click()
@@ -156,6 +179,15 @@ def test_sliders_chains_and_orders_change_the_pictures(chromium, galaxies):
         assert page.locator("#chains input:checked").count() == 1
         page.locator("#answers input").first.check()
         assert report.words().startswith("Shown: the partition reported, ")
+        visible = "all => all.filter(one => one.checkVisibility()).map(one => one.className)"
+        assert set(page.locator("figure img").evaluate_all(visible)) == {"dark"}
+        papers = [colours_of_first_picture(page.pdf()) for _ in range(2)]
+        assert papers[0] == papers[1] > 50
+        page.emulate_media(media="print")
+        assert set(page.locator("figure img").evaluate_all(visible)) == {"light"}
+        playwright.expect(page.locator("#rows")).to_have_text("1 to 82 of 82")
+        page.emulate_media(media="screen")
+        playwright.expect(page.locator("#rows")).to_have_text("1 to 25 of 82")
 
 
 def test_keys_and_the_key_of_clusters_select(chromium, galaxies):
@@ -177,6 +209,8 @@ def test_keys_and_the_key_of_clusters_select(chromium, galaxies):
         page.fill("#search", "no such name")
         page.keyboard.press("Enter")
         assert "No item is named" in page.locator("#item").inner_text()
+        page.fill("#search", "no such")
+        assert "No item is named" not in page.locator("#item").inner_text()
         page.fill("#search", "")
         assert "Select an item" in page.locator("#item").inner_text()
 

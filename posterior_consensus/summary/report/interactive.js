@@ -490,14 +490,14 @@ const look = (() => {
 
   const pictures = () => [models.matrix, models.scatter, models.bars];
 
-  // Bokeh's buttons have a tip each, and neither a role nor a name.
+  // Bokeh's buttons have a tip each, and neither a role nor a name; its layer of events takes no keys of use here.
   function nameTools() {
     const inside = root => [...root.querySelectorAll("*")].flatMap(
       one => one.shadowRoot ? [one, ...inside(one.shadowRoot)] : [one]);
     for (const [id, whose] of [["matrix", "similarity matrix"], ["scatter", "items"], ["bars", "mean similarities"]])
-      for (const one of inside($(`of-${id}`)))
-        if (one.tabIndex === 0 && !one.ariaLabel)
-          Object.assign(one, { role: "button", ariaLabel: `${one.title || "tool"}: ${whose}` });
+      for (const one of inside($(`of-${id}`)).filter(one => one.tabIndex === 0))
+        if (one.classList.contains("bk-events")) one.tabIndex = -1;
+        else Object.assign(one, { role: "button", ariaLabel: `${one.title || "More tools"}: ${whose}` });
   }
 
   // Light and dark, of the screen; paper is light. What takes Bokeh a frame, as colours of data do, stays in print.

@@ -27,7 +27,7 @@ def write_report(summary: SummaryRecord, path: Path, *, progressbar: bool) -> Pa
 def _head(summary: SummaryRecord) -> str:
     """What the results are of, in a line."""
     (_, draws), (_, chains) = summary.draws.samples.facts()
-    expected = display.quantity(summary.consensus.expected_loss, summary.loss.unit)
+    expected = display.quantity(summary.consensus.expected_loss, summary.loss.unit, 3)
     loss = LOSS_NAMES.get(summary.loss.name, summary.loss.name)
     return f"{summary.source}. Draws: {draws}; chains: {chains}. Loss: {loss}, expected {expected}."
 
