@@ -25,6 +25,7 @@ from posterior_consensus.sources.probabilities import as_allocation_probabilitie
 from posterior_consensus.sources.rounding import sums_to_one
 from posterior_consensus.sources.samples import made_already
 from posterior_consensus.sources.variables import (
+    as_numpy,
     dataset_of_dict,
     dim_names,
     is_whole,
@@ -127,7 +128,7 @@ def find_source(
             raise ValueError(f"`item_dim` must be None with a model, which names its items; got {item_dim!r}.")
         soft = allocation_probabilities(model, data, var_name=var_name, group=group, progressbar=progressbar)
         return Source(made_already(soft, None, None, weights), "allocation probabilities computed from the model")
-    data = from_store(data, progressbar=progressbar)
+    data = as_numpy(from_store(data, progressbar=progressbar))
     if isinstance(data, PairSource):
         source = made_already(data, var_name, item_dim, weights)
         return Source(source, "allocation probabilities" if hard_draws(source) is None else "labels")
@@ -139,7 +140,7 @@ def find_source(
     dims, is_table = dim_names(sample_dims), isinstance(data, pd.DataFrame)
     dataset = _variables(data, var_name, group, dims)
     if dataset is None:
-        if _is_soft(data.get(var_name) if isinstance(data, Mapping) else data, dims) or _has_components(data):
+        if _is_soft(data, dims) or _has_components(data):
             return Source(as_soft(data, var_name), "allocation probabilities")
         return Source(as_labels(data, var_name), "labels")
     held = data if is_table else dataset
@@ -166,8 +167,8 @@ def _variables(data: Any, var_name: str | None, group: str, dims: tuple[str, ...
         return group_dataset(data, group)
     if isinstance(data, pd.DataFrame):
         return variables_of_table(data, var_name, dims) or None
-    if isinstance(data, Mapping) and var_name is None and group == "posterior":
-        return dataset_of_dict(data, 1, 2) if any(_is_soft(one, dims) for one in data.values()) else None
+    if isinstance(data, Mapping) and group == "posterior":
+        return dataset_of_dict(data, var_name, 1, 2)
     return None
 
 

@@ -205,10 +205,27 @@ def _refuse_repeated(items: pd.DataFrame, ids: Sequence[Hashable], name: str) ->
                 f"{column!r} of each draw. Make it wide: .pivot(index={ids}, columns={column!r}, values={labels}) in "
                 "pandas, pivot_wider in R."
             )
+    _refuse_long_probabilities(items, ids, name)
     raise ValueError(
         f"`data` must have each draw of a chain once; {ids[-1]!r} of {name} repeats "
         f"{items.index[items.index.duplicated()][0][1]}. If there are several chains, add a column 'chain'."
     )
+
+
+def _refuse_long_probabilities(items: pd.DataFrame, ids: Sequence[Hashable], name: str) -> None:
+    """Say what to do with a row for each component of each item: two columns name it, and a third has floats."""
+    floats = [k for k, dtype in enumerate(items.dtypes) if dtype.kind == "f"]
+    if items.shape[1] != 3 or len(floats) != 1:
+        return
+    named = [column for k, column in enumerate(items.columns) if k not in floats]
+    sizes = [items[column].nunique() for column in named]
+    is_full = items.index.drop_duplicates().size * sizes[0] * sizes[1] == len(items)
+    if is_full and not items.index.to_frame().assign(one=items[named[0]], other=items[named[1]]).duplicated().any():
+        index = [*ids, *named]
+        raise ValueError(
+            f"`data` must have a row for each draw; {name} has a row for each {named[0]!r} and {named[1]!r} of each "
+            f"draw. Make it an array: .set_index({index})[{items.columns[floats[0]]!r}].to_xarray() in pandas."
+        )
 
 
 def _check_labels(items: pd.DataFrame, name: str) -> None:

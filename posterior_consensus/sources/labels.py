@@ -43,8 +43,9 @@ def as_partition_draws(
     data : InferenceData, DataTree, Dataset, DataArray, ndarray, list, DataFrame, dict, path, PartitionDraws or Summary
         Labels may be integers from 0 or 1 or with gaps, strings, or integer-valued floats, and their names may
         switch from draw to draw. Arrays and lists are draws x items or chains x draws x items, a DataFrame has a row
-        for each draw and a column for each item, a dict has arrays of chains x draws x items by name. A path leads
-        to a NetCDF or Zarr file, a NumPy file or a table of text, see Notes; a list of tables has one for each chain.
+        for each draw and a column for each item, a dict has arrays of chains x draws x items, or all of draws first, by
+        name. A path leads to a NetCDF or Zarr file, a NumPy file or a table of text, see Notes; a list of tables has
+        one for each chain. An array of another library, such as JAX, is taken as NumPy's.
         PartitionDraws pass as they are, allocation probabilities as labels sampled from them. A Summary gives its
         draws, and a PartitionAccumulator, or the path of its store, its draws so far.
     var_name : str, optional

@@ -25,6 +25,8 @@ from posterior_consensus.sources.places import listing
 from posterior_consensus.sources.plain_files import is_plain, read_plain
 from posterior_consensus.sources.rounding import sums_to_one
 
+Array = np.ndarray[Any, Any]
+
 _AXES = {1: "draws x items", 2: "draws x items x components"}
 _MANY_CHAINS = 16  # up to so many are usual, whatever their length
 _ONE_PARTITION = " This is a single partition; if a function takes draws and a partition, pass the draws first."
@@ -127,6 +129,7 @@ def _find(
 ) -> xr.DataArray:
     """Take the variable of that name, or the one that is chosen; `rest` are the dimensions other than the draws'."""
     _check_name("var_name", var_name)
+    data = as_numpy(data)
     has_groups = isinstance(data, (xr.Dataset, xr.DataTree)) or is_inference_data(data)
     if group != "posterior" and not has_groups and not isinstance(data, xr.DataArray):  # which may be of that group
         raise ValueError(f"`group` must be left out for tables and arrays, which have no groups; got {group!r}.")
@@ -140,7 +143,7 @@ def _find(
             )
         return data
     if has_groups or isinstance(data, Mapping):
-        dataset = group_dataset(data, group) if has_groups else dataset_of_dict(data, len(rest))
+        dataset = group_dataset(data, group) if has_groups else dataset_of_dict(data, var_name, len(rest))
         if var_name is None:
             return choose(dataset, dims, rest)
         if var_name not in dataset.data_vars:
@@ -298,21 +301,48 @@ def is_whole(variable: xr.DataArray) -> bool:
     return bool(np.all(present == np.floor(present)))
 
 
-def dataset_of_dict(data: Mapping[str, Any], *n_rest: int) -> xr.Dataset:
-    """Take those arrays that have chains, draws and so many dimensions more."""
+def dataset_of_dict(data: Mapping[str, Any], var_name: str | None, *n_rest: int) -> xr.Dataset:
+    """Take those arrays that have chains and draws, or draws of all chains in one, and so many dimensions more."""
     from arviz_base import convert_to_dataset
 
     arrays = {name: _regular(values, f"{name!r} of `data`", n_rest[0]) for name, values in data.items()}
-    full = {name: values for name, values in arrays.items() if values.ndim - 2 in n_rest}
+    is_sample = _are_of_all_chains(arrays, var_name, n_rest)
+    full = {name: values for name, values in arrays.items() if values.ndim - (1 if is_sample else 2) in n_rest}
     if not full:
         shapes = ", ".join(f"{name!r} {values.shape}" for name, values in arrays.items()) or "none"
         hint = ""
         if any(values.ndim == 1 + n_rest[0] for values in arrays.values()):
             hint = " Give draws of one chain as values[np.newaxis]."
         elif n_rest[0] == 1 and any(values.ndim == 1 for values in arrays.values()):
-            hint = _ONE_PARTITION.replace("This is one partition", "These are partitions")
+            hint = _ONE_PARTITION
         raise ValueError(f"`data`, a dict, must hold arrays of chains x {_AXES[n_rest[0]]}; present: {shapes}.{hint}")
-    return convert_to_dataset(full)
+    if not is_sample:
+        return convert_to_dataset(full)
+    one_chain = convert_to_dataset({name: values[np.newaxis] for name, values in full.items()})
+    return one_chain.isel(chain=0, drop=True).rename(draw="sample")
+
+
+def _are_of_all_chains(arrays: Mapping[str, Array], var_name: str | None, n_rest: tuple[int, ...]) -> bool:
+    """Whether the first dimension of all arrays is draws of all chains, as NumPyro's Predictive gives them.
+
+    There are more of them than chains are usual, and either the second dimension is another one in some array, or what
+    is named, or any, cannot have chains and draws first.
+    """
+    shapes = [values.shape for values in arrays.values()]
+    if () in shapes or len({shape[0] for shape in shapes}) != 1 or shapes[0][0] <= _MANY_CHAINS:
+        return False
+    if len({shape[:2] for shape in shapes}) > 1:
+        return True
+    if var_name in arrays:
+        return not _fits_after_chains(arrays[var_name], n_rest)
+    draws_are_more = all(len(shape) < 3 or shape[0] > shape[1] for shape in shapes)
+    return draws_are_more and not any(_fits_after_chains(values, n_rest) for values in arrays.values())
+
+
+def _fits_after_chains(values: Array, n_rest: tuple[int, ...]) -> bool:
+    """Whether an array can be chains x draws x items of labels, or of probabilities by component."""
+    n_others = values.ndim - 2
+    return n_others in n_rest and (n_others == 2 or values.dtype.kind != "f" or is_whole(xr.DataArray(values[0])))
 
 
 def _is_named_partition(one: Any) -> bool:
@@ -382,6 +412,16 @@ def _shape(part: Any) -> Any:
         return np.shape(part)
     except ValueError:  # it is not regular itself
         return None
+
+
+def as_numpy(data: Any) -> Any:
+    """An array of another library, such as JAX or PyTorch, as NumPy's; anything else as it is."""
+    ours = (np.ndarray, xr.DataArray, pd.Series, pd.Index, HasLabels)
+    if isinstance(data, ours) or _is_dask(data) or not (hasattr(data, "dtype") and hasattr(data, "shape")):
+        return data
+    if hasattr(data, "__array__"):
+        return np.asarray(data)
+    return np.from_dlpack(data) if hasattr(data, "__dlpack__") else data
 
 
 def _is_dask(data: Any) -> bool:

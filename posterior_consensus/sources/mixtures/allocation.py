@@ -134,8 +134,13 @@ def check_arguments(model: Any, idata: Any, var_name: Any) -> None:
         raise ImportError("Reading a model needs the package pymc: pip install 'posterior-consensus[pymc]'.") from None
 
     if not isinstance(model, pm.Model):
-        swapped = " The model comes first, the posterior second." if isinstance(idata, pm.Model) else ""
-        raise TypeError(f"`model` must be a pymc.Model; got {type(model).__name__}.{swapped}")
+        hint = " The model comes first, the posterior second." if isinstance(idata, pm.Model) else ""
+        if isinstance(getattr(getattr(model, "backend", None), "model", None), pm.Model):
+            hint = (
+                " Give model.backend.model, which Bambi made, of a model with center_predictors=False: else the "
+                "posterior has another intercept than the model."
+            )
+        raise TypeError(f"`model` must be a pymc.Model; got {type(model).__name__}.{hint}")
     if not isinstance(idata, (xr.Dataset, xr.DataTree, str, Path)) and not is_inference_data(idata):
         raise TypeError(f"`idata` must be an InferenceData, DataTree, Dataset or path; got {type(idata).__name__}.")
     if var_name is not None and not isinstance(var_name, str):
