@@ -235,7 +235,8 @@ class Summary(SummaryRecord, display.Shown):
     def plot(self, *, order: Any = "clusters", figsize: tuple[float, float] | None = None) -> npt.NDArray[np.object_]:
         """Plot similarity matrix, number of clusters, credible ball and item uncertainty in four panels.
 
-        If the summary has `links` and `order` is "clusters", plot instead the numbers of clusters by size, the number
+        If all draws have the same number of clusters, the second panel has their sizes instead. If the summary has
+        `links` and `order` is "clusters", plot instead the numbers of clusters by size, the number
         of clusters, the links by probability and the most uncertain links.
 
         Parameters
