@@ -50,8 +50,8 @@ class Particles(Stored):
         ``distance`` and ``mcse`` over ``n_particles``, from one on.
     loss : PartitionLoss
     status : {"one mode", "several modes", "chains in different modes", "unknown"}
-        "unknown" if there are too few effective draws to distinguish one mode from several, or one particle was
-        requested.
+        "unknown" if there are too few effective draws to distinguish one mode from several, the chains disagree though
+        no second mode was found, or one particle was requested.
     chains : tuple
         Names of the chains that stay in different modes or, if the status is "unknown", in different groups of draws.
     verdict : str

@@ -19,6 +19,7 @@ from posterior_consensus.answers.particle_record import Particles
 from posterior_consensus.answers.particle_search import ParticleSearch, Placed, extended
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
+from posterior_consensus.evaluate.chain_gap import gap_is_real, largest_gap
 from posterior_consensus.evaluate.expectation import Floats, loss_matrix, losses_between
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
@@ -350,6 +351,7 @@ def _judged(
         far = f"{least}{display.quantity(between.max(), loss.unit, 3)}"
         doubt, apart = undecided(found, far, n_modes), found.belonging
     if n_modes == 1:
+        doubt = doubt or _of_chains_apart(draws)
         return ("unknown", apart, doubt) if doubt else ("one mode", (), _of_one(number))
     errors, sizes = draws.samples.mcse_and_ess(at_modes)
     status, chains, verdict = judged(visits(draws, at_modes), draws.samples.mean(at_modes), errors, sizes)
@@ -357,6 +359,21 @@ def _judged(
         more = f"The {number} particles divide them."
         verdict += f" {more}" if number > n_modes else f" {display.counted(number, 'particle')} are too few for them."
     return status, chains, f"{verdict} {doubt}".rstrip()
+
+
+def _of_chains_apart(draws: PartitionDraws) -> str:
+    """What to report where one mode is found though the chains disagree on a pair of items; else nothing."""
+    kept = draws.labels_only().without_zero_weights()
+    some = replace(kept, samples=kept.samples.weighted(np.ones(kept.n_draws))).of_some_items()[1]
+    gap = largest_gap(some)
+    if not gap_is_real(gap, some.n_items, some.samples):
+        return ""
+    first, second = some.items.names[list(gap.items)]
+    return (
+        f"Cannot tell one mode from several: the chains disagree. Items {first} and {second} are co-clustered in "
+        f"{gap.shares[0]:.0%} of the draws of chain {gap.chains[0]} and {gap.shares[1]:.0%} of chain {gap.chains[1]}, "
+        "though no second mode was found. Run longer chains, or a sampler that mixes better."
+    )
 
 
 def _of_one(number: int | None) -> str:

@@ -11,13 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.diagnostics.agreement import (
-    Gap,
-    largest_gap,
-    odd_chain,
-    partition_ess,
-    partition_variance,
-)
+from posterior_consensus.diagnostics.agreement import odd_chain, partition_ess, partition_variance
 from posterior_consensus.diagnostics.chance import differ
 from posterior_consensus.diagnostics.copies import copies
 from posterior_consensus.diagnostics.traces import (
@@ -35,6 +29,7 @@ from posterior_consensus.diagnostics.traces import (
 from posterior_consensus.diagnostics.verdict import Evidence, judge
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import by_name
+from posterior_consensus.evaluate.chain_gap import Gap, largest_gap
 from posterior_consensus.evaluate.expectation import loss_matrix
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss

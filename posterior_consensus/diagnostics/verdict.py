@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from posterior_consensus.diagnostics.agreement import RHAT_BAD, Gap, gap_is_real
+from posterior_consensus.diagnostics.agreement import RHAT_BAD
 from posterior_consensus.diagnostics.copies import Copies
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.evaluate.chain_gap import Gap, gap_is_real
 
 RHAT_WANTED = 1.01
 ESS_PER_CHAIN = 100

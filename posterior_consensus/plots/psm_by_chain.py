@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from posterior_consensus.diagnostics.agreement import largest_gap
 from posterior_consensus.diagnostics.traces import as_sampled
 from posterior_consensus.ensemble.partitions import canonical_labels
+from posterior_consensus.evaluate.chain_gap import largest_gap
 from posterior_consensus.plots.axes import (
     MOST_OF_PAIRS,
     SOME_OF_PAIRS,

@@ -20,11 +20,11 @@ def answers_in_short(summary: SummaryRecord) -> str:
         return "not searched for"
     if _too_few(summary):
         return "too few draws in a chain to find modes"
+    if answers.n_particles == 1 and summary.diagnosis.status == "disagree":
+        return "one or several: undecided, because the chains disagree"
     if answers.status == "unknown":
         return "too few effective draws to distinguish one mode from several"
     if answers.n_particles == 1:
-        if summary.diagnosis.status == "disagree":
-            return "one or several: undecided, because the chains disagree"
         n_draws = answers.assignment.size
         few = "" if n_draws == summary.draws.n_draws else f" (searched on {n_draws:,} of the draws)"
         return f"no second mode found{few}"

@@ -10,7 +10,7 @@ import posterior_consensus as pc
 from posterior_consensus.answers.particle_search import ParticleSearch
 from posterior_consensus.runtime import executor
 from tests import reference
-from tests.catalogue.posteriors import DEGENERATE, noisy_draws, random_draws
+from tests.catalogue.posteriors import DEGENERATE, around, noisy_draws, random_draws
 from tests.helpers import GOOD, array, check
 
 CHAINS = ("chain", "draw", "obs")
@@ -206,6 +206,16 @@ def test_few_effective_draws_cannot_tell_and_say_what_separates_them(number, app
     assert found.status == "unknown" and found.chains == (3,) and ", rough: " in repr(found)
     approved("verdicts_particles", f"stuck, {number}", found.verdict)
     assert pc.Particles.from_dataset(found.to_dataset()).chains == found.chains
+
+
+def test_chains_that_disagree_have_no_one_mode(rng, approved):
+    """Chains that put one item into different clusters: too near for two modes, and no single one that both sample."""
+    draws = around(rng, np.repeat(np.arange(3), 8), 800, 0.1).reshape(2, 400, 24)
+    assert particles(draws).status == "one mode"
+    draws[..., 0] = rng.random((2, 400)) < np.array([[0.2], [0.8]])
+    found = particles(draws)
+    assert found.n_particles == 1 and found.status == "unknown" and found.chains == ()
+    approved("verdicts_particles", "chains that disagree", found.verdict)
 
 
 def test_degenerate_draws():
