@@ -50,7 +50,7 @@ axes = summary.plot()
 # %% [markdown]
 # ## Links to review
 #
-# `links.uncertain` has every link with a probability between 0.05 and 0.95, with its Monte Carlo standard error. With
+# `links.uncertain` has every link with a probability from 0.05 to 0.95, with its Monte Carlo standard error. With
 # the fields of both records, it is a list for clerical review.
 
 # %%

@@ -77,8 +77,8 @@ class Coclustering(Stored):
         row, column = (str(labels.dims[1]) for labels in (self.row_labels, self.column_labels))
         kept = float(self.trace["mutual_information"][-1])
         facts = [
-            ("rows", f"{n_rows} ({row}) in {int(self.row_labels.max()) + 1} clusters"),
-            ("columns", f"{n_columns} ({column}) in {int(self.column_labels.max()) + 1} clusters"),
+            ("rows", f"{n_rows} ({row}) in {display.counted(int(self.row_labels.max()) + 1, 'cluster')}"),
+            ("columns", f"{n_columns} ({column}) in {display.counted(int(self.column_labels.max()) + 1, 'cluster')}"),
             ("information", f"{kept:.6g} of the table's {self.table_information:.6g} bits"),
         ]
         return f"Coclustering: {display.counted(m, 'clustering')} of each side", facts, self.to_dataframe()

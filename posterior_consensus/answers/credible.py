@@ -78,7 +78,8 @@ class CredibleBall(Stored):
             ("coverage", f"{self.coverage:.4g} of the posterior, {self.prob:g} requested"),
             ("draws", f"{self.distances.size}{worth}"),
         ]
-        return f"CredibleBall: {self.prob:.0%} around {int(self.center.max()) + 1} clusters", facts, self.to_dataframe()
+        clusters = display.counted(int(self.center.max()) + 1, "cluster")
+        return f"CredibleBall: {self.prob:.0%} around {clusters}", facts, self.to_dataframe()
 
 
 def credible_ball(

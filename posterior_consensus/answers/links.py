@@ -87,7 +87,7 @@ class Links(Stored):
 
     @property
     def uncertain(self) -> pd.DataFrame:
-        """The rows of :meth:`to_dataframe` with a probability between 0.05 and 0.95."""
+        """The rows of :meth:`to_dataframe` with a probability from 0.05 to 0.95."""
         table = self.to_dataframe()
         return table[table["probability"].between(UNLIKELY, SURE)]
 

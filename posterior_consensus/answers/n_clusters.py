@@ -135,10 +135,11 @@ def loss_by_n_clusters(
     Notes
     -----
     For each number K of clusters, the partition S with K clusters is sought whose expected loss, the mean over the
-    draws z_t of L(S, z_t), is least: by greedy search [1]_ from random orders of the items, then from the answers for
-    the neighbouring numbers, with two clusters merged or one split, until none of them becomes better. It is a search:
-    where draws disagree much, what is found can lie above the least. Losses of two numbers are compared over the same
-    draws, so that their difference has, typically, a far smaller error than either.
+    draws z_t of L(S, z_t), is least: by greedy search [1]_ from random orders of the items and from the best partition
+    of any number, then from the partitions of the neighbouring numbers, with two clusters merged or one split, until
+    none of them becomes better. It is a search: where draws disagree much, what is found can lie above the least.
+    Losses of two numbers are compared over the same draws, so that their difference has, typically, a far smaller error
+    than either.
 
     The number of minimum expected loss and the most probable number are different things. Draws often have small
     clusters that no two of them share; a partition without these has fewer clusters than most draws.
@@ -190,18 +191,21 @@ class _Search:
         self._source, self._loss, self._n_starts, self._rng = source, loss, n_starts, rng
         self.found: dict[int, Labels] = {}
         self._values: dict[int, float] = {}
+        self._free: list[Labels] = []  # the partition found for any number
 
     def freely(self) -> int:
         """Search without a number of clusters; the number that was found."""
-        labels = self._greedy(None, (), self._n_starts)
-        return self._keep(labels)
+        self._free = [self._greedy(None, (), self._n_starts)]
+        return self._keep(self._free[0])
 
     def along(self, numbers: list[int], progressbar: bool) -> None:
         """Search for each of the numbers, and then from the partitions of its neighbours, until none becomes better."""
+        if not self._free and not self._loss.falls_with_clusters:
+            self.freely()
         for k in track(numbers, "Loss by number of clusters", progressbar=progressbar):
             below = [self.found[n] for n in numbers if n < k][-1:]
             starts = [start for labels in below for start in self._splits(labels)]
-            self._keep(self._greedy(k, [*starts, *([self.found[k]] if k in self.found else [])], self._n_starts))
+            self._keep(self._greedy(k, [*starts, *self._free], self._n_starts))
         changed, order = set(numbers), numbers[::-1]
         while changed:
             better: set[int] = set()
@@ -222,6 +226,7 @@ class _Search:
             rng=self._rng,
             n_starts=n_starts,
             starts=list(starts),
+            from_unconstrained=False,
         )
         return self._source.as_labels(found.labels)
 

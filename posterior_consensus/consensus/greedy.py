@@ -7,12 +7,14 @@ from typing import Any
 
 from posterior_consensus.consensus.best_draw import best_draw
 from posterior_consensus.consensus.hierarchical import hierarchical
+from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.consensus.selection import Candidate, Task
 from posterior_consensus.consensus.spectral import spectral
 from posterior_consensus.ensemble.draws import draws_of
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.losses.record import Loss
+from posterior_consensus.results.work import ClusterLimits
 from posterior_consensus.search.engine import Start, search
 
 STARTS: dict[str, Callable[..., Candidate]] = {one.__name__: one for one in (best_draw, hierarchical, spectral)}
@@ -46,7 +48,9 @@ def greedy(
         Number of searches from random changes of the best partitions: by default as many as take little time, up to two
         for each item.
     starts : sequence
-        Further partitions to start from: "best_draw", "hierarchical", "spectral", label vectors or result objects.
+        Further partitions to start from: "best_draw", "hierarchical", "spectral", label vectors or result objects. A
+        search for a number of clusters also starts from the best partition of any number: it searches for that one
+        first, unless one of `starts` is a :class:`ConsensusPartition` of this loss without limits.
     seconds : float, optional
         Time after which the best partition so far is taken. What is found then depends on the machine.
     n_jobs : int
@@ -86,10 +90,15 @@ def greedy(
         return found
 
     given: list[Start] = [by_name(start) if isinstance(start, str) else start for start in starts]
+    is_there = any(
+        isinstance(start, ConsensusPartition) and start.loss == loss and start.cluster_limits == ClusterLimits()
+        for start in starts
+    )
     labels, info = search(
         draws,
         loss,
         **task._asdict(),
+        from_unconstrained=not is_there,
         n_starts=n_starts,
         n_agree=n_agree,
         n_perturbations=n_perturbations,

@@ -193,8 +193,8 @@ class ConsensusPartition(HasLabels, Stored):
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         dim = self.labels.dims[0]
-        clusters = f"{self.n_clusters} cluster{'s' * (self.n_clusters > 1)}"
-        title = f"ConsensusPartition: {self.labels.size} items ({dim}) in {clusters}"
+        items, clusters = display.counted(self.labels.size, "item"), display.counted(self.n_clusters, "cluster")
+        title = f"ConsensusPartition: {items} ({dim}) in {clusters}"
         reached = f", {self.info.agreement()}" if isinstance(self.info, SearchInfo) else ""
         expected = display.quantity(self.expected_loss, self.loss.unit)
         facts = [

@@ -88,9 +88,9 @@ def search_over_draws(sparse, linear):
         yield tables.current, (loss_type, draws, state)
 
 
-def clusters_opened():
+def clusters_opened(sparse):
     """What a search for a least number of clusters needs beside."""
-    (_, (search, state, *_)), *_ = search_over_draws(sparse=False, linear=True)
+    (_, (search, state, *_)), *_ = search_over_draws(sparse, linear=True)
     yield allocation._open, (search, state, F1, int64)
 
 
@@ -208,7 +208,8 @@ def everything():
         yield from search_over_draws(sparse, linear)
     yield from bound_of_vi()
     yield from search_over_pairs()
-    yield from clusters_opened()
+    for sparse in (False, True):
+        yield from clusters_opened(sparse)
     for label in ("uint8", "uint16"):
         for needed in (summary_of_labels, similarities, further):
             yield from needed(label)

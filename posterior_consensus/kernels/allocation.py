@@ -3,8 +3,8 @@
 import numpy as np
 
 from posterior_consensus.kernels._jit import inner, jit
-from posterior_consensus.kernels.cells import widened
-from posterior_consensus.kernels.columns import compact, in_order, smallest, up_to
+from posterior_consensus.kernels.cells import count, row_of, widened
+from posterior_consensus.kernels.columns import compact, smallest
 from posterior_consensus.kernels.loss import is_linear
 from posterior_consensus.kernels.scores import score_item
 from posterior_consensus.kernels.tables import move, set_slopes
@@ -75,7 +75,7 @@ def _allocate(search, state, order, at, n_clusters):
 
 
 def open_clusters(search, state, margins):
-    """Give the items that lose least by it clusters of their own until there are as many as there must be."""
+    """Give items clusters of their own until there are as many as there must be, each time the one that loses least."""
     n_clusters = compact(search.draws, state)
     state = widened(state, search.fewest)
     set_slopes(search.loss, search.draws, state, search.slopes)
@@ -83,15 +83,29 @@ def open_clusters(search, state, margins):
     return state
 
 
+@inner
+def _staying(search, state, i):
+    """What item i adds to a loss with these slopes where it is."""
+    draws, slopes = search.draws, search.slopes
+    k = state.partition[i]
+    score = slopes.b[0] * slopes.steps[state.sizes[k]]
+    for t in range(draws.weights.size):
+        score += slopes.a[t] * slopes.steps[count(state, row_of(state, draws, i, t), k)]
+    return score
+
+
 @jit
 def _open(search, state, margins, n_clusters):
-    draws, slopes, out = search.draws, search.slopes, search.out
+    partition, sizes, stop = state.partition, state.sizes, search.out.stop
     for i in range(margins.size):
-        margins[i] = 0.0
-        if out.stop[0] == 0:
-            score_item(state, draws, slopes, i, out)
-            margins[i] = -out.scores[state.partition[i]]
-    for i in in_order(margins, up_to(margins.size)):
-        if n_clusters < search.fewest and state.sizes[state.partition[i]] > 1:
-            move(draws, state, slopes, i, n_clusters)
-            n_clusters += 1
+        margins[i] = _staying(search, state, i)
+    for new in range(n_clusters, search.fewest):
+        weakest = -1
+        for i in range(margins.size):
+            if sizes[partition[i]] > 1 and (weakest < 0 or margins[i] > margins[weakest]):
+                weakest = i
+        old = partition[weakest]
+        move(search.draws, state, search.slopes, weakest, new)
+        for i in range(margins.size):
+            if partition[i] == old and stop[0] == 0:
+                margins[i] = _staying(search, state, i)

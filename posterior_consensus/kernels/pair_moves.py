@@ -144,16 +144,21 @@ def scan_pairs(search, state, margins, targets, doubt):
 
 @jit
 def open_pairs(search, state, margins):
-    """Give the items that lose least by it clusters of their own until there are as many as there must be."""
+    """Give items clusters of their own until there are as many as there must be, each time the one that loses least."""
     similarity, costs, fewest = search.similarity, search.costs, search.fewest
     number = compact_links(state)
     while state.sizes.size < fewest:
         state = widened_links(state)
-    staying = np.array([score_of(costs, state, i, state.partition[i]) for i in range(state.partition.size)])
-    for i in np.argsort(-staying):
-        if number < fewest and state.sizes[state.partition[i]] > 1:
-            move_item(similarity, state, i, number)
-            number += 1
+    partition, sizes = state.partition, state.sizes
+    while number < fewest:
+        weakest, most = -1, -np.inf
+        for i in range(partition.size):
+            if sizes[partition[i]] > 1:
+                staying = score_of(costs, state, i, partition[i])
+                if staying > most:
+                    weakest, most = i, staying
+        move_item(similarity, state, weakest, number)
+        number += 1
     return state
 
 

@@ -42,7 +42,7 @@ def plot_links(links: Links, *, figsize: Size = None, axes: Any = None) -> Grid:
     Notes
     -----
     On the left, pairs are counted by probability on a logarithmic axis; those in different clusters of the partition
-    are stacked on those that it co-clusters. On the right are at most 20 links with a probability between 0.05 and
+    are stacked on those that it co-clusters. On the right are at most 20 links with a probability from 0.05 to
     0.95, those nearest to 1/2. Lines extend two Monte Carlo standard errors to either side. Names of more than 24
     characters are shortened in the middle.
 

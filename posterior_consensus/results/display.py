@@ -27,7 +27,8 @@ def number(value: float) -> str:
 
 def quantity(value: float, unit: str, digits: int = 6) -> str:
     """A number with its unit, if it has one."""
-    return f"{value:.{digits}g} {unit}".rstrip()
+    number = f"{value:.{digits}g}"
+    return f"{number} {unit.removesuffix('s') if number == '1' else unit}".rstrip()
 
 
 def number_of_draws(n_draws: int | None) -> str:
@@ -35,9 +36,9 @@ def number_of_draws(n_draws: int | None) -> str:
     return "none, a similarity matrix alone" if n_draws is None else str(n_draws)
 
 
-def counted(number: int, noun: str) -> str:
-    """A number of things."""
-    return f"{number:,} {noun}{'s' * (number != 1)}"
+def counted(number: int, noun: str, ending: str = "s") -> str:
+    """A number of things, whose plural has this ending."""
+    return f"{number:,} {noun}{ending if number != 1 else ''}"
 
 
 def listed(values: Sequence[object], most: int) -> str:

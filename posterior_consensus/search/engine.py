@@ -20,6 +20,7 @@ from posterior_consensus.kernels.ahead import prepare
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.losses.record import Loss, PairLoss, PartitionLoss
+from posterior_consensus.results.display import counted
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_count, check_seconds
 from posterior_consensus.runtime.executor import Executor
@@ -65,8 +66,12 @@ def search(
     starts: Sequence[Start] = (),
     seconds: float | None = None,
     n_jobs: int = -1,
+    from_unconstrained: bool = True,
 ) -> Searched:
-    """Search for the partition of minimum expected loss; the options are those of the method "greedy"."""
+    """Search for the partition of minimum expected loss; the options are those of the method "greedy".
+
+    With `from_unconstrained`, a search for a number of clusters also starts from the best partition of any number.
+    """
     began = time.monotonic()
     if n_starts is not None:
         check_count("n_starts", n_starts)
@@ -93,23 +98,29 @@ def search(
     given = [_labels_of(start, draws, searched) for start in starts]
     n_labels = searched.n_items * (searched.n_draws or searched.n_items)
     is_little = searched.n_items <= _LITTLE[0] and n_labels <= (_LITTLE[1] if loss.is_linear else _LITTLE_HARDER)
-    with Executor(0 if is_little else n_jobs, seconds, n_labels) as executor:
+    jobs = 0 if is_little else n_jobs
+    parts = given if sample is None else [sample.part_of(labels) for labels in given]
+    effort = _Effort(n_starts, n_agree, progressbar)
+    with Executor(jobs, seconds, n_labels) as executor:
         form = _form(searched, loss, limits, executor.stop)
         prepare(*form.kernels, progressbar=progressbar)
-        runs = Runs(form, executor, searched)
-        runs.start_from(given if sample is None else [sample.part_of(labels) for labels in given], "given")
-        runs.start_from_trees()
-        for first in track(range(0, n_starts, form.at_once), "Greedy search", progressbar=progressbar):
-            runs.run(min(form.at_once, n_starts - first), rng)
-            if executor.stopped or runs.n_at_best >= n_agree or (form.ratios and runs.n_in_vain >= n_agree):
-                break
+        also: list[Found] = []
+        if from_unconstrained and limits.fewest > 1 and not loss.falls_with_clusters:
+            with Executor(jobs, None if seconds is None else seconds / 2, n_labels) as another:
+                best = _of_any_number(searched, loss, another, parts, rng.spawn(1)[0], effort)
+            if another.stopped == "interrupted":
+                executor.halt(another.stopped)
+            (end,) = executor.results(form.polish, [(best.labels,)])
+            also.append(end._replace(tally=end.tally + best.tally))
+        runs = _begun(form, executor, searched, parts, rng, effort)
         few = has_few_items(searched)
         if few and not executor.stopped:
             runs.try_also([np.arange(searched.n_items), *searched.some_labels(_DRAWS_TRIED)], "draw")
         runs.finish(rng, by_twos=few)
         runs.start_otherwise(rng)
         runs.restart(rng, n_perturbations)
-        best: Found = runs.best
+        runs.end_also(also, "unconstrained")
+        best = runs.best
         ended: Form = form
         if sample is not None:
             ended = blocks = OnBlocks(sample, limits, executor, progressbar)
@@ -126,11 +137,57 @@ def search(
             stacklevel=4,
         )
     if executor.stopped == "interrupted":
-        warnings.warn(f"The search was interrupted; the result is the best of {len(runs.values)} runs.", stacklevel=4)
+        warnings.warn(
+            f"The search was interrupted; the result is the best of {counted(len(runs.values), 'run')}.", stacklevel=4
+        )
     info = runs.info(searched, loss, time.monotonic() - began)
     if sample is not None:
         info = replace(info, sample=[sample.items.size, sample.rows.size])
     return Searched(best.labels, info)
+
+
+class _Effort(NamedTuple):
+    """How many random orders to start from."""
+
+    n_starts: int
+    n_agree: int
+    progressbar: bool
+
+
+def _begun(
+    form: FormOfRuns,
+    executor: Executor,
+    searched: PairSource,
+    given: list[Labels],
+    rng: np.random.Generator,
+    effort: _Effort,
+) -> Runs:
+    """The runs from given partitions, from trees and from random orders."""
+    n_starts, n_agree, progressbar = effort
+    runs = Runs(form, executor, searched)
+    runs.start_from(given, "given")
+    runs.start_from_trees()
+    for first in track(range(0, n_starts, form.at_once), "Greedy search", progressbar=progressbar):
+        runs.run(min(form.at_once, n_starts - first), rng)
+        if executor.stopped or runs.n_at_best >= n_agree or (form.ratios and runs.n_in_vain >= n_agree):
+            break
+    return runs
+
+
+def _of_any_number(
+    searched: PairSource,
+    loss: Loss,
+    executor: Executor,
+    given: list[Labels],
+    rng: np.random.Generator,
+    effort: _Effort,
+) -> Found:
+    """The best partition of runs for any number of clusters, with the work of all."""
+    form = _form(searched, loss, Limits(1, searched.n_items), executor.stop)
+    prepare(*form.kernels, progressbar=effort.progressbar)
+    runs = _begun(form, executor, searched, given, rng, effort)
+    runs.finish(rng, by_twos=False)
+    return runs.best._replace(tally=runs.tally)
 
 
 def _on_all(form: OnBlocks, best: Found, given: list[Labels]) -> Found:
@@ -177,15 +234,18 @@ def _along_thresholds(
     pairs = source.as_pairs()
     n_pairs = max(1, source.n_items * (source.n_items - 1))
     mean = (pairs.values.sum() - source.n_items) / n_pairs
-    cut = partial(_best_cut, loss, asked["n_clusters"], asked["max_clusters"])
-    best, values = least_loss(pairs, loss, [np.stack([_labels_of(start, source, source) for start in (cut, *starts)])])
+    cut = _best_cut(loss, asked["n_clusters"], asked["max_clusters"], source)
+    others = [_labels_of(start, source, source) for start in starts]
+    numbers = cluster_range(source, asked["n_clusters"], asked["max_clusters"] or source.n_items)
+    within = [labels for labels in others if labels.max() + 1 in numbers]  # the others are searched from alone
+    best, values = least_loss(pairs, loss, [np.stack([cut, *within])])
     rounds = [min(values)]
     ends = None if own["seconds"] is None else time.monotonic() + own["seconds"]
     while True:
         tau = float(np.clip(pair_threshold(rounds[-1], mean), _TINY, 1 - _TINY))
         if ends is not None:
             own["seconds"] = max(ends - time.monotonic(), _TINY)
-        found = search(pairs, binder(tau=tau), starts=[best], progressbar=progressbar, **own, **asked)
+        found = search(pairs, binder(tau=tau), starts=[best, *others], progressbar=progressbar, **own, **asked)
         value = float(mean_loss(pairs, found.labels[np.newaxis], loss)[0])
         if not is_less(value, rounds[-1]):
             break

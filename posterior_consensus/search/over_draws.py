@@ -39,6 +39,7 @@ _CLUSTERS_WORTH_EFFORT = 1000  # up to which effort grows: beyond, each restart 
 _SPARSE_ROW, _SPARSE_CELL = 100, 4  # cells of dense tables that take as long as a sparse row and one of its cells
 _MOST_IN_TREE = 2000  # items of which a tree is made
 _CUTS = 16  # numbers of clusters into which it is cut
+_OPENED = 3  # scans of sparse tables that take as long as clusters opened for items
 _HARDER = 5.0, 2.0  # how many times the work for little and a label, for a linear loss
 _NEAR = 0.003  # relative difference from the minimum loss up to which a search goes on without approximation
 
@@ -57,7 +58,7 @@ class OnDraws:
     def __init__(self, draws: PartitionDraws, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
         self._draws = draws
         self._given, self._loss = loss, loss.arrays(draws.n_items)
-        sparse = loss.is_linear and limits.fewest == 1 and is_sparse(draws)
+        sparse = loss.is_linear and is_sparse(draws, limits.fewest)
         self._kind = cells.sparse_draws if sparse else cells.Draws
         self.limits = limits
         self.has_matrix = not sparse or draws.n_items <= _MOST_IN_TREE
@@ -65,7 +66,7 @@ class OnDraws:
         if sparse:
             self.kernels += ((ahead.similarities, draws.drawn.dtype.name),)
         if limits.fewest > 1:
-            self.kernels += ((ahead.clusters_opened,),)
+            self.kernels += ((ahead.clusters_opened, sparse),)
         self.work_a_label = WORK_A_LABEL
         if sparse:
             slower = 1 + _columns_like_sparse(draws) / _COLUMNS
@@ -175,7 +176,9 @@ class OnDraws:
             draws, self._loss, partition, order, self.limits, self._stop, effort=effort, exactly=exactly
         )
         n_merges = (effort >= 0) + tally[records.MERGES]
-        work = self._work(draws, int(partition.max()) + 1, 1 + tally[records.SCANS], n_merges)
+        opened = isinstance(draws, cells.SparseDraws) and labels.max() + 1 < self.limits.fewest
+        n_scans = 1 + tally[records.SCANS] + _OPENED * opened
+        work = self._work(draws, int(partition.max()) + 1, n_scans, n_merges)
         return Found(numbered(partition), value, in_one, tally, work)
 
     def _work(self, draws: AnyDraws, n_clusters: int, n_scans: int, n_merges: int) -> float:
@@ -274,10 +277,12 @@ class OnRatios(OnDraws):
         return float(tables.expected_losses(draws, self._loss, state)[0])
 
 
-def is_sparse(draws: PartitionDraws) -> bool:
-    """Whether few enough cells of the tables are not zero."""
-    mean = draws.n_clusters.mean()
-    return bool(mean > _SPARSE_ROW and _columns_like_sparse(draws) < mean)
+def is_sparse(draws: PartitionDraws, fewest: int = 1) -> bool:
+    """Whether few enough cells of the tables are not zero; of few clusters that are requested there are few columns."""
+    columns = draws.n_clusters.mean()
+    if fewest > 1:
+        columns = min(columns, fewest)
+    return bool(columns > _SPARSE_ROW and _columns_like_sparse(draws) < columns)
 
 
 def _columns_like_sparse(draws: PartitionDraws) -> float:

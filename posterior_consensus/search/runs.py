@@ -15,6 +15,7 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_rows, distinct_rows
 from posterior_consensus.kernels.records import ZEALOUS
 from posterior_consensus.losses.record import Loss
+from posterior_consensus.results import display
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import Executor
@@ -58,7 +59,8 @@ class SearchInfo(Info):
         What each run began with: "allocation" of the items in random order, "tree" (a cut of the tree of average
         linkage), "draw", "components" of the graph of pairs with a similarity above a half, "extremes" (one cluster,
         single items), "core" (one cluster and single items), "linear" (the end of a search for a linear loss), "given",
-        or "perturbation", if no run ended as low as searches from random changes of the best partitions.
+        "unconstrained" (where a search for any number of clusters ended, if a number was requested), or "perturbation",
+        if no run ended as low as searches from random changes of the best partitions.
     n_perturbations : int
         Searches from random changes of the best partitions.
     n_scans, n_moves, n_merges, n_chains, n_zealous_updates, n_splits : int
@@ -98,16 +100,16 @@ class SearchInfo(Info):
         """Describe how many runs reached the minimum expected loss, from how many kinds of start."""
         kinds = [kind for kind in self.kinds if kind != PERTURBATION]
         reached = "reached this loss"
-        runs = f"{len(kinds)} search{'es' * (len(kinds) != 1)}"
+        runs, tried = display.counted(len(kinds), "search", "es"), display.counted(self.n_perturbations, PERTURBATION)
         if self.sample is not None:
             runs += f" among {self.sample[0]:,} items, chosen at random,"
             reached = "ended at the partition that was then extended to all"
         elif len(set(kinds)) > 1:
             runs += f" (from starts of {len(set(kinds))} kinds)"
         if PERTURBATION in self.kinds:
-            return f"none of {runs} {reached}; {self.n_perturbations} perturbations of the best partitions did"
+            return f"none of {runs} {reached}; {tried} of the best partitions did"
         words = f"{self.n_starts_at_best} of {runs} {reached}"
-        return words + (f"; {self.n_perturbations} perturbations found no smaller loss" if self.n_perturbations else "")
+        return words + (f"; {tried} found no smaller loss" if self.n_perturbations else "")
 
 
 class Runs:
@@ -147,6 +149,12 @@ class Runs:
         self._polish([partition.astype(np.int32) for partition in partitions])
         if is_less(self.best.value, before):
             self._count([self.best.value], kind)
+
+    def end_also(self, ends: list[Found], kind: str) -> None:
+        """Count searches that ended here, which no restarts began from."""
+        self._ends |= {found.labels.tobytes(): found for found in ends}
+        self.tally += sum((found.tally for found in ends), np.zeros_like(self.tally))
+        self._count([found.value for found in ends], kind)
 
     def run(self, n_starts: int, rng: np.random.Generator) -> None:
         """Run from as many random orders."""

@@ -101,7 +101,7 @@ def sample_of(source: PairSource, loss: Loss, limits: Limits, rng: np.random.Gen
         return None
     n_items, n_draws, drawn = draws.n_items, draws.n_draws, draws.drawn
     is_small = n_items < _TIMES_THE_SAMPLE * _ITEMS and memory.fits(n_items * n_draws * drawn.dtype.itemsize)
-    if is_small or limits.fewest >= _ITEMS or (limits.fewest == 1 and is_sparse(draws)):
+    if is_small or limits.fewest >= _ITEMS or is_sparse(draws, limits.fewest):
         return None
     items, rows, samples = np.arange(n_items), np.arange(n_draws), draws.samples
     if n_items > _ITEMS:

@@ -35,7 +35,7 @@ def of_links(summary: SummaryRecord) -> list[str]:
         f"Figures and tables show links, which are pairs of items in one cluster, because {_WHY}.",
         _by_size(links),
         f"{display.counted(sure, 'link')} {'has' if sure == 1 else 'have'} a probability above {SURE:g}, and "
-        f"{uncertain:,} between {UNLIKELY:g} and {SURE:g}{here}.",
+        f"{uncertain:,} a probability from {UNLIKELY:g} to {SURE:g}{here}.",
         *_nearest(summary, links),
     ]
 

@@ -13,6 +13,7 @@ REFERENCES = {
     "binder1978": "Binder (1978), https://doi.org/10.1093/biomet/65.1.31",
     "dahl2022": "Dahl, Johnson and Mueller (2022), https://doi.org/10.1080/10618600.2022.2069779",
     "gelfand1990": "Gelfand and Smith (1990), https://doi.org/10.1080/01621459.1990.10476213",
+    "gelman1992": "Gelman and Rubin (1992), https://doi.org/10.1214/ss/1177011136",
     "hubert1985": "Hubert and Arabie (1985), https://doi.org/10.1007/BF01908075",
     "levandowsky1971": "Levandowsky and Winter (1971), https://doi.org/10.1038/234034a0",
     "meila2007": "Meila (2007), https://doi.org/10.1016/j.jmva.2006.11.013",

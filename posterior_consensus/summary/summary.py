@@ -401,5 +401,6 @@ def _alternative(
     """The best partition with the most probable number of clusters, if the number of the consensus is improbable."""
     if not improbable(draws, consensus):
         return None
-    asked = {"n_clusters": int(number_probabilities(draws).argmax()), "n_starts": 3, "seconds": clock.part(_REST)}
-    return clock.unless_over("alternative", consensus_partition, draws, loss=consensus.loss, **asked, **searched)
+    asked: dict[str, Any] = {"n_clusters": int(number_probabilities(draws).argmax()), "starts": [consensus]}
+    asked |= {"n_starts": 3, "seconds": clock.part(_REST)} | searched
+    return clock.unless_over("alternative", consensus_partition, draws, loss=consensus.loss, **asked)

@@ -123,14 +123,13 @@ def left_out(summary: SummaryRecord) -> list[str]:
 
 def _ended_early(summary: SummaryRecord) -> list[str]:
     """Steps that the time limit, Ctrl-C or the caller ended or skipped."""
-    info, answers, cut = summary.consensus.info, summary.answers, summary.cut
+    answers, other, cut = summary.answers, summary.alternative, summary.cut
     sentences = []
-    if isinstance(info, SearchInfo) and info.stopped:
-        why = "by Ctrl-C" if info.stopped == "interrupted" else "by the time limit"
-        sentences.append(f"The search was stopped {why}: a longer one may find a better partition.")
-    if "alternative" in cut:
-        found = summary.alternative is not None
-        how = "searched for until the time limit" if found else "not searched for, because no time was left"
+    if by := _stopped(summary.consensus):
+        sentences.append(f"The search was stopped by {by}: a longer one may find a better partition.")
+    by = "" if other is None else _stopped(other)
+    if by or (other is None and "alternative" in cut):
+        how = f"searched for until {by}" if by else "not searched for, because no time was left"
         sentences.append(f"The best partition with the most probable number of clusters was {how}.")
     if answers is None:
         why = "because no time was left" if "answers" in cut else "as requested"
@@ -138,6 +137,12 @@ def _ended_early(summary: SummaryRecord) -> list[str]:
     elif "answers" in cut:
         sentences.append("The search for further modes ended at the time limit.")
     return sentences
+
+
+def _stopped(found: ConsensusPartition) -> str:
+    """What stopped the search before its end; empty if nothing did."""
+    stopped = found.info.stopped if isinstance(found.info, SearchInfo) else ""
+    return {"": "", "interrupted": "Ctrl-C", "seconds": "the time limit"}[stopped]
 
 
 def methods_text(summary: SummaryRecord) -> str:
@@ -217,7 +222,7 @@ def _improbable_number(summary: SummaryRecord) -> list[str]:
     loss = f"an expected loss that is {abs(change):.1%} {'larger' if change >= 0 else 'smaller'}"
     return [
         f"The number of clusters here, {best.n_clusters}, is {_chance(summary)}; the most probable number is {number} "
-        f"({share:.0%}). The best partition found with {number} clusters "
+        f"({share:.0%}). The best partition found with {counted(number, 'cluster')} "
         f"has {loss if abs(change) >= _SAME else 'the same expected loss'}.",
         *([_DISAGREEMENT] if best.n_clusters == 1 else []),
     ]
@@ -234,7 +239,8 @@ def _convergence(summary: SummaryRecord) -> str:
     short = "; longer chains are needed" if diagnosis.status == "short" else ""
     return (
         "Convergence was assessed by rank-normalized split R-hat and effective sample sizes [vehtari2021] of the "
-        "number of clusters, the cluster sizes, distances to partitions and the partition itself: the largest R-hat "
+        "number of clusters, the cluster sizes and distances to partitions, and by the split R-hat of the partition "
+        "itself, from Gelman and Rubin's variances [gelman1992], and its effective sample size: the largest R-hat "
         f"was {rhat}, the smallest effective sample size {ess}, and the largest difference between two chains' "
         f"co-clustering probabilities of a pair {_figure(diagnosis.gap.size, '.2f')}"
         f"{short}{'; R-hat and this difference ignore the weights' if summary.draws.samples.is_weighted else ''}."

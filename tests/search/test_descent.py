@@ -3,13 +3,25 @@ from itertools import product
 import numpy as np
 import pytest
 
-from posterior_consensus.kernels import pair_moves
+from posterior_consensus.kernels import allocation, pair_moves
 from posterior_consensus.kernels.records import CHAINS, MERGES, MOVES, SCANS
 from posterior_consensus.losses import binder
 from posterior_consensus.search import descent
 from tests import reference
 from tests.kernels import searching
-from tests.kernels.searching import KINDS, N_ITEMS, PARTITION, RECORDS, draws_of, mean_loss, similarity_of, some_draws
+from tests.kernels.checks import in_plain_python
+from tests.kernels.searching import (
+    KINDS,
+    N_ITEMS,
+    PARTITION,
+    RECORDS,
+    draws_of,
+    mean_loss,
+    search_from,
+    similarity_of,
+    some_draws,
+    state_of,
+)
 
 STARTS = [*searching.STARTS, [-1] * N_ITEMS]
 NAMES = ["vi", "binder(a=0.3)", "nid"]  # the others take the same ways: each has one case
@@ -53,6 +65,28 @@ def test_limits_are_respected(name, fewest, most):
     for start, stopped in product(STARTS, (0, 1)):
         partition, _, _ = settled(name, start, fewest, most, stopped=stopped)
         assert fewest <= np.unique(partition).size <= most, (start, stopped)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("vi", "dense"), ("vi(a=1.6)", "sparse"), ("binder(a=0.3)", "pairs")])
+@pytest.mark.parametrize("fewest", [5, N_ITEMS])
+def test_clusters_open_for_one_item_at_a_time_where_the_loss_is_least(name, kind, fewest):
+    draws, (record, definition), margins = some_draws(), RECORDS[name], np.empty(N_ITEMS)
+    stop, greedy = np.zeros(1, np.uint8), np.zeros(N_ITEMS, np.int32)
+    with in_plain_python():
+        if kind == "pairs":
+            costs = pair_moves.Costs(record.numerator["A"], record.numerator["B"])
+            search = pair_moves.PairSearch(similarity_of(draws), costs, 1e-12, fewest, N_ITEMS, stop)
+            state = pair_moves.open_pairs(search, pair_moves.links_of(search.similarity, greedy.copy()), margins)
+        else:
+            tables = KINDS[kind](*draws)
+            search = search_from(tables, record.arrays(N_ITEMS), state_of(tables, greedy))._replace(fewest=fewest)
+            state = allocation.open_clusters(search, state_of(tables, greedy), margins)
+    for n_clusters in range(1, fewest):
+        shared = np.flatnonzero(np.bincount(greedy)[greedy] > 1)
+        split = np.tile(greedy, (shared.size, 1))
+        split[np.arange(shared.size), shared] = n_clusters
+        greedy = min(split, key=lambda row: mean_loss(row, draws, definition))
+    np.testing.assert_array_equal(reference.canonical(state.partition), reference.canonical(greedy))
 
 
 @pytest.mark.parametrize("name", NAMES)

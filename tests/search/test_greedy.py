@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import posterior_consensus as pc
+from benchmarks.records import records
 from posterior_consensus.runtime import executor
 from posterior_consensus.search.over_draws import OnDraws
 from posterior_consensus.search.over_pairs import OnPairs
@@ -145,13 +146,40 @@ def test_starts_where_items_are_too_many_for_a_tree(loss, monkeypatch):
     assert result.expected_loss == pytest.approx(result.info.trace[-1], abs=1e-12)
 
 
-@pytest.mark.parametrize("loss", FEW)
+@pytest.mark.parametrize("loss", [*FEW, "pear"])
 def test_starts_of_any_number_of_clusters_keep_to_the_limits(loss):
     draws = noisy_draws(np.random.default_rng(9), 20, 15, 4, 0.5)
     starts = [np.arange(15), np.zeros(15, int)]
     assert find(draws, loss, n_clusters=4, starts=starts).n_clusters == 4
     assert find(draws, loss, max_clusters=2, starts=starts).n_clusters <= 2
     assert find(draws, loss, n_clusters=4, starts=starts, seconds=1e-9).n_clusters == 4
+
+
+@compiled_only
+@pytest.mark.parametrize(("loss", "n_items"), [("vi", 150), ("binder", 200)])
+def test_a_number_far_from_the_optimum_is_no_worse_than_items_split_off_it(loss, n_items):
+    draws = pc.as_partition_draws(records(n_items, 40))
+    n_clusters = int(draws.n_clusters.max())
+    free = find(draws, loss)
+    labels = free.labels.values
+    while (number := labels.max() + 1) < n_clusters:
+        shared = np.flatnonzero(np.bincount(labels)[labels] > 1)
+        split = np.tile(labels, (shared.size, 1))
+        split[np.arange(shared.size), shared] = number
+        expected = pc.expected_loss(draws, split, loss=loss)["expected_loss"].values
+        labels, least = split[expected.argmin()], expected.min()
+    assert free.n_clusters < n_clusters - 20
+    for starts, kind in (([], "unconstrained"), ([free], "given")):
+        found = find(draws, loss, n_clusters=n_clusters, n_starts=1, n_perturbations=0, starts=starts)
+        assert found.expected_loss <= least + 1e-12
+        assert ("unconstrained" in found.info.kinds) == (kind == "unconstrained") and kind in found.info.kinds
+
+
+def test_the_optimum_of_any_number_merges_where_fewer_clusters_are_requested():
+    draws = noisy_draws(np.random.default_rng(4), 40, 24, 6, 0.3)
+    found, free = find(draws, "vi", n_clusters=3, n_starts=1), find(draws, "vi")
+    assert found.n_clusters == 3 < free.n_clusters and "unconstrained" in found.info.kinds
+    assert found.info.n_merges > 0
 
 
 def test_bad_options_are_refused():

@@ -102,6 +102,7 @@ def test_agreement_tells_the_kinds_of_start(approved):
         (["allocation"] * 3, 3, 0),
         (["allocation", "tree"], 1, 8),
         (["allocation", "perturbation"], 1, 8),
+        (["allocation"] * 2, 2, 1),
     ]:
         numbers = {"n_starts": len(kinds), "n_starts_at_best": at_best, "n_perturbations": n_perturbations}
         told.append(replace(info, kinds=kinds, **numbers).agreement())

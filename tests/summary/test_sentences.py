@@ -148,3 +148,9 @@ def test_a_number_of_clusters_that_no_draw_has(rng, told):
     assert f"{best.expected_loss / summary.consensus.expected_loss - 1:.1%} larger." in " ".join(summary.findings())
     assert_array_equal(summary.to_dataset()["alternative_labels"], summary.alternative.labels)
     assert of(draws, n_clusters=3).alternative is None
+    kinds = summary.alternative.info.kinds
+    assert "given" in kinds and "unconstrained" not in kinds  # the consensus is not searched for again
+    for stopped, why in (("seconds", "until the time limit"), ("interrupted", "until Ctrl-C")):
+        info = replace(summary.alternative.info, stopped=stopped)
+        (sentence,) = replace(summary, alternative=replace(summary.alternative, info=info)).left_out()
+        assert "most probable number" in sentence and why in sentence
