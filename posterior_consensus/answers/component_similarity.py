@@ -61,7 +61,7 @@ def _read_items(dataset: xr.Dataset, name: str = "items") -> Items:
 
 def _read_partitions(dataset: xr.Dataset, name: str) -> PartitionDraws:
     labels = dataset["component_partitions"]
-    samples = Samples(*(labels[f"component_{one}"].values for one in _ORDER))
+    samples = Samples.along(labels.rename({f"component_{one}": one for one in _ORDER}))
     return PartitionDraws.of(labels.values, samples=samples, items=_read_items(dataset))
 
 

@@ -49,7 +49,7 @@ class Samples:
     @classmethod
     def along(cls, values: xr.DataArray) -> Samples:
         """Take the draws that an array of :meth:`array` runs over."""
-        return cls(*(values[name].values for name in (*_IDS, "weight")))
+        return cls(values["chain"].values, values["draw"].values, values["weight"].values)
 
     @property
     def n_draws(self) -> int:

@@ -47,7 +47,7 @@ def number_or_sizes(draws: PartitionDraws, partition: Any, *, ax: Axes | None = 
     sizes, own = -np.sort(-draws.drawn.sizes.reshape(-1, number)), -np.sort(-np.bincount(draws.as_labels(partition)))
     low, high = np.quantile(sizes, [0.05, 0.95], axis=0, weights=draws.weights, method="inverted_cdf")
     ax, rank = new_axes(ax, None, 5.6, 3.4), np.arange(1, number + 1)
-    ax.bar(rank, draws.samples.mean(sizes.T), width=0.8, color="#C9D3DF", label="posterior mean")
+    ax.bar(rank, draws.samples.mean(sizes.T.astype(np.float64)), width=0.8, color="#C9D3DF", label="posterior mean")
     ax.vlines(rank, low, high, colors=COLOURS[0], linewidths=2.5, label="90% interval")
     ax.plot(np.arange(1, own.size + 1), own, "D", color=MARK, markersize=5, linestyle="", label="partition")
     tick_integers(ax.xaxis)

@@ -236,8 +236,8 @@ class Summary(SummaryRecord, display.Shown):
         """Plot similarity matrix, number of clusters, credible ball and item uncertainty in four panels.
 
         If all draws have the same number of clusters, the second panel has their sizes instead. If the summary has
-        `links` and `order` is "clusters", plot instead the numbers of clusters by size, the number
-        of clusters, the links by probability and the most uncertain links.
+        `links` and `order` is "clusters", plot instead the numbers of clusters by size, the number of clusters, the
+        links by probability and the most uncertain links.
 
         Parameters
         ----------

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from bokeh.document import Document
 from bokeh.embed import components
-from bokeh.models import ColorBar, ColumnDataSource, CustomJS, FixedTicker, InlineStyleSheet, LinearColorMapper, Range1d
+from bokeh.models import ColumnDataSource, CustomJS, FixedTicker, InlineStyleSheet, LinearColorMapper, Range1d
+from bokeh.models.annotations import ColorBar
 from bokeh.plotting import figure
 from bokeh.resources import INLINE
 
@@ -82,11 +83,11 @@ def _matrix(image: ColumnDataSource, colours: LinearColorMapper, boxes: dict[str
     plot.quad(source=boxes["marks"], **marked)
     plot.axis.ticker = []
     plot.axis.axis_line_color = None
-    # Steps of a similarity, of which there are 255.
-    ticks = {0: "0", 127.5: "0.5", 255: "1"}
+    ticks = [0.0, 127.5, 255.0]  # steps of a similarity
+    words: dict[float | str, Any] = dict(zip(ticks, ("0", "0.5", "1"), strict=True))
     bar = ColorBar(
-        color_mapper=colours, title="co-clustering probability", ticker=FixedTicker(ticks=list(ticks)),
-        major_label_overrides=ticks, width=10,
+        color_mapper=colours, title="co-clustering probability", ticker=FixedTicker(ticks=ticks),
+        major_label_overrides=words, width=10,
         background_fill_color=None, bar_line_color="#808080", major_tick_line_color=None, padding=4,
     )  # fmt: skip
     plot.add_layout(bar, "right")
