@@ -6,6 +6,7 @@ from posterior_consensus.diagnostics.errors import similarity_mcse
 from posterior_consensus.diagnostics.excess import ExcessLoss
 from posterior_consensus.diagnostics.independence import NearIndependence, near_independence
 from posterior_consensus.diagnostics.sequence import SequentialDistances, sequential_distances
+from posterior_consensus.diagnostics.stacking import stacking_weights
 from posterior_consensus.evaluate.chain_gap import Gap
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "near_independence",
     "sequential_distances",
     "similarity_mcse",
+    "stacking_weights",
 ]

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.runtime import memory
 from posterior_consensus.sources.accumulate import is_accumulated
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
 from posterior_consensus.sources.places import listing
 from posterior_consensus.sources.plain_files import is_plain
 from posterior_consensus.sources.stores import is_store
+
+_LIKELIHOOD = "log_likelihood"
+_MOST_BYTES = 2**28  # of log likelihoods that are read for a sentence
 
 
 def may_have_groups(data: Any) -> bool:
@@ -49,3 +53,51 @@ def log_density(data: Any, group: str, draws: PartitionDraws, names: Sequence[st
         dims = [dim for dim in ("chain", "draw", "sample") if dim in chosen.dims]
         each = [v.sum([dim for dim in v.dims if dim not in dims]) for v in chosen.data_vars.values()]
         return draws.samples.in_order(sum(each), f"The group {group} of `draws`").astype(np.float64)
+
+
+class LogOfDraws(NamedTuple):
+    """What data hold of the log density of each draw: its name, values (n_draws,), and whether by observation."""
+
+    name: str
+    values: npt.NDArray[np.float64]
+    by_observation: bool
+
+
+def log_of_draws(data: Any, draws: PartitionDraws) -> LogOfDraws | None:
+    """Log posterior of the draws, ``sample_stats["lp"]``, else their log likelihood; None if data hold neither."""
+    if not may_have_groups(data):
+        return None
+    with opened(data) as held:
+        groups = {name: group_dataset(held, name) for name in ("sample_stats", _LIKELIHOOD) if has_group(held, name)}
+        observed = _LIKELIHOOD in groups and groups[_LIKELIHOOD].nbytes <= _MOST_BYTES
+        try:
+            if "lp" in groups.get("sample_stats", ()):
+                return LogOfDraws("log posterior", log_density(held, "sample_stats", draws, ["lp"]), observed)
+            if observed:
+                return LogOfDraws("log likelihood", log_density(held, _LIKELIHOOD, draws, None), observed)
+        except ValueError:  # of other draws, such as those before some were left out
+            return None
+    return None
+
+
+def pointwise_log_likelihood(data: Any) -> tuple[npt.NDArray[np.float64], dict[str, npt.NDArray[Any]]]:
+    """Log likelihood (chains, draws, observations) of all variables, and the names of chains and draws.
+
+    Raises
+    ------
+    ValueError
+        If there is no such group, or it is not over `chain` and `draw`.
+    """
+    if not may_have_groups(data):
+        raise TypeError(f"`idata` must be an InferenceData, DataTree or its file; got {type(data).__name__}.")
+    with opened(data) as held:
+        dataset = group_dataset(held, _LIKELIHOOD)
+        memory.check(4 * dataset.nbytes, "The log likelihood of all draws and observations", "Thin the draws.")
+        if not {"chain", "draw"} <= set(dataset.dims):
+            raise ValueError(f"`idata` must have `chain` and `draw` in {_LIKELIHOOD}; got {listing(dataset.dims)}.")
+        parts = [
+            one.transpose("chain", "draw", ...).values.reshape(dataset.sizes["chain"], dataset.sizes["draw"], -1)
+            for one in dataset.data_vars.values()
+        ]
+        names = {dim: dataset[dim].values for dim in ("chain", "draw")}
+    return np.concatenate(parts, axis=-1).astype(np.float64), names
