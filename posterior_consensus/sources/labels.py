@@ -88,7 +88,8 @@ def as_partition_draws(
     Warns
     -----
     UserWarning
-        If an array has more than 16 chains and fewer draws than chains, or the rows of a table look like items.
+        If an array has more than 16 chains, and fewer draws than chains or at most 16 items; if it has more items than
+        draws, and each row has mostly one label, as if it were transposed; or if the rows of a table look like items.
 
     Notes
     -----

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import sys
-import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -24,6 +23,7 @@ from posterior_consensus.sources.frames import array_of_table, check_apart
 from posterior_consensus.sources.places import listing
 from posterior_consensus.sources.plain_files import is_plain, read_plain
 from posterior_consensus.sources.rounding import sums_to_one
+from posterior_consensus.sources.transposed import warn_if_transposed, warn_of_many_chains
 
 Array = np.ndarray[Any, Any]
 
@@ -91,7 +91,10 @@ def probability_array(
             values = values.rename({item: component, component: item})
         else:
             item, component = component, item
-    return values.transpose(*dims, item, component), dims, (item, component)
+    values = values.transpose(*dims, item, component)
+    if not (values.coords or isinstance(data, (xr.DataArray, xr.Dataset, xr.DataTree))):  # an array without names
+        warn_if_transposed(values.values.argmax(axis=-1), values.shape, "put the draws first, items next")
+    return values, dims, (item, component)
 
 
 def dim_names(sample_dims: Any) -> tuple[str, ...]:
@@ -364,12 +367,9 @@ def _from_array(data: Any, rest: tuple[str | None, ...]) -> xr.DataArray:
         axes = _AXES[len(rest)]
         hint = _ONE_PARTITION if values.ndim == 1 and values.size and len(rest) == 1 else ""
         raise ValueError(f"`data` must be an array of {axes} or chains x {axes}; got shape {values.shape}.{hint}")
-    if len(dims) == 2 and values.shape[0] > max(values.shape[1], _MANY_CHAINS):
-        warnings.warn(
-            f"`data` must be an array of chains x {_AXES[len(rest)]}: shape {values.shape} is taken as "
-            f"{values.shape[0]} chains of {values.shape[1]} draws. If draws come first, swap the first two axes.",
-            stacklevel=3,
-        )
+    is_doubted = len(dims) == 2 and warn_of_many_chains(values.shape)
+    if len(rest) == 1 and values.size and not (is_doubted or _is_dask(values)):
+        warn_if_transposed(values, values.shape, "take its .T" if values.ndim == 2 else "swap the last two axes")
     names = [name or default for name, default in zip(rest, ("item", "component"), strict=False)]
     for name in names:
         check_apart(name, dims)

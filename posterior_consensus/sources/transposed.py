@@ -1,0 +1,78 @@
+"""Plain arrays whose rows may be items: what their values say of it, as their axes have no names."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+_ROWS, _COLUMNS = 100, 400  # most that are looked at
+_LEAST = 8  # rows, and columns, that can tell
+_MOST_CHAINS = 16  # as many are usual, whatever their length
+_MOSTLY = 0.7  # a row's share of its most frequent label
+_FEWER = 0.1  # by which that of a column is smaller
+_SELDOM = 0.5  # a column's share of labels other than the most frequent ones of its rows
+
+
+def warn_if_transposed(labels: npt.NDArray[Any], shape: tuple[int, ...], way_out: str) -> None:
+    """Warn if items are more than draws, and rows have mostly one label each, which differs: items have, draws seldom.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (..., n_draws, n_items)
+        As they are taken, of any names.
+    shape : tuple of int
+        That of the user's array, and `way_out` what to do with it if it is transposed.
+    """
+    *_, n_draws, n_items = labels.shape
+    if _rows_are_items(labels.reshape(-1, n_items), n_draws):
+        warnings.warn(
+            f"`data` must have draws before items: shape {shape} is taken as {labels.size // n_items} draws of "
+            f"{n_items} items, but most rows have one label, as an item has in most draws. If its rows are items, "
+            f"{way_out}.",
+            stacklevel=4,
+        )
+
+
+def warn_of_many_chains(shape: tuple[int, ...]) -> bool:
+    """Warn if an array has more chains than are usual, and draws are fewer, or items as few as chains usually are."""
+    n_chains, n_draws, n_items = shape[:3]
+    axes = "draws x items" + " x components" * (len(shape) - 3)
+    are_many = n_chains > _MOST_CHAINS and (n_chains > n_draws or n_items <= _MOST_CHAINS)
+    if are_many:
+        warnings.warn(
+            f"`data` must be an array of chains x {axes}: shape {shape} is taken as {n_chains} chains of {n_draws} "
+            f"draws of {n_items} items. If draws come first, swap the first two axes; if items come first, move the "
+            "axes.",
+            stacklevel=4,
+        )
+    return are_many
+
+
+def _rows_are_items(labels: npt.NDArray[Any], n_draws: int) -> bool:
+    some = labels[_some(len(labels), _ROWS)][:, _some(labels.shape[1], _COLUMNS)]
+    if labels.shape[1] <= n_draws or min(some.shape) < _LEAST:
+        return False
+    try:
+        names, codes = np.unique(some, return_inverse=True)
+    except TypeError:  # text and missing values, which cannot be sorted
+        return False
+    codes = codes.reshape(some.shape)
+    rows, columns = _largest_shares(codes, names.size), _largest_shares(codes.T, names.size)
+    others = codes != np.median(codes, axis=1, keepdims=True)  # of the label that most of a row has
+    # Items that are seldom in the one large cluster would be so in most rows.
+    return bool(rows.mean() >= max(_MOSTLY, columns.mean() + _FEWER) and others.mean(axis=0).max() <= _SELDOM)
+
+
+def _some(length: int, most: int) -> npt.NDArray[np.intp]:
+    return np.linspace(0, length - 1, min(length, most)).astype(np.intp)
+
+
+def _largest_shares(codes: npt.NDArray[np.intp], n_codes: int) -> npt.NDArray[np.float64]:
+    """Share of the most frequent label in each row."""
+    at = np.arange(len(codes))[:, np.newaxis] * n_codes + codes
+    counts = np.bincount(at.ravel(), minlength=len(codes) * n_codes).reshape(len(codes), n_codes)
+    shares: npt.NDArray[np.float64] = counts.max(axis=1) / codes.shape[1]
+    return shares
