@@ -122,3 +122,20 @@ def test_chains_of_different_lengths_have_no_rows_of_chains():
     np.testing.assert_array_equal(pc.reweight(draws, reversed_rows, max_pareto_k=np.inf).weights, expected)
     assert pc.as_partition_draws(draws, log_weights=reversed_rows).weights.argmax() == 59
     check_all(lambda ratio: pc.reweight(draws, ratio), [(rows.reshape(2, 30), ValueError, "`log_ratio`", "(60,); got")])
+
+
+def test_items_of_a_stored_summary_are_paired_by_name():
+    named = Z.assign_coords(obs=list("abcd")).to_dataset()
+    stored = pc.summarize(named, answers=False, **QUIET).to_dataset()
+    found = pc.Summary.from_dataset(stored, named.isel(obs=[2, 0, 3, 1]))
+    np.testing.assert_array_equal(found.draws.labels, made().labels)
+    assert found.draws.items.names.tolist() == list("abcd")
+    other = named.assign_coords(obs=list("abce"))
+    check_all(lambda z: pc.Summary.from_dataset(stored, z), [(other, ValueError, "`idata`", "'d' is missing")])
+
+
+def test_features_keep_their_names_wherever_the_draws_are():
+    mu = xr.concat([MU, MU + 1], xr.IndexVariable("feature", ["low", "high"])).transpose("k", "feature", *IDS)
+    found = pc.cluster_summary(Z, [0, 0, -1, -1], mu=mu).parameters
+    assert found["parameter"].values.tolist() == ["mu[low]", "mu[high]"]
+    assert float(np.ptp(found["mean"].values)) == pytest.approx(1.0)
