@@ -1,13 +1,53 @@
-"""Where the burn-in of a chain ends, by MSER-5."""
+"""Where the burn-in of a chain ends, by MSER-5, and whether one is left in."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus.results.display import joined
+
 FEWEST_DRAWS = 100
 _BATCH = 5  # draws whose mean is one number for the rule
 _KEPT, _FEWEST_KEPT = 0.1, 10  # least share and number of batches to keep: of fewer, the error can be small by chance
+_CLEAR = 5.0  # standard deviations of the later draws
+
+Rows = npt.NDArray[np.intp]
+
+
+def clear_burn_in(traces: npt.NDArray[np.float64], chains: Sequence[Rows]) -> list[int]:
+    """Number of draws of each chain that are clearly a burn-in; 0 for none.
+
+    In some trace of (n_traces, n_draws), most of them are outside of the range of all later draws, of all chains, and
+    their mean is more than five standard deviations of these from theirs. Slow chains, and those that stay in a mode
+    that others visit, do not look like this.
+    """
+    found = [0] * len(chains)
+    for trace in traces:
+        cuts = [end if settled else 0 for end, settled in (end_of_burn_in(trace[rows]) for rows in chains)]
+        rest = np.concatenate([trace[rows[cut:]] for rows, cut in zip(chains, cuts, strict=True)])
+        for k, cut in enumerate(cuts):
+            before = trace[chains[k][:cut]]
+            outside = (before < rest.min()) | (before > rest.max())
+            if 2 * outside.sum() > cut and abs(before.mean() - rest.mean()) > _CLEAR * rest.std():
+                found[k] = max(found[k], cut)
+    return found
+
+
+def burn_in_in_words(ends: Mapping[object, int]) -> str:
+    """What to do with a burn-in of so many draws, by the names of the chains; empty if there is none."""
+    longest = max(ends.values(), default=0)
+    if not longest:
+        return ""
+    names = [str(name) for name, end in ends.items() if end]
+    who = f"Chain{'s' * (len(names) > 1)} {joined(names)} begin{'s' * (len(names) == 1)}"
+    most = "about" if len(names) == 1 else "up to about"
+    return (
+        f"{who} with a burn-in of {most} {longest} draws, as diagnostics.sequential_distances shows. "
+        f"Leave it out first: draws.isel(draw=slice({longest}, None))."
+    )
 
 
 def end_of_burn_in(trace: npt.NDArray[np.float64]) -> tuple[int, bool]:

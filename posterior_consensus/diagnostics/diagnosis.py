@@ -12,6 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.diagnostics.agreement import odd_chain, partition_ess, partition_variance
+from posterior_consensus.diagnostics.burn_in import clear_burn_in
 from posterior_consensus.diagnostics.chance import differ
 from posterior_consensus.diagnostics.copies import copies
 from posterior_consensus.diagnostics.traces import (
@@ -198,6 +199,10 @@ def diagnose(
     the gap ignore them: they compare the chains as they were sampled. With allocation probabilities they compare the
     labels sampled from them.
 
+    A burn-in left in the chains is named, with its length, if it is clear: by the rule of
+    :func:`diagnostics.sequential_distances` on the traces of sizes and of the distance to the partition, if most of
+    these draws are outside of the range of all later ones, more than five standard deviations away on average.
+
     What goes over all pairs of items (R-hat and effective sample size of the partition, the largest gap, the pairs
     followed, the central draw) grows with the square of their number: of more than 10,000 items it is taken over the
     pairs of 10,000, chosen at random and always the same. Sizes and distances are of all items.
@@ -261,13 +266,14 @@ def diagnose_within(
     first, second = draws.items.named(at[list(gap.items)]).tolist()
     all_still, still = still_chains(plain)
     rows = [str(name) for name in summaries["summary"].values]
+    typical = traces.values[: len(followed) + 1]  # far draws are extreme by choice
     least = np.fmin(summaries["ess_bulk"].values, summaries["ess_tail"].values)
     evidence = Evidence(
         draws=draws,
         n_compared=some.n_items,
         summed_out=draws.soft is not None,
         moves=not all_still,
-        still=[draws.samples.chain.item(draws.samples.chains[k][0]) for k in np.flatnonzero(still)],
+        still=[_chain_names(draws)[k] for k in np.flatnonzero(still)],
         rhats={"partition": variance.rhat, **dict(zip(rows, summaries["rhat"].values, strict=True))},
         ess={"partition": ess, **dict(zip(rows, least, strict=True))},
         beyond_chance=["partition", *(rows[k] for k in np.flatnonzero(differ(plain, traces.values)))],
@@ -275,6 +281,7 @@ def diagnose_within(
         gap=gap,
         odd_chain=odd_chain(some, gap, together),
         copies=copies(draws, some),
+        burn_in=dict(zip(_chain_names(draws), clear_burn_in(typical, draws.samples.chains), strict=True)),
     )
     status, verdict = judge(evidence, (first, second))
     if not np.isnan(gap.size):
@@ -297,6 +304,10 @@ def diagnose_within(
         effective_draws=draws.samples.effective_draws,
         loss=record,
     )
+
+
+def _chain_names(draws: PartitionDraws) -> list[object]:
+    return [draws.samples.chain.item(rows[0]) for rows in draws.samples.chains]
 
 
 def _compared(draws: PartitionDraws, seconds: float | None) -> tuple[npt.NDArray[np.intp], PartitionDraws]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from posterior_consensus.diagnostics.agreement import RHAT_BAD
+from posterior_consensus.diagnostics.burn_in import burn_in_in_words
 from posterior_consensus.diagnostics.copies import Copies
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.evaluate.chain_gap import Gap, gap_is_real
@@ -43,6 +44,8 @@ class Evidence:
         Name of the one chain that differs from all others, which agree.
     copies : Copies
         Chains that hold the same draws.
+    burn_in : dict of object to int
+        By the name of the chain, the number of draws that are clearly a burn-in.
     """
 
     draws: PartitionDraws
@@ -57,10 +60,17 @@ class Evidence:
     gap: Gap
     odd_chain: object | None
     copies: Copies
+    burn_in: dict[object, int]
 
 
 def judge(evidence: Evidence, names: tuple[str, str]) -> tuple[str, str]:
-    """Return the status, one of those of :class:`Diagnosis`, and the sentence; `names` are those of the gap's items."""
+    """Return the status, one of those of :class:`Diagnosis`, and the verdict; `names` are those of the gap's items."""
+    status, verdict = _judged(evidence, names)
+    burn_in = burn_in_in_words(evidence.burn_in)
+    return status, f"{verdict} {burn_in}" if burn_in else verdict
+
+
+def _judged(evidence: Evidence, names: tuple[str, str]) -> tuple[str, str]:
     draws = evidence.draws
     n_chains = len(draws.samples.chains)
     weights = _about_weights(draws)

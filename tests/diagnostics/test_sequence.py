@@ -1,5 +1,6 @@
 """Distances along the chains are the definition, and the burn-in that was put in is what is found."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -154,3 +155,40 @@ def test_chains_of_the_block_model_agree_after_the_burn_in():
     ends = found.burn_in["burn_in"].values
     assert found.settled and ends.min() >= 30 and ends.max() <= 250
     assert pc.diagnose(draws.take(found.kept)).status == "agree" != pc.diagnose(draws).status
+
+
+def with_a_start(rng, n_first, n_later=400, n_chains=4, stay=0.5):
+    """Chains that keep an item's label with this probability, the first draws nearly all in one cluster."""
+    truth = np.repeat([0, 1, 2], 6)
+    fresh = np.where(rng.random((n_chains, n_later, 18)) < 0.9, truth, rng.integers(3, size=(n_chains, n_later, 18)))
+    kept = rng.random(fresh.shape) < stay
+    for t in range(1, n_later):
+        fresh[:, t] = np.where(kept[:, t], fresh[:, t - 1], fresh[:, t])
+    first = np.where(rng.random((n_chains, n_first, 18)) < 0.03, 1, 0)
+    return np.concatenate([first, fresh], axis=1)
+
+
+def test_the_verdict_says_where_a_burn_in_ends(rng, approved):
+    draws = with_a_start(rng, 60)
+    draws[3] = with_a_start(rng, 0, 460)[3]
+    found = pc.diagnose(draws)
+    approved("verdicts_burn_in", "three of four chains", found.verdict)
+    end = int(re.search(r"up to about (\d+) draws", found.verdict)[1])
+    assert (
+        60 <= end <= 75
+        and "diagnostics.sequential_distances" in found.verdict
+        and f"slice({end}, None)" in found.verdict
+    )
+    assert "Chains 0, 1 and 2 begin" in found.verdict
+    assert "burn-in" not in pc.diagnose(pc.as_partition_draws(draws).isel(draw=slice(end, None))).verdict
+    one = pc.diagnose(draws[:1]).verdict
+    assert "one chain" in one and "Chain 0 begins with a burn-in of about" in one
+
+
+def test_no_burn_in_is_seen_in_stationary_chains_or_other_modes(rng):
+    for stay in (0.0, 0.8, 0.9):
+        assert "burn-in" not in pc.diagnose(with_a_start(rng, 0, 300, stay=stay)).verdict
+    modes = np.where(
+        np.cumsum(rng.random((4, 500)) < 0.01, axis=1)[..., np.newaxis] % 2, *np.repeat([[0, 1], [0, 2]], 8, 1)
+    )
+    assert "burn-in" not in pc.diagnose(np.where(rng.random((4, 500, 16)) < 0.05, 1, modes)).verdict
