@@ -30,6 +30,7 @@ from posterior_consensus.diagnostics.traces import (
 from posterior_consensus.diagnostics.verdict import Evidence, judge
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import by_name
+from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.evaluate.chain_gap import Gap, largest_gap
 from posterior_consensus.evaluate.expectation import loss_matrix
 from posterior_consensus.losses.lookup import as_loss
@@ -114,6 +115,20 @@ class Diagnosis(Stored):
         """Smallest effective sample size, bulk or tail, of any summary and the partition; NaN if there is none."""
         bulk, tail = self.summaries["ess_bulk"].values, self.summaries["ess_tail"].values
         return float(np.fmin.reduce([*bulk, *tail, self.partition_ess]))
+
+    @property
+    def traces_by_chain(self) -> xr.Dataset:
+        """`traces` as ArviZ takes them: a variable of shape (chain, draw) for each, chains cut to the shortest.
+
+        ``az.summary``, ``az.plot_trace``, ``az.plot_rank`` and, from ArviZ 1, ``az.diagnose`` take it.
+        """
+        chain, draw = self.traces["chain"].values, self.traces["draw"].values
+        samples = Samples(chain, draw, np.full(chain.size, 1.0 / chain.size))
+        first = [rows[0] for rows in samples.chains]
+        values = samples.by_chain(self.traces.values)
+        named = zip(self.traces["summary"].values, self.traces["unit"].values, values, strict=True)
+        arrays = {str(name): (("chain", "draw"), trace, {"units": str(unit)}) for name, unit, trace in named}
+        return xr.Dataset(arrays, {"chain": chain[first], "draw": draw[samples.chains[0][: values.shape[-1]]]})
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each scalar summary."""
