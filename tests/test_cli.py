@@ -50,7 +50,7 @@ def file(posterior_tree, tmp_path):
 @pytest.fixture
 def short_page(monkeypatch):
     """A report without figures."""
-    monkeypatch.setattr("posterior_consensus.summary.report.page._page", lambda _: "<!DOCTYPE html> short")
+    monkeypatch.setattr("posterior_consensus.summary.report.page._page", lambda *_, **__: "<!DOCTYPE html> short")
 
 
 def test_command_prints_and_writes(file, tmp_path, capsys, short_page):
@@ -331,7 +331,7 @@ def test_outputs_that_cannot_be_written_leave_the_old_ones_and_the_summary(
     assert main([file, "--var", "z", "--report", "/dev/full"]) == 1
     assert "--report '/dev/full' cannot be written: No space left on device." in capsys.readouterr().err
     page = "posterior_consensus.summary.report.page._page"
-    monkeypatch.setattr(page, lambda _: "new \ud800")  # fails as it is encoded
+    monkeypatch.setattr(page, lambda *_, **__: "new \ud800")  # fails as it is encoded
     assert main([file, "--var", "z", "--report", str(old[1])]) == 2
     assert [path.read_text() for path in old] == ["old", "old"]
     assert {path.name for path in tmp_path.iterdir()} == {"posterior.nc", "out.nc", "report.html", "figure.png"}
