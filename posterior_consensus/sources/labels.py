@@ -59,7 +59,8 @@ def as_partition_draws(
     item_dim : str, optional
         Dimension that runs over items; by default the one that is left.
     weights : array_like, optional
-        Weight of each draw, of shape (n_draws,) or of the sample dimensions' shape; not negative, in any unit.
+        Weight of each draw, of shape (n_draws,) or of the sample dimensions' shape; not negative, in any unit. A
+        DataArray is paired by `chain` and `draw` if both sides have them.
     log_weights : array_like, optional
         Their logarithms instead, up to a constant; minus infinity for a weight of 0.
     store : path, optional
