@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 _ROWS, _COLUMNS = 100, 400  # most that are looked at
 _LEAST = 8  # rows, and columns, that can tell
-_MOST_CHAINS = 16  # as many are usual, whatever their length
+MOST_CHAINS = 16  # as many are usual, whatever their length
 _MOSTLY = 0.7  # a row's share of its most frequent label
 _FEWER = 0.1  # by which that of a column is smaller
 _SELDOM = 0.5  # a column's share of labels other than the most frequent ones of its rows
@@ -40,7 +40,7 @@ def warn_of_many_chains(shape: tuple[int, ...]) -> bool:
     """Warn if an array has more chains than are usual, and draws are fewer, or items as few as chains usually are."""
     n_chains, n_draws, n_items = shape[:3]
     axes = "draws x items" + " x components" * (len(shape) - 3)
-    are_many = n_chains > _MOST_CHAINS and (n_chains > n_draws or n_items <= _MOST_CHAINS)
+    are_many = n_chains > MOST_CHAINS and (n_chains > n_draws or n_items <= MOST_CHAINS)
     if are_many:
         warnings.warn(
             f"`data` must be an array of chains x {axes}: shape {shape} is taken as {n_chains} chains of {n_draws} "

@@ -23,12 +23,11 @@ from posterior_consensus.sources.frames import array_of_table, check_apart
 from posterior_consensus.sources.places import listing
 from posterior_consensus.sources.plain_files import is_plain, read_plain
 from posterior_consensus.sources.rounding import sums_to_one
-from posterior_consensus.sources.transposed import warn_if_transposed, warn_of_many_chains
+from posterior_consensus.sources.transposed import MOST_CHAINS, warn_if_transposed, warn_of_many_chains
 
 Array = np.ndarray[Any, Any]
 
 _AXES = {1: "draws x items", 2: "draws x items x components"}
-_MANY_CHAINS = 16  # up to so many are usual, whatever their length
 _ONE_PARTITION = " This is a single partition; if a function takes draws and a partition, pass the draws first."
 _SOFT_NAMES = re.compile(r"lp_|lps$|log_?(p|prob|theta|resp|lik|weight)|resp|gamma_z|p_z|prob_z", re.IGNORECASE)
 
@@ -332,7 +331,7 @@ def _are_of_all_chains(arrays: Mapping[str, Array], var_name: str | None, n_rest
     is named, or any, cannot have chains and draws first.
     """
     shapes = [values.shape for values in arrays.values()]
-    if () in shapes or len({shape[0] for shape in shapes}) != 1 or shapes[0][0] <= _MANY_CHAINS:
+    if () in shapes or len({shape[0] for shape in shapes}) != 1 or shapes[0][0] <= MOST_CHAINS:
         return False
     if len({shape[:2] for shape in shapes}) > 1:
         return True
