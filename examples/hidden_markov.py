@@ -179,5 +179,5 @@ for loss in ("vi", "binder"):
 
 # %% [markdown]
 # So pass sampled paths. `allocation_probabilities` refuses a PyMC model with a marginalized `DiscreteMarkovChain` for
-# this reason; `pymc_extras.recover_marginals` samples its paths from version 0.15 on. In Stan, sample them in
+# this reason; `pymc_extras.marginal.recover` samples its paths from version 0.15 on. In Stan, sample them in
 # `generated quantities`, with `hmm_latent_rng`.

@@ -69,7 +69,7 @@ def dependent(name: str) -> ValueError:
     return ValueError(
         f"`model` must have labels that are independent given its parameters; {name!r} is a DiscreteMarkovChain, and "
         "the probabilities of each state alone do not say which items are in one state together. Pass sampled states "
-        f"in place of the model: summarize(idata, {name!r}). pymc_extras.recover_marginals, from version 0.15, samples "
+        f"in place of the model: summarize(idata, {name!r}). pymc_extras.marginal.recover, from version 0.15, samples "
         "those that were marginalized."
     )
 
