@@ -151,8 +151,8 @@ def cluster_summary(
         if neither occurs.
     **parameters
         Parameters of the components, such as ``mu=idata.posterior["mu"]``: arrays of draws x components or chains x
-        draws x components, with any further dimensions behind. A DataArray is paired by `chain` and `draw`. Components without items may
-        be NaN.
+        draws x components, with any further dimensions behind. A DataArray is paired by `chain` and
+        `draw`. Components without items may be NaN.
 
     Returns
     -------
