@@ -168,7 +168,7 @@ def _are_logarithms(values: npt.NDArray[np.floating], name: str, place: Place) -
     if _LOGARITHM.match(name):
         return True
     if values.shape[-1] > 1:  # 0 is the logarithm of an only component's probability
-        _check_possible(values.any(axis=-1, keepdims=True), "0", name, place)
+        _check_possible((values != 0).any(axis=-1, keepdims=True), "0", name, place)
     above, below = values > 0, values < -SLIGHT
     if not above.any() or (below.any() and _exponentials_sum_to_one(values)):
         return True

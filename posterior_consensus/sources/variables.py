@@ -335,7 +335,7 @@ def _are_of_all_chains(arrays: Mapping[str, Array], var_name: str | None, n_rest
         return False
     if len({shape[:2] for shape in shapes}) > 1:
         return True
-    if var_name in arrays:
+    if var_name is not None and var_name in arrays:
         return not _fits_after_chains(arrays[var_name], n_rest)
     draws_are_more = all(len(shape) < 3 or shape[0] > shape[1] for shape in shapes)
     return draws_are_more and not any(_fits_after_chains(values, n_rest) for values in arrays.values())
