@@ -48,6 +48,20 @@ class Impatient(threading.Timer):
         self.function(*self.args)
 
 
+def press_ctrl_c(monkeypatch, owner, name, at):
+    """Let a function raise KeyboardInterrupt instead of its call of this number; the list of all its calls."""
+    function, calls = getattr(owner, name), []
+
+    def called(*arguments, **options):
+        calls.append(arguments)
+        if len(calls) == at:
+            raise KeyboardInterrupt
+        return function(*arguments, **options)
+
+    monkeypatch.setattr(owner, name, called)
+    return calls
+
+
 def written(data, path):
     """Write a Dataset, DataTree or InferenceData to a NetCDF or Zarr file and return its path."""
     if path.suffix != ".zarr":

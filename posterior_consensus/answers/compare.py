@@ -34,6 +34,7 @@ _OF_ITEMS = ("difference", "mcse", "by_chance", "joined", "left")
 _OF_NORMAL = np.sqrt(2 / np.pi)  # mean of the absolute value of a standard normal variable
 _OF_PARTICLES = ("weight", "mcse", "ess")
 _CLEAR = 2.0  # standard errors
+_TINY = 1e-9  # seconds
 _BELOW = 1e-9  # so that rounding does not choose between two draws
 
 
@@ -72,6 +73,8 @@ class PosteriorComparison(Stored):
         The metric between partitions.
     n_matched : int
         Number of draws of each posterior that were matched.
+    stopped : str
+        "interrupted" if Ctrl-C ended the search for particles, else empty: the particles are those found before it.
     """
 
     distances: xr.Dataset = field(metadata=stored_as.table("posterior_{}", _DISTANCES))
@@ -85,6 +88,7 @@ class PosteriorComparison(Stored):
     weights_b: xr.Dataset = field(metadata=stored_as.table("posterior_particle_b_{}", _OF_PARTICLES))
     loss: PartitionLoss = field(metadata=stored_as.loss("posterior_"))
     n_matched: int = field(metadata=stored_as.attribute("posterior_matched"))
+    stopped: str = field(default="", metadata=stored_as.attribute("posterior_stopped"))
 
     @property
     def difference(self) -> xr.DataArray:
@@ -138,6 +142,8 @@ class PosteriorComparison(Stored):
             weights = zip(*(found[column].values.tolist() for column in _OF_PARTICLES), strict=True)
             told = [display.with_error(f"{weight:.2f}", mcse, ess) for weight, mcse, ess in weights]
             facts.append((f"particles of {name}", "; ".join(told)))
+        if self.stopped:
+            facts.append(("interrupted", "the search for particles, by Ctrl-C: a longer one may find more of them"))
         n_items, dim = self.items["difference"].size, self.items["difference"].dims[0]
         title = f"PosteriorComparison: {n_items} items ({dim}), those whose co-members differ most first"
         return title, facts, self.to_dataframe()
@@ -244,9 +250,13 @@ def compare_posteriors(
     n_matched = max(1, min(n_draws, a.n_draws // 2, b.n_draws // 2))
     between = _distance(_evenly(plain[0], n_matched), _evenly(plain[1], n_matched), metric)
     within = np.array([_within(draws, n_matched, metric) for draws in plain])
-    seen = [particles(draws, n_particles, loss=metric, random_seed=seed, progressbar=progressbar) for draws in plain]
-    moved, plan = _between_particles(plain, seen, metric)
     pairs = _similarities(a, b, order)
+    searched = {"loss": metric, "random_seed": seed, "progressbar": progressbar}
+    seen: list[Particles] = []
+    for draws in plain:  # after Ctrl-C, what is found at once
+        seconds = _TINY if any(one.stopped for one in seen) else None
+        seen.append(particles(draws, n_particles, seconds=seconds, **searched))
+    moved, plan = _between_particles(plain, seen, metric)
     measured = {
         "value": [between.value, moved.value, *pairs.values],
         "mcse": [between.mcse, moved.mcse, *pairs.errors],
@@ -267,6 +277,7 @@ def compare_posteriors(
         weights_b=_weights(seen[1], "b"),
         loss=metric,
         n_matched=n_matched,
+        stopped="interrupted" if any(one.stopped for one in seen) else "",
     )
 
 

@@ -22,6 +22,7 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored, as_dataset, stored
 from posterior_consensus.runtime.arguments import as_generator, check_between
 from posterior_consensus.runtime.progress import track
+from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.sources.door import as_draws
 
 _DIM = "value_on_path"  # where it is stored
@@ -54,12 +55,18 @@ class LossPath(Stored):
     loss : PartitionLoss
         The loss with the default of its parameter.
     n_draws : int
+    stopped : str
+        "interrupted" if Ctrl-C ended the searches, else empty.
+    missing : tuple of float
+        Values that were not searched for because of Ctrl-C; partitions and table leave them out.
     """
 
     partitions: xr.DataArray = field(metadata=stored_as.array("labels_on_path", of_items=True))
     table: xr.Dataset = field(metadata=stored_as.table("{}_on_path", _COLUMNS))
     loss: PartitionLoss = field(metadata=stored_as.loss("path_"))
     n_draws: int = field(metadata=stored_as.attribute("path_draws"))
+    stopped: str = field(default="", metadata=stored_as.attribute("path_stopped"))
+    missing: tuple[float, ...] = field(default=(), metadata=stored_as.names("path_missing"))
 
     @property
     def parameter(self) -> str:
@@ -95,6 +102,7 @@ class LossPath(Stored):
             ("same as before", f"{same} of {display.counted(values.size - 1, 'step')}"),
             ("draws", str(self.n_draws)),
             *display.about_errors(self.table["ess"]),
+            *display.about_interrupt(self.stopped, self.missing, "values"),
         ]
         title = f"LossPath: {display.counted(values.size, 'value')} of {self.parameter}"
         return f"{title} from {values[0]:g} to {values[-1]:g}", facts, self.to_dataframe()
@@ -163,10 +171,10 @@ def loss_path(
     check_no_method(loss)
     dim, factory = _family(loss)
     grid = _grid(dim, values)
-    a = _costs(dim, grid)
     rng = as_generator(random_seed)
-    searches = track(a, "Loss path", progressbar=progressbar)
-    found = np.stack([_search(draws, factory(float(one)), rng, options) for one in searches])
+    found, stopped = _searched(draws, [factory(float(one)) for one in _costs(dim, grid)], rng, options, progressbar)
+    grid, missing = grid[: len(found)], tuple(grid[len(found) :].tolist())
+    a = _costs(dim, grid)
     labels, losses = _best_for_each(draws, found, a, factory)
     distances = [partition_loss(before, after) for before, after in pairwise(labels)]
     columns = (
@@ -181,7 +189,8 @@ def loss_path(
     named = {name: (dim, column) for name, column in zip(_COLUMNS, columns, strict=True)}
     table = stored(draws.items.array(labels[0], "labels"), coords | named).set_coords("a")
     partitions = draws.items.partition_array(labels, dim, "partitions").assign_coords(coords)
-    return LossPath(partitions=partitions, table=table, loss=factory(), n_draws=draws.n_draws)
+    ended = {"stopped": stopped, "missing": missing}
+    return LossPath(partitions=partitions, table=table, loss=factory(), n_draws=draws.n_draws, **ended)
 
 
 def _family(loss: Any) -> tuple[str, Callable[..., PartitionLoss]]:
@@ -207,10 +216,26 @@ def _grid(dim: str, values: Any) -> Floats:
     return grid
 
 
-def _search(
-    draws: PartitionDraws, loss: PartitionLoss, rng: np.random.Generator, options: dict[str, Any]
-) -> npt.NDArray[Any]:
-    return consensus_partition(draws, loss=loss, random_seed=rng, progressbar=False, **options).labels.values
+def _searched(
+    draws: PartitionDraws,
+    losses: list[PartitionLoss],
+    rng: np.random.Generator,
+    options: dict[str, Any],
+    progressbar: bool,
+) -> tuple[npt.NDArray[Any], str]:
+    """The partitions found for these losses, up to the one at which Ctrl-C was pressed, and whether it was."""
+    found = []
+    try:
+        for loss in track(losses, "Loss path", progressbar=progressbar):
+            best = consensus_partition(draws, loss=loss, random_seed=rng, progressbar=False, **options)
+            found.append(best.labels.values)
+            if isinstance(best.info, SearchInfo) and best.info.stopped == "interrupted":
+                raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        if not found:
+            raise
+        return np.stack(found), "interrupted"
+    return np.stack(found), ""
 
 
 def _best_for_each(

@@ -50,12 +50,18 @@ class LossByNClusters(Stored):
     loss : PartitionLoss or PairLoss
     n_draws : int or None
         None where a similarity matrix alone was given.
+    stopped : str
+        "interrupted" if Ctrl-C ended the searches, else empty.
+    missing : tuple of int
+        Numbers of clusters that were not searched for because of Ctrl-C; the table leaves them out.
     """
 
     partitions: xr.DataArray = field(metadata=stored_as.array("labels_by_n_clusters", _DIMS, of_items=True))
     table: xr.Dataset = field(metadata=stored_as.table("{}_by_n_clusters", _COLUMNS, _DIMS))
     loss: Loss = field(metadata=stored_as.loss("by_n_clusters_"))
     n_draws: int | None = field(metadata=stored_as.attribute("by_n_clusters_draws"))
+    stopped: str = field(default="", metadata=stored_as.attribute("by_n_clusters_stopped"))
+    missing: tuple[int, ...] = field(default=(), metadata=stored_as.names("by_n_clusters_missing"))
 
     @property
     def best(self) -> int:
@@ -81,6 +87,7 @@ class LossByNClusters(Stored):
             ("loss", f"{self.loss.name}{f', {self.loss.unit}' if self.loss.unit else ''}"),
             ("draws", display.number_of_draws(self.n_draws)),
             *display.about_errors(self.table["ess"]),
+            *display.about_interrupt(self.stopped, self.missing, "numbers"),
         ]
         return f"LossByNClusters: {numbers[0]} to {numbers[-1]} clusters", facts, self.to_dataframe()
 
@@ -172,6 +179,8 @@ def loss_by_n_clusters(
     search = _Search(source, record, n_starts, rng)
     numbers = _default_numbers(source, search) if n_clusters is None else _checked(n_clusters, source.n_items)
     search.along(numbers, progressbar)
+    missing = tuple(k for k in numbers if k not in search.found)
+    numbers = [k for k in numbers if k in search.found]
     partitions = np.stack([search.found[k] for k in numbers])
     values = (*compared_losses(source, partitions, record), *_probabilities(source, numbers))
     columns = dict(zip(_COLUMNS, values, strict=True))
@@ -181,6 +190,8 @@ def loss_by_n_clusters(
         table=xr.Dataset({name: ("n_clusters", column) for name, column in columns.items()}, coords),
         loss=record,
         n_draws=source.n_draws,
+        stopped=search.stopped,
+        missing=missing,
     )
 
 
@@ -192,20 +203,39 @@ class _Search:
         self.found: dict[int, Labels] = {}
         self._values: dict[int, float] = {}
         self._free: list[Labels] = []  # the partition found for any number
+        self.stopped = ""
 
     def freely(self) -> int:
         """Search without a number of clusters; the number that was found."""
-        self._free = [self._greedy(None, (), self._n_starts)]
-        return self._keep(self._free[0])
+        try:
+            k = self._greedy(None, (), self._n_starts)
+        except KeyboardInterrupt:
+            if not self.found:
+                raise
+            self.stopped = "interrupted"
+            (k,) = self.found
+        self._free = [self.found[k]]
+        return k
 
     def along(self, numbers: list[int], progressbar: bool) -> None:
+        """Search for each of the numbers until none becomes better, or Ctrl-C is pressed once some were found."""
+        try:
+            self._along(numbers, progressbar)
+        except KeyboardInterrupt:
+            self.stopped = "interrupted"
+        if not self.found.keys() & set(numbers):
+            raise KeyboardInterrupt
+
+    def _along(self, numbers: list[int], progressbar: bool) -> None:
         """Search for each of the numbers, and then from the partitions of its neighbours, until none becomes better."""
         if not self._free and not self._loss.falls_with_clusters:
             self.freely()
+        if self.stopped:
+            return
         for k in track(numbers, "Loss by number of clusters", progressbar=progressbar):
             below = [self.found[n] for n in numbers if n < k][-1:]
             starts = [start for labels in below for start in self._splits(labels)]
-            self._keep(self._greedy(k, [*starts, *self._free], self._n_starts))
+            self._greedy(k, [*starts, *self._free], self._n_starts)
         changed, order = set(numbers), numbers[::-1]
         while changed:
             better: set[int] = set()
@@ -213,12 +243,13 @@ class _Search:
                 if beside in changed | better:
                     before = self._values[k]
                     near = self._unions if beside > k else self._splits
-                    self._keep(self._greedy(k, near(self.found[beside]), 1))
+                    self._greedy(k, near(self.found[beside]), 1)
                     if self._values[k] < before:
                         better.add(k)
             changed, order = better, order[::-1]
 
-    def _greedy(self, n_clusters: int | None, starts: Iterable[Labels], n_starts: int | None) -> Labels:
+    def _greedy(self, n_clusters: int | None, starts: Iterable[Labels], n_starts: int | None) -> int:
+        """Search and keep what is found; the number of its clusters."""
         found = search(
             self._source,
             self._loss,
@@ -228,14 +259,13 @@ class _Search:
             starts=list(starts),
             from_unconstrained=False,
         )
-        return self._source.as_labels(found.labels)
-
-    def _keep(self, labels: Labels) -> int:
-        """Keep a partition if it is better than the one with as many clusters; its number of clusters."""
+        labels = self._source.as_labels(found.labels)
         k = int(labels.max()) + 1
         value = float(mean_loss(self._source, labels[np.newaxis], self._loss)[0])
         if k not in self.found or value < self._values[k] - _SAME * max(1.0, abs(value)):
             self.found[k], self._values[k] = labels, value
+        if found.info.stopped:
+            raise KeyboardInterrupt
         return k
 
     def _splits(self, labels: Labels) -> list[Labels]:

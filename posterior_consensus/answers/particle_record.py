@@ -59,6 +59,8 @@ class Particles(Stored):
     n_searched : int
         Number of items on which they were searched for: all, or 10,000 of more than 50 million labels. `path` is of
         these items.
+    stopped : str
+        What ended the search before its end: "seconds", "interrupted" for Ctrl-C, or nothing.
     draws : PartitionDraws or None
         The draws that the particles are of; None for particles that come back from where they were stored.
     """
@@ -84,6 +86,7 @@ class Particles(Stored):
     chains: tuple[Any, ...] = field(metadata=stored_as.names("particle_chains_apart"))
     verdict: str = field(metadata=stored_as.attribute("particle_verdict"))
     n_searched: int = field(metadata=stored_as.attribute("particle_items_searched"))
+    stopped: str = field(default="", metadata=stored_as.attribute("particle_stopped"))
     draws: PartitionDraws | None = field(default=None, compare=False)
 
     @property

@@ -182,10 +182,13 @@ def find_particles(
     at, labels = _looked_at(labels, effort)
     if effort.only_if_likely and not may_have_more(labels, record):
         most = 1
-    first = search(labels, record, rng=rng, seconds=seconds).labels if one is None else canonical_labels(one[at])
+    begun = search(labels, record, rng=rng, seconds=seconds) if one is None else None
+    first = begun.labels if begun is not None else canonical_labels(one[at])
     left = None if seconds is None else max(seconds - (time.monotonic() - began), _TINY)
     executor = Executor(-1, left, labels.n_items * labels.n_draws)
     with executor:
+        if begun is not None and begun.info.stopped == "interrupted":
+            executor.halt("interrupted")
         particle_search = ParticleSearch(labels, record, executor)
         distinct = particle_search.n_distinct
         if number is not None and number > distinct:
@@ -200,6 +203,7 @@ def find_particles(
     elif at.size < draws.n_items:
         partitions = extended(draws, at, partitions, loss_matrix(partitions, labels, record).argmin(axis=0))
     found = _as_particles(draws, record, near, partitions, number, seen, labels)
+    found = replace(found, stopped=executor.stopped)
     if numbers is None:
         return found
     numbered = [numbered_as(partition, *numbers)[0] for partition in found.partitions.values]

@@ -47,6 +47,14 @@ def listed(values: Sequence[object], most: int) -> str:
     return ", ".join(map(str, values[:most])) + more
 
 
+def about_interrupt(stopped: str, missing: Sequence[object], of: str) -> list[tuple[str, str]]:
+    """The fact that Ctrl-C ended the searches of a result, and which of them were not begun."""
+    if not stopped:
+        return []
+    rest = f"; {of} not searched: {listed(missing, 10)}" if missing else ""
+    return [("interrupted", f"searched until Ctrl-C: longer searches may find smaller losses{rest}")]
+
+
 def joined(values: Sequence[object]) -> str:
     """All of them, in words."""
     *words, last = map(str, values)

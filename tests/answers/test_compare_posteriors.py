@@ -10,9 +10,11 @@ import xarray as xr
 
 import posterior_consensus as pc
 from posterior_consensus.answers.transport import matched, transported
+from posterior_consensus.runtime import executor
+from posterior_consensus.search.over_draws import OnDraws
 from tests import reference
 from tests.catalogue.posteriors import noisy_draws
-from tests.helpers import GOOD, check, check_all
+from tests.helpers import GOOD, check, check_all, press_ctrl_c
 
 TRUTH = np.repeat([0, 1, 2], 6)
 compared = partial(pc.compare_posteriors, random_seed=1, progressbar=False)
@@ -207,3 +209,14 @@ def test_bad_arguments():
         ({"n_particles": 0}, ValueError, "`n_particles` must be"),
     ]
     check_all(lambda some: pc.compare_posteriors(GOOD, GOOD, **some), options)
+
+
+@pytest.mark.parametrize("where", [(OnDraws, "_settle"), (executor, "wait")])
+def test_ctrl_c_ends_the_search_for_particles_of_both(where, monkeypatch):
+    assert of_two().stopped == "" and "Ctrl-C" not in repr(of_two())
+    calls = press_ctrl_c(monkeypatch, *where, 3)
+    with pytest.warns(UserWarning, match="interrupted"):
+        found = compared(*two())
+    assert len(calls) < 20 and found.stopped == "interrupted" and "by Ctrl-C" in repr(found)
+    np.testing.assert_array_equal(found.similarity, of_two().similarity)
+    assert pc.PosteriorComparison.from_dataset(found.to_dataset()).stopped == "interrupted"

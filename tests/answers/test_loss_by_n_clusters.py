@@ -6,9 +6,10 @@ import pytest
 
 import posterior_consensus as pc
 from posterior_consensus.ensemble.partitions import enumerate_partitions
+from posterior_consensus.search.over_draws import OnDraws
 from tests import reference
-from tests.catalogue.posteriors import random_draws
-from tests.helpers import GOOD, check, check_all
+from tests.catalogue.posteriors import noisy_draws, random_draws
+from tests.helpers import GOOD, check, check_all, press_ctrl_c
 
 QUIET = {"random_seed": 1, "progressbar": False}
 ALL_OF_SIX = np.concatenate(list(enumerate_partitions(6)))
@@ -100,3 +101,24 @@ def test_bad_arguments():
     pairs = pc.as_pair_similarity(pc.posterior_similarity_matrix(GOOD))
     check(pc.loss_by_n_clusters, pairs, ValueError, ["'vi'", "posterior draws"])
     check(pc.plot_loss_by_n_clusters, GOOD, TypeError, ["`losses`", "loss_by_n_clusters()"])
+
+
+@pytest.mark.parametrize(("at", "numbers"), [(10, [2, 3, 4, 5]), (60, [2, 3, 4, 5]), (10, None)])
+def test_ctrl_c_ends_all_searches_and_the_table_says_which_are_missing(at, numbers, monkeypatch):
+    draws = noisy_draws(np.random.default_rng(3), 20, 20, 4, 0.4)
+    calls = press_ctrl_c(monkeypatch, OnDraws, "_settle", at)
+    with pytest.warns(UserWarning, match="interrupted"):
+        found = pc.loss_by_n_clusters(draws, n_clusters=numbers, **QUIET)
+    assert len(calls) < at + 20 and found.stopped == "interrupted"
+    assert numbers is None or sorted([*found.table["n_clusters"].values, *found.missing]) == numbers
+    assert "Ctrl-C" in repr(found) and all(f"{k}" in repr(found) for k in found.missing)
+    again = pc.LossByNClusters.from_dataset(found.to_dataset())
+    assert (again.stopped, again.missing) == (found.stopped, found.missing)
+    if found.missing:
+        assert f"numbers not searched: {found.missing[0]}" in repr(found)
+
+
+def test_ctrl_c_before_a_number_was_found_is_raised(monkeypatch):
+    press_ctrl_c(monkeypatch, OnDraws, "_settle", 1)
+    with pytest.warns(UserWarning, match="interrupted"), pytest.raises(KeyboardInterrupt):
+        pc.loss_by_n_clusters(GOOD, n_clusters=[4], **QUIET)

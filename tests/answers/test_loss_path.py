@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import posterior_consensus as pc
+from posterior_consensus.search.over_draws import OnDraws
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws
-from tests.helpers import array, check
+from tests.helpers import array, check, press_ctrl_c
 
 GRID = {"binder": [0.1, 0.3, 0.5, 0.6, 0.9], "vi": [0.2, 0.7, 1.0, 1.1, 1.7]}
 DEFINITION = {"binder": reference.binder, "vi": reference.vi}
@@ -109,3 +110,17 @@ def test_items_of_a_name_that_the_path_needs():
     for name in ("tau", "a"):
         draws = pc.as_partition_draws(array(np.zeros((1, 3, 4), int), ("chain", "draw", name)))
         check(lambda z: pc.loss_path(z, loss="binder"), draws, ValueError, [f"dimension or coordinate '{name}'"])
+
+
+def test_ctrl_c_ends_all_searches_and_the_path_says_which_values_are_missing(monkeypatch):
+    draws = noisy_draws(np.random.default_rng(3), 20, 20, 4, 0.4)
+    whole = find(draws, "vi", GRID["vi"])
+    assert whole.stopped == "" and whole.missing == () and "Ctrl-C" not in repr(whole)
+    calls = press_ctrl_c(monkeypatch, OnDraws, "_settle", 40)
+    with pytest.warns(UserWarning, match="interrupted"):
+        path = find(draws, "vi", GRID["vi"])
+    assert len(calls) < 60 and path.stopped == "interrupted" and path.missing
+    assert [*path.table["a"].values, *path.missing] == GRID["vi"] and path.partitions.sizes["a"] < 5
+    assert f"values not searched: {path.missing[0]}" in repr(path) and "Ctrl-C" in repr(path)
+    again = pc.LossPath.from_dataset(path.to_dataset())
+    assert (again.stopped, again.missing) == (path.stopped, path.missing)
