@@ -12,6 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.diagnostics.agreement import odd_chain, partition_ess, partition_variance
+from posterior_consensus.diagnostics.apart import about_chains
 from posterior_consensus.diagnostics.burn_in import clear_burn_in
 from posterior_consensus.diagnostics.chance import differ
 from posterior_consensus.diagnostics.copies import copies
@@ -39,6 +40,7 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import as_generator, check_count
 from posterior_consensus.sources.door import as_draws, own_partition
+from posterior_consensus.sources.log_densities import LogOfDraws, log_of_draws
 
 _STORED_SAMPLE = {"sample": "trace_sample", "chain": "trace_chain", "draw": "trace_draw"}
 _OF_PAIR = ("first", "second")
@@ -245,7 +247,9 @@ def diagnose(
     2.0
     """
     followed: dict[str, Any] = {"references": references, "loss": loss, "n_pairs": n_pairs, "random_seed": random_seed}
-    return diagnose_within(None, as_draws(draws), own_partition(draws, partition), **followed)
+    taken = as_draws(draws)
+    followed["logs"] = log_of_draws(draws, taken)
+    return diagnose_within(None, taken, own_partition(draws, partition), **followed)
 
 
 def diagnose_within(
@@ -253,6 +257,7 @@ def diagnose_within(
     draws: PartitionDraws,
     partition: Any,
     *,
+    logs: LogOfDraws | None = None,
     references: Any = None,
     loss: str | PartitionLoss | None = None,
     n_pairs: Any = 50,
@@ -299,6 +304,8 @@ def diagnose_within(
         burn_in=dict(zip(_chain_names(draws), clear_burn_in(typical, draws.samples.chains), strict=True)),
     )
     status, verdict = judge(evidence, (first, second))
+    if status == "disagree":
+        verdict = f"{verdict} {about_chains(draws, logs, evidence.odd_chain, record, seconds)}".rstrip()
     if not np.isnan(gap.size):
         gap = replace(gap, items=(int(at[gap.items[0]]), int(at[gap.items[1]])))
     return Diagnosis(

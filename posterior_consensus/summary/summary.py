@@ -35,6 +35,7 @@ from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.sources.containers import opened
 from posterior_consensus.sources.door import find_source
 from posterior_consensus.sources.labels import from_store
+from posterior_consensus.sources.log_densities import log_of_draws
 from posterior_consensus.sources.samples import one_of
 from posterior_consensus.summary.clock import Clock
 from posterior_consensus.summary.further import look_for_answers
@@ -348,6 +349,7 @@ def summarize(
         source, description = clock("draws", find_source, data, var_name, model, **where, progressbar=progressbar)
         draws = draws_of(source)
         observed = observed_of(data, draws)
+        logs = log_of_draws(data, draws) if group == "posterior" else None
     ahead.expect((ahead.summary_of_labels, draws.drawn.dtype.name))
     searched = {"random_seed": random_seed, "progressbar": progressbar}
     if seconds is not None and takes(options.get("method", "greedy"), "seconds"):
@@ -358,7 +360,7 @@ def summarize(
     ball = clock("credible ball", credible_ball, draws, consensus, loss=metric, prob=prob)
     items = clock("items", item_uncertainty, draws, consensus)
     with waiting("Diagnosis", progressbar=progressbar):
-        diagnosis = clock("diagnosis", diagnose_within, clock.part(_REST), draws, consensus)
+        diagnosis = clock("diagnosis", diagnose_within, clock.part(_REST), draws, consensus, logs=logs)
     certificate, no_certificate = _certificate(clock, draws, consensus, progressbar)
     with waiting("Halves of the draws", progressbar=progressbar):
         halves = {"seconds": clock.part(_REST), "random_seed": random_seed}

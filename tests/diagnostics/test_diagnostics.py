@@ -228,6 +228,25 @@ def test_a_chain_that_never_moves_is_named(rng, approved):
     approved("verdicts_diagnosis", "an odd chain that never moves", found.verdict)
 
 
+def test_the_verdict_on_chains_that_disagree_goes_on(rng, approved):
+    """Log densities by chain, where the data have them, and the partitions of both sides."""
+    chains = two_modes(rng, [[0, 0, 0, 1, 1, 1]] * 3 + [[0, 1, 0, 1, 2, 2]], 100)
+    z = xr.DataArray(chains, dims=("chain", "draw", "item"), coords={"chain": [2, 3, 5, 8], "draw": np.arange(100)})
+    lp = np.broadcast_to(np.array([-300.0, -301.0, -300.5, -312.25])[:, np.newaxis], (4, 100))
+    stats = z.isel(item=0).copy(data=lp).to_dataset(name="lp")
+    logs = z.copy(data=np.broadcast_to(lp[..., np.newaxis] / 6, z.shape)).to_dataset(name="y")
+    groups = {"posterior": z.to_dataset(name="z"), "log_likelihood": logs}
+    both = pc.diagnose(xr.DataTree.from_dict({**groups, "sample_stats": stats}))
+    assert both.odd_chain == 8
+    approved("verdicts_diagnosis", "an odd chain, with log densities", both.verdict)
+    two = xr.DataTree.from_dict({name: group.isel(chain=[0, 3]) for name, group in groups.items()})
+    for alone in (pc.diagnose(two), pc.summarize(two, answers=False, random_seed=1, progressbar=False).diagnosis):
+        assert "log likelihood is -300 in chain 2 and -312.25 in chain 8" in alone.verdict
+        assert alone.odd_chain is None and "Without chain" not in alone.verdict
+    fewer = xr.DataTree.from_dict({**groups, "sample_stats": stats.isel(draw=slice(50, None))})
+    assert "The mean log" not in pc.diagnose(fewer).verdict
+
+
 def test_no_chain_is_odd_where_others_disagree_too(rng):
     partitions = [[0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1], [0, 1, 2, 2, 1, 0]]
     for modes in ([0, 1], [0, 0, 1, 1], [0, 1, 2]):
