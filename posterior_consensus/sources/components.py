@@ -11,7 +11,7 @@ import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.ensemble.partitions import as_codes, smallest_dtype
+from posterior_consensus.ensemble.partitions import HasDraws, as_codes, smallest_dtype
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.sources.accumulate import PartitionAccumulator, is_accumulated
 from posterior_consensus.sources.stores import is_store
@@ -71,10 +71,10 @@ def component_labels(
                 f"those of {draws.soft.n_components}."
             )
         return draws.soft.components
-    if isinstance(data, (PairSource, PartitionAccumulator)) or is_accumulated(data) or is_store(data):
+    if isinstance(data, (PairSource, PartitionAccumulator, HasDraws)) or is_accumulated(data) or is_store(data):
         raise TypeError(
             f"`draws` must be labels as sampled, numbers of components; got {type(data).__name__}. PartitionDraws, "
-            "stores and accumulators have renumbered them: give the posterior that they were made of."
+            "summaries, stores and accumulators have renumbered them: give the posterior that they were made of."
         )
     with found_labels(data, var_name, group, ("chain", "draw"), None) as (labels, *_):
         return component_numbers(labels, n_components, first_label)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
+from posterior_consensus.answers.alignment import match_clusters
 from posterior_consensus.answers.credible import credible_ball
 from posterior_consensus.answers.item_uncertainty import item_uncertainty
 from posterior_consensus.answers.links import links, suits_links
@@ -69,7 +70,8 @@ class Summary(SummaryRecord, display.Shown):
     diagnosis : Diagnosis
     alternative : ConsensusPartition or None
         The best partition found with the most probable number of clusters, if the number of `consensus` has a posterior
-        probability below 5% and was not requested, and time was left.
+        probability below 5% and was not requested, and time was left. Its clusters have the names of those of
+        `consensus` that they are matched with, and new names otherwise.
     answers : Particles or None
         Partitions that groups of draws are nearest to, under the ball's loss: one, or two or three if the posterior has
         several modes. They are searched for on about 500 draws, evenly spaced in each chain, or of weighted ones at
@@ -405,4 +407,9 @@ def _alternative(
         return None
     asked: dict[str, Any] = {"n_clusters": int(number_probabilities(draws).argmax()), "starts": [consensus]}
     asked |= {"n_starts": 3, "seconds": clock.part(_REST)} | searched
-    return clock.unless_over("alternative", consensus_partition, draws, loss=consensus.loss, **asked)
+    found = clock.unless_over("alternative", consensus_partition, draws, loss=consensus.loss, **asked)
+    if found is None:
+        return None
+    match = match_clusters(found, consensus)
+    names = [match.names[k] for k in dict.fromkeys(match.labels.values.tolist())]
+    return found if tuple(names) == found.names else found.with_names(names)

@@ -147,3 +147,13 @@ def test_a_summary_of_a_marginalised_posterior_brings_its_allocations(rng):
     assert found.identical(pc.relabel(posterior, summary, component_dim="k", allocations=summary))
     given = ValueError, ["`allocations`", "allocations=allocation_probabilities(model, idata)", "'mu', 'tau'"]
     check(lambda labels: pc.relabel(posterior, labels, component_dim="k"), summary.consensus, *given)
+
+
+def test_another_number_of_clusters_has_the_names_of_the_consensus(rng):
+    noise = rng.permuted(np.tile(np.repeat([0, 1, 2], 3), (200, 1)), axis=1)
+    draws = np.concatenate([noise, np.full((200, 9), 3)], axis=1)  # four clusters, three of which no pair is sure of
+    summary = pc.summarize(draws, loss="vi", n_starts=2, answers=False, random_seed=1, progressbar=False)
+    other, match = summary.alternative, pc.match_clusters(summary.alternative, summary.consensus)
+    assert summary.consensus.n_clusters == 10 and other.n_clusters == 4
+    assert other.labels[-1] == 3 and other.named_labels[-1] == summary.labels[-1] == 9
+    assert_array_equal(other.named_labels, match.labels)
