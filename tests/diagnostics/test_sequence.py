@@ -104,7 +104,8 @@ def test_a_late_change_of_modes_is_not_settled(rng):
 
 
 def test_stationary_chains_keep_nearly_all_draws(rng):
-    found = pc.diagnostics.sequential_distances(sticky_chains(rng, 40, 600, 12, 0.5)).burn_in
+    chains = xr.DataArray(sticky_chains(rng, 40, 600, 12, 0.5), dims=("chain", "draw", "item"))
+    found = pc.diagnostics.sequential_distances(chains).burn_in
     assert found["settled"].values.mean() > 0.9
     assert found["burn_in"].values[found["settled"].values].mean() < 15
 
