@@ -11,12 +11,12 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.agreement.record import EARLY, AgreementPath
-from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
+from posterior_consensus.ensemble.draws import PartitionDraws, draws_if_any, draws_of
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import Labels, distinct_rows
 from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.evaluate.expectation import Floats, loss_and_error, mean_between, mean_loss
+from posterior_consensus.evaluate.expectation import Floats, loss_and_error, loss_matrix, mean_between, mean_loss
 from posterior_consensus.losses.lookup import as_loss, with_parameters
 from posterior_consensus.losses.partition_losses import jaccard
 from posterior_consensus.losses.record import PartitionLoss
@@ -94,7 +94,8 @@ def agreement_path(
     Without a penalty each estimate is its chain's consensus. Differences that come from the noise of few draws and of
     searches vanish under a small penalty: removing them costs next to nothing. Chains in modes of their own stay in
     them until the penalty weight is so high that other chains' estimates outweigh their own draws. The process goes by
-    single chains: their estimates can stay different although all would gain if all moved at once.
+    single chains: their estimates can stay different although all would gain if all moved at once. Chains whose
+    estimates stay different are in different modes unless the draws of each visit the estimates of all.
 
     References
     ----------
@@ -237,6 +238,15 @@ def _checked(prices: Iterable[float] | None) -> list[float]:
     return np.unique(np.append(values, [0.0, EARLY])).tolist()
 
 
+def _visits(source: PairSource, estimates: npt.NDArray[Any], loss: PartitionLoss) -> Floats:
+    """Share (m,) of the draws that are nearest to each estimate (m, n), the first of equal ones; NaN without draws."""
+    draws = draws_if_any(source)
+    if draws is None:
+        return np.full(len(estimates), np.nan)
+    nearest = loss_matrix(estimates, draws, loss).argmin(axis=0)
+    return draws.samples.mean((np.arange(len(estimates))[:, np.newaxis] == nearest).astype(np.float64))
+
+
 def _record(
     chains: list[_Chain], labels: npt.NDArray[Any], prices: list[float], given: _Given, loss: PartitionLoss
 ) -> AgreementPath:
@@ -252,11 +262,14 @@ def _record(
         "own_loss": own,
         "own_mcse": errors,
     }
+    early = labels[prices.index(EARLY)]
+    visits = np.stack([_visits(chain.source, early, _plain(loss)) for chain in chains])
     items = given.sources[0].items
     dims, coords = ("price", "chain"), {"price": np.array(prices), "chain": np.asarray(given.names)}
     return AgreementPath(
         labels=xr.DataArray(labels, dict(items.coords) | coords, (*dims, items.dim), "labels"),
         table=xr.Dataset({name: (dims[: column.ndim], column) for name, column in columns.items()}, coords),
+        visits=xr.DataArray(visits, {"chain": coords["chain"]}, ("chain", "estimate"), "visits"),
         loss=loss,
         of_chains=given.of_chains,
     )

@@ -18,7 +18,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 
-Status = Literal["agreement", "search noise", "different modes"]
+Status = Literal["agreement", "search noise", "shared modes", "different modes"]
 
 EARLY = 0.25  # penalty weight at which search noise is gone by more than half
 _NEAR = 0.1  # Jaccard distance of two estimates that agree
@@ -28,6 +28,7 @@ _OF_CHAIN = ("own_loss", "own_mcse")
 _AXES = {"price": "agreement_price", "chain": "agreement_chain"}  # where they are stored
 _NAMES = {"chain": "agreement_names"}
 _MOST_NAMED = 6  # chains of a group
+_VISITED = 0.05  # least share of a chain's draws
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,6 +44,9 @@ class AgreementPath(Stored):
         loses over its own chain's draws; ``disagreement``, the mean loss between two estimates; and the ``objective``.
         Over ``price`` and ``chain``: ``own_loss`` and ``own_mcse``, the expected loss over the chain's own draws and
         its Monte Carlo standard error.
+    visits : xarray.DataArray of shape (chain, estimate), dtype float64
+        Share of each chain's draws that are nearest to each chain's estimate at the penalty weight 0.25; NaN for an
+        analysis without draws.
     loss : PartitionLoss
     of_chains : bool
         Whether these are the chains of one posterior, or analyses that were given one by one.
@@ -53,6 +57,9 @@ class AgreementPath(Stored):
     )
     table: xr.Dataset = field(
         metadata=stored_as.table("agreement_{}", (*_OF_PRICE, *_OF_CHAIN), _AXES, in_words=_NAMES)
+    )
+    visits: xr.DataArray = field(
+        metadata=stored_as.array("agreement_visits", _AXES | {"estimate": "agreement_estimate"}, in_words=_NAMES)
     )
     loss: PartitionLoss = field(metadata=stored_as.loss("agreement_"))
     of_chains: bool = field(metadata=stored_as.flag("agreement_of_chains"))
@@ -82,10 +89,24 @@ class AgreementPath(Stored):
         return sorted(groups, key=len, reverse=True)
 
     @property
+    def _least_visit(self) -> float:
+        """Smallest share of a chain's draws that are nearest to the estimates of a group; NaN if unknown.
+
+        Groups whose own chains hardly visit their estimates, which lie between modes, do not count.
+        """
+        places = [self._places(names) for names in self.groups]
+        shares = [self.visits.values[:, own].sum(axis=1) for own in places]
+        visited = [share for share, own in zip(shares, places, strict=True) if not share[own].max() < _VISITED]
+        return float(np.min(visited))
+
+    def _places(self, names: list[Hashable]) -> list[int]:
+        return [self.names.index(name) for name in names]
+
+    @property
     def status(self) -> Status:
-        """Whether the chains agree, differ by search noise or are in different modes, as `verdict` says in words."""
+        """Whether chains agree, differ by search noise, share modes or are in different ones; see `verdict`."""
         if len(self.groups) > 1:
-            return "different modes"
+            return "shared modes" if self._least_visit >= _VISITED else "different modes"
         return "agreement" if self._early[0].max() <= _NEAR else "search noise"
 
     @property
@@ -107,9 +128,15 @@ class AgreementPath(Stored):
                 f"Search noise or few effective draws: a penalty weight of {EARLY:g} raises the averaged Jaccard index "
                 f"of the {what}' estimates {rise}, at {losses[1] / losses[0] - 1:.1%} more expected loss."
             )
+        if self.status == "shared modes":
+            return (
+                f"Shared modes: the {what}' estimates differ, {_in_words(self.groups)}, but at least "
+                f"{self._least_visit:.0%} of the draws of each are nearest to the estimates of any other group. "
+                "Chains that mix slowly between modes differ so: run longer ones."
+            )
         group = np.empty(len(alone), np.intp)
         for g, names in enumerate(self.groups):
-            group[[self.names.index(name) for name in names]] = g
+            group[self._places(names)] = g
         between = group[pairs[0]] != group[pairs[1]]
         rise = f"from {1 - alone[pairs][between].mean():.2f} to {1 - early[pairs][between].mean():.2f}"
         return (

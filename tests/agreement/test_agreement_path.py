@@ -59,6 +59,34 @@ def test_chains_in_two_modes_stay_apart_until_a_price_near_1(approved):
     approved("verdicts_agreement", "agreement of chains", path_of(draws[:2], loss=NOISY, prices=[0.5]).verdict)
 
 
+def slow_chains(seed):
+    """Four chains of 250 draws around two partitions of 20 items; each stays at one with probability 0.98."""
+    rng = np.random.default_rng(seed)
+    at = (rng.integers(2, size=(4, 1)) + np.cumsum(rng.random((4, 250)) < 0.02, axis=1)) % 2
+    modes, noisy = np.stack([np.arange(20) // 5, np.arange(20) % 4]), rng.random((4, 250, 20)) < 0.15
+    return np.where(noisy, rng.integers(4, size=noisy.shape), modes[at])
+
+
+def test_chains_that_visit_both_modes_are_not_in_different_ones(approved):
+    draws = slow_chains(4)
+    path = path_of(draws, prices=[0.5])
+    assert len(path.groups) == 2 and path.status == "shared modes"
+    early = path.labels.sel(price=EARLY).values
+    nearest = np.array([[np.argmin([reference.vi(one, z) for one in early]) for z in chain[::25]] for chain in draws])
+    assert np.all((nearest == 0).any(axis=1) & (nearest == 2).any(axis=1))  # the estimates of the two groups
+    np.testing.assert_allclose(path.visits.sum("estimate"), 1.0)
+    approved("verdicts_agreement", "chains that share modes", path.verdict)
+    assert pc.AgreementPath.from_dataset(path.to_dataset()).verdict == path.verdict
+    between = path_of(slow_chains(9), prices=[0.5])  # the estimate of chain 3 lies between the modes
+    assert float(between.visits.max("chain")[3]) < 0.05 and between.status == "shared modes"
+
+
+@pytest.mark.slow
+def test_slow_mixing_between_two_modes_is_seldom_called_different_modes():
+    found = [path_of(slow_chains(seed), prices=[0.25]).status for seed in range(25)]
+    assert found.count("different modes") <= 2
+
+
 @pytest.mark.parametrize("loss", ["vi", "binder", pc.binder(a=1.4), pc.vi(a=0.6), "nvi"])
 def test_the_objective_is_the_definition_and_never_rises(loss):
     rng = np.random.default_rng(3)
