@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +24,7 @@ from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import as_generator, check_count
 from posterior_consensus.runtime.executor import Executor
-from posterior_consensus.runtime.progress import track
+from posterior_consensus.runtime.progress import track, waiting
 
 Integers = npt.NDArray[np.int64]
 
@@ -95,6 +96,7 @@ def cocluster(
     n_column_clusters: int,
     n_clusterings: int = 10,
     n_rounds: int = 4,
+    n_starts: int = 10,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
 ) -> Coclustering:
@@ -111,6 +113,9 @@ def cocluster(
     n_rounds : int
         Rounds of agreement, after each pair of clusterings was improved by itself; fewer where nothing changes any
         more, and 0 for the pairs alone.
+    n_starts : int
+        Random starts of each pair of clusterings; the best is kept. A single start misses the largest mutual
+        information in about half of small tables.
     random_seed : int, Generator, SeedSequence or None
         The same seed gives the same result.
     progressbar : bool
@@ -172,6 +177,7 @@ def cocluster(
     """
     given = as_table(table)
     check_count("n_clusterings", n_clusterings)
+    check_count("n_starts", n_starts)
     if n_rounds != 0:
         check_count("n_rounds", n_rounds)
     for name, number, full in (
@@ -184,7 +190,8 @@ def cocluster(
     rows = _Side(shares, n_row_clusters, n_column_clusters, n_clusterings)
     columns = _Side(sparse.csr_array(shares.T), n_column_clusters, n_row_clusters, n_clusterings)
     seeds = as_generator(random_seed).spawn(n_clusterings + 1)
-    labels = _begin(rows, columns, seeds[:-1], progressbar)
+    with waiting("Pairs of clusterings", progressbar=progressbar):
+        labels = _begin(rows, columns, n_starts, seeds[:-1])
     told = [_told(given, rows, labels)]
     for _ in track(range(n_rounds), "Agreement of clusterings", progressbar=progressbar):
         before = [one.copy() for one in labels]
@@ -256,10 +263,10 @@ class _Side:
         return labels
 
 
-def _begin(rows: _Side, columns: _Side, seeds: list[np.random.Generator], progressbar: bool) -> list[Integers]:
-    """Clusterings of the rows (m, n) and of the columns, each pair improved by itself."""
+def _begin(rows: _Side, columns: _Side, n_starts: int, seeds: list[np.random.Generator]) -> list[Integers]:
+    """Clusterings of the rows (m, n) and of the columns, each pair improved by itself, the best of so many starts."""
 
-    def pair(rng: np.random.Generator) -> tuple[Integers, Integers]:
+    def start(rng: np.random.Generator) -> tuple[Integers, Integers]:
         of_rows, of_columns = rows.random(rng), columns.random(rng)
         for _ in range(_ALTERNATIONS):
             before = of_rows.copy(), of_columns.copy()
@@ -268,6 +275,9 @@ def _begin(rows: _Side, columns: _Side, seeds: list[np.random.Generator], progre
             if np.array_equal(before[0], of_rows) and np.array_equal(before[1], of_columns):
                 break
         return of_rows, of_columns
+
+    def pair(rng: np.random.Generator) -> tuple[Integers, Integers]:
+        return max((start(rng) for _ in range(n_starts)), key=lambda labels: _mutual_information(rows, labels))
 
     with Executor(-1, None) as executor:
         found = executor.results(pair, [(rng,) for rng in seeds])
@@ -289,14 +299,19 @@ def _whole(given: Table, labels: list[Integers]) -> list[npt.NDArray[np.int32]]:
 
 def _told(given: Table, rows: _Side, labels: list[Integers]) -> tuple[float, float, float]:
     """Mean mutual information of a row and a column clustering, and the averaged Jaccard index of each side."""
+    of_rows, of_columns = (1.0 - mean_between(one, jaccard()) for one in _whole(given, labels))
+    return _mutual_information(rows, labels), of_rows, of_columns
+
+
+def _mutual_information(rows: _Side, labels: Sequence[Integers]) -> float:
+    """Mean over all pairs of a row and a column clustering, in bits."""
     profiles = rows.profiles(labels[1])
     m, width = len(labels[0]), profiles.shape[1] // len(labels[1])
     total = 0.0
     for clustering in labels[0]:
         table = sparse.csr_array((np.ones(clustering.size), (clustering, np.arange(clustering.size)))) @ profiles
         total += sum(_information(table[:, at : at + width]) for at in range(0, profiles.shape[1], width))
-    of_rows, of_columns = (1.0 - mean_between(one, jaccard()) for one in _whole(given, labels))
-    return total / m**2, of_rows, of_columns
+    return total / m**2
 
 
 def _information(shares: Any) -> float:

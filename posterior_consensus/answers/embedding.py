@@ -90,7 +90,9 @@ def item_embedding(draws: Any, *, n_axes: int = 2, center: bool = True) -> xr.Da
         if center:
             variation -= float(np.sum(operator @ np.ones(n))) / n
             operator = _centred(operator)
-        vectors = leading_of(operator, number).vectors[:, :number]
+        vectors = np.empty((n, 0))
+        if variation > _TINY * n:  # else all items are at one place
+            vectors = leading_of(operator, number).vectors[:, :number]
         values = np.sum(vectors * (operator @ vectors), axis=0)
     values[values < _TINY * n] = 0.0
     places = np.zeros((n, number))  # what the leading vectors lack is of eigenvalue 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -62,12 +63,12 @@ def search(
         return labels, curve / total
     _check_memory(draws)
     bits = _bits(draws, weights)
-    orders = _orders(draws.n_items, n_starts, rng)
+    orders = _orders(draws.n_items, rng)
     found, area = [], 0.0
     with Executor(0 if draws.labels.size <= _LITTLE else -1, seconds) as executor:
         for first in track(range(0, n_starts, _AT_ONCE), "Partial partition", progressbar=progressbar):
             rest = enough, most, _LAST_SIZE, draws.most_clusters, executor.stop
-            calls = [(bits, order, *rest) for order in orders[first : first + _AT_ONCE]]
+            calls = [(bits, order, *rest) for order in itertools.islice(orders, min(_AT_ONCE, n_starts - first))]
             found += executor.results(partial.grow, calls)
             curve = np.max([one for _, one in found], axis=0)
             sizes = np.array([int((labels >= 0).sum()) for labels, _ in found])
@@ -134,14 +135,13 @@ def _numbered(labels: npt.NDArray[Any]) -> Labels:
     return numbers
 
 
-def _orders(n_items: int, n_starts: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Random orders of the items; each item is first once before any is twice."""
-    orders = rng.permuted(np.tile(np.arange(n_items), (n_starts, 1)), axis=1)
-    firsts = np.resize(rng.permutation(n_items), n_starts)
-    for order, first in zip(orders, firsts, strict=True):
+def _orders(n_items: int, rng: np.random.Generator) -> Iterator[npt.NDArray[np.int64]]:
+    """Give random orders of the items without end; each item is first once before any is twice."""
+    for first in itertools.cycle(rng.permutation(n_items).tolist()):
+        order = rng.permutation(n_items)
         order[order == first] = order[0]
         order[0] = first
-    return orders
+        yield order
 
 
 def _whole(weights: Floats) -> npt.NDArray[np.int64]:

@@ -57,9 +57,9 @@ def itml_k_means(
 
     Notes
     -----
-    Of all metrics that keep pairs that must be together within the 5% quantile of the squared distances and those that
-    cannot beyond the 95% quantile, up to slack, the one of least LogDet divergence from the Euclidean, by Bregman
-    projections [1]_. A pair is one that must be together if more than half of the constraints about it say so. The step
+    Of all metrics that keep pairs that must be together within the 5% quantile of the squared distances between unequal
+    items and those that cannot beyond the 95% quantile, up to slack, the one of least LogDet divergence from the
+    Euclidean, by Bregman projections [1]_. A pair is one that must be together if more than half of the constraints about it say so. The step
     is slack / (slack + 1) (1 / length - 1 / bound), as in the authors' program: what the paper prints holds at 1 only.
 
     References
@@ -80,7 +80,8 @@ def itml_k_means(
     check_count("max_passes", max_passes)
     rng = as_generator(random_seed)
     first, second = rng.integers(len(values), size=(2, _PAIRS_FOR_LIMITS))
-    near, far = np.percentile(((values[first] - values[second]) ** 2).sum(axis=1)[first != second], _QUANTILES)
+    squares = ((values[first] - values[second]) ** 2).sum(axis=1)
+    near, far = np.percentile(squares[squares > 0], _QUANTILES) if squares.any() else (1.0, 1.0)
     with one_blas_thread(), waiting("Learnt metric", progressbar=progressbar):
         metric = information_theoretic_metric(
             values[pairs[:, 0]] - values[pairs[:, 1]], votes > 0.5, (near, far), slack, max_passes

@@ -91,7 +91,7 @@ def binder(a: float | None = None, *, tau: float | Literal["mean"] | None = None
             name="binder(tau='mean')",
             formula="(2 / n^2) (2 tau B + 2 (1 - tau) C - 2 A), tau the mean similarity",
             value=_at_mean,
-            pair_threshold=lambda value, mean_similarity: mean_similarity,
+            pair_threshold=_mean_itself,
             given_mean=_with_threshold,
             upper="2",
             reference="https://doi.org/10.1080/01621459.2024.2427935",
@@ -109,6 +109,10 @@ def binder(a: float | None = None, *, tau: float | Literal["mean"] | None = None
         reference="https://doi.org/10.1093/biomet/65.1.31",
         parameters={"a": a},
     )
+
+
+def _mean_itself(value: float, mean_similarity: float) -> float:
+    return mean_similarity
 
 
 def _with_threshold(mean_similarity: float) -> PartitionLoss:

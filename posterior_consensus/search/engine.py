@@ -82,6 +82,11 @@ def search(
         check_seconds(seconds)
     asked: dict[str, Any] = {"n_clusters": n_clusters, "max_clusters": max_clusters, "rng": rng}
     if isinstance(loss, PairLoss):
+        if loss.pair_threshold is None and loss.item_terms is None:
+            raise ValueError(
+                f"`loss` must have `item_terms` or `pair_threshold` for greedy search; {loss.name!r} has neither. Give "
+                "its PairLoss one of them, or take another method, such as method='hierarchical'."
+            )
         if loss.pair_threshold is not None:
             own: dict[str, Any] = {"n_starts": n_starts, "n_agree": n_agree, "n_perturbations": n_perturbations}
             own |= {"seconds": seconds, "n_jobs": n_jobs}

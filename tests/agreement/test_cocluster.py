@@ -110,3 +110,17 @@ def test_what_is_refused(monkeypatch):
     check_all(of, cases)
     monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "1KB")
     check(of, (np.ones((20, 30)), 5, 5), MemoryError, ["20 items by 50 clusters"])
+
+
+def test_the_best_of_several_starts_is_kept():
+    ways = [(0, *labels) for labels in product((0, 1), repeat=4) if any(labels)]
+    gains = {1: 0, 10: 0}
+    for seed in range(8):
+        table = np.random.default_rng(seed).integers(1, 10, (5, 5))
+        most = max(information_of_table(table / table.sum(), np.array(x), np.array(y)) for x in ways for y in ways)
+        for n_starts in gains:
+            sizes = {"n_row_clusters": 2, "n_column_clusters": 2, "n_clusterings": 1}
+            found = pc.cocluster(table, **sizes, n_starts=n_starts, random_seed=1, progressbar=False)
+            gains[n_starts] += in_nats(found, table) > most - 1e-9
+    assert gains[1] < gains[10] == 8
+    check(lambda n: pc.cocluster(table, **sizes, n_starts=n), 0, ValueError, ["`n_starts`", "at least 1; got 0"])

@@ -73,6 +73,11 @@ def test_degenerate_draws(center):
         pc.plot_items_map(draws, draws[0], center=center).figure.canvas.draw()
 
 
+def test_many_items_at_one_place():
+    found = pc.item_embedding(np.zeros((2, 1001), int))
+    assert found.shape == (1001, 2) and not found.values.any() and not found["share"].values.any()
+
+
 def test_bad_options():
     cases = [
         ({"n_axes": 31}, ValueError, "`n_axes`", "number of items, 30; got 31"),

@@ -1,7 +1,7 @@
 """Partial partitions against enumeration, in other orders, with weights, on degenerate draws, and against salso."""
 
 from collections import Counter
-from itertools import combinations
+from itertools import combinations, islice
 from pathlib import Path
 
 import numpy as np
@@ -155,6 +155,16 @@ def test_the_bound_is_the_number_of_certain_items():
     certain = np.tile([0, 0, 1, 1, 2, 2, 3, 3, 4, 4], (50, 1))
     certain[:, 5:] = random_draws(np.random.default_rng(5), 50, 5, 4)
     assert partial_of(certain, 0.9).n_items_bound == 5
+
+
+def test_starts_are_made_when_they_are_needed():
+    """A million million starts in an array would need more than any memory."""
+    draws = noisy_draws(np.random.default_rng(1), 50, 12, 3, 0.1)
+    some, many = (pc.partial_partition(draws, 0.5, n_starts=n, random_seed=1, progressbar=False) for n in (64, 10**12))
+    np.testing.assert_array_equal(many.labels, some.labels)
+    orders = list(islice(partial_search._orders(5, np.random.default_rng(1)), 10))
+    assert all(sorted(order) == list(range(5)) for order in orders)
+    assert sorted(order[0] for order in orders[:5]) == sorted(order[0] for order in orders[5:]) == list(range(5))
 
 
 def test_seconds_end_it(monkeypatch):

@@ -122,6 +122,15 @@ def test_statements_show_what_features_hide(name):
 
 
 @pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("kinds", [1, 2])
+def test_features_with_ties(name, kinds):
+    truth = np.repeat(np.arange(2), 20)
+    said = pc.as_constraints({"Ann": truth}, n_pairs=100, random_seed=1)
+    found = getattr(pc.experts, name)(said, np.minimum(truth, kinds - 1.0)[:, np.newaxis], n_clusters=2, random_seed=1)
+    assert kinds == 1 or adjusted_rand_score(truth, found) == 1
+
+
+@pytest.mark.parametrize("name", METHODS)
 def test_one_statement_is_enough_and_labels_have_names(name):
     rival, letters = getattr(pc.experts, name), list("abcdef")
     values = pd.DataFrame(np.random.default_rng(5).normal(size=(6, 2)), index=letters)

@@ -1,5 +1,7 @@
 import inspect
+import pickle
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from posterior_consensus.losses.record import TERMS
 from posterior_consensus.sources.labels import as_partition_draws
 from tests import reference
 from tests.catalogue.posteriors import noisy_draws
-from tests.helpers import check_all
+from tests.helpers import check, check_all
 from tests.strategies import label_pairs
 
 # Every loss under test: our record, and its definition.
@@ -252,3 +254,21 @@ def test_a_loss_is_added_by_its_factory_and_a_line(monkeypatch):
     assert pc.partition_loss([0, 0, 1], [0, 0, 0], loss="triples") == 24.0 - 6.0
     with pytest.raises(ValueError, match="'triples'; got 'mean_size'.*similarity matrix"):
         pc.partition_loss([0, 0, 1], [0, 0, 0], loss="mean_size")
+
+
+def test_a_pair_loss_without_terms_is_refused_by_greedy_search_alone():
+    def value(sizes, links, sums):
+        return np.mean(np.abs(links / sizes - 0.7), axis=-1)
+
+    own = pc.losses.PairLoss("own", "mean of abs(l / s - 0.7)", value)
+    draws = noisy_draws(np.random.default_rng(1), 20, 6, 3, 0.4)
+    for function in (pc.consensus_partition, pc.loss_by_n_clusters):
+        parts = ["`loss`", "'own'", "`item_terms`", "`pair_threshold`", "hierarchical"]
+        check(lambda z, function=function: function(z, loss=own), draws, ValueError, parts)
+    best = pc.consensus_partition(draws, loss=own, method="hierarchical")
+    assert best.expected_loss == pytest.approx(pc.expected_loss(draws, best)["expected_loss"].item())
+
+
+def test_losses_are_equal_to_themselves_and_can_be_pickled():
+    for make in (partial(pc.binder, tau="mean"), *pc.LOSSES.values(), *pc.PAIR_LOSSES.values()):
+        assert make() == make() == pickle.loads(pickle.dumps(make()))
