@@ -74,13 +74,14 @@ ax = pc.plot_draws_map(draws, best)
 # %% [markdown]
 # ## What particles show, and what they do not
 #
-# `particles` looks for separate modes, as in [a posterior with two modes](two_answers.py). Here it finds one.
+# `particles` looks for separate modes, as in [a posterior with two modes](two_answers.py). Here it finds no second mode,
+# and says that the chains disagree.
 
 # %%
 print(pc.particles(draws, random_seed=1, progressbar=False).verdict)
 
 # %% [markdown]
-# That is no sign of convergence. A separate mode needs a valley: few draws between it and the others. The two chains
+# That there is no second mode is no sign of convergence. A separate mode needs a valley: few draws between it and the others. The two chains
 # lie in different places but overlap, as the map shows, so there is no valley. Chains that mix slowly also have too
 # small an effective sample size to show one. With two particles requested, each chain is near one of them most of the
 # time.
@@ -97,7 +98,7 @@ display((two.weights.values.round(2), two.weights_mcse.values.round(2)))
 
 # %% [markdown]
 # So run `diagnose` first. If chains stay in separate modes, without overlap, `particles` also names them, and its
-# status is "chains in different modes". If they overlap, as here, only `diagnose` detects the problem.
+# status is "chains in different modes". If they overlap, as here, its status is "unknown", because the chains disagree.
 
 # %% [markdown]
 # ## What to do
