@@ -43,9 +43,9 @@ def found_labels(
     data: Any, var_name: str | None, group: str, sample_dims: Any, item_dim: str | None, *, stay: bool = False
 ) -> Iterator[tuple[xr.DataArray, tuple[str, ...], str]]:
     """Find the labels as `label_array`; large ones, and those that are to, stay where they are and can be read here."""
-    dims = dim_names(sample_dims)
     _check_name("item_dim", item_dim)
     with opened(data) as container:
+        dims = dim_names(sample_dims, container, group)
         labels = _find(container, var_name, group, dims, (item_dim,), _labels_in)
         if stay or is_elsewhere(labels) or client_of(labels) is not None:
             for coord in labels.coords.values():
@@ -68,13 +68,13 @@ def probability_array(
 
     If neither is named, the components are along the dimension over which the values sum to one, else the last one.
     """
-    dims = dim_names(sample_dims)
     _check_name("item_dim", item_dim)
     _check_name("component_dim", component_dim)
     if item_dim is not None and item_dim == component_dim:
         raise ValueError(f"`item_dim` and `component_dim` must differ; got {item_dim!r} for both.")
     rest = (item_dim, component_dim)
     with opened(data) as container:
+        dims = dim_names(sample_dims, container, group)
         values = _in_memory(_find(container, var_name, group, dims, rest, _probabilities_in))
     if values.dtype.kind != "f":
         name = repr(values.name) if values.name is not None else "`data`"
@@ -96,14 +96,32 @@ def probability_array(
     return values, dims, (item, component)
 
 
-def dim_names(sample_dims: Any) -> tuple[str, ...]:
-    """Names of the sample dimensions, checked."""
+def dim_names(sample_dims: Any, data: Any, group: str = "posterior") -> tuple[str, ...]:
+    """Names of the sample dimensions, checked; if None, those that ArviZ takes of the data."""
+    if sample_dims is None:
+        return _dims_of_arviz(data, group)
     dims = (sample_dims,) if isinstance(sample_dims, str) else sample_dims
     if not isinstance(dims, (list, tuple)) or not all(isinstance(dim, str) for dim in dims):
         raise TypeError(f"`sample_dims` must be a name or a sequence of names; got {sample_dims!r}.")
     if not dims or len(set(dims)) < len(dims):
         raise ValueError(f"`sample_dims` must name at least one dimension, and each once; got {sample_dims!r}.")
     return tuple(dims)
+
+
+def _dims_of_arviz(data: Any, group: str) -> tuple[str, ...]:
+    """The attribute `sample_dims` of the data if they have such dimensions, else the setting of ArviZ 1."""
+    if isinstance(data, xr.DataTree) or is_inference_data(data):
+        data = group_dataset(data, group)
+    if isinstance(data, (xr.Dataset, xr.DataArray)):
+        named = np.atleast_1d(data.attrs.get("sample_dims", [])).tolist()
+        if named and set(named) <= set(data.dims):
+            return tuple(named)
+        try:
+            from arviz_base.validate import validate_sample_dims
+        except ImportError:  # ArviZ 0
+            return ("chain", "draw")
+        return tuple(validate_sample_dims(None))
+    return ("chain", "draw")
 
 
 def _check_name(argument: str, name: Any) -> None:
@@ -307,7 +325,7 @@ def dataset_of_dict(data: Mapping[str, Any], var_name: str | None, *n_rest: int)
     """Take those arrays that have chains and draws, or draws of all chains in one, and so many dimensions more."""
     from arviz_base import convert_to_dataset
 
-    arrays = {name: _regular(values, f"{name!r} of `data`", n_rest[0]) for name, values in data.items()}
+    arrays = {name: _regular(as_numpy(values), f"{name!r} of `data`", n_rest[0]) for name, values in data.items()}
     is_sample = _are_of_all_chains(arrays, var_name, n_rest)
     full = {name: values for name, values in arrays.items() if values.ndim - (1 if is_sample else 2) in n_rest}
     if not full:

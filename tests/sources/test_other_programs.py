@@ -84,7 +84,7 @@ class ByDLPack(Array):
 
 @pytest.mark.parametrize("kind", [AsArray, ByDLPack])
 def test_arrays_of_other_libraries(kind, z, p):
-    for draws in (pc.as_partition_draws(kind(z)), find_source(kind(z)).source):
+    for draws in (pc.as_partition_draws(kind(z)), find_source(kind(z)).source, pc.as_partition_draws({"z": kind(z)})):
         assert_array_equal(draws.labels, pc.as_partition_draws(z).labels)
     for soft in (pc.as_allocation_probabilities(kind(p)), find_source(kind(p)).source):
         assert_array_equal(soft.soft.probabilities, pc.as_allocation_probabilities(p).soft.probabilities)
