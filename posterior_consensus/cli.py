@@ -187,7 +187,6 @@ def _summary(options: argparse.Namespace) -> Summary:
             options.var,
             None,
             group=options.group,
-            sample_dims=("chain", "draw"),
             item_dim=options.item_dim,
             weights=one_of(_weights("weights", options, data), _weights("log_weights", options, data)),
             progressbar=progressbar,

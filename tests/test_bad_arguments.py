@@ -119,7 +119,6 @@ DOOR = {
         (("chain", "x"), ValueError, "got ('chain', 'x'), present: ('chain', 'draw', 'obs')"),
         (("chain", "chain"), ValueError, "each once; got ('chain', 'chain')"),
         ([], ValueError, "at least one dimension"),
-        (None, TypeError, "a name or a sequence of names; got None"),
         ({"chain", "draw"}, TypeError, "a name or a sequence of names"),  # a set has no order
         (3, TypeError, "got 3"),
     ],

@@ -52,7 +52,7 @@ def relabel(
     var_name: str | None = None,
     allocations: Any = None,
     group: str = "posterior",
-    sample_dims: str | Sequence[str] = ("chain", "draw"),
+    sample_dims: str | Sequence[str] | None = None,
     first_label: int | None = None,
 ) -> Any:
     """Reorder the components of every draw to match the consensus clusters.
@@ -74,8 +74,8 @@ def relabel(
         a summary that is given as `partition`, if the posterior has neither labels nor probabilities.
     group : str
         Group of an InferenceData or DataTree.
-    sample_dims : str or sequence of str
-        Dimensions that run over draws.
+    sample_dims : str or sequence of str, optional
+        Dimensions that run over draws, by default as for :func:`as_partition_draws`.
     first_label : {0, 1}, optional
         Label of the first component. By default 0 if any label is 0 and 1 if any is K; else it has to be said.
 
@@ -153,13 +153,14 @@ def relabel(
             "Open a file with arviz.from_netcdf or xarray.open_datatree first."
         )
     posterior = group_dataset(idata, group)
+    sample_dims = dim_names(sample_dims, posterior)
     if allocations is None and var_name is None:
-        allocations = _of_a_summary(posterior, partition, component_dim, dim_names(sample_dims))
+        allocations = _of_a_summary(posterior, partition, component_dim, sample_dims)
     allocations = None if allocations is None else as_draws(allocations)
     names, n_components = _components(posterior, component_dim, allocations)
     if allocations is None:
-        _check_no_items(posterior, names, dim_names(sample_dims))
-        held = _without_parameters(posterior, names, dim_names(sample_dims))
+        _check_no_items(posterior, names, sample_dims)
+        held = _without_parameters(posterior, names, sample_dims)
         draws = draws_of(find_source(held, var_name, sample_dims=sample_dims).source)
     else:
         dims = _dims_of_draws(posterior, sample_dims)
@@ -308,9 +309,8 @@ def _warn_of_others(posterior: xr.Dataset, names: tuple[str, ...], n_components:
         )
 
 
-def _dims_of_draws(posterior: xr.Dataset, sample_dims: str | Sequence[str]) -> tuple[str, ...]:
+def _dims_of_draws(posterior: xr.Dataset, dims: tuple[str, ...]) -> tuple[str, ...]:
     """Names of the sample dimensions of a posterior that may have no labels."""
-    dims = (sample_dims,) if isinstance(sample_dims, str) else tuple(sample_dims)
     if "sample" in posterior.dims and not set(dims) & set(posterior.dims):
         dims = ("sample",)
     missing = [dim for dim in dims if dim not in posterior.dims]

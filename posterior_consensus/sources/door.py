@@ -116,7 +116,7 @@ def find_source(
     model: Any = None,
     *,
     group: str = "posterior",
-    sample_dims: str | Sequence[str] = ("chain", "draw"),
+    sample_dims: str | Sequence[str] | None = None,
     item_dim: str | None = None,
     weights: Any = None,
     progressbar: bool = True,
@@ -135,9 +135,10 @@ def find_source(
     if is_plain(data):
         data = read_plain(data, var_name)
         var_name = var_name if isinstance(data, pd.DataFrame) else None
+    dims, is_table = dim_names(sample_dims, data, group), isinstance(data, pd.DataFrame)
+    where["sample_dims"] = dims
     as_labels: Callable[..., PartitionDraws] = partial(as_partition_draws, **where, progressbar=progressbar)
     as_soft: Callable[..., PartitionDraws] = partial(as_allocation_probabilities, **where)
-    dims, is_table = dim_names(sample_dims), isinstance(data, pd.DataFrame)
     dataset = _variables(data, var_name, group, dims)
     if dataset is None:
         if _is_soft(data, dims) or _has_components(data):
@@ -153,7 +154,7 @@ def find_source(
     found = probability_candidates(dataset, dims, (item_dim, None))
     if len(found) == 1:
         soft = as_soft(held, str(found[0].name)) if is_table else as_soft(found[0])
-        return _soft_source(soft, str(found[0].name), hard, sample_dims)
+        return _soft_source(soft, str(found[0].name), hard, dims)
     if found or len(hard) > 1:
         names = listing(v.name for v in (*found, *hard))
         raise ValueError(f"`var_name` must name the variable to take; candidates: {names}. {BY_NAME}")

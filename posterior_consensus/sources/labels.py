@@ -29,7 +29,7 @@ def as_partition_draws(
     var_name: str | None = None,
     *,
     group: str = "posterior",
-    sample_dims: str | Sequence[str] = ("chain", "draw"),
+    sample_dims: str | Sequence[str] | None = None,
     item_dim: str | None = None,
     weights: Any = None,
     log_weights: Any = None,
@@ -53,9 +53,10 @@ def as_partition_draws(
         more, and labels. Of a table, the columns of that name: ``z`` for ``z[1]``, ``z[2]``, ..., or Stan's ``z.1``.
     group : str
         Group of an InferenceData, DataTree or file; tables and arrays have none.
-    sample_dims : str or sequence of str
-        Dimensions that run over draws. If neither "chain" nor "draw" is there, ``"sample"``, as ``az.extract`` makes
-        it, is taken.
+    sample_dims : str or sequence of str, optional
+        Dimensions that run over draws. By default those of ArviZ 1: the attribute ``sample_dims`` of the data, else the
+        setting ``rcParams["data.sample_dims"]``, which is "chain" and "draw". If neither is there, ``"sample"``, as
+        ``az.extract`` makes it, is taken.
     item_dim : str, optional
         Dimension that runs over items; by default the one that is left.
     weights : array_like, optional

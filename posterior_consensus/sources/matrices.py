@@ -28,7 +28,7 @@ def as_pair_similarity(
     item_dim: str | None = None,
     missing: Literal["pairwise"] | None = None,
     var_name: str | None = None,
-    sample_dims: str | Sequence[str] = ("chain", "draw"),
+    sample_dims: str | Sequence[str] | None = None,
     weights: Any = None,
     log_weights: Any = None,
 ) -> PairSimilarity:

@@ -31,7 +31,7 @@ def as_allocation_probabilities(
     *,
     log: bool | None = None,
     group: str = "posterior",
-    sample_dims: str | Sequence[str] = ("chain", "draw"),
+    sample_dims: str | Sequence[str] | None = None,
     item_dim: str | None = None,
     component_dim: str | None = None,
     weights: Any = None,
@@ -56,8 +56,8 @@ def as_allocation_probabilities(
         neither probabilities nor logarithms need be normalized.
     group : str
         Group of an InferenceData, DataTree or file.
-    sample_dims : str or sequence of str
-        Dimensions that run over draws.
+    sample_dims : str or sequence of str, optional
+        Dimensions that run over draws, by default as for :func:`as_partition_draws`.
     item_dim, component_dim : str, optional
         Dimensions that run over items and components. By default the components are along the dimension over which the
         values are normalized, or the last one.

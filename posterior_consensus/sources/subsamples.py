@@ -27,7 +27,7 @@ _SOME = 3  # pairs and items that an error names
 
 
 def pairwise_similarity(
-    data: Any, var_name: str | None, sample_dims: str | Sequence[str], item_dim: str | None, weights: Any
+    data: Any, var_name: str | None, sample_dims: str | Sequence[str] | None, item_dim: str | None, weights: Any
 ) -> PairSimilarity:
     """Count each pair over the draws that hold both items; see :func:`as_pair_similarity`."""
     data = from_store(data)

@@ -104,7 +104,7 @@ class Summary(SummaryRecord, display.Shown):
         *,
         model: Any = None,
         group: str = "posterior",
-        sample_dims: str | Sequence[str] = ("chain", "draw"),
+        sample_dims: str | Sequence[str] | None = None,
         item_dim: str | None = None,
         weights: Any = None,
         log_weights: Any = None,
@@ -275,7 +275,7 @@ def summarize(
     loss: str | PartitionLoss | None = None,
     prob: float = 0.95,
     group: str = "posterior",
-    sample_dims: str | Sequence[str] = ("chain", "draw"),
+    sample_dims: str | Sequence[str] | None = None,
     item_dim: str | None = None,
     weights: Any = None,
     log_weights: Any = None,
@@ -301,7 +301,8 @@ def summarize(
     prob : float in (0, 1)
         Probability of the credible ball.
     group : str
-    sample_dims : str or sequence of str
+    sample_dims : str or sequence of str, optional
+        Dimensions that run over draws, by default as for :func:`as_partition_draws`.
     item_dim : str, optional
     weights, log_weights : array_like, optional
         As for :func:`as_partition_draws`; no `item_dim` with a model, which names the items.

@@ -159,6 +159,7 @@ def test_a_summary_reads_the_labels_seven_times_beside_its_search(monkeypatch):
     monkeypatch.setattr(sizes, "ITEMS_OF_ALL_PAIRS", 30)
     monkeypatch.setattr("posterior_consensus.summary.further._EFFORT", Effort(most_labels=1000))
     monkeypatch.setattr(sizes, "LABELS_TO_BOUND", 1000)
+    monkeypatch.setattr("posterior_consensus.summary.more_draws._MOST_LABELS", 1000)  # halves are searched, too
     rng = np.random.default_rng(1)
     draws = pc.as_partition_draws(noisy_draws(rng, 700, 70, 3, 0.1).reshape(4, 175, 70))
     best = consensus.Candidate(pc.consensus_partition(draws, random_seed=1, progressbar=False).labels.values)

@@ -85,7 +85,7 @@ def test_states_of_a_markov_chain_are_refused(pm):
         state = DiscreteMarkovChain("state", P=transitions, init_dist=pm.Categorical.dist(p=[0.5, 0.5]), steps=3)
         pm.Normal("y", mu[state], 1.0, observed=np.arange(4.0))
     idata = posterior(mu=np.zeros((2, 3, 2)))
-    match = r"'state' is a DiscreteMarkovChain, .* sampled .*: summarize\(idata, 'state'\)\. pymc_extras\.marginal\.recover,"
+    match = r"'state' is a DiscreteMarkovChain, .* sampled .*: summarize\(idata, 'state'\)\. .*marginal\.recover,"
     for one in (model, marginalised(model, "state")):
         for function in (pc.allocation_probabilities, pc.component_similarity, lambda m, i: pc.summarize(i, model=m)):
             with pytest.raises(ValueError, match=match):
