@@ -54,6 +54,7 @@ _REMEDIES = {  # of Python, in the words of the shell
     r", component_dim='\w+'": "",
     f" {re.escape(BY_NAME)}": "",
     "say so: as_": "read the file in Python: as_",
+    "give as_pair_similarity": "in Python, give as_pair_similarity",
 }
 _OUTPUT = "write a table of the items (.csv), or the posterior with the results in a group 'consensus' (.nc)"
 _FIGURES = (".pdf", ".png", ".svg")
@@ -133,11 +134,11 @@ def _in_options(message: str, options: argparse.Namespace) -> str:
         return _OPTIONS.get(name, option)
 
     def given(found: re.Match[str]) -> str:
-        return f"--{found[1].replace('_', '-')} {found[2]}" if found[1] in vars(options) else found[0]
+        return f"Give --{found[1].replace('_', '-')} {found[2]}" if found[1] in vars(options) else found[0]
 
     for remedy, own in _REMEDIES.items():
         message = re.sub(remedy, own, message)
-    return re.sub(r"\b(\w+)='?([\w.]+)'?", given, re.sub(r"`(\w+)`", typed, message))
+    return re.sub(r"\bGive (\w+)='?([\w.]+)'?", given, re.sub(r"`(\w+)`", typed, message))
 
 
 def _parser() -> argparse.ArgumentParser:

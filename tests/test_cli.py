@@ -114,7 +114,7 @@ OF_A_FILE = {
     "-": ["FILE must be a file", "standard input", "> draws.csv"],
     "{dir}/pipe.csv": ["FILE must be a file", "pipe.csv', a pipe"],
     "{dir}/along.nc": ["read the file in Python: as_partition_draws(data, sample_dims=('sweep', 'run'))"],
-    "{dir}/swapped.nc --var p --item-dim k": ["--item-dim component"],
+    "{dir}/swapped.nc --var p --item-dim k": ["Give --item-dim component."],
     "{file} --random-seed -1": ["--random-seed must be"],
     "{file} --n-clusters 0": ["--n-clusters must be at least 1"],
     "{file} --seconds 0": ["--seconds must be positive"],
@@ -131,6 +131,7 @@ THE_POSTERIORS = "another file than the posterior's"
 OF_A_TABLE = {
     "{table} {file}": ["Several files must be tables"],
     "{table} {dir}/../{name}/z.csv": ["must have each file once", "z.csv' is no second chain"],
+    "{dir}/psm.csv": ["in Python, give as_pair_similarity(data)", "with loss='binder'"],
     "{dir}/rows.csv": ["'Unnamed: 1' of 'rows.csv' names the rows. Leave it out."],
     "{dir}/logs.npy": ["got -0.001 at draw 0", "subtract the largest one of each item."],
     "{table} --output {dir}/out.nc": ["--output must end in .csv if draws are tables"],
@@ -158,6 +159,7 @@ def write_wrong_files(folder, rng):
     for name, dataset in {"along.nc": {"z": along}, "swapped.nc": {"p": swapped}}.items():
         written(xr.DataTree.from_dict({"posterior": xr.Dataset(dataset)}), folder / name)
     (folder / "rows.csv").write_text("".join(["x,,a,b\n", *(f"{k % 2},row {k},0,{k % 3 % 2}\n" for k in range(9))]))
+    (folder / "psm.csv").write_text("a,b\n1,0.5\n0.5,1\n")
     np.save(folder / "logs.npy", np.concatenate([[[[-0.001, 0.5, 0.5]] * 5], p[0]]))
 
 
