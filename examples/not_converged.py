@@ -75,13 +75,13 @@ ax = pc.plot_draws_map(draws, best)
 # ## What particles show, and what they do not
 #
 # `particles` looks for separate modes, as in [a posterior with two modes](two_answers.py). Here it finds no second
-# mode, and says that the chains disagree.
+# mode, and its verdict states that the chains disagree.
 
 # %%
 print(pc.particles(draws, random_seed=1, progressbar=False).verdict)
 
 # %% [markdown]
-# That there is no second mode is no sign of convergence. A separate mode needs a valley: few draws between it and the
+# The absence of a second mode is no sign of convergence. A separate mode needs a valley: few draws between it and the
 # others. The two chains lie in different places but overlap, as the map shows, so there is no valley. Chains that mix
 # slowly also have too small an effective sample size to show one. With two particles requested, each chain is near
 # one of them most of the time.

@@ -25,7 +25,7 @@ velocity = tree["observed_data"]["velocity"]
 #
 # `partial_partition` searches for the largest set of items whose joint clustering has posterior probability at least
 # 0.5: at least half of the draws agree with it. A draw agrees if it partitions these items exactly so, for any clusters
-# of the others. The probability in words is counted in draws that did not choose the set.
+# of the others. The probability printed is cross-validated, see below.
 
 # %%
 partial = pc.partial_partition(draws, 0.5, random_seed=1)
@@ -54,8 +54,8 @@ ax = pc.plot_psm(draws, partial)
 # ## How fast does the probability fall?
 #
 # The curve has the largest share of draws found for each number of galaxies. The area under it summarizes the certainty
-# of a posterior: 1 if all draws are the same partition. The bar at the point is the probability in draws that did not
-# choose the set.
+# of a posterior: 1 if all draws are the same partition. The bar near the point is the cross-validated
+# probability.
 
 # %%
 ax = pc.plot_partial_partition(partial)
@@ -76,8 +76,8 @@ display(pc.partial_partition(draws, 0.95, random_seed=1))
 # ## Is the probability right?
 #
 # The set was selected because it is probable in these draws, so its share of them, `search_probability`, is too high.
-# `probability` is counted in draws that did not select: each chain is judged by what a search of the others finds. Here
-# the first two chains select, and the others evaluate.
+# `probability` is cross-validated: for each chain, a search of the other chains selects a set of as many items. Here the
+# first two chains select, and the others evaluate.
 
 # %%
 chosen = pc.partial_partition(draws.isel(chain=[0, 1]), 0.5, random_seed=1)

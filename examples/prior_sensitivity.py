@@ -34,9 +34,9 @@ ax = pc.plot_n_clusters(tree, prior=prior)
 # ## Other concentrations
 #
 # Each draw is weighted by the ratio of the prior probabilities of its partition, which depend only on its cluster
-# sizes. The rest of the model does not change. The weights are reliable if their Pareto k-hat is small, or if they take
-# few values that were all seen often (`rare` is small). Else the draws cover too little of the other posterior, and the
-# results are NaN.
+# sizes. The rest of the model does not change. The weights are reliable if their Pareto k-hat is small, or if nearly
+# all weight is at ratios that were seen often (`rare` is small). Otherwise the draws cover too little of the other
+# posterior, and the results are NaN.
 
 # %%
 others = {f"a = {a:g}": pc.priors.crp(a) for a in (0.1, 0.25, 0.5, 1, 2, 4, 8, 16)}
@@ -76,7 +76,7 @@ display(pc.prior_sensitivity(tree, prior, alternatives=families, random_seed=1))
 # %% [markdown]
 # ## Every other function under another prior
 #
-# `reweight` gives the weighted draws. It refuses weights about which the draws cannot tell.
+# `reweight` gives the weighted draws. It refuses weights that meet neither criterion.
 
 # %%
 ratio = pc.priors.crp(0.5).log_prob(tree) - prior.log_prob(tree)
