@@ -114,4 +114,4 @@ new = xr.DataArray([9.5, 17.0, 21.0, 24.0, 28.0], dims="new", coords={"new": ["a
 new_soft = pc.allocation_probabilities(model, idata, observed={"velocity": new}, progressbar=False)
 predicted = pc.predict_allocation(new_soft, soft, partition=summary.consensus)
 display(predicted.probabilities.to_pandas().round(2))
-predicted
+display(predicted)

@@ -76,8 +76,8 @@ display(pc.partial_partition(draws, 0.95, random_seed=1))
 # ## Is the probability right?
 #
 # The set was selected because it is probable in these draws, so its share of them, `search_probability`, is too high.
-# `probability` is cross-validated: for each chain, a search of the other chains selects a set of as many items. Here the
-# first two chains select, and the others evaluate.
+# `probability` is cross-validated: for each chain, a search of the other chains selects a set of as many items. Here
+# the first two chains select, and the others evaluate.
 
 # %%
 chosen = pc.partial_partition(draws.isel(chain=[0, 1]), 0.5, random_seed=1)
