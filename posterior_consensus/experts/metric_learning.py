@@ -59,8 +59,9 @@ def itml_k_means(
     -----
     Of all metrics that keep pairs that must be together within the 5% quantile of the squared distances between unequal
     items and those that cannot beyond the 95% quantile, up to slack, the one of least LogDet divergence from the
-    Euclidean, by Bregman projections [1]_. A pair is one that must be together if more than half of the constraints about it say so. The step
-    is slack / (slack + 1) (1 / length - 1 / bound), as in the authors' program: what the paper prints holds at 1 only.
+    Euclidean, by Bregman projections [1]_. A pair is one that must be together if more than half of the constraints
+    about it say so. The step is slack / (slack + 1) (1 / length - 1 / bound), as in the authors' program: what the
+    paper prints holds at 1 only.
 
     References
     ----------

@@ -43,6 +43,9 @@ class SummaryRecord(HasDraws, Tabled):
     cut: tuple[str, ...] = field(default=(), metadata=stored_as.names("summary_cut"))
     no_certificate: str = field(default="", metadata=stored_as.attribute("summary_no_certificate"))
     links: Links | None = field(default=None, metadata=stored_as.record(Links))
+    resampled: ConsensusPartition | None = field(
+        default=None, metadata=stored_as.record(ConsensusPartition, "resampled_")
+    )
     excess: ExcessLoss | None = field(default=None, metadata=stored_as.record(ExcessLoss))
 
     @property

@@ -45,6 +45,7 @@ from posterior_consensus.summary.observed import observed_of
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.references import bibtex, cited_keys
 from posterior_consensus.summary.report.page import write_report
+from posterior_consensus.summary.sampled_labels import look_at_other_labels
 from posterior_consensus.summary.tables import write_tables
 from posterior_consensus.summary.text import facts, findings, improbable, left_out, methods_text, number_probabilities
 
@@ -89,6 +90,10 @@ class Summary(SummaryRecord, display.Shown):
         Links between pairs of items, if there are more than 50 clusters and most items are in clusters of at most 3, as
         in record linkage. Figures, tables and sentences then show links instead of clusters. None otherwise, and for
         more than 10,000 items whose clusters are large in some draws.
+    resampled : ConsensusPartition or None
+        The best partition found with other labels sampled from the allocation probabilities. None without
+        probabilities, for Binder's loss, whose expectation takes the probabilities themselves, for more than 20 million
+        labels, for methods other than "greedy", and if no time was left.
     excess : diagnostics.ExcessLoss or None
         How much the expected loss exceeds its minimum under infinitely many draws, from searches on two halves of the
         draws. None if the chains disagree or cannot be compared, for an effective sample size below 100, for more than
@@ -378,6 +383,7 @@ def summarize(
         certificate=certificate,
         no_certificate=no_certificate,
         excess=excess,
+        resampled=look_at_other_labels(clock, draws, consensus, seconds=clock.part(_REST), **searched),
         alternative=_alternative(clock, draws, consensus, searched),
         answers=clock.unless_over(
             "answers", look_for_answers, draws, consensus, metric, seconds=clock.part(1.0), **searched

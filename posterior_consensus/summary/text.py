@@ -28,6 +28,7 @@ from posterior_consensus.summary.more_draws import (
 )
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.references import REFERENCES, cited_keys, loss_key
+from posterior_consensus.summary.sampled_labels import of_other_labels, other_labels_left_out
 
 LOSS_NAMES = {"vi": "variation of information", "binder": "Binder loss"}
 _GIVEN = "with the items' allocations given by their probabilities in each draw [gelfand1990]."
@@ -81,6 +82,7 @@ def findings(summary: SummaryRecord) -> list[str]:
         _expected(summary.consensus),
         _proof(summary),
         *of_more_draws(summary),
+        *of_other_labels(summary),
         *_rough(summary.consensus),
     ]
     ambiguous = _ambiguous_items(summary)
@@ -104,6 +106,7 @@ def left_out(summary: SummaryRecord) -> list[str]:
     certificate = summary.certificate
     of_bound = summary.no_certificate if certificate is None else certificate.left_out
     sentences = [*_ended_early(summary), *filter(None, [of_bound]), *halves_left_out(summary)]
+    sentences += other_labels_left_out(summary)
     if n > MOST_OF_PAIRS:
         sentences.append(
             f"The similarity matrix was not formed, because it would need {memory.in_words(8 * n**2)}: figures show "
@@ -172,7 +175,7 @@ def methods_text(summary: SummaryRecord) -> str:
         f"The {_percent(summary.ball.prob)} credible ball around it [wade2018] has a radius of {_radius(summary)} and "
         f"vertical bounds of {bounds}; {_below_half(_ambiguous_items(summary).size)}."
     )
-    more = [*more_draws_reported(summary), *answers_reported(summary)]
+    more = [*more_draws_reported(summary), *of_other_labels(summary), *answers_reported(summary)]
     text = " ".join([first, second, third, *more, _convergence(summary), *left_out(summary)])
     if diagnosis.status == "disagree":
         text = f"These results must not be reported. {diagnosis.verdict}\n\n{text}"

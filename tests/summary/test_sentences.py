@@ -9,6 +9,7 @@ from numpy.testing import assert_array_equal
 
 import posterior_consensus as pc
 from posterior_consensus.summary.references import REFERENCES, bibtex
+from posterior_consensus.summary.sampled_labels import _SEED as SEED
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws, recovered
 
 
@@ -130,6 +131,33 @@ def test_an_error_that_rests_on_few_changes_of_mode_is_called_rough(told):
     assert "rough: " in repr(pc.partial_partition(draws, 0.4, random_seed=1))
     mixed = of(draws[rng.permutation(400)])
     assert "rough" not in " ".join([repr(mixed), *mixed.findings()])
+
+
+def test_a_partition_that_depends_on_the_sampled_labels(told):
+    """An item between two clusters, which goes with the one that more of the sampled labels give it."""
+    probability = np.repeat(np.eye(2), [5, 6], axis=0)
+    probability[5] = 0.5
+    draws = pc.as_allocation_probabilities(np.tile(probability, (400, 1, 1)))
+    assert of(draws, loss="binder").resampled is None
+    for seed in range(20):  # until the other labels give another answer
+        summary = of(pc.as_allocation_probabilities(draws.soft.probabilities, random_seed=seed))
+        sentences = [one for one in summary.findings() if "labels sampled" in one]
+        best = pc.consensus_partition(summary.draws.sample(random_seed=SEED), random_seed=1)
+        assert_array_equal(summary.resampled.labels, best.labels)
+        one, other = pc.expected_loss(summary.draws, [summary.labels, best.labels])["expected_loss"].values
+        if one < other:
+            break
+        if np.array_equal(best.labels, summary.labels):
+            assert sentences == []
+        else:  # as many of the labels here are on either side
+            assert "is the same" in sentences[0]
+    assert "1 item changes clusters" in sentences[0] and sentences[0] in summary.methods_text()
+    assert f"{100 * (other / one - 1):.2g}% larger" in sentences[0]
+    told("labels sampled from probabilities", summary)
+    again = pc.Summary.from_dataset(summary.to_dataset(), summary.draws)
+    assert again.findings() == summary.findings()
+    cut = replace(summary, resampled=None, cut=("labels sampled anew",))
+    assert "no time was left" in cut.left_out()[-1] and "labels sampled anew" in cut.left_out()[-1]
 
 
 def test_long_times_are_whole_seconds(summary):

@@ -1,0 +1,75 @@
+"""Words of a summary on the labels sampled from allocation probabilities: whether others give another partition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from posterior_consensus.consensus import ConsensusPartition, consensus_partition
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.partitions import contingency_table
+from posterior_consensus.evaluate.expectation import mean_loss
+from posterior_consensus.results import display
+from posterior_consensus.search.runs import SearchInfo
+from posterior_consensus.summary.clock import Clock
+from posterior_consensus.summary.record import SummaryRecord
+
+_MOST_LABELS = 20_000_000  # of more, another search takes as long as other steps together
+_SEED = np.random.SeedSequence([34, 2])  # of labels that no seed of a user's gives
+_SAME = 1e-9  # relative difference that rounding makes
+_STEP = "labels sampled anew"
+
+
+def look_at_other_labels(
+    clock: Clock, draws: PartitionDraws, consensus: ConsensusPartition, **options: Any
+) -> ConsensusPartition | None:
+    """The best partition for other labels, if the search went by sampled ones and time is left."""
+    if not _may_depend(draws, consensus) or draws.n_items * draws.n_draws > _MOST_LABELS:
+        return None
+    asked = {name: number for name, number in vars(consensus.cluster_limits).items() if number is not None} | options
+    others = draws.sample(random_seed=_SEED)
+    return clock.unless_over(
+        _STEP, consensus_partition, others, loss=consensus.loss, n_starts=3, starts=[consensus], **asked
+    )
+
+
+def _may_depend(draws: PartitionDraws, consensus: ConsensusPartition) -> bool:
+    """Whether the partition was searched for by sampled labels; expected Binder losses take the probabilities."""
+    searched = isinstance(consensus.info, SearchInfo)
+    return draws.soft is not None and consensus.loss.as_binder() is None and searched
+
+
+def of_other_labels(summary: SummaryRecord) -> list[str]:
+    """By how much the best partition for other labels differs, if it does."""
+    other, own = summary.resampled, summary.consensus.labels.values
+    if other is None:
+        return []
+    table = contingency_table(own, other.labels.values)
+    moved = own.size - int(table[linear_sum_assignment(table, maximize=True)].sum())
+    if moved == 0:
+        return []
+    both = np.stack([own, other.labels.values])
+    here, there = mean_loss(summary.draws, both, summary.loss)
+    change = there / here - 1
+    size = f"{100 * abs(change):.2g}% {'larger' if change >= 0 else 'smaller'}" if abs(change) > _SAME else "the same"
+    return [
+        f"The partition depends on the labels sampled from the allocation probabilities: with labels sampled anew, "
+        f"{display.counted(moved, 'item')} {'changes' if moved == 1 else 'change'} clusters. The expected loss of that "
+        f"partition, by the labels used here, is {size}."
+    ]
+
+
+def other_labels_left_out(summary: SummaryRecord) -> list[str]:
+    """Whether the search with other labels was skipped or ended early."""
+    search = "The search with labels sampled anew from the allocation probabilities"
+    if summary.resampled is not None:
+        stopped = summary.resampled.info.stopped if isinstance(summary.resampled.info, SearchInfo) else ""
+        how = {"seconds": "ended at the time limit", "interrupted": "was ended by Ctrl-C"}.get(stopped)
+        return [] if how is None else [f"{search} {how}."]
+    if _STEP in summary.cut:
+        return [f"{search} was not made, because no time was left."]
+    if _may_depend(summary.draws, summary.consensus):
+        return [f"{search} was not made, because there are more than {_MOST_LABELS:,} labels."]
+    return []
