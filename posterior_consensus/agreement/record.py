@@ -92,7 +92,7 @@ class AgreementPath(Stored):
     def _least_visit(self) -> float:
         """Smallest share of a chain's draws that are nearest to the estimates of a group; NaN if unknown.
 
-        Groups whose own chains hardly visit their estimates, which lie between modes, do not count.
+        Groups whose estimates their own chains hardly visit do not count: such estimates lie between modes.
         """
         places = [self._places(names) for names in self.groups]
         shares = [self.visits.values[:, own].sum(axis=1) for own in places]
@@ -132,7 +132,7 @@ class AgreementPath(Stored):
             return (
                 f"Shared modes: the {what}' estimates differ, {_in_words(self.groups)}, but at least "
                 f"{self._least_visit:.0%} of the draws of each are nearest to the estimates of any other group. "
-                "Chains that mix slowly between modes differ so: run longer ones."
+                "Chains that mix slowly between modes have such estimates: run longer chains."
             )
         group = np.empty(len(alone), np.intp)
         for g, names in enumerate(self.groups):

@@ -179,8 +179,8 @@ def cluster_summary(
     draws' weights. The Monte Carlo standard error is that of a ratio of two means, because the number of draws in A is
     random, too.
 
-    If the partition was chosen from the same draws, their share `probability` is too high, as it was chosen for that;
-    :func:`partial_partition` gives the probability in draws that did not choose it.
+    If the partition was chosen on the same draws, `probability` is too high; :func:`partial_partition` cross-validates
+    its own.
 
     The joint probability of A and of an item being in a cluster is `allocation` times `probability`. If the draws have
     allocation probabilities, items are in sampled components.

@@ -35,19 +35,19 @@ class PartialPartition(Stored, HasLabels):
     Attributes
     ----------
     labels : xarray.DataArray of shape (n_items,), dtype int32
-        Cluster of each assigned item, as a position in `names`: the number of its cluster in the reference, and a
-        number after these for a cluster that is not there; from 0 in order of first appearance without a reference. -1
-        for the unassigned items.
+        Cluster number of each assigned item, a position in `names`; -1 for the unassigned items. A cluster matched with
+        one of the reference has its number; the others have the following numbers. Without a reference, clusters are
+        numbered by first appearance.
     probability : float
-        Posterior probability that the assigned items are clustered exactly like this, by draws that did not select
-        them: the share of draws that agree with what a search of other draws finds. NaN for a single draw.
+        Posterior probability that the assigned items are clustered exactly like this, cross-validated: see the notes of
+        :func:`partial_partition`. NaN for a single draw.
     mcse, ess : float
         Its Monte Carlo standard error and effective sample size; below 100 the error is rough.
     search_probability : float
-        Share of all draws that agree with the assigned items, which the search made as large as `prob`, so that it is
-        too high.
+        Share of all draws in which the assigned items are clustered exactly like this, at least `prob`. It is too high,
+        because the items were chosen on these draws.
     prob : float
-        Probability requested, of `search_probability`.
+        Requested minimum of `search_probability`.
     n_items_bound : int
         No partial partition of this probability has more items; mostly far above what there is, and the number of all
         items if `prob` is 1/2 or less.
@@ -55,13 +55,13 @@ class PartialPartition(Stored, HasLabels):
         The largest probability found by the number of assigned items, the dimension ``n_items``.
     completion : xarray.DataArray of shape (n_items,), dtype int32, or None
         The partition of all items of minimum expected loss found among those that agree with `labels`. With a
-        reference it has its numbers, too.
+        reference, its clusters have the numbers of `labels`.
     loss : PartitionLoss or None
         Its loss.
     expected_loss, expected_loss_mcse, expected_loss_ess : float
         Expected loss of `completion`, its Monte Carlo standard error and effective sample size; NaN without one.
     names : tuple
-        Name of each number, of clusters of the reference too that have no assigned item.
+        Name of each cluster number, including clusters of the reference without assigned items.
     """
 
     labels: xr.DataArray = field(metadata=stored_as.array("partial_labels", of_items=True))
@@ -113,7 +113,7 @@ class PartialPartition(Stored, HasLabels):
         others = {0: "none is", 1: "the other is"}.get(n_open, f"the other {n_open} are")
         found = f"{self.n_items} of {n} items ({dim}) are {clusters}; {others} unassigned."
         if np.isnan(self.probability):
-            return f"In the one draw there is, {found}"
+            return f"In the only draw, {found}"
         return f"With probability {display.with_error(f'{self.probability:.3g}', self.mcse, self.ess)}, {found}"
 
     def to_dataframe(self) -> pd.DataFrame:
@@ -126,7 +126,7 @@ class PartialPartition(Stored, HasLabels):
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         proven = self.n_items_bound == self.n_items
         bound = "no larger one has this probability" if proven else f"at most {self.n_items_bound} can have it"
-        own = f"{self.search_probability:.3g} in the draws that it was chosen from"
+        own = f"{self.search_probability:.3g} in the draws that it was chosen on"
         facts = [
             ("in words", self.in_words()),
             ("criterion", f"largest set with probability at least {self.prob:g}: {own}; {bound}"),
@@ -160,8 +160,8 @@ def partial_partition(
     prob : float in (0, 1)
         Minimum share of the draws in which the items are clustered exactly as reported.
     reference : result object, DataArray or label vector of shape (n_items,), optional
-        Partition whose clusters give theirs to the matched ones of the result: their numbers and names, and so their
-        colours. By default the consensus of `draws` if these are a summary.
+        Partition whose cluster numbers and names, and hence colours, the matched clusters of the result get. By default
+        the consensus of `draws` if these are a summary.
     complete : str or PartitionLoss, optional
         Also allocate the unassigned items, so that the expected loss is minimal: a name in LOSSES, such as "vi", or a
         record such as ``vi(a=0.5)``. Assigned items keep their clusters, and no two of these become one.
@@ -196,10 +196,11 @@ def partial_partition(
     every two items of Q must be co-clustered, or in different clusters, with probability at least `prob`, and the
     colours of a graph bound how many such items there are. Of up to eight items all sets are considered.
 
-    The set is chosen because it is probable in these draws, so its share of them is too high. The probability reported
-    is cross-validated: the draws are cut into four parts, whole chains if there are as many. Each part counts its draws
-    that agree with the most probable set of as many items that a short search of the other three parts finds. These are
-    fewer draws, so that this probability is too low rather than too high.
+    The set is chosen because it is probable in these draws, so its share of them is too high. `probability` is
+    cross-validated: the draws are cut into four parts, whole chains if there are at least four. For each part, a short
+    search of the other three parts finds the most probable set of the same number of items. `probability` is the share
+    of draws that agree with the set found without their part. Each search has fewer draws, so the probability is
+    slightly too low.
 
     Clusters are matched with those of a reference as by :func:`match_clusters`: of the assigned items or, with
     `complete`, of all items.

@@ -85,7 +85,7 @@ def search(
 def held_out_agreement(
     draws: PartitionDraws, n_items: int, rng: np.random.Generator, seconds: float | None, progressbar: bool
 ) -> Floats | None:
-    """Whether each draw (n_draws,) agrees with the best set of so many items by other draws; None for a single draw."""
+    """Whether each draw (n_draws,) agrees with the most probable set of other draws; None for a single draw."""
     rows = np.flatnonzero(draws.weights)
     parts = folds(draws.samples.take(rows), _FOLDS)
     if len(parts) == 1:

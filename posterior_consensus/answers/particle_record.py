@@ -30,8 +30,8 @@ class Particles(Stored):
     Attributes
     ----------
     partitions : xarray.DataArray of shape (particle, n_items), dtype int32
-        Clusters have the numbers of the reference's, and numbers after these where it has no such cluster; they are
-        numbered by first appearance without a reference.
+        A cluster matched with one of the reference has its number; the others have the following numbers. Without a
+        reference, clusters are numbered by first appearance.
     weights, weights_mcse, weights_ess : xarray.DataArray of shape (particle,)
         Posterior probability of each particle's region, the draws that are nearest to it, its Monte Carlo standard
         error, and the effective sample size behind that, below 100 of which it is rough.
@@ -50,8 +50,8 @@ class Particles(Stored):
         ``distance`` and ``mcse`` over ``n_particles``, from one on.
     loss : PartitionLoss
     status : {"one mode", "several modes", "chains in different modes", "unknown"}
-        "unknown" if there are too few effective draws to distinguish one mode from several, the chains disagree though
-        no second mode was found, or one particle was requested.
+        "unknown" if there are too few effective draws to distinguish one mode from several, if the chains disagree
+        although no second mode was found, or if one particle was requested.
     chains : tuple
         Names of the chains that stay in different modes or, if the status is "unknown", in different groups of draws.
     verdict : str
@@ -60,7 +60,7 @@ class Particles(Stored):
         Number of items on which they were searched for: all, or 10,000 of more than 50 million labels. `path` is of
         these items.
     stopped : str
-        What ended the search before its end: "seconds", "interrupted" for Ctrl-C, or nothing.
+        Why the search ended early: "seconds", "interrupted" for Ctrl-C, or empty.
     draws : PartitionDraws or None
         The draws that the particles are of; None for particles that come back from where they were stored.
     """

@@ -69,7 +69,7 @@ def particles(
     loss : str or PartitionLoss, optional
         By default "vi". Any loss between partitions; if it is a metric, the distance is a Wasserstein distance.
     reference : result object, DataArray or label vector of shape (n_items,), optional
-        Partition whose clusters give their numbers to the clusters of each particle that are matched with them, as by
+        Partition whose cluster numbers the matched clusters of each particle get, matched as by
         :func:`match_clusters`. By default the consensus of `draws` if these are a summary.
     max_particles : int
         Largest number that is tried to find the modes.
@@ -182,12 +182,16 @@ def find_particles(
     at, labels = _looked_at(labels, effort)
     if effort.only_if_likely and not may_have_more(labels, record):
         most = 1
-    begun = search(labels, record, rng=rng, seconds=seconds) if one is None else None
-    first = begun.labels if begun is not None else canonical_labels(one[at])
+    is_interrupted = False
+    if one is None:
+        first, info = search(labels, record, rng=rng, seconds=seconds)
+        is_interrupted = info.stopped == "interrupted"
+    else:
+        first = canonical_labels(one[at])
     left = None if seconds is None else max(seconds - (time.monotonic() - began), _TINY)
     executor = Executor(-1, left, labels.n_items * labels.n_draws)
     with executor:
-        if begun is not None and begun.info.stopped == "interrupted":
+        if is_interrupted:
             executor.halt("interrupted")
         particle_search = ParticleSearch(labels, record, executor)
         distinct = particle_search.n_distinct
@@ -366,7 +370,7 @@ def _judged(
 
 
 def _of_chains_apart(draws: PartitionDraws) -> str:
-    """What to report where one mode is found though the chains disagree on a pair of items; else nothing."""
+    """What to report if one mode is found although the chains disagree on a pair of items; else nothing."""
     kept = draws.labels_only().without_zero_weights()
     some = replace(kept, samples=kept.samples.weighted(np.ones(kept.n_draws))).of_some_items()[1]
     gap = largest_gap(some)
@@ -376,7 +380,7 @@ def _of_chains_apart(draws: PartitionDraws) -> str:
     return (
         f"Cannot tell one mode from several: the chains disagree. Items {first} and {second} are co-clustered in "
         f"{gap.shares[0]:.0%} of the draws of chain {gap.chains[0]} and {gap.shares[1]:.0%} of chain {gap.chains[1]}, "
-        "though no second mode was found. Run longer chains, or a sampler that mixes better."
+        "although no second mode was found. Run longer chains, or a sampler that mixes better."
     )
 
 

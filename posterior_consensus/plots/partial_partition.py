@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from posterior_consensus.answers.partial_partition import PartialPartition
@@ -32,9 +34,9 @@ def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, a
     Notes
     -----
     The filled area, as a share of the axes, is `partial.area`. The dashed line is at the probability requested, the
-    point at the result: in the draws that it was chosen from. The bar below is its probability in draws that did not
-    choose it, plus and minus one standard error. The nearer the curve stays to the top, the more concentrated the
-    posterior is.
+    point at the result. These are shares of the draws that it was chosen on. The bar below the point is the
+    cross-validated probability, plus and minus one standard error. The nearer the curve stays to the top, the more
+    concentrated the posterior is.
 
     Examples
     --------
@@ -53,9 +55,9 @@ def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, a
     ax.axhline(partial.prob, color=MARK, linewidth=1.3, linestyle="--", label=asked, zorder=1.5)
     found = f"{partial.n_items} items, {partial.search_probability:.3g} of the draws"
     ax.plot(partial.n_items, partial.search_probability, "o", color=MARK, markersize=6, clip_on=False, label=found)
-    held_out = f"in draws that did not choose, {partial.probability:.3g}"
+    held_out = f"cross-validated, {partial.probability:.3g}"
     error = np.nan_to_num(partial.mcse)
-    bar = {"color": ink(), "markersize": 10, "capsize": 3, "linewidth": 1.2, "clip_on": False}
+    bar: dict[str, Any] = {"color": ink(), "markersize": 10, "capsize": 3, "linewidth": 1.2, "clip_on": False}
     ax.errorbar(partial.n_items, partial.probability, error, fmt="_", label=held_out, **bar)
     ax.set(
         xlim=(0, sizes[-1]), ylim=(0, 1), ylabel="share of draws that agree", xlabel=f"assigned items, of {sizes[-1]}"
