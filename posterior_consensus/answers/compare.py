@@ -251,11 +251,11 @@ def compare_posteriors(
     between = _distance(_evenly(plain[0], n_matched), _evenly(plain[1], n_matched), metric)
     within = np.array([_within(draws, n_matched, metric) for draws in plain])
     pairs = _similarities(a, b, order)
-    searched = {"loss": metric, "random_seed": seed, "progressbar": progressbar}
     seen: list[Particles] = []
     for draws in plain:  # after Ctrl-C, what is found at once
         seconds = _TINY if any(one.stopped for one in seen) else None
-        seen.append(particles(draws, n_particles, seconds=seconds, **searched))
+        found = particles(draws, n_particles, loss=metric, seconds=seconds, random_seed=seed, progressbar=progressbar)
+        seen.append(found)
     moved, plan = _between_particles(plain, seen, metric)
     measured = {
         "value": [between.value, moved.value, *pairs.values],

@@ -189,8 +189,7 @@ def loss_path(
     named = {name: (dim, column) for name, column in zip(_COLUMNS, columns, strict=True)}
     table = stored(draws.items.array(labels[0], "labels"), coords | named).set_coords("a")
     partitions = draws.items.partition_array(labels, dim, "partitions").assign_coords(coords)
-    ended = {"stopped": stopped, "missing": missing}
-    return LossPath(partitions=partitions, table=table, loss=factory(), n_draws=draws.n_draws, **ended)
+    return LossPath(partitions, table, factory(), draws.n_draws, stopped=stopped, missing=missing)
 
 
 def _family(loss: Any) -> tuple[str, Callable[..., PartitionLoss]]:

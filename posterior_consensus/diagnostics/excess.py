@@ -86,7 +86,9 @@ def excess_loss(
     apart = difference if difference > _ROUNDING * losses.max() else 0.0
     share = 1 / draws.samples.effective_draws / sum(1 / half.samples.effective_draws for half in halves)
     first, second = tried[own]
-    distance = loss_matrix(first[np.newaxis], PartitionDraws.of(second[np.newaxis]), as_loss(metric))[0, 0]
+    distance = loss_matrix(
+        first[np.newaxis], PartitionDraws.of(second[np.newaxis]), as_loss(metric, kind=PartitionLoss)
+    )[0, 0]
     return ExcessLoss(
         value=float(share * apart),
         distance=float(distance),

@@ -27,8 +27,8 @@ def look_for_answers(
     Clusters have the consensus's numbers.
     """
     one = draws.as_labels(consensus) if as_loss(metric) == consensus.loss else None
-    asked: dict[str, Any] = {"max_particles": _MOST_ANSWERS, "n_starts": 1, "one": one, "effort": _EFFORT, "reference": consensus}
-    return find_particles(some_draws(draws), "auto", metric, **asked, **options)
+    asked: dict[str, Any] = {"max_particles": _MOST_ANSWERS, "n_starts": 1, "one": one, "effort": _EFFORT}
+    return find_particles(some_draws(draws), "auto", metric, reference=consensus, **asked, **options)
 
 
 def some_draws(draws: PartitionDraws) -> PartitionDraws:
