@@ -33,6 +33,7 @@ from posterior_consensus.results.storage import reading
 from posterior_consensus.results.stored_as import read_fields
 from posterior_consensus.runtime.arguments import as_path, check_between, check_seconds
 from posterior_consensus.runtime.progress import waiting
+from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.sources.containers import opened
 from posterior_consensus.sources.door import find_source
 from posterior_consensus.sources.labels import from_store
@@ -49,6 +50,7 @@ from posterior_consensus.summary.sampled_labels import look_at_other_labels
 from posterior_consensus.summary.tables import write_tables
 from posterior_consensus.summary.text import facts, findings, improbable, left_out, methods_text, number_probabilities
 
+_LITTLE = 60_000  # labels above which the most probable number is tried with no more restarts than the search made
 _SEARCH, _REST = 0.5, 0.25  # shares of what is left of a time limit, for the search and for each later step
 
 
@@ -414,6 +416,8 @@ def _alternative(
         return None
     asked: dict[str, Any] = {"n_clusters": int(number_probabilities(draws).argmax()), "starts": [consensus]}
     asked |= {"n_starts": 3, "seconds": clock.part(_REST)} | searched
+    if draws.n_items * draws.n_draws > _LITTLE and isinstance(consensus.info, SearchInfo):
+        asked["n_perturbations"] = consensus.info.n_perturbations
     found = clock.unless_over("alternative", consensus_partition, draws, loss=consensus.loss, **asked)
     if found is None:
         return None

@@ -164,7 +164,7 @@ def test_long_times_are_whole_seconds(summary):
     assert "  time         123 s" in repr(replace(summary, seconds={"consensus": 100.0, "items": 23.2}))
 
 
-def test_a_number_of_clusters_that_no_draw_has(rng, told):
+def test_a_number_of_clusters_that_no_draw_has(rng, told, monkeypatch):
     """Draws of four clusters, of which the last is an item that changes, so that VI's optimum has three."""
     labels = np.tile(np.repeat([0, 1, 2], 8), (200, 1))
     labels[np.arange(200), rng.integers(24, size=200)] = 3
@@ -178,6 +178,9 @@ def test_a_number_of_clusters_that_no_draw_has(rng, told):
     assert of(draws, n_clusters=3).alternative is None
     kinds = summary.alternative.info.kinds
     assert "given" in kinds and "unconstrained" not in kinds  # the consensus is not searched for again
+    monkeypatch.setattr("posterior_consensus.summary.summary._LITTLE", 0)
+    large = of(draws, n_perturbations=5)
+    assert summary.alternative.info.n_perturbations > large.alternative.info.n_perturbations == 5
     for stopped, why in (("seconds", "until the time limit"), ("interrupted", "until Ctrl-C")):
         info = replace(summary.alternative.info, stopped=stopped)
         (sentence,) = replace(summary, alternative=replace(summary.alternative, info=info)).left_out()
