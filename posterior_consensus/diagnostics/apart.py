@@ -1,4 +1,4 @@
-"""What is known of chains that disagree: log densities by chain, and the partitions of both sides."""
+"""Sentences on chains that disagree: log densities by chain, and the partitions with and without one chain."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _MOST_NAMED = 8  # chains whose mean log densities are listed
 def about_chains(
     draws: PartitionDraws, logs: LogOfDraws | None, odd: object | None, loss: PartitionLoss, seconds: float | None
 ) -> str:
-    """What to say of chains that disagree, of which one, `odd`, may differ from all others; nothing if nothing is."""
+    """Sentences on chains that disagree; `odd` is the chain that differs from all others, if any. They may be empty."""
     names = draws.samples.chain[[rows[0] for rows in draws.samples.chains]].tolist()
-    told = [] if logs is None else [_of_logs(logs, draws.samples.chains, names, odd)]
+    sentences = [] if logs is None else [_of_logs(logs, draws.samples.chains, names, odd)]
     if odd is not None:
-        told.append(_of_partitions(draws, names, odd, loss, seconds))
+        sentences.append(_of_partitions(draws, names, odd, loss, seconds))
     if logs is not None and logs.by_observation:
-        told.append("diagnostics.stacking_weights weights the chains by how well they predict.")
-    return " ".join(told)
+        sentences.append("diagnostics.stacking_weights weights the chains by how well they predict.")
+    return " ".join(sentences)
 
 
 def _of_logs(logs: LogOfDraws, chains: list[npt.NDArray[np.intp]], names: list[object], odd: object | None) -> str:

@@ -20,9 +20,9 @@ Rows = npt.NDArray[np.intp]
 def clear_burn_in(traces: npt.NDArray[np.float64], chains: Sequence[Rows]) -> list[int]:
     """Number of draws of each chain that are clearly a burn-in; 0 for none.
 
-    In some trace of (n_traces, n_draws), most of them are outside of the range of all later draws, of all chains, and
-    their mean is more than five standard deviations of these from theirs. Slow chains, and those that stay in a mode
-    that others visit, do not look like this.
+    In some trace of (n_traces, n_draws), most of these draws are outside the range of the later draws of all chains,
+    and their mean is more than five standard deviations of the later draws from the mean of the later draws. Slow
+    chains, and chains that stay in a mode that others visit, typically have no such trace.
     """
     found = [0] * len(chains)
     for trace in traces:
@@ -37,7 +37,7 @@ def clear_burn_in(traces: npt.NDArray[np.float64], chains: Sequence[Rows]) -> li
 
 
 def burn_in_in_words(ends: Mapping[object, int]) -> str:
-    """What to do with a burn-in of so many draws, by the names of the chains; empty if there is none."""
+    """Sentence on the burn-in and its remedy, from the draws by name of the chain; empty if there is none."""
     longest = max(ends.values(), default=0)
     if not longest:
         return ""

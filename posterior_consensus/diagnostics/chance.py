@@ -1,4 +1,4 @@
-"""Whether the chains differ by more than chance explains, among many traces."""
+"""Test of many traces for differences between chains."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _BATCHES = 5  # of a half-chain
 
 
 def differ(draws: PartitionDraws, values: Floats) -> npt.NDArray[np.bool_]:
-    """Whether the half-chains differ by more than chance in each trace (T, N), among so many traces.
+    """Whether the half-chains differ by more than chance in each trace (T, N), for T traces together.
 
-    The test is the analysis of variance of the means of five batches of each half-chain: of the ranks' normal scores,
-    as in the rank-normalized R-hat, and of those of the distances from the median. It takes one trace for significant
-    at the level 0.01 / (2 T) (Bonferroni). Traces that never vary within half-chains but between them do differ.
+    The test is an analysis of variance of the means of five batches of each half-chain: of the ranks' normal scores, as
+    in the rank-normalized R-hat, and of the normal scores of the distances from the median. A trace is significant at
+    the level 0.01 / (2 T) (Bonferroni). Traces that vary between half-chains but never within them are significant.
     """
     halves = half_chains(draws)
     n_halves, length = halves.shape

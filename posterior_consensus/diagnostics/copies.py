@@ -1,4 +1,4 @@
-"""Chains that hold the same draws: copies, or runs from one seed, whose agreement says nothing."""
+"""Chains that hold the same draws: copies, or runs from one seed. Their agreement is no sign of convergence."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Copies(NamedTuple):
     stretches: list[tuple[object, object, int]]  # two chains, and the number of draws they share
 
     def in_words(self) -> str:
-        """What is repeated, and what to do; empty if nothing is."""
-        told = [f"chains {joined(group)} are copies: all their draws are equal" for group in self.groups]
-        told += [f"chains {one} and {other} share {n} equal draws in a row" for one, other, n in self.stretches]
-        if not told:
+        """What is repeated, and the remedy; empty if nothing is."""
+        parts = [f"chains {joined(group)} are copies: all their draws are equal" for group in self.groups]
+        parts += [f"chains {one} and {other} share {n} equal draws in a row" for one, other, n in self.stretches]
+        if not parts:
             return ""
-        words = "; ".join(told)
+        words = "; ".join(parts)
         spare = {name for group in self.groups for name in group[1:]}
         leave = f", or keep one of each: `{without(self.names, spare)}`" if spare else ""
         return (
@@ -59,10 +59,10 @@ def copies(draws: PartitionDraws, items: PartitionDraws) -> Copies:
 
     Notes
     -----
-    A stretch is of a quarter of the shortest chain at least, and of 20 draws. Independent chains share one by chance if
-    they seldom move. A move is a draw that differs from the one before; q is the share of all moves that lead to its
-    partition. Chains share a stretch of these moves with a probability of the product of q. It is a copy if this
-    product, times the number of pairs of draws, is below 0.0001.
+    A stretch has at least 20 draws, and a quarter of the draws of the shortest chain. Independent chains that seldom
+    move share a stretch by chance. A move is a draw that differs from the previous one; q is the share of all moves
+    that lead to its partition. Chains share a stretch of these moves with a probability of the product of q. It is a
+    copy if this product, times the squared number of draws, is below 0.0001.
     """
     chains = draws.samples.chains
     shortest = min(rows.size for rows in chains)
@@ -110,7 +110,7 @@ def _numbered(values: npt.NDArray[Any]) -> Numbers:
 
 
 def _information(ids: Numbers, ends: Numbers) -> npt.NDArray[np.float64]:
-    """Sums (N + 1,) over the draws of what each tells: -log q for a move, else 0."""
+    """Sums (N + 1,) over the draws of their information: -log q for a move, else 0."""
     moves = np.append(True, ids[1:] != ids[:-1])
     moves[ends[:-1]] = True
     share = np.bincount(ids[moves]) / moves.sum()

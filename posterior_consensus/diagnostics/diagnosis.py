@@ -216,18 +216,18 @@ def diagnose(
     the gap ignore them: they compare the chains as they were sampled. With allocation probabilities they compare the
     labels sampled from them.
 
-    A burn-in left in the chains is named, with its length, if it is clear: by the rule of
-    :func:`diagnostics.sequential_distances` on the traces of sizes and of the distance to the partition, if most of
-    these draws are outside of the range of all later ones, more than five standard deviations away on average.
+    The verdict names a clear burn-in and its length. The rule of :func:`diagnostics.sequential_distances` is applied to
+    the traces of sizes and of the distance to the partition. A burn-in is clear if most of its draws are outside the
+    range of all later draws, and its mean is more than five of their standard deviations from theirs.
 
     What goes over all pairs of items (R-hat and effective sample size of the partition, the largest gap, the pairs
     followed, the central draw) grows with the square of their number: of more than 10,000 items it is taken over the
     pairs of 10,000, chosen at random and always the same. Sizes and distances are of all items.
 
-    The chains *disagree* if an R-hat (of a summary, the partition or the worst pair) is above 1.05, or the largest gap
-    above 0.1, and larger than chance explains among so many. They are *short* if any
-    effective sample size is below 100 for each chain [1]_, or an R-hat above 1.01 [1]_. Nothing is *known* if the
-    weights leave fewer than four effective draws for each chain, by Kish's number
+    The chains *disagree* if the R-hat of the partition is above 1.05. They also disagree if the R-hat of a summary or
+    of the worst pair is above 1.05, or the largest gap above 0.1, by more than chance explains among so many. They are
+    *short* if any effective sample size is below 100 for each chain [1]_, or an R-hat above 1.01 [1]_. The status is
+    *unknown* if the weights leave fewer than four effective draws for each chain, by Kish's number
     (:attr:`Samples.effective_draws`), or if chains that agree hold the same draws, all of them or a long stretch.
 
     References

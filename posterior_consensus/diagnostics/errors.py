@@ -37,10 +37,10 @@ def similarity_mcse(draws: Any) -> xr.DataArray:
 
     Notes
     -----
-    Each chain is cut into ten batches of nearly equal length, or floor(sqrt(L)) of L draws if these are fewer. So few
-    are long even for slow chains, and more hardly make the error more precise [1]_. The batches of all chains vary
-    around one common mean; chains that disagree therefore raise the error [2]_. With b_k the sum of
-    w_t (A_tij - PSM_ij) over the draws of batch k, of K batches,
+    Each chain is cut into ten batches of nearly equal length, or floor(sqrt(L)) of L draws if these are fewer. Ten
+    batches are long even for slow chains, and more batches hardly make the error more precise [1]_. The batches of all
+    chains vary around one common mean; chains that disagree therefore raise the error [2]_. With b_k the sum of w_t
+    (A_tij - PSM_ij) over the draws of batch k, of K batches,
 
         MCSE_ij^2 = K / (K - 1) sum_k b_k^2.
 
@@ -48,9 +48,8 @@ def similarity_mcse(draws: Any) -> xr.DataArray:
     its share of the weight. Leaving out the batch moves the mean by that much, see :meth:`Samples.mcse`. For allocation
     probabilities A_tij is p_ti' p_tj.
 
-    With T draws of a chain for each effective one, the error is too small by a share of about 5 T / (2 L) [3]_: 5% for
-    an effective sample size of 50 in each chain, which :func:`diagnose` gives. Below 50 it is rough, and typically too
-    small.
+    With T draws of a chain for each effective draw, the error has a relative bias of about -5 T / (2 L) [3]_: -5% for
+    an effective sample size of 50 in each chain. Below 50 the error is rough, and typically too small.
 
     References
     ----------

@@ -31,11 +31,11 @@ class ExcessLoss:
     value : float
         Estimate of the excess, in the unit of the partition's loss.
     distance : float
-        How different the best partitions of two halves of the draws are, under the loss of the credible ball.
+        Distance between the best partitions found on two halves of the draws, under the loss of the credible ball.
     partitions : xarray.DataArray of shape (half, n_items), dtype int32
         These two partitions.
     stopped : str
-        What ended a search on a half before its end: "seconds", "interrupted" for Ctrl-C, or nothing.
+        Why a search on a half ended early: "seconds", "interrupted" for Ctrl-C, or empty.
 
     Notes
     -----
@@ -43,10 +43,11 @@ class ExcessLoss:
 
         X = (L_B(A) - L_B(B) + L_A(B) - L_A(A)) / 2.
 
-    If the expected loss is quadratic near its minimum, the mean of X is four times the excess of the partition that is
-    found on all draws: its error has half the variance of that of A and of B, and X has both. So `value` is X / 4; with
-    halves of unequal size or weight, X is divided by the ratio of their variances. The halves are whole chains, or the
-    first and the second half of a single one.
+    If the expected loss is quadratic near its minimum, the mean of X is four times the excess of the partition found on
+    all draws: A and B each have twice the variance of this partition, and X contains the sum of both variances. So
+    `value` is X / 4. With halves of unequal size or weight, the factor 1/4 is replaced by the ratio of the variance of
+    all draws to the sum of the variances of the halves. The halves consist of whole chains, or are the first and the
+    second half of a single chain.
     """
 
     value: float = field(metadata=stored_as.number("excess_loss"))
@@ -56,7 +57,7 @@ class ExcessLoss:
 
     @property
     def limit(self) -> float:
-        """Four times the estimate, X itself, which the excess exceeds for about one posterior in ten."""
+        """Four times the estimate, or X with equal halves, which the excess exceeds in about one of ten posteriors."""
         return _PARTS * self.value
 
 

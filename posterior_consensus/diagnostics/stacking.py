@@ -49,8 +49,8 @@ def stacking_weights(idata: Any) -> xr.DataArray:
 
         sum_i log sum_c w_c p_ic
 
-    over w_c >= 0 that sum to 1 [1]_. They are right for prediction, if each chain has explored its mode and no sampler
-    that mixes is available. They are no posterior probabilities of the modes: of two modes that predict alike, one can
+    over w_c >= 0 that sum to 1 [1]_. Use them for prediction, if each chain has explored its mode and no sampler that
+    mixes is available. They are no posterior probabilities of the modes: of two modes that predict alike, one can
     get all the weight, and a mode of little posterior probability can get much.
 
     References

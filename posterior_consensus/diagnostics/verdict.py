@@ -36,7 +36,7 @@ class Evidence:
     rhats, ess : dict of str to float
         By the name of the summary; NaN where undefined.
     beyond_chance : list of str
-        Names of the summaries that differ between chains by more than chance; with the partition.
+        Names of the summaries that differ between chains by more than chance, and "partition".
     pair_rhat : float
         Worst of a sample of pairs that differ between chains by more than chance; NaN if none does.
     gap : Gap
