@@ -252,7 +252,7 @@ def compare_posteriors(
     within = np.array([_within(draws, n_matched, metric) for draws in plain])
     pairs = _similarities(a, b, order)
     seen: list[Particles] = []
-    for draws in plain:  # after Ctrl-C, what is found at once
+    for draws in plain:  # after Ctrl-C, the particles found at once
         seconds = _TINY if any(one.stopped for one in seen) else None
         found = particles(draws, n_particles, loss=metric, seconds=seconds, random_seed=seed, progressbar=progressbar)
         seen.append(found)

@@ -222,7 +222,7 @@ def _searched(
     options: dict[str, Any],
     progressbar: bool,
 ) -> tuple[npt.NDArray[Any], str]:
-    """The partitions found for these losses, up to the one at which Ctrl-C was pressed, and whether it was."""
+    """The partitions found for these losses, up to the one at which Ctrl-C was pressed, and "interrupted" if it was."""
     found = []
     try:
         for loss in track(losses, "Loss path", progressbar=progressbar):

@@ -49,7 +49,7 @@ Rows = npt.NDArray[np.intp]
 class Membership(Stored):
     """Posterior probability of each item to belong to each cluster of a partition.
 
-    Made by :func:`membership` and, for new items, by :func:`predict_allocation`.
+    Result of :func:`membership` and, for new items, of :func:`predict_allocation`.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Membership(Stored):
     mcse : xarray.DataArray of shape (n_items, n_clusters + 1), dtype float64
         Their Monte Carlo standard errors; NaN if a chain has fewer than four draws.
     cluster : xarray.DataArray of shape (n_items,), dtype int32
-        Column of each item's own cluster; of a new item the most probable column, which may be "elsewhere".
+        Column of each item's own cluster; for a new item, the most probable column, which may be "elsewhere".
     numbers : tuple of int
         Number of each cluster, which sets its colour in figures: its name if that is an integer.
     """
@@ -178,7 +178,7 @@ def membership(draws: Any, partition: Any = None) -> Membership:
 
 
 def check_size(n_items: int, labels: Labels) -> None:
-    """Refuse a table of these items and the partition's clusters that the memory budget does not hold."""
+    """Raise MemoryError if a table of these items and the partition's clusters exceeds the memory budget."""
     n_columns = int(labels.max()) + 2
     memory.check(40 * n_items * n_columns, f"Probabilities of {n_items:,} items and {n_columns} clusters")
 
@@ -186,7 +186,7 @@ def check_size(n_items: int, labels: Labels) -> None:
 def as_membership(
     values: Floats, errors: Floats, cluster: npt.NDArray[np.integer], items: Items, partition: Any, given: Any
 ) -> Membership:
-    """Dress tables (n_items, n_clusters + 1) in coordinates; `given` are the partition's own labels."""
+    """Build the result from tables (n_items, n_clusters + 1); `given` are the partition's own labels."""
     own = cluster_names(partition, given)
     if _ELSEWHERE in own:
         raise ValueError(f"`partition` must name no cluster {_ELSEWHERE!r}, as that is the last column; rename it.")

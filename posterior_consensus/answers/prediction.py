@@ -1,4 +1,4 @@
-"""Where new observations belong: probabilities of the clusters of a partition of the known ones."""
+"""Memberships of new observations in the clusters of a partition of the known ones."""
 
 from __future__ import annotations
 

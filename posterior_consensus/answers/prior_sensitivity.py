@@ -62,7 +62,7 @@ class PriorSensitivity(Stored):
         The best partition found under each alternative, over ``alternative``; -1 if the draws cannot tell.
     table : xarray.Dataset
         Over ``alternative``: ``concentration``, its median if it has a prior, NaN if the alternative is of another
-        family or a power; ``pareto_k``; ``rare``, the share of the weight at ratios that the chains visit less than
+        family or a power; ``pareto_k``; ``rare``, the share of the weight at ratios that the chains visit fewer than
         five times; Kish's ``effective_draws``. The rest is NaN if the draws cannot tell:
         ``n_clusters``, the posterior mean of the number of clusters, with its standard error ``n_clusters_mcse``;
         ``partition_clusters``, the number of clusters of the best partition; ``expected_loss`` of the reference;

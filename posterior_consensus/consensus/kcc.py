@@ -87,7 +87,7 @@ def kcc(
 
 
 def check_memory(draws: PartitionDraws, n_clusters: int) -> None:
-    """Refuse k-means into so many clusters that it takes too much memory."""
+    """Raise MemoryError if k-means into this many clusters exceeds the budget."""
     size = _BYTES_AN_ITEM * draws.n_items * n_clusters
     memory.check(size, f"K-means of {draws.n_items} items in {n_clusters} clusters", "Set `max_clusters` to fewer.")
 

@@ -246,7 +246,7 @@ class PartitionDraws(PairSource):
         return similarity
 
     def in_order_of(self, samples: Samples, name: str) -> PartitionDraws:
-        """Return these draws, which `name` has, in the order of others, which they have to be."""
+        """Return these draws in the order of `samples`, which must be the same draws; errors call them `name`."""
         rows = self.samples.order_of(samples, name)
         return self if np.array_equal(rows, np.arange(self.n_draws)) else self.take(rows)
 

@@ -1,4 +1,4 @@
-"""Draws in parts that are nearly independent, so that what one part chooses is judged by others."""
+"""Draws in nearly independent parts, for cross-validation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from posterior_consensus.ensemble.samples import Samples
 def folds(samples: Samples, number: int) -> list[npt.NDArray[np.intp]]:
     """Row numbers of at most `number` parts that are nearly independent of each other.
 
-    Whole chains where there are that many, else successive draws: of each chain, the first part, the second, and so on.
+    Whole chains if there are at least `number`; otherwise the first part of each chain, the second part, and so on.
     """
     chains = samples.chains
     if len(chains) < number:

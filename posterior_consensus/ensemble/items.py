@@ -206,8 +206,8 @@ def difference(wanted: pd.Index, found: pd.Index) -> str:
     """Why :func:`positions` finds none, in words."""
     if not (wanted.is_unique and found.is_unique):
         return _doubled(found if wanted.is_unique else wanted)
-    missing, other = wanted.difference(found, sort=False), found.difference(wanted, sort=False)
-    return f"{missing[0]!r} is missing" if missing.size else f"got {other[0]!r}"
+    missing, other = (one.tolist() for one in (wanted.difference(found, sort=False), found.difference(wanted, sort=False)))
+    return f"{missing[0]!r} is missing" if missing else f"got {other[0]!r}"
 
 
 def _doubled(index: pd.Index) -> str:

@@ -24,7 +24,7 @@ class HasLabels:
 
 
 class HasDraws(HasLabels):
-    """A result that is taken for the `draws` it holds where these are asked for, and for its `labels` elsewhere."""
+    """A result that functions take for its `draws` where they need draws, and for its `labels` elsewhere."""
 
     draws: Any
 

@@ -89,7 +89,7 @@ class Samples:
         return (len(self.chains), lengths.pop()) if in_order and len(lengths) == 1 else (self.n_draws,)
 
     def in_order(self, given: Any, name: str, *, more: bool = False) -> npt.NDArray[Any]:
-        """Take what comes with draws in the order of these, by chain and draw where both sides have them.
+        """Take an array over draws in the order of these draws, by chain and draw if both sides have them.
 
         Parameters
         ----------
@@ -97,7 +97,7 @@ class Samples:
             Of shape (n_draws,) or, where chains are equally long and in order, (n_chains, n); or a DataArray over
             "chain" and "draw", over "sample", or with the draws first.
         name : str
-            What errors call it.
+            Name in error messages.
         more : bool
             Whether further dimensions may follow those of the draws.
 
@@ -121,7 +121,7 @@ class Samples:
         raise ValueError(f"{name} must {what}, of shape {wanted}; got shape {values.shape}. {_PAIRED}")
 
     def _by_name(self, given: xr.DataArray, name: str) -> Any:
-        """An array with the draws first, in their order where it names them."""
+        """The array with the draws first, in the order of these draws if it names its own."""
         present = (dims for dims in (_IDS, ("sample",), ("draw",)) if set(dims) <= set(given.dims))
         dims = next(present, given.dims[:1])
         given = given.transpose(*dims, ...)
@@ -139,14 +139,14 @@ class Samples:
         return given if order is None else given.values.reshape(self.n_draws, *given.shape[len(dims) :])[order]
 
     def order_of(self, others: Samples, name: str) -> npt.NDArray[np.intp]:
-        """Where among these draws, those of `name`, each of the others is; by place where one side has no names."""
+        """Position of each of the others among these draws, those of `name`; by place if one side has no names."""
         if self.n_draws != others.n_draws:
             raise ValueError(f"{name} must be of the same {others.n_draws} draws; got {self.n_draws}.")
         order = self._order_of(others, name)
         return np.arange(self.n_draws) if order is None else order
 
     def _order_of(self, others: Samples, name: str) -> npt.NDArray[np.intp] | None:
-        """Where each of the others is among these, as many; None where one side has no names, and other numbers."""
+        """Position of each of the others among these; None if they differ and one side has no names."""
         found, wanted = (pd.MultiIndex.from_arrays([one.chain, one.draw], names=_IDS) for one in (self, others))
         order = positions(wanted, found)
         if order is None and self.named and others.named:
@@ -324,7 +324,7 @@ class Samples:
 
 
 def by_name(given: xr.DataArray, wanted: Mapping[str, pd.Index], name: str) -> xr.DataArray:
-    """Take an array in the order of the names that are wanted along its dimensions; by place where it has no names."""
+    """Take an array in the order of the wanted names along its dimensions; by place if it has no names."""
     for dim, names in wanted.items():
         if dim in given.indexes and given.sizes[dim] == len(names):
             order = positions(names, given.indexes[dim])

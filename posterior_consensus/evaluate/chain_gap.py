@@ -68,7 +68,7 @@ def largest_gap(draws: PartitionDraws) -> Gap:
 def _error_of_difference(
     samples: Samples, together: npt.NDArray[np.float64], shares: npt.NDArray[np.float64], pair: tuple[int, int]
 ) -> float:
-    """Standard error of the difference of two chains' shares, if a draw is worth as much in all chains.
+    """Standard error of the difference of two chains' shares, with one variance of batch means for all chains.
 
     With the batches k of chain c, of n_ck draws and share m_ck, the variance of a chain of one draw is
     sum_ck n_ck (m_ck - m_c)^2 / (number of batches - number of chains).
@@ -88,7 +88,7 @@ def _error_of_difference(
 def gap_is_real(gap: Gap, n_items: int, samples: Samples) -> bool:
     """Whether the gap is above 0.1 and significant at level 0.01, by Bonferroni over all pairs of items and chains.
 
-    The error of the largest of many differences is likely to be one of those estimated too low: the limit is that of
+    The error of the largest of many differences is likely to be an underestimate. The limit is therefore a quantile of
     Student's t, whose degrees of freedom are the number of batches less the number of chains.
     """
     n_chains = len(samples.chains)

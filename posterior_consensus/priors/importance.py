@@ -25,10 +25,10 @@ def most_pareto_k(n_draws: int) -> float:
 
 
 class Smoothed(NamedTuple):
-    """Draws with smoothed weights, the shape of the weights' tail and its limit, and the share of rare ratios.
+    """Draws with smoothed weights, the shape of the weights' tail and its limit, and rare ratios' share of the weight.
 
-    The shape is 0 for equal weights and inf for too few draws. A ratio is rare that chains visit less than five times;
-    their share is that of the weight.
+    The shape is 0 for equal weights and inf for too few draws. A ratio is rare if chains visit it fewer than five
+    times.
     """
 
     samples: Samples
@@ -66,9 +66,9 @@ def smoothed(samples: Samples, log_ratio: Floats) -> Smoothed:
 
 
 def _rare(samples: Samples, own: Any, group: Any, weights: Floats) -> float:
-    """Share of the weight at values that the chains visit less than five times; draws of one visit follow each other.
+    """Share of the weight at values that the chains visit fewer than five times; successive equal values are one visit.
 
-    Good's estimate of the share at values that were never seen is the share at those seen once.
+    Good's estimate of the share at values that were never seen is the share at values seen once.
     """
     at = np.full(samples.n_draws, -1)
     at[own] = group
@@ -120,7 +120,7 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float | None = None) -
     ------
     ValueError
         If the Pareto shape exceeds `max_pareto_k` and more than 5% of the weight is at ratios that the chains visit
-        less than five times; if `log_ratio` has another shape, NaN or positive infinity, or there are no draws.
+        fewer than five times; if `log_ratio` has another shape, NaN or positive infinity, or there are no draws.
 
     See Also
     --------
@@ -131,10 +131,10 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float | None = None) -
     The weights are smoothed by Pareto-smoothed importance sampling [1]_. If the estimated shape, the k-hat, is too
     large, the draws hold too little of the other posterior, and standard errors understate the error. Many draws have
     equal ratios, often because they have equally many clusters. For the fit of the shape, ties are spread over the gaps
-    to the neighbouring values; tied draws keep their own weights. But a fitted tail says little of ratios that take few
-    values. If each of these was visited often, the draws show what matters, whatever the k-hat is. The share of the
-    other posterior at values that no draw has is estimated by the share at those seen once [2]_; values of less than
-    five visits may have 5% of the weight.
+    to the neighbouring values; tied draws keep their own weights. But a fitted tail is not informative if the ratios
+    take few values. If each value was visited often, the draws represent the other posterior, whatever the k-hat is.
+    The share of the other posterior at values that no draw has is estimated by the share at values seen once [2]_.
+    Values of fewer than five visits may have 5% of the weight.
 
     If the first posterior excludes partitions that the other allows, no draw shows them, and nothing here detects it.
     Weights of the draws are kept as factors. Allocation probabilities are left out, because they depend on the prior of

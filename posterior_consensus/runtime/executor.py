@@ -195,8 +195,8 @@ class _Limit(NamedTuple):
 def one_blas_thread(pools: Any = None) -> Iterator[None]:
     """Let NumPy and scikit-learn compute on one thread, so that sums do not depend on the number of threads.
 
-    BLAS has one number of threads for the process: it comes back when the last of the calls ends that overlap in
-    several threads. `pools` is a ThreadpoolController of other libraries.
+    BLAS has one number of threads for the process. It is restored when the last of overlapping calls ends. `pools` is a
+    ThreadpoolController of other libraries.
     """
     pools = _thread_pools() if pools is None else pools
     libraries = pools.select(user_api="blas").lib_controllers

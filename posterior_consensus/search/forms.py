@@ -108,7 +108,7 @@ class FormOfRatios(FormOfRuns, Protocol):
 
 
 def check_memory(form: Form, n_clusters: int, limits: Limits, drawn: int) -> None:
-    """Refuse so many clusters if their tables take too much, and say what one more than any draw has would take."""
+    """Raise MemoryError if the tables of this many clusters exceed the budget; it names one that is enough."""
     if not memory.fits(form.bytes_a_cluster * n_clusters):
         enough = max(n_clusters, min(limits.most, drawn + 1))
         what = f"A search among {enough} clusters"

@@ -18,6 +18,7 @@ from posterior_consensus.summary.record import SummaryRecord
 _FEWEST = 100  # effective draws, below which halves that agree prove little
 _MOST_LABELS = 20_000_000  # of more, searches on halves take as long as other steps together
 _TOO_MANY = f"there are more than {_MOST_LABELS:,} labels"
+_SEARCHES = "the searches on two halves of the draws"
 _MATTERS = 0.005  # share of the expected loss
 
 
@@ -50,10 +51,9 @@ def _unknown_because(draws: PartitionDraws, consensus: ConsensusPartition, diagn
 
 def halves_left_out(summary: SummaryRecord) -> list[str]:
     """Whether the searches on two halves were skipped or ended early."""
-    searches = "The searches on two halves of the draws"
+    searches = _SEARCHES.capitalize()
     if summary.excess is not None:
-        how = {"seconds": "ended at the time limit", "interrupted": "were ended by Ctrl-C"}.get(summary.excess.stopped)
-        return [] if how is None else [f"{searches} {how}."]
+        return [f"{searches} {_ended(summary.excess)}."] if summary.excess.stopped else []
     if "halves" in summary.cut:
         return [f"{searches} were not made, because no time was left."]
     why = _unknown_because(summary.draws, summary.consensus, summary.diagnosis)
@@ -66,6 +66,8 @@ def more_draws_in_short(summary: SummaryRecord) -> str:
     if excess is None:
         why = _unknown_because(summary.draws, summary.consensus, summary.diagnosis) or "no time was left"
         return f"effect unknown, because {why}"
+    if excess.stopped:
+        return f"effect unknown, because {_SEARCHES} {_ended(excess)}"
     if excess.value == 0:
         return f"no effect expected: two halves of the draws have {_same(excess)}"
     limit = display.quantity(excess.limit, summary.consensus.loss.unit, 2)
@@ -73,9 +75,9 @@ def more_draws_in_short(summary: SummaryRecord) -> str:
 
 
 def of_more_draws(summary: SummaryRecord) -> list[str]:
-    """Whether the partition is settled."""
+    """Whether the partition is settled; nothing after searches that ended early, which began at the partition."""
     excess = summary.excess
-    if excess is None:
+    if excess is None or excess.stopped:
         return []
     if excess.value == 0:
         return [f"The partition is settled: two halves of the draws have {_same(excess)}."]
@@ -100,7 +102,12 @@ def more_draws_reported(summary: SummaryRecord) -> list[str]:
 
 
 def _matters(summary: SummaryRecord) -> bool:
-    return summary.excess is not None and summary.excess.value > _MATTERS * summary.consensus.expected_loss
+    excess = summary.excess
+    return excess is not None and not excess.stopped and excess.value > _MATTERS * summary.consensus.expected_loss
+
+
+def _ended(excess: ExcessLoss) -> str:
+    return {"seconds": "ended at the time limit", "interrupted": "were ended by Ctrl-C"}[excess.stopped]
 
 
 def _same(excess: ExcessLoss) -> str:
