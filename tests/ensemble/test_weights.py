@@ -82,6 +82,7 @@ WITHOUT_WEIGHTS = {
     *("partition_loss", "binder", "vi", "plot_alluvial", "plot_cluster_profiles", "plot_data"),  # know no draws
     *("match_clusters", "align_partitions"),
     *("relabel", "predict_allocation"),  # have a test of their own below
+    "stacking_weights",  # makes weights
     *("cluster_summary", "component_similarity"),  # have one beside them
     *("plot_cluster_summary", "plot_component_similarity"),
     # draw what others have computed

@@ -117,7 +117,7 @@ def test_of_many_items_pairs_are_of_a_sample(monkeypatch):
 
 def test_still_chains_are_told_though_a_sample_does_not_show_that_others_move(monkeypatch):
     monkeypatch.setattr(sizes, "ITEMS_OF_ALL_PAIRS", 4)
-    labels = np.tile(np.arange(50) % 2, (3, 10, 1))
+    labels = np.tile(np.arange(50) % 2, (3, 40, 1))
     at, _ = pc.as_partition_draws(labels).drawn.some_items
     moving = np.setdiff1d(np.arange(2, 50), at)[0]
     labels[1:, ::2, moving] = 2
