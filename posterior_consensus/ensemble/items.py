@@ -206,10 +206,10 @@ def difference(wanted: pd.Index, found: pd.Index) -> str:
     """Why :func:`positions` finds none, in words."""
     if not (wanted.is_unique and found.is_unique):
         return _doubled(found if wanted.is_unique else wanted)
-    missing, other = (one.tolist() for one in (wanted.difference(found, sort=False), found.difference(wanted, sort=False)))
+    missing, other = wanted.difference(found, sort=False).tolist(), found.difference(wanted, sort=False).tolist()
     return f"{missing[0]!r} is missing" if missing else f"got {other[0]!r}"
 
 
 def _doubled(index: pd.Index) -> str:
-    name = index[index.duplicated()][0]
+    name = index[index.duplicated()].tolist()[0]
     return f"{name!r} is the name of {int((index == name).sum())} items"

@@ -1,5 +1,7 @@
 """The excess of the expected loss against all partitions of two halves; fresh draws; when nothing is said of it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -111,6 +113,11 @@ def test_searches_that_time_or_size_ends_are_left_out(monkeypatch):
     monkeypatch.undo()
     record = excess_loss(summary.draws, summary.consensus, "vi", seconds=1e-9, random_seed=1)
     assert record.stopped == "seconds"
+    for excess in (record, replace(record, stopped="interrupted", value=0.1)):
+        ended = replace(summary, excess=excess)
+        assert "settled" not in " ".join(ended.findings()) and "exceeds" not in ended.methods_text()
+        assert "effect unknown, because the searches on two halves" in " ".join(repr(ended).split())
+        assert any("halves" in one for one in ended.left_out())
 
 
 @pytest.mark.slow

@@ -139,3 +139,10 @@ def test_features_keep_their_names_wherever_the_draws_are():
     found = pc.cluster_summary(Z, [0, 0, -1, -1], mu=mu).parameters
     assert found["parameter"].values.tolist() == ["mu[low]", "mu[high]"]
     assert float(np.ptp(found["mean"].values)) == pytest.approx(1.0)
+
+
+def test_errors_show_names_as_they_were_given():
+    with pytest.raises(ValueError, match="'chain' differ: 1 is missing"):
+        pc.as_partition_draws(Z, weights=W.assign_coords(chain=[7, 9]))
+    with pytest.raises(ValueError, match="'chain' differ: 3 is the name"):
+        pc.as_partition_draws(Z, weights=W.assign_coords(chain=[3, 3]))
