@@ -237,7 +237,7 @@ class PartitionAccumulator(display.Shown):
 
 
 def read_draws(store: Path) -> PartitionDraws:
-    """Give the draws in an accumulator's store, which may be in use, and where nothing need be written."""
+    """Give the draws in an accumulator's store, which another process may write to; needs no right to write."""
     batches = OnDisk(store)
     return _draws_of(batches, {}, batches.items)
 

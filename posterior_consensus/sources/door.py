@@ -88,7 +88,7 @@ def partition_of(data: Any, partition: Any, name: str = "partition") -> Any:
 
 
 def own_partition(data: Any, partition: Any) -> Any:
-    """Do the same where a partition may be missing: None if there is neither."""
+    """Do the same as :func:`partition_of` if a partition is optional: None if there is neither."""
     return data if partition is None and isinstance(data, HasDraws) else partition
 
 

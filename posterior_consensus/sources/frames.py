@@ -213,7 +213,7 @@ def _refuse_repeated(items: pd.DataFrame, ids: Sequence[Hashable], name: str) ->
 
 
 def _refuse_long_probabilities(items: pd.DataFrame, ids: Sequence[Hashable], name: str) -> None:
-    """Say what to do with a row for each component of each item: two columns name it, and a third has floats."""
+    """Refuse a table with a row for each component of each item: two columns name these, and a third has floats."""
     floats = [k for k, dtype in enumerate(items.dtypes) if dtype.kind == "f"]
     if items.shape[1] != 3 or len(floats) != 1:
         return

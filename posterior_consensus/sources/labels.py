@@ -41,13 +41,13 @@ def as_partition_draws(
     Parameters
     ----------
     data : InferenceData, DataTree, Dataset, DataArray, ndarray, list, DataFrame, dict, path, PartitionDraws or Summary
-        Labels may be integers from 0 or 1 or with gaps, strings, or integer-valued floats, and their names may
-        switch from draw to draw. Arrays and lists are draws x items or chains x draws x items, a DataFrame has a row
-        for each draw and a column for each item, a dict has arrays of chains x draws x items, or all of draws first, by
-        name. A path leads to a NetCDF or Zarr file, a NumPy file or a table of text, see Notes; a list of tables has
-        one for each chain. An array of another library, such as JAX, is taken as NumPy's.
-        PartitionDraws pass as they are, allocation probabilities as labels sampled from them. A Summary gives its
-        draws, and a PartitionAccumulator, or the path of its store, its draws so far.
+        Labels may be integers from 0 or 1 or with gaps, strings, or integer-valued floats, and their names may switch
+        from draw to draw. Arrays and lists are draws x items or chains x draws x items, a DataFrame has a row for each
+        draw and a column for each item, a dict has arrays by name, all of chains x draws x items, or all of draws x
+        items. A path leads to a NetCDF or Zarr file, a NumPy file or a table of text, see Notes; a list of tables has
+        one for each chain. An array of another library, such as JAX, is taken as NumPy's. PartitionDraws pass as they
+        are, allocation probabilities as labels sampled from them. A Summary gives its draws, and a
+        PartitionAccumulator, or the path of its store, its draws so far.
     var_name : str, optional
         Name of the label variable. By default the only variable that can be one: it has the sample dimensions, one
         more, and labels. Of a table, the columns of that name: ``z`` for ``z[1]``, ``z[2]``, ..., or Stan's ``z.1``.
@@ -91,7 +91,7 @@ def as_partition_draws(
     -----
     UserWarning
         If an array has more than 16 chains, and fewer draws than chains or at most 16 items; if it has more items than
-        draws, and each row has mostly one label, as if it were transposed; or if the rows of a table look like items.
+        draws, and most rows have mainly one label, as if it were transposed; or if the rows of a table look like items.
 
     Notes
     -----

@@ -56,7 +56,7 @@ def log_density(data: Any, group: str, draws: PartitionDraws, names: Sequence[st
 
 
 class LogOfDraws(NamedTuple):
-    """What data hold of the log density of each draw: its name, values (n_draws,), and whether by observation."""
+    """Log density of each draw: its name, its values (n_draws,), and whether the data have it by observation."""
 
     name: str
     values: npt.NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""Plain arrays whose rows may be items: what their values say of it, as their axes have no names."""
+"""Warnings of plain arrays, whose axes have no names, if their values indicate another order of the axes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ _SELDOM = 0.5  # a column's share of labels other than the most frequent ones of
 
 
 def warn_if_transposed(labels: npt.NDArray[Any], shape: tuple[int, ...], way_out: str) -> None:
-    """Warn if items are more than draws, and rows have mostly one label each, which differs: items have, draws seldom.
+    """Warn if there are more items than draws, and most rows have mainly one label: items have, draws seldom.
 
     Parameters
     ----------
     labels : ndarray of shape (..., n_draws, n_items)
-        As they are taken, of any names.
+        The labels as they are taken, with any names.
     shape : tuple of int
-        That of the user's array, and `way_out` what to do with it if it is transposed.
+        Shape of the user's array.
+    way_out : str
+        The remedy if the array is transposed.
     """
     *_, n_draws, n_items = labels.shape
     if _rows_are_items(labels.reshape(-1, n_items), n_draws):
@@ -37,7 +39,7 @@ def warn_if_transposed(labels: npt.NDArray[Any], shape: tuple[int, ...], way_out
 
 
 def warn_of_many_chains(shape: tuple[int, ...]) -> bool:
-    """Warn if an array has more chains than are usual, and draws are fewer, or items as few as chains usually are."""
+    """Warn if an array has more than 16 chains, and fewer draws than chains or at most 16 items."""
     n_chains, n_draws, n_items = shape[:3]
     axes = "draws x items" + " x components" * (len(shape) - 3)
     are_many = n_chains > MOST_CHAINS and (n_chains > n_draws or n_items <= MOST_CHAINS)

@@ -322,7 +322,7 @@ def is_whole(variable: xr.DataArray) -> bool:
 
 
 def dataset_of_dict(data: Mapping[str, Any], var_name: str | None, *n_rest: int) -> xr.Dataset:
-    """Take those arrays that have chains and draws, or draws of all chains in one, and so many dimensions more."""
+    """Take the arrays over chains and draws, or over the draws of all chains, with `n_rest` further dimensions."""
     from arviz_base import convert_to_dataset
 
     arrays = {name: _regular(as_numpy(values), f"{name!r} of `data`", n_rest[0]) for name, values in data.items()}
@@ -345,8 +345,8 @@ def dataset_of_dict(data: Mapping[str, Any], var_name: str | None, *n_rest: int)
 def _are_of_all_chains(arrays: Mapping[str, Array], var_name: str | None, n_rest: tuple[int, ...]) -> bool:
     """Whether the first dimension of all arrays is draws of all chains, as NumPyro's Predictive gives them.
 
-    There are more of them than chains are usual, and either the second dimension is another one in some array, or what
-    is named, or any, cannot have chains and draws first.
+    There are more than usual chains, and either the arrays differ in their second dimension, or the array named (any
+    array, if none is named) cannot have chains and draws first.
     """
     shapes = [values.shape for values in arrays.values()]
     if () in shapes or len({shape[0] for shape in shapes}) != 1 or shapes[0][0] <= MOST_CHAINS:

@@ -1,4 +1,4 @@
-"""Words of a summary on what more draws would change, and when nothing is said of it."""
+"""Sentences of a summary on the effect of more draws, and on why it is unknown."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def look_at_halves(
     metric: str | PartitionLoss,
     **options: Any,
 ) -> ExcessLoss | None:
-    """The excess of the expected loss, if anything can be said of it and time is left."""
+    """The excess of the expected loss, if it can be estimated and time is left."""
     if _unknown_because(draws, consensus, diagnosis):
         return None
     return clock.unless_over("halves", excess_loss, draws, consensus, metric, **options)
 
 
 def _unknown_because(draws: PartitionDraws, consensus: ConsensusPartition, diagnosis: Diagnosis) -> str:
-    """Why nothing is said of more draws; empty if something can be."""
+    """Why the effect of more draws is unknown; empty if it can be estimated."""
     if diagnosis.status == "disagree":
         return "the chains disagree"
     if diagnosis.status == "unknown" and diagnosis.n_chains > 1:

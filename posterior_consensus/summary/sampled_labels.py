@@ -1,4 +1,4 @@
-"""Words of a summary on the labels sampled from allocation probabilities: whether others give another partition."""
+"""Sentences of a summary on labels sampled from allocation probabilities: does the partition depend on them?"""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STEP = "labels sampled anew"
 def look_at_other_labels(
     clock: Clock, draws: PartitionDraws, consensus: ConsensusPartition, **options: Any
 ) -> ConsensusPartition | None:
-    """The best partition for other labels, if the search went by sampled ones and time is left."""
+    """The best partition for other labels, if the search used sampled labels and time is left."""
     if not _may_depend(draws, consensus) or draws.n_items * draws.n_draws > _MOST_LABELS:
         return None
     asked = {name: number for name, number in vars(consensus.cluster_limits).items() if number is not None} | options
