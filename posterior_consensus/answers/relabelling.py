@@ -83,8 +83,8 @@ def relabel(
     -------
     InferenceData, DataTree or Dataset
         Of the same type as `idata`. In its group `group`, each dimension of `component_dim` has the numbers of the C
-        consensus clusters as its coordinate, 0 to C - 1 by default. The label variable holds these numbers, and C,
-        C + 1, ..., or what follows the largest number, for items in other components. Two groups are added (a Dataset
+        consensus clusters as its coordinate, typically 0 to C - 1. The label variable holds these numbers and, for
+        items in other components, the numbers after the largest one. Two groups are added (a Dataset
         has no room for them):
 
         - ``extra_components``, if K > C: the parameters of the K - C components without a cluster, numbered C, C + 1,
