@@ -1,4 +1,4 @@
-"""Sentences of a summary on labels sampled from allocation probabilities: does the partition depend on them?"""
+"""Sentences of a summary on whether the partition depends on the labels sampled from allocation probabilities."""
 
 from __future__ import annotations
 
