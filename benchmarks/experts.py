@@ -163,7 +163,7 @@ def _intervals(data, numbers, repeats):
             rng = np.random.default_rng([number, repeat])
             said = statements([one] * 5 + [other] * 5, ACCURACIES + ACCURACIES[::-1], number, rng)
             found = pc.expert_views(said, features, n_clusters=3, n_starts=5, random_seed=repeat, **QUIET)
-            for measure, values in found.intervals().items():
+            for measure, values in found.intervals(0.95).items():
                 inside.append((values.values[:, 0] <= truth) & (truth <= values.values[:, 1]))
                 off.append(getattr(found, measure).values - truth)
         rows.append([number, f"{np.mean(inside):.0%}", f"{np.mean(off):+.3f}"])

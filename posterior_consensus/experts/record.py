@@ -91,29 +91,37 @@ class ExpertViews(Stored):
         own = self.reliability.sel(measure=measure, drop=True)
         return (own[..., 0] / own.sum("parameter")).reset_coords(drop=True).rename(measure)
 
-    def intervals(self, prob: float = 0.95) -> xr.Dataset:
+    def intervals(self, prob: float | None = None) -> xr.Dataset:
         """Central posterior intervals of ``sensitivity`` and ``specificity``, each of shape (expert, end).
 
         Parameters
         ----------
-        prob : float
+        prob : float, optional
             Probability of an interval, given the clusters: variational intervals leave out what is not known of these.
+            By default ArviZ's setting ``rcParams["stats.ci_prob"]``.
 
         Returns
         -------
         xarray.Dataset
+            With the attribute ``prob``.
 
         Raises
         ------
         ValueError
             If `prob` is not between 0 and 1.
         """
+        if prob is None:
+            from arviz_base import rcParams
+
+            prob = rcParams["stats.ci_prob"]
         check_between("prob", prob, 1)
         coords = {"expert": self.reliability["expert"], "end": ["lower", "upper"]}
         ends = np.array([(1 - prob) / 2, (1 + prob) / 2])
         first, second = self.reliability.values.T[..., np.newaxis]  # (measure, expert, 1)
         found = beta.ppf(ends, first, second)
-        return xr.Dataset({name: (("expert", "end"), found[at]) for at, name in enumerate(_MEASURES)}, coords)
+        return xr.Dataset(
+            {name: (("expert", "end"), found[at]) for at, name in enumerate(_MEASURES)}, coords, {"prob": prob}
+        )
 
     @property
     def expert_weight(self) -> xr.DataArray:

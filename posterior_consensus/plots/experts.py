@@ -16,14 +16,16 @@ _LONGEST = 24  # characters of an expert's name
 _MEASURES = {"sensitivity": ("o", -0.14), "specificity": ("D", 0.14)}  # marker, and place beside the expert's line
 
 
-def plot_experts(views: ExpertViews, *, prob: float = 0.95, figsize: Size = None, ax: Axes | None = None) -> Axes:
+def plot_experts(
+    views: ExpertViews, *, prob: float | None = None, figsize: Size = None, ax: Axes | None = None
+) -> Axes:
     """Plot the reliability of each expert by view: sensitivity and specificity with posterior intervals.
 
     Parameters
     ----------
     views : ExpertViews
-    prob : float
-        Probability of an interval.
+    prob : float, optional
+        Probability of an interval, by default ArviZ's setting ``rcParams["stats.ci_prob"]``.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
@@ -69,7 +71,7 @@ def plot_experts(views: ExpertViews, *, prob: float = 0.95, figsize: Size = None
     names = [shortened(str(views.view_probability["expert"].values[k]), _LONGEST) for k in order]
     captions = [f"{name} ({weight[k]:.1f})" for name, k in zip(names, order, strict=True)]
     ax.set_yticks(np.arange(len(order)), captions, fontsize="small")
-    ax.set(ylim=(len(order) - 0.4, -0.6), xlabel=f"posterior mean and {prob:.0%} interval")
+    ax.set(ylim=(len(order) - 0.4, -0.6), xlabel=f"posterior mean and {intervals.prob:.0%} interval")
     _explain(ax, views, sure)
     return ax
 

@@ -1,5 +1,6 @@
 """expert_views(): a known truth is found, whatever things are called; and what is degenerate is finite or refused."""
 
+import arviz_base
 import numpy as np
 import pandas as pd
 import pytest
@@ -59,6 +60,8 @@ def test_weights_are_expected_log_odds(found):
     ends = np.quantile(drawn, [0.05, 0.95], axis=0)
     for k, measure in enumerate(("sensitivity", "specificity")):
         np.testing.assert_allclose(found.intervals(0.9)[measure], ends[:, :, k].T, atol=0.005)
+    with arviz_base.rc_context({"stats.ci_prob": 0.9}):
+        xr.testing.assert_identical(found.intervals(), found.intervals(0.9))
 
 
 def test_an_irrelevant_expert_says_no_more_than_chance(study, approved):
