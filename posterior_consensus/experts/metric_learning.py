@@ -57,11 +57,11 @@ def itml_k_means(
 
     Notes
     -----
-    Of all metrics that keep pairs that must be together within the 5% quantile of the squared distances between unequal
-    items and those that cannot beyond the 95% quantile, up to slack, the one of least LogDet divergence from the
-    Euclidean, by Bregman projections [1]_. A pair is one that must be together if more than half of the constraints
-    about it say so. The step is slack / (slack + 1) (1 / length - 1 / bound), as in the authors' program: what the
-    paper prints holds at 1 only.
+    The metric minimizes the LogDet divergence from the Euclidean metric by Bregman projections [1]_. Up to slack, its
+    squared distances are at most the 5% quantile of all squared distances between unequal items for pairs that must be
+    co-clustered, and at least the 95% quantile for pairs that must not. A pair must be co-clustered if more than half
+    of its constraints are must-link. The step is slack / (slack + 1) (1 / length - 1 / bound), as in the authors'
+    program: the paper's formula is right only for slack 1.
 
     References
     ----------

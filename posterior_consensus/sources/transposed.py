@@ -63,7 +63,7 @@ def _rows_are_items(labels: npt.NDArray[Any], n_draws: int) -> bool:
         return False
     codes = codes.reshape(some.shape)
     rows, columns = _largest_shares(codes, names.size), _largest_shares(codes.T, names.size)
-    others = codes != np.median(codes, axis=1, keepdims=True)  # of the label that most of a row has
+    others = codes != np.median(codes, axis=1, keepdims=True)  # the median is the label that most of a row has
     # Items that are seldom in the one large cluster would be so in most rows.
     return bool(rows.mean() >= max(_MOSTLY, columns.mean() + _FEWER) and others.mean(axis=0).max() <= _SELDOM)
 
