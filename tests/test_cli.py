@@ -130,7 +130,7 @@ OF_A_FILE = {
 THE_POSTERIORS = "another file than the posterior's"
 OF_A_TABLE = {
     "{table} {file}": ["Several files must be tables"],
-    "{table} {dir}/../{name}/z.csv": ["must have each file once", "z.csv' is no second chain"],
+    "{table} {dir}/../{name}/z.csv": ["must have each file once", "z.csv' twice"],
     "{dir}/psm.csv": ["in Python, give as_pair_similarity(data)", "with loss='binder'"],
     "{dir}/rows.csv": ["'Unnamed: 1' of 'rows.csv' names the rows. Leave it out."],
     "{dir}/logs.npy": ["got -0.001 at draw 0", "subtract the largest one of each item."],

@@ -105,7 +105,7 @@ def _check_once(paths: Sequence[Path]) -> None:
         _check_exists(path)
         about = path.stat()
         if (about.st_dev, about.st_ino) in seen:
-            raise ValueError(f"`data`, a list of files, must have each file once; {str(path)!r} is no second chain.")
+            raise ValueError(f"`data`, a list of files, must have each file once; got {str(path)!r} twice.")
         seen.add((about.st_dev, about.st_ino))
 
 

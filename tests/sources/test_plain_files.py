@@ -134,7 +134,7 @@ def test_a_file_for_each_chain(tmp_path):
     pair = [tmp_path / "a.npy", tmp_path / "c.npy"]
     check(pc.as_partition_draws, pair, ValueError, ["of draws x items, or", "'c.npy' has shape (1, 6, 4)"])
     twice = [first, tmp_path / "b.npy", tmp_path / ".." / tmp_path.name / "a.csv"]
-    check(pc.as_partition_draws, twice, ValueError, ["each file once", "a.csv' is no second chain"])
+    check(pc.as_partition_draws, twice, ValueError, ["each file once", "a.csv' twice"])
 
 
 def test_numpy_files(tmp_path):
