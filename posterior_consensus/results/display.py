@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import textwrap
 from collections.abc import Sequence
+from datetime import datetime, time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,10 +42,15 @@ def counted(number: int, noun: str, ending: str = "s") -> str:
     return f"{number:,} {noun}{ending if number != 1 else ''}"
 
 
+def _as_text(value: object) -> str:
+    """A name; of a day without the zeros of its time."""
+    return str(value.date() if isinstance(value, datetime) and value.time() == time() else value)
+
+
 def listed(values: Sequence[object], most: int) -> str:
     """The first few values, and how many more there are."""
     more = f" and {len(values) - most:,} more" if len(values) > most else ""
-    return ", ".join(map(str, values[:most])) + more
+    return ", ".join(map(_as_text, values[:most])) + more
 
 
 def about_interrupt(stopped: str, missing: Sequence[object], of: str) -> list[tuple[str, str]]:
@@ -64,7 +70,7 @@ def joined(values: Sequence[object]) -> str:
 def table_of_members(members: Sequence[Sequence[object]], n_items: int, dim: str, index: pd.Index) -> pd.DataFrame:
     """A row for each cluster: its size, its share of the items, and the first few of them."""
     sizes = np.array([len(items) for items in members])
-    listed = [", ".join(map(str, items[:4])) + (", ..." if len(items) > 4 else "") for items in members]
+    listed = [", ".join(map(_as_text, items[:4])) + (", ..." if len(items) > 4 else "") for items in members]
     return pd.DataFrame({"size": sizes, "share": sizes / n_items, dim: listed}, index=index)
 
 

@@ -158,7 +158,7 @@ def _ids(table: pd.DataFrame, name: str, dims: Sequence[str]) -> dict[str, pd.Se
 def _refuse_statistics(table: pd.DataFrame, name: str) -> None:
     """Refuse a table of statistics of each variable, as ``az.summary`` and R's posterior make them."""
     columns = {str(column).lower() for column in table.columns}
-    found = columns & {"ess_bulk", "ess_tail", "r_hat", "rhat", "n_eff"}
+    found = columns & {"ess_bulk", "ess_tail", "r_hat", "rhat", "n_eff", "sd", "std"}
     if "mean" in columns and found:
         raise ValueError(
             f"`data` must have a row for each draw; {name} has statistics of each variable, such as 'mean' and "

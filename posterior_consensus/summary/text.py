@@ -170,7 +170,7 @@ def methods_text(summary: SummaryRecord) -> str:
         f"{_bound(summary)}."
     )
     least, most = _ball_clusters(summary)
-    bounds = f"{counted(most, 'cluster')} each" if least == most else f"{least} and {counted(most, 'cluster')}"
+    bounds = f"{counted(most, 'cluster')} each" if least == most else f"{least:,} and {counted(most, 'cluster')}"
     third = (
         f"The {_percent(summary.ball.prob)} credible ball around it [wade2018] has a radius of {_radius(summary)} and "
         f"vertical bounds of {bounds}; {_below_half(_ambiguous_items(summary).size)}."
@@ -337,7 +337,7 @@ def _range_of_clusters(summary: SummaryRecord) -> str:
     """Numbers of clusters between which 90% of the posterior lies."""
     draws = summary.draws
     low, high = np.quantile(draws.n_clusters, [0.05, 0.95], method="inverted_cdf", weights=draws.weights)
-    return str(low) if low == high else f"{low} to {high}"
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _ball_clusters(summary: SummaryRecord) -> tuple[int, int]:
@@ -348,7 +348,7 @@ def _ball_clusters(summary: SummaryRecord) -> tuple[int, int]:
 
 def _clusters_inside(summary: SummaryRecord) -> str:
     least, most = _ball_clusters(summary)
-    return f"{least} to {most} clusters" if least != most else counted(least, "cluster")
+    return f"{least:,} to {most:,} clusters" if least != most else counted(least, "cluster")
 
 
 def _ambiguous_items(summary: SummaryRecord) -> npt.NDArray[Any]:

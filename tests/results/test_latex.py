@@ -52,3 +52,10 @@ def test_results_have_a_row_for_each_of_their_table():
         assert len(found) == 1 + len(result.to_dataframe())
         assert {len(row) for row in found} == {len(found[0])}
         assert found[1][0] in ODD.values()
+
+
+def test_days_are_named_without_times():
+    days = pd.date_range("2020-01-01", periods=3)
+    draws = pc.as_partition_draws(pd.DataFrame([[0, 0, 1]] * 8, columns=days))
+    table = pc.consensus_partition(draws, n_starts=1, random_seed=1, progressbar=False).to_latex()
+    assert "2020-01-01, 2020-01-02" in table and "00:00" not in table

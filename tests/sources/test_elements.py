@@ -207,7 +207,9 @@ def test_items_have_one_name_in_tables_of_labels_and_of_probabilities(p, rng, tm
     assert_array_equal(pc.membership(found, partition).cluster.sel(item=names), partition.labels)
 
 
-@pytest.mark.parametrize("columns", [["mean", "sd", "ess_bulk", "r_hat"], ["Mean", "MCSE", "N_Eff", "R_hat"]])
+@pytest.mark.parametrize(
+    "columns", [["mean", "sd", "ess_bulk", "r_hat"], ["Mean", "MCSE", "N_Eff", "R_hat"], ["mean", "sd", "hdi_3%"]]
+)
 def test_a_table_of_statistics_is_recognised(columns, tmp_path):
     table = pd.DataFrame(1.0, [f"z[{k}]" for k in range(5)], columns)
     table.to_csv(tmp_path / "a.csv")
