@@ -37,8 +37,8 @@ class Copies(NamedTuple):
         spare = {name for group in self.groups for name in group[1:]}
         leave = f", or keep one of each: `{without(self.names, spare)}`" if spare else ""
         return (
-            f"{words[0].upper()}{words[1:]}. Copies agree whatever the posterior is, and effective sample sizes count "
-            f"their draws more than once. Run each chain from a seed of its own{leave}."
+            f"{words[0].upper()}{words[1:]}. Copies agree whatever the posterior is. They make effective sample "
+            f"sizes too large and Monte Carlo errors too small. Run each chain from a seed of its own{leave}."
         )
 
 

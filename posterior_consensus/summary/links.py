@@ -30,7 +30,9 @@ def of_links(summary: SummaryRecord) -> list[str]:
     sure, uncertain, _ = links.n_by_certainty
     probability = links.pairs["probability"].values
     within = int(np.sum(links.within & (probability >= UNLIKELY) & (probability <= SURE)))
-    here = f", {within:,} of which the partition co-clusters" if uncertain else ""
+    here = (
+        f", {'all' if within == uncertain else f'{within:,}'} of which the partition co-clusters" if uncertain else ""
+    )
     return [
         f"Figures and tables show links, which are pairs of items in one cluster, because {_WHY}.",
         _by_size(links),

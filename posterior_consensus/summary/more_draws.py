@@ -45,7 +45,7 @@ def _unknown_because(draws: PartitionDraws, consensus: ConsensusPartition, diagn
     of_loss = draws.samples.effective_draws if consensus.mcse == 0 else consensus.ess
     ess = float(np.fmin(of_loss, diagnosis.partition_ess))
     if not ess >= _FEWEST:
-        return f"the effective sample size is {'unknown' if np.isnan(ess) else f'{ess:.3g}'}, and {_FEWEST} are needed"
+        return f"the effective sample size is {'unknown' if np.isnan(ess) else f'{ess:.3g}, below {_FEWEST}'}"
     return _TOO_MANY if draws.n_items * draws.n_draws > _MOST_LABELS else ""
 
 
@@ -69,26 +69,19 @@ def more_draws_in_short(summary: SummaryRecord) -> str:
     if excess.stopped:
         return f"effect unknown, because {_SEARCHES} {_ended(excess)}"
     if excess.value == 0:
-        return f"no effect expected: two halves of the draws have {_same(excess)}"
-    limit = display.quantity(excess.limit, summary.consensus.loss.unit, 2)
-    return f"would lower the expected loss by about {_value(summary, excess)}, hardly by more than {limit}"
+        return f"no effect seen: two halves of the draws have {_same(excess)}"
+    return _lower(summary, excess)
 
 
 def of_more_draws(summary: SummaryRecord) -> list[str]:
-    """Whether the partition is settled; nothing after searches that ended early, which began at the partition."""
+    """What more draws would change; nothing after searches that ended early, which began at the partition."""
     excess = summary.excess
     if excess is None or excess.stopped:
         return []
     if excess.value == 0:
-        return [f"The partition is settled: two halves of the draws have {_same(excess)}."]
-    settled = "is not settled" if _matters(summary) else "is settled"
-    limit = display.quantity(excess.limit, summary.consensus.loss.unit, 2)
+        return [f"No effect of more draws is seen: two halves of the draws have {_same(excess)}."]
     apart = display.quantity(excess.distance, summary.ball.loss.unit, 2)
-    return [
-        f"The partition {settled}: its expected loss exceeds the minimum under infinitely many draws by about "
-        f"{_value(summary, excess)}, and in nine of ten posteriors by at most {limit}. The best "
-        f"partitions of two halves of the draws differ by {apart}."
-    ]
+    return [f"More draws {_lower(summary, excess)}. The best partitions of two halves of the draws differ by {apart}."]
 
 
 def more_draws_reported(summary: SummaryRecord) -> list[str]:
@@ -108,6 +101,12 @@ def _matters(summary: SummaryRecord) -> bool:
 
 def _ended(excess: ExcessLoss) -> str:
     return {"seconds": "ended at the time limit", "interrupted": "were ended by Ctrl-C"}[excess.stopped]
+
+
+def _lower(summary: SummaryRecord, excess: ExcessLoss) -> str:
+    limit = display.quantity(excess.limit, summary.consensus.loss.unit, 2)
+    value = _value(summary, excess)
+    return f"would lower the expected loss by about {value}, in nine of ten posteriors by at most {limit}"
 
 
 def _same(excess: ExcessLoss) -> str:

@@ -57,7 +57,7 @@ def of_other_labels(summary: SummaryRecord) -> list[str]:
     return [
         f"The partition depends on the labels sampled from the allocation probabilities: with labels sampled anew, "
         f"{display.counted(moved, 'item')} {'changes' if moved == 1 else 'change'} clusters. The expected loss of that "
-        f"partition, by the labels used here, is {size}."
+        f"partition, under the labels used here, is {size}."
     ]
 
 

@@ -89,19 +89,19 @@ def halves_that_differ():
     return np.where(rng.random((2, 100, 40)) < moves, other, home)
 
 
-def test_a_summary_says_whether_its_partition_is_settled(approved):
+def test_a_summary_says_what_more_draws_would_change(approved):
     summary = pc.summarize(halves_that_differ(), answers=False, **QUIET)
     share = summary.excess.value / summary.consensus.expected_loss
-    sentence = next(one for one in summary.findings() if "settled" in one)
+    sentence = next(one for one in summary.findings() if "halves" in one)
     assert share > 0.01 and f"({100 * share:.2g}%)" in sentence and f"({100 * share:.2g}%)" in summary.methods_text()
-    approved("more_draws", "not settled", sentence)
+    approved("more_draws", "finding", sentence)
     approved("more_draws", "methods", next(one for one in summary.methods_text().split(". ") if "halves" in one))
     approved("more_draws", "row", repr(summary).split("more draws ")[1].split("\n  chains")[0])
     again = pc.Summary.from_dataset(summary.to_dataset(), summary.draws)
     assert again.findings() == summary.findings() and again.excess.limit == summary.excess.limit
     np.testing.assert_array_equal(again.excess.partitions, summary.excess.partitions)
     fewer = pc.summarize(halves_that_differ()[:, :45], answers=False, **QUIET)
-    assert fewer.excess is None and "settled" not in " ".join(fewer.findings())
+    assert fewer.excess is None and "halves" not in " ".join(fewer.findings())
     approved("more_draws", "few draws", repr(fewer).split("more draws ")[1].split("\n  chains")[0])
 
 
@@ -115,7 +115,7 @@ def test_searches_that_time_or_size_ends_are_left_out(monkeypatch):
     assert record.stopped == "seconds"
     for excess in (record, replace(record, stopped="interrupted", value=0.1)):
         ended = replace(summary, excess=excess)
-        assert "settled" not in " ".join(ended.findings()) and "exceeds" not in ended.methods_text()
+        assert "halves" not in " ".join(ended.findings()) and "exceeds" not in ended.methods_text()
         assert "effect unknown, because the searches on two halves" in " ".join(repr(ended).split())
         assert any("halves" in one for one in ended.left_out())
 
