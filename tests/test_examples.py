@@ -17,3 +17,9 @@ def test_no_value_is_shown_on_the_page_alone():
         called = [ast.unparse(value.func) if isinstance(value, ast.Call) else ast.unparse(value) for value in values]
         shown[file.name] = {name for name in called if name.split(".")[-1] not in METHODS} - FUNCTIONS
     assert len(shown) > 15 and not any(shown.values()), shown
+
+
+def test_the_hidden_markov_model_on_the_page_is_the_one_that_was_sampled():
+    page, script = ((EXAMPLES / name).read_text(encoding="utf-8") for name in ("hidden_markov.py", "sample_nile.py"))
+    model = page[page.index("# with pm.Model(") : page.index("#\n# marginal = ")]
+    assert "DiscreteMarkovChain" in model and all(line[2:] in script for line in model.splitlines())
