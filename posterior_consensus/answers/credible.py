@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
+from posterior_consensus.answers.alignment import numbered_as, numbers_in
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import distinct_rows
 from posterior_consensus.evaluate.expectation import loss_matrix
@@ -32,6 +33,7 @@ class CredibleBall(Stored):
     Attributes
     ----------
     center : xarray.DataArray of shape (n_items,), dtype int32
+        The partition, with its own numbers of clusters.
     radius : float
         In the loss's unit.
     prob : float
@@ -40,8 +42,9 @@ class CredibleBall(Stored):
         Posterior probability of the ball, at least `prob`; draws at the radius are inside.
     horizontal, upper_vertical, lower_vertical : xarray.DataArray of shape (n_bounds, n_items), dtype int32
         The partitions in the ball that are farthest from the center: among all, among those with the fewest and among
-        those with the most clusters. Each partition of a tie is listed once, over the dimension ``horizontal_bound``
-        and so on, which has the coordinate ``distance``.
+        those with the most clusters. Clusters have the numbers of the center's clusters with which they are matched, as
+        by :func:`match_clusters`; the others come after these. Each partition of a tie is listed once, over the
+        dimension ``horizontal_bound`` and so on, which has the coordinate ``distance``.
     distances : xarray.DataArray of shape (sample,)
         Distance of every draw from the center, with coordinates ``chain`` and ``draw``.
     loss : PartitionLoss
@@ -64,10 +67,10 @@ class CredibleBall(Stored):
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each bound: clusters, distance from the center, and number of ties."""
-        rows = [("center", int(self.center.max()) + 1, 0.0, 1)]
+        rows = [("center", np.unique(self.center).size, 0.0, 1)]
         for name in BOUNDS:
             bound = getattr(self, name)
-            rows.append((name, int(bound[0].max()) + 1, float(bound["distance"][0]), bound.shape[0]))
+            rows.append((name, np.unique(bound[0]).size, float(bound["distance"][0]), bound.shape[0]))
         return pd.DataFrame(rows, columns=["partition", "n_clusters", "distance", "ties"]).set_index("partition")
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
@@ -78,7 +81,7 @@ class CredibleBall(Stored):
             ("coverage", f"{self.coverage:.4g} of the posterior, {self.prob:g} requested"),
             ("draws", f"{self.distances.size}{worth}"),
         ]
-        clusters = display.counted(int(self.center.max()) + 1, "cluster")
+        clusters = display.counted(np.unique(self.center).size, "cluster")
         return f"CredibleBall: {self.prob:.0%} around {clusters}", facts, self.to_dataframe()
 
 
@@ -130,7 +133,7 @@ def credible_ball(
     draws, partition = as_draws(draws), partition_of(draws, partition)
     metric = as_metric(as_loss(loss, partition, kind=PartitionLoss), "a ball")
     prob = check_between("prob", prob, 1)
-    center = draws.as_labels(partition)
+    center, (numbers, names) = draws.as_labels(partition), numbers_in(partition, draws.items)
     distances = loss_matrix(center[np.newaxis], draws, metric)[0]
     tie = _TIE * float(distances.max(initial=0.0))
     radius = _quantile(distances, draws, prob, tie)
@@ -141,12 +144,15 @@ def credible_ball(
         "upper_vertical": inside & (clusters == clusters[inside].min()),
         "lower_vertical": inside & (clusters == clusters[inside].max()),
     }
+    bounds = _bounds(draws, distances, {name: _farthest(distances, rows, tie) for name, rows in among.items()})
+    for bound in bounds.values():
+        bound.values = [numbered_as(labels, numbers, names)[0] for labels in bound.values]
     return CredibleBall(
-        center=draws.items.array(center, "center"),
+        center=draws.items.array(numbers, "center"),
         radius=radius,
         prob=prob,
         coverage=float(draws.samples.mean(inside.astype(np.float64))),
-        **_bounds(draws, distances, {name: _farthest(distances, rows, tie) for name, rows in among.items()}),
+        **bounds,
         distances=draws.samples.array(distances, "distance", loss=metric.name, unit=metric.unit),
         loss=metric,
     )

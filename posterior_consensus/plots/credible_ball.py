@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from posterior_consensus.answers.credible import BOUNDS, CredibleBall
 from posterior_consensus.plots.axes import Axes, Size, check_result, new_axes
 from posterior_consensus.plots.strips import draw_strips
@@ -55,13 +57,13 @@ def plot_credible_ball(
     4
     """
     check_result("ball", ball, CredibleBall, "credible_ball")
-    partitions, captions = [ball.center], [f"center\n{counted(int(ball.center.max()) + 1, 'cluster')}"]
+    partitions, captions = [ball.center], [f"center\n{counted(np.unique(ball.center).size, 'cluster')}"]
     for name in BOUNDS:
         bound = getattr(ball, name)
         partitions.append(bound[0])
         distance = quantity(float(bound["distance"][0]), ball.loss.unit, 3)
         ties = f" ({len(bound)} tie)" if len(bound) > 1 else ""
-        clusters = counted(int(bound[0].max()) + 1, "cluster")
+        clusters = counted(np.unique(bound[0]).size, "cluster")
         captions.append(f"{name.replace('_', ' ')}\n{clusters}, at {distance}{ties}")
     ax = new_axes(ax, figsize, 7.2, 2.9)
     draw_strips(ax, partitions, captions, "center", order)

@@ -342,7 +342,7 @@ def _range_of_clusters(summary: SummaryRecord) -> str:
 
 def _ball_clusters(summary: SummaryRecord) -> tuple[int, int]:
     bounds = summary.ball.upper_vertical, summary.ball.lower_vertical
-    least, most = (int(bound[0].max()) + 1 for bound in bounds)
+    least, most = (np.unique(bound[0]).size for bound in bounds)
     return least, most
 
 

@@ -157,3 +157,13 @@ def test_another_number_of_clusters_has_the_names_of_the_consensus(rng):
     assert summary.consensus.n_clusters == 10 and other.n_clusters == 4
     assert other.labels[-1] == 3 and other.named_labels[-1] == summary.labels[-1] == 9
     assert_array_equal(other.named_labels, match.labels)
+
+
+def test_the_bounds_of_a_ball_have_the_numbers_of_its_center(z):
+    ball = pc.credible_ball(z, REFERENCE)
+    assert_array_equal(ball.center, REFERENCE)
+    for name in ("horizontal", "upper_vertical", "lower_vertical"):
+        for labels in getattr(ball, name).values:
+            assert_array_equal(pc.match_clusters(labels, REFERENCE).labels, labels)
+    counts = ball.to_dataframe()["n_clusters"]
+    assert counts["center"] == 3 and counts["lower_vertical"] == np.unique(ball.lower_vertical[0]).size
