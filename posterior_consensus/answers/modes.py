@@ -149,7 +149,7 @@ class _Regions:
         self._least = losses.min(axis=0)
         self.weights: Floats = np.bincount(self._nearest, samples.weights, len(partitions)).astype(np.float64)
         rows = [canonical_labels(partition) for partition in partitions]
-        self._moved = np.array([[_items_moved(one, other) for other in rows] for one in rows])
+        self._moved = np.array([[items_moved(one, other) for other in rows] for one in rows])
         distances = loss_matrix(np.array(rows), PartitionDraws.of(np.array(rows)), loss)
         self._distances = (distances + distances.T) / 2
 
@@ -204,7 +204,7 @@ class _Regions:
         return np.where(np.isnan(error), np.nan, np.minimum(number, most))
 
 
-def _items_moved(one: Labels, other: Labels) -> int:
+def items_moved(one: Labels, other: Labels) -> int:
     """Count the items that change their cluster from one partition to another, clusters matched for the fewest."""
     table = contingency_table(one, other)
     return int(one.size - table[linear_sum_assignment(table, maximize=True)].sum())

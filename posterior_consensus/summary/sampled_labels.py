@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
+from posterior_consensus.answers.modes import items_moved
 from posterior_consensus.consensus import ConsensusPartition, consensus_partition
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.partitions import contingency_table
 from posterior_consensus.evaluate.expectation import mean_loss
 from posterior_consensus.results import display
 from posterior_consensus.search.runs import SearchInfo
@@ -46,8 +45,7 @@ def of_other_labels(summary: SummaryRecord) -> list[str]:
     other, own = summary.resampled, summary.consensus.labels.values
     if other is None:
         return []
-    table = contingency_table(own, other.labels.values)
-    moved = own.size - int(table[linear_sum_assignment(table, maximize=True)].sum())
+    moved = items_moved(own, other.labels.values)
     if moved == 0:
         return []
     both = np.stack([own, other.labels.values])
