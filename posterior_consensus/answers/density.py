@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,13 +12,12 @@ import pandas as pd
 import xarray as xr
 from scipy.stats import spearmanr
 
-from posterior_consensus.answers.density_search import Ascent, kernel_of, to_higher
-from posterior_consensus.answers.density_split import default_bandwidth, draws_worth_one, halves
 from posterior_consensus.answers.distances import checked_losses, same_items
 from posterior_consensus.answers.modes import separated_modes
+from posterior_consensus.ensemble.autocorrelation import autocorrelation_time
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.ensemble.partitions import HasLabels, Labels
+from posterior_consensus.ensemble.partitions import HasLabels, Labels, canonical_labels
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.evaluate.expectation import Floats, loss_matrix, one_or_many
 from posterior_consensus.losses.lookup import as_loss
@@ -33,9 +33,30 @@ _SAMPLE = ("sample", "chain", "draw", "weight")
 _STORED_SAMPLE = {name: f"density_{name}" for name in _SAMPLE}
 _STORED_TRAINING = {name: f"density_training_{name}" for name in _SAMPLE}
 _OF_MODES = {"score": "density_mode_score", "weight": "density_mode_weight"}
+_MOST_DRAWS = 2000
+_FEWEST = 100  # draws that thinning leaves, if there are as many
+_RUN = 10  # draws in a row that go to the same half: only at the ends of runs do the halves depend on each other
 _PEAKS = 6  # draws from which modes are searched for
+_N_STARTS = 3  # random orders of each search
 _FACTORS = np.array([0.5, 2.0])
 _TIE = 1e-12  # relative: sums in another order differ by rounding
+
+
+class _Score(NamedTuple):
+    """The score of a partition: the mean over draws of the kernel exp(-loss / bandwidth)."""
+
+    draws: PartitionDraws
+    loss: PartitionLoss
+    bandwidth: float
+
+    def kernel(self, partitions: npt.NDArray[Any]) -> Floats:
+        """The kernel of partitions (P, n) and the draws, (P, N)."""
+        kernel: Floats = np.exp(-loss_matrix(partitions, self.draws, self.loss) / self.bandwidth)
+        return kernel
+
+    def of(self, partitions: npt.NDArray[Any]) -> Floats:
+        """The scores (P,) of partitions (P, n)."""
+        return self.draws.samples.mean(self.kernel(partitions))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -157,7 +178,7 @@ class PartitionDensity(HasLabels, Stored):
         draws = _as_draws(self.training)
         judged, single = one_or_many(partitions, draws.items)
         rows = np.stack([draws.as_labels(partition, "partitions") for partition in judged])
-        return kernel_of(rows, draws, self.loss, self.bandwidth), draws.samples, single
+        return _Score(draws, self.loss, self.bandwidth).kernel(rows), draws.samples, single
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each mode: its weight, number of clusters, score and p-value."""
@@ -285,7 +306,7 @@ def partition_density(
     training = all_draws
     with waiting("Losses between draws", progressbar=progressbar):
         if calibration is None:
-            training, held_out, step = halves(all_draws, record, given)
+            training, held_out, step = _halves(all_draws, record, given)
         else:
             held_out = same_items(as_draws(calibration).labels_only(), all_draws.items, "calibration")
             held_out = held_out.without_zero_weights()
@@ -293,67 +314,154 @@ def partition_density(
         h = given or default_bandwidth(between, training.samples)
         best = int(training.samples.mean(np.exp(-between / h)).argmax())
         to_training, among = loss_matrix(held_out.labels, training, record), checked_losses(held_out, held_out, record)
+    score = _Score(training, record, h)
     scores = training.samples.mean(np.exp(-to_training / h))
     separations = to_higher(scores, among)
     peaks = held_out.labels[np.argsort(-scores * separations, kind="stable")[:_PEAKS]]
-    labels, modes = _modes(all_draws, training, [training.labels[best], *peaks], record, h, rng, progressbar)
+    starts = [search(training, record, rng=rng, progressbar=progressbar).labels, training.labels[best], *peaks]
+    ends = _ascended(track(starts, "Peaks of the density", progressbar=progressbar), score, rng)
     used = all_draws.items.partition_array(training.labels, "sample", "training")
     return PartitionDensity(
-        labels=all_draws.items.array(labels, "labels"),
-        modes=modes,
+        labels=all_draws.items.array(ends[0], "labels"),
+        modes=_modes(all_draws, ends, score),
         scores=held_out.samples.array(scores, "score", unit=""),
         to_higher=held_out.samples.array(separations, "to_higher", unit=record.unit),
         training=used.assign_coords(training.samples.coords_and_weights),
         bandwidth=h,
-        sensitivity=_sensitivity(labels, training, held_out, to_training, record, h),
+        sensitivity=_sensitivity(ends[:1], score, scores, to_training, held_out.samples),
         step=step,
         ess=held_out.n_draws / draws_worth_one(among, held_out.samples, h),
         loss=record,
     )
 
 
-def _modes(
-    draws: PartitionDraws,
-    training: PartitionDraws,
-    starts: list[npt.NDArray[Any]],
-    loss: PartitionLoss,
-    bandwidth: float,
-    rng: np.random.Generator,
-    progressbar: bool,
-) -> tuple[Labels, xr.DataArray]:
-    """The partition of the highest score, and that of every separated mode with its score and weight."""
-    consensus = search(training, loss, rng=rng, progressbar=progressbar)
-    ascent = Ascent(training, loss, bandwidth, rng)
-    for start in track((consensus.labels, *starts), "Peaks of the density", progressbar=progressbar):
-        ascent.climb(start)
-    partitions = np.stack([labels for labels, _ in ascent.ends()])
-    scores = np.array([score for _, score in ascent.ends()])
-    found = separated_modes(partitions, loss_matrix(partitions, draws, loss), draws.samples, loss)
-    highest = [int(np.flatnonzero(found.mode == k)[0]) for k in range(found.n_modes)]  # the ends are in this order
-    modes = draws.items.partition_array(partitions[highest], "mode", "modes")
-    return partitions[0], modes.assign_coords(score=("mode", scores[highest]), weight=("mode", found.weights))
+def _halves(
+    draws: PartitionDraws, loss: PartitionLoss, bandwidth: float | None
+) -> tuple[PartitionDraws, PartitionDraws, int]:
+    """Training draws, calibration draws, and how many draws of a chain are one step.
+
+    Chains are thinned to their effective sample size, and runs of the draws that are left go to the two by turns.
+    """
+    if draws.n_draws < 2:
+        raise ValueError(
+            "`draws` must hold at least two draws of weight above 0, one for training and one for "
+            "calibration; got 1. Or give `calibration`."
+        )
+    step = -(-draws.n_draws // _MOST_DRAWS)
+    rows = _every(draws, step)
+    some = draws.take(rows)
+    losses = checked_losses(some, some, loss)
+    times = draws_worth_one(losses, some.samples, bandwidth or default_bandwidth(losses, some.samples))
+    step = min(step * max(1, round(times)), max(step, draws.n_draws // _FEWEST))
+    rows = _every(draws, step)
+    turn = np.arange(rows.size) // max(1, min(_RUN, rows.size // _RUN)) % 2
+    return draws.take(rows[turn == 0]), draws.take(rows[turn == 1]), step
 
 
-def _sensitivity(
-    labels: Labels,
-    training: PartitionDraws,
-    calibration: PartitionDraws,
-    losses: Floats,
-    loss: PartitionLoss,
-    bandwidth: float,
-) -> xr.Dataset:
-    """What half and twice the bandwidth would change; `losses` (M, N) of the calibration against the training draws."""
-    before = training.samples.mean(np.exp(-losses / bandwidth))
+def _every(draws: PartitionDraws, step: int) -> npt.NDArray[np.intp]:
+    return np.concatenate([rows[::step] for rows in draws.samples.chains])
+
+
+def default_bandwidth(losses: Floats, samples: Samples) -> float:
+    """Median loss between two draws; where that is 0, the mean; where all draws are equal, 1."""
+    apart = ~np.eye(samples.n_draws, dtype=np.bool_)
+    between = losses[apart]
+    if between.size == 0 or not between.any():
+        return 1.0
+    if not samples.is_weighted:
+        return float(np.median(between)) or float(between.mean())
+    weights = np.outer(samples.weights, samples.weights)[apart]
+    median = float(np.quantile(between, 0.5, method="inverted_cdf", weights=weights))
+    return median or float(np.average(between, weights=weights)) or 1.0
+
+
+def draws_worth_one(losses: Floats, samples: Samples, bandwidth: float) -> float:
+    """Number of successive draws per effective draw, by the kernel exp(-loss / bandwidth); weights are ignored.
+
+    The correlation at lag s is 1 less the mean of 1 - kernel over draws s steps apart, divided by its mean over all
+    pairs of draws: the kernel's map of a partition stands for the partition.
+    """
+    n = samples.n_draws
+    differ = -np.expm1(-losses / bandwidth)
+    total = differ.sum() / max(n * (n - 1), 1)
+    if total <= 0.0:
+        return 1.0
+
+    def correlation(lag: int) -> float:
+        if lag == 0:
+            return 1.0
+        pairs = [differ[rows[:-lag], rows[lag:]] for rows in samples.chains if rows.size > lag]
+        return 1.0 - float(np.concatenate(pairs).mean() / total)
+
+    length = max(rows.size for rows in samples.chains)
+    return max(1.0, autocorrelation_time(correlation, length)) if length > 1 else 1.0
+
+
+def to_higher(scores: Floats, losses: Floats) -> Floats:
+    """Loss of each of some partitions against the nearest of higher score; of the highest, against the farthest.
+
+    Of equal scores the first counts as higher, so that of equal partitions all but one are near a higher one.
+    """
+    order = np.lexsort((np.arange(scores.size), -scores))
+    found = np.empty(scores.size)
+    for rank, row in enumerate(order):
+        found[row] = losses[row, order[:rank]].min() if rank else losses[row].max()
+    return found
+
+
+def _ascended(starts: Iterable[npt.NDArray[Any]], score: _Score, rng: np.random.Generator) -> Labels:
+    """Partitions (E, n) that ascents from these partitions end at, that of the highest score first.
+
+    As exp is convex, exp(-x) >= exp(-y) (1 - (x - y)): with y the losses of the partition that is reached, what lowers
+    the mean of the losses weighted by exp(-y / bandwidth) raises the score. Each step is a consensus search under these
+    weights, from the partition itself and from random orders of the items, until the score rises no more, or another
+    ascent came by.
+    """
+    passed: set[bytes] = set()
+    ends: list[tuple[float, Labels]] = []
+    for start in starts:
+        labels = canonical_labels(start)
+        while labels.tobytes() not in passed:
+            passed.add(labels.tobytes())
+            higher = _higher(labels, score, rng)
+            if higher is None:
+                ends.append((float(score.of(labels[np.newaxis])[0]), labels))
+                break
+            labels = higher
+    return np.stack([labels for _, labels in sorted(ends, key=lambda end: -end[0])])
+
+
+def _higher(labels: Labels, score: _Score, rng: np.random.Generator) -> Labels | None:
+    """The partition of minimum expected loss for the draws near this one, by the kernel, if its score is higher."""
+    kernel = score.kernel(labels[np.newaxis])
+    weights = score.draws.weights * kernel[0]
+    if not weights.any():  # all draws are too far to see
+        return None
+    near = replace(score.draws, samples=score.draws.samples.weighted(weights))
+    found = canonical_labels(search(near, score.loss, rng=rng, n_starts=_N_STARTS, starts=[labels]).labels)
+    before, after = score.draws.samples.mean(kernel)[0], score.of(found[np.newaxis])[0]
+    return found if after > before * (1 + _TIE) else None
+
+
+def _modes(draws: PartitionDraws, ends: Labels, score: _Score) -> xr.DataArray:
+    """The partition of the highest score of every separated mode, with its score and weight."""
+    found = separated_modes(ends, loss_matrix(ends, draws, score.loss), draws.samples, score.loss)
+    highest = ends[np.unique(found.mode, return_index=True)[1]]  # the ends are in the order of their scores
+    modes = draws.items.partition_array(highest, "mode", "modes")
+    return modes.assign_coords(score=("mode", score.of(highest)), weight=("mode", found.weights))
+
+
+def _sensitivity(labels: Labels, score: _Score, scores: Floats, losses: Floats, calibration: Samples) -> xr.Dataset:
+    """What half and twice the bandwidth would change; `losses` (M, N) give the `scores` (M,) of calibration draws."""
     rows: dict[str, list[float]] = {"rank_correlation": [], "p_value": []}
-    for tried in _FACTORS * bandwidth:
-        scores = training.samples.mean(np.exp(-losses / tried))
-        own = training.samples.mean(kernel_of(labels[np.newaxis], training, loss, tried))
-        moves = np.ptp(scores) > 0 and np.ptp(before) > 0
-        rows["rank_correlation"].append(float(spearmanr(before, scores).statistic) if moves else 1.0)
-        rows["p_value"].append(float(_p_values(own, scores, calibration.samples)[0]))
-    return xr.Dataset(
-        {name: ("bandwidth", values) for name, values in rows.items()}, {"bandwidth": _FACTORS * bandwidth}
-    )
+    for tried in _FACTORS * score.bandwidth:
+        others = score.draws.samples.mean(np.exp(-losses / tried))
+        moves = np.ptp(others) > 0 and np.ptp(scores) > 0
+        rows["rank_correlation"].append(float(spearmanr(scores, others).statistic) if moves else 1.0)
+        own = score._replace(bandwidth=tried).of(labels)
+        rows["p_value"].append(float(_p_values(own, others, calibration)[0]))
+    tried = {"bandwidth": _FACTORS * score.bandwidth}
+    return xr.Dataset({name: ("bandwidth", values) for name, values in rows.items()}, tried)
 
 
 def _p_values(scores: Floats, calibration: Floats, samples: Samples) -> Floats:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from posterior_consensus.answers.density import PartitionDensity
-from posterior_consensus.answers.density_search import to_higher
+from posterior_consensus.answers.density import PartitionDensity, to_higher
 from posterior_consensus.answers.distances import pairwise_losses
 from posterior_consensus.plots.axes import Axes, Size, check_result, new_axes
 from posterior_consensus.plots.colours import COLOURS, MARK, ink

@@ -6,9 +6,8 @@ import pytest
 from scipy.stats import rankdata
 
 import posterior_consensus as pc
-from posterior_consensus.answers import density_split
-from posterior_consensus.answers.density_search import to_higher
-from posterior_consensus.answers.density_split import default_bandwidth, draws_worth_one
+from posterior_consensus.answers import density as density_file
+from posterior_consensus.answers.density import default_bandwidth, draws_worth_one, to_higher
 from posterior_consensus.ensemble.samples import Samples
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws, random_draws, sticky_chains
@@ -103,7 +102,7 @@ def test_chains_are_thinned_to_what_they_are_worth_and_to_the_most_draws(monkeyp
     assert density.ess > 0.7 * density.scores.size
     slow = density_of(sticky_chains(rng, 2, 200, 6, stay=0.99))
     assert slow.step == 4 and slow.scores.size == 50 and slow.ess < 20
-    monkeypatch.setattr(density_split, "MOST_DRAWS", 200)
+    monkeypatch.setattr(density_file, "_MOST_DRAWS", 200)
     density = density_of(random_draws(np.random.default_rng(10), 500, 6, 3))
     assert density.step == 3 and density.training.shape[0] + density.scores.size == 167
 
