@@ -18,7 +18,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import posterior_consensus as pc
 from benchmarks._timing import print_table
-from posterior_consensus.agreement import cocluster
+from posterior_consensus.agreement import coclustering
 
 N_ITEMS, NOISE, N_CLUSTERS = 100, 0.45, 6
 SETTINGS = {  # truth of each chain, draws of each
@@ -47,7 +47,7 @@ def main() -> None:
     header += ["components, before", "after", "accuracy, before", "after", "s", "CPU s"]
     print_table(header, _digits(*digits))
     print()
-    with patch.object(cocluster, "_REARRANGED", 0):  # single moves only, as in the paper
+    with patch.object(coclustering, "_REARRANGED", 0):  # single moves only, as in the paper
         print_table(header, _digits(*digits)[-1:])
     print()
     sizes = [(400, 100, 4_000)] if smallest else [(20_000, 5_000, 2_000_000)]
@@ -85,7 +85,7 @@ def _path(name, truth_of, n_draws, repeats):
         own = [pc.consensus.pair_threshold(chain, random_seed=0, progressbar=False).tau for chain in draws]
         began = time.perf_counter()
         loss = pc.binder(tau=statistics.median(own))
-        path = pc.agreement_path(draws, loss=loss, prices=SHOWN, random_seed=0, progressbar=False)
+        path = pc.agreement.agreement_path(draws, loss=loss, prices=SHOWN, random_seed=0, progressbar=False)
         seconds.append(time.perf_counter() - began)
         agreement.append(path.table["averaged_jaccard"].sel(price=list(SHOWN)).values)
         found = path.labels.sel(price=[0.0, 0.5]).values
@@ -114,11 +114,13 @@ def _digits(seeds, n_rows):
     table, truth = digits.data[:n_rows], digits.target[:n_rows]
     rows = []
     for seed in range(seeds):
-        before = pc.cocluster(
+        before = pc.agreement.cocluster(
             table, n_row_clusters=10, n_column_clusters=16, n_rounds=0, random_seed=seed, progressbar=False
         )
         began, cpu = time.perf_counter(), time.process_time()
-        after = pc.cocluster(table, n_row_clusters=10, n_column_clusters=16, random_seed=seed, progressbar=False)
+        after = pc.agreement.cocluster(
+            table, n_row_clusters=10, n_column_clusters=16, random_seed=seed, progressbar=False
+        )
         seconds = time.perf_counter() - began, time.process_time() - cpu
         row = [float(after.trace[side][at]) for side in ("row_jaccard", "column_jaccard") for at in (0, -1)]
         for measure in (_stability, _components, lambda one: _accuracy(one.row_labels.values, truth)):
@@ -153,10 +155,10 @@ def _large(n_rows, n_columns, n_entries):
         cells = np.union1d(cells, (row * n_columns + column)[kept])
     chosen = np.sort(rng.permutation(cells)[:n_entries])
     table = sparse.csr_array((np.ones(chosen.size), np.divmod(chosen, n_columns)), shape=(n_rows, n_columns))
-    pc.cocluster(np.eye(3), n_row_clusters=2, n_column_clusters=2, n_clusterings=2, random_seed=0)  # compiles
+    pc.agreement.cocluster(np.eye(3), n_row_clusters=2, n_column_clusters=2, n_clusterings=2, random_seed=0)  # compiles
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
     began, cpu = time.perf_counter(), time.process_time()
-    found = pc.cocluster(
+    found = pc.agreement.cocluster(
         table, n_row_clusters=k[0], n_column_clusters=k[1], n_clusterings=m, random_seed=0, progressbar=False
     )
     seconds = time.perf_counter() - began, time.process_time() - cpu

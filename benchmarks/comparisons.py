@@ -39,7 +39,7 @@ def _noisy(rng: np.random.Generator, truth: np.ndarray) -> np.ndarray:
     return np.where(rng.random(shape) < 0.15, rng.integers(4, size=shape), truth)
 
 
-def _compared(one: object, other: object) -> pc.PosteriorComparison:
+def _compared(one: object, other: object) -> pc.results.PosteriorComparison:
     return pc.compare_posteriors(one, other, n_particles=1, random_seed=1, progressbar=False)
 
 

@@ -109,7 +109,7 @@ def measured(function: Callable, smallest: bool) -> tuple:
     return result, alternate({"ours": timed(function)}, 3)["ours"]
 
 
-def perturbed(n_items: int, n_draws: int) -> tuple[pc.PartitionDraws, np.ndarray]:
+def perturbed(n_items: int, n_draws: int) -> tuple[pc.results.PartitionDraws, np.ndarray]:
     """Draws that keep each label of ten clusters with probability 0.55, and else have any."""
     rng = np.random.default_rng(1)
     truth = np.arange(n_items, dtype=np.uint8) % 10
@@ -123,7 +123,7 @@ def _disturbed(truth: np.ndarray) -> np.ndarray:
     return np.where(np.arange(truth.size) % 7 == 0, 0, truth)
 
 
-def _best(draws: pc.PartitionDraws, loss: str, method: str, **options: object) -> pc.ConsensusPartition:
+def _best(draws: pc.results.PartitionDraws, loss: str, method: str, **options: object) -> pc.results.ConsensusPartition:
     return pc.consensus_partition(draws, loss=loss, method=method, random_seed=1, progressbar=False, **options)
 
 

@@ -75,7 +75,7 @@ def gibbs_chain(
     return visited
 
 
-def coverage(density: pc.PartitionDensity, partitions: np.ndarray, probabilities: np.ndarray) -> list[float]:
+def coverage(density: pc.results.PartitionDensity, partitions: np.ndarray, probabilities: np.ndarray) -> list[float]:
     """Posterior probability of the credible sets."""
     return [float(probabilities[density.contains(partitions, prob).values].sum()) for prob in PROBS]
 

@@ -55,7 +55,7 @@ def ratios(rng: np.random.Generator, stay: float, length: int, modes: bool, repe
     return np.sqrt(np.mean(squares, axis=0) / variances).tolist()
 
 
-def _values(draws: pc.PartitionDraws) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _values(draws: pc.results.PartitionDraws) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     samples, number = _reweighted(draws)
     return (
         pc.posterior_similarity_matrix(draws).values,
@@ -64,7 +64,7 @@ def _values(draws: pc.PartitionDraws) -> tuple[np.ndarray, np.ndarray, np.ndarra
     )
 
 
-def _reweighted(draws: pc.PartitionDraws) -> tuple[object, np.ndarray]:
+def _reweighted(draws: pc.results.PartitionDraws) -> tuple[object, np.ndarray]:
     weighted = pc.reweight(draws, -TILT * draws.n_clusters, max_pareto_k=np.inf)
     return weighted.samples, weighted.n_clusters.astype(float)
 

@@ -47,7 +47,7 @@ def statements(truths, accuracies, number, rng):
             said = np.full(pairs.size, kind, object)
             said[: round((1 - accuracy) * pairs.size)] = wrong
             parts.append(pd.DataFrame({"expert": expert, "i": i[pairs], "j": j[pairs], "kind": said}))
-    return pc.as_constraints(pd.concat(parts, ignore_index=True), truths[0].size)
+    return pc.experts.as_constraints(pd.concat(parts, ignore_index=True), truths[0].size)
 
 
 def main() -> None:
@@ -94,7 +94,7 @@ def _views(data, numbers, repeats):
             rng = np.random.default_rng([number, repeat])
             said = statements([one] * 5 + [other] * 5, ACCURACIES + ACCURACIES[::-1], number, rng)
             began, cpu = time.perf_counter(), time.process_time()
-            found = pc.expert_views(said, features, n_clusters=3, random_seed=repeat, **QUIET)
+            found = pc.experts.expert_views(said, features, n_clusters=3, random_seed=repeat, **QUIET)
             seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
             views = found.expert_view.values
             meta = pc.experts.meta_clustering(said, random_seed=repeat).values
@@ -119,7 +119,7 @@ def _numbers_of_clusters(data, numbers, number):
     said = statements([one] * 5 + [other] * 5, ACCURACIES + ACCURACIES[::-1], number, np.random.default_rng(7))
     rows = []
     for n_clusters in numbers:
-        found = pc.expert_views(said, features, n_clusters=n_clusters, random_seed=1, **QUIET)
+        found = pc.experts.expert_views(said, features, n_clusters=n_clusters, random_seed=1, **QUIET)
         views = found.expert_view.values
         sizes = [np.sort(np.bincount(labels))[::-1].tolist() for labels in found.labels.values]
         scores = [nmi(truth, found.labels[views[k]]) for truth, k in ((one, 0), (other, -1))]
@@ -139,7 +139,7 @@ def _irrelevant_experts(data, number, repeats):
         rng = np.random.default_rng([9, repeat])
         truths = [one] * 5 + [other] * 5 + [rng.integers(3, size=one.size)] * 5
         said = statements(truths, ACCURACIES + ACCURACIES[::-1] + ACCURACIES, number, rng)
-        found = pc.expert_views(said, features, n_clusters=3, n_starts=10, random_seed=1, **QUIET)
+        found = pc.experts.expert_views(said, features, n_clusters=3, n_starts=10, random_seed=1, **QUIET)
         weights.append(np.abs(found.expert_weight.values))
         right.append(found.informative.values == (np.arange(15) < 10))
     weights, right = np.array(weights), np.array(right)
@@ -162,7 +162,7 @@ def _intervals(data, numbers, repeats):
         for repeat in range(repeats):
             rng = np.random.default_rng([number, repeat])
             said = statements([one] * 5 + [other] * 5, ACCURACIES + ACCURACIES[::-1], number, rng)
-            found = pc.expert_views(said, features, n_clusters=3, n_starts=5, random_seed=repeat, **QUIET)
+            found = pc.experts.expert_views(said, features, n_clusters=3, n_starts=5, random_seed=repeat, **QUIET)
             for measure, values in found.intervals(0.95).items():
                 inside.append((values.values[:, 0] <= truth) & (truth <= values.values[:, 1]))
                 off.append(getattr(found, measure).values - truth)
@@ -183,9 +183,9 @@ def _one_view(data, accuracies, numbers, repeats, kind):
         for repeat in range(repeats):
             said = statements([one] * 5, accuracies, number, np.random.default_rng([number, repeat, 2]))
             asked = {"n_clusters": 3, "random_seed": repeat}
-            found = pc.expert_views(said, features, **asked, **QUIET)
+            found = pc.experts.expert_views(said, features, **asked, **QUIET)
             scores["expert_views"].append(nmi(one, found.labels[int(found.expert_view[0])]))
-            found = pc.expert_views(said, **asked, n_starts=10, **QUIET)
+            found = pc.experts.expert_views(said, **asked, n_starts=10, **QUIET)
             scores["without features"].append(nmi(one, found.labels[int(found.expert_view[0])]))
             for name in ("mpck_means", "semi_crowd", "itml_k_means"):
                 scores[name].append(nmi(one, getattr(pc.experts, name)(said, features, **asked)))

@@ -40,7 +40,7 @@ def main() -> None:
     print_table(["posterior", "loss", "search (s)", "Ctrl-C: median (s)", "worst", "seconds: worst"], rows)
 
 
-def _search(draws: pc.PartitionDraws, loss: str, seconds: float | None = None) -> None:
+def _search(draws: pc.results.PartitionDraws, loss: str, seconds: float | None = None) -> None:
     limit = {} if seconds is None else {"seconds": seconds}
     pc.consensus_partition(draws, loss=loss, random_seed=1, progressbar=False, **limit)
 
@@ -51,7 +51,7 @@ def _seconds(function: Callable[[], None]) -> float:
     return time.perf_counter() - began
 
 
-def _after_interrupt(draws: pc.PartitionDraws, loss: str, moment: float) -> float:
+def _after_interrupt(draws: pc.results.PartitionDraws, loss: str, moment: float) -> float:
     """Seconds from Ctrl-C to the end of the call; 0 where it ended before."""
     sent: list[float] = []
 

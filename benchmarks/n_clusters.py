@@ -35,13 +35,13 @@ def main() -> None:
     print_table([*header, "one by one, excess"], rows)
 
 
-def _shipped(name: str, variable: str) -> pc.PartitionDraws:
+def _shipped(name: str, variable: str) -> pc.results.PartitionDraws:
     with xr.open_datatree(DATA / f"{name}.nc", engine="h5netcdf") as file:
         return pc.as_partition_draws(file.load(), variable)
 
 
-def _row(name: str, draws: pc.PartitionDraws, loss: str, seeds: range) -> list[object]:
-    def curve(seed: int) -> pc.LossByNClusters:
+def _row(name: str, draws: pc.results.PartitionDraws, loss: str, seeds: range) -> list[object]:
+    def curve(seed: int) -> pc.results.LossByNClusters:
         return pc.loss_by_n_clusters(draws, loss=loss, random_seed=seed, progressbar=False)
 
     numbers = curve(0).table["n_clusters"].values.tolist()

@@ -149,7 +149,7 @@ def adjusted_rand_indices(s: int, noise: float, replication: int) -> list[dict]:
     return [{**cell, "method": name, "refined": refined, "ari": ari} for (name, refined), ari in found.items()]
 
 
-def answer(row: Row, draws: pc.PartitionDraws, rng: np.random.Generator) -> np.ndarray:
+def answer(row: Row, draws: pc.results.PartitionDraws, rng: np.random.Generator) -> np.ndarray:
     """What a method finds; not by consensus_partition(), whose lower bounds nobody would read here."""
     method = pc.METHODS[row.method].function
     found = method(draws, pc.binder(), pc.consensus.Task(rng, row.n_clusters), **row.options)

@@ -76,7 +76,7 @@ def synergy(name: str, n_schemes: list[int] | range) -> tuple[np.ndarray, pd.Dat
     return errors, pd.DataFrame(rows).T.astype({"different items": int})
 
 
-def answer(labels: np.ndarray, method: str, k: int) -> pc.ConsensusPartition:
+def answer(labels: np.ndarray, method: str, k: int) -> pc.results.ConsensusPartition:
     """The method's answer, judged by the objective of Model 2."""
     return pc.consensus_partition(
         labels, loss="within_variance", method=method, n_clusters=k, random_seed=1, progressbar=False
@@ -129,7 +129,7 @@ def permuted_ensemble(rng: np.random.Generator) -> tuple[np.ndarray, int]:
     return np.array(ensemble), k
 
 
-def spectral_cut(draws: pc.PartitionDraws, k: int) -> np.ndarray:
+def spectral_cut(draws: pc.results.PartitionDraws, k: int) -> np.ndarray:
     """The similarity graph of the items cut into k parts (IBGF), by its normalised cut in place of METIS."""
     found = pc.consensus_partition(
         draws, loss="vi", method="spectral", affinity="association", n_clusters=k, random_seed=1, progressbar=False
@@ -137,7 +137,7 @@ def spectral_cut(draws: pc.PartitionDraws, k: int) -> np.ndarray:
     return found.labels.values
 
 
-def clusters_of_clusters(draws: pc.PartitionDraws, k: int) -> np.ndarray:
+def clusters_of_clusters(draws: pc.results.PartitionDraws, k: int) -> np.ndarray:
     """Clusters of all draws in k groups by their Jaccard similarity (CBGF), and the items' votes for these."""
     members = np.concatenate(
         [np.eye(number)[one].T for one, number in zip(draws.labels, draws.n_clusters, strict=True)]

@@ -42,7 +42,7 @@ def main() -> None:
     print_table([*header, "k-means, 50 starts", "gap", "steps", "seconds of a processor"], rows)
 
 
-def ensembles(smallest: bool) -> list[tuple[str, pc.PartitionDraws, int]]:
+def ensembles(smallest: bool) -> list[tuple[str, pc.results.PartitionDraws, int]]:
     """Names, draws and numbers of clusters."""
     if smallest:
         return [("iris, 20 noisy k-means", iris_ensemble(0), 3)]
@@ -63,7 +63,7 @@ def settings() -> list[tuple[int, float, int]]:
     ]
 
 
-def iris_ensemble(seed: int) -> pc.PartitionDraws:
+def iris_ensemble(seed: int) -> pc.results.PartitionDraws:
     """Single runs of k-means with 2 to 5 clusters on the data with normal noise of standard deviation 0.3."""
     features, rng = load_iris().data, np.random.default_rng(seed)
     labels = []
@@ -73,12 +73,12 @@ def iris_ensemble(seed: int) -> pc.PartitionDraws:
     return pc.as_partition_draws(np.array(labels))
 
 
-def perturbed(n_items: int, noise: float, seed: int) -> pc.PartitionDraws:
+def perturbed(n_items: int, noise: float, seed: int) -> pc.results.PartitionDraws:
     """Twenty draws of six clusters."""
     return pc.simulate.random_perturbation(n_items, K, n_draws=20, noise=noise, random_seed=seed).draws
 
 
-def row(name: str, draws: pc.PartitionDraws, k: int) -> list[object]:
+def row(name: str, draws: pc.results.PartitionDraws, k: int) -> list[object]:
     """What the method finds, in how long, beside k-means with 50 starts."""
     unit = draws.n_items * draws.n_draws
     began = time.process_time()

@@ -68,7 +68,7 @@ def _print_made() -> None:
     print_table(["posterior", "clusters", "answers", "seconds", "answers / other steps"], rows)
 
 
-def _share(summary: pc.Summary) -> float:
+def _share(summary: pc.results.Summary) -> float:
     """Seconds that the further answers took, of those of all other steps but the reading."""
     other = [seconds for step, seconds in summary.seconds.items() if step not in ("draws", "answers")]
     return summary.seconds["answers"] / sum(other)

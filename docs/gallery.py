@@ -133,11 +133,13 @@ def plot_traces():
 
 def plot_sequence():
     """The network of a tutorial, whose chains have a burn-in."""
-    pc.plot_sequence(pc.diagnostics.sequential_distances(pc.as_partition_draws(posterior("block_model"), "z")))
+    pc.diagnostics.plot_sequence(
+        pc.diagnostics.sequential_distances(pc.as_partition_draws(posterior("block_model"), "z"))
+    )
 
 
 def plot_near_independence():
-    pc.plot_near_independence(pc.diagnostics.near_independence(summary().draws, random_seed=1))
+    pc.diagnostics.plot_near_independence(pc.diagnostics.near_independence(summary().draws, random_seed=1))
 
 
 def plot_draws_map():
@@ -182,7 +184,7 @@ def plot_agreement_path():
     """The galaxies: chains that mix, and one of a sampler that has not converged."""
     stray = pc.as_partition_draws(posterior("galaxies_not_converged")).isel(chain=1)
     chains = {f"chain {c}": summary().draws.isel(chain=c) for c in range(4)} | {"another sampler": stray}
-    pc.plot_agreement_path(pc.agreement_path(chains, random_seed=1, progressbar=False))
+    pc.agreement.plot_agreement_path(pc.agreement.agreement_path(chains, random_seed=1, progressbar=False))
 
 
 def plot_particles():
@@ -198,13 +200,13 @@ def expert_views():
     for view, share in ((0, 0.05), (0, 0.15), (0, 0.3), (1, 0.05), (1, 0.15), (1, 0.3), (2, 0.0)):
         wrong = rng.random(60) < share
         experts[f"expert {len(experts) + 1}"] = np.where(wrong, rng.integers(3, size=60), views[view])
-    said = pc.as_constraints(experts, n_pairs=500, random_seed=1)
-    return pc.expert_views(said, n_clusters=4, max_views=2, random_seed=1, progressbar=False)
+    said = pc.experts.as_constraints(experts, n_pairs=500, random_seed=1)
+    return pc.experts.expert_views(said, n_clusters=4, max_views=2, random_seed=1, progressbar=False)
 
 
 def plot_experts():
-    pc.plot_experts(expert_views())
+    pc.experts.plot_experts(expert_views())
 
 
 def plot_expert_views():
-    pc.plot_expert_views(expert_views())
+    pc.experts.plot_expert_views(expert_views())

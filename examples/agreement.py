@@ -54,7 +54,11 @@ display(pc.stable_components(draws, 0.8, linkage="complete").n_components)
 # %%
 chains = {f"chain {c}": draws.isel(chain=c) for c in range(4)}
 five = chains | {"another sampler": stray}
-display(pc.averaged_jaccard([pc.consensus_partition(one, random_seed=1, progressbar=False) for one in five.values()]))
+display(
+    pc.agreement.averaged_jaccard(
+        [pc.consensus_partition(one, random_seed=1, progressbar=False) for one in five.values()]
+    )
+)
 
 # %% [markdown]
 # One number does not explain the difference. In `agreement_path`, each chain has its own estimate, and disagreement
@@ -62,17 +66,17 @@ display(pc.averaged_jaccard([pc.consensus_partition(one, random_seed=1, progress
 # different estimates until the others outweigh their own draws. The columns call the penalty weight a price.
 
 # %%
-display(pc.agreement_path(chains, random_seed=1, progressbar=False))
+display(pc.agreement.agreement_path(chains, random_seed=1, progressbar=False))
 
 # %% [markdown]
 # The four chains find the same partition without a penalty. The fifth chain changes this:
 
 # %%
-path = pc.agreement_path(five, random_seed=1, progressbar=False)
+path = pc.agreement.agreement_path(five, random_seed=1, progressbar=False)
 display(path)
 
 # %%
-axes = pc.plot_agreement_path(path)
+axes = pc.agreement.plot_agreement_path(path)
 
 # %% [markdown]
 # The averaged index does not change up to a weight of 0.5. Then it jumps, at the cost of the fifth chain only: its own
@@ -86,7 +90,9 @@ display(path.groups)
 # at almost no cost in expected loss.
 
 # %%
-few = pc.agreement_path(draws.isel(draw=slice(None, None, 100)), loss="binder", random_seed=1, progressbar=False)
+few = pc.agreement.agreement_path(
+    draws.isel(draw=slice(None, None, 100)), loss="binder", random_seed=1, progressbar=False
+)
 print(few.verdict)
 
 # %% [markdown]
@@ -114,7 +120,9 @@ display((best.info.n_clusters, best.info.expected_losses, best.info.stability))
 from sklearn.datasets import load_digits
 
 digits = load_digits()
-found = pc.cocluster(digits.data[:900], n_row_clusters=10, n_column_clusters=16, random_seed=1, progressbar=False)
+found = pc.agreement.cocluster(
+    digits.data[:900], n_row_clusters=10, n_column_clusters=16, random_seed=1, progressbar=False
+)
 display(found)
 
 # %% [markdown]

@@ -30,11 +30,11 @@ display(draws)
 
 # %%
 vi = pc.diagnostics.sequential_distances(draws, loss="vi")
-axes = pc.plot_sequence(vi)
+axes = pc.diagnostics.plot_sequence(vi)
 
 # %%
 nmi = pc.diagnostics.sequential_distances(draws, loss="nmi")
-axes = pc.plot_sequence(nmi)
+axes = pc.diagnostics.plot_sequence(nmi)
 
 # %% [markdown]
 # The first sweeps move most nodes, and from about draw 100 on the steps look stationary. But small steps do not prove
@@ -75,7 +75,7 @@ independence = pc.diagnostics.near_independence(kept, random_seed=1)
 display(independence)
 
 # %%
-ax = pc.plot_near_independence(independence)
+ax = pc.diagnostics.plot_near_independence(independence)
 
 # %% [markdown]
 # The figure follows the paper's Figure 6. Green shows the distances between draws, red the distances from draws to the
@@ -127,7 +127,7 @@ display(sequence)
 
 # %%
 mixture = pc.diagnostics.near_independence(galaxies.take(sequence.kept), random_seed=1)
-ax = pc.plot_near_independence(mixture)
+ax = pc.diagnostics.plot_near_independence(mixture)
 print(mixture.verdict)
 
 # %% [markdown]

@@ -71,7 +71,7 @@ display(table.head())
 # each constraint comes from one of its draws. The sum joins both.
 
 # %%
-said = pc.as_constraints(table, sites) + pc.as_constraints(draws, sites, n_pairs=400, random_seed=1)
+said = pc.experts.as_constraints(table, sites) + pc.experts.as_constraints(draws, sites, n_pairs=400, random_seed=1)
 display(said)
 
 # %% [markdown]
@@ -82,11 +82,11 @@ display(said)
 # clusters of a view: clusters that are not needed stay empty.
 
 # %%
-found = pc.expert_views(said, measured, n_clusters=5, random_seed=1, progressbar=False)
+found = pc.experts.expert_views(said, measured, n_clusters=5, random_seed=1, progressbar=False)
 display(found)
 
 # %%
-ax = pc.plot_experts(found)
+ax = pc.experts.plot_experts(found)
 
 # %% [markdown]
 # The model was not given climate or soil. It finds who clusters by which, and that Bo errs more than Ann. No
@@ -96,7 +96,7 @@ ax = pc.plot_experts(found)
 # ## The partition of each view
 
 # %%
-ax = pc.plot_expert_views(found)
+ax = pc.experts.plot_expert_views(found)
 
 # %% [markdown]
 # The line marks the probability of each site's most probable cluster. How close is each view to its truth? The adjusted
@@ -127,7 +127,7 @@ display(found.predict(new)["labels"].to_pandas())
 # agrees with itself, and no measurements contradict its partition.
 
 # %%
-free = pc.expert_views(said, n_clusters=5, random_seed=1, progressbar=False)
+free = pc.experts.expert_views(said, n_clusters=5, random_seed=1, progressbar=False)
 display(free)
 
 # %% [markdown]

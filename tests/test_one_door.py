@@ -16,7 +16,7 @@ import posterior_consensus as pc
 from posterior_consensus.sources import door
 from posterior_consensus.summary import summary
 from tests.catalogue.bad import BAD
-from tests.catalogue.functions import functions_of
+from tests.catalogue.functions import BY_NAME, functions_of
 from tests.helpers import check
 
 PACKAGE = Path(pc.__file__).parent
@@ -73,7 +73,7 @@ TAKES_A_RESULT = {
     *("plot_membership", "plot_links", "plot_cluster_sizes"),
 }
 # Several posteriors there, and one partition.
-SEVERAL = {"agreement_path of chains": (dict, list), "as_constraints": dict, "others": pc.Summary}
+SEVERAL = {"agreement_path of chains": (dict, list), "as_constraints": dict, "others": pc.results.Summary}
 TAKES_PAIRS = {
     *("posterior_similarity_matrix", "expected_loss of pairs", "consensus of pairs", "certify", "refine_partition"),
     *("item_uncertainty", "item_embedding", "cluster_merges", "stable_components", "plot_psm", "plot_items_map"),
@@ -90,7 +90,7 @@ def functions(data):
         "cluster_merges": lambda: pc.cluster_merges(data, PARTITION, loss="binder"),
         "consensus of pairs": lambda: pc.consensus_partition(data, loss="binder", n_starts=1, **seeded),
         "certify": lambda: pc.certify(data, PARTITION, loss="binder", progressbar=False),
-        "agreement_path of chains": lambda: pc.agreement_path(data, prices=[0.5], **seeded),
+        "agreement_path of chains": lambda: pc.agreement.agreement_path(data, prices=[0.5], **seeded),
         "particles": lambda: pc.particles(data, 2, **seeded),
         "calibration": lambda: pc.partition_density(DRAWS["labels"], calibration=data, **seeded),
         "others": lambda: pc.pairwise_losses(DRAWS["labels"], data),
@@ -289,7 +289,7 @@ MAY_HAVE_NONE = OF_A_SUMMARY[7:-1]
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", [*OF_A_SUMMARY, "refine_partition"])
 def test_a_summary_brings_its_partition(name):
-    function = getattr(pc, name, None) or getattr(pc.consensus, name)
+    function = BY_NAME[name]
     found, by_name = (
         summary_of("soft"),
         replace(summary_of("soft"), consensus=summary_of("soft").consensus.with_names([*"abc"])),

@@ -106,7 +106,7 @@ def agreement_path(
     --------
     >>> import posterior_consensus as pc
     >>> here, there = [[0, 0, 0, 1, 1, 1]] * 4, [[0, 1, 0, 1, 0, 1]] * 4
-    >>> path = pc.agreement_path([here, here, there], prices=[0.5, 1.5], random_seed=1)
+    >>> path = pc.agreement.agreement_path([here, here, there], prices=[0.5, 1.5], random_seed=1)
     >>> path.to_dataframe()["averaged_jaccard"].round(2)
     price
     0.00    0.47

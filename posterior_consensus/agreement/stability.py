@@ -55,9 +55,9 @@ def averaged_jaccard(partitions: Any) -> float:
     Examples
     --------
     >>> import posterior_consensus as pc
-    >>> round(pc.averaged_jaccard([[0, 0, 1, 1], [0, 0, 0, 0]]), 4)
+    >>> round(pc.agreement.averaged_jaccard([[0, 0, 1, 1], [0, 0, 0, 0]]), 4)
     0.3333
-    >>> round(pc.averaged_jaccard([[0, 0, 1, 1], [5, 5, 2, 2], [0, 0, 0, 0]]), 4)
+    >>> round(pc.agreement.averaged_jaccard([[0, 0, 1, 1], [5, 5, 2, 2], [0, 0, 0, 0]]), 4)
     0.5556
     """
     draws = as_draws(_in_one_order(partitions)).without_zero_weights()

@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.consensus import consensus_partition
 from posterior_consensus.consensus.methods import check_no_method
+from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.evaluate.expectation import Floats, draw_losses, mean_loss, partition_loss
 from posterior_consensus.losses.partition_losses import binder, vi

@@ -82,7 +82,7 @@ class Candidate:
     def __post_init__(self) -> None:
         """Refuse what could not be stored with the result."""
         if not isinstance(self.info, Info | None):
-            raise TypeError(f"`info` must be a consensus.Info or None; got {type(self.info).__name__}.")
+            raise TypeError(f"`info` must be a results.Info or None; got {type(self.info).__name__}.")
 
 
 class Run(NamedTuple):

@@ -76,7 +76,7 @@ def as_constraints(
     ...     [("Ann", "fern", "moss", "must"), ("Ann", "fern", "oak", "cannot"), ("Bo", "oak", "fern", "must")],
     ...     columns=["expert", "i", "j", "kind"],
     ... )
-    >>> pc.as_constraints(table)
+    >>> pc.experts.as_constraints(table)
     Constraints: 3 constraints of 2 experts
       items          3 (item), 3 of them named
       pairs          2
@@ -86,7 +86,7 @@ def as_constraints(
       Ann     1       1              0
       Bo      1       0              0
     >>> chains = [[[0, 0, 1, 1]], [[0, 1, 0, 1]]]
-    >>> pc.as_constraints(chains, n_pairs=3, random_seed=1).to_dataframe()
+    >>> pc.experts.as_constraints(chains, n_pairs=3, random_seed=1).to_dataframe()
       expert  i  j    kind
     0      0  0  1    must
     1      0  0  3  cannot

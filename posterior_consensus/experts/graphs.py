@@ -46,7 +46,7 @@ def meta_clustering(
 
     See Also
     --------
-    posterior_consensus.expert_views : the model of experts in views.
+    posterior_consensus.experts.expert_views : the model of experts in views.
 
     Notes
     -----

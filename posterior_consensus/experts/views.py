@@ -94,8 +94,8 @@ def expert_views(
     >>> import numpy as np
     >>> import posterior_consensus as pc
     >>> one, other = np.repeat([0, 1, 2], 10), np.tile([0, 1], 15)
-    >>> said = pc.as_constraints({"Ann": one, "Bo": one, "Cy": other, "Di": other}, n_pairs=200, random_seed=1)
-    >>> found = pc.expert_views(said, n_clusters=3, random_seed=1, progressbar=False)
+    >>> said = pc.experts.as_constraints({"Ann": one, "Bo": one, "Cy": other, "Di": other}, n_pairs=200, random_seed=1)
+    >>> found = pc.experts.expert_views(said, n_clusters=3, random_seed=1, progressbar=False)
     >>> found.verdict
     '2 views differ; view 0 of 3 clusters: Ann, Bo; view 1 of 2 clusters: Cy, Di.'
     >>> bool(np.all(found.labels[0] == one))

@@ -1,34 +1,5 @@
 """The losses: what an estimate is judged by."""
 
-from posterior_consensus.losses.pair_losses import PAIR_LOSSES, pear, vi_lower_bound, within_variance
-from posterior_consensus.losses.partition_losses import (
-    LOSSES,
-    binder,
-    information_distance,
-    jaccard,
-    nid,
-    nmi,
-    nvi,
-    one_minus_ari,
-    vi,
-)
-from posterior_consensus.losses.record import Loss, PairLoss, PartitionLoss
+from posterior_consensus.runtime.lazy import public_names
 
-__all__ = [
-    "LOSSES",
-    "PAIR_LOSSES",
-    "Loss",
-    "PairLoss",
-    "PartitionLoss",
-    "binder",
-    "information_distance",
-    "jaccard",
-    "nid",
-    "nmi",
-    "nvi",
-    "one_minus_ari",
-    "pear",
-    "vi",
-    "vi_lower_bound",
-    "within_variance",
-]
+__getattr__, __dir__, __all__ = public_names(__name__, __file__)

@@ -42,7 +42,7 @@ def plot_agreement_path(path: AgreementPath, *, figsize: Size = None, axes: Any 
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[[0, 0, 1, 1]] * 4, [[0, 0, 1, 1]] * 4, [[0, 1, 1, 1]] * 4]
-    >>> axes = pc.plot_agreement_path(pc.agreement_path(draws, prices=[0.5, 2.0], random_seed=1))
+    >>> axes = pc.agreement.plot_agreement_path(pc.agreement.agreement_path(draws, prices=[0.5, 2.0], random_seed=1))
     >>> axes[0].lines[0].get_ydata().round(2)
     array([0.5, 0.5, 0.5, 1. ])
     """

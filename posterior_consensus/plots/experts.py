@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from posterior_consensus.experts import ExpertViews
+from posterior_consensus.experts.record import ExpertViews
 from posterior_consensus.plots.axes import Axes, Size, add_legend, check_result, new_axes, point, shortened
 from posterior_consensus.plots.colours import NEUTRAL, chain_colour, ink
 from posterior_consensus.plots.strips import HEIGHT, draw_strips
@@ -50,8 +50,8 @@ def plot_experts(
     >>> import posterior_consensus as pc
     >>> one, other = [0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1]
     >>> experts = {"Ann": one, "Bo": one, "Cy": other, "Di": other}
-    >>> found = pc.expert_views(pc.as_constraints(experts), n_clusters=2, random_seed=1)
-    >>> ax = pc.plot_experts(found)
+    >>> found = pc.experts.expert_views(pc.experts.as_constraints(experts), n_clusters=2, random_seed=1)
+    >>> ax = pc.experts.plot_experts(found)
     >>> [tick.get_text() for tick in ax.get_yticklabels()]
     ['Ann (6.8)', 'Bo (6.8)', 'Cy (6.8)', 'Di (6.8)']
     """
@@ -129,8 +129,8 @@ def plot_expert_views(
     >>> import posterior_consensus as pc
     >>> one, other = [0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1]
     >>> experts = {"Ann": one, "Bo": one, "Cy": other, "Di": other}
-    >>> found = pc.expert_views(pc.as_constraints(experts), n_clusters=2, random_seed=1)
-    >>> ax = pc.plot_expert_views(found)
+    >>> found = pc.experts.expert_views(pc.experts.as_constraints(experts), n_clusters=2, random_seed=1)
+    >>> ax = pc.experts.plot_expert_views(found)
     >>> [tick.get_text().replace(chr(10), ", ") for tick in ax.get_yticklabels()]
     ['view 0, 2 experts', 'view 1, 2 experts']
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from posterior_consensus.diagnostics import NearIndependence
+from posterior_consensus.diagnostics.independence import NearIndependence
 from posterior_consensus.plots.axes import Axes, Size, check_result, new_axes
 from posterior_consensus.plots.colours import COLOURS, ink
 
@@ -43,7 +43,7 @@ def plot_near_independence(independence: NearIndependence, *, figsize: Size = No
     >>> import numpy as np
     >>> import posterior_consensus as pc
     >>> independence = pc.diagnostics.near_independence(np.random.default_rng(1).integers(2, size=(100, 6)))
-    >>> ax = pc.plot_near_independence(independence)
+    >>> ax = pc.diagnostics.plot_near_independence(independence)
     >>> ax.get_ylabel()
     'resamples'
     """

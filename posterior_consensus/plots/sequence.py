@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from posterior_consensus.diagnostics import SequentialDistances
+from posterior_consensus.diagnostics.sequence import SequentialDistances
 from posterior_consensus.plots.axes import Grid, Size, add_legend, check_result, grid_axes, with_unit
 from posterior_consensus.plots.colours import MOST_CHAINS, chain_colour, chain_line
 
@@ -49,7 +49,7 @@ def plot_sequence(sequence: SequentialDistances, *, figsize: Size = None, axes: 
     >>> import numpy as np
     >>> import posterior_consensus as pc
     >>> draws = np.random.default_rng(1).integers(2, size=(2, 60, 6))
-    >>> axes = pc.plot_sequence(pc.diagnostics.sequential_distances(draws, loss="nmi"))
+    >>> axes = pc.diagnostics.plot_sequence(pc.diagnostics.sequential_distances(draws, loss="nmi"))
     >>> axes.shape
     (2,)
     """

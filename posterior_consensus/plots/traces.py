@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.diagnostics import Diagnosis
+from posterior_consensus.diagnostics.diagnosis import Diagnosis
 from posterior_consensus.plots.axes import Axes, Grid, Size, check_result, grid_axes, with_unit
 from posterior_consensus.plots.colours import MOST_CHAINS, chain_line, ink
 

@@ -1,19 +1,5 @@
 """Priors on partitions: the log prior of every draw, and the prior of the number of clusters."""
 
-from posterior_consensus.priors.exchangeable import (
-    crp,
-    dirichlet_multinomial,
-    mixture_of_finite_mixtures,
-    pitman_yor,
-)
-from posterior_consensus.priors.record import PartitionPrior
-from posterior_consensus.priors.sticks import stick_breaking
+from posterior_consensus.runtime.lazy import public_names
 
-__all__ = [
-    "PartitionPrior",
-    "crp",
-    "dirichlet_multinomial",
-    "mixture_of_finite_mixtures",
-    "pitman_yor",
-    "stick_breaking",
-]
+__getattr__, __dir__, __all__ = public_names(__name__, __file__)

@@ -1,1 +1,5 @@
 """How results are shown, and the records of work."""
+
+from posterior_consensus.runtime.lazy import public_names
+
+__getattr__, __dir__, __all__ = public_names(__name__, __file__)

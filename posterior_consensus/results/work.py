@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
+from posterior_consensus import results
+
 
 @dataclass(frozen=True, kw_only=True)
 class Info:
@@ -27,6 +29,8 @@ class Info:
         told = json.loads(text)
         kind = told.pop("kind")
         kinds = {known.__name__: known for known in _with_kinds_below(Info)}
+        if kind in dir(results):
+            kinds[kind] = getattr(results, kind)  # its file may not be imported yet
         if kind not in kinds:
             raise ValueError(f"`info` must be of a kind that is known; got {kind!r}. Import what defines it.")
         return kinds[kind](**told)

@@ -28,7 +28,7 @@ _PLOTS = {  # of results whose plot has a different name
 
 def did_you_mean(name: str, known: Iterable[str], meant: str | None = None) -> str:
     """The end of an error on an unknown name: `meant`, else the nearest known name, or one that holds this one."""
-    plain = {one.replace("_", "").lower(): one for one in known}
+    plain = {one.rpartition(".")[2].replace("_", "").lower(): one for one in known}
     word = name.replace("_", "").lower()
     inside = [short for short in plain if min(len(short), len(word)) > 2 and (word in short or short in word)]
     near = [*get_close_matches(word, plain, 1, 0.85), *inside, *get_close_matches(word, plain, 1, 0.7)]

@@ -116,7 +116,7 @@ def attach(data: Container, *results: HasDataset, group: str = "consensus") -> C
     >>> tree = pc.attach(tree, pc.consensus_partition(tree, random_seed=1))
     >>> tree["consensus"]["labels"].values
     array([0, 0, 1], dtype=int32)
-    >>> pc.ConsensusPartition.from_dataset(tree["consensus"]).n_clusters
+    >>> pc.results.ConsensusPartition.from_dataset(tree["consensus"]).n_clusters
     2
     """
     if not results:

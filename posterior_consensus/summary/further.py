@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from posterior_consensus.answers.particles import Effort, Particles, find_particles
-from posterior_consensus.consensus import ConsensusPartition
+from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.diagnostics.verdict import FEWEST_DRAWS
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.losses.lookup import as_loss

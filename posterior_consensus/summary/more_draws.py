@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from posterior_consensus.consensus import ConsensusPartition
-from posterior_consensus.diagnostics import Diagnosis, ExcessLoss
-from posterior_consensus.diagnostics.excess import excess_loss
+from posterior_consensus.consensus.record import ConsensusPartition
+from posterior_consensus.diagnostics.diagnosis import Diagnosis
+from posterior_consensus.diagnostics.excess import ExcessLoss, excess_loss
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display

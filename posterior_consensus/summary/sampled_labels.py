@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from posterior_consensus.answers.modes import items_moved
-from posterior_consensus.consensus import ConsensusPartition, consensus_partition
+from posterior_consensus.consensus.partition import consensus_partition
+from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.evaluate.expectation import mean_loss
 from posterior_consensus.results import display

@@ -17,9 +17,9 @@ from posterior_consensus.answers.credible import credible_ball
 from posterior_consensus.answers.item_uncertainty import item_uncertainty
 from posterior_consensus.answers.links import links, suits_links
 from posterior_consensus.bounds.certificate import Certificate, quick_certificate
-from posterior_consensus.consensus import ConsensusPartition, consensus_partition
 from posterior_consensus.consensus.methods import check_no_method, takes
-from posterior_consensus.consensus.partition import check_options
+from posterior_consensus.consensus.partition import check_options, consensus_partition
+from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.diagnostics.diagnosis import diagnose_within
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.items import Items
@@ -96,7 +96,7 @@ class Summary(SummaryRecord, display.Shown):
         The best partition found with other labels sampled from the allocation probabilities. None without
         probabilities, for Binder's loss, whose expectation takes the probabilities themselves, for more than 20 million
         labels, for methods other than "greedy", and if no time was left.
-    excess : diagnostics.ExcessLoss or None
+    excess : results.ExcessLoss or None
         How much the expected loss exceeds its minimum under infinitely many draws, from searches on two halves of the
         draws. None if the chains disagree or cannot be compared, for an effective sample size below 100, for more than
         20 million labels, and if no time was left.
@@ -146,7 +146,7 @@ class Summary(SummaryRecord, display.Shown):
         >>> z = xr.DataArray([[[0, 0, 1], [1, 1, 0]] * 50], dims=("chain", "draw", "obs"), name="z")
         >>> tree = xr.DataTree.from_dict({"posterior": z.to_dataset()})
         >>> tree = pc.attach(tree, pc.summarize(tree, random_seed=1))
-        >>> pc.Summary.from_dataset(tree["consensus"], tree).labels.values
+        >>> pc.results.Summary.from_dataset(tree["consensus"], tree).labels.values
         array([0, 0, 1], dtype=int32)
         """
         weights = one_of(weights, log_weights)

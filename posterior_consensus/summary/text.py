@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 import posterior_consensus
 from posterior_consensus.bounds.bound import status
-from posterior_consensus.consensus import ConsensusPartition
+from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.plots.axes import MOST_IN_ROW, MOST_OF_PAIRS, SOME_OF_PAIRS
 from posterior_consensus.results import display

@@ -16,7 +16,7 @@ from tests.catalogue.posteriors import noisy_draws
 from tests.helpers import array, check, check_all
 
 NOISY = pc.binder(tau=0.21)  # suits the draws below
-path_of = partial(pc.agreement_path, random_seed=1, progressbar=False)
+path_of = partial(pc.agreement.agreement_path, random_seed=1, progressbar=False)
 
 
 def noisy_chains(truths, length, seed=0):
@@ -76,7 +76,7 @@ def test_chains_that_visit_both_modes_are_not_in_different_ones(approved):
     assert np.all((nearest == 0).any(axis=1) & (nearest == 2).any(axis=1))  # the estimates of the two groups
     np.testing.assert_allclose(path.visits.sum("estimate"), 1.0)
     approved("verdicts_agreement", "chains that share modes", path.verdict)
-    assert pc.AgreementPath.from_dataset(path.to_dataset()).verdict == path.verdict
+    assert pc.results.AgreementPath.from_dataset(path.to_dataset()).verdict == path.verdict
     between = path_of(slow_chains(9), prices=[0.5])  # the estimate of chain 3 lies between the modes
     assert float(between.visits.max("chain")[3]) < 0.05 and between.status == "shared modes"
 

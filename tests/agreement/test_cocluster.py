@@ -31,7 +31,9 @@ def in_nats(found, table):
 @pytest.mark.parametrize("n_clusterings", [1, 5])
 def test_blocks_are_found_and_keep_all_information(n_clusterings):
     table, rows, columns = planted()
-    found = pc.cocluster(table, n_row_clusters=3, n_column_clusters=4, n_clusterings=n_clusterings, random_seed=1)
+    found = pc.agreement.cocluster(
+        table, n_row_clusters=3, n_column_clusters=4, n_clusterings=n_clusterings, random_seed=1
+    )
     assert all(reference.same(labels, rows) for labels in found.row_labels.values)
     assert all(reference.same(labels, columns) for labels in found.column_labels.values)
     assert float(found.trace["mutual_information"][-1]) == pytest.approx(found.table_information, abs=1e-12)
@@ -39,21 +41,21 @@ def test_blocks_are_found_and_keep_all_information(n_clusterings):
 
 def test_what_is_told_is_the_definition():
     table, *_ = planted(1, noise=2.0)
-    found = pc.cocluster(table, n_row_clusters=4, n_column_clusters=3, n_clusterings=3, random_seed=2)
+    found = pc.agreement.cocluster(table, n_row_clusters=4, n_column_clusters=3, n_clusterings=3, random_seed=2)
     assert float(found.trace["mutual_information"][-1]) == pytest.approx(in_nats(found, table) / np.log(2), abs=1e-12)
     shares = table / table.sum()
     whole = information_of_table(shares, np.arange(shares.shape[0]), np.arange(shares.shape[1])) / np.log(2)
     assert found.table_information == pytest.approx(whole, abs=1e-12)
-    assert float(found.trace["row_jaccard"][-1]) == pytest.approx(pc.averaged_jaccard(found.row_draws))
-    assert float(found.trace["column_jaccard"][-1]) == pytest.approx(pc.averaged_jaccard(found.column_draws))
+    assert float(found.trace["row_jaccard"][-1]) == pytest.approx(pc.agreement.averaged_jaccard(found.row_draws))
+    assert float(found.trace["column_jaccard"][-1]) == pytest.approx(pc.agreement.averaged_jaccard(found.column_draws))
 
 
 @pytest.mark.parametrize(("seed", "most_work"), [(0, 1e8), (1, 0)], ids=["small", "large"])
 def test_rounds_never_lower_the_information_and_empty_no_cluster(seed, most_work, monkeypatch):
-    monkeypatch.setattr("posterior_consensus.agreement.cocluster._MOST_WORK", most_work)
+    monkeypatch.setattr("posterior_consensus.agreement.coclustering._MOST_WORK", most_work)
     table = np.random.default_rng(seed).poisson(0.7, size=(40, 15))
     options = {"n_row_clusters": 5, "n_column_clusters": 6, "n_clusterings": 4, "random_seed": seed}
-    found, start = (pc.cocluster(table, n_rounds=n_rounds, **options) for n_rounds in (6, 0))
+    found, start = (pc.agreement.cocluster(table, n_rounds=n_rounds, **options) for n_rounds in (6, 0))
     assert np.all(np.diff(found.trace["mutual_information"]) >= -1e-12)
     assert all(np.unique(labels).size == 5 for labels in found.row_labels.values)
     assert all(np.unique(labels).size == 6 for labels in found.column_labels.values)
@@ -70,7 +72,10 @@ def test_every_kind_of_table_gives_the_same_on_any_number_of_threads(monkeypatch
     kinds = [counts, counts.tolist(), counts / 7.5, 1e303 * counts, sparse.coo_matrix(counts), sparse.csc_array(counts)]
     kinds += [frame, frame.astype(pd.SparseDtype(int, 0)), array]
     monkeypatch.setattr("posterior_consensus.runtime.executor.n_threads", cycle([1, 3]).__next__)
-    found = [pc.cocluster(one, n_row_clusters=3, n_column_clusters=3, n_clusterings=2, random_seed=4) for one in kinds]
+    found = [
+        pc.agreement.cocluster(one, n_row_clusters=3, n_column_clusters=3, n_clusterings=2, random_seed=4)
+        for one in kinds
+    ]
     for other in found[1:]:
         np.testing.assert_array_equal(other.row_labels.values, found[0].row_labels.values)
         np.testing.assert_array_equal(other.column_labels.values, found[0].column_labels.values)
@@ -83,18 +88,18 @@ def test_every_kind_of_table_gives_the_same_on_any_number_of_threads(monkeypatch
 
 def test_rows_of_zeros_go_with_the_smallest_and_smallest_tables():
     table = np.array([[9, 0, 0], [8, 0, 1], [0, 0, 5], [0, 0, 0], [0, 0, 2], [0, 0, 0]])
-    found = pc.cocluster(table, n_row_clusters=2, n_column_clusters=2, n_clusterings=3, random_seed=1)
+    found = pc.agreement.cocluster(table, n_row_clusters=2, n_column_clusters=2, n_clusterings=3, random_seed=1)
     assert np.all(found.row_labels.values == [0, 0, 1, 1, 1, 1])
     assert np.all(found.column_labels.values == [0, 1, 1])
     for table in ([[3]], [[3, 2]], [[1], [2]]):
-        found = pc.cocluster(table, n_row_clusters=1, n_column_clusters=1, n_clusterings=2, random_seed=1)
+        found = pc.agreement.cocluster(table, n_row_clusters=1, n_column_clusters=1, n_clusterings=2, random_seed=1)
         assert float(found.trace["mutual_information"][-1]) == pytest.approx(0, abs=1e-15)
 
 
 def test_what_is_refused(monkeypatch):
     def of(given):
         names = "n_row_clusters", "n_column_clusters", "n_clusterings"
-        return pc.cocluster(given[0], **dict(zip(names, given[1:], strict=False)))
+        return pc.agreement.cocluster(given[0], **dict(zip(names, given[1:], strict=False)))
 
     cases = [
         (([1, 2], 1, 1), ValueError, "`table`", "rows and columns; got shape (2,)"),
@@ -120,7 +125,9 @@ def test_the_best_of_several_starts_is_kept():
         most = max(information_of_table(table / table.sum(), np.array(x), np.array(y)) for x in ways for y in ways)
         for n_starts in gains:
             sizes = {"n_row_clusters": 2, "n_column_clusters": 2, "n_clusterings": 1}
-            found = pc.cocluster(table, **sizes, n_starts=n_starts, random_seed=1, progressbar=False)
+            found = pc.agreement.cocluster(table, **sizes, n_starts=n_starts, random_seed=1, progressbar=False)
             gains[n_starts] += in_nats(found, table) > most - 1e-9
     assert gains[1] < gains[10] == 8
-    check(lambda n: pc.cocluster(table, **sizes, n_starts=n), 0, ValueError, ["`n_starts`", "at least 1; got 0"])
+    check(
+        lambda n: pc.agreement.cocluster(table, **sizes, n_starts=n), 0, ValueError, ["`n_starts`", "at least 1; got 0"]
+    )

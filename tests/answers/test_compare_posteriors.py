@@ -219,4 +219,4 @@ def test_ctrl_c_ends_the_search_for_particles_of_both(where, monkeypatch):
         found = compared(*two())
     assert len(calls) < 20 and found.stopped == "interrupted" and "by Ctrl-C" in repr(found)
     np.testing.assert_array_equal(found.similarity, of_two().similarity)
-    assert pc.PosteriorComparison.from_dataset(found.to_dataset()).stopped == "interrupted"
+    assert pc.results.PosteriorComparison.from_dataset(found.to_dataset()).stopped == "interrupted"

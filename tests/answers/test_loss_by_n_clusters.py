@@ -112,7 +112,7 @@ def test_ctrl_c_ends_all_searches_and_the_table_says_which_are_missing(at, numbe
     assert len(calls) < at + 20 and found.stopped == "interrupted"
     assert numbers is None or sorted([*found.table["n_clusters"].values, *found.missing]) == numbers
     assert "Ctrl-C" in repr(found) and all(f"{k}" in repr(found) for k in found.missing)
-    again = pc.LossByNClusters.from_dataset(found.to_dataset())
+    again = pc.results.LossByNClusters.from_dataset(found.to_dataset())
     assert (again.stopped, again.missing) == (found.stopped, found.missing)
     if found.missing:
         assert f"numbers not searched: {found.missing[0]}" in repr(found)

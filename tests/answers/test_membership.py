@@ -146,7 +146,7 @@ def test_within_one_mode(rng):
         assert_allclose(within.probabilities, alone.probabilities, rtol=0, atol=1e-13)
         assert_allclose(within.mcse, alone.mcse, rtol=0.6, atol=0.004)
         assert within.own.mean() > pc.membership(draws, found.partitions[k]).own.mean() + 0.1
-    stored = pc.Particles.from_dataset(found.to_dataset())
+    stored = pc.results.Particles.from_dataset(found.to_dataset())
     assert_array_equal(stored.region(1, draws).weights, found.region(1).weights)
     check(stored.region, 0, ValueError, ["`draws` must be given"])
     check(found.region, 2, ValueError, ["`k`", "from 0 to 1; got 2"])

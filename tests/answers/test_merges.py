@@ -28,7 +28,7 @@ def expected(draws, labels, loss):
     return reference.expected(labels, draws.labels, reference.LOSSES[loss], draws.weights)
 
 
-@pytest.mark.parametrize("loss", [*pc.LOSSES, *pc.PAIR_LOSSES])
+@pytest.mark.parametrize("loss", [*pc.LOSSES, *pc.losses.PAIR_LOSSES])
 def test_every_merge_is_the_cheapest(loss):
     draws = drawn(1)
     labels = reference.canonical(np.random.default_rng(1).integers(5, size=14))
@@ -66,7 +66,7 @@ def test_a_result_is_merged_under_its_own_loss_with_errors_of_losses_and_of_diff
 def test_a_matrix_gives_what_its_draws_give():
     draws, labels = drawn(6), np.arange(14) % 5
     pairs = pc.as_pair_similarity(draws)
-    for loss in ("binder", *pc.PAIR_LOSSES):
+    for loss in ("binder", *pc.losses.PAIR_LOSSES):
         one, other = (pc.cluster_merges(source, labels, loss=loss) for source in (draws, pairs))
         np.testing.assert_array_equal(one.partitions, other.partitions)
         np.testing.assert_allclose(one.table["expected_loss"], other.table["expected_loss"], atol=1e-13)

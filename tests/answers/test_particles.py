@@ -54,7 +54,7 @@ def test_the_record_is_what_the_definitions_give(rng, loss):
     np.testing.assert_array_equal(found.assignment, nearest)
     assert found.distance == pytest.approx(losses.min(axis=0) @ share) == found.path["distance"].values[-1]
     assert ("  mean loss  " if loss == "omari" else "  distance  ") in repr(found)
-    restored = pc.Particles.from_dataset(found.to_dataset())
+    restored = pc.results.Particles.from_dataset(found.to_dataset())
     for k in range(3):
         own = nearest == k
         assert found.weights[k] == pytest.approx(share[own].sum())
@@ -98,7 +98,7 @@ def test_contributions_add_up_if_the_loss_is_a_sum(rng):
         check(lambda k: found.contributions(0, k), bad, ValueError, ["`other`", "from 0 to 1", str(bad)])
         check(found.similarity, bad, ValueError, ["`k`", "from 0 to 1", str(bad)])
     check(lambda z: found.similarity(0, z), random_draws(rng, 9, 9, 2), ValueError, ["`draws`", "40 draws; got 9"])
-    restored = pc.Particles.from_dataset(found.to_dataset())
+    restored = pc.results.Particles.from_dataset(found.to_dataset())
     check(restored.similarity, 0, ValueError, ["`draws` must be given", "not stored"])
 
 
@@ -205,7 +205,7 @@ def test_few_effective_draws_cannot_tell_and_say_what_separates_them(number, app
     found = particles(np.stack(steps, axis=1), number)
     assert found.status == "unknown" and found.chains == (3,) and ", rough: " in repr(found)
     approved("verdicts_particles", f"stuck, {number}", found.verdict)
-    assert pc.Particles.from_dataset(found.to_dataset()).chains == found.chains
+    assert pc.results.Particles.from_dataset(found.to_dataset()).chains == found.chains
 
 
 def test_chains_that_disagree_have_no_one_mode(rng, approved):

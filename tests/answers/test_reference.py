@@ -48,9 +48,9 @@ def test_names_of_the_reference_go_on(z):
     assert set(found.to_dataframe().index) <= {"w", "e", "s", "n"} and found.names == ("w", "e", "s", "n")
     clusters = pc.cluster_summary(pc.as_partition_draws(z), found)
     assert clusters.clusters["cluster"].values.tolist() == found.to_dataframe().index.tolist()
-    stored = pc.ClusterSummary.from_dataset(clusters.to_dataset())
+    stored = pc.results.ClusterSummary.from_dataset(clusters.to_dataset())
     assert stored.to_dataframe().equals(clusters.to_dataframe())
-    assert pc.PartialPartition.from_dataset(found.to_dataset()).names == found.names
+    assert pc.results.PartialPartition.from_dataset(found.to_dataset()).names == found.names
 
 
 def test_a_cluster_summary_has_the_numbers_of_its_partition(z):

@@ -107,7 +107,9 @@ def test_a_repeatable_bound_repeats():
 
 def test_losses_are_told_by_their_data():
     assert all(loss.as_binder() == loss for loss in (pc.binder(), pc.binder(0.3)))
-    assert {name for name, factory in (pc.LOSSES | pc.PAIR_LOSSES).items() if factory().as_binder()} == {"binder"}
+    assert {name for name, factory in (pc.LOSSES | pc.losses.PAIR_LOSSES).items() if factory().as_binder()} == {
+        "binder"
+    }
 
 
 def test_costs_are_multiples_of_a_step():

@@ -7,7 +7,7 @@ import numpy as np
 import posterior_consensus as pc
 from posterior_consensus import consensus, diagnostics
 
-MODULES = ["consensus", "diagnostics", "experts", "losses", "priors", "simulate"]
+MODULES = ["agreement", "consensus", "diagnostics", "experts", "losses", "priors", "results", "simulate"]
 TOP = [name for name in pc.__all__ if not name.startswith("_") and name not in MODULES]
 
 
@@ -21,6 +21,7 @@ def public_names():
 
 
 PUBLIC = public_names()
+BY_NAME = {name.rpartition(".")[2]: value for name, value in PUBLIC.items()}  # without the module
 
 N_CHAINS, LENGTH, N_ITEMS = 2, 40, 7
 N_DRAWS = N_CHAINS * LENGTH
@@ -32,23 +33,19 @@ OF_A_PARTITION = ("credible_ball", "item_uncertainty", "membership", "links", "d
 OF_A_PARTITION += ("plot_draws_map", "plot_items_map", "summed_impurity", "refine_partition")
 
 
-def public(name):
-    return next(getattr(module, name) for module in (pc, consensus, diagnostics) if name in module.__all__)
-
-
 def functions_of(draws, partition):
     """Every public function and figure that takes draws, by name."""
     quiet, seeded = {"progressbar": False}, {"random_seed": 1}
     return {
-        **{name: partial(public(name), draws) for name in OF_DRAWS},
-        **{name: partial(public(name), draws, partition) for name in OF_A_PARTITION},
+        **{name: partial(BY_NAME[name], draws) for name in OF_DRAWS},
+        **{name: partial(BY_NAME[name], draws, partition) for name in OF_A_PARTITION},
         "expected_loss": lambda: [
             pc.expected_loss(draws, [partition, np.zeros(N_ITEMS)], loss=loss) for loss in pc.LOSSES
         ],
         "compare_partitions": lambda: pc.compare_partitions(draws, [partition, np.arange(N_ITEMS)]),
         "partition_density": lambda: pc.partition_density(draws, **seeded),
         "stable_components": lambda: [pc.stable_components(draws), pc.stable_components(draws, 0.6)],
-        "agreement_path": lambda: pc.agreement_path([draws, draws], prices=[0.5], **seeded, **quiet),
+        "agreement_path": lambda: pc.agreement.agreement_path([draws, draws], prices=[0.5], **seeded, **quiet),
         "particles": lambda: [pc.particles(draws, **seeded, **quiet), pc.particles(draws, 3, **seeded, **quiet)],
         "partial_partition": lambda: pc.partial_partition(draws, complete="vi", **seeded),
         "certify": lambda: [
@@ -64,7 +61,7 @@ def functions_of(draws, partition):
         "random_perturbation_em": lambda: consensus.random_perturbation_em(draws, 3, n_starts=1, **seeded),
         "fit_modes": lambda: consensus.fit_modes(draws, 1, n_clusters=3, n_starts=1, **seeded),
         "loss_by_n_clusters": lambda: pc.loss_by_n_clusters(draws, n_clusters=[2, 3], **seeded, **quiet),
-        "as_constraints": lambda: pc.as_constraints(draws, **seeded),
+        "as_constraints": lambda: pc.experts.as_constraints(draws, **seeded),
         "compare_posteriors": lambda: pc.compare_posteriors(draws, draws, n_particles=2, **seeded, **quiet),
         "reweight": lambda: pc.reweight(draws, np.zeros(N_DRAWS), max_pareto_k=np.inf),
         "prior_sensitivity": lambda: pc.prior_sensitivity(draws, pc.priors.crp(1.0), **seeded, **quiet),

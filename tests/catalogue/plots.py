@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 import posterior_consensus as pc
+from tests.catalogue.functions import BY_NAME
 from tests.catalogue.posteriors import draws_of
 
 N_ITEMS = 12
@@ -35,9 +36,11 @@ ball = cache(lambda: pc.credible_ball(draws(), LABELS))
 items = cache(lambda: pc.item_uncertainty(draws(), LABELS))
 membership = cache(lambda: pc.membership(draws(), LABELS))
 links = cache(lambda: pc.links(draws(), LABELS))
-views = cache(lambda: pc.expert_views(pc.as_constraints(draws(), random_seed=1), n_clusters=3, random_seed=1))
+views = cache(
+    lambda: pc.experts.expert_views(pc.experts.as_constraints(draws(), random_seed=1), n_clusters=3, random_seed=1)
+)
 PLOTS = {
-    "agreement_path": lambda: [pc.agreement_path([draws(), draws_of(4, 40, N_ITEMS)], prices=[0.5], **QUIET)],
+    "agreement_path": lambda: [pc.agreement.agreement_path([draws(), draws_of(4, 40, N_ITEMS)], prices=[0.5], **QUIET)],
     "alluvial": lambda: [[LABELS, draws().labels[0]]],
     "cluster_profiles": lambda: [VALUES**2, LABELS],
     "cluster_sizes": lambda: [links()],
@@ -83,11 +86,11 @@ def drawn(name, **options):
     """The axes of a figure with these options, as an array."""
     if name == "draws_map":
         options["ball"] = ball()
-    return np.ravel(getattr(pc, f"plot_{name}")(*_shown(name), **options))
+    return np.ravel(BY_NAME[f"plot_{name}"](*_shown(name), **options))
 
 
 def plotted(call):
     """Draw the figure of a name with these arguments, the options last."""
     name, *arguments = call
     options = arguments.pop() if isinstance(arguments[-1], dict) else {}
-    return getattr(pc, f"plot_{name}")(*arguments, **options)
+    return BY_NAME[f"plot_{name}"](*arguments, **options)

@@ -125,13 +125,17 @@ RESULTS = {
     "sensitivity, others": lambda z: pc.prior_sensitivity(
         z, pc.priors.crp((2, 2)), alternatives=OTHER_PRIORS, loss=pc.binder(a=0.7), **QUIET
     ),
-    "agreement": lambda z: pc.agreement_path(z, prices=[0.5], **QUIET),
-    "agreement, analyses": lambda z: pc.agreement_path({"mine": z, "yours": z[:1]}, loss=pc.binder(tau=0.3), **QUIET),
-    "coclustering": lambda z: pc.cocluster(table(z), n_row_clusters=2, n_column_clusters=2, n_clusterings=3, **SEEDED),
+    "agreement": lambda z: pc.agreement.agreement_path(z, prices=[0.5], **QUIET),
+    "agreement, analyses": lambda z: pc.agreement.agreement_path(
+        {"mine": z, "yours": z[:1]}, loss=pc.binder(tau=0.3), **QUIET
+    ),
+    "coclustering": lambda z: pc.agreement.cocluster(
+        table(z), n_row_clusters=2, n_column_clusters=2, n_clusterings=3, **SEEDED
+    ),
     "sequence": lambda z: pc.diagnostics.sequential_distances(z, loss="nid", lag=2),
-    "experts": lambda z: pc.expert_views(pc.as_constraints(z, **SEEDED), n_clusters=3, **SEEDED),
-    "experts, features": lambda z: pc.expert_views(
-        pc.as_constraints({"Ann": best(z), 3: z[:1]}, **SEEDED), features(z), n_clusters=3, **SEEDED
+    "experts": lambda z: pc.experts.expert_views(pc.experts.as_constraints(z, **SEEDED), n_clusters=3, **SEEDED),
+    "experts, features": lambda z: pc.experts.expert_views(
+        pc.experts.as_constraints({"Ann": best(z), 3: z[:1]}, **SEEDED), features(z), n_clusters=3, **SEEDED
     ),
     "independence": lambda z: pc.diagnostics.near_independence(z, n_permutations=19),
     "threshold": lambda z: pc.consensus.pair_threshold(z, **SEEDED),

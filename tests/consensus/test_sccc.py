@@ -57,7 +57,7 @@ def test_infeasible_gaps_are_skipped_and_the_others_told(draws):
     np.testing.assert_allclose(found.info.expected_losses, losses, atol=1e-12)
     assert found.expected_loss == pytest.approx(min(losses), abs=1e-12)
     assert found.info.mean_loss == pytest.approx(np.mean(losses)) and found.info.spread == pytest.approx(np.std(losses))
-    assert found.info.stability == pytest.approx(pc.averaged_jaccard(feasible))
+    assert found.info.stability == pytest.approx(pc.agreement.averaged_jaccard(feasible))
     assert found.info.n_components == len(np.unique(draws.T, axis=0))
 
 

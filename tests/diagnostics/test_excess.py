@@ -97,7 +97,7 @@ def test_a_summary_says_what_more_draws_would_change(approved):
     approved("more_draws", "finding", sentence)
     approved("more_draws", "methods", next(one for one in summary.methods_text().split(". ") if "halves" in one))
     approved("more_draws", "row", repr(summary).split("more draws ")[1].split("\n  chains")[0])
-    again = pc.Summary.from_dataset(summary.to_dataset(), summary.draws)
+    again = pc.results.Summary.from_dataset(summary.to_dataset(), summary.draws)
     assert again.findings() == summary.findings() and again.excess.limit == summary.excess.limit
     np.testing.assert_array_equal(again.excess.partitions, summary.excess.partitions)
     fewer = pc.summarize(halves_that_differ()[:, :45], answers=False, **QUIET)

@@ -55,7 +55,7 @@ def made():
 
 @cache
 def particles():
-    return pc.Particles.from_dataset(pc.particles(made(), n_particles=2, **QUIET).to_dataset())
+    return pc.results.Particles.from_dataset(pc.particles(made(), n_particles=2, **QUIET).to_dataset())
 
 
 @cache
@@ -64,7 +64,7 @@ def summary():
 
 
 def draws_of_summary(values):
-    return pc.Summary.from_dataset(summary(), values.to_dataset(name="z")).draws.labels
+    return pc.results.Summary.from_dataset(summary(), values.to_dataset(name="z")).draws.labels
 
 
 # What takes values, those values, and whether it takes arrays too: arrays as posteriors are numbered from 0.
@@ -127,11 +127,11 @@ def test_chains_of_different_lengths_have_no_rows_of_chains():
 def test_items_of_a_stored_summary_are_paired_by_name():
     named = Z.assign_coords(obs=list("abcd")).to_dataset()
     stored = pc.summarize(named, answers=False, **QUIET).to_dataset()
-    found = pc.Summary.from_dataset(stored, named.isel(obs=[2, 0, 3, 1]))
+    found = pc.results.Summary.from_dataset(stored, named.isel(obs=[2, 0, 3, 1]))
     np.testing.assert_array_equal(found.draws.labels, made().labels)
     assert found.draws.items.names.tolist() == list("abcd")
     other = named.assign_coords(obs=list("abce"))
-    check_all(lambda z: pc.Summary.from_dataset(stored, z), [(other, ValueError, "`idata`", "'d' is missing")])
+    check_all(lambda z: pc.results.Summary.from_dataset(stored, z), [(other, ValueError, "`idata`", "'d' is missing")])
 
 
 def test_features_keep_their_names_wherever_the_draws_are():

@@ -18,7 +18,7 @@ def some_statements(rng, n_items=7, n_experts=3, number=25):
     who, i = rng.integers(n_experts, size=number), rng.integers(n_items, size=number)
     j = (i + rng.integers(1, n_items, size=number)) % n_items
     kind = rng.choice(["must", "cannot"], size=number)
-    return pc.as_constraints({"expert": who, "i": i, "j": j, "kind": kind}, n_items)
+    return pc.experts.as_constraints({"expert": who, "i": i, "j": j, "kind": kind}, n_items)
 
 
 def test_gradients_are_those_of_finite_differences(rng):

@@ -6,10 +6,10 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 import posterior_consensus as pc
+from posterior_consensus.experts.crowd import complete_matrix
 from posterior_consensus.experts.graphs import expert_similarity
 from posterior_consensus.experts.metric_learning import information_theoretic_metric
 from posterior_consensus.experts.pairwise_k_means import PairwiseKMeans, neighbourhoods
-from posterior_consensus.experts.semi_crowd import complete_matrix
 from tests.experts.study import features, statements
 from tests.helpers import check
 
@@ -24,23 +24,25 @@ def two_stripes(rng, n=60):
 
 def test_experts_are_grouped_by_the_rand_index_of_common_pairs():
     rows = {"expert": list("aaabbbc"), "i": [0, 0, 1, 0, 0, 2, 3], "j": [1, 2, 2, 1, 2, 3, 4]}
-    found = expert_similarity(pc.as_constraints(rows | {"kind": [True, False, True, True, True, True, True]}))
+    found = expert_similarity(pc.experts.as_constraints(rows | {"kind": [True, False, True, True, True, True, True]}))
     np.testing.assert_allclose(found, [[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]])
     rng = np.random.default_rng(0)
     one, other = np.repeat([0, 1, 2], 8), np.arange(24) % 3
     experts = {f"{name}{k}": np.where(rng.random(24) < 0.1, rng.integers(3, size=24), truth)
                for name, truth in (("a", one), ("b", other)) for k in range(3)}  # fmt: skip
-    found = pc.experts.meta_clustering(pc.as_constraints(experts), 2, random_seed=1)
+    found = pc.experts.meta_clustering(pc.experts.as_constraints(experts), 2, random_seed=1)
     assert found.values.tolist() == [0, 0, 0, 1, 1, 1]
     assert found.indexes["expert"].tolist() == list(experts)
-    apart = pc.as_constraints({"expert": list("abcd"), "i": [0, 0, 4, 4], "j": [1, 1, 5, 5], "kind": ["must"] * 4})
+    apart = pc.experts.as_constraints(
+        {"expert": list("abcd"), "i": [0, 0, 4, 4], "j": [1, 1, 5, 5], "kind": ["must"] * 4}
+    )
     assert pc.experts.meta_clustering(apart, random_seed=1).values.tolist() == [0, 0, 1, 1]
     check(lambda k: pc.experts.meta_clustering(apart, k), 5, ValueError, ["at most", "experts, 4"])
 
 
 def test_the_graph_of_statements_is_cut():
     truth = np.repeat([0, 1, 2], 10)
-    said = pc.as_constraints({k: truth for k in range(3)}, n_pairs=200, random_seed=1)
+    said = pc.experts.as_constraints({k: truth for k in range(3)}, n_pairs=200, random_seed=1)
     np.testing.assert_array_equal(pc.experts.normalised_cut(said, n_clusters=3, random_seed=1), truth)
     apart = {"expert": [0], "i": [0], "j": [1], "kind": ["cannot"]}
     check(lambda x: pc.experts.normalised_cut(x, n_clusters=2), apart, ValueError, ["linked"])
@@ -57,9 +59,9 @@ def test_a_matrix_of_low_rank_is_completed_in_spite_of_errors(rng):
 def test_errors_are_filtered_before_the_metric_is_learnt():
     rng = np.random.default_rng(2)
     values, truth = two_stripes(rng)
-    said = pc.as_constraints(statements([truth] * 5, (0.9,) * 5, 400, rng), 60)
+    said = pc.experts.as_constraints(statements([truth] * 5, (0.9,) * 5, 400, rng), 60)
     assert adjusted_rand_score(truth, pc.experts.semi_crowd(said, values, n_clusters=2, random_seed=1)) > 0.9
-    split = pc.as_constraints({"expert": [0, 1], "i": [0, 0], "j": [1, 1], "kind": ["must", "cannot"]})
+    split = pc.experts.as_constraints({"expert": [0, 1], "i": [0, 0], "j": [1, 1], "kind": ["must", "cannot"]})
     check(lambda x: pc.experts.semi_crowd(x, np.arange(4.0), n_clusters=2), split, ValueError, ["disagree about all"])
     for wrong, error, *parts in [
         ({"certain": 0.5}, ValueError, "`certain`", "two shares"),
@@ -93,7 +95,7 @@ def test_neighbourhoods_are_what_must_links_connect():
 
 def test_the_objective_is_its_definition_and_never_rises(rng):
     values, one, _ = features(rng, 60)
-    said = pc.as_constraints(statements([one] * 3, (0.8,) * 3, 200, rng), 60)
+    said = pc.experts.as_constraints(statements([one] * 3, (0.8,) * 3, 200, rng), 60)
     pairs, votes = said.average_vote()
     must = votes > 0.5
     run = PairwiseKMeans(values, pairs, must, 0.7).run(3, rng)
@@ -116,7 +118,7 @@ def test_statements_show_what_features_hide(name):
     rng = np.random.default_rng(4)
     values, truth = two_stripes(rng)
     values[:, 1] = np.repeat([0.0, 20.0], 30) + values[:, 1] / 10  # plain k-means finds this
-    said = pc.as_constraints({"Ann": truth, "Bo": truth}, n_pairs=300, random_seed=1)
+    said = pc.experts.as_constraints({"Ann": truth, "Bo": truth}, n_pairs=300, random_seed=1)
     found = getattr(pc.experts, name)(said, values, n_clusters=2, random_seed=1)
     assert adjusted_rand_score(truth, found) > 0.9
 
@@ -125,7 +127,7 @@ def test_statements_show_what_features_hide(name):
 @pytest.mark.parametrize("kinds", [1, 2])
 def test_features_with_ties(name, kinds):
     truth = np.repeat(np.arange(2), 20)
-    said = pc.as_constraints({"Ann": truth}, n_pairs=100, random_seed=1)
+    said = pc.experts.as_constraints({"Ann": truth}, n_pairs=100, random_seed=1)
     found = getattr(pc.experts, name)(said, np.minimum(truth, kinds - 1.0)[:, np.newaxis], n_clusters=2, random_seed=1)
     assert kinds == 1 or adjusted_rand_score(truth, found) == 1
 
@@ -139,6 +141,6 @@ def test_one_statement_is_enough_and_labels_have_names(name):
         found = rival(said, values, n_clusters=2, random_seed=1)
         assert found.indexes["item"].tolist() == letters and found.dtype == np.int32 and found[0] == 0
         check(lambda k, x=said: rival(x, values, n_clusters=k), 7, ValueError, ["`n_clusters`", "6; got 7"])
-    named = pc.as_constraints(said, letters)  # features without names leave those of the statements
+    named = pc.experts.as_constraints(said, letters)  # features without names leave those of the statements
     found = rival(named, values.to_numpy(), n_clusters=2, random_seed=1)
     assert found.indexes["item"].tolist() == letters

@@ -26,7 +26,7 @@ def study():
 @pytest.fixture(scope="module")
 def found(study):
     values, _, _, table = study
-    return pc.expert_views(table, values, n_clusters=4, **LITTLE)
+    return pc.experts.expert_views(table, values, n_clusters=4, **LITTLE)
 
 
 def test_views_clusters_and_reliability_are_found(study, found, approved):
@@ -45,7 +45,7 @@ def test_views_clusters_and_reliability_are_found(study, found, approved):
 
 def test_views_are_found_without_features(study):
     _, one, other, table = study
-    free = pc.expert_views(table, n_clusters=4, **LITTLE)
+    free = pc.experts.expert_views(table, n_clusters=4, **LITTLE)
     np.testing.assert_array_equal(free.expert_view, [0, 0, 0, 1, 1, 1])
     for view, truth in enumerate((one, other)):
         assert adjusted_rand_score(truth, free.labels[view]) > 0.7
@@ -68,7 +68,7 @@ def test_an_irrelevant_expert_says_no_more_than_chance(study, approved):
     values, one, other, _ = study
     rng = np.random.default_rng(8)
     table = statements([one, one, other, other, rng.permutation(one)], (0.9,) * 5, 600, rng)
-    seen = pc.expert_views(table, values, n_clusters=3, **LITTLE)
+    seen = pc.experts.expert_views(table, values, n_clusters=3, **LITTLE)
     assert seen.informative.values.tolist() == [True, True, True, True, False]
     assert abs(seen.expert_weight[-1]) < 0.5 < 2 < seen.expert_weight[:-1].min()
     approved("verdicts_experts", "one of chance", seen.verdict)
@@ -95,10 +95,10 @@ def test_names_orders_and_threads_change_nothing(study, found, monkeypatch):
     table_of_features = pd.DataFrame(values, index=names)
     with monkeypatch.context() as patched:
         patched.setattr("posterior_consensus.experts.views.n_threads", lambda: 1)
-        again = pc.expert_views(swapped, table_of_features, n_clusters=4, **LITTLE)
+        again = pc.experts.expert_views(swapped, table_of_features, n_clusters=4, **LITTLE)
     assert again.bound == pytest.approx(found.bound, rel=1e-9)
     np.testing.assert_array_equal(again.labels, found.labels)
-    turned = pc.expert_views(named, table_of_features.iloc[order], n_clusters=4, **LITTLE)
+    turned = pc.experts.expert_views(named, table_of_features.iloc[order], n_clusters=4, **LITTLE)
     assert turned.bound == pytest.approx(found.bound, rel=1e-5)
     assert turned.labels.indexes["item"].tolist() == names[order].tolist()
     for own, other in zip(turned.labels.sel(item=names), found.labels, strict=True):
@@ -113,7 +113,7 @@ FEW = {
 
 
 def said_in(case, n_items=None):
-    return pc.as_constraints(pd.DataFrame(FEW[case], columns=["expert", "i", "j", "kind"]), n_items)
+    return pc.experts.as_constraints(pd.DataFrame(FEW[case], columns=["expert", "i", "j", "kind"]), n_items)
 
 
 @pytest.mark.parametrize("case", FEW)
@@ -121,7 +121,7 @@ def said_in(case, n_items=None):
 def test_little_is_enough_for_a_finite_answer(case, with_features):
     values = np.column_stack([np.arange(5.0), np.ones(5)]) if with_features else None
     for n_clusters in (1, 3, 9):
-        seen = pc.expert_views(said_in(case, 5), values, n_clusters=n_clusters, n_starts=3, **QUIET)
+        seen = pc.experts.expert_views(said_in(case, 5), values, n_clusters=n_clusters, n_starts=3, **QUIET)
         for name in ("memberships", "view_probability", "reliability", "trace", "expert_weight", "bound"):
             assert np.isfinite(getattr(seen, name)).all(), name
         assert repr(seen) and seen._repr_html_()
@@ -140,21 +140,21 @@ def test_what_cannot_be_answered_is_refused():
         ({"features": np.zeros((2, 2, 2))}, ValueError, "items x features; got shape"),
     ]:
         asked = {"constraints": said_in("one statement"), "n_clusters": 2}
-        check(lambda x, given=asked: pc.expert_views(**given | x), changes, error, parts)
+        check(lambda x, given=asked: pc.experts.expert_views(**given | x), changes, error, parts)
 
 
 def test_more_views_than_experts_are_not_looked_for():
-    said = pc.as_constraints({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1]})
-    assert pc.expert_views(said, n_clusters=2, max_views=10, **QUIET).n_views == 2
-    assert pc.expert_views(said, n_clusters=2, max_views=1, **QUIET).n_views == 1
+    said = pc.experts.as_constraints({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1]})
+    assert pc.experts.expert_views(said, n_clusters=2, max_views=10, **QUIET).n_views == 2
+    assert pc.experts.expert_views(said, n_clusters=2, max_views=1, **QUIET).n_views == 1
 
 
 def test_named_features_are_taken_by_name_in_any_order():
     values = pd.DataFrame(np.random.default_rng(1).normal(size=(9, 2)) * [1, 50], columns=["x", "y"])
-    said = pc.as_constraints({"Ann": np.repeat([0, 1, 2], 3)}, random_seed=1)
-    found = pc.expert_views(said, values, n_clusters=2, n_starts=2, **QUIET)
+    said = pc.experts.as_constraints({"Ann": np.repeat([0, 1, 2], 3)}, random_seed=1)
+    found = pc.experts.expert_views(said, values, n_clusters=2, n_starts=2, **QUIET)
     expected = found.predict(values)
-    restored = pc.ExpertViews.from_dataset(found.to_dataset())
+    restored = pc.results.ExpertViews.from_dataset(found.to_dataset())
     for view, given in ((found, values[["y", "x"]]), (found, values.to_numpy()), (restored, values)):
         xr.testing.assert_identical(view.predict(given), expected)
     for wrong in (["x", "z"], ["x", "x"]):

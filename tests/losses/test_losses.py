@@ -241,13 +241,13 @@ def test_a_loss_is_added_by_its_factory_and_a_line(monkeypatch):
         return pc.losses.PairLoss("mean_size", "mean of s", value, own_size)
 
     monkeypatch.setitem(pc.LOSSES, "triples", triples)
-    monkeypatch.setitem(pc.PAIR_LOSSES, "mean_size", mean_size)
+    monkeypatch.setitem(pc.losses.PAIR_LOSSES, "mean_size", mean_size)
     draws = noisy_draws(np.random.default_rng(1), 20, 6, 3, 0.4)
     one, twice, small = (
         pc.consensus_partition(draws, loss=x, random_seed=1) for x in ("triples", triples(2.0), "mean_size")
     )
     for best in (one, twice, small):
-        assert pc.ConsensusPartition.from_dataset(best.to_dataset()).loss == best.loss
+        assert pc.results.ConsensusPartition.from_dataset(best.to_dataset()).loss == best.loss
         assert best.expected_loss == pytest.approx(pc.expected_loss(draws, best)["expected_loss"].item())
     assert twice.expected_loss == pytest.approx(2 * one.expected_loss)
     assert small.n_clusters == 6 and small.expected_loss == 1.0 and np.isnan(small.mcse)
@@ -270,5 +270,5 @@ def test_a_pair_loss_without_terms_is_refused_by_greedy_search_alone():
 
 
 def test_losses_are_equal_to_themselves_and_can_be_pickled():
-    for make in (partial(pc.binder, tau="mean"), *pc.LOSSES.values(), *pc.PAIR_LOSSES.values()):
+    for make in (partial(pc.binder, tau="mean"), *pc.LOSSES.values(), *pc.losses.PAIR_LOSSES.values()):
         assert make() == make() == pickle.loads(pickle.dumps(make()))

@@ -111,7 +111,7 @@ def test_map_shows_some_of_every_chain_and_what_is_outside_of_the_ball():
 def test_sequence_and_the_end_of_the_burn_in_are_drawn_by_chain():
     draws = draws_of(3, 130, 12)
     found = pc.diagnostics.sequential_distances(draws, loss="binder", lag=2)
-    axes = pc.plot_sequence(found)
+    axes = pc.diagnostics.plot_sequence(found)
     for ax, values in zip(axes, (found.steps, found.to_second_half), strict=True):
         traces, ends = ax.lines[::2], ax.lines[1::2]
         np.testing.assert_array_equal([line.get_ydata() for line in traces], values.values.reshape(3, 130))
@@ -120,14 +120,14 @@ def test_sequence_and_the_end_of_the_burn_in_are_drawn_by_chain():
         assert [line.get_linestyle() for line in ends] == styles
     assert axes[0].get_title(loc="left") == "binder distance from the draw 2 before"
     assert [text.get_text() for text in axes[0].get_legend().get_texts()] == ["chain 0", "chain 1", "chain 2"]
-    short = pc.plot_sequence(pc.diagnostics.sequential_distances(draws_of(1, 60, 5)))
+    short = pc.diagnostics.plot_sequence(pc.diagnostics.sequential_distances(draws_of(1, 60, 5)))
     assert short[0].lines[1].get_linestyle() == ":" and short[0].lines[1].get_xdata()[0] == 30
 
 
 def test_histograms_hold_all_resamples(rng):
     found = pc.diagnostics.near_independence(rng.integers(3, size=(200, 1)) * np.ones(6, int) * [0, 0, 0, 1, 1, 1])
     mine = plt.figure().subplots()
-    ax = pc.plot_near_independence(found, ax=mine)
+    ax = pc.diagnostics.plot_near_independence(found, ax=mine)
     assert ax is mine
     first, second = ax.containers
     legend = [text.get_text() for text in ax.get_legend().get_texts()]
@@ -138,14 +138,14 @@ def test_histograms_hold_all_resamples(rng):
     for row, values in zip(heights, found.resampled.values, strict=True):
         assert np.average(edges, weights=row) == pytest.approx(values.mean(), abs=edges[1] - edges[0])
     assert ax.get_title(loc="left") == "p-value 0.001 for independent items"
-    same = pc.plot_near_independence(pc.diagnostics.near_independence(np.zeros((30, 4), int)))
+    same = pc.diagnostics.plot_near_independence(pc.diagnostics.near_independence(np.zeros((30, 4), int)))
     same.figure.canvas.draw()
 
 
 def test_labels_below_the_histograms_do_not_touch(rng):
     found = pc.diagnostics.near_independence(rng.integers(2, size=(60, 6)))
     wide = found.resampled.copy(data=np.tile(np.linspace(-0.0015, 0.0025, 500), (2, 1)))
-    ax = pc.plot_near_independence(replace(found, resampled=wide))
+    ax = pc.diagnostics.plot_near_independence(replace(found, resampled=wide))
     ax.figure.canvas.draw()
     labels = [label.get_window_extent() for label in ax.get_xticklabels()]
     shown = [box for box in labels if ax.bbox.x0 <= (box.x0 + box.x1) / 2 <= ax.bbox.x1]

@@ -31,7 +31,7 @@ def of_the_chains(draws, best, values):
     return {
         lambda **kw: pc.plot_traces(pc.diagnose(draws, best), **kw): (7, 2),
         lambda **kw: pc.plot_psm_by_chain(draws, best if n_chains < 9 else None, **kw): (n_chains,),
-        lambda **kw: pc.plot_sequence(pc.diagnostics.sequential_distances(draws), **kw): (2,),
+        lambda **kw: pc.diagnostics.plot_sequence(pc.diagnostics.sequential_distances(draws), **kw): (2,),
     }
 
 

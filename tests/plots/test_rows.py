@@ -13,10 +13,11 @@ from posterior_consensus.ensemble.items import Items
 from posterior_consensus.plots.colours import COLOURS
 from posterior_consensus.plots.four_panels import four_panels
 from posterior_consensus.plots.rows import check_order
+from tests.catalogue.functions import BY_NAME
 from tests.catalogue.plots import COORDS, KM, LABELS, N_ITEMS, PLOTS, ball, drawn, draws, items, membership
 from tests.helpers import check_all
 
-IN_ROWS = [name for name in PLOTS if "order" in signature(getattr(pc, f"plot_{name}")).parameters and name != "regimes"]
+IN_ROWS = [name for name in PLOTS if "order" in signature(BY_NAME[f"plot_{name}"]).parameters and name != "regimes"]
 ORDERS = {"site, by km": "km", "site, by day": "day", "site, by x": pd.Series(KM, name="x")}
 
 

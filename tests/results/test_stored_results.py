@@ -61,7 +61,7 @@ def test_results_come_back_from_one_group(posterior):
 
 
 def test_particles_that_came_back_without_their_draws_are_plotted():
-    found = pc.Particles.from_dataset(made("particles, weights").to_dataset())
+    found = pc.results.Particles.from_dataset(made("particles, weights").to_dataset())
     assert found.draws is None
     for plot in (pc.plot_particles, pc.plot_alluvial, lambda found: pc.plot_draws_map(Z, particles=found)):
         plot(found)
@@ -71,7 +71,12 @@ def test_particles_that_came_back_without_their_draws_are_plotted():
 
 
 def test_numpy_takes_labels_where_a_result_is_one_partition():
-    one = pc.ConsensusPartition, pc.consensus.PairThreshold, pc.consensus.PerturbationFit, pc.PartitionDensity
+    one = (
+        pc.results.ConsensusPartition,
+        pc.results.PairThreshold,
+        pc.results.PerturbationFit,
+        pc.results.PartitionDensity,
+    )
     partitions = [result for result in map(made, RESULTS) if isinstance(result, one)]
     assert {type(result) for result in partitions} == set(one)
     for result in partitions:
@@ -121,15 +126,15 @@ def test_a_loss_of_the_user_comes_back_once_it_is_known(monkeypatch):
     own = dataclasses.replace(pc.vi(), name="mine", parameters={})
     stored = best(Z, loss=own).to_dataset()
     with pytest.raises(ValueError, match=r"got 'mine'. Add .*: LOSSES\['mine'\] ="):
-        pc.ConsensusPartition.from_dataset(stored)
+        pc.results.ConsensusPartition.from_dataset(stored)
     monkeypatch.setitem(LOSSES, "mine", lambda: own)
-    assert pc.ConsensusPartition.from_dataset(stored).loss == own
+    assert pc.results.ConsensusPartition.from_dataset(stored).loss == own
 
 
 @pytest.mark.parametrize("method", pc.METHODS)
 def test_what_methods_tell_is_plain(method):
     found = pc.consensus_partition(Z, loss="binder", method=method, random_seed=1, progressbar=False)
-    assert_equal(pc.ConsensusPartition.from_dataset(found.to_dataset()), found)
+    assert_equal(pc.results.ConsensusPartition.from_dataset(found.to_dataset()), found)
 
 
 def test_what_a_method_of_the_user_tells_comes_back_once_its_kind_is_known():
@@ -137,15 +142,15 @@ def test_what_a_method_of_the_user_tells_comes_back_once_its_kind_is_known():
         return pc.consensus.Candidate(np.arange(draws.n_items), told)
 
     @dataclasses.dataclass(frozen=True)
-    class Own(pc.consensus.Info):
+    class Own(pc.results.Info):
         words: list[str]
 
     found = pc.consensus_partition(Z, method=alone, told=Own(["a", "b"]))
-    assert_equal(pc.ConsensusPartition.from_dataset(found.to_dataset()), found)
+    assert_equal(pc.results.ConsensusPartition.from_dataset(found.to_dataset()), found)
     unknown = found.to_dataset().assign_attrs(info='{"kind": "Other"}')
     with pytest.raises(ValueError, match="`info` .*known; got 'Other'"):
-        pc.ConsensusPartition.from_dataset(unknown)
-    with pytest.raises(TypeError, match="`info` .*consensus.Info .*; got dict"):
+        pc.results.ConsensusPartition.from_dataset(unknown)
+    with pytest.raises(TypeError, match="`info` .*results.Info .*; got dict"):
         pc.consensus_partition(Z, method=alone, told={"words": []})
 
 

@@ -64,15 +64,15 @@ def test_a_stored_summary_that_lacks_a_part_of_a_result_is_refused(summary):
         damaged = stored.drop_vars(part, errors="ignore")
         damaged.attrs.pop(part, None)
         with pytest.raises(ValueError, match=rf"`dataset` .*{words.replace(' .*', ' .*missing: ')}\."):
-            pc.Summary.from_dataset(damaged, Z)
+            pc.results.Summary.from_dataset(damaged, Z)
 
 
 def test_a_stored_summary_without_a_certificate_has_none(summary):
     stored = summary.to_dataset()
     whole = stored.drop_vars([name for name in stored if str(name).startswith(("certified", "better"))])
     whole.attrs = {name: value for name, value in whole.attrs.items() if not name.startswith("certificate")}
-    assert pc.Summary.from_dataset(stored, Z).certificate is not None
-    assert pc.Summary.from_dataset(whole, Z).certificate is None
+    assert pc.results.Summary.from_dataset(stored, Z).certificate is not None
+    assert pc.results.Summary.from_dataset(whole, Z).certificate is None
 
 
 @pytest.mark.parametrize("kind", SUMMARIES)
@@ -80,11 +80,11 @@ def test_a_summary_comes_back(kind, tmp_path):
     make, options, where = SUMMARIES[kind]
     idata = make()
     summary = pc.summarize(idata, **where, **options, random_seed=1, progressbar=False)
-    assert_equal(pc.Summary.from_dataset(summary.to_dataset(), idata, **where), summary)
+    assert_equal(pc.results.Summary.from_dataset(summary.to_dataset(), idata, **where), summary)
     for suffix in (".nc", ".zarr") if kind in ("tree", "levels") else (".nc",):
         path = written(attach(xr.DataTree(), summary), tmp_path / f"a{suffix}")
         with xr.open_datatree(path, engine=engine_of(suffix)) as stored:
-            found = pc.Summary.from_dataset(stored["consensus"], idata, **where)
+            found = pc.results.Summary.from_dataset(stored["consensus"], idata, **where)
         assert_equal(found, summary)
         assert repr(found) == repr(summary) and found.findings() == summary.findings()
     assert (summary.observed is not None) == (make is tree)
@@ -96,9 +96,9 @@ def test_a_summary_with_an_alternative_comes_back(summary, tmp_path):
     assert other.n_clusters != summary.consensus.n_clusters
     summary = dataclasses.replace(summary, alternative=other)
     with read(written(summary.to_dataset(), tmp_path / "a.nc")) as stored:
-        assert_equal(pc.Summary.from_dataset(stored, Z), summary)
+        assert_equal(pc.results.Summary.from_dataset(stored, Z), summary)
 
 
 def test_a_summary_of_other_draws_is_refused(summary):
     with pytest.raises(ValueError, match="`idata` .*60 of 8 items; got 30 of 8"):
-        pc.Summary.from_dataset(summary.to_dataset(), Z[:1])
+        pc.results.Summary.from_dataset(summary.to_dataset(), Z[:1])

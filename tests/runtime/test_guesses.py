@@ -30,7 +30,8 @@ def test_names_of_the_package():
         "plot_pms": "plot_psm",
         "sumarize": "summarize",
         "consensus_partion": "consensus_partition",
-        "Sumary": "Summary",
+        "Sumary": "results.Summary",
+        "cocluster": "agreement.cocluster",
     }
     cases = [(name, AttributeError, f"has no attribute {name!r}. Did you mean `{one}`?") for name, one in meant.items()]
     of_nothing = ("xyzzy", "_psm", "__wrapped__")
@@ -61,13 +62,13 @@ def test_attributes_of_results(draws):
 
 
 def test_plots_of_results_are_there():
-    public = [getattr(pc, name) for name in pc.__all__]
+    public = [getattr(pc.results, name) for name in pc.results.__all__]
     kinds = [kind for kind in public if isinstance(kind, type) and issubclass(kind, Shown)]
     assert len(kinds) > 20
     for kind in kinds:
         hint = re.search(r"`(\w+)", str(no_attribute(object.__new__(kind), "plot", pc.__all__)))
         assert hint is None or hint[1] in pc.__all__ or hasattr(kind, "plot")
-    assert "`plot_links`" in str(no_attribute(object.__new__(pc.Links), "plot", pc.__all__))
+    assert "`plot_links`" in str(no_attribute(object.__new__(pc.results.Links), "plot", pc.__all__))
 
 
 def test_a_property_that_fails_says_why():

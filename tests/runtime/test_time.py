@@ -49,7 +49,7 @@ def test_no_time_leaves_out_what_can_be_and_says_so(tmp_path, monkeypatch):
     for text in (summary.methods_text(), str(summary)):
         assert all(sentence in " ".join(text.split()) for sentence in sentences)
     assert "No search for further modes was made" in summary.to_html(tmp_path / "report.html").read_text()
-    again = pc.Summary.from_dataset(summary.to_dataset(), summary.draws)
+    again = pc.results.Summary.from_dataset(summary.to_dataset(), summary.draws)
     assert again.cut == summary.cut and again.answers is None and again.findings() == summary.findings()
     assert json.loads(json.dumps(as_json(summary)))["answers"] is None
 
@@ -65,7 +65,7 @@ def test_answers_are_left_out_if_that_is_asked():
     assert summary.answers is None and summary.cut == () and "answers" not in summary.seconds
     assert summary.left_out() == ["No search for further modes was made, as requested."]
     assert "not searched for" in str(summary)
-    assert pc.Summary.from_dataset(summary.to_dataset(), summary.draws).answers is None
+    assert pc.results.Summary.from_dataset(summary.to_dataset(), summary.draws).answers is None
 
 
 def test_the_clock_shares_out_what_is_left(monkeypatch):

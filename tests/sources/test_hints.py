@@ -223,7 +223,7 @@ def test_particles_are_partitions(particles):
     for one in (turned, partitions[1]):
         assert losses.mean() == pytest.approx(pc.expected_loss(draws, one)["expected_loss"].item())
     assert pc.partition_loss(turned, partitions[1]) == 0
-    assert pc.averaged_jaccard(partitions) == pytest.approx(pc.averaged_jaccard(list(partitions)))
+    assert pc.agreement.averaged_jaccard(partitions) == pytest.approx(pc.agreement.averaged_jaccard(list(partitions)))
     assert len(pc.plot_alluvial(partitions).get_xticks()) == len(pc.plot_alluvial([turned, CENTER]).get_xticks()) == 2
     pc.partition_density(draws).p_value(turned)
     pc.consensus_partition(draws, starts=[turned], progressbar=False)
@@ -233,11 +233,11 @@ def test_particles_are_partitions(particles):
 
 
 def test_mistyped_arguments(best):
-    plain, constraints = pc.as_partition_draws(GOOD), pc.as_constraints(GOOD[np.newaxis])
+    plain, constraints = pc.as_partition_draws(GOOD), pc.experts.as_constraints(GOOD[np.newaxis])
     mu = array(np.linspace(0.1, 0.9, 12).reshape(1, 4, 3), ("chain", "draw", "k"))
     posterior = xr.Dataset({"z": ROWS, "mu": mu})
     cases = [
-        (lambda: pc.agreement_path({"a": plain}), ValueError, "at least two"),
+        (lambda: pc.agreement.agreement_path({"a": plain}), ValueError, "at least two"),
         (lambda: pc.consensus.summed_impurity(GOOD, CENTER, weighted="x"), TypeError, "`weighted`", "True or Fa"),
         (lambda: pc.as_allocation_probabilities(SOFT, log="x"), TypeError, "`log`", "True or False; got 'x'"),
         (lambda: pc.as_allocation_probabilities(SOFT, component_dim=3), TypeError, "`component_dim`", "a name; got 3"),

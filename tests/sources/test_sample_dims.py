@@ -25,7 +25,7 @@ def test_the_attribute_of_the_data_names_them(named, tmp_path):
         np.testing.assert_array_equal(pc.as_partition_draws(held).labels, pc.as_partition_draws(LABELS).labels)
     summary = pc.summarize(tree, answers=False, **QUIET)
     assert summary.draws.n_draws == 40
-    assert pc.Summary.from_dataset(summary.to_dataset(), tree).draws.n_draws == 40
+    assert pc.results.Summary.from_dataset(summary.to_dataset(), tree).draws.n_draws == 40
     soft = xr.Dataset({"p": (("step", "obs", "k"), np.eye(3)[LABELS])}, attrs={"sample_dims": named})
     assert pc.as_allocation_probabilities(soft).n_draws == 40
     mu = data.assign(mu=(("step", "k"), np.tile([1.0, 5.0, 9.0], (40, 1))))

@@ -39,7 +39,7 @@ def test_weights_of_answers_are_those_of_the_draws(two):
     np.testing.assert_array_equal(two.answers.partitions[0], FIRST)
     assert two.seconds.keys() >= {"answers"} and as_json(two)["answers"]["status"] == "several modes"
     assert len(as_json(two)["answers"]["labels"]) == 2
-    again = pc.Summary.from_dataset(two.to_dataset(), two.draws)
+    again = pc.results.Summary.from_dataset(two.to_dataset(), two.draws)
     assert again.findings() == two.findings() and again.answers.status == two.answers.status
 
 

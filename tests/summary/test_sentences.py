@@ -76,7 +76,7 @@ def test_a_certificate_left_out_by_its_limit_is_told(monkeypatch, told, loss):
     summary = of_tree(loss=loss)
     assert summary.certificate is None and len(summary.left_out()) == 1
     told(f"{loss} without a certificate", summary)
-    again = pc.Summary.from_dataset(summary.to_dataset(), summary.draws)
+    again = pc.results.Summary.from_dataset(summary.to_dataset(), summary.draws)
     assert again.left_out() == summary.left_out()
 
 
@@ -154,7 +154,7 @@ def test_a_partition_that_depends_on_the_sampled_labels(told):
     assert "1 item changes clusters" in sentences[0] and sentences[0] in summary.methods_text()
     assert f"{100 * (other / one - 1):.2g}% larger" in sentences[0]
     told("labels sampled from probabilities", summary)
-    again = pc.Summary.from_dataset(summary.to_dataset(), summary.draws)
+    again = pc.results.Summary.from_dataset(summary.to_dataset(), summary.draws)
     assert again.findings() == summary.findings()
     cut = replace(summary, resampled=None, cut=("labels sampled anew",))
     assert "no time was left" in cut.left_out()[-1] and "labels sampled anew" in cut.left_out()[-1]

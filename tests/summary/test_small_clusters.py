@@ -23,7 +23,7 @@ def summary():
 
 def test_it_has_links(summary):
     expected = pc.links(summary.draws, summary.consensus)
-    restored = pc.Summary.from_dataset(summary.to_dataset(), summary.draws)
+    restored = pc.results.Summary.from_dataset(summary.to_dataset(), summary.draws)
     xr.testing.assert_identical(summary.links.sizes, expected.sizes)
     for links in (summary.links, restored.links):
         xr.testing.assert_identical(links.pairs, expected.pairs)

@@ -28,7 +28,7 @@ def changed(tree, change):
 
 
 def test_soft_assignments_are_preferred_to_labels_drawn_from_them(posterior_tree, summary):
-    assert isinstance(summary.draws.soft, pc.AllocationProbabilities)
+    assert isinstance(summary.draws.soft, pc.results.AllocationProbabilities)
     assert summary.source == "allocation probabilities `lp_z`; the labels `z` are sampled from them"
     labels = pc.summarize(posterior_tree, "z", **QUICK)
     assert labels.source == "labels `z`" and labels.draws.soft is None
@@ -206,7 +206,7 @@ def test_topics_are_no_items(rng):
 def test_soft_assignments_without_a_container(rng):
     p = rng.dirichlet(np.ones(3), size=(2, 20, 6))
     for data, name in ((p, None), (xr.DataArray(p, dims=DIMS), None), ({"p": p, "w": p[:, :, 0]}, "p")):
-        assert isinstance(pc.summarize(data, name, **QUICK).draws.soft, pc.AllocationProbabilities)
+        assert isinstance(pc.summarize(data, name, **QUICK).draws.soft, pc.results.AllocationProbabilities)
 
 
 @pytest.mark.parametrize("loss", ["vi", "binder"])

@@ -168,7 +168,7 @@ def cocluster(
     --------
     >>> import numpy as np, posterior_consensus as pc
     >>> table = np.kron([[5, 0, 1], [0, 4, 4]], np.ones((3, 2), int))
-    >>> found = pc.cocluster(table, n_row_clusters=2, n_column_clusters=3, n_clusterings=2, random_seed=1)
+    >>> found = pc.agreement.cocluster(table, n_row_clusters=2, n_column_clusters=3, n_clusterings=2, random_seed=1)
     >>> found.row_labels.values
     array([[0, 0, 0, 1, 1, 1],
            [0, 0, 0, 1, 1, 1]], dtype=int32)
