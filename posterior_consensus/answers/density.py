@@ -319,11 +319,11 @@ def partition_density(
     separations = to_higher(scores, among)
     peaks = held_out.labels[np.argsort(-scores * separations, kind="stable")[:_PEAKS]]
     starts = [search(training, record, rng=rng, progressbar=progressbar).labels, training.labels[best], *peaks]
-    ends = _ascended(track(starts, "Peaks of the density", progressbar=progressbar), score, rng)
+    ends, heights = _ascended(track(starts, "Peaks of the density", progressbar=progressbar), score, rng)
     used = all_draws.items.partition_array(training.labels, "sample", "training")
     return PartitionDensity(
         labels=all_draws.items.array(ends[0], "labels"),
-        modes=_modes(all_draws, ends, score),
+        modes=_modes(all_draws, ends, heights, record),
         scores=held_out.samples.array(scores, "score", unit=""),
         to_higher=held_out.samples.array(separations, "to_higher", unit=record.unit),
         training=used.assign_coords(training.samples.coords_and_weights),
@@ -409,8 +409,8 @@ def to_higher(scores: Floats, losses: Floats) -> Floats:
     return found
 
 
-def _ascended(starts: Iterable[npt.NDArray[Any]], score: _Score, rng: np.random.Generator) -> Labels:
-    """Partitions (E, n) that ascents from these partitions end at, that of the highest score first.
+def _ascended(starts: Iterable[npt.NDArray[Any]], score: _Score, rng: np.random.Generator) -> tuple[Labels, Floats]:
+    """Partitions (E, n) that ascents from these partitions end at, and their scores, the highest first.
 
     As exp is convex, exp(-x) >= exp(-y) (1 - (x - y)): with y the losses of the partition that is reached, what lowers
     the mean of the losses weighted by exp(-y / bandwidth) raises the score. Each step is a consensus search under these
@@ -428,7 +428,8 @@ def _ascended(starts: Iterable[npt.NDArray[Any]], score: _Score, rng: np.random.
                 ends.append((float(score.of(labels[np.newaxis])[0]), labels))
                 break
             labels = higher
-    return np.stack([labels for _, labels in sorted(ends, key=lambda end: -end[0])])
+    ends.sort(key=lambda end: -end[0])
+    return np.stack([labels for _, labels in ends]), np.array([height for height, _ in ends])
 
 
 def _higher(labels: Labels, score: _Score, rng: np.random.Generator) -> Labels | None:
@@ -443,12 +444,12 @@ def _higher(labels: Labels, score: _Score, rng: np.random.Generator) -> Labels |
     return found if after > before * (1 + _TIE) else None
 
 
-def _modes(draws: PartitionDraws, ends: Labels, score: _Score) -> xr.DataArray:
+def _modes(draws: PartitionDraws, ends: Labels, scores: Floats, loss: PartitionLoss) -> xr.DataArray:
     """The partition of the highest score of every separated mode, with its score and weight."""
-    found = separated_modes(ends, loss_matrix(ends, draws, score.loss), draws.samples, score.loss)
-    highest = ends[np.unique(found.mode, return_index=True)[1]]  # the ends are in the order of their scores
-    modes = draws.items.partition_array(highest, "mode", "modes")
-    return modes.assign_coords(score=("mode", score.of(highest)), weight=("mode", found.weights))
+    found = separated_modes(ends, loss_matrix(ends, draws, loss), draws.samples, loss)
+    highest = np.unique(found.mode, return_index=True)[1]  # the ends are in the order of their scores
+    modes = draws.items.partition_array(ends[highest], "mode", "modes")
+    return modes.assign_coords(score=("mode", scores[highest]), weight=("mode", found.weights))
 
 
 def _sensitivity(labels: Labels, score: _Score, scores: Floats, losses: Floats, calibration: Samples) -> xr.Dataset:
