@@ -22,7 +22,7 @@ from posterior_consensus.losses.partition_losses import jaccard
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.arguments import as_generator, check_count
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import track, waiting
 
@@ -97,7 +97,7 @@ def cocluster(
     n_clusterings: int = 10,
     n_rounds: int = 4,
     n_starts: int = 10,
-    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    random_seed: RandomSeed = None,
     progressbar: bool = True,
 ) -> Coclustering:
     """Cluster rows and columns of a contingency table several times, and increase the agreement of the clusterings.

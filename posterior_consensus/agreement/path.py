@@ -21,7 +21,7 @@ from posterior_consensus.losses.lookup import as_loss, with_parameters
 from posterior_consensus.losses.partition_losses import jaccard
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.arguments import as_generator, as_numbers, check_count
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, as_numbers, check_count
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.engine import search
 from posterior_consensus.sources.door import as_draws, as_source, several_posteriors
@@ -38,7 +38,7 @@ def agreement_path(
     loss: str | PartitionLoss | None = None,
     prices: Iterable[float] | None = None,
     n_starts: int | None = None,
-    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    random_seed: RandomSeed = None,
     progressbar: bool = True,
 ) -> AgreementPath:
     """Trace how the chains' estimates merge as disagreement is penalized.

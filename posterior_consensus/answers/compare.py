@@ -23,7 +23,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.arguments import as_generator, check_count
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.sources.door import as_draws
 
 Rows = npt.NDArray[np.intp]
@@ -157,7 +157,7 @@ def compare_posteriors(
     loss: str | PartitionLoss | None = None,
     n_draws: int = 500,
     n_particles: int | Literal["auto"] = "auto",
-    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    random_seed: RandomSeed = None,
     progressbar: bool = True,
 ) -> PosteriorComparison:
     """Compare two posteriors over the same items.

@@ -24,7 +24,7 @@ from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
-from posterior_consensus.runtime.arguments import as_generator, check_above, check_between
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_above, check_between
 from posterior_consensus.runtime.progress import track, waiting
 from posterior_consensus.search.engine import search
 from posterior_consensus.sources.door import as_draws
@@ -212,7 +212,7 @@ def partition_density(
     loss: str | PartitionLoss | None = None,
     bandwidth: float | None = None,
     calibration: Any = None,
-    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    random_seed: RandomSeed = None,
     progressbar: bool = True,
 ) -> PartitionDensity:
     """Estimate a density on partitions, with p-values and credible sets.

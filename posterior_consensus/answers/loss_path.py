@@ -20,7 +20,7 @@ from posterior_consensus.losses.partition_losses import binder, vi
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored, as_dataset, stored
-from posterior_consensus.runtime.arguments import as_generator, check_between
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_between
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.sources.door import as_draws
@@ -113,7 +113,7 @@ def loss_path(
     *,
     loss: Literal["binder", "vi"] | None = None,
     values: npt.ArrayLike | None = None,
-    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    random_seed: RandomSeed = None,
     progressbar: bool = True,
     **options: Any,
 ) -> LossPath:

@@ -19,7 +19,7 @@ from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
-from posterior_consensus.runtime.arguments import as_generator, check_count
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.engine import search
 from posterior_consensus.sources.door import as_source
@@ -98,7 +98,7 @@ def loss_by_n_clusters(
     loss: str | Loss | None = None,
     n_clusters: Iterable[int] | None = None,
     n_starts: int | None = None,
-    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    random_seed: RandomSeed = None,
     progressbar: bool = True,
 ) -> LossByNClusters:
     """Find the partition of minimum expected loss for each number of clusters.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,11 +20,11 @@ from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
-from posterior_consensus.runtime.arguments import as_generator, check_between, check_count, check_seconds
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_between, check_count, check_seconds
+from posterior_consensus.runtime.clock import Clock
 from posterior_consensus.sources.door import as_draws, own_partition
 
 _LISTED = 8  # clusters
-_TINY = 1e-9  # seconds
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -149,7 +148,7 @@ def partial_partition(
     complete: str | PartitionLoss | None = None,
     n_starts: int = 64,
     seconds: float | None = None,
-    random_seed: Any = None,
+    random_seed: RandomSeed = None,
     progressbar: bool = True,
 ) -> PartialPartition:
     """Find the largest set of items whose joint clustering has posterior probability at least `prob`.
@@ -240,15 +239,15 @@ def partial_partition(
     if seconds is not None:
         check_seconds(seconds)
     rng = as_generator(random_seed)
-    left = _time_left(seconds)
-    labels, curve = search(draws, prob, n_starts, rng, left(0.5), progressbar)
+    clock = Clock(seconds)
+    labels, curve = search(draws, prob, n_starts, rng, clock.part(0.5), progressbar)
     bound = size_bound(draws, prob, labels, progressbar)
     expected, error, size = np.nan, np.nan, np.nan
     full: Labels | None = None
     if loss is not None:
-        full = completed(draws, labels, loss, rng, left(0.5), progressbar)
+        full = completed(draws, labels, loss, rng, clock.part(0.5), progressbar)
         expected, error, size = (float(one[0]) for one in loss_and_error(draws, full[np.newaxis], loss))
-    agrees = held_out_agreement(draws, int((labels >= 0).sum()), rng, left(1.0), progressbar)
+    agrees = held_out_agreement(draws, int((labels >= 0).sum()), rng, clock.part(1.0), progressbar)
     if agrees is None:
         agrees = np.full(draws.n_draws, np.nan)
     mcse, ess = draws.samples.mcse_and_ess(agrees)
@@ -281,9 +280,3 @@ def _loss(complete: Any) -> PartitionLoss:
         return as_loss(complete, kind=PartitionLoss)
     except (TypeError, ValueError) as error:
         raise type(error)(str(error).replace("`loss`", "`complete`")) from None
-
-
-def _time_left(seconds: float | None) -> Callable[[float], float | None]:
-    """A function that gives a share of what is left of a time limit."""
-    ends = None if seconds is None else time.monotonic() + seconds
-    return lambda share: None if ends is None else max(share * (ends - time.monotonic()), _TINY)

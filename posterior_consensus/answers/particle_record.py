@@ -18,6 +18,7 @@ from posterior_consensus.evaluate.similarity import posterior_similarity_matrix
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
+from posterior_consensus.runtime.arguments import is_integer
 from posterior_consensus.sources.door import as_draws
 
 _STORED_SAMPLE = {name: f"particle_{name}" for name in ("sample", "chain", "draw", "weight")}
@@ -227,7 +228,7 @@ class Particles(Stored):
         return replace(given, samples=given.samples.weighted(weights))
 
     def _check_number(self, name: str, k: Any) -> None:
-        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 0 <= k < self.n_particles:
+        if not is_integer(k) or not 0 <= k < self.n_particles:
             raise ValueError(f"`{name}` must be a particle from 0 to {self.n_particles - 1}; got {k!r}.")
 
     def to_dataframe(self) -> pd.DataFrame:

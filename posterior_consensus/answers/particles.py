@@ -24,7 +24,7 @@ from posterior_consensus.evaluate.expectation import Floats, loss_matrix, losses
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display
-from posterior_consensus.runtime.arguments import as_generator, check_count, check_seconds
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count, check_seconds
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.engine import search
@@ -55,7 +55,7 @@ def particles(
     max_particles: int = 8,
     n_starts: int = 20,
     seconds: float | None = None,
-    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    random_seed: RandomSeed = None,
     progressbar: bool = True,
 ) -> Particles:
     """Find the few weighted partitions that are nearest to the posterior.
@@ -161,7 +161,7 @@ def find_particles(
     max_particles: Any,
     n_starts: Any,
     seconds: Any,
-    random_seed: Any,
+    random_seed: RandomSeed,
     progressbar: bool,
     reference: Any = None,
     one: Labels | None = None,

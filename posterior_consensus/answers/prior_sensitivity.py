@@ -25,7 +25,7 @@ from posterior_consensus.priors.importance import Smoothed, smoothed
 from posterior_consensus.priors.record import PartitionPrior, sizes_of
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
-from posterior_consensus.runtime.arguments import as_generator, check_above
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_above
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.sources.door import as_draws
 from posterior_consensus.sources.log_densities import has_group, log_density, may_have_groups
@@ -161,7 +161,7 @@ def prior_sensitivity(
     powers: Sequence[float] | None = None,
     reference: Any = None,
     loss: str | PartitionLoss | None = None,
-    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    random_seed: RandomSeed = None,
     progressbar: bool = True,
     **options: Any,
 ) -> PriorSensitivity:

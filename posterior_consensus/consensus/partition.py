@@ -23,7 +23,7 @@ from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.losses.record import Loss, Need
 from posterior_consensus.results.work import ClusterLimits, Info
-from posterior_consensus.runtime.arguments import as_generator, check_clusters, unknown_option
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_clusters, unknown_option
 from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.sources.door import as_source
 
@@ -38,7 +38,7 @@ def consensus_partition(
     tau: float | Literal["auto"] | None = None,
     refine: Order | None = None,
     passes: int | None = 1,
-    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    random_seed: RandomSeed = None,
     progressbar: bool = True,
     **options: Any,
 ) -> ConsensusPartition:

@@ -18,6 +18,7 @@ from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.results.work import ClusterLimits, Info
+from posterior_consensus.runtime.arguments import check_integer, is_integer
 from posterior_consensus.search.runs import SearchInfo
 
 _FREE = ClusterLimits()
@@ -109,8 +110,7 @@ class ConsensusPartition(HasLabels, Stored):
         >>> best.with_names(first=1).named_labels.values
         array([1, 1, 2])
         """
-        if isinstance(first, bool) or not isinstance(first, (int, np.integer)):
-            raise TypeError(f"`first` must be an integer; got {first!r}.")
+        check_integer("first", first)
         found: list[Hashable] = [first + k for k in range(self.n_clusters)]
         if isinstance(names, Mapping):
             unknown = [k for k in names if k not in range(self.n_clusters)]
@@ -180,7 +180,7 @@ class ConsensusPartition(HasLabels, Stored):
         >>> best.with_names(["small", "large"]).clusters
         {'small': [0, 1], 'large': [2]}
         """
-        if isinstance(k, bool) or not isinstance(k, (int, np.integer)):
+        if not is_integer(k):
             raise TypeError(f"`k` must be the number of a cluster in `labels`; got {k!r}. `clusters` has them by name.")
         if not 0 <= k < self.n_clusters:
             raise ValueError(f"`k` must lie between 0 and {self.n_clusters - 1}; got {k}.")

@@ -17,6 +17,7 @@ from posterior_consensus.evaluate.expectation import least_loss, mean_between
 from posterior_consensus.losses.partition_losses import jaccard
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import Info
+from posterior_consensus.runtime.arguments import check_integer, check_number
 from posterior_consensus.runtime.progress import track
 
 _MOST_TRIED = 100  # gaps or thresholds
@@ -152,8 +153,7 @@ def _thresholds(draws: PairSource, similarity: Floats, gap: int | None, threshol
     if gap is not None and threshold is not None:
         raise ValueError("`gap` or `threshold` must be None: one follows from the other.")
     if threshold is not None:
-        if isinstance(threshold, bool) or not isinstance(threshold, (int, float, np.integer, np.floating)):
-            raise TypeError(f"`threshold` must be a number; got {threshold!r}.")
+        check_number("threshold", threshold)
         if not 0 <= threshold < 1:
             raise ValueError(f"`threshold` must be at least 0 and below 1; got {threshold!r}.")
         return [float(threshold)]
@@ -169,8 +169,7 @@ def _thresholds(draws: PairSource, similarity: Floats, gap: int | None, threshol
 
 
 def _of_gap(n_draws: int, gap: Any) -> float:
-    if isinstance(gap, bool) or not isinstance(gap, (int, np.integer)):
-        raise TypeError(f"`gap` must be an integer; got {gap!r}.")
+    check_integer("gap", gap)
     if not 0 <= gap <= n_draws:
         raise ValueError(f"`gap` must lie between 0 and the number of draws, {n_draws}; got {gap}.")
     return float(np.round(1.0 - gap / n_draws, _DIGITS))

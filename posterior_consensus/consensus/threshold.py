@@ -20,7 +20,7 @@ from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.results.work import Info
-from posterior_consensus.runtime.arguments import as_generator, check_between
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_between
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.engine import search
 from posterior_consensus.sources.door import as_draws
@@ -99,7 +99,7 @@ def consistent_interval(within: float, between: float) -> str:
 def pair_threshold(
     draws: Any,
     *,
-    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    random_seed: RandomSeed = None,
     progressbar: bool = True,
 ) -> PairThreshold:
     """Calibrate the pair threshold tau of Binder's loss on the draws.

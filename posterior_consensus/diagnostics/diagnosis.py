@@ -38,7 +38,7 @@ from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
-from posterior_consensus.runtime.arguments import as_generator, check_count
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.sources.door import as_draws, own_partition
 from posterior_consensus.sources.log_densities import LogOfDraws, log_of_draws
 
@@ -172,7 +172,7 @@ def diagnose(
     loss: str | PartitionLoss | None = None,
     references: Mapping[str, Any] | Sequence[Any] | None = None,
     n_pairs: int = 50,
-    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    random_seed: RandomSeed = None,
 ) -> Diagnosis:
     """Check whether the chains agree on the partition, and compute effective sample sizes.
 
@@ -261,7 +261,7 @@ def diagnose_within(
     references: Any = None,
     loss: str | PartitionLoss | None = None,
     n_pairs: Any = 50,
-    random_seed: Any = None,
+    random_seed: RandomSeed = None,
 ) -> Diagnosis:
     """Do what :func:`diagnose` does, over the pairs of fewer items where those of all would take longer than that."""
     record = as_loss(loss, partition, kind=PartitionLoss)

@@ -15,7 +15,7 @@ from posterior_consensus.evaluate.expectation import draw_losses, loss_matrix
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import stored_as
-from posterior_consensus.runtime.arguments import as_generator
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator
 from posterior_consensus.search.engine import search
 
 _ROUNDING = 1e-10  # of expected losses that are equal
@@ -67,7 +67,7 @@ def excess_loss(
     metric: str | PartitionLoss,
     *,
     seconds: float | None = None,
-    random_seed: Any = None,
+    random_seed: RandomSeed = None,
     progressbar: bool = False,
 ) -> ExcessLoss:
     """Search on two halves of the draws, from the consensus and one random order, and compare what is found."""

@@ -18,7 +18,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import canonical_rows
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
-from posterior_consensus.runtime.arguments import as_generator, check_count
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.sources.door import as_draws
 
@@ -90,7 +90,7 @@ def near_independence(
     *,
     max_draws: int = 1000,
     n_permutations: int = 999,
-    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    random_seed: RandomSeed = None,
     progressbar: bool = True,
 ) -> NearIndependence:
     """Test whether the items' labels are independent of each other in the posterior.

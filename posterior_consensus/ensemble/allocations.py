@@ -15,7 +15,7 @@ from posterior_consensus.ensemble.partitions import canonical_rows
 from posterior_consensus.losses.partition_losses import pairs
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime import memory, sizes
-from posterior_consensus.runtime.arguments import as_generator
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class AllocationProbabilities:
         """Keep some items, by position."""
         return replace(self, probabilities=self.probabilities[:, at], components=self.components[:, at])
 
-    def sampled(self, random_seed: int | np.random.Generator | np.random.SeedSequence | None) -> LabelsInMemory:
+    def sampled(self, random_seed: RandomSeed) -> LabelsInMemory:
         """Sample the labels of each draw."""
         return LabelsInMemory(*canonical_rows(sampled_components(self.probabilities, random_seed), self.n_components))
 
@@ -144,9 +144,7 @@ class AllocationProbabilities:
         return f"{self.n_components} components ({self.component_dim}), {size}"
 
 
-def sampled_components(
-    probabilities: npt.NDArray[np.floating], random_seed: int | np.random.Generator | np.random.SeedSequence | None
-) -> npt.NDArray[Any]:
+def sampled_components(probabilities: npt.NDArray[np.floating], random_seed: RandomSeed) -> npt.NDArray[Any]:
     """A component of each item (N, n), by inversion of its distribution function."""
     rng = as_generator(random_seed, otherwise=0)
     n_draws, n_items, n_components = probabilities.shape

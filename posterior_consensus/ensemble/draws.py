@@ -21,6 +21,7 @@ from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.kernels import coclustering, ensemble
 from posterior_consensus.losses.record import Need, PartitionLoss
 from posterior_consensus.runtime import memory, sizes
+from posterior_consensus.runtime.arguments import RandomSeed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -185,7 +186,7 @@ class PartitionDraws(PairSource):
         """
         return self.take(self.samples.rows("sel", chain=chain, draw=draw))
 
-    def sample(self, random_seed: int | np.random.Generator | np.random.SeedSequence | None = None) -> PartitionDraws:
+    def sample(self, random_seed: RandomSeed = None) -> PartitionDraws:
         """Sample a partition from the allocation probabilities of each draw.
 
         Parameters

@@ -16,7 +16,7 @@ from posterior_consensus.ensemble.pairs import PairSource, Result
 from posterior_consensus.evaluate.coclustered import Pairs, has_small_clusters, pairs_above
 from posterior_consensus.kernels import coclustering, ensemble
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.arguments import check_count
+from posterior_consensus.runtime.arguments import check_count, check_number
 from posterior_consensus.sources.door import as_source
 
 Floats = npt.NDArray[np.float64]
@@ -130,8 +130,7 @@ def _nearest(source: PairSource, n_others: int) -> csr_array:
 
 def check_threshold(above: Any) -> float:
     """Take a similarity above which pairs are asked for."""
-    if isinstance(above, bool) or not isinstance(above, (int, float, np.integer, np.floating)):
-        raise TypeError(f"`above` must be a number; got {above!r}.")
+    check_number("above", above)
     if not 0 <= above < 1:
         raise ValueError(f"`above` must be a similarity from 0 and below 1; got {above!r}.")
     return float(above)

@@ -10,7 +10,7 @@ import xarray as xr
 
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.experts.features import average_votes
-from posterior_consensus.runtime.arguments import as_generator, as_numbers, check_above
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, as_numbers, check_above
 from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.search.k_means import k_means
@@ -27,7 +27,7 @@ def semi_crowd(
     n_clusters: int,
     certain: tuple[float, float] = (0.2, 0.8),
     ridge: float = 0.01,
-    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    random_seed: RandomSeed = None,
     progressbar: bool = True,
 ) -> xr.DataArray:
     """Cluster items by k-means under a metric learnt from the majority's constraints.

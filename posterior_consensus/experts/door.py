@@ -14,7 +14,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items, coords_of, labelled, positions
 from posterior_consensus.ensemble.partitions import is_partition
 from posterior_consensus.experts.constraints import Constraints, Positions
-from posterior_consensus.runtime.arguments import as_generator, check_count
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count, is_integer
 from posterior_consensus.sources.door import as_draws
 
 _COLUMNS = ("expert", "i", "j", "kind")
@@ -26,7 +26,7 @@ def as_constraints(
     items: Any = None,
     *,
     n_pairs: int = 1000,
-    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    random_seed: RandomSeed = None,
 ) -> Constraints:
     """Convert must-link and cannot-link constraints of several experts.
 
@@ -119,7 +119,7 @@ def as_items(data: Any, name: str) -> Items:
     """Items from their number, their names, or an array or table that has them as rows."""
     if isinstance(data, Items):
         return data
-    if isinstance(data, (int, np.integer)) and not isinstance(data, bool):
+    if is_integer(data):
         return Items(check_count(name, data), "item", xr.Coordinates())
     if isinstance(data, xr.DataArray):
         return Items.along(data, str(data.dims[0]))

@@ -12,7 +12,7 @@ from posterior_consensus.ensemble.pairs import PairSimilarity
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.experts.constraints import Constraints, names_coordinate
 from posterior_consensus.experts.door import as_constraints
-from posterior_consensus.runtime.arguments import as_generator, check_count
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.search.eigenvectors import random_walk_vectors
 from posterior_consensus.search.k_means import k_means
@@ -24,7 +24,7 @@ def meta_clustering(
     constraints: Any,
     n_views: int | None = None,
     *,
-    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    random_seed: RandomSeed = None,
 ) -> xr.DataArray:
     """Group experts by their agreement on common pairs.
 
@@ -101,7 +101,7 @@ def normalised_cut(
     constraints: Any,
     *,
     n_clusters: int,
-    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    random_seed: RandomSeed = None,
 ) -> xr.DataArray:
     """Cut the item graph whose edge weights are mean constraints, 0 for pairs without a constraint.
 

@@ -10,7 +10,7 @@ import xarray as xr
 
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.experts.features import average_votes
-from posterior_consensus.runtime.arguments import as_generator, check_above, check_count
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_above, check_count
 from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.search.k_means import k_means
@@ -28,7 +28,7 @@ def itml_k_means(
     n_clusters: int,
     slack: float = 1.0,
     max_passes: int = 100,
-    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    random_seed: RandomSeed = None,
     progressbar: bool = True,
 ) -> xr.DataArray:
     """Cluster items by k-means under an information-theoretic metric learnt from the majority's constraints.

@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.experts.features import average_votes
-from posterior_consensus.runtime.arguments import as_generator, check_above, check_count
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_above, check_count
 from posterior_consensus.runtime.progress import track
 
 _ROUNDS = 100
@@ -45,7 +45,7 @@ def mpck_means(
     n_clusters: int,
     penalty: float = 1.0,
     n_starts: int = 10,
-    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    random_seed: RandomSeed = None,
     progressbar: bool = True,
 ) -> xr.DataArray:
     """Cluster items by k-means in a learnt diagonal metric, with a penalty for each violated constraint.

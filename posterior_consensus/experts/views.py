@@ -15,7 +15,7 @@ from posterior_consensus.experts.features import Features, as_features
 from posterior_consensus.experts.inference import Fit, Inference
 from posterior_consensus.experts.memberships import FeatureMemberships, Floats, FreeMemberships, Memberships
 from posterior_consensus.experts.record import ExpertViews, by_expert
-from posterior_consensus.runtime.arguments import as_generator, check_count
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.runtime.executor import Executor, n_threads, one_blas_thread
 from posterior_consensus.runtime.progress import track
 
@@ -27,7 +27,7 @@ def expert_views(
     n_clusters: int,
     max_views: int | None = None,
     n_starts: int = 20,
-    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    random_seed: RandomSeed = None,
     progressbar: bool = True,
 ) -> ExpertViews:
     """Find which experts share a view, how reliable each is, and the clusters of each view.

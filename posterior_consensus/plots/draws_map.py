@@ -29,6 +29,7 @@ from posterior_consensus.plots.colours import (
     patterns_of,
 )
 from posterior_consensus.results.display import counted
+from posterior_consensus.runtime.arguments import is_integer
 from posterior_consensus.sources.door import as_draws, own_partition
 
 _AREA, _LARGEST = 14.0, 1200.0  # of one draw, and of all that are equal, in square points
@@ -103,7 +104,7 @@ def plot_draws_map(
     draws = as_draws(draws)
     if ball is not None:
         check_result("ball", ball, CredibleBall, "credible_ball")
-    if isinstance(n_draws, bool) or not isinstance(n_draws, (int, np.integer)) or n_draws < 2:
+    if not is_integer(n_draws) or n_draws < 2:
         raise ValueError(f"`n_draws` must be an integer from 2; got {n_draws!r}.")
     if particles is not None:
         check_result("particles", particles, Particles, "particles")

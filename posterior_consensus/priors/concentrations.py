@@ -10,6 +10,8 @@ import numpy.typing as npt
 from scipy import integrate, stats
 from scipy.special import betaln, gammaln
 
+from posterior_consensus.runtime.arguments import is_number
+
 Floats = npt.NDArray[np.float64]
 Concentration = Any
 """A number, or a frozen SciPy distribution."""
@@ -30,7 +32,7 @@ class Nodes(NamedTuple):
 
 def as_concentration(value: Any, lower: float = 0.0) -> Concentration:
     """Take a number above `lower`, a frozen SciPy distribution of positive numbers, or the two numbers of a Gamma."""
-    if isinstance(value, (tuple, list)) and len(value) == 2 and all(map(_is_number, value)):
+    if isinstance(value, (tuple, list)) and len(value) == 2 and all(map(is_number, value)):
         shape, rate = map(float, value)
         if not (0 < shape < np.inf and 0 < rate < np.inf):
             raise ValueError(f"`concentration` must have a positive shape and rate of its Gamma prior; got {value!r}.")
@@ -39,7 +41,7 @@ def as_concentration(value: Any, lower: float = 0.0) -> Concentration:
         if value.support()[0] < 0:
             raise ValueError(f"`concentration` must have a prior of positive numbers; got support {value.support()}.")
         return value
-    if not _is_number(value):
+    if not is_number(value):
         raise TypeError(
             "`concentration` must be a number, a frozen SciPy distribution such as scipy.stats.gamma(2, scale=0.5), or "
             f"(shape, rate) of a Gamma prior; got {value!r}."
@@ -49,13 +51,9 @@ def as_concentration(value: Any, lower: float = 0.0) -> Concentration:
     return float(value)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-
-
 def in_words(value: Any) -> str:
     """A number or a distribution as text, such as ``gamma(2, scale=0.5)``."""
-    if _is_number(value):
+    if is_number(value):
         return f"{value:g}"
     given = [f"{one:g}" for one in value.args] + [f"{name}={one:g}" for name, one in value.kwds.items()]
     return f"{value.dist.name}({', '.join(given)})"
@@ -63,7 +61,7 @@ def in_words(value: Any) -> str:
 
 def median(value: Concentration) -> float:
     """The number, or the median of its prior."""
-    return float(value if _is_number(value) else value.median())
+    return float(value if is_number(value) else value.median())
 
 
 def nodes(concentration: Concentration, n_items: int, information: Callable[[Floats], Any]) -> Nodes:
@@ -73,7 +71,7 @@ def nodes(concentration: Concentration, n_items: int, information: Callable[[Flo
     `information` is the inverse of its variance at concentrations (Q,), or more. What lies beyond the outer nodes,
     where all items are in one cluster or all alone, is added to these.
     """
-    if _is_number(concentration):
+    if is_number(concentration):
         return Nodes(np.array([concentration]), np.zeros(1))
     bottom = max(float(concentration.ppf(1e-17)), _LEAST)
     with np.errstate(divide="ignore"):

@@ -22,7 +22,7 @@ from posterior_consensus.priors.concentrations import (
     nodes,
 )
 from posterior_consensus.priors.record import PartitionPrior, Sizes
-from posterior_consensus.runtime.arguments import check_count
+from posterior_consensus.runtime.arguments import check_count, check_number
 
 _MOST_COMPONENTS = 10**6
 _CELLS = 2**22  # of a table of nodes and numbers of clusters
@@ -273,8 +273,7 @@ def pitman_yor(concentration: Any, discount: float) -> PartitionPrior:
     >>> np.exp(prior.log_prob([[0, 0, 0], [0, 0, 1], [0, 1, 2]])).values.round(4)
     array([0.125, 0.125, 0.5  ])
     """
-    if isinstance(discount, bool) or not isinstance(discount, (int, float, np.integer, np.floating)):
-        raise TypeError(f"`discount` must be a number; got {discount!r}.")
+    check_number("discount", discount)
     if not 0 <= discount < 1:
         raise ValueError(f"`discount` must lie between 0 and 1, with 1 excluded; got {discount!r}.")
     return ExchangeablePrior("pitman_yor", as_concentration(concentration, -float(discount)), float(discount))

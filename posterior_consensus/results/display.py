@@ -61,6 +61,11 @@ def about_interrupt(stopped: str, missing: Sequence[object], of: str) -> list[tu
     return [("interrupted", f"searched until Ctrl-C: longer searches may find smaller losses{rest}")]
 
 
+def ended(stopped: str, be: str) -> str:
+    """How a search ended early, in words; `be` is the verb of the sentence, "was" or "were"."""
+    return "ended at the time limit" if stopped == "seconds" else f"{be} ended by Ctrl-C"
+
+
 def joined(values: Sequence[object]) -> str:
     """All of them, in words."""
     *words, last = map(str, values)

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from posterior_consensus.runtime.arguments import is_number
+
 _LEVELS = "levels_of_"  # attribute for each dimension of several levels
 
 
@@ -68,8 +70,7 @@ def _as_text(coord: xr.DataArray) -> xr.Variable:
 
 def _is_plain_attribute(value: Any) -> bool:
     several = isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1)
-    plain = (str, int, float, np.integer, np.floating)
-    return all(isinstance(one, plain) and not isinstance(one, bool) for one in (value if several else [value]))
+    return all(isinstance(one, str) or is_number(one) for one in (value if several else [value]))
 
 
 def restored_levels(dataset: xr.Dataset) -> xr.Dataset:

@@ -2,18 +2,42 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.runtime.guesses import option_meant
 
+RandomSeed: TypeAlias = int | np.random.Generator | np.random.SeedSequence | None
+"""What :func:`as_generator` makes a generator of."""
+
+
+def is_integer(value: Any) -> bool:
+    """Whether it is an integer of Python or NumPy, and no bool."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is an integer or a float of Python or NumPy, and no bool."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def check_integer(name: str, value: Any) -> None:
+    """Refuse what is no integer."""
+    if not is_integer(value):
+        raise TypeError(f"`{name}` must be an integer; got {value!r}.")
+
+
+def check_number(name: str, value: Any) -> None:
+    """Refuse what is no number."""
+    if not is_number(value):
+        raise TypeError(f"`{name}` must be a number; got {value!r}.")
+
 
 def check_count(name: str, value: Any) -> int:
     """Take an integer from 1."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"`{name}` must be an integer; got {value!r}.")
+    check_integer(name, value)
     if value < 1:
         raise ValueError(f"`{name}` must be at least 1; got {value}.")
     return int(value)
@@ -43,8 +67,7 @@ def unknown_option(where: str, name: str, own: Iterable[str], known: Iterable[st
 
 def check_above(name: str, value: Any, lower: float) -> float:
     """Take a finite number above `lower`."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise TypeError(f"`{name}` must be a number; got {value!r}.")
+    check_number(name, value)
     if not lower < value < np.inf:
         raise ValueError(f"`{name}` must be a finite number above {lower}; got {value!r}.")
     return float(value)
@@ -52,8 +75,7 @@ def check_above(name: str, value: Any, lower: float) -> float:
 
 def check_between(name: str, value: float, upper: int) -> float:
     """Take a number between 0 and `upper`, both excluded."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise TypeError(f"`{name}` must be a number; got {type(value).__name__}.")
+    check_number(name, value)
     if not 0 < value < upper:
         raise ValueError(f"`{name}` must lie between 0 and {upper}, both excluded; got {value!r}.")
     return float(value)
@@ -61,8 +83,7 @@ def check_between(name: str, value: float, upper: int) -> float:
 
 def check_share(name: str, value: Any) -> float:
     """Take a number above 0 and at most 1."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise TypeError(f"`{name}` must be a number; got {value!r}.")
+    check_number(name, value)
     if not 0 < value <= 1:
         raise ValueError(f"`{name}` must lie between 0, excluded, and 1; got {value!r}.")
     return float(value)
@@ -70,8 +91,7 @@ def check_share(name: str, value: Any) -> float:
 
 def check_seconds(seconds: float) -> None:
     """Take a positive number of seconds."""
-    if isinstance(seconds, bool) or not isinstance(seconds, (int, float, np.integer, np.floating)):
-        raise TypeError(f"`seconds` must be a number; got {seconds!r}.")
+    check_number("seconds", seconds)
     if not seconds > 0:
         raise ValueError(f"`seconds` must be positive; got {seconds}.")
 

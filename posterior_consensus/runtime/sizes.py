@@ -1,6 +1,6 @@
 """Sizes from which labels are held elsewhere, worked on in parts, or sent to workers: rules of sizes alone.
 
-None depends on how busy a machine is, and answers depend on none but `ITEMS_OF_ALL_PAIRS` and `LABELS_TO_BOUND`. Sizes
+None depends on how busy a machine is, and answers depend on none but the last three. Sizes
 that belong to one method or search stand beside it.
 """
 
@@ -26,4 +26,5 @@ LABELS_WORTH_SENDING = 2**24  # that a call reads, below which a worker costs mo
 BYTES_WORTH_SENDING_ONCE = 2**16  # of an argument that is else sent with every call
 LABELS_OF_LARGE_MODEL = 2**27  # from which the perturbation model reads them in blocks
 LABELS_TO_BOUND = 500_000_000  # of more, the time of a summary matches too few draws for a bound of any use
+LABELS_TO_SEARCH_AGAIN = 20_000_000  # of more, further searches of a summary take as long as its other steps together
 ITEMS_OF_ALL_PAIRS = 10_000  # of more, what goes over pairs of items is taken of so many

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import smallest_dtype
-from posterior_consensus.runtime.arguments import as_generator, as_numbers, check_count
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, as_numbers, check_count
 from posterior_consensus.sources.labels import as_partition_draws
 
 Floats = npt.NDArray[np.float64]
@@ -110,7 +110,7 @@ def random_perturbation(
     weights: npt.ArrayLike | None = None,
     modes: npt.ArrayLike | None = None,
     truth: npt.ArrayLike | None = None,
-    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    random_seed: RandomSeed = None,
 ) -> SimulatedDraws:
     """Draws in which each item keeps its true cluster or, with probability `noise`, gets any of the K at random.
 

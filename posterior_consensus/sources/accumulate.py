@@ -19,7 +19,7 @@ from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.partitions import as_array, as_codes, canonical_rows
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.results import display
-from posterior_consensus.runtime.arguments import as_path, check_count
+from posterior_consensus.runtime.arguments import as_path, check_count, is_integer
 from posterior_consensus.sources.batches import Batches, OnDisk, Writable, give
 from posterior_consensus.sources.stores import Part, are_large, in_memory, written
 
@@ -132,7 +132,7 @@ class PartitionAccumulator(display.Shown):
             If a batch cannot be written. The draws are kept, and written with the next ones.
         """
         self._check_open()
-        if isinstance(chain, bool) or not isinstance(chain, (int, np.integer)) or chain < 0:
+        if not is_integer(chain) or chain < 0:
             raise ValueError(f"`chain` must be an integer from 0; got {chain!r}.")
         if isinstance(labels, (xr.DataArray, xr.Dataset, xr.DataTree)):
             raise TypeError(f"`labels` must be an array in the order of the items; got {type(labels).__name__}.")

@@ -15,7 +15,7 @@ from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Place, canonical_rows, first_of
-from posterior_consensus.runtime.arguments import check_flag
+from posterior_consensus.runtime.arguments import RandomSeed, check_flag
 from posterior_consensus.sources.labels import from_store
 from posterior_consensus.sources.places import place_in
 from posterior_consensus.sources.rounding import SLIGHT, tolerance
@@ -36,7 +36,7 @@ def as_allocation_probabilities(
     component_dim: str | None = None,
     weights: Any = None,
     log_weights: Any = None,
-    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    random_seed: RandomSeed = None,
 ) -> PartitionDraws:
     """Convert stored allocation probabilities P(z_i = k | theta_t, y_i), or their logarithms, to draws.
 

@@ -12,12 +12,12 @@ from posterior_consensus.diagnostics.excess import ExcessLoss, excess_loss
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display
-from posterior_consensus.summary.clock import Clock
+from posterior_consensus.runtime import sizes
+from posterior_consensus.runtime.clock import Clock
 from posterior_consensus.summary.record import SummaryRecord
 
 _FEWEST = 100  # effective draws, below which halves that agree prove little
-_MOST_LABELS = 20_000_000  # of more, searches on halves take as long as other steps together
-_TOO_MANY = f"there are more than {_MOST_LABELS:,} labels"
+_TOO_MANY = f"there are more than {sizes.LABELS_TO_SEARCH_AGAIN:,} labels"
 _SEARCHES = "the searches on two halves of the draws"
 _MATTERS = 0.005  # share of the expected loss
 
@@ -46,14 +46,14 @@ def _unknown_because(draws: PartitionDraws, consensus: ConsensusPartition, diagn
     ess = float(np.fmin(of_loss, diagnosis.partition_ess))
     if not ess >= _FEWEST:
         return f"the effective sample size is {'unknown' if np.isnan(ess) else f'{ess:.3g}, below {_FEWEST}'}"
-    return _TOO_MANY if draws.n_items * draws.n_draws > _MOST_LABELS else ""
+    return _TOO_MANY if draws.n_items * draws.n_draws > sizes.LABELS_TO_SEARCH_AGAIN else ""
 
 
 def halves_left_out(summary: SummaryRecord) -> list[str]:
     """Whether the searches on two halves were skipped or ended early."""
     searches = _SEARCHES.capitalize()
     if summary.excess is not None:
-        return [f"{searches} {_ended(summary.excess)}."] if summary.excess.stopped else []
+        return [f"{searches} {display.ended(summary.excess.stopped, 'were')}."] if summary.excess.stopped else []
     if "halves" in summary.cut:
         return [f"{searches} were not made, because no time was left."]
     why = _unknown_because(summary.draws, summary.consensus, summary.diagnosis)
@@ -67,7 +67,7 @@ def more_draws_in_short(summary: SummaryRecord) -> str:
         why = _unknown_because(summary.draws, summary.consensus, summary.diagnosis) or "no time was left"
         return f"effect unknown, because {why}"
     if excess.stopped:
-        return f"effect unknown, because {_SEARCHES} {_ended(excess)}"
+        return f"effect unknown, because {_SEARCHES} {display.ended(excess.stopped, 'were')}"
     if excess.value == 0:
         return f"no effect seen: two halves of the draws have {_same(excess)}"
     return _lower(summary, excess)
@@ -97,10 +97,6 @@ def more_draws_reported(summary: SummaryRecord) -> list[str]:
 def _matters(summary: SummaryRecord) -> bool:
     excess = summary.excess
     return excess is not None and not excess.stopped and excess.value > _MATTERS * summary.consensus.expected_loss
-
-
-def _ended(excess: ExcessLoss) -> str:
-    return {"seconds": "ended at the time limit", "interrupted": "were ended by Ctrl-C"}[excess.stopped]
 
 
 def _lower(summary: SummaryRecord, excess: ExcessLoss) -> str:

@@ -12,11 +12,11 @@ from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.evaluate.expectation import mean_loss
 from posterior_consensus.results import display
+from posterior_consensus.runtime import sizes
+from posterior_consensus.runtime.clock import Clock
 from posterior_consensus.search.runs import SearchInfo
-from posterior_consensus.summary.clock import Clock
 from posterior_consensus.summary.record import SummaryRecord
 
-_MOST_LABELS = 20_000_000  # of more, another search takes as long as other steps together
 _SEED = np.random.SeedSequence([34, 2])  # of labels that no seed of a user's gives
 _SAME = 1e-9  # relative difference that rounding makes
 _STEP = "labels sampled anew"
@@ -26,7 +26,7 @@ def look_at_other_labels(
     clock: Clock, draws: PartitionDraws, consensus: ConsensusPartition, **options: Any
 ) -> ConsensusPartition | None:
     """The best partition for other labels, if the search used sampled labels and time is left."""
-    if not _may_depend(draws, consensus) or draws.n_items * draws.n_draws > _MOST_LABELS:
+    if not _may_depend(draws, consensus) or draws.n_items * draws.n_draws > sizes.LABELS_TO_SEARCH_AGAIN:
         return None
     asked = {name: number for name, number in vars(consensus.cluster_limits).items() if number is not None} | options
     others = draws.sample(random_seed=_SEED)
@@ -65,10 +65,9 @@ def other_labels_left_out(summary: SummaryRecord) -> list[str]:
     search = "The search with labels sampled anew from the allocation probabilities"
     if summary.resampled is not None:
         stopped = summary.resampled.info.stopped if isinstance(summary.resampled.info, SearchInfo) else ""
-        how = {"seconds": "ended at the time limit", "interrupted": "was ended by Ctrl-C"}.get(stopped)
-        return [] if how is None else [f"{search} {how}."]
+        return [f"{search} {display.ended(stopped, 'was')}."] if stopped else []
     if _STEP in summary.cut:
         return [f"{search} was not made, because no time was left."]
     if _may_depend(summary.draws, summary.consensus):
-        return [f"{search} was not made, because there are more than {_MOST_LABELS:,} labels."]
+        return [f"{search} was not made, because there are more than {sizes.LABELS_TO_SEARCH_AGAIN:,} labels."]
     return []

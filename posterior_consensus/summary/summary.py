@@ -31,7 +31,8 @@ from posterior_consensus.plots.four_panels import four_panels, link_panels
 from posterior_consensus.results import display
 from posterior_consensus.results.storage import reading
 from posterior_consensus.results.stored_as import read_fields
-from posterior_consensus.runtime.arguments import as_path, check_between, check_seconds
+from posterior_consensus.runtime.arguments import RandomSeed, as_path, check_between, check_seconds
+from posterior_consensus.runtime.clock import Clock
 from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.sources.containers import opened
@@ -39,7 +40,6 @@ from posterior_consensus.sources.door import find_source
 from posterior_consensus.sources.labels import from_store
 from posterior_consensus.sources.log_densities import log_of_draws
 from posterior_consensus.sources.samples import one_of
-from posterior_consensus.summary.clock import Clock
 from posterior_consensus.summary.further import look_for_answers
 from posterior_consensus.summary.more_draws import look_at_halves
 from posterior_consensus.summary.observed import observed_of
@@ -288,7 +288,7 @@ def summarize(
     log_weights: Any = None,
     answers: bool = True,
     seconds: float | None = None,
-    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    random_seed: RandomSeed = None,
     progressbar: bool = True,
     **options: Any,
 ) -> Summary:

@@ -14,8 +14,8 @@ from posterior_consensus.answers.likely import may_have_more
 from posterior_consensus.answers.particle_search import ParticleSearch
 from posterior_consensus.cli import as_json
 from posterior_consensus.losses import vi
+from posterior_consensus.runtime import clock as clocks
 from posterior_consensus.runtime import progress
-from posterior_consensus.summary import clock as clocks
 from posterior_consensus.summary import further
 from tests.helpers import Impatient
 

@@ -17,7 +17,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import HasLabels
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
-from posterior_consensus.runtime.arguments import as_generator, check_clusters, check_count
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_clusters, check_count
 from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.sources.door import as_draws
 
@@ -121,7 +121,7 @@ def random_perturbation_em(
     noise: Noise = "shared",
     n_starts: int = 10,
     max_steps: int = 300,
-    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    random_seed: RandomSeed = None,
     progressbar: bool = True,
 ) -> PerturbationFit:
     """Fit the random perturbation model: every draw is one partition, with some labels at random and its own names.

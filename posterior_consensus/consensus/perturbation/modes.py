@@ -15,7 +15,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import distinct_rows
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
-from posterior_consensus.runtime.arguments import as_generator, check_clusters, check_count
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_clusters, check_count
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.sources.door import as_draws
 
@@ -97,7 +97,7 @@ def fit_modes(
     max_modes: int = 6,
     n_starts: int = 3,
     max_steps: int = 300,
-    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    random_seed: RandomSeed = None,
     progressbar: bool = True,
 ) -> PartitionModes:
     """Fit a mixture of random perturbation models: every draw is a noisy copy of one of a few partitions.

@@ -7,11 +7,10 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.runtime.arguments import as_generator
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
 from posterior_consensus.sources.mixtures.density import joint_log_density, takes_a_solver_per_item
 from posterior_consensus.sources.mixtures.items import as_data, dressed, new_values
@@ -28,7 +27,7 @@ def allocation_probabilities(
     var_name: str | None = None,
     group: str = "posterior",
     observed: Any = None,
-    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    random_seed: RandomSeed = None,
     progressbar: bool = True,
 ) -> PartitionDraws:
     """Allocation probabilities of a mixture from its PyMC model and a posterior without labels.
