@@ -194,7 +194,7 @@ def _summary(options: argparse.Namespace) -> Summary:
         )
         draws = draws_of(found.source)
         observed = observed_of(data, draws)
-    shortest = min(rows.size for rows in draws.samples.chains)
+    shortest = draws.samples.shortest
     if options.burn_in >= shortest:
         raise ValueError(
             f"`burn_in` must leave draws of each chain; got {options.burn_in}, the shortest has {shortest}."

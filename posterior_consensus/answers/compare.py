@@ -16,6 +16,7 @@ from posterior_consensus.answers.particle_record import Particles
 from posterior_consensus.answers.particles import particles
 from posterior_consensus.answers.transport import matched, transported
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.samples import FEWEST_DRAWS
 from posterior_consensus.evaluate.expectation import Floats, loss_matrix
 from posterior_consensus.evaluate.similarity import batch_shifts, similarity_errors
 from posterior_consensus.losses.lookup import as_loss, as_metric
@@ -363,7 +364,7 @@ def _similarities(a: PartitionDraws, b: PartitionDraws, order: Rows) -> _Pairs:
         signs = np.where((errors == 0) | np.isnan(errors), np.sign(difference), erf(difference / errors / np.sqrt(2)))
     of_items, of_mean, of_square = np.zeros(n), 0.0, 0.0
     for draws, places in ((a, np.arange(n)), (b, order)):
-        if min(rows.size for rows in draws.samples.chains) < 4:
+        if draws.samples.shortest < FEWEST_DRAWS:
             of_items[:], of_mean, of_square = np.nan, np.nan, np.nan
             continue
         for shift in batch_shifts(draws):

@@ -14,6 +14,7 @@ import xarray as xr
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.items import Floats, cluster_names
 from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.ensemble.samples import FEWEST_DRAWS
 from posterior_consensus.evaluate.coclustered import has_small_clusters
 from posterior_consensus.evaluate.similarity import check_threshold, pairs_of_similarity_above
 from posterior_consensus.priors.record import PartitionPrior, check_prior
@@ -239,7 +240,7 @@ def suits_links(draws: PartitionDraws, labels: Labels) -> bool:
 def _errors(draws: PartitionDraws, first: npt.NDArray[Any], second: npt.NDArray[Any], probability: Floats) -> Floats:
     """Standard error (P,) of the probability of each pair, from batches of draws as for the similarity matrix."""
     error = np.full(first.size, np.nan)
-    if not first.size or min(rows.size for rows in draws.samples.chains) < 4:
+    if not first.size or draws.samples.shortest < FEWEST_DRAWS:
         return error
     batches, factors = zip(*draws.samples.batch_factors(), strict=True)
     order, starts = np.concatenate(batches), np.cumsum([0, *(batch.size for batch in batches[:-1])])

@@ -39,7 +39,6 @@ _IN_WORDS = {"consensus_cluster": "membership_clusters"}
 
 _MOST_CELLS = 2**26  # clusters of all draws times those of the partition; to match more takes longer than a summary may
 _CELLS_AT_ONCE = 2**16  # of the table of items and clusters, which is made anew for each batch of draws
-_FEWEST = 4  # draws of each chain, that give an error
 _TINY = np.finfo(np.float64).tiny
 
 Rows = npt.NDArray[np.intp]
@@ -300,9 +299,4 @@ def _with_errors(
 
 def _of_some(mean_over: Callable[[Rows, slice], Floats], samples: Samples, items: slice) -> tuple[Floats, Floats]:
     mean = mean_over(np.arange(samples.n_draws), items)
-    if min(rows.size for rows in samples.chains) < _FEWEST:
-        return np.minimum(mean, 1.0), np.full(mean.shape, np.nan)
-    squares = np.zeros(mean.shape)
-    for rows, factor in samples.batch_factors():
-        squares += np.square(factor * (mean_over(rows, items) - mean))
-    return np.minimum(mean, 1.0), np.sqrt(squares)
+    return np.minimum(mean, 1.0), samples.error_by_batches(mean, lambda rows: mean_over(rows, items))

@@ -64,7 +64,7 @@ def visits(draws: PartitionDraws, indicators: Floats) -> Visits:
     draws: a chain so slow does not mix, and that is what is to be found.
     """
     chains = draws.samples.chains
-    names = draws.samples.chain[[rows[0] for rows in chains]].tolist()
+    names = draws.samples.chain_names
     shares = np.full((len(chains), len(indicators)), np.nan)
     worth = np.full_like(shares, np.nan)
     for c, rows in enumerate(chains):

@@ -19,6 +19,7 @@ from posterior_consensus.answers.particle_record import Particles
 from posterior_consensus.answers.particle_search import ParticleSearch, Placed, extended
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
+from posterior_consensus.ensemble.samples import FEWEST_DRAWS
 from posterior_consensus.evaluate.chain_gap import gap_is_real, largest_gap
 from posterior_consensus.evaluate.expectation import Floats, loss_matrix, losses_between
 from posterior_consensus.losses.lookup import as_loss
@@ -30,7 +31,6 @@ from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.engine import search
 from posterior_consensus.sources.door import as_draws, own_partition
 
-_FEWEST = 4  # draws of each chain, that say anything at all
 _TINY = 1e-9
 
 
@@ -347,7 +347,7 @@ def _judged(
 ) -> tuple[str, tuple[object, ...], str]:
     """The status, the chains that belong to modes, and what to report."""
     n_modes, n_supposed = len(at_modes), len(seen.supposed.partitions)
-    if min(rows.size for rows in draws.samples.chains) < _FEWEST:
+    if draws.samples.shortest < FEWEST_DRAWS:
         return "unknown", (), "A chain has fewer than four draws, too few to find modes: run longer chains."
     if number == 1:
         return "unknown", (), "One particle was requested, the consensus partition; modes were not searched for."
@@ -371,8 +371,7 @@ def _judged(
 
 def _of_chains_apart(draws: PartitionDraws) -> str:
     """What to report if one mode is found although the chains disagree on a pair of items; else nothing."""
-    kept = draws.labels_only().without_zero_weights()
-    some = replace(kept, samples=kept.samples.weighted(np.ones(kept.n_draws))).of_some_items()[1]
+    some = draws.labels_only().without_zero_weights().as_sampled().of_some_items()[1]
     gap = largest_gap(some)
     if not gap_is_real(gap, some.n_items, some.samples):
         return ""

@@ -22,7 +22,7 @@ def about_chains(
     draws: PartitionDraws, logs: LogOfDraws | None, odd: object | None, loss: PartitionLoss, seconds: float | None
 ) -> str:
     """Sentences on chains that disagree; `odd` is the chain that differs from all others, if any. They may be empty."""
-    names = draws.samples.chain[[rows[0] for rows in draws.samples.chains]].tolist()
+    names = draws.samples.chain_names
     sentences = [] if logs is None else [_of_logs(logs, draws.samples.chains, names, odd)]
     if odd is not None:
         sentences.append(_of_partitions(draws, names, odd, loss, seconds))

@@ -64,9 +64,7 @@ def copies(draws: PartitionDraws, items: PartitionDraws) -> Copies:
     that lead to its partition. Chains share a stretch of these moves with a probability of the product of q. It is a
     copy if this product, times the squared number of draws, is below 0.0001.
     """
-    chains = draws.samples.chains
-    shortest = min(rows.size for rows in chains)
-    names = draws.samples.chain[[rows[0] for rows in chains]].tolist()
+    chains, names, shortest = draws.samples.chains, draws.samples.chain_names, draws.samples.shortest
     if len(chains) < 2:
         return Copies(names, [], [])
     ids = _ids(draws, items)[np.concatenate(chains)]

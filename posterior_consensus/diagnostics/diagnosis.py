@@ -19,7 +19,6 @@ from posterior_consensus.diagnostics.copies import copies
 from posterior_consensus.diagnostics.traces import (
     Floats,
     arviz_statistics,
-    as_sampled,
     central_draw,
     far_distances,
     pairs_together,
@@ -266,7 +265,7 @@ def diagnose_within(
     """Do what :func:`diagnose` does, over the pairs of fewer items where those of all would take longer than that."""
     record = as_loss(loss, partition, kind=PartitionLoss)
     n_pairs, rng = check_count("n_pairs", n_pairs), as_generator(random_seed, otherwise=0)
-    plain = as_sampled(draws)
+    plain = draws.as_sampled()
     center = central_draw(plain, record) if partition is None else draws.as_labels(partition)
     name = "distance to central draw" if partition is None else "distance to consensus"
     followed = size_traces(plain)
@@ -293,7 +292,7 @@ def diagnose_within(
         n_compared=some.n_items,
         summed_out=draws.soft is not None,
         moves=not all_still,
-        still=[_chain_names(draws)[k] for k in np.flatnonzero(still)],
+        still=[draws.samples.chain_names[k] for k in np.flatnonzero(still)],
         rhats={"partition": variance.rhat, **dict(zip(rows, summaries["rhat"].values, strict=True))},
         ess={"partition": ess, **dict(zip(rows, least, strict=True))},
         beyond_chance=["partition", *(rows[k] for k in np.flatnonzero(differ(plain, traces.values)))],
@@ -301,7 +300,7 @@ def diagnose_within(
         gap=gap,
         odd_chain=odd_chain(some, gap, together),
         copies=copies(draws, some),
-        burn_in=dict(zip(_chain_names(draws), clear_burn_in(typical, draws.samples.chains), strict=True)),
+        burn_in=dict(zip(draws.samples.chain_names, clear_burn_in(typical, draws.samples.chains), strict=True)),
     )
     status, verdict = judge(evidence, (first, second))
     if status == "disagree":
@@ -326,10 +325,6 @@ def diagnose_within(
         effective_draws=draws.samples.effective_draws,
         loss=record,
     )
-
-
-def _chain_names(draws: PartitionDraws) -> list[object]:
-    return [draws.samples.chain.item(rows[0]) for rows in draws.samples.chains]
 
 
 def _compared(draws: PartitionDraws, seconds: float | None) -> tuple[npt.NDArray[np.intp], PartitionDraws]:

@@ -13,9 +13,10 @@ import xarray as xr
 from posterior_consensus.diagnostics.agreement import partition_ess, partition_variance
 from posterior_consensus.diagnostics.discrepancy import gaussian_kernel, squared_discrepancies
 from posterior_consensus.diagnostics.matching import matched_labels
-from posterior_consensus.diagnostics.traces import Floats, as_sampled, pairs_together
+from posterior_consensus.diagnostics.traces import Floats, pairs_together
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import canonical_rows
+from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
@@ -166,7 +167,7 @@ def near_independence(
     >>> pc.diagnostics.near_independence(together).p_value
     0.001
     """
-    draws, rng = as_sampled(as_draws(draws)), as_generator(random_seed, otherwise=0)
+    draws, rng = as_draws(draws).as_sampled(), as_generator(random_seed, otherwise=0)
     n_permutations = check_count("n_permutations", n_permutations)
     if check_count("max_draws", max_draws) < _FEWEST:
         raise ValueError(f"`max_draws` must be at least {_FEWEST}; got {max_draws}.")
@@ -211,7 +212,7 @@ def _uncorrelated(draws: PartitionDraws, ess: float, max_draws: int) -> npt.NDAr
             f"The draws must hold at least {_FEWEST} that are nearly uncorrelated; got {rows.size}, as {why}. "
             "Run longer chains; diagnose() says whether they agree."
         )
-    return rows[np.linspace(0, rows.size - 1, min(rows.size, max_draws)).astype(np.intp)]
+    return rows[evenly_spaced(rows.size, max_draws)]
 
 
 def _two_samples(

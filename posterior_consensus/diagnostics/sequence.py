@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.diagnostics.burn_in import FEWEST_DRAWS, end_of_burn_in
-from posterior_consensus.diagnostics.traces import Floats, as_sampled
+from posterior_consensus.diagnostics.traces import Floats
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.evaluate.expectation import losses_of_draws, paired_losses
 from posterior_consensus.losses.lookup import as_loss
@@ -147,7 +147,7 @@ def sequential_distances(draws: Any, *, loss: str | PartitionLoss | None = None,
     >>> found.steps.values[1:3]
     array([0., 0.])
     """
-    draws, record, lag = as_sampled(as_draws(draws)), as_loss(loss, kind=PartitionLoss), check_count("lag", lag)
+    draws, record, lag = as_draws(draws).as_sampled(), as_loss(loss, kind=PartitionLoss), check_count("lag", lag)
     steps, to_half = np.full(draws.n_draws, np.nan), np.empty(draws.n_draws)
     columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
     kept = []
@@ -163,11 +163,12 @@ def sequential_distances(draws: Any, *, loss: str | PartitionLoss | None = None,
         step = float(np.nanmean(left)) if np.any(~np.isnan(left)) else np.nan
         for name, value in zip(columns, (rows.size, end, settled, draws.samples.draw[rows[end]], step), strict=True):
             columns[name].append(value)
-    chains = [draws.samples.chain[rows[0]] for rows in draws.samples.chains]
     return SequentialDistances(
         steps=_trace(draws, steps, "steps", record),
         to_second_half=_trace(draws, to_half, "to_second_half", record),
-        burn_in=xr.Dataset({name: ("chain", values) for name, values in columns.items()}, {"chain": chains}),
+        burn_in=xr.Dataset(
+            {name: ("chain", values) for name, values in columns.items()}, {"chain": draws.samples.chain_names}
+        ),
         kept=np.sort(np.concatenate(kept)),
         loss=record,
         lag=lag,

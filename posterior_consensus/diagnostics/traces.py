@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from scipy.stats import rankdata
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.labels import DrawnLabels
+from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.evaluate.expectation import losses_of_draws
 from posterior_consensus.losses.partition_losses import information, pairs
 from posterior_consensus.losses.record import PartitionLoss
@@ -23,11 +23,6 @@ _CANDIDATE_PAIRS, _COMPARISONS = 20_000, 20_000_000  # bound the time of the sea
 _CENTERS = 64
 _ROUNDING = 1e6  # a larger R-hat is that of chains without variance, by which ArviZ divides
 _TAIL = (0.05, 0.95)
-
-
-def as_sampled(draws: PartitionDraws) -> PartitionDraws:
-    """The labels as they were sampled: without weights, and without the probabilities they were sampled from."""
-    return replace(draws.labels_only(), samples=draws.samples.weighted(np.ones(draws.n_draws)))
 
 
 def pairs_together(draws: PartitionDraws) -> Floats:
@@ -52,7 +47,7 @@ def size_traces(draws: PartitionDraws) -> dict[str, tuple[Floats, str]]:
 
 def central_draw(draws: PartitionDraws, loss: PartitionLoss) -> npt.NDArray[np.int32]:
     """Labels of the draw of minimum expected loss among 64 evenly spaced ones, of many items judged by some of them."""
-    tried = np.unique(np.linspace(0, draws.n_draws - 1, _CENTERS).astype(np.intp))
+    tried = evenly_spaced(draws.n_draws, _CENTERS)
     losses = draws.samples.mean(losses_of_draws(tried, draws.of_some_items()[1], loss))
     return draws.drawn.of_draws(tried[[losses.argmin()]])[0].astype(np.int32)
 
@@ -102,9 +97,7 @@ def uncertain_pairs(draws: PartitionDraws, n_pairs: int, rng: np.random.Generato
         candidates = np.unique(np.sort(drawn[drawn[:, 0] != drawn[:, 1]], axis=1), axis=0)
     if len(candidates) == 0:
         return candidates
-    n_looked_at = max(1, min(draws.n_draws, _COMPARISONS // len(candidates)))
-    rows = np.unique(np.linspace(0, draws.n_draws - 1, n_looked_at).astype(np.intp))
-    labels = draws.drawn.of_draws(rows)
+    labels = draws.drawn.of_draws(evenly_spaced(draws.n_draws, max(1, _COMPARISONS // len(candidates))))
     counts = np.zeros(len(candidates), np.int64)
     for draw in labels:
         counts += draw[candidates[:, 0]] == draw[candidates[:, 1]]

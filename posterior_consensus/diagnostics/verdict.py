@@ -10,11 +10,11 @@ from posterior_consensus.diagnostics.agreement import RHAT_BAD
 from posterior_consensus.diagnostics.burn_in import burn_in_in_words
 from posterior_consensus.diagnostics.copies import Copies
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.samples import FEWEST_DRAWS
 from posterior_consensus.evaluate.chain_gap import Gap, gap_is_real
 
 RHAT_WANTED = 1.01
 ESS_PER_CHAIN = 100
-FEWEST_DRAWS = 4  # of each chain, that say anything at all
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def _judged(evidence: Evidence, names: tuple[str, str]) -> tuple[str, str]:
     weights = _about_weights(draws)
     if draws.n_items == 1:
         return "agree", "There is a single item, hence a single partition; convergence is trivial."
-    if min(rows.size for rows in draws.samples.chains) < FEWEST_DRAWS:
+    if draws.samples.shortest < FEWEST_DRAWS:
         return "unknown", "A chain has fewer than four draws, too few to assess convergence: run longer chains."
     if not evidence.moves:
         return "unknown", (

@@ -100,6 +100,10 @@ class PartitionDraws(PairSource):
         """Return the draws of labels, without the allocation probabilities that these may be sampled from."""
         return self if self.soft is None else replace(self, soft=None)
 
+    def as_sampled(self) -> PartitionDraws:
+        """Return the labels as they were sampled: without weights and allocation probabilities."""
+        return replace(self.labels_only(), samples=self.samples.weighted(np.ones(self.n_draws)))
+
     def as_soft(self, what: str) -> AllocationProbabilities:
         """Return the allocation probabilities, or raise an error that says that `what` needs them."""
         if self.soft is None:

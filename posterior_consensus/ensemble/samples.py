@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -18,6 +18,7 @@ from posterior_consensus.ensemble.partitions import as_array
 _IDS = ("chain", "draw")
 _PAIRED = "Draws are paired by `chain` and `draw`; arrays without these, such as `.values`, by place."
 
+FEWEST_DRAWS = 4  # of each chain, that give a Monte Carlo standard error
 _MOST_BATCHES = 10  # of a chain: long enough for slow chains, and more would hardly make an error more precise
 
 
@@ -82,6 +83,16 @@ class Samples:
         return [np.flatnonzero(inverse == k) for k in np.argsort(first)]
 
     @property
+    def chain_names(self) -> list[Any]:
+        """Name of each of :attr:`chains`."""
+        return [self.chain.item(rows[0]) for rows in self.chains]
+
+    @property
+    def shortest(self) -> int:
+        """Number of draws of the shortest chain."""
+        return min(rows.size for rows in self.chains)
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """Chains and draws of each, if these are equally many and in order; else the number of draws."""
         lengths = {rows.size for rows in self.chains}
@@ -126,7 +137,7 @@ class Samples:
         dims = next(present, given.dims[:1])
         given = given.transpose(*dims, ...)
         if len(dims) == 2 and not set(dims) <= set(given.indexes):
-            first = {"chain": self.chain[[rows[0] for rows in self.chains]], "draw": self.draw[self.chains[0]]}
+            first = {"chain": self.chain_names, "draw": self.draw[self.chains[0]]}
             return by_name(given, {dim: pd.Index(names) for dim, names in first.items()}, name)
         sizes = {dim: given.sizes[dim] for dim in dims}
         ids = {dim: given[dim].variable for dim in _IDS if dim in given.coords and set(given[dim].dims) <= set(dims)}
@@ -174,6 +185,18 @@ class Samples:
         inflation = np.sqrt(len(batches) / max(len(batches) - 1, 1))
         np.divide(inflation * weights * others, 1.0 - weights, out=factors, where=has_others)
         return list(zip(batches, factors.tolist(), strict=True))
+
+    def error_by_batches(self, mean: Floats, mean_of: Callable[[npt.NDArray[np.intp]], Floats]) -> Floats:
+        """Monte Carlo standard error of a mean of any shape, from `mean_of` the rows of each batch.
+
+        NaN if a chain has fewer than four draws; see :func:`similarity_mcse`.
+        """
+        if self.shortest < FEWEST_DRAWS:
+            return np.full(mean.shape, np.nan)
+        squares = np.zeros(mean.shape)
+        for rows, factor in self.batch_factors():
+            squares += np.square(factor * (mean_of(rows) - mean))
+        return np.sqrt(squares)
 
     @property
     def effective_draws(self) -> float:
@@ -231,7 +254,7 @@ class Samples:
         from arviz_stats.base import array_stats
 
         error = np.full(values.shape[:-1], np.nan)
-        if min(rows.size for rows in self.chains) < 4 or self.weights.max() == 1.0:
+        if self.shortest < FEWEST_DRAWS or self.weights.max() == 1.0:
             return error
         deviations = values - self.mean(values)[..., np.newaxis]
         pseudo = (self.n_draws - 1) * self.weights / (1.0 - self.weights) * deviations
@@ -276,8 +299,7 @@ class Samples:
 
     def by_chain(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Stack values of shape (..., n_draws) by chain, (..., n_chains, n); n is the length of the shortest."""
-        length = min(rows.size for rows in self.chains)
-        return np.stack([values[..., rows[:length]] for rows in self.chains], axis=-2)
+        return np.stack([values[..., rows[: self.shortest]] for rows in self.chains], axis=-2)
 
     @property
     def addends(self) -> tuple[Floats, float]:
@@ -321,6 +343,11 @@ class Samples:
             asked = ", ".join(f"{dim}={value!r}" for dim, value in wanted.items() if value != slice(None))
             raise error(f"`chain` and `draw` must leave at least one of the {self.n_draws} draws; got {asked}.")
         return np.concatenate(rows)
+
+
+def evenly_spaced(length: int, most: int) -> npt.NDArray[np.intp]:
+    """Positions of at most so many of `length` values, evenly spaced from the first to the last."""
+    return np.linspace(0, length - 1, min(length, most)).astype(np.intp)
 
 
 def by_name(given: xr.DataArray, wanted: Mapping[str, pd.Index], name: str) -> xr.DataArray:

@@ -9,13 +9,12 @@ import numpy.typing as npt
 from scipy.stats import t
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.ensemble.samples import FEWEST_DRAWS, Samples
 from posterior_consensus.evaluate.similarity import group_planes
 from posterior_consensus.kernels import coclustering
 from posterior_consensus.results import stored_as
 
 _BAD = 0.1
-_FEWEST = 4  # draws of each chain, for an error
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ def _error_of_difference(
     sum_ck n_ck (m_ck - m_c)^2 / (number of batches - number of chains).
     """
     chains = samples.chains
-    if min(rows.size for rows in chains) < _FEWEST:
+    if samples.shortest < FEWEST_DRAWS:
         return np.nan
     share = np.empty(samples.n_draws)
     for rows, own in zip(chains, shares, strict=True):

@@ -13,6 +13,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from posterior_consensus.ensemble.draws import PartitionDraws, hard_draws
 from posterior_consensus.ensemble.pairs import PairSource, Result
+from posterior_consensus.ensemble.samples import FEWEST_DRAWS
 from posterior_consensus.evaluate.coclustered import Pairs, has_small_clusters, pairs_above
 from posterior_consensus.kernels import coclustering, ensemble
 from posterior_consensus.runtime import memory
@@ -183,13 +184,10 @@ def group_planes(
 def similarity_errors(draws: PartitionDraws) -> Floats:
     """Monte Carlo standard error (n, n) of every entry of the similarity matrix; NaN for fewer than four draws."""
     draws.check_memory("Take the errors of some items: `of_items`.")
-    if min(rows.size for rows in draws.samples.chains) < 4:
+    if draws.samples.shortest < FEWEST_DRAWS:
         return np.full((draws.n_items, draws.n_items), np.nan)
     if draws.denominator() is None:
-        squares = np.zeros((draws.n_items, draws.n_items))
-        for shift in batch_shifts(draws):
-            squares += np.square(shift)
-        return np.sqrt(squares)
+        return draws.samples.error_by_batches(draws.shared_similarity, lambda rows: draws.take(rows).shared_similarity)
     batches = draws.samples.batches
     spread = coclustering.spread_of_batches(*group_planes(draws, batches), draws.n_items) / draws.n_draws**2
     return np.sqrt(len(batches) / (len(batches) - 1) * spread)

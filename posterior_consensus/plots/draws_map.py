@@ -12,6 +12,7 @@ from posterior_consensus.answers.particle_record import Particles
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import canonical_labels
+from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.evaluate.expectation import loss_matrix, losses_of_draws
 from posterior_consensus.losses.partition_losses import vi
 from posterior_consensus.losses.record import PartitionLoss
@@ -161,9 +162,7 @@ def _marks(
 def _evenly(draws: PartitionDraws, n_draws: int) -> npt.NDArray[np.intp]:
     """At most `n_draws` rows, evenly spaced along each chain, and at least one of each chain."""
     each = max(1, n_draws // len(draws.samples.chains))
-    return np.concatenate(
-        [rows[np.unique(np.linspace(0, rows.size - 1, each).astype(np.intp))] for rows in draws.samples.chains]
-    )
+    return np.concatenate([rows[evenly_spaced(rows.size, each)] for rows in draws.samples.chains])
 
 
 def _scaled(

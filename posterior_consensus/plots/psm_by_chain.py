@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from posterior_consensus.diagnostics.traces import as_sampled
 from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.evaluate.chain_gap import largest_gap
 from posterior_consensus.plots.axes import (
@@ -84,7 +83,7 @@ def plot_psm_by_chain(
     draws, colours = as_draws(draws), as_cmap(cmap)
     labels = np.zeros(draws.n_items, np.int32) if partition is None else draws.as_labels(partition)
     at = some_of(draws.n_items, MOST_OF_PAIRS, SOME_OF_PAIRS)
-    plain, labels = as_sampled(draws), canonical_labels(labels[at])
+    plain, labels = draws.as_sampled(), canonical_labels(labels[at])
     if at.size < draws.n_items:
         plain = plain.of_items(at)
     along = check_order(order, draws.items)

@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from posterior_consensus.ensemble.samples import evenly_spaced
+
 Values = npt.NDArray[np.floating[Any]]
 
 SLIGHT = 1e-5  # in double precision: of values computed from rounded ones, kept off zero, or rounded to below it
@@ -46,7 +48,7 @@ def tolerance(values: Values, probabilities: Values, axis: int = -1) -> float:
     """
     least = SLIGHT if values.dtype.itemsize == 8 else _SINGLE
     n_components = values.shape[axis]
-    at = np.linspace(0, values.size - 1, min(values.size, _ENOUGH)).astype(np.intp)
+    at = evenly_spaced(values.size, _ENOUGH)
     counts = probabilities.reshape(-1)[at] > 0.1 / n_components  # logarithms of smaller ones may have fewer decimals
     return max(least, min(n_components / 2 * _last_digit(np.abs(values.reshape(-1)[at][counts])), _LARGEST))
 

@@ -16,6 +16,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import as_codes, canonical_rows
+from posterior_consensus.ensemble.samples import FEWEST_DRAWS
 from posterior_consensus.runtime import memory
 from posterior_consensus.sources.labels import from_store
 from posterior_consensus.sources.places import listing, place_in
@@ -117,7 +118,7 @@ def _check_held(held: Floats, items: Items) -> None:
 def _errors(together: PartitionDraws, present: PartitionDraws, values: Floats) -> Floats:
     """Standard errors (n, n) by batch means of the draws that hold a pair; NaN where they lie in fewer than two."""
     samples = together.samples
-    if min(rows.size for rows in samples.chains) < 4:
+    if samples.shortest < FEWEST_DRAWS:
         return np.full(values.shape, np.nan)
     equal = replace(present, samples=samples.weighted(np.ones(samples.n_draws)))
     weight_held, n_held = present.similarity(), equal.similarity()

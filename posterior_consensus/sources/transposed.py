@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus.ensemble.samples import evenly_spaced
+
 _ROWS, _COLUMNS = 100, 400  # most that are looked at
 _LEAST = 8  # rows, and columns, that can tell
 MOST_CHAINS = 16  # as many are usual, whatever their length
@@ -54,7 +56,7 @@ def warn_of_many_chains(shape: tuple[int, ...]) -> bool:
 
 
 def _rows_are_items(labels: npt.NDArray[Any], n_draws: int) -> bool:
-    some = labels[_some(len(labels), _ROWS)][:, _some(labels.shape[1], _COLUMNS)]
+    some = labels[evenly_spaced(len(labels), _ROWS)][:, evenly_spaced(labels.shape[1], _COLUMNS)]
     if labels.shape[1] <= n_draws or min(some.shape) < _LEAST:
         return False
     try:
@@ -66,10 +68,6 @@ def _rows_are_items(labels: npt.NDArray[Any], n_draws: int) -> bool:
     others = codes != np.median(codes, axis=1, keepdims=True)  # the median is the label that most of a row has
     # Items that are seldom in the one large cluster would be so in most rows.
     return bool(rows.mean() >= max(_MOSTLY, columns.mean() + _FEWER) and others.mean(axis=0).max() <= _SELDOM)
-
-
-def _some(length: int, most: int) -> npt.NDArray[np.intp]:
-    return np.linspace(0, length - 1, min(length, most)).astype(np.intp)
 
 
 def _largest_shares(codes: npt.NDArray[np.intp], n_codes: int) -> npt.NDArray[np.float64]:

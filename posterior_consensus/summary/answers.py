@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from posterior_consensus.answers.differences import differences
-from posterior_consensus.diagnostics.verdict import FEWEST_DRAWS
 from posterior_consensus.ensemble.items import cluster_names
+from posterior_consensus.ensemble.samples import FEWEST_DRAWS
 from posterior_consensus.results import display
 from posterior_consensus.summary.record import SummaryRecord
 
@@ -39,7 +39,7 @@ def rough_because(ess: float) -> str:
 
 
 def _too_few(summary: SummaryRecord) -> bool:
-    return min(rows.size for rows in summary.draws.samples.chains) < FEWEST_DRAWS
+    return summary.draws.samples.shortest < FEWEST_DRAWS
 
 
 def further_answers(summary: SummaryRecord) -> list[str]:

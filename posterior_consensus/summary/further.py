@@ -9,8 +9,8 @@ import numpy as np
 
 from posterior_consensus.answers.particles import Effort, Particles, find_particles
 from posterior_consensus.consensus.record import ConsensusPartition
-from posterior_consensus.diagnostics.verdict import FEWEST_DRAWS
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.samples import FEWEST_DRAWS
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 
@@ -39,6 +39,5 @@ def some_draws(draws: PartitionDraws) -> PartitionDraws:
         some = draws.take(rows)
         return replace(some, samples=some.samples.weighted(times.astype(np.float64)))
     # Every chain keeps at least FEWEST_DRAWS draws, if it has them.
-    shortest = min(rows.size for rows in draws.samples.chains)
-    step = min(-(-draws.n_draws // _DRAWS_LOOKED_AT), max(1, shortest // FEWEST_DRAWS))
+    step = min(-(-draws.n_draws // _DRAWS_LOOKED_AT), max(1, draws.samples.shortest // FEWEST_DRAWS))
     return draws.isel(draw=slice(None, None, step))

@@ -393,7 +393,7 @@ def test_taken_draws_keep_everything_else(rng):
     ]
     alone = draws.take(np.array([0, 0]))
     assert alone.weights.tolist() == [0.5, 0.5] and not alone.samples.is_weighted
-    assert traces.as_sampled(draws).soft is None and not traces.as_sampled(draws).samples.is_weighted
+    assert draws.as_sampled().soft is None and not draws.as_sampled().samples.is_weighted
 
 
 def test_half_chains_leave_out_a_middle_draw():
