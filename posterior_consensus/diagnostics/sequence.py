@@ -163,12 +163,11 @@ def sequential_distances(draws: Any, *, loss: str | PartitionLoss | None = None,
         step = float(np.nanmean(left)) if np.any(~np.isnan(left)) else np.nan
         for name, value in zip(columns, (rows.size, end, settled, draws.samples.draw[rows[end]], step), strict=True):
             columns[name].append(value)
+    by_chain = {name: ("chain", values) for name, values in columns.items()}
     return SequentialDistances(
         steps=_trace(draws, steps, "steps", record),
         to_second_half=_trace(draws, to_half, "to_second_half", record),
-        burn_in=xr.Dataset(
-            {name: ("chain", values) for name, values in columns.items()}, {"chain": draws.samples.chain_names}
-        ),
+        burn_in=xr.Dataset(by_chain, {"chain": draws.samples.chain_names}),
         kept=np.sort(np.concatenate(kept)),
         loss=record,
         lag=lag,
