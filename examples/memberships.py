@@ -23,13 +23,13 @@ display(best)
 # %% [markdown]
 # ## One name for a cluster in several partitions
 #
-# The consensus under Binder's loss has other clusters. `match_clusters` matches them one to one with the clusters
+# The consensus under Binder's loss has other clusters. `align_partitions` matches them one to one with the clusters
 # above, such that matched clusters share the most galaxies in total. A matched cluster gets the name of its partner;
 # any other cluster gets a new name.
 
 # %%
 binder = pc.consensus_partition(draws, loss="binder", random_seed=1)
-matched = pc.match_clusters(binder, best)
+matched = pc.align_partitions({"vi": best, "binder": binder})["binder"]
 display(matched)
 
 # %% [markdown]
@@ -45,7 +45,7 @@ ax = pc.plot_data(velocity, matched)
 ax = pc.plot_alluvial(matched)
 
 # %% [markdown]
-# `align_partitions` matches each of several partitions with the one before it. Below are the best partitions into two
+# Each of several partitions is matched with the one before it. Below are the best partitions into two
 # to six clusters. A cluster keeps its number as long as it has a match. No number is used for another cluster.
 
 # %%
@@ -61,7 +61,7 @@ ax = pc.plot_alluvial(aligned)
 # only the items that two partitions share count, and the text notes it.
 
 # %%
-print(pc.match_clusters(binder.labels[5:], best.labels[:80]).in_words())
+print(pc.align_partitions([best.labels[:80], binder.labels[5:]]).in_words())
 
 # %% [markdown]
 # ## The probability of a cluster

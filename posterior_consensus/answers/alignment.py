@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ _COLUMNS = ("cluster", "reference", "n_common", "jaccard", "share", "reference_s
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClusterMatch(HasLabels, Stored):
-    """A partition with the names of a reference's clusters; made by :func:`match_clusters`.
+    """A partition with the names of a reference's clusters; a part of :class:`AlignedPartitions`.
 
     Attributes
     ----------
@@ -169,62 +169,17 @@ class AlignedPartitions(Stored):
         return f"{title}, {display.counted(n_clusters, 'cluster')} in all", facts, self.to_dataframe()
 
 
-def match_clusters(partition: Any, reference: Any) -> ClusterMatch:
-    """Give the clusters of a partition the names of a reference's clusters.
-
-    Parameters
-    ----------
-    partition, reference : result object, DataArray, Series or label vector of shape (n_items,)
-        Items are matched by their coordinate if both partitions have one. The two may then have different items; only
-        the common ones count for the matching. Otherwise, items are matched by position.
-
-    Returns
-    -------
-    ClusterMatch
-
-    Raises
-    ------
-    ValueError
-        If the partitions have different numbers of items and no coordinate, names of items are not unique, or labels
-        are invalid.
-
-    See Also
-    --------
-    align_partitions : several partitions, each with the one before it.
-    plot_alluvial : takes the result.
-    relabel : components of draws by the clusters of a partition.
-
-    Notes
-    -----
-    Clusters are matched one to one such that the total number of items in common is largest, a linear assignment
-    problem [1]_. Among equally good matchings, the one with the largest sum of Jaccard similarities is taken. A cluster
-    without a partner gets a new name, and so does one that has no item in common with the reference.
-
-    References
-    ----------
-    .. [1] Kuhn (1955), Naval Research Logistics Quarterly 2(1-2), 83-97. https://doi.org/10.1002/nav.3800020109
-
-    Examples
-    --------
-    >>> import posterior_consensus as pc
-    >>> found = pc.match_clusters([0, 0, 1, 1, 1, 2, 2], ["a", "a", "b", "b", "b", "b", "b"])
-    >>> found.named_labels.values.tolist()
-    ['a', 'a', 'b', 'b', 'b', 'new 1', 'new 1']
-    >>> print(found.in_words())
-    Cluster b splits into clusters b (3 items) and new 1 (2 items).
-    """
-    given = {"`partition`": partition, "`reference`": reference}
-    return _aligned(given, list(given)[::-1])["`partition`"]
-
-
 def align_partitions(partitions: Any) -> AlignedPartitions:
     """Name the clusters of several partitions such that a cluster keeps its name from one partition to the next.
 
     Parameters
     ----------
     partitions : dict, sequence or array (n_partitions, n_items)
-        At least two partitions, each as :func:`match_clusters` takes it, in a meaningful order, such as points of time
-        or numbers of clusters. Names start with the first partition.
+        At least two partitions, each a result object, DataArray, Series or label vector of shape (n_items,), in a
+        meaningful order, such as points of time, numbers of clusters, or a reference and a partition that takes its
+        names. Names start with the first partition. Items are matched by their coordinate if all partitions have one.
+        The partitions may then have different items; only the common ones count for the matching. Otherwise, items are
+        matched by position.
 
     Returns
     -------
@@ -233,19 +188,27 @@ def align_partitions(partitions: Any) -> AlignedPartitions:
     Raises
     ------
     ValueError
-        If there are fewer than two partitions, or for the reasons of :func:`match_clusters`.
+        If there are fewer than two partitions, they have different numbers of items and no coordinate, names of items
+        are not unique, or labels are invalid.
     TypeError
         If `partitions` is neither a dict nor a sequence.
 
     See Also
     --------
-    match_clusters : the matching of two.
     plot_alluvial : takes the result.
+    relabel : components of draws by the clusters of a partition.
 
     Notes
     -----
-    Each partition is matched with the one before it, as in :func:`match_clusters`. A name whose cluster has ended is
-    not used again, not even for a later cluster of the same items.
+    The clusters of each partition are matched with those of the one before it, one to one, such that the total number
+    of items in common is largest, a linear assignment problem [1]_. Among equally good matchings, the one with the
+    largest sum of Jaccard similarities is taken. A cluster without a partner gets a new name, and so does one that has
+    no item in common with the partition before. A name whose cluster has ended is not used again, not even for a later
+    cluster of the same items.
+
+    References
+    ----------
+    .. [1] Kuhn (1955), Naval Research Logistics Quarterly 2(1-2), 83-97. https://doi.org/10.1002/nav.3800020109
 
     Examples
     --------
@@ -258,6 +221,14 @@ def align_partitions(partitions: Any) -> AlignedPartitions:
     >>> print(found.in_words())
     2019 to 2020: Cluster 0 splits into clusters 0 (2 items) and 2 (1 item).
     2020 to 2021: Clusters 2 and 0 are one, cluster 0 (3 items).
+
+    A partition with the names of another one's clusters:
+
+    >>> two = pc.align_partitions({"old": ["a", "a", "b", "b", "b", "b", "b"], "new": [0, 0, 1, 1, 1, 2, 2]})
+    >>> two["new"].named_labels.values.tolist()
+    ['a', 'a', 'b', 'b', 'b', 'new 1', 'new 1']
+    >>> print(two["new"].in_words())
+    Cluster b splits into clusters b (3 items) and new 1 (2 items).
     """
     if isinstance(partitions, xr.DataArray) and partitions.ndim == 2:
         named = dict(zip(partitions[partitions.dims[0]].values.tolist(), partitions, strict=True))
@@ -266,25 +237,18 @@ def align_partitions(partitions: Any) -> AlignedPartitions:
     if len(named) < 2:
         raise ValueError(f"`partitions` must hold at least two partitions; got {len(named)}.")
     given = {f"`partitions[{name!r}]`": partition for name, partition in named.items()}
-    found = _aligned(given, list(given))
-    return replace(found, labels=found.labels.assign_coords(partition=list(named)))
-
-
-def _aligned(given: Mapping[str, Any], order: Sequence[str]) -> AlignedPartitions:
-    """Align partitions in this order; the items stand in that of `given`, which names them for errors."""
     items, values, places = _over_all_items(given)
-    labels = np.full((len(order), items.n_items), -1, np.int32)
+    labels = np.full((len(given), items.n_items), -1, np.int32)
     names = list[Hashable]()
-    for row, name in enumerate(order):
+    for row, name in enumerate(given):
         own, at = canonical_labels(values[name], name.strip("`")), places[name]
         if row == 0:
             numbers, names = _numbered(given[name], values[name])
         else:
             numbers, names = _matched(own, labels[row - 1, at], names)
         labels[row, at] = numbers[own]
-    return AlignedPartitions(
-        items.partition_array(labels, "partition", "labels").assign_coords(partition=list(order)), tuple(names)
-    )
+    found = items.partition_array(labels, "partition", "labels").assign_coords(partition=list(named))
+    return AlignedPartitions(found, tuple(names))
 
 
 def numbers_in(reference: Any, items: Items) -> tuple[Labels, list[Hashable]]:
@@ -294,7 +258,7 @@ def numbers_in(reference: Any, items: Items) -> tuple[Labels, list[Hashable]]:
 
 
 def numbered_as(labels: Labels, reference: Labels, names: list[Hashable]) -> tuple[Labels, list[Hashable]]:
-    """Labels (n_items,) with the numbers of a reference's clusters, matched as by :func:`match_clusters`; all names.
+    """Labels (n_items,) with the numbers of a reference's clusters, matched as by :func:`align_partitions`; all names.
 
     Clusters without a partner are numbered after the reference's. Items with a label below 0 are in no cluster.
     """

@@ -43,7 +43,7 @@ class CredibleBall(Stored):
     horizontal, upper_vertical, lower_vertical : xarray.DataArray of shape (n_bounds, n_items), dtype int32
         The partitions in the ball that are farthest from the center: among all, among those with the fewest and among
         those with the most clusters. Clusters have the numbers of the center's clusters with which they are matched, as
-        by :func:`match_clusters`; the others come after these. Each partition of a tie is listed once, over the
+        by :func:`align_partitions`; the others come after these. Each partition of a tie is listed once, over the
         dimension ``horizontal_bound`` and so on, which has the coordinate ``distance``.
     distances : xarray.DataArray of shape (sample,)
         Distance of every draw from the center, with coordinates ``chain`` and ``draw``.

@@ -201,7 +201,7 @@ def partial_partition(
     of draws that agree with the set found without their part. Each search has fewer draws, so the probability is
     slightly too low.
 
-    Clusters are matched with those of a reference as by :func:`match_clusters`: of the assigned items or, with
+    Clusters are matched with those of a reference as by :func:`align_partitions`: of the assigned items or, with
     `complete`, of all items.
 
     With `complete`, the consensus of all items is changed so that it agrees with the assigned clusters. Then the

@@ -70,7 +70,7 @@ def particles(
         By default "vi". Any loss between partitions; if it is a metric, the distance is a Wasserstein distance.
     reference : result object, DataArray or label vector of shape (n_items,), optional
         Partition whose cluster numbers the matched clusters of each particle get, matched as by
-        :func:`match_clusters`. By default the consensus of `draws` if these are a summary.
+        :func:`align_partitions`. By default the consensus of `draws` if these are a summary.
     max_particles : int
         Largest number that is tried to find the modes.
     n_starts : int

@@ -38,8 +38,8 @@ def plot_alluvial(partitions: Any, *, figsize: Size = None, ax: Axes | None = No
     ----------
     partitions : dict, sequence, array (n_partitions, n_items), or result of several partitions
         At least two partitions of the same items, each a result object, DataArray or label vector of shape (n_items,),
-        by name in a dict; in a sequence they are numbered. A result of :func:`align_partitions` or
-        :func:`match_clusters` gives its partitions; items that one does not have are "absent". A CredibleBall gives its
+        by name in a dict; in a sequence they are numbered. A result of :func:`align_partitions`,
+        or a part of one, gives its partitions; items that one does not have are "absent". A CredibleBall gives its
         upper vertical bound, center and lower vertical bound; Particles give each particle with its weight, the largest
         weight first.
     figsize : (float, float), optional

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.answers.alignment import match_clusters
+from posterior_consensus.answers.alignment import align_partitions
 from posterior_consensus.answers.credible import credible_ball
 from posterior_consensus.answers.item_uncertainty import item_uncertainty
 from posterior_consensus.answers.links import links, suits_links
@@ -421,6 +421,6 @@ def _alternative(
     found = clock.unless_over("alternative", consensus_partition, draws, loss=consensus.loss, **asked)
     if found is None:
         return None
-    match = match_clusters(found, consensus)
+    match = align_partitions({"consensus": consensus, "alternative": found})["alternative"]
     names = [match.names[k] for k in dict.fromkeys(match.labels.values.tolist())]
     return found if tuple(names) == found.names else found.with_names(names)

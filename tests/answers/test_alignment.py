@@ -17,6 +17,11 @@ from tests.strategies import label_pairs
 BASE = [0] * 10 + [1] * 8 + [2] * 6
 
 
+def matched(partition, reference):
+    """A partition with the names of a reference's clusters."""
+    return pc.align_partitions({"reference": reference, "partition": partition})["partition"]
+
+
 def most_in_common(ours, theirs):
     """Items that the best one-to-one matching has in common, by trying all."""
     table = np.array([[np.sum((ours == k) & (theirs == c)) for c in set(theirs)] for k in set(ours)])
@@ -29,12 +34,12 @@ def most_in_common(ours, theirs):
 @given(label_pairs())
 def test_matched_clusters_have_the_most_items_in_common_and_the_table_has_all_overlaps(pair):
     ours, theirs = map(np.array, pair)
-    found = pc.match_clusters(ours, theirs)
+    found = matched(ours, theirs)
     labels = found.labels.values
     assert (labels == theirs).sum() == most_in_common(ours, theirs)
     assert pc.partition_loss(labels, ours) == 0 and found.reference.values.tolist() == theirs.tolist()
     assert np.setdiff1d(labels, theirs).min(initial=99) > theirs.max()
-    same = pc.match_clusters(theirs, theirs)
+    same = matched(theirs, theirs)
     assert same.labels.values.tolist() == theirs.tolist() and "the same" in same.in_words()
     table = found.to_dataframe()
     assert table["n_common"].sum() == labels.size and (table["n_common"].diff()[1:] <= 0).all()
@@ -47,14 +52,14 @@ def test_matched_clusters_have_the_most_items_in_common_and_the_table_has_all_ov
 
 
 def test_of_equal_overlaps_the_more_similar_clusters_are_matched():
-    found = pc.match_clusters([0, 0, 1, 1, 1], [4, 4, 4, 4, 5])
+    found = matched([0, 0, 1, 1, 1], [4, 4, 4, 4, 5])
     assert found.labels.values.tolist() == [4, 4, 5, 5, 5]  # 3 in common in either way
 
 
 def test_what_splits_and_merges_is_said_with_names(approved):
     two_exchange_many, singletons = [7] * 5 + [1] * 9 + [7] * 4 + [2] * 6, [*range(20, 30), *BASE[10:]]
     for name, partition in {"two exchange many": two_exchange_many, "singletons": singletons}.items():
-        found = pc.match_clusters(partition, BASE)
+        found = matched(partition, BASE)
         approved("verdicts_alignment", name, found.in_words())
         assert found.in_words()[:40] in repr(found)
 
@@ -62,15 +67,15 @@ def test_what_splits_and_merges_is_said_with_names(approved):
 def test_names_of_clusters_go_on(approved):
     draws = np.tile(BASE, (4, 1))
     best = pc.consensus_partition(draws, method="best_draw").with_names(["x", "y", "z"])
-    found = pc.match_clusters([1] * 4 + [0] * 14 + [2] * 3 + [3] * 3, best)
+    found = matched([1] * 4 + [0] * 14 + [2] * 3 + [3] * 3, best)
     assert found.named_labels.values.tolist() == ["x"] * 4 + ["y"] * 14 + ["z"] * 3 + ["new 1"] * 3
-    again = pc.match_clusters([0] * 4 + [5] * 14 + [6] * 6, found)
+    again = matched([0] * 4 + [5] * 14 + [6] * 6, found)
     assert again.names == ("x", "y", "z", "new 1") and again.ended == ()
     approved("verdicts_alignment", "names go on", again.in_words())
-    assert pc.match_clusters([0, 0, 1], ["new 1", "new 1", "new 1"]).names == ("new 1", "new 2")
+    assert matched([0, 0, 1], ["new 1", "new 1", "new 1"]).names == ("new 1", "new 2")
     first = best.with_names(first=1)
-    assert pc.match_clusters([9] * 24, first).labels.values.tolist() == [1] * 24
-    far = pc.match_clusters([0, 0, 1], [5000, 5000, 5000])
+    assert matched([9] * 24, first).labels.values.tolist() == [1] * 24
+    far = matched([0, 0, 1], [5000, 5000, 5000])
     assert far.named_labels.values.tolist() == [5000, 5000, "new 1"]
 
 
@@ -100,12 +105,12 @@ def test_items_that_come_and_go(approved):
     assert found.labels.values.tolist() == [[0, 0, 1, 1, 2, -1, -1, -1], [0, 0, 1, 1, -1, 1, 1, 3]]
     approved("verdicts_alignment", "items that come and go", found["2002"].in_words())
     assert found["2001"].labels["person"].values.tolist() == list("pqrst")
-    one = pc.match_clusters(years[2002], years[2001])
+    one = matched(years[2002], years[2001])
     assert one.labels["person"].values.tolist() == list("pqrsuvw")
     np.testing.assert_array_equal(one.labels, found[2002].labels)
     assert (one.ended, one.n_gone, one.names) == ((2,), 1, (0, 1, 2, 3))
     assert one.to_dataframe()["n_common"].tolist() == [2, 2]
-    apart = pc.match_clusters(of_items([0, 0], "ab"), of_items([0, 0], "cd"))
+    apart = matched(of_items([0, 0], "ab"), of_items([0, 0], "cd"))
     assert apart.labels.values.tolist() == [1, 1] and not len(apart.to_dataframe())
     approved("verdicts_alignment", "no item in common", apart.in_words())
     assert repr(apart)
@@ -115,11 +120,11 @@ def test_items_are_matched_by_name_or_by_position(rng):
     labels, items = rng.integers(3, size=9), list("abcdefghi")
     order = rng.permutation(9)
     mixed = of_items(labels[order] + 4, np.array(items)[order])
-    found = pc.match_clusters(mixed, of_items(labels, items))
-    assert found.labels.values.tolist() == labels[order].tolist()
+    found = matched(mixed, of_items(labels, items))
+    assert found.labels.values.tolist() == labels.tolist()  # the items stand as in the first partition
     series = pd.Series(labels[order], index=np.array(items)[order])
-    assert pc.match_clusters(series, of_items(labels, items)).labels["person"].values.tolist() == list(series.index)
-    assert pc.match_clusters(labels[order], of_items(labels[order], items)).labels["person"].values.tolist() == items
+    assert matched(of_items(labels, items), series).labels["person"].values.tolist() == list(series.index)
+    assert matched(labels[order], of_items(labels[order], items)).labels["person"].values.tolist() == items
 
 
 def test_bad_arguments():
@@ -134,8 +139,10 @@ def test_bad_arguments():
         ([[0, 1], [[0, 1]]], ValueError, "`partitions[1]` must be a vector"),
     ]
     check_all(pc.align_partitions, cases)
-    check(lambda x: pc.match_clusters(x, [0, 1]), [0, np.nan], ValueError, ["`partition` must not be missing"])
-    check(lambda x: pc.match_clusters([0, 1], x), [0, 1, 1], ValueError, ["`reference` must label the same 2 items"])
+    check(lambda x: matched(x, [0, 1]), [0, np.nan], ValueError, ["`partitions['partition']` must not be missing"])
+    check(
+        lambda x: matched([0, 1], x), [0, 1, 1], ValueError, ["`partitions['partition']` must label the same 3 items"]
+    )
 
 
 def colours(ax):
@@ -155,7 +162,7 @@ def test_a_name_has_one_colour_in_all_figures(rng, names):
     draws, other = np.tile(BASE, (4, 1)), [5] * 4 + [0] * 14 + [2] * 3 + [3] * 3
     best = pc.consensus_partition(draws, method="best_draw")
     best = best if names is None else best.with_names(names)
-    found = pc.match_clusters(other, best)
+    found = matched(other, best)
     assert colours(pc.plot_alluvial(found)) == [look(k) for k in (0, 1, 2, 0, 1, 2, 3)]
     assert [text.get_text() for text in pc.plot_alluvial(found).texts][3:6] == [str(k) for k in best.names]
     for partition in [found] if names else [found, found.labels]:

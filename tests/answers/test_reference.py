@@ -153,7 +153,8 @@ def test_another_number_of_clusters_has_the_names_of_the_consensus(rng):
     noise = rng.permuted(np.tile(np.repeat([0, 1, 2], 3), (200, 1)), axis=1)
     draws = np.concatenate([noise, np.full((200, 9), 3)], axis=1)  # four clusters, three of which no pair is sure of
     summary = pc.summarize(draws, loss="vi", n_starts=2, answers=False, random_seed=1, progressbar=False)
-    other, match = summary.alternative, pc.match_clusters(summary.alternative, summary.consensus)
+    other = summary.alternative
+    match = pc.align_partitions([summary.consensus, other])[1]
     assert summary.consensus.n_clusters == 10 and other.n_clusters == 4
     assert other.labels[-1] == 3 and other.named_labels[-1] == summary.labels[-1] == 9
     assert_array_equal(other.named_labels, match.labels)
@@ -164,6 +165,6 @@ def test_the_bounds_of_a_ball_have_the_numbers_of_its_center(z):
     assert_array_equal(ball.center, REFERENCE)
     for name in ("horizontal", "upper_vertical", "lower_vertical"):
         for labels in getattr(ball, name).values:
-            assert_array_equal(pc.match_clusters(labels, REFERENCE).labels, labels)
+            assert_array_equal(pc.align_partitions([REFERENCE, labels])[1].labels, labels)
     counts = ball.to_dataframe()["n_clusters"]
     assert counts["center"] == 3 and counts["lower_vertical"] == np.unique(ball.lower_vertical[0]).size

@@ -105,10 +105,10 @@ RESULTS = {
     "membership, names": lambda z: pc.membership(z, three(z, ODD)),
     "links": lambda z: pc.links(z, three(z)),
     "links, names": lambda z: pc.links(weighted(z), three(z, ODD), above=0.0, prior=CRP),
-    "match, names": lambda z: pc.match_clusters(
-        best(z[:, :, 2:], n_clusters=3), best(z[:, :, :6], n_clusters=2).with_names(["a", ("b", 1)])
-    ),
-    "match": lambda z: pc.match_clusters(np.arange(8) % 4, best(z)),
+    "match, names": lambda z: pc.align_partitions(
+        [best(z[:, :, :6], n_clusters=2).with_names(["a", ("b", 1)]), best(z[:, :, 2:], n_clusters=3)]
+    )[1],
+    "match": lambda z: pc.align_partitions([best(z), np.arange(8) % 4])[1],
     "aligned": lambda z: pc.align_partitions({"a": best(z), "b": best(z[:, :, 2:], n_clusters=3)}),
     "aligned, numbers": lambda z: pc.align_partitions(pc.loss_by_n_clusters(z, n_clusters=[2, 3], **SEEDED).partitions),
     "clusters": lambda z: pc.cluster_summary(z, ALONE),

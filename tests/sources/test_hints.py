@@ -85,7 +85,7 @@ def test_what_was_given_is_recognised(best, particles):
         (lambda: pc.as_partition_draws([pd.Series(CENTER)]), TypeError, "one partition, a Series", "Pass the draws"),
         (lambda: pc.expected_loss(GOOD, {"a": CENTER}), ValueError, "compare_partitions takes several by name"),
         (lambda: pc.membership(GOOD, dataset), ValueError, "got Dataset. Draws or data come first"),
-        (lambda: pc.match_clusters("0011", CENTER), ValueError, "one for each item; got str."),
+        (lambda: pc.align_partitions(["0011", CENTER]), ValueError, "one for each item; got str."),
         (lambda: pc.consensus_partition(GOOD, loss="greedy"), ValueError, "method='greedy'"),
         (lambda: pc.summarize(GOOD, loss="exact"), ValueError, "method='exact'"),
         (lambda: pc.loss_path(GOOD, loss="hierarchical"), ValueError, "method='hierarchical'"),
