@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
-from posterior_consensus.consensus.selection import Candidate, Run, Task, filled
+from posterior_consensus.consensus.selection import ROUNDING, Candidate, Run, Task, elected, filled
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import ensemble
@@ -18,7 +18,6 @@ from posterior_consensus.runtime.progress import track
 Floats = npt.NDArray[np.float64]
 
 _MOST_ROUNDS = 100
-_TINY = 1e-12
 
 
 def align_and_vote(draws: PartitionDraws, loss: Loss, task: Task, *, n_starts: int = 10) -> Candidate:
@@ -53,8 +52,8 @@ def align_and_vote(draws: PartitionDraws, loss: Loss, task: Task, *, n_starts: i
         _settled(draws, start, task.n_clusters)
         for start in track(_starts(draws, n_starts, task.most, task.rng), "Votes", progressbar=task.progressbar)
     ]
-    best = min(runs, key=lambda run: round(run.trace[-1], 12))  # the first of those that differ by rounding only
-    return Candidate(best.labels, FitInfo(objectives=[run.trace[-1] for run in runs], **best.work()))
+    best = min(runs, key=lambda run: run.objective)
+    return Candidate(best.labels, FitInfo.of(best.trace, best.converged, objectives=[run.trace[-1] for run in runs]))
 
 
 def _starts(draws: PartitionDraws, n_starts: int, most: int | None, rng: np.random.Generator) -> list[Labels]:
@@ -79,10 +78,10 @@ def _settled(draws: PartitionDraws, labels: Labels, n_clusters: int | None) -> R
     previous, trace = labels, list[float]()
     for _ in range(_MOST_ROUNDS):
         votes, value = _votes(draws, labels, width)
-        if trace and value >= trace[-1] - _TINY:  # filled clusters cost more than the vote won
+        if trace and value >= trace[-1] - ROUNDING:  # filled clusters cost more than the vote won
             return Run(previous, trace, True)
         trace.append(value)
-        previous, labels = labels, _elected(votes, labels)
+        previous, labels = labels, elected(votes, labels)
         if n_clusters is not None:
             labels = filled(votes, labels)
         if np.array_equal(labels, previous):
@@ -108,9 +107,3 @@ def _aligned(counts: npt.NDArray[np.int32], starts: npt.NDArray[np.int64]) -> tu
         targets[starts[t] + rows] = columns
         matched[t] = table[rows, columns].sum()
     return targets, matched
-
-
-def _elected(votes: Floats, labels: Labels) -> Labels:
-    """The first label of most votes for each item, but for rounding; its own if that is one."""
-    most = votes >= votes.max(axis=1, keepdims=True) - _TINY
-    return np.where(most[np.arange(labels.size), labels], labels, most.argmax(axis=1)).astype(np.int32)

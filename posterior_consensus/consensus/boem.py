@@ -65,14 +65,8 @@ def boem(draws: PairSource, loss: Loss, task: Task) -> Candidate:
     labels = canonical_labels(partition)
     objective = float(mean_loss(draws, labels[np.newaxis], record)[0])
     to_come = np.cumsum(np.append(changes, 0.0)[::-1])[::-1]
-    info = MovesInfo(
-        threshold=record.numerator["B"] / 2,
-        objective=objective,
-        n_iter=changes.size,
-        converged=True,
-        trace=(objective - record.scale(draws.n_items) * to_come).tolist(),
-    )
-    return Candidate(labels, info)
+    trace = (objective - record.scale(draws.n_items) * to_come).tolist()
+    return Candidate(labels, MovesInfo.of(trace, True, n_iter=changes.size, threshold=record.numerator["B"] / 2))
 
 
 def _start(draws: PairSource, loss: Loss, task: Task) -> Labels:

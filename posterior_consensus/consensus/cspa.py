@@ -12,7 +12,6 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.runtime.arguments import check_count, check_flag
-from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.search.eigenvectors import random_walk_vectors
 
 Floats = npt.NDArray[np.float64]
@@ -49,13 +48,12 @@ def cspa(draws: PairSource, loss: Loss, task: Task, *, balanced: bool = False, n
     """
     check_flag("balanced", balanced)
     check_count("n_starts", n_starts)
-    with one_blas_thread():  # the sums must not depend on the number of threads
-        leading = random_walk_vectors(draws, task.numbers(draws)[-1], "association", 1.0)
+    leading = random_walk_vectors(draws, task.numbers(draws)[-1], "association", 1.0)
 
     def fit(k: int) -> Candidate:
         labels = cut(leading, k, n_starts, task)
         if balanced:
-            labels = canonical_labels(balanced_labels(leading.vectors[:, : leading.widths[k - 1]], labels, k))
+            labels = canonical_labels(balanced_labels(leading.coordinates(k), labels, k))
         return Candidate(labels)
 
     return best_number(draws, loss, task, fit, title="Cuts of the items' graph")

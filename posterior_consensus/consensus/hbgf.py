@@ -11,7 +11,6 @@ from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.runtime.arguments import check_count
-from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.search.eigenvectors import leading_of
 
 
@@ -44,8 +43,7 @@ def hbgf(draws: PartitionDraws, loss: Loss, task: Task, *, n_starts: int = 10) -
     .. [2] Dhillon (2001), Proceedings of the 7th ACM SIGKDD Conference, 269-274. https://doi.org/10.1145/502512.502550
     """
     check_count("n_starts", n_starts)
-    with one_blas_thread():  # the sums must not depend on the number of threads
-        leading = leading_of(_walk(draws), task.numbers(draws)[-1])
+    leading = leading_of(_walk(draws), task.numbers(draws)[-1])
 
     def fit(k: int) -> Candidate:
         return Candidate(cut(leading, k, n_starts, task))

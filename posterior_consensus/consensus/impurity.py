@@ -16,7 +16,6 @@ from posterior_consensus.kernels import ensemble
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
 from posterior_consensus.runtime.arguments import check_count, check_flag
-from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.sources.door import as_draws
 
 Floats = npt.NDArray[np.float64]
@@ -129,14 +128,15 @@ def impurity(draws: PartitionDraws, loss: Loss, task: Task, *, weighted: bool = 
         if unions is not None and enumerated:
             starts.append(unions.labels(k)[groups])
         starts = [filled(np.zeros((source.n_items, k)), start) for start in starts]
-        with one_blas_thread():  # the sums must not depend on the number of threads
-            runs = [_moved(source, start, k, weighted) for start in starts]
-        best = min(runs, key=lambda run: round(run.trace[-1], _DIGITS))
-        info = ImpurityInfo(
+        runs = [_moved(source, start, k, weighted) for start in starts]
+        best = min(runs, key=lambda run: run.objective)
+        info = ImpurityInfo.of(
+            best.trace,
+            best.converged,
+            n_iter=len(best.trace) - 1,
             objectives=[run.trace[-1] for run in runs],
             weighted=weighted,
             enumerated=enumerated and (small or weighted),
-            **best.work() | {"n_iter": len(best.trace) - 1},
         )
         return Candidate(canonical_labels(best.labels), info)
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.consensus.selection import Candidate, Run, Task, best_number
+from posterior_consensus.consensus.selection import ROUNDING, Candidate, Run, Task, best_number, elected
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import ensemble
@@ -25,7 +25,6 @@ Utility = Literal["category", "entropy", "cosine", "lp"]
 
 UTILITIES = ("category", "entropy", "cosine", "lp")
 _MOST_ITERATIONS = 300
-_TINY = 1e-12
 _NEVER = -1e300  # finite, as a draw's weight may be 0
 _BYTES_A_CELL = 40  # of the tables of draws' clusters by clusters
 _BYTES_AN_ITEM = 32  # and cluster
@@ -81,7 +80,7 @@ def kcc(
 
     def fit(k: int) -> Candidate:
         run = _best_run(table, k, task.effort(n_starts, k), tangent, task.rng)
-        return Candidate(canonical_labels(run.labels), KMeansInfo(utility=utility, **run.work()))
+        return Candidate(canonical_labels(run.labels), KMeansInfo.of(run.trace, run.converged, utility=utility))
 
     return best_number(draws, loss, task, fit, title="K-means consensus clustering")
 
@@ -139,11 +138,11 @@ def _best_run(draws: Draws, n_clusters: int, n_starts: int, tangent: Tangent, rn
     runs = [_lloyd(sample, _spread_start(sample, n_clusters, rng), _squares) for _ in range(n_starts)]
     if tangent is not _squares:
         runs = [_lloyd(sample, run.labels, tangent) for run in runs]
-    best = max(runs, key=lambda run: round(run.trace[-1], 12))  # the first of those that differ by rounding only
+    best = max(runs, key=lambda run: run.objective)
     if sample is draws:
         return best
     _, closeness = _to_centroids(sample, best.labels, int(best.labels.max()) + 1, tangent, draws)
-    return _lloyd(draws, _nearest(closeness, np.zeros(n_items, np.int32)), tangent)
+    return _lloyd(draws, elected(closeness, np.zeros(n_items, np.int32)), tangent)
 
 
 def _spread_start(draws: Draws, n_clusters: int, rng: np.random.Generator) -> Labels:
@@ -153,14 +152,14 @@ def _spread_start(draws: Draws, n_clusters: int, rng: np.random.Generator) -> La
     labels = np.zeros(n_items, np.int32)
     for k in range(1, n_clusters):
         distances = np.maximum(1.0 - nearest, 0.0)
-        distances[distances < _TINY] = 0.0
+        distances[distances < ROUNDING] = 0.0
         total = np.cumsum(distances)
         if total[-1] == 0.0:  # no more items that differ
             break
         items = np.searchsorted(total, rng.random(2 + int(np.log(n_clusters))) * total[-1], side="right")
         rows = ensemble.similarity_rows(draws.labels, draws.weights, _of(draws, np.minimum(items, n_items - 1)))
         row = rows[np.maximum(rows, nearest).sum(axis=1).argmax()]
-        labels[row > nearest + _TINY] = k
+        labels[row > nearest + ROUNDING] = k
         nearest = np.maximum(row, nearest)
     return labels
 
@@ -179,7 +178,7 @@ def _lloyd(draws: Draws, labels: Labels, tangent: Tangent) -> Run:
     for _ in range(_MOST_ITERATIONS):
         value, closeness = _to_centroids(draws, labels, n_clusters, tangent, draws)
         trace.append(value / n_items - least)
-        moved = _nearest(closeness, labels)
+        moved = elected(closeness, labels)
         if np.array_equal(moved, labels):
             return Run(labels, trace, True)
         labels = moved
@@ -200,10 +199,3 @@ def _to_centroids(
         scores[:, sizes == 0] = _NEVER
         ensemble.gather_more(items.labels[rows], starts, draws.weights[rows], scores, closeness)
     return float(draws.weights @ values @ sizes), closeness
-
-
-def _nearest(closeness: Floats, labels: Labels) -> Labels:
-    """The first of the nearest centroids of each item, but for rounding; that of its label if it is one."""
-    greatest = closeness.max(axis=1, keepdims=True)
-    near = closeness >= greatest - _TINY * np.maximum(np.abs(greatest), 1.0)
-    return np.where(near[np.arange(labels.size), labels], labels, near.argmax(axis=1)).astype(np.int32)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from scipy.special import xlogy
 
 from posterior_consensus.consensus.selection import Candidate, Task, best_number, filled
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.ensemble.partitions import Labels, canonical_labels
+from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
 from posterior_consensus.runtime.arguments import check_above, check_count
-from posterior_consensus.runtime.executor import one_blas_thread
 
 _AT_ONCE = 10  # iterations between two looks at the likelihood, which costs as much as one
 _TINY = np.finfo(np.float64).tiny
@@ -60,34 +57,29 @@ def lange_buhmann(
     def fit(k: int) -> Candidate:
         n_steps = task.effort(max_iter, k)
         starts = [task.rng.random((draws.n_items, k)) + 0.5 for _ in range(task.effort(n_starts, k))]
-        with one_blas_thread():  # the sums must not depend on the number of threads
-            best = max((_fit(pairs, start, n_steps, tol) for start in starts), key=lambda run: run.trace[-1])
-        info = FitInfo(objective=best.trace[-1], n_iter=best.n_iter, converged=best.converged, trace=best.trace)
-        return Candidate(canonical_labels(_likeliest(best.joint, task.n_clusters is not None)), info)
+        fits = (_fitted(pairs, start, n_steps, tol) for start in starts)
+        joint, info = max(fits, key=lambda one: one[1].objective)
+        labels = joint.argmax(axis=1).astype(np.int32)
+        if task.n_clusters:
+            labels = filled(joint / np.maximum(joint.sum(axis=1, keepdims=True), _TINY), labels)
+        return Candidate(canonical_labels(labels), info)
 
     return best_number(draws, loss, task, fit, title="Label aggregation")
 
 
-class _Fit(NamedTuple):
-    joint: Floats  # p(i, v), (n, K)
-    trace: list[float]  # log-likelihood at the start and after each ten iterations
-    n_iter: int
-    converged: bool
-
-
-def _fit(pairs: Floats, start: Floats, max_iter: int, tol: float) -> _Fit:
+def _fitted(pairs: Floats, start: Floats, max_iter: int, tol: float) -> tuple[Floats, FitInfo]:
+    """Joint probabilities p(i, v) (n, K); the trace has the log-likelihood after every ten iterations."""
     joint = start / start.sum()
-    trace = [_log_likelihood(pairs, joint)]
-    n_iter = 0
-    while n_iter < max_iter:
+    trace, n_iter, converged = [_log_likelihood(pairs, joint)], 0, False
+    while n_iter < max_iter and not converged:
         steps = min(_AT_ONCE, max_iter - n_iter)
         for _ in range(steps):
-            joint = _iterated(pairs, joint)
+            conditional, mixture = _mixture(joint)
+            joint = joint * (np.divide(pairs, mixture, out=mixture) @ conditional)
         n_iter += steps
         trace.append(_log_likelihood(pairs, joint))
-        if trace[-1] - trace[-2] <= tol:
-            return _Fit(joint, trace, n_iter, True)
-    return _Fit(joint, trace, n_iter, False)
+        converged = trace[-1] - trace[-2] <= tol
+    return joint, FitInfo.of(trace, converged, n_iter=n_iter)
 
 
 def _mixture(joint: Floats) -> tuple[Floats, Floats]:
@@ -98,15 +90,3 @@ def _mixture(joint: Floats) -> tuple[Floats, Floats]:
 
 def _log_likelihood(pairs: Floats, joint: Floats) -> float:
     return float(xlogy(pairs, _mixture(joint)[1]).sum())
-
-
-def _iterated(pairs: Floats, joint: Floats) -> Floats:
-    conditional, mixture = _mixture(joint)
-    return joint * (np.divide(pairs, mixture, out=mixture) @ conditional)
-
-
-def _likeliest(joint: Floats, every_label: bool) -> Labels:
-    labels = joint.argmax(axis=1).astype(np.int32)
-    if not every_label:
-        return labels
-    return filled(joint / np.maximum(joint.sum(axis=1, keepdims=True), _TINY), labels)

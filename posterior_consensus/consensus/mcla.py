@@ -8,14 +8,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.linalg import aslinearoperator
 
-from posterior_consensus.consensus.selection import Candidate, Task, best_number, filled
+from posterior_consensus.consensus.selection import Candidate, Task, best_number, elected, filled
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_count
-from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.search.eigenvectors import leading_of
 from posterior_consensus.search.k_means import k_means
 
@@ -23,7 +22,6 @@ Floats = npt.NDArray[np.float64]
 
 _MOST_VERTICES = 2000
 _DIGITS = 10  # of a coordinate, so that k-means does not tell clusters apart by rounding
-_TINY = 1e-12  # difference of votes that is rounding
 _SMALL = 1e-6  # difference of mean similarities, in single precision, that is rounding
 
 
@@ -64,16 +62,16 @@ def mcla(draws: PartitionDraws, loss: Loss, task: Task, *, n_starts: int = 10) -
     degrees = graph.similarity[graph.vertices].astype(np.float64) @ graph.counts
     scale = np.sqrt(graph.counts / degrees)
     walk = graph.similarity[graph.vertices] * scale * scale[:, np.newaxis]
-    with one_blas_thread():  # the sums must not depend on the number of threads
-        leading = leading_of(aslinearoperator(walk), min(most, scale.size))
-    places = np.round(leading.vectors / np.sqrt(graph.counts * degrees)[:, np.newaxis], _DIGITS)
+    leading = leading_of(aslinearoperator(walk), min(most, scale.size))
+    places = leading._replace(
+        vectors=np.round(leading.vectors / np.sqrt(graph.counts * degrees)[:, np.newaxis], _DIGITS)
+    )
 
     def fit(k: int) -> Candidate:
         several = min(k, scale.size)
-        points = places[:, : leading.widths[several - 1]]
-        meta = k_means(points, several, task.effort(n_starts, k), task.rng, graph.counts)
+        meta = k_means(places.coordinates(several), several, task.effort(n_starts, k), task.rng, graph.counts)
         votes = ensemble.votes(draws.labels, draws.starts, draws.weights, _joined(graph, meta)[graph.number], k)
-        labels: Labels = (votes >= votes.max(axis=1, keepdims=True) - _TINY).argmax(axis=1).astype(np.int32)
+        labels = elected(votes)
         return Candidate(canonical_labels(filled(votes, labels) if task.n_clusters else labels))
 
     return best_number(draws, loss, task, fit, title="Clusters of clusters")

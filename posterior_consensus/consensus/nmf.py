@@ -13,7 +13,6 @@ from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
 from posterior_consensus.runtime.arguments import check_above, check_count
-from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.search.eigenvectors import leading_eigenvectors
 
 _LIFT = 0.2  # above zero, from which multiplication cannot leave
@@ -57,13 +56,11 @@ def nmf(
     check_above("tol", tol, 0)
     check_count("n_starts", n_starts)
     product, squares = _products(draws)
-    with one_blas_thread():  # the sums must not depend on the number of threads
-        leading = leading_eigenvectors(draws, task.numbers(draws)[-1])
+    leading = leading_eigenvectors(draws, task.numbers(draws)[-1])
 
     def fit(k: int) -> Candidate:
         start = cut(leading, k, n_starts, task)
-        with one_blas_thread():
-            memberships, info = _factorised(product, squares, start, k, task.effort(max_iter, k), tol)
+        memberships, info = _factorised(product, squares, start, k, task.effort(max_iter, k), tol)
         largest = memberships.max(axis=1, keepdims=True)
         labels: Labels = (memberships >= (1 - _SAME) * largest).argmax(axis=1).astype(np.int32)
         return Candidate(canonical_labels(filled(memberships, labels) if task.n_clusters else labels), info)
@@ -97,5 +94,4 @@ def _factorised(
         q = q * np.sqrt(pulled / np.maximum(q @ (q.T @ pulled), _LEAST))
         moved, gram = product(q), q.T @ q
         s = s * np.sqrt((q.T @ moved) / np.maximum(gram @ s @ gram, _LEAST))
-    info = FitInfo(objective=trace[-1], n_iter=len(trace), converged=converged, trace=trace)
-    return q * np.sqrt(np.diag(s)), info
+    return q * np.sqrt(np.diag(s)), FitInfo.of(trace, converged)

@@ -40,14 +40,12 @@ def rpm_em(
     Clusters without items are omitted, so that the result may have fewer than `n_clusters`.
     """
     found = as_fit(draws, fit(draws, task, noise, n_starts, max_steps))
-    info = PerturbationInfo(
+    info = PerturbationInfo.of(
+        found.trace.tolist(),
+        found.converged,
         noise=found.noise,
         error_rate=found.error_rate,
         log_likelihood=found.log_likelihood,
-        objective=float(found.trace[-1]),
-        n_iter=len(found.trace),
-        converged=found.converged,
-        trace=found.trace.tolist(),
         objectives=found.objectives.tolist(),
     )
     return Candidate(found.labels.values, info)

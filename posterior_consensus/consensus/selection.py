@@ -16,6 +16,7 @@ from posterior_consensus.evaluate.expectation import mean_loss
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import Info, NumbersInfo
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.eigenvectors import Leading
 from posterior_consensus.search.k_means import k_means
@@ -23,6 +24,7 @@ from posterior_consensus.search.trees import cluster_range
 
 Floats = npt.NDArray[np.float64]
 
+ROUNDING = 1e-12  # difference of sums in another order
 _ITEMS_IN_MATRIX = 4000  # of which all similarities take less time than those of the draws again and again
 _ALL_TRIED = 30  # numbers of clusters of which every one is tried
 _NEXT_TRIED = 8, 2**0.5  # of more: all up to here, then each so many times the one before
@@ -92,14 +94,10 @@ class Run(NamedTuple):
     trace: list[float]  # objective of the steps, the last one that of the labels
     converged: bool
 
-    def work(self) -> dict[str, Any]:
-        """What a :class:`FitInfo` says of it."""
-        return {
-            "objective": self.trace[-1],
-            "n_iter": len(self.trace),
-            "converged": self.converged,
-            "trace": self.trace,
-        }
+    @property
+    def objective(self) -> float:
+        """That of the labels, without what may be rounding."""
+        return round(self.trace[-1], 12)
 
 
 def best_number(draws: PairSource, loss: Loss, task: Task, fit: Callable[[int], Candidate], *, title: str) -> Candidate:
@@ -113,7 +111,8 @@ def best_number(draws: PairSource, loss: Loss, task: Task, fit: Callable[[int], 
     losses: dict[int, float] = {}
     fitting = _coarse(task.numbers(draws))
     while fitting:
-        fitted |= {k: fit(k) for k in track(fitting, title, progressbar=task.progressbar)}
+        with one_blas_thread():  # sums, and so labels, must not depend on the number of threads
+            fitted |= {k: fit(k) for k in track(fitting, title, progressbar=task.progressbar)}
         expected = mean_loss(draws, np.stack([fitted[k].labels for k in fitting]), loss)
         losses |= zip(fitting, expected.tolist(), strict=True)
         fitting = _beside_best(losses)
@@ -151,8 +150,7 @@ def small_matrix(draws: PairSource) -> Floats | None:
 
 def cut(leading: Leading, n_clusters: int, n_starts: int, task: Task) -> Labels:
     """Cluster the items by k-means on their coordinates in leading eigenvectors."""
-    points = leading.vectors[:, : leading.widths[n_clusters - 1]]
-    return k_means(points, n_clusters, task.effort(n_starts, n_clusters), task.rng)
+    return k_means(leading.coordinates(n_clusters), n_clusters, task.effort(n_starts, n_clusters), task.rng)
 
 
 def allowed(partitions: npt.NDArray[Any], task: Task) -> npt.NDArray[Any]:
@@ -161,6 +159,14 @@ def allowed(partitions: npt.NDArray[Any], task: Task) -> npt.NDArray[Any]:
     if task.n_clusters is not None:
         return partitions[counts == task.n_clusters]
     return partitions if task.max_clusters is None else partitions[counts <= task.max_clusters]
+
+
+def elected(scores: Floats, labels: Labels | None = None) -> Labels:
+    """The first label (n,) of greatest score (n, K) of each item, but for rounding; its own if that is one."""
+    greatest = scores.max(axis=1, keepdims=True)
+    near = scores >= greatest - ROUNDING * np.maximum(np.abs(greatest), 1.0)
+    first = near.argmax(axis=1).astype(np.int32)
+    return first if labels is None else np.where(near[np.arange(labels.size), labels], labels, first)
 
 
 def filled(scores: Floats, labels: Labels) -> Labels:

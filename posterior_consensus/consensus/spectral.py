@@ -6,7 +6,6 @@ from posterior_consensus.consensus.selection import Candidate, Task, best_number
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.runtime.arguments import check_above, check_count
-from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.search.eigenvectors import Affinity, leading_eigenvectors, random_walk_vectors
 
 AFFINITIES = ("association", "rbf")
@@ -55,11 +54,10 @@ def spectral(
     check_above("gamma", gamma, 0)
     check_count("n_starts", n_starts)
     most = task.numbers(draws)[-1]
-    with one_blas_thread():  # the sums must not depend on the number of threads
-        if affinity is None:
-            leading = leading_eigenvectors(draws, most)
-        else:
-            leading = random_walk_vectors(draws, most, affinity, gamma)
+    if affinity is None:
+        leading = leading_eigenvectors(draws, most)
+    else:
+        leading = random_walk_vectors(draws, most, affinity, gamma)
 
     def fit(k: int) -> Candidate:
         return Candidate(cut(leading, k, n_starts, task))

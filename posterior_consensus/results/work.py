@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from typing import Any, Self
 
 from posterior_consensus import results
 
@@ -104,3 +105,9 @@ class FitInfo(NumbersInfo):
     converged: bool
     trace: list[float]
     objectives: list[float] | None = None
+
+    @classmethod
+    def of(cls, trace: list[float], converged: bool, n_iter: int | None = None, **more: Any) -> Self:
+        """Make the record of a run from the objectives on its way, by default one a step; the last is the result's."""
+        n_iter = len(trace) if n_iter is None else n_iter
+        return cls(objective=trace[-1], n_iter=n_iter, converged=converged, trace=trace, **more)

@@ -10,6 +10,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator, eigsh
 
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.evaluate.similarity import similarity_operator
+from posterior_consensus.runtime.executor import one_blas_thread
 
 Floats = npt.NDArray[np.float64]
 Affinity = Literal["association", "rbf"]
@@ -28,12 +29,18 @@ class Leading(NamedTuple):
     vectors: Floats  # (n, columns)
     widths: npt.NDArray[np.intp]  # (number,), the columns that are the items' coordinates for 1, 2, ... clusters
 
+    def coordinates(self, n_clusters: int) -> Floats:
+        """Coordinates (n, d) of the items for a number of clusters."""
+        return self.vectors[:, : self.widths[n_clusters - 1]]
 
+
+@one_blas_thread()  # the sums must not depend on the number of threads
 def leading_eigenvectors(draws: PairSource, number: int) -> Leading:
     """Return the leading eigenvectors of the posterior similarity matrix for up to `number` clusters."""
     return leading_of(similarity_operator(draws), number)
 
 
+@one_blas_thread()
 def random_walk_vectors(draws: PairSource, number: int, affinity: Affinity, gamma: float) -> Leading:
     """Return the leading eigenvectors of the random walk on the graph of the items for up to `number` clusters."""
     n = draws.n_items
@@ -72,6 +79,7 @@ def _gaussian(rows: Floats, gamma: float) -> Floats:
     return weights
 
 
+@one_blas_thread()
 def leading_of(operator: LinearOperator, number: int) -> Leading:
     """Return the leading eigenvectors of a symmetric operator for up to `number` clusters, in a basis of its own."""
     n = operator.shape[0]

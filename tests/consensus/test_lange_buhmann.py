@@ -36,28 +36,28 @@ def test_iterations_follow_the_definition(n_iter):
     pairs = reference.similarity(noisy_draws(rng, 12, 9, 3, 0.5), rng.exponential(size=12))
     pairs /= pairs.sum()
     start = rng.random((9, 3)) + 0.5
-    fit = implementation._fit(pairs, start, n_iter, 1e-300)
+    found, info = implementation._fitted(pairs, start, n_iter, 1e-300)
     joint, likelihoods = em(pairs, start, n_iter)
-    np.testing.assert_allclose(fit.joint, joint, rtol=1e-9, atol=1e-300)
+    np.testing.assert_allclose(found, joint, rtol=1e-9, atol=1e-300)
     looks = [*range(0, n_iter, 10), n_iter]
-    assert fit.trace == pytest.approx([likelihoods[at] for at in looks], abs=1e-12)
-    assert fit.n_iter == n_iter and not fit.converged
+    assert info.trace == pytest.approx([likelihoods[at] for at in looks], abs=1e-12)
+    assert info.n_iter == n_iter and not info.converged
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_likelihood_only_rises_and_the_likeliest_labels_are_taken(weighted, monkeypatch):
     fits = []
-    real = implementation._fit
-    monkeypatch.setattr(implementation, "_fit", lambda *arguments: fits.append(real(*arguments)) or fits[-1])
+    real = implementation._fitted
+    monkeypatch.setattr(implementation, "_fitted", lambda *arguments: fits.append(real(*arguments)) or fits[-1])
     rng = np.random.default_rng(1)
     draws = noisy_draws(rng, 30, 50, 4, 0.5)
     weights = rng.exponential(size=30) if weighted else None
     best = find(pc.as_partition_draws(draws, weights=weights), n_clusters=4, n_starts=5)
-    fit = max(fits, key=lambda one: one.trace[-1])
-    assert len(fits) == 5 and reference.same(best.labels.values, fit.joint.argmax(axis=1))
-    assert best.info.trace == fit.trace and np.all(np.diff(fit.trace) > -1e-13)
-    assert best.info.objective == fit.trace[-1] and best.info.n_iter == fit.n_iter
-    mixture = fit.joint @ (fit.joint / fit.joint.sum(axis=0)).T
+    joint, info = max(fits, key=lambda one: one[1].objective)
+    assert len(fits) == 5 and reference.same(best.labels.values, joint.argmax(axis=1))
+    assert best.info.trace == info.trace and np.all(np.diff(info.trace) > -1e-13)
+    assert best.info.objective == info.trace[-1] and best.info.n_iter == info.n_iter
+    mixture = joint @ (joint / joint.sum(axis=0)).T
     similarity = reference.similarity(draws, weights)
     likelihood = np.sum(similarity / similarity.sum() * np.log(mixture))
     assert best.info.objective == pytest.approx(likelihood, abs=1e-12)
