@@ -97,7 +97,7 @@ def times(n_items: int, n_draws: int) -> list[list[object]]:
                 found = pc.consensus_partition(draws, method=row.method, **options)
                 runs.append((time.perf_counter() - began[0], time.process_time() - began[1]))
             wall, processor = np.median(runs, axis=0).tolist()
-            wrong = f"{pc.simulate.misclassification_distance(found, truth):.4f}"
+            wrong = f"{pc.losses.misclassification_distance(found, truth):.4f}"
             rows.append([row.name, "10 given" if n_clusters else f"{found.n_clusters} found", wall, processor, wrong])
     return rows
 

@@ -72,7 +72,7 @@ def compare_on_perturbations(smallest: bool) -> None:
             continue
         given = {} if method in FINDS_NUMBER else {"n_clusters": 10}
         best, seconds = measured(lambda method=method, given=given: _best(draws, "binder", method, **given), smallest)
-        rows.append([method, f"{pc.simulate.misclassification_distance(best, truth):.4f}", best.n_clusters, seconds])
+        rows.append([method, f"{pc.losses.misclassification_distance(best, truth):.4f}", best.n_clusters, seconds])
     print_table(["method", "misclassified", "clusters", "seconds"], rows)
 
 
@@ -96,7 +96,7 @@ def run_large(name: str) -> str:
     seconds = time.perf_counter() - began
     clusters = int(getattr(found, "labels", found).max()) + 1
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    return f"{pc.simulate.misclassification_distance(found, truth):.4f} {clusters} {seconds:.3g} {memory:.3g}"
+    return f"{pc.losses.misclassification_distance(found, truth):.4f} {clusters} {seconds:.3g} {memory:.3g}"
 
 
 def measured(function: Callable, smallest: bool) -> tuple:

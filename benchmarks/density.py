@@ -44,7 +44,7 @@ def main() -> None:
 def enumerated_posterior(centers: list[list[int]], spread: float = 0.7) -> tuple[np.ndarray, np.ndarray]:
     """All partitions of the centers' items, and probabilities that fall by VI from the nearest center."""
     partitions = np.concatenate(list(enumerate_partitions(len(centers[0]))))
-    losses = pc.pairwise_losses(partitions, centers).values
+    losses = pc.partition_loss(partitions, centers).values
     rng = np.random.default_rng(1)
     weights = np.exp(-losses.min(axis=1) / spread) * rng.uniform(0.5, 1.5, len(partitions))  # hardly any ties
     return partitions, weights / weights.sum()
@@ -160,8 +160,8 @@ def _pairwise(smallest):
     for n_clusters in (10, 30):
         draws = _noisy_draws(*((60, 50) if smallest else (2000, 1000)), n_clusters)
         for loss in ("vi", "binder", "nid"):
-            pc.pairwise_losses(draws, loss=loss)
-            program = timed(lambda draws=draws, loss=loss: pc.pairwise_losses(draws, loss=loss))
+            pc.partition_loss(draws, loss=loss)
+            program = timed(lambda draws=draws, loss=loss: pc.partition_loss(draws, loss=loss))
             seconds = alternate({"ours": program}, 1 if smallest else 7)
             rows.append([f"{draws.n_draws:,} x {draws.n_items:,}", n_clusters, loss, seconds["ours"]])
     return rows

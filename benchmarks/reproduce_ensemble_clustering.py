@@ -63,13 +63,13 @@ def synergy(name: str, n_schemes: list[int] | range) -> tuple[np.ndarray, pd.Dat
     """Error of every scheme, and for each number of schemes that of the consensus, with its gap."""
     features, truth = table(name)
     labels = np.array(list(ten_schemes(features, 3).values()))
-    errors = np.array([pc.simulate.misclassification_distance(one, truth) for one in labels])
+    errors = np.array([pc.losses.misclassification_distance(one, truth) for one in labels])
     rows = {}
     for m in n_schemes:
         best, k_means = (answer(labels[:m], method, 3) for method in ("sdp", "kcc"))
         rows[m] = {
-            "sdp": pc.simulate.misclassification_distance(best, truth),
-            "kcc": pc.simulate.misclassification_distance(k_means, truth),
+            "sdp": pc.losses.misclassification_distance(best, truth),
+            "kcc": pc.losses.misclassification_distance(k_means, truth),
             "gap": best.gap,
             "different items": best.info.n_signatures,
         }

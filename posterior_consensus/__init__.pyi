@@ -12,8 +12,8 @@ from posterior_consensus.answers.compare import compare_posteriors as compare_po
 from posterior_consensus.answers.component_similarity import component_similarity as component_similarity
 from posterior_consensus.answers.credible import credible_ball as credible_ball
 from posterior_consensus.answers.density import partition_density as partition_density
-from posterior_consensus.answers.distances import pairwise_losses as pairwise_losses
 from posterior_consensus.answers.embedding import item_embedding as item_embedding
+from posterior_consensus.answers.expected_loss import expected_loss as expected_loss
 from posterior_consensus.answers.item_uncertainty import item_uncertainty as item_uncertainty
 from posterior_consensus.answers.links import links as links
 from posterior_consensus.answers.loss_path import loss_path as loss_path
@@ -22,6 +22,7 @@ from posterior_consensus.answers.merges import cluster_merges as cluster_merges
 from posterior_consensus.answers.n_clusters import loss_by_n_clusters as loss_by_n_clusters
 from posterior_consensus.answers.partial_partition import partial_partition as partial_partition
 from posterior_consensus.answers.particles import particles as particles
+from posterior_consensus.answers.partition_loss import partition_loss as partition_loss
 from posterior_consensus.answers.prediction import predict_allocation as predict_allocation
 from posterior_consensus.answers.prior_sensitivity import prior_sensitivity as prior_sensitivity
 from posterior_consensus.answers.relabelling import relabel as relabel
@@ -31,8 +32,6 @@ from posterior_consensus.consensus.methods import METHODS as METHODS
 from posterior_consensus.consensus.partition import consensus_partition as consensus_partition
 from posterior_consensus.diagnostics.comparison import compare_partitions as compare_partitions
 from posterior_consensus.diagnostics.diagnosis import diagnose as diagnose
-from posterior_consensus.evaluate.expectation import expected_loss as expected_loss
-from posterior_consensus.evaluate.expectation import partition_loss as partition_loss
 from posterior_consensus.evaluate.similarity import posterior_similarity_matrix as posterior_similarity_matrix
 from posterior_consensus.losses.partition_losses import LOSSES as LOSSES
 from posterior_consensus.losses.partition_losses import binder as binder

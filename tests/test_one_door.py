@@ -89,7 +89,7 @@ def functions(data):
         "agreement_path of chains": lambda: pc.agreement.agreement_path(data, prices=[0.5], **seeded),
         "particles": lambda: pc.particles(data, 2, **seeded),
         "calibration": lambda: pc.partition_density(DRAWS["labels"], calibration=data, **seeded),
-        "others": lambda: pc.pairwise_losses(DRAWS["labels"], data),
+        "others": lambda: pc.partition_loss(DRAWS["labels"], data),
     }
     known = functions_of(data, PARTITION)
     return {name: known[name] for name in sorted(known.keys() - ELSEWHERE - TAKES_A_RESULT)} | changed

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.evaluate.expectation import all_losses, two_partitions
+from posterior_consensus.ensemble.items import two_partitions
+from posterior_consensus.evaluate.expectation import all_losses
 from posterior_consensus.losses.partition_losses import jaccard
 from posterior_consensus.runtime import memory
 from posterior_consensus.sources.door import as_draws
@@ -37,7 +38,7 @@ def averaged_jaccard(partitions: Any) -> float:
 
     See Also
     --------
-    pairwise_losses : with ``loss="jaccard"``, one minus the index of every pair.
+    partition_loss : of draws with ``loss="jaccard"``, one minus the index of every pair.
     agreement_path : what more agreement between chains costs.
 
     Notes

@@ -12,14 +12,15 @@ import pandas as pd
 import xarray as xr
 from scipy.stats import spearmanr
 
-from posterior_consensus.answers.distances import checked_losses, same_items
+from posterior_consensus.answers.expected_loss import one_or_many
 from posterior_consensus.answers.modes import separated_modes
+from posterior_consensus.answers.partition_loss import checked_losses, same_items
 from posterior_consensus.ensemble.autocorrelation import autocorrelation_time
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.partitions import HasLabels, Labels, canonical_labels
 from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.evaluate.expectation import Floats, loss_matrix, one_or_many
+from posterior_consensus.evaluate.expectation import Floats, loss_matrix
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
@@ -249,7 +250,7 @@ def partition_density(
     See Also
     --------
     credible_ball : the ball around one partition; it misleads if the posterior has several modes.
-    pairwise_losses : the losses between draws.
+    partition_loss : the losses between draws.
 
     Notes
     -----

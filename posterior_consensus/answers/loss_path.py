@@ -12,10 +12,11 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
+from posterior_consensus.answers.partition_loss import partition_loss
 from posterior_consensus.consensus.methods import check_no_method
 from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.evaluate.expectation import Floats, draw_losses, mean_loss, partition_loss
+from posterior_consensus.evaluate.expectation import Floats, draw_losses, mean_loss
 from posterior_consensus.losses.partition_losses import binder, vi
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
@@ -176,7 +177,7 @@ def loss_path(
     grid, missing = grid[: len(found)], tuple(grid[len(found) :].tolist())
     a = _costs(dim, grid)
     labels, losses = _best_for_each(draws, found, a, factory)
-    distances = [partition_loss(before, after) for before, after in pairwise(labels)]
+    distances = [float(partition_loss(before, after)) for before, after in pairwise(labels)]
     columns = (
         labels.max(axis=1).astype(np.int64) + 1,
         draws.samples.mean(losses),

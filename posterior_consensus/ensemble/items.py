@@ -213,3 +213,16 @@ def difference(wanted: pd.Index, found: pd.Index) -> str:
 def _doubled(index: pd.Index) -> str:
     name = index[index.duplicated()].tolist()[0]
     return f"{name!r} is the name of {int((index == name).sum())} items"
+
+
+def two_partitions(one: Any, other: Any) -> tuple[Labels, Labels]:
+    """Return the canonical labels (n_items,) of two partitions of the same items, the second in the first's order."""
+    values = getattr(one, "labels", one), getattr(other, "labels", other)
+    dim = next((str(v.dims[0]) for v in values if isinstance(v, xr.DataArray) and v.ndim == 1), "item")
+    one, other = labelled(one, dim), labelled(other, dim)
+    if isinstance(one, xr.DataArray) and one.dims == (dim,):
+        other = Items.along(one, dim).in_order(other, "other partition")
+    ours, theirs = canonical_labels(one), canonical_labels(other)
+    if ours.size != theirs.size:
+        raise ValueError(f"Two partitions must have the same items; got {ours.size} and {theirs.size} labels.")
+    return ours, theirs

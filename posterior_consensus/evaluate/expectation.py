@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import xarray as xr
 
 from posterior_consensus.ensemble import counting
-from posterior_consensus.ensemble.draws import PartitionDraws, check_needs, draws_if_any, draws_of, hard_draws
-from posterior_consensus.ensemble.items import Items, labelled
+from posterior_consensus.ensemble.draws import PartitionDraws, draws_if_any, draws_of, hard_draws
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.ensemble.partitions import Labels, canonical_labels, smallest_dtype
+from posterior_consensus.ensemble.partitions import smallest_dtype
 from posterior_consensus.kernels import contingency
 from posterior_consensus.kernels import loss as loss_kernels
 from posterior_consensus.kernels.loss import GeneralLoss, LinearLoss
-from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import Loss, PairLoss, PartitionLoss
-from posterior_consensus.sources.door import as_source, partition_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -223,120 +219,3 @@ def _own_links(similarity: Floats, partition: npt.NDArray[Any]) -> Floats:
         members = order[starts[sizes == size][:, np.newaxis] + np.arange(size)]
         links[members] = similarity[members[:, :, np.newaxis], members[:, np.newaxis]].sum(axis=2)
     return links
-
-
-def partition_loss(partition: Any, reference: Any, *, loss: str | PartitionLoss | None = None) -> float:
-    """Compute the loss between two partitions of the same items.
-
-    Parameters
-    ----------
-    partition, reference : array_like of shape (n_items,), DataArray or result object
-        The partition that is judged and the one that it is judged against, such as an estimate and the truth; the names
-        of the labels do not matter.
-    loss : str or PartitionLoss, optional
-        Name in LOSSES, or a record such as ``binder(a=0.5)``. By default the one that a result was found under, else
-        "vi".
-
-    Returns
-    -------
-    float
-        In the loss's unit.
-
-    Raises
-    ------
-    ValueError
-        If the two have different numbers of items, labels are missing, negative or not integers, or `loss` is not
-        given for two results of different losses.
-
-    Examples
-    --------
-    >>> import posterior_consensus as pc
-    >>> pc.partition_loss([0, 0, 1, 1], [0, 0, 0, 0], loss="vi")
-    1.0
-    >>> pc.partition_loss([1, 1, 2, 2, 3], [1, 2, 2, 3, 3], loss="binder")
-    0.32
-    """
-    record = as_loss(loss, partition, reference, kind=PartitionLoss)
-    ours, theirs = two_partitions(partition, reference)
-    return float(loss_matrix(ours[np.newaxis], PartitionDraws.of(theirs[np.newaxis]), record)[0, 0])
-
-
-def two_partitions(one: Any, other: Any) -> tuple[Labels, Labels]:
-    """Return the canonical labels (n_items,) of two partitions of the same items, the second in the first's order."""
-    values = getattr(one, "labels", one), getattr(other, "labels", other)
-    dim = next((str(v.dims[0]) for v in values if isinstance(v, xr.DataArray) and v.ndim == 1), "item")
-    one, other = labelled(one, dim), labelled(other, dim)
-    if isinstance(one, xr.DataArray) and one.dims == (dim,):
-        other = Items.along(one, dim).in_order(other, "other partition")
-    ours, theirs = canonical_labels(one), canonical_labels(other)
-    if ours.size != theirs.size:
-        raise ValueError(f"Two partitions must have the same items; got {ours.size} and {theirs.size} labels.")
-    return ours, theirs
-
-
-def expected_loss(draws: Any, partitions: Any = None, *, loss: str | Loss | None = None) -> xr.Dataset:
-    """Compute the posterior expected loss of partitions, with Monte Carlo standard errors.
-
-    Parameters
-    ----------
-    draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
-    partitions : partition or sequence of partitions, optional
-        One result object, DataArray or label vector of shape (n_items,), or a list or array (n_partitions, n_items) of
-        them. By default the consensus of `draws` if these are a summary.
-    loss : str, PartitionLoss or PairLoss, optional
-        Name in LOSSES or PAIR_LOSSES, or a record such as ``vi(a=0.5)``. By default the one that the results were found
-        under, else "vi". A similarity matrix alone gives Binder's loss and those of PAIR_LOSSES.
-
-    Returns
-    -------
-    xarray.Dataset
-        ``expected_loss`` and ``mcse``, in the loss's unit, and the effective sample size ``ess`` behind them, over the
-        dimension ``partition``; without dimension for a single partition. Error and sample size are NaN for a
-        similarity matrix alone and for the losses of PAIR_LOSSES, which are no means over draws. Below an effective
-        sample size of 100 the error is rough: it can be much too small if a chain changes mode only a few times.
-
-    Raises
-    ------
-    ValueError
-        If a partition does not label the draws' items, or the draws are invalid as :func:`as_partition_draws` says.
-
-    See Also
-    --------
-    Samples.mcse, Samples.ess : how the standard error and the effective sample size are computed.
-
-    Examples
-    --------
-    >>> import posterior_consensus as pc
-    >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
-    >>> pc.expected_loss(draws, [[0, 0, 1, 1], [0, 0, 0, 0]], loss="binder")["expected_loss"].values
-    array([0.09375, 0.46875])
-    """
-    source = as_source(draws)
-    judged, single = one_or_many(partition_of(draws, partitions, "partitions"), source.items)
-    record = as_loss(loss, *judged)
-    check_needs(source, {f"loss {record.name!r}": record.needs})
-    rows = np.stack([source.as_labels(partition, "partitions") for partition in judged])
-    expected, error, size = loss_and_error(source, rows, record)
-    attrs = {"loss": record.name, "unit": record.unit}
-    dataset = xr.Dataset(
-        {"expected_loss": ("partition", expected), "mcse": ("partition", error), "ess": ("partition", size)},
-        attrs=attrs if source.n_draws is None else attrs | {"n_draws": source.n_draws},
-    )
-    return dataset.squeeze("partition") if single else dataset
-
-
-def one_or_many(partitions: Any, items: Items) -> tuple[list[Any], bool]:
-    """List what is one partition of these items or holds several, and say whether it is one."""
-    if isinstance(partitions, xr.DataArray) and items.dim in partitions.dims:
-        partitions = partitions.transpose(..., items.dim)
-    if not _is_many(partitions):
-        return [partitions], True
-    if len(partitions) == 0:
-        raise ValueError("`partitions` must hold at least one partition; got none.")
-    return list(partitions), False
-
-
-def _is_many(partitions: Any) -> bool:
-    if isinstance(partitions, (np.ndarray, xr.DataArray)):
-        return partitions.ndim > 1
-    return isinstance(partitions, Sequence) and len(partitions) > 0 and not np.isscalar(partitions[0])

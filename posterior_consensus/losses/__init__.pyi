@@ -1,3 +1,4 @@
+from posterior_consensus.answers.partition_loss import misclassification_distance as misclassification_distance
 from posterior_consensus.losses.pair_losses import PAIR_LOSSES as PAIR_LOSSES
 from posterior_consensus.losses.pair_losses import pear as pear
 from posterior_consensus.losses.pair_losses import vi_lower_bound as vi_lower_bound

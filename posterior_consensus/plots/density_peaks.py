@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from posterior_consensus.answers.density import PartitionDensity, to_higher
-from posterior_consensus.answers.distances import pairwise_losses
+from posterior_consensus.answers.partition_loss import partition_loss
 from posterior_consensus.plots.axes import Axes, Size, check_result, new_axes
 from posterior_consensus.plots.colours import COLOURS, MARK, ink
 
@@ -52,7 +52,7 @@ def plot_density_peaks(density: PartitionDensity, *, figsize: Size = None, ax: A
     scores = density.scores.values
     ax.scatter(scores, density.to_higher.values, s=12, color=COLOURS[1], linewidths=0, label="calibration draws")
     marked = density.modes["score"].values
-    losses = pairwise_losses(density.modes.values, loss=density.loss).values
+    losses = np.asarray(partition_loss(density.modes.values, loss=density.loss))
     heights = np.where(marked == marked.max(), density.to_higher.values.max(), to_higher(marked, losses))
     ax.scatter(marked, heights, s=48, marker="D", facecolors="none", edgecolors=MARK, linewidths=1.5, label="modes")
     for prob in _PROBS:

@@ -1,4 +1,3 @@
-from posterior_consensus.simulate.misclassification import misclassification_distance as misclassification_distance
 from posterior_consensus.simulate.perturbation import random_perturbation as random_perturbation
 from posterior_consensus.simulate.theory import basic_error_bound as basic_error_bound
 from posterior_consensus.simulate.theory import bayes_error as bayes_error

@@ -160,7 +160,7 @@ def random_perturbation(
       clusters  6 of sizes [47, 10, 10, 10, 15, 8]
       noise     0.45
       modes     1, of [20] draws
-    >>> pc.simulate.misclassification_distance(made.oracle(), made.truth)
+    >>> pc.losses.misclassification_distance(made.oracle(), made.truth)
     0.0
     """
     n_items, n_clusters = check_count("n_items", n_items), check_count("n_clusters", n_clusters)

@@ -118,7 +118,7 @@ def test_draws_go_to_both_halves_by_turns():
 
 def test_autocorrelation_of_a_kernel():
     draws = pc.as_partition_draws(sticky_chains(np.random.default_rng(11), 4, 500, 20, stay=0.6))
-    losses = pc.pairwise_losses(draws).values
+    losses = pc.partition_loss(draws).values
     assert draws_worth_one(losses, draws.samples, 1.5) == pytest.approx(4.0, rel=0.15)
     assert draws_worth_one(np.zeros((3, 3)), draws.take(np.arange(3)).samples, 1.0) == 1.0
 

@@ -147,7 +147,7 @@ def test_too_many_clusters_are_left_out():
     for n_clusters in (None, 6, 10):
         found = fit(draws, n_clusters)
         assert found.n_clusters == 6 and found.noise == pytest.approx(0.5, abs=0.05)
-        assert pc.simulate.misclassification_distance(found.labels.values, truth) < 0.05
+        assert pc.losses.misclassification_distance(found.labels.values, truth) < 0.05
 
 
 def test_labels_that_no_cluster_stands_for():
@@ -184,7 +184,7 @@ def test_a_noise_for_each_draw_tells_good_draws_from_bad():
     noise = found.draw_noise.values
     np.testing.assert_allclose([noise[:6].mean(), noise[6:12].mean()], [0.2, 0.5], atol=0.06)
     assert noise[:6].max() < noise[6:12].min() and noise[6:12].max() < noise[12:].min()
-    assert pc.simulate.misclassification_distance(found.labels.values, truth) < 0.02
+    assert pc.losses.misclassification_distance(found.labels.values, truth) < 0.02
     assert np.ptp(fit(draws, 4).draw_noise.values) == 0
 
 
@@ -195,7 +195,7 @@ def test_the_error_rate_is_near_the_error():
         truth, draws = same_model(rng, 120, 15, 5, 0.65)
         found = fit(draws, 5)
         estimated.append(found.error_rate)
-        made.append(pc.simulate.misclassification_distance(found.labels.values, truth))
+        made.append(pc.losses.misclassification_distance(found.labels.values, truth))
     assert np.mean(estimated) == pytest.approx(np.mean(made), abs=0.02) and np.mean(made) > 0.005
 
 
@@ -262,7 +262,7 @@ def test_two_modes_are_found(noise, share, n_modes):
     np.testing.assert_allclose(found.shares, np.bincount(mode)[order] / 60, atol=0.01)
     np.testing.assert_allclose(found.noise, noise, atol=0.05)
     for labels, truth in zip(found.labels.values, truths[order], strict=True):
-        assert pc.simulate.misclassification_distance(labels, truth) < 0.04
+        assert pc.losses.misclassification_distance(labels, truth) < 0.04
     assert np.diff(found.trace).min(initial=0) > -1e-6
 
 
@@ -284,7 +284,7 @@ def test_one_mode_stays_one():
     truth, draws = same_model(np.random.default_rng(15), 80, 60, 4, 0.5)
     found = modes_of(draws)
     assert found.n_modes == 1 and list(found.evidence) == [1, 2] and found.evidence[1] >= found.evidence[2]
-    assert pc.simulate.misclassification_distance(found.labels.values[0], truth) < 0.04
+    assert pc.losses.misclassification_distance(found.labels.values[0], truth) < 0.04
     assert found.noise.item() == pytest.approx(fit(draws).noise, abs=1e-3)
 
 

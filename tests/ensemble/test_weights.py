@@ -79,7 +79,7 @@ def test_rows_of_equal_draws_are_those_of_the_matrix(rng):
 
 WITHOUT_WEIGHTS = {
     *("as_partition_draws", "as_allocation_probabilities", "allocation_probabilities", "attach"),  # make or store draws
-    *("partition_loss", "binder", "vi", "plot_alluvial", "plot_cluster_profiles", "plot_data"),  # know no draws
+    *("binder", "vi", "plot_alluvial", "plot_cluster_profiles", "plot_data"),  # know no draws
     "align_partitions",
     *("relabel", "predict_allocation"),  # have a test of their own below
     "stacking_weights",  # makes weights

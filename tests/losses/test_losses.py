@@ -130,7 +130,7 @@ def test_scikit_learn_agrees(pair):
 
 @given(pair=label_pairs())
 def test_misclassification_distance(pair):
-    distance = pc.simulate.misclassification_distance(*pair)
+    distance = pc.losses.misclassification_distance(*pair)
     assert distance == pytest.approx(reference.misclassification(*pair), abs=1e-12)
 
 
@@ -140,11 +140,12 @@ def test_bad_partitions():
         (([0, -1], [0, 1]), ValueError, "negative"),
         (([0, np.nan], [0, 1]), ValueError, "NaN"),
         (([0, 0.5], [0, 1]), ValueError, "integers"),
-        (([], []), ValueError, "vector"),
-        (([[0, 1]], [0, 1]), ValueError, "vector"),
     ]
-    for function in (pc.partition_loss, pc.simulate.misclassification_distance):
+    of_two = [(([], []), ValueError, "vector"), (([[0, 1]], [0, 1]), ValueError, "vector")]
+    for function in (pc.partition_loss, pc.losses.misclassification_distance):
         check_all(lambda pair, function=function: function(*pair), cases)
+    check_all(lambda pair: pc.losses.misclassification_distance(*pair), of_two)
+    check(pc.partition_loss, [0, 1], ValueError, ["got shape (2,). This is a single partition"])
 
 
 def test_costs_lie_between_zero_and_two_and_thresholds_between_zero_and_one():

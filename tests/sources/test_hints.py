@@ -74,7 +74,6 @@ def test_what_was_given_is_recognised(best, particles):
     cases = [
         (lambda: pc.compare_partitions({"a": CENTER, "b": CENTER}, GOOD), ValueError, "pass the draws first"),
         (lambda: pc.expected_loss([CENTER, CENTER], draws), ValueError, "one partition second"),
-        (lambda: pc.partition_loss(GOOD, CENTER), ValueError, "one partition second"),
         (lambda: pc.plot_data(best, np.eye(4)), ValueError, "one partition second"),
         (lambda: pc.as_partition_draws({"z": GOOD}), ValueError, "values[np.newaxis]"),
         (lambda: pc.credible_ball(GOOD, ball), ValueError, "its `center`"),
@@ -218,7 +217,7 @@ def test_components_in_place_of_items():
 def test_particles_are_partitions(particles):
     draws, partitions = particles.draws, particles.partitions
     turned = partitions[1, ::-1]  # by name, in any order
-    losses = pc.pairwise_losses(draws, turned)
+    losses = pc.partition_loss(draws, turned)
     assert losses.shape == (4, 1)
     for one in (turned, partitions[1]):
         assert losses.mean() == pytest.approx(pc.expected_loss(draws, one)["expected_loss"].item())
