@@ -12,8 +12,7 @@ import pandas as pd
 import xarray as xr
 from scipy.special import erf
 
-from posterior_consensus.answers.particle_record import Particles
-from posterior_consensus.answers.particles import particles
+from posterior_consensus.answers.particles import Particles, particles
 from posterior_consensus.answers.transport import matched, transported
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS

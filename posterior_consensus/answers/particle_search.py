@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus.answers.modes import FURTHER, Modes, separated_modes, valley_evidence
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, distinct_rows
 from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.evaluate.expectation import Floats, unscaled_losses
+from posterior_consensus.evaluate.expectation import Floats, all_losses, loss_matrix, unscaled_losses
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime.executor import Executor
+from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.forms import Limits
 from posterior_consensus.search.over_draws import OnDraws, OnRatios
 
@@ -28,6 +31,9 @@ _MOST = 1000  # draws on which runs end and are compared
 _ENDS = 3  # runs that then go on to all
 _WARM = 4  # draws that are tried beside the particles of one number less
 _AT_ONCE = 5  # best particles that are changed, in each of two ways, between two looks at what that led to
+_GROUPS = 2, 3, 4  # numbers of groups of draws between which a valley may lie
+_STARTS_OF_GROUPS, _STEPS_OF_GROUPS = 4, 20  # starts of each number and half, and the most steps of each
+_LENIENT = 0.02  # evidence of a valley from which a search for particles is worth it
 _TINY = 1e-10  # relative: what is smaller is rounding
 
 
@@ -54,14 +60,25 @@ class _Draws(NamedTuple):
     weights: Floats
 
 
+class Found(NamedTuple):
+    """Particles of each number, one for each mode, and one for each that there would be, were the draws independent."""
+
+    path: list[Placed]
+    modes: Placed
+    supposed: Placed
+
+
 class ParticleSearch:
     """Search for L partitions S_l of least mean over draws of min_l d(S_l, z_t), one number L after the other."""
 
-    def __init__(self, draws: PartitionDraws, loss: PartitionLoss, executor: Executor) -> None:
+    def __init__(
+        self, draws: PartitionDraws, loss: PartitionLoss, executor: Executor, n_starts: int, rng: np.random.Generator
+    ) -> None:
+        self._draws, self._record = draws, loss
+        self._executor, self._n_starts, self._rng = executor, n_starts, rng
+        self._work = 0  # that of all particles so far
         draws = merged(draws)
         self._loss = loss.arrays(draws.n_items)
-        self._executor = executor
-        self.work = 0  # that of all particles so far
         kind = OnDraws if loss.is_linear else OnRatios
         self._problem = kind(draws, loss, Limits(1, draws.n_items), executor.stop)
         self._all = _Draws(np.arange(draws.n_draws), draws.labels, draws.n_clusters, draws.weights)
@@ -71,32 +88,54 @@ class ParticleSearch:
         """Number of partitions among the draws."""
         return self._all.rows.size
 
-    @property
-    def stopped(self) -> bool:
-        """Whether time or the user ended the search."""
-        return bool(self._executor.stopped)
+    def along(self, consensus: Labels, number: int | None, most: int, most_work: float, progressbar: bool) -> Found:
+        """Look beyond the most modes found, whatever `number` is requested: how many modes there are is one question.
 
-    def one(self, labels: Labels) -> Placed:
-        """Begin with the consensus."""
-        return self._placed(self._all, labels[np.newaxis])
-
-    def one_more(self, fewer: Placed, n_starts: int, rng: np.random.Generator, most_work: float) -> Placed:
-        """Find particles that are one more than these, and never farther from the draws.
-
-        No changes are tried any more once the work of all particles is above `most_work`.
+        No changes are tried any more, and no more particles, once the work of all particles is above `most_work`.
         """
+        path = [self._placed(self._all, consensus[np.newaxis])]
+        modes = supposed = path[0]
+        requested = number or 1
+        last = 1 if number == 1 else min(max(requested, most), self.n_distinct)
+        for more in track(range(2, last + 1), "Particles", progressbar=progressbar):
+            ended = self._executor.stopped or self._work > most_work
+            if more > requested and (ended or more > len(modes.partitions) + FURTHER):
+                break
+            path.append(self.one_more(path[-1], most_work))
+            modes, supposed = self._at_modes(path, modes, False), self._at_modes(path, supposed, True)
+        return Found(path, modes, supposed)
+
+    def _modes_of(self, placed: Placed, independent: bool) -> Modes:
+        losses = loss_matrix(placed.partitions, self._draws, self._record)
+        return separated_modes(placed.partitions, losses, self._draws.samples, self._record, independent=independent)
+
+    def _at_modes(self, path: list[Placed], found: Placed, independent: bool) -> Placed:
+        """Particles of as many modes as the last of the path shows, if those are more than `found` has."""
+        modes = self._modes_of(path[-1], independent)
+        if modes.n_modes <= len(found.partitions):
+            return found
+        one_each = path[modes.n_modes - 1]
+        if modes.n_modes == len(path) or self._modes_of(one_each, independent).n_modes == modes.n_modes:
+            return one_each
+        weights = np.bincount(path[-1].nearest, self._all.weights, modes.mode.size)
+        heaviest = [max(np.flatnonzero(modes.mode == g), key=lambda k: weights[k]) for g in range(modes.n_modes)]
+        return self._results(self._descend, [(self._all, path[-1].partitions[heaviest])])[0]
+
+    def one_more(self, fewer: Placed, most_work: float) -> Placed:
+        """Find particles that are one more than these, and never farther from the draws."""
         number = len(fewer.partitions) + 1
+        n_starts, rng = self._n_starts, self._rng
         some = self._sample(_MOST, rng)
-        beside = self._beside(fewer, rng)
+        beside = self._beside(fewer)
         found = self._results(self._descend, [(some, start) for start in beside])
-        found += self._results(self._run, [(some, number, None, seed) for seed in _seeds(rng, n_starts)])
+        found += self._results(self._run, [(some, number, None, seed) for seed in self._seeds(n_starts)])
         found = _best(found)
         in_vain = 0  # changes since one led to something better
-        while in_vain < n_starts and not self._executor.stopped and self.work <= most_work:
+        while in_vain < n_starts and not self._executor.stopped and self._work <= most_work:
             best = found[0]
             starts = [one.partitions for one in found[:_AT_ONCE]]
-            starts += [self._swapped(some, one, rng) for one in found[:_AT_ONCE]]
-            calls = [(some, number, start, seed) for start, seed in zip(starts, _seeds(rng, len(starts)), strict=True)]
+            starts += [self._swapped(some, one) for one in found[:_AT_ONCE]]
+            calls = [(some, number, start, seed) for start, seed in zip(starts, self._seeds(len(starts)), strict=True)]
             found = _best(found + self._results(self._run, calls))
             in_vain = 0 if found[0].value < best.value - _TINY * abs(best.value) else in_vain + len(calls)
         if some is self._all:
@@ -104,30 +143,26 @@ class ParticleSearch:
         ends = [beside[0], *(one.partitions for one in found[:_ENDS])]
         return min(self._results(self._descend, [(self._all, end) for end in ends]), key=_value)
 
-    def from_groups(self, placed: Placed, group: npt.NDArray[np.int64]) -> Placed:
-        """Go on from the heaviest particle of each group."""
-        weights = np.bincount(placed.nearest, self._all.weights, len(group))
-        heaviest = [max(np.flatnonzero(group == g), key=lambda k: weights[k]) for g in range(group.max() + 1)]
-        (found,) = self._results(self._descend, [(self._all, placed.partitions[heaviest])])
-        return found
+    def _seeds(self, number: int) -> list[int]:
+        return list(self._rng.integers(2**63, size=number).tolist())
 
     def _results(self, function: Callable[..., Placed], calls: list[tuple[Any, ...]]) -> list[Placed]:
         found = self._executor.results(function, calls)
-        self.work += sum(one.work for one in found)
+        self._work += sum(one.work for one in found)
         return found
 
-    def _beside(self, fewer: Placed, rng: np.random.Generator) -> list[Labels]:
+    def _beside(self, fewer: Placed) -> list[Labels]:
         """These particles, each time with another draw: those that lower the distance most."""
         near, weights = fewer.losses.min(axis=0), self._all.weights
-        rows = np.unique(_at_quantiles(weights * near, (np.arange(_EACH) + rng.random(_EACH)) / _EACH))
+        rows = np.unique(_at_quantiles(weights * near, (np.arange(_EACH) + self._rng.random(_EACH)) / _EACH))
         values = np.minimum(self._losses(self._all.labels[rows], self._all), near) @ weights
         return [self._with(fewer.partitions, rows[k]) for k in np.argsort(values, kind="stable")[:_WARM]]
 
-    def _swapped(self, draws: _Draws, placed: Placed, rng: np.random.Generator) -> Labels:
+    def _swapped(self, draws: _Draws, placed: Placed) -> Labels:
         """Put a draw, more often a far one, in the place of a particle."""
-        left_out = rng.integers(len(placed.partitions))
+        left_out = self._rng.integers(len(placed.partitions))
         near = np.delete(placed.losses, left_out, axis=0).min(axis=0)
-        row = draws.rows[_at_quantiles(draws.weights * near, rng.random(1))[0]]
+        row = draws.rows[_at_quantiles(draws.weights * near, self._rng.random(1))[0]]
         return self._with(np.delete(placed.partitions, left_out, axis=0), row)
 
     def _with(self, partitions: Labels, row: np.intp) -> Labels:
@@ -140,12 +175,17 @@ class ParticleSearch:
         for times in _SAMPLES:
             sample = self._sample(times * _EACH * number, rng)
             if partitions is None:
-                partitions = self._far_apart(sample, number, rng)
+                partitions = self._start(sample, number, rng)
             placed = self._descend(sample, partitions, _STEPS)
             partitions, work = placed.partitions, work + placed.work
         assert partitions is not None
         placed = self._descend(draws, partitions)
         return placed._replace(work=placed.work + work)
+
+    def _start(self, draws: _Draws, number: int, rng: np.random.Generator) -> Labels:
+        labels = draws.labels
+        rows = _far_apart(draws.weights, number, lambda row: self._losses(labels[row : row + 1], draws)[0], rng)
+        return labels[rows].astype(np.int32)
 
     def _sample(self, size: int, rng: np.random.Generator) -> _Draws:
         """So many draws at random by their weights."""
@@ -157,15 +197,6 @@ class ParticleSearch:
         times = np.bincount(order[_at_quantiles(weights[order], quantiles)])
         rows = np.flatnonzero(times)
         return _Draws(rows, labels[rows], n_clusters[rows], times[rows] / size)
-
-    def _far_apart(self, draws: _Draws, number: int, rng: np.random.Generator) -> Labels:
-        """Draws at random, each in proportion to its distance from those before (k-means++)."""
-        shares, near, rows = draws.weights, np.full(draws.rows.size, np.inf), []
-        for _ in range(number):
-            rows.append(_at_quantiles(shares, rng.random(1))[0])
-            near = np.minimum(near, self._losses(draws.labels[rows[-1:]], draws)[0])
-            shares = draws.weights * near
-        return draws.labels[rows].astype(np.int32)
 
     def _losses(self, partitions: npt.NDArray[Any], draws: _Draws) -> Floats:
         return unscaled_losses(partitions, draws.labels, draws.n_clusters, self._loss)
@@ -264,6 +295,74 @@ def _value(placed: Placed) -> float:
     return placed.value
 
 
-def _seeds(rng: np.random.Generator, number: int) -> Sequence[int]:
-    seeds: list[int] = rng.integers(2**63, size=number).tolist()
-    return seeds
+def _far_apart(
+    weights: Floats, number: int, losses_from: Callable[[int], Floats], rng: np.random.Generator
+) -> list[int]:
+    """Rows of draws at random, each in proportion to its distance from those before (k-means++)."""
+    shares, near, rows = weights, np.full(weights.size, np.inf), list[int]()
+    for _ in range(number):
+        rows.append(int(_at_quantiles(shares, rng.random(1))[0]))
+        near = np.minimum(near, losses_from(rows[-1]))
+        shares = weights * near if near.any() else weights
+    return rows
+
+
+def may_have_more(draws: PartitionDraws, loss: PartitionLoss) -> bool:
+    """Whether a valley may lie between groups of draws; the draws are few enough for the losses between them all.
+
+    Every other draw is put into one of a few groups by k-means, with the mean loss against a group's draws as the
+    distance to it, and the remaining draws to the nearest group. How much nearer the draws of one half are to one group
+    of the other half than to another group is then tested for a valley, as between particles: draws that have no say in
+    the groups show none that is not there. Draws count as independent, which rather finds more valleys than there
+    are.
+    """
+    draws = draws.without_zero_weights()
+    losses = all_losses(draws, loss)
+    losses = (losses + losses.T) / 2
+    rng = np.random.default_rng(0)
+    one, other = np.arange(0, draws.n_draws, 2), np.arange(1, draws.n_draws, 2)
+    weights = draws.weights
+    for number in _GROUPS:
+        if number > other.size:
+            break
+        for _ in range(_STARTS_OF_GROUPS):
+            group = _groups(losses[np.ix_(one, one)], weights[one], number, rng)
+            to_one = _means(losses[np.ix_(one, other)], weights[one], group)
+            group = to_one.argmin(axis=0)
+            to_other = _means(losses[np.ix_(other, one)], weights[other], group)
+            distances = np.empty((len(to_other), draws.n_draws))
+            distances[:, one], distances[:, other] = to_other, to_one[np.unique(group)]
+            if _shows_valley(distances, weights * draws.samples.effective_draws):
+                return True
+    return False
+
+
+def _means(losses: Floats, weights: Floats, group: npt.NDArray[np.intp]) -> Floats:
+    """Mean losses (K, M) of the draws of each group, from the losses (N, M) of all."""
+    member = weights * (np.unique(group)[:, np.newaxis] == group)
+    means: Floats = member / member.sum(axis=1, keepdims=True) @ losses
+    return means
+
+
+def _groups(losses: Floats, weights: Floats, number: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
+    """The group (N,) of each draw by k-means, from draws far from each other (k-means++)."""
+    chosen = _far_apart(weights, number, lambda row: losses[row], rng)
+    group = losses[chosen].argmin(axis=0)
+    for _ in range(_STEPS_OF_GROUPS):
+        before, group = group, _means(losses, weights, group).argmin(axis=0)
+        if np.array_equal(before, group):
+            break
+    return group
+
+
+def _shows_valley(distances: Floats, weights: Floats) -> bool:
+    """Whether a valley may lie between two groups, from distances (K, N) to them of draws that count so much."""
+    group = distances.argmin(axis=0)
+    for pair in combinations(np.unique(group).tolist(), 2):
+        between = np.isin(group, pair)
+        x, own, nearest = np.subtract(*distances[list(pair)])[between], weights[between], group[between]
+        low, high = (float(np.average(x[nearest == k], weights=own[nearest == k])) for k in pair)
+        x = np.clip(x / (high - low), -1.0, 1.0)  # the middles of the two are 1 apart
+        if valley_evidence(x, own, 0.0, pull=0.0) <= _LENIENT:
+            return True
+    return False

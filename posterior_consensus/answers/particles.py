@@ -2,36 +2,272 @@
 
 from __future__ import annotations
 
-import time
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import xarray as xr
 
 from posterior_consensus.answers.alignment import numbered_as, numbers_in
-from posterior_consensus.answers.likely import may_have_more
-from posterior_consensus.answers.modes import FURTHER, Modes, separated_modes
-from posterior_consensus.answers.particle_chains import judged, undecided, visits
-from posterior_consensus.answers.particle_record import Particles
-from posterior_consensus.answers.particle_search import ParticleSearch, Placed, extended
+from posterior_consensus.answers.particle_search import Found, ParticleSearch, extended, may_have_more
+from posterior_consensus.answers.particle_verdict import judged, visits
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
-from posterior_consensus.ensemble.samples import FEWEST_DRAWS
-from posterior_consensus.evaluate.chain_gap import gap_is_real, largest_gap
+from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.evaluate.expectation import Floats, loss_matrix, losses_between
+from posterior_consensus.evaluate.similarity import posterior_similarity_matrix
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.results import display
-from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count, check_seconds
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.storage import Stored
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count, check_seconds, is_integer
+from posterior_consensus.runtime.clock import Clock
 from posterior_consensus.runtime.executor import Executor
-from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.engine import search
 from posterior_consensus.sources.door import as_draws, own_partition
 
-_TINY = 1e-9
+_STORED_SAMPLE = {name: f"particle_{name}" for name in ("sample", "chain", "draw", "weight")}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Particles(Stored):
+    """A few weighted partitions nearest to the posterior, heaviest first; made by :func:`particles`.
+
+    Attributes
+    ----------
+    partitions : xarray.DataArray of shape (particle, n_items), dtype int32
+        A cluster matched with one of the reference has its number; the others have the following numbers. Without a
+        reference, clusters are numbered by first appearance.
+    weights, weights_mcse, weights_ess : xarray.DataArray of shape (particle,)
+        Posterior probability of each particle's region, the draws that are nearest to it, its Monte Carlo standard
+        error, and the effective sample size behind that, below 100 of which it is rough.
+    mode : xarray.DataArray of shape (particle,), dtype int64
+        The mode that each particle belongs to. Modes are numbered by weight, the heaviest 0.
+    distance, distance_mcse, distance_ess : float
+        Mean over the draws of the loss of the nearest particle, in the loss's unit: the Wasserstein distance, if the
+        loss is a metric; its Monte Carlo standard error and effective sample size, below 100 of which that is rough.
+    expected_loss : xarray.DataArray of shape (particle,)
+        Mean loss of each particle over the draws of its region.
+    assignment : xarray.DataArray of shape (sample,), dtype int32
+        The particle nearest to each draw, with coordinates ``chain``, ``draw`` and ``weight``.
+    by_chain : xarray.DataArray of shape (chain, particle)
+        Each chain's share of its draws in each region; NaN for a chain without weight.
+    path : xarray.Dataset
+        ``distance`` and ``mcse`` over ``n_particles``, from one on.
+    loss : PartitionLoss
+    status : {"one mode", "several modes", "chains in different modes", "unknown"}
+        "unknown" if there are too few effective draws to distinguish one mode from several, if the chains disagree
+        although no second mode was found, or if one particle was requested.
+    chains : tuple
+        Names of the chains that stay in different modes or, if the status is "unknown", in different groups of draws.
+    verdict : str
+        What to report.
+    n_searched : int
+        Number of items on which they were searched for: all, or 10,000 of more than 50 million labels. `path` is of
+        these items.
+    stopped : str
+        Why the search ended early: "seconds", "interrupted" for Ctrl-C, or empty.
+    draws : PartitionDraws or None
+        The draws that the particles are of; None for particles that come back from where they were stored.
+    """
+
+    partitions: xr.DataArray = field(metadata=stored_as.array("particle_partition", of_items=True))
+    weights: xr.DataArray = field(metadata=stored_as.array("particle_weight_of"))
+    weights_mcse: xr.DataArray = field(metadata=stored_as.array("particle_weight_mcse"))
+    weights_ess: xr.DataArray = field(metadata=stored_as.array("particle_weight_ess"))
+    mode: xr.DataArray = field(metadata=stored_as.array("particle_mode"))
+    distance: float = field(metadata=stored_as.number("particle_distance", measured=True))
+    distance_mcse: float = field(metadata=stored_as.number("particle_distance_mcse", measured=True))
+    distance_ess: float = field(metadata=stored_as.number("particle_distance_ess"))
+    expected_loss: xr.DataArray = field(metadata=stored_as.array("particle_expected_loss"))
+    assignment: xr.DataArray = field(metadata=stored_as.array("particle_assignment", _STORED_SAMPLE))
+    by_chain: xr.DataArray = field(
+        metadata=stored_as.array(
+            "particle_by_chain", {"chain": "particle_chain_name"}, in_words={"chain": "particle_chains"}
+        )
+    )
+    path: xr.Dataset = field(metadata=stored_as.table({"distance": "particle_path", "mcse": "particle_path_mcse"}))
+    loss: PartitionLoss = field(metadata=stored_as.loss("particle_"))
+    status: str = field(metadata=stored_as.attribute("particle_status"))
+    chains: tuple[Any, ...] = field(metadata=stored_as.names("particle_chains_apart"))
+    verdict: str = field(metadata=stored_as.attribute("particle_verdict"))
+    n_searched: int = field(metadata=stored_as.attribute("particle_items_searched"))
+    stopped: str = field(default="", metadata=stored_as.attribute("particle_stopped"))
+    draws: PartitionDraws | None = field(default=None, compare=False)
+
+    @property
+    def n_particles(self) -> int:
+        """Number of particles."""
+        return len(self.partitions)
+
+    @property
+    def n_clusters(self) -> xr.DataArray:
+        """Number of clusters of each particle."""
+        numbers = self._canonical.max(axis=1).astype(np.int32) + 1
+        return xr.DataArray(numbers, dims="particle", name="n_clusters")
+
+    @property
+    def _canonical(self) -> npt.NDArray[np.int32]:
+        """The partitions with clusters numbered by first appearance."""
+        return np.stack([canonical_labels(labels) for labels in self.partitions.values])
+
+    @property
+    def _items(self) -> xr.DataArray:
+        return self.partitions[0].reset_coords(drop=True)
+
+    def meet(self) -> xr.DataArray:
+        """Classes of items that all particles co-cluster, numbered by first appearance, shape (n_items,)."""
+        _, classes = np.unique(self.partitions.values, axis=1, return_inverse=True)
+        return self._items.copy(data=canonical_labels(classes.ravel())).rename("meet")
+
+    def losses(self) -> xr.DataArray:
+        """Loss of each particle as an estimate of each other, shape (particle, particle_bis)."""
+        draws = PartitionDraws.of(self._canonical)
+        return xr.DataArray(loss_matrix(draws.labels, draws, self.loss), dims=("particle", "particle_bis"))
+
+    def contributions(self, k: int, other: int) -> xr.DataArray:
+        """Share of each item in the loss between two particles, shape (n_items,); the shares add up to it.
+
+        Parameters
+        ----------
+        k, other : int
+            Numbers of two particles, from 0.
+
+        Returns
+        -------
+        xarray.DataArray of shape (n_items,), dtype float64
+            In the loss's unit.
+
+        Raises
+        ------
+        ValueError
+            If there is no such particle, or the loss is no sum over items.
+
+        Notes
+        -----
+        With n_k and m_l the sizes of the clusters that an item is in, and n_kl the number of items in both, a sum of h
+        over cells is a sum over items of h(n_kl) / n_kl. For the variation of information the share of an item is
+
+            log2(n_k m_l / n_kl^2) / n,
+
+        0 if its co-members are the same in both [1]_. For Binder's loss it is half the cost of its pairs. Of a
+        ratio, the denominator is that of all items. A loss with a product or root of sums in its numerator, such as
+        "nmi", is refused.
+
+        References
+        ----------
+        .. [1] Meila (2007), Journal of Multivariate Analysis 98(5), 873-895. https://doi.org/10.1016/j.jmva.2006.11.013
+        """
+        self._check_number("k", k)
+        self._check_number("other", other)
+        one, two = self._canonical[[k, other]]
+        n = one.size
+        per_item = self.loss.h(n)[1:] / np.arange(1, n + 1)  # by the size of a cell
+        cells = np.unique(one.astype(np.int64) * n + two, return_inverse=True)[1].ravel()
+        terms = {name: per_item[np.bincount(x)[x] - 1] for name, x in (("A", cells), ("B", one), ("C", two))}
+        terms["top"] = np.full(n, per_item[-1])
+        terms["min(B, C)"], terms["max(B, C)"] = sorted((terms["B"], terms["C"]), key=np.sum)
+        if not set(self.loss.numerator) <= set(terms):
+            raise ValueError(
+                "`contributions` needs a loss that is a sum over items; "
+                f"loss {self.loss.name!r} is {self.loss.formula}."
+            )
+        shares = np.sum([weight * terms[term] for term, weight in self.loss.numerator.items()], axis=0)
+        total, whole = float(shares.sum()), float(self.losses()[k, other])
+        return self._items.copy(data=shares * (whole / total if whole > 0 else 0.0)).rename("contribution")
+
+    def similarity(self, k: int, draws: Any = None) -> xr.DataArray:
+        """Posterior similarity matrix of the draws in one particle's region.
+
+        Parameters
+        ----------
+        k : int
+            Number of the particle, from 0.
+        draws : PartitionDraws or any posterior that :func:`summarize` takes, optional
+            The draws that the particles are of, for particles that come from where they were stored, without draws.
+
+        Returns
+        -------
+        xarray.DataArray of shape (n_items, n_items)
+
+        Raises
+        ------
+        ValueError
+            If there is no such particle, draws are needed, or these are others.
+        """
+        return posterior_similarity_matrix(self.region(k, draws).without_zero_weights())
+
+    def region(self, k: int, draws: Any = None) -> PartitionDraws:
+        """Return the draws with those outside of one particle's region at weight 0.
+
+        Any function takes them, so that what it gives is of one mode:
+        ``membership(found.region(0), found.partitions[0])``. Draws outside stay, because the standard errors need the
+        chains as they ran.
+
+        Parameters
+        ----------
+        k : int
+            Number of the particle, from 0.
+        draws : PartitionDraws or any posterior that :func:`summarize` takes, optional
+            As for :meth:`similarity`.
+
+        Returns
+        -------
+        PartitionDraws
+
+        Raises
+        ------
+        ValueError
+            If there is no such particle, draws are needed, these are others, or none of them is in the region.
+        """
+        self._check_number("k", k)
+        if draws is None and self.draws is None:
+            raise ValueError(
+                "`draws` must be given, the ones that the particles are of: they are not stored with results."
+            )
+        given = as_draws(self.draws if draws is None else draws)
+        given = given.in_order_of(Samples.along(self.assignment), "`draws`")
+        weights = np.where(self.assignment.values == k, given.weights, 0.0)
+        if not weights.any():
+            raise ValueError(f"`k` must be a particle that is nearest to some draws; got {k}, nearest to none.")
+        return replace(given, samples=given.samples.weighted(weights))
+
+    def _check_number(self, name: str, k: Any) -> None:
+        if not is_integer(k) or not 0 <= k < self.n_particles:
+            raise ValueError(f"`{name}` must be a particle from 0 to {self.n_particles - 1}; got {k!r}.")
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for each particle: weight and its error, clusters, expected loss in its region, loss from the first."""
+        return pd.DataFrame(
+            {
+                "weight": self.weights.values,
+                "mcse": self.weights_mcse.values,
+                "mode": self.mode.values,
+                "n_clusters": self.n_clusters.values,
+                "expected_loss": self.expected_loss.values,
+                "from_first": self.losses().values[:, 0],
+            },
+            index=pd.RangeIndex(self.n_particles, name="particle"),
+        )
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        value = display.quantity(self.distance, self.loss.unit)
+        distance = display.with_error(value, self.distance_mcse, self.distance_ess)
+        before = "; ".join(f"{k + 1}: {value:.4g}" for k, value in enumerate(self.path["distance"].values))
+        kind = "distance" if self.loss.metric else "mean loss"
+        n_items = self.partitions.shape[1]
+        some = [("items", f"searched on {self.n_searched:,} of {n_items:,}")] if self.n_searched < n_items else []
+        facts = [
+            ("verdict", self.verdict),
+            *some,
+            (kind, f"{distance} ({self.loss.name})"),
+            ("path", before),
+            ("together", f"{int(self.meet().max()) + 1} sets of items that all particles keep"),
+        ]
+        return f"Particles: {display.counted(self.n_particles, 'particle')}, {self.status}", facts, self.to_dataframe()
 
 
 class Effort(NamedTuple):
@@ -165,129 +401,63 @@ def find_particles(
     progressbar: bool,
     reference: Any = None,
     one: Labels | None = None,
-    effort: Effort | None = None,
+    effort: Effort = _LONG,
 ) -> Particles:
     """Do what :func:`particles` does; `one`, a partition of all items, is the answer if there is one."""
     numbers = None if reference is None else numbers_in(reference, draws.items)
     record = as_loss(loss, kind=PartitionLoss)
-    effort = effort or _LONG
     check_count("n_starts", n_starts)
     most = check_count("max_particles", max_particles)
-    number = None if n_particles == "auto" else _check_number(n_particles)
+    if isinstance(n_particles, str) and n_particles != "auto":
+        raise ValueError(f"`n_particles` must be an integer or 'auto'; got {n_particles!r}.")
+    number = None if n_particles == "auto" else check_count("n_particles", n_particles)
     if seconds is not None:
         check_seconds(seconds)
-    rng = as_generator(random_seed)
-    began = time.monotonic()
-    labels = draws.labels_only()  # without probabilities: they have no regions
-    at, labels = _looked_at(labels, effort)
+    clock, rng = Clock(seconds), as_generator(random_seed)
+    at, labels = np.arange(draws.n_items), draws.labels_only()  # without probabilities: they have no regions
+    if draws.n_items * draws.n_draws > effort.most_labels:
+        at, labels = labels.of_some_items(effort.most_items)
     if effort.only_if_likely and not may_have_more(labels, record):
         most = 1
     is_interrupted = False
     if one is None:
-        first, info = search(labels, record, rng=rng, seconds=seconds)
+        consensus, info = search(labels, record, rng=rng, seconds=seconds)
         is_interrupted = info.stopped == "interrupted"
     else:
-        first = canonical_labels(one[at])
-    left = None if seconds is None else max(seconds - (time.monotonic() - began), _TINY)
-    executor = Executor(-1, left, labels.n_items * labels.n_draws)
-    with executor:
+        consensus = canonical_labels(one[at])
+    with Executor(-1, clock.part(1.0), labels.n_items * labels.n_draws) as executor:
         if is_interrupted:
             executor.halt("interrupted")
-        particle_search = ParticleSearch(labels, record, executor)
+        particle_search = ParticleSearch(labels, record, executor, n_starts, rng)
         distinct = particle_search.n_distinct
         if number is not None and number > distinct:
             raise ValueError(f"`n_particles` must be at most the number of distinct draws, {distinct}; got {number}.")
-        seen = _search(particle_search, labels, record, first, number, most, n_starts, rng, effort, progressbar)
+        seen = particle_search.along(consensus, number, most, effort.most_work, progressbar)
     if executor.stopped == "interrupted":
         warnings.warn(f"The search was interrupted at {len(seen.path)} particles.", stacklevel=2)
-    near = np.stack([loss_matrix(placed.partitions, labels, record).min(axis=0) for placed in seen.path[:number]])
     partitions = (seen.modes if number is None else seen.path[number - 1]).partitions
     if one is not None and len(partitions) == 1:
         partitions = one[np.newaxis]
     elif at.size < draws.n_items:
         partitions = extended(draws, at, partitions, loss_matrix(partitions, labels, record).argmin(axis=0))
-    found = _as_particles(draws, record, near, partitions, number, seen, labels)
-    found = replace(found, stopped=executor.stopped)
+    found = replace(_as_particles(draws, record, partitions, number, seen, labels), stopped=executor.stopped)
     if numbers is None:
         return found
     numbered = [numbered_as(partition, *numbers)[0] for partition in found.partitions.values]
     return replace(found, partitions=found.partitions.copy(data=np.stack(numbered)))
 
 
-def _looked_at(draws: PartitionDraws, effort: Effort) -> tuple[npt.NDArray[np.intp], PartitionDraws]:
-    """Positions of all items, or of some by a fixed rule if there are many labels, and the draws of their labels."""
-    if draws.n_items * draws.n_draws <= effort.most_labels:
-        return np.arange(draws.n_items), draws
-    return draws.of_some_items(effort.most_items)
-
-
-def _check_number(n_particles: Any) -> int:
-    if isinstance(n_particles, str):
-        raise ValueError(f"`n_particles` must be an integer or 'auto'; got {n_particles!r}.")
-    return check_count("n_particles", n_particles)
-
-
-class _Seen(NamedTuple):
-    """Particles of each number, one for each mode, and one for each that there would be, were the draws independent."""
-
-    path: list[Placed]
-    modes: Placed
-    supposed: Placed
-
-
-def _search(
-    particle_search: ParticleSearch,
-    draws: PartitionDraws,
-    loss: PartitionLoss,
-    consensus: Labels,
-    number: int | None,
-    most: int,
-    n_starts: int,
-    rng: np.random.Generator,
-    effort: Effort,
-    progressbar: bool,
-) -> _Seen:
-    """Look beyond the most modes found, whatever `number` is requested: how many modes there are is one question."""
-
-    def modes_of(placed: Placed, independent: bool) -> Modes:
-        losses = loss_matrix(placed.partitions, draws, loss)
-        return separated_modes(placed.partitions, losses, draws.samples, loss, independent=independent)
-
-    def at_modes(found: Placed, independent: bool) -> Placed:
-        """Particles of as many modes as the last of the path shows, if those are more than `found` has."""
-        modes = modes_of(path[-1], independent)
-        if modes.n_modes <= len(found.partitions):
-            return found
-        one_each = path[modes.n_modes - 1]
-        if modes.n_modes == len(path) or modes_of(one_each, independent).n_modes == modes.n_modes:
-            return one_each
-        return particle_search.from_groups(path[-1], modes.mode)
-
-    path = [particle_search.one(consensus)]
-    modes = supposed = path[0]
-    asked = number or 1
-    last = 1 if number == 1 else min(max(asked, most), particle_search.n_distinct)
-    for more in track(range(2, last + 1), "Particles", progressbar=progressbar):
-        if more > asked and (
-            more > len(modes.partitions) + FURTHER or particle_search.stopped or particle_search.work > effort.most_work
-        ):
-            break
-        path.append(particle_search.one_more(path[-1], n_starts, rng, effort.most_work))
-        modes, supposed = at_modes(modes, False), at_modes(supposed, True)
-    return _Seen(path, modes, supposed)
-
-
 def _as_particles(
     draws: PartitionDraws,
     loss: PartitionLoss,
-    near: Floats,
     partitions: npt.NDArray[np.int32],
     number: int | None,
-    seen: _Seen,
+    seen: Found,
     searched: PartitionDraws,
 ) -> Particles:
-    """Dress particles in the user's coordinates, the heaviest first, and their path, from the least losses along it."""
-    distances, errors = draws.samples.mean(near), draws.samples.mcse(near)
+    """Dress particles in the user's coordinates, the heaviest first, and their path."""
+    along = [loss_matrix(placed.partitions, searched, loss).min(axis=0) for placed in seen.path[:number]]
+    distances, errors = draws.samples.mean(np.stack(along)), draws.samples.mcse(np.stack(along))
     losses = loss_matrix(partitions, draws, loss)
     order = np.argsort(-draws.samples.mean(_indicators(losses.argmin(axis=0), len(losses))), kind="stable")
     partitions, losses = partitions[order], losses[order]
@@ -297,7 +467,12 @@ def _as_particles(
     at_modes = at_each if number is None else _nearest(seen.modes.partitions, searched, loss)
     # A particle stands for the mode that has most of its draws.
     mode = ((at_each * draws.weights) @ at_modes.T).argmax(axis=1)
-    status, chains, verdict = _judged(draws, at_modes, seen, searched, loss, number)
+    groups, far, supposed = None, "", seen.supposed.partitions
+    if len(supposed) > len(at_modes):
+        between = losses_between(supposed, loss)[np.triu_indices(len(supposed), 1)]
+        far = f"{between.min():.3g} to " * (len(supposed) > 2) + display.quantity(between.max(), loss.unit, 3)
+        groups = _nearest(supposed, searched, loss)
+    status, chains, verdict = judged(draws, at_modes, number, groups, far)
     measure = {"loss": loss.name, "unit": loss.unit}
     path = {"distance": ("n_particles", distances, measure), "mcse": ("n_particles", errors, measure)}
     within = np.divide(draws.samples.mean(losses * at_each), weights, out=np.zeros_like(weights), where=weights > 0)
@@ -316,7 +491,7 @@ def _as_particles(
         expected_loss=xr.DataArray(within, dims="particle", name="expected_loss", attrs=measure),
         assignment=draws.samples.array(nearest.astype(np.int32), "assignment"),
         by_chain=xr.DataArray(by_chain.shares, {"chain": by_chain.names}, ("chain", "particle"), "by_chain"),
-        path=xr.Dataset(path, {"n_particles": np.arange(1, len(near) + 1)}),
+        path=xr.Dataset(path, {"n_particles": np.arange(1, len(along) + 1)}),
         loss=loss,
         status=status,
         chains=chains,
@@ -335,56 +510,3 @@ def _nearest(partitions: npt.NDArray[np.int32], draws: PartitionDraws, loss: Par
     """Where (M, N) each draw is nearest to each partition, the heaviest first."""
     indicators = _indicators(loss_matrix(partitions, draws, loss).argmin(axis=0), len(partitions))
     return indicators[np.argsort(-draws.samples.mean(indicators), kind="stable")]
-
-
-def _judged(
-    draws: PartitionDraws,
-    at_modes: Floats,
-    seen: _Seen,
-    searched: PartitionDraws,
-    loss: PartitionLoss,
-    number: int | None,
-) -> tuple[str, tuple[object, ...], str]:
-    """The status, the chains that belong to modes, and what to report."""
-    n_modes, n_supposed = len(at_modes), len(seen.supposed.partitions)
-    if draws.samples.shortest < FEWEST_DRAWS:
-        return "unknown", (), "A chain has fewer than four draws, too few to find modes: run longer chains."
-    if number == 1:
-        return "unknown", (), "One particle was requested, the consensus partition; modes were not searched for."
-    doubt, apart = "", tuple[object, ...]()
-    if n_supposed > n_modes:
-        between = losses_between(seen.supposed.partitions, loss)[np.triu_indices(n_supposed, 1)]
-        found = visits(draws, _nearest(seen.supposed.partitions, searched, loss))
-        least = f"{between.min():.3g} to " if n_supposed > 2 else ""
-        far = f"{least}{display.quantity(between.max(), loss.unit, 3)}"
-        doubt, apart = undecided(found, far, n_modes), found.belonging
-    if n_modes == 1:
-        doubt = doubt or _of_chains_apart(draws)
-        return ("unknown", apart, doubt) if doubt else ("one mode", (), _of_one(number))
-    errors, sizes = draws.samples.mcse_and_ess(at_modes)
-    status, chains, verdict = judged(visits(draws, at_modes), draws.samples.mean(at_modes), errors, sizes)
-    if number is not None and number != n_modes:
-        more = f"The {number} particles divide them."
-        verdict += f" {more}" if number > n_modes else f" {display.counted(number, 'particle')} are too few for them."
-    return status, chains, f"{verdict} {doubt}".rstrip()
-
-
-def _of_chains_apart(draws: PartitionDraws) -> str:
-    """What to report if one mode is found although the chains disagree on a pair of items; else nothing."""
-    some = draws.labels_only().without_zero_weights().as_sampled().of_some_items()[1]
-    gap = largest_gap(some)
-    if not gap_is_real(gap, some.n_items, some.samples):
-        return ""
-    first, second = some.items.names[list(gap.items)]
-    return (
-        f"Cannot tell one mode from several: the chains disagree. Items {first} and {second} are co-clustered in "
-        f"{gap.shares[0]:.0%} of the draws of chain {gap.chains[0]} and {gap.shares[1]:.0%} of chain {gap.chains[1]}, "
-        "although no second mode was found. Run longer chains, or a sampler that mixes better."
-    )
-
-
-def _of_one(number: int | None) -> str:
-    """What to report where one mode is found."""
-    if number is None:
-        return "One mode: no second mode was found. If the chains agree, report the consensus partition."
-    return f"One mode: no valley lies between the {number} particles, which divide it."

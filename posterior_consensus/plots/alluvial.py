@@ -12,7 +12,7 @@ import xarray as xr
 
 from posterior_consensus.answers.alignment import AlignedPartitions, ClusterMatch
 from posterior_consensus.answers.credible import CredibleBall
-from posterior_consensus.answers.particle_record import Particles
+from posterior_consensus.answers.particles import Particles
 from posterior_consensus.ensemble.items import Floats, Items, cluster_names, cluster_numbers
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, contingency_table
 from posterior_consensus.plots.axes import Axes, Size, extent, matched, new_axes, shortened

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.answers.credible import BOUNDS, CredibleBall
-from posterior_consensus.answers.particle_record import Particles
+from posterior_consensus.answers.particles import Particles
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import canonical_labels

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.answers.particle_record import Particles
+from posterior_consensus.answers.particles import Particles
 from posterior_consensus.plots.axes import Axes, Size, check_result, new_axes
 from posterior_consensus.plots.colours import ink
 from posterior_consensus.plots.strips import HEIGHT, change, draw_strips

@@ -14,7 +14,7 @@ from posterior_consensus.answers.membership import Membership as Membership
 from posterior_consensus.answers.merges import ClusterMerges as ClusterMerges
 from posterior_consensus.answers.n_clusters import LossByNClusters as LossByNClusters
 from posterior_consensus.answers.partial_partition import PartialPartition as PartialPartition
-from posterior_consensus.answers.particle_record import Particles as Particles
+from posterior_consensus.answers.particles import Particles as Particles
 from posterior_consensus.answers.prior_sensitivity import PriorSensitivity as PriorSensitivity
 from posterior_consensus.answers.stable import StableComponents as StableComponents
 from posterior_consensus.bounds.binder import BinderBoundInfo as BinderBoundInfo

@@ -11,7 +11,7 @@ import xarray as xr
 from posterior_consensus.answers.credible import CredibleBall
 from posterior_consensus.answers.item_uncertainty import ItemUncertainty
 from posterior_consensus.answers.links import Links
-from posterior_consensus.answers.particle_record import Particles
+from posterior_consensus.answers.particles import Particles
 from posterior_consensus.bounds.bound import relative_gap
 from posterior_consensus.bounds.certificate import Certificate
 from posterior_consensus.consensus.record import ConsensusPartition

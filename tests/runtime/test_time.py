@@ -10,8 +10,7 @@ import xarray as xr
 
 import posterior_consensus as pc
 from posterior_consensus.answers import particles
-from posterior_consensus.answers.likely import may_have_more
-from posterior_consensus.answers.particle_search import ParticleSearch
+from posterior_consensus.answers.particle_search import ParticleSearch, may_have_more
 from posterior_consensus.cli import as_json
 from posterior_consensus.losses import vi
 from posterior_consensus.runtime import clock as clocks

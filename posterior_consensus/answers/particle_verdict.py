@@ -1,8 +1,7 @@
-"""Which chains visit which mode: whether a posterior has several modes, or a sampler does not mix."""
+"""Whether a posterior has several modes, or a sampler does not mix: which chains visit which mode, and the verdict."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,11 +9,13 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.results.display import is_rough, joined, ordinal
+from posterior_consensus.ensemble.samples import FEWEST_DRAWS
+from posterior_consensus.evaluate.chain_gap import gap_is_real, largest_gap
+from posterior_consensus.results.display import counted, is_rough, joined, ordinal
 
 Floats = npt.NDArray[np.float64]
 
-NEARLY_NONE = 0.05  # of a chain's draws; 1 less it is nearly all
+_NEARLY_NONE = 0.05  # of a chain's draws; 1 less it is nearly all
 _LEVEL = 0.01  # of all tests together
 _LEAST_ESS = 10.0  # a chain worth less does not mix, and its own few moves do not excuse it
 _WORDS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
@@ -30,28 +31,13 @@ class Visits(NamedTuple):
     @property
     def apart(self) -> npt.NDArray[np.bool_]:
         """Where (C, M) a chain that differs has nearly all or nearly none of its draws at a mode."""
-        extreme = (self.shares < NEARLY_NONE) | (self.shares > 1 - NEARLY_NONE)
+        extreme = (self.shares < _NEARLY_NONE) | (self.shares > 1 - _NEARLY_NONE)
         return self.differs & extreme
 
     @property
     def belonging(self) -> tuple[object, ...]:
         """Names of the chains that stay in different modes."""
         return tuple(self.names[c] for c in np.flatnonzero(self.apart.any(axis=1)))
-
-    @property
-    def staying(self) -> list[tuple[int, list[object]]]:
-        """The modes in which chains stay, with the names of these chains."""
-        return self._by_mode(self.shares > 1 - NEARLY_NONE)
-
-    @property
-    def missing(self) -> list[tuple[int, list[object]]]:
-        """The modes that chains hardly visit, though they stay in no single other one."""
-        free = ~(self.shares > 1 - NEARLY_NONE).any(axis=1, keepdims=True)
-        return self._by_mode(free & self.apart)
-
-    def _by_mode(self, where: npt.NDArray[np.bool_]) -> list[tuple[int, list[object]]]:
-        modes = np.flatnonzero(where.any(axis=0)).tolist()
-        return [(k, [self.names[c] for c in np.flatnonzero(where[:, k])]) for k in modes]
 
 
 def visits(draws: PartitionDraws, indicators: Floats) -> Visits:
@@ -99,24 +85,59 @@ def _differs(shares: Floats, worth: Floats, lengths: Floats) -> npt.NDArray[np.b
     return differs
 
 
-def judged(found: Visits, weights: Floats, errors: Floats, sizes: Floats) -> tuple[str, tuple[object, ...], str]:
-    """Return the status, the chains that belong to modes, and what to report, in words.
+def judged(
+    draws: PartitionDraws, at_modes: Floats, number: int | None, groups: Floats | None, far: str
+) -> tuple[str, tuple[object, ...], str]:
+    """Return the status, the chains that belong to modes or groups, and what to report, in words.
 
     Parameters
     ----------
-    found : Visits
-        Of each chain to each of at least two modes.
-    weights, errors, sizes : ndarray of shape (M,)
-        Posterior probability of each mode, its Monte Carlo standard error and effective sample size.
+    draws : PartitionDraws
+    at_modes : ndarray of shape (M, n_draws)
+        Indicators of the draws at each mode.
+    number : int or None
+        Number of particles that was requested.
+    groups : ndarray of shape (G, n_draws) or None
+        Indicators of the draws in each of the groups that would be modes if the draws were independent; None if those
+        are the modes.
+    far : str
+        How far the groups' partitions are from each other, with the unit.
     """
+    n_modes = len(at_modes)
+    if draws.samples.shortest < FEWEST_DRAWS:
+        return "unknown", (), "A chain has fewer than four draws, too few to find modes: run longer chains."
+    if number == 1:
+        return "unknown", (), "One particle was requested, the consensus partition; modes were not searched for."
+    supposed = None if groups is None else visits(draws, groups)
+    doubt = "" if supposed is None else _undecided(supposed, far, n_modes)
+    if n_modes == 1:
+        if doubt := doubt or _of_chains_apart(draws):
+            return "unknown", () if supposed is None else supposed.belonging, doubt
+        if number is None:
+            return (
+                "one mode",
+                (),
+                ("One mode: no second mode was found. If the chains agree, report the consensus partition."),
+            )
+        return "one mode", (), f"One mode: no valley lies between the {number} particles, which divide it."
+    found, (errors, sizes) = visits(draws, at_modes), draws.samples.mcse_and_ess(at_modes)
+    verdict = _of_modes(found, draws.samples.mean(at_modes), errors, sizes)
+    if number is not None and number != n_modes:
+        more = f"The {number} particles divide them."
+        verdict += f" {more}" if number > n_modes else f" {counted(number, 'particle')} are too few for them."
+    status = "chains in different modes" if found.belonging else "several modes"
+    return status, found.belonging, f"{verdict} {doubt}".rstrip()
+
+
+def _of_modes(found: Visits, weights: Floats, errors: Floats, sizes: Floats) -> str:
+    """What to report of modes of these weights, with their errors and effective sample sizes."""
     number = weights.size
     if found.belonging:
         told = _whereabouts(found, "mode")
-        verdict = (
+        return (
             f"{told[:1].upper()}{told[1:]}: the sampler does not mix between modes, so the weights do not estimate "
             "probabilities."
         )
-        return "chains in different modes", found.belonging, verdict
     answers = f"{_word(number)} modes"
     known = [
         f"{weight:.2f}" if np.isnan(error) else f"{weight:.2f} (MCSE {error:.2g})"
@@ -128,40 +149,28 @@ def judged(found: Visits, weights: Floats, errors: Floats, sizes: Floats) -> tup
     least = float(sizes.min())
     rough = f" Their smallest effective sample size is {least:.3g}, so they and their errors are rough."
     if len(found.names) == 1:
-        verdict = (
+        return (
             f"{answers} in one chain, with weights {weighted}.{rough * is_rough(least)} It is unknown whether another "
             "chain would find the same modes: run at least four from different starts."
         )
-    elif absent.size:
+    if absent.size:
         chain, k = absent[0]
-        verdict = (
+        return (
             f"{answers}, with weights {weighted}. Chain {found.names[chain]} has not visited the {ordinal(k)} mode, "
             "which may be chance: run longer chains."
         )
-    elif found.differs.any():
-        verdict = (
+    if found.differs.any():
+        return (
             f"{visited}, but for different shares of its draws. Run longer chains: the weights {weighted} are not "
             "settled."
         )
-    elif is_rough(least):
-        verdict = f"{visited}, with weights {weighted}.{rough} Run longer chains before reporting them."
-    else:
-        verdict = f"{visited}; report them with their weights {weighted}."
-    return "several modes", (), verdict
+    if is_rough(least):
+        return f"{visited}, with weights {weighted}.{rough} Run longer chains before reporting them."
+    return f"{visited}; report them with their weights {weighted}."
 
 
-def undecided(found: Visits, apart: str, known: int) -> str:
-    """What to report where the effective draws are too few to tell whether there are more modes, in words.
-
-    Parameters
-    ----------
-    found : Visits
-        Of each chain to each of the groups of draws that would be modes if the draws were independent.
-    apart : str
-        How far the groups' partitions are from each other, with the unit.
-    known : int
-        Number of modes that the draws show.
-    """
+def _undecided(found: Visits, apart: str, known: int) -> str:
+    """What to report if the effective draws are too few to tell whether there are more than the known modes."""
     number = found.shares.shape[1]
     told = f"; {_whereabouts(found, 'group')}" if found.belonging else ""
     question = "one mode from several" if known == 1 else f"whether there are more than {_word(known).lower()} modes"
@@ -172,22 +181,32 @@ def undecided(found: Visits, apart: str, known: int) -> str:
     )
 
 
+def _of_chains_apart(draws: PartitionDraws) -> str:
+    """What to report if one mode is found although the chains disagree on a pair of items; else nothing."""
+    some = draws.labels_only().without_zero_weights().as_sampled().of_some_items()[1]
+    gap = largest_gap(some)
+    if not gap_is_real(gap, some.n_items, some.samples):
+        return ""
+    first, second = some.items.names[list(gap.items)]
+    return (
+        f"Cannot tell one mode from several: the chains disagree. Items {first} and {second} are co-clustered in "
+        f"{gap.shares[0]:.0%} of the draws of chain {gap.chains[0]} and {gap.shares[1]:.0%} of chain {gap.chains[1]}, "
+        "although no second mode was found. Run longer chains, or a sampler that mixes better."
+    )
+
+
 def _whereabouts(found: Visits, place: str) -> str:
-    """Which chains stay where, and which hardly visit what."""
-    told = [f"{_chains(names)} {_verb(names, 'stay')} in the {ordinal(k)} {place}" for k, names in found.staying]
-    told += [
-        f"{_chains(names)} hardly ever {_verb(names, 'visit')} the {ordinal(k)} {place}" for k, names in found.missing
-    ]
+    """Which chains stay where, and which hardly visit what though they stay in no single other place."""
+    stay = found.shares > 1 - _NEARLY_NONE
+    miss = found.apart & ~stay.any(axis=1, keepdims=True)
+    told = []
+    for what, where in (("stay{} in", stay), ("hardly ever visit{}", miss)):
+        for k in np.flatnonzero(where.any(axis=0)).tolist():
+            names = [found.names[c] for c in np.flatnonzero(where[:, k])]
+            verb = what.format("s" * (len(names) == 1))
+            told.append(f"chain{'s' * (len(names) > 1)} {joined(names)} {verb} the {ordinal(k)} {place}")
     return ", ".join(told)
 
 
 def _word(number: int) -> str:
     return _WORDS[number] if number < len(_WORDS) else str(number)
-
-
-def _chains(names: Sequence[object]) -> str:
-    return f"chain{'s' * (len(names) > 1)} {joined(names)}"
-
-
-def _verb(names: Sequence[object], verb: str) -> str:
-    return f"{verb}{'s' * (len(names) == 1)}"
