@@ -15,9 +15,9 @@ from scipy import stats
 import posterior_consensus as pc
 from benchmarks._timing import print_table, timed
 from benchmarks.mixtures import dirichlet_process_draws
+from posterior_consensus.ensemble.importance import smoothed
 from posterior_consensus.ensemble.partitions import enumerate_partitions
 from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.priors.importance import smoothed
 
 OBSERVATIONS, SPREAD = np.array([-2.1, -1.7, -0.2, 0.1, 0.4, 1.9, 2.6]), 2.0
 N_DRAWS, REPETITIONS = 4_000, 200

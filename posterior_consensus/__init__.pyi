@@ -62,13 +62,13 @@ from posterior_consensus.plots.psm_by_chain import plot_psm_by_chain as plot_psm
 from posterior_consensus.plots.regimes import plot_regimes as plot_regimes
 from posterior_consensus.plots.stable_components import plot_stable_components as plot_stable_components
 from posterior_consensus.plots.traces import plot_traces as plot_traces
-from posterior_consensus.priors.importance import reweight as reweight
 from posterior_consensus.sources.accumulate import PartitionAccumulator as PartitionAccumulator
 from posterior_consensus.sources.containers import attach as attach
 from posterior_consensus.sources.labels import as_partition_draws as as_partition_draws
 from posterior_consensus.sources.matrices import as_pair_similarity as as_pair_similarity
 from posterior_consensus.sources.mixtures import allocation_probabilities as allocation_probabilities
 from posterior_consensus.sources.probabilities import as_allocation_probabilities as as_allocation_probabilities
+from posterior_consensus.sources.reweight import reweight as reweight
 from posterior_consensus.summary import summarize as summarize
 
 __version__: str

@@ -14,6 +14,7 @@ import xarray as xr
 from posterior_consensus.consensus.methods import check_no_method
 from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.importance import Smoothed, smoothed
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, contingency_table
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.switching import partners
@@ -21,7 +22,6 @@ from posterior_consensus.evaluate.expectation import Floats, draw_losses
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.priors.concentrations import median
-from posterior_consensus.priors.importance import Smoothed, smoothed
 from posterior_consensus.priors.record import PartitionPrior, sizes_of
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored

@@ -1,9 +1,9 @@
 from posterior_consensus.answers.a_strings import a_strings as a_strings
 from posterior_consensus.answers.a_strings import from_a_strings as from_a_strings
+from posterior_consensus.answers.fitted_modes import fit_modes as fit_modes
+from posterior_consensus.answers.pair_threshold import pair_threshold as pair_threshold
 from posterior_consensus.consensus.impurity import summed_impurity as summed_impurity
 from posterior_consensus.consensus.perturbation.fit import random_perturbation_em as random_perturbation_em
-from posterior_consensus.consensus.perturbation.modes import fit_modes as fit_modes
 from posterior_consensus.consensus.refinement import refine_partition as refine_partition
 from posterior_consensus.consensus.selection import Candidate as Candidate
 from posterior_consensus.consensus.selection import Task as Task
-from posterior_consensus.consensus.threshold import pair_threshold as pair_threshold

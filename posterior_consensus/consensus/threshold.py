@@ -1,29 +1,24 @@
-"""The pair threshold tau of Binder's loss, calibrated on the draws themselves."""
+"""The pair threshold tau of Binder's loss in a consensus: as it is given, or calibrated on the draws in rounds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
-import xarray as xr
 
 from posterior_consensus.ensemble import counting
-from posterior_consensus.ensemble.draws import PartitionDraws, hard_draws
+from posterior_consensus.ensemble.draws import PartitionDraws, draws_of, hard_draws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.ensemble.partitions import HasLabels, Labels
+from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.losses.partition_losses import binder, pairs
 from posterior_consensus.losses.record import Loss
-from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.storage import Stored
 from posterior_consensus.results.work import Info
-from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_between
+from posterior_consensus.runtime.arguments import check_between
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.engine import search
-from posterior_consensus.sources.door import as_draws
 
 _MOST_ROUNDS = 20
 _SAME = 1e-4  # of tau, below which another round would find the same partition
@@ -40,51 +35,15 @@ class Threshold(Info):
     between: float
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class PairThreshold(HasLabels, Stored):
-    """A pair threshold for Binder's loss and the similarities it lies between; made by :func:`pair_threshold`.
+class Calibration(NamedTuple):
+    """A threshold, the mean similarities that it follows from, the last partition (n,), and how the rounds ended."""
 
-    Attributes
-    ----------
-    tau : float in (0, 1)
-        The threshold; ``binder(tau=...)`` takes it.
-    within, between : float
-        Mean posterior similarity of pairs within and between the clusters of `labels`; NaN if there are
-        no such pairs.
-    labels : xarray.DataArray of shape (n_items,), dtype int32
-        The partition of the last round.
-    n_rounds : int
-    converged : bool
-        Whether tau has settled. It has not if the rounds ran out, or if the draws give no two kinds of pairs to tell
-        apart.
-    """
-
-    tau: float = field(metadata=stored_as.number("threshold_tau"))
-    within: float = field(metadata=stored_as.number("threshold_within"))
-    between: float = field(metadata=stored_as.number("threshold_between"))
-    labels: xr.DataArray = field(metadata=stored_as.array("threshold_labels", of_items=True))
-    n_rounds: int = field(metadata=stored_as.attribute("threshold_rounds"))
-    converged: bool = field(metadata=stored_as.flag("threshold_converged"))
-
-    def to_dataframe(self) -> pd.DataFrame:
-        """A row for the pairs within clusters and one for those between: their number and mean similarity."""
-        h = pairs(self.labels.size)
-        together = h[np.bincount(self.labels.values)].sum()
-        return pd.DataFrame(
-            {"pairs": [int(together), int(h[-1] - together)], "similarity": [self.within, self.between]},
-            index=pd.Index(["within", "between"], name="clusters"),
-        )
-
-    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        n_clusters = int(self.labels.max()) + 1
-        place = (self.tau - self.between) / (self.within - self.between) if self.within > self.between else np.nan
-        facts = [
-            ("consistent", consistent_interval(self.within, self.between)),
-            ("tau lies", f"{place:.0%} into the interval" if np.isfinite(place) else "-"),
-            ("clusters", f"{n_clusters} of {self.labels.size} items ({self.labels.dims[0]})"),
-            ("rounds", f"{self.n_rounds}{'' if self.converged else ', not converged'}"),
-        ]
-        return f"PairThreshold: tau {display.number(self.tau)}", facts, self.to_dataframe()
+    tau: float
+    within: float
+    between: float
+    labels: Labels
+    n_rounds: int
+    converged: bool
 
 
 def consistent_interval(within: float, between: float) -> str:
@@ -96,83 +55,13 @@ def consistent_interval(within: float, between: float) -> str:
     return f"{between:.2g} to {within:.2g}"
 
 
-def pair_threshold(
-    draws: Any,
-    *,
-    random_seed: RandomSeed = None,
-    progressbar: bool = True,
-) -> PairThreshold:
-    """Calibrate the pair threshold tau of Binder's loss on the draws.
-
-    Parameters
-    ----------
-    draws : PartitionDraws or any posterior that :func:`summarize` takes
-    random_seed : int, Generator, SeedSequence or None
-        The same seed gives the same threshold.
-    progressbar : bool
-        Whether to show progress if the work takes more than a second.
-
-    Returns
-    -------
-    PairThreshold
-
-    Raises
-    ------
-    ValueError
-        If the draws are invalid as :func:`as_partition_draws` says.
-
-    See Also
-    --------
-    binder : the loss that takes the threshold.
-    loss_path : the partitions at many thresholds.
-
-    Notes
-    -----
-    Suppose that each draw co-clusters two items of one cluster with probability alpha, and separates two others with
-    probability beta if they do not. The log-likelihood ratio of the two, for a pair of similarity X, has the sign of
-    X - tau with
-
-        tau = log(beta / (1 - alpha)) / log(alpha beta / ((1 - alpha) (1 - beta))),
-
-    which lies between 1 - beta and alpha. The first tau is halfway between the two means of 2-means on the
-    similarities of the pairs (a sample of them if there are many). A round finds the partition of minimum expected
-    Binder loss at tau. It sets alpha to the mean similarity within the clusters, 1 - beta to that between them, and tau
-    by the formula. Rounds end when tau changes by less than 0.0001. A mean over N draws is kept at least 1 / (2 N + 2)
-    away from 0 and 1; weighted draws count as 1 / sum(w^2) equal ones.
-
-    In the random perturbation model [1]_, where each draw keeps an item's true label with probability 1 - p and else
-    draws any of K labels, the pairs have only these two similarities, 1 - x (1 - 1 / K) and x / K with x = p (2 - p):
-    every tau between them recovers the truth from enough draws, and 1/2 is between them for p below 1 - sqrt(1 - K / (2
-    (K - 1))) only. Beyond that, plain Binder tends to single items.
-
-    If all pairs are equally similar there is nothing to calibrate on, and tau is 1/2. If a round ends with one
-    cluster or with single items only, tau stays as it was and `converged` is False.
-
-    References
-    ----------
-    .. [1] Zhou, Dudeja and Amini (2023), Statistical guarantees for consensus clustering, ICLR 2023.
-
-    Examples
-    --------
-    >>> import posterior_consensus as pc
-    >>> draws = [[0, 0, 1, 1], [0, 1, 2, 2], [0, 0, 1, 2], [0, 1, 2, 3]]
-    >>> pc.consensus.pair_threshold(draws, random_seed=1)
-    PairThreshold: tau 0.2675
-      consistent  0 to 0.5
-      tau lies    54% into the interval
-      clusters    2 of 4 items (item)
-      rounds      2
-    <BLANKLINE>
-               pairs  similarity
-      within       2         0.5
-      between      4           0
-    """
-    draws = as_draws(draws)
-    *_, last = track(_rounds(draws, as_generator(random_seed)), "Pair threshold", progressbar=progressbar)
+def calibrated(draws: PartitionDraws, rng: np.random.Generator, progressbar: bool) -> Calibration:
+    """Calibrate the threshold in rounds, as :func:`pair_threshold` says."""
+    *_, last = track(_rounds(draws, rng), "Pair threshold", progressbar=progressbar)
     return last
 
 
-def _rounds(draws: PartitionDraws, rng: np.random.Generator) -> Iterator[PairThreshold]:
+def _rounds(draws: PartitionDraws, rng: np.random.Generator) -> Iterator[Calibration]:
     tau = _first_threshold(_similarities(draws, rng))
     found: list[Labels] = []
     for n_rounds in range(1, _MOST_ROUNDS + 1):
@@ -180,9 +69,9 @@ def _rounds(draws: PartitionDraws, rng: np.random.Generator) -> Iterator[PairThr
         within, between = pair_means(draws, found[0])
         before, defined = tau, np.isfinite(within) and np.isfinite(between)
         if defined:
-            tau = _calibrated(within, between, 1 / np.square(draws.weights).sum())
+            tau = _from_means(within, between, 1 / np.square(draws.weights).sum())
         settled = bool(defined and abs(tau - before) < _SAME)
-        yield PairThreshold(tau, within, between, draws.items.array(found[0], "labels"), n_rounds, settled)
+        yield Calibration(tau, within, between, found[0], n_rounds, settled)
         if settled or not defined:
             return
 
@@ -215,7 +104,7 @@ def _first_threshold(similarities: Floats) -> float:
     return float(below[split] / low[split] + above[split] / high[split]) / 2
 
 
-def _calibrated(within: float, between: float, n_draws: float) -> float:
+def _from_means(within: float, between: float, n_draws: float) -> float:
     least = 0.5 / (n_draws + 1)  # Jeffreys' estimate of a probability that n_draws have not seen
     within, between = np.clip([within, between], least, 1 - least)
     together, apart = np.log(within / between), np.log((1 - between) / (1 - within))
@@ -254,5 +143,5 @@ def threshold_of(source: PairSource, loss: Loss, tau: Any, rng: np.random.Genera
     if isinstance(tau, str):
         if tau != "auto":
             raise ValueError(f"`tau` must be a number between 0 and 1, 'auto' or None; got {tau!r}.")
-        return pair_threshold(source, random_seed=rng, progressbar=progressbar).tau
+        return calibrated(draws_of(source), rng, progressbar).tau
     return check_between("tau", tau, 1)

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import xarray as xr
 from scipy.special import logsumexp
 
+from posterior_consensus.ensemble.importance import smoothed
 from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.priors.importance import smoothed
 from posterior_consensus.sources.log_densities import pointwise_log_likelihood
 
 _MOST_STEPS, _TOLERANCE = 10_000, 1e-8

@@ -7,12 +7,14 @@ from posterior_consensus.answers.compare import PosteriorComparison as Posterior
 from posterior_consensus.answers.component_similarity import ComponentSimilarity as ComponentSimilarity
 from posterior_consensus.answers.credible import CredibleBall as CredibleBall
 from posterior_consensus.answers.density import PartitionDensity as PartitionDensity
+from posterior_consensus.answers.fitted_modes import PartitionModes as PartitionModes
 from posterior_consensus.answers.item_uncertainty import ItemUncertainty as ItemUncertainty
 from posterior_consensus.answers.links import Links as Links
 from posterior_consensus.answers.loss_path import LossPath as LossPath
 from posterior_consensus.answers.membership import Membership as Membership
 from posterior_consensus.answers.merges import ClusterMerges as ClusterMerges
 from posterior_consensus.answers.n_clusters import LossByNClusters as LossByNClusters
+from posterior_consensus.answers.pair_threshold import PairThreshold as PairThreshold
 from posterior_consensus.answers.partial_partition import PartialPartition as PartialPartition
 from posterior_consensus.answers.particles import Particles as Particles
 from posterior_consensus.answers.prior_sensitivity import PriorSensitivity as PriorSensitivity
@@ -27,11 +29,9 @@ from posterior_consensus.consensus.cc_pivot import PivotInfo as PivotInfo
 from posterior_consensus.consensus.impurity import ImpurityInfo as ImpurityInfo
 from posterior_consensus.consensus.kcc import KMeansInfo as KMeansInfo
 from posterior_consensus.consensus.perturbation.fit import PerturbationFit as PerturbationFit
-from posterior_consensus.consensus.perturbation.modes import PartitionModes as PartitionModes
 from posterior_consensus.consensus.record import ConsensusPartition as ConsensusPartition
 from posterior_consensus.consensus.rpm_em import PerturbationInfo as PerturbationInfo
 from posterior_consensus.consensus.sccc import SeedsInfo as SeedsInfo
-from posterior_consensus.consensus.threshold import PairThreshold as PairThreshold
 from posterior_consensus.consensus.threshold import Threshold as Threshold
 from posterior_consensus.diagnostics.comparison import PartitionComparison as PartitionComparison
 from posterior_consensus.diagnostics.diagnosis import Diagnosis as Diagnosis

@@ -9,8 +9,8 @@ from arviz_stats.base import array_stats
 import posterior_consensus as pc
 from benchmarks.prior_sensitivity import weighted_means
 from posterior_consensus import cli
+from posterior_consensus.ensemble.importance import most_pareto_k, smoothed
 from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.priors.importance import most_pareto_k, smoothed
 from tests.catalogue.posteriors import noisy_draws
 from tests.helpers import check_all
 

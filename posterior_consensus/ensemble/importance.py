@@ -1,0 +1,92 @@
+"""Pareto-smoothed importance sampling: weights of draws that stand for another posterior."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.ensemble.samples import Samples
+
+_FEWEST = 25  # draws with weight: fewer have no tail to fit
+_VISITS = 5  # of a value that is not rare
+MOST_RARE = 0.05  # share of the weight
+
+
+def most_pareto_k(n_draws: int) -> float:
+    """Largest Pareto shape at which so many draws with weight can tell: min(1 - 1 / log10(S), 0.7)."""
+    return min(1.0 - 1.0 / float(np.log10(n_draws)), 0.7) if n_draws > 1 else -np.inf
+
+
+class Smoothed(NamedTuple):
+    """Draws with smoothed weights, the shape of the weights' tail and its limit, and rare ratios' share of the weight.
+
+    The shape is 0 for equal weights and inf for too few draws. A ratio is rare if chains visit it fewer than five
+    times.
+    """
+
+    samples: Samples
+    pareto_k: float
+    largest_k: float
+    rare: float
+
+    def can_tell(self, max_pareto_k: float | None = None) -> bool:
+        """Whether hardly any weight is at ratios that were rarely seen, or the tail of the weights is light enough."""
+        return self.rare <= MOST_RARE or self.pareto_k <= (self.largest_k if max_pareto_k is None else max_pareto_k)
+
+
+def smoothed(samples: Samples, log_ratio: Floats) -> Smoothed:
+    """Multiply the draws' weights by ratios (N,), given as logarithms, and smooth the largest products.
+
+    Ratios of partitions take few values, and a tail of ties has no shape. For the fit, ties are spread evenly over the
+    gaps to the neighbouring values; they keep their weights, which need no smoothing where they were seen repeatedly.
+    Without ties this is Pareto smoothing as it stands.
+    """
+    with np.errstate(divide="ignore"):
+        log_weights = np.log(samples.weights) + log_ratio
+    own = np.flatnonzero(log_weights > -np.inf)
+    values, group, counts = np.unique(log_weights[own].round(12), return_inverse=True, return_counts=True)
+    weights = np.zeros(samples.n_draws)
+    weights[own] = np.exp(log_weights[own] - values[-1])
+    rare, limit = _rare(samples, own, group, weights), most_pareto_k(own.size)
+    if values.size == 1 or own.size < _FEWEST:
+        return Smoothed(samples.weighted(weights), 0.0 if values.size == 1 else np.inf, limit, rare)
+    spread = _spread(values, group, counts)
+    log_smoothed, pareto_k = _psis(spread)
+    log_change = log_smoothed - spread
+    log_change -= log_change[spread.argmin()]  # smoothed weights are normalised
+    weights[own] *= np.where(counts[group] == 1, np.exp(log_change), 1.0)
+    return Smoothed(samples.weighted(weights), pareto_k, limit, rare)
+
+
+def _rare(samples: Samples, own: Any, group: Any, weights: Floats) -> float:
+    """Share of the weight at values that the chains visit fewer than five times; successive equal values are one visit.
+
+    Good's estimate of the share at values that were never seen is the share at values seen once.
+    """
+    at = np.full(samples.n_draws, -1)
+    at[own] = group
+    begins = [np.append(True, at[rows[1:]] != at[rows[:-1]]) for rows in samples.chains]
+    first = np.concatenate([rows[new] for rows, new in zip(samples.chains, begins, strict=True)])
+    visits = np.bincount(at[first][at[first] >= 0], minlength=int(group.max()) + 1)
+    return float(weights[own][visits[group] < _VISITS].sum() / weights.sum())
+
+
+def _spread(values: Floats, group: Any, counts: Any) -> Floats:
+    """Values (N,) of which ties are spread evenly between the midpoints to the values below and above."""
+    gaps = np.diff(values)
+    below, above = np.append(gaps[:1], gaps), np.append(gaps, gaps[-1:])
+    order = np.argsort(group, kind="stable")
+    rank = np.empty(group.size)
+    rank[order] = np.arange(group.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    at = (rank + 0.5) / counts[group] - 0.5
+    return values[group] + at * np.where(at < 0, below[group], above[group])
+
+
+def _psis(log_weights: Floats) -> tuple[Floats, float]:
+    """Smoothed log weights (N,), whose exponentials sum to 1, and the Pareto shape."""
+    from arviz_stats.base import array_stats
+
+    found, pareto_k = array_stats.psislw(-log_weights)  # it takes log likelihoods, whose inverse the weights are
+    return found, float(pareto_k)
