@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.consensus.kcc import check_memory, kcc
-from posterior_consensus.consensus.selection import Candidate, Run, Task, best_number, filled
+from posterior_consensus.consensus.selection import ROUNDING, Candidate, Run, Task, best_number, filled
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import ensemble
@@ -22,7 +23,6 @@ Floats = npt.NDArray[np.float64]
 
 _ENUMERATED = 12  # signatures: 4,095 clusters can be made of them
 _MOST_PASSES = 100
-_TINY = 1e-12
 _DIGITS = 12  # what is smaller is rounding
 
 
@@ -82,7 +82,8 @@ def summed_impurity(draws: Any, partition: Any, *, weighted: bool = False) -> fl
     check_flag("weighted", weighted)
     source = as_draws(draws)
     labels = source.as_labels(partition)
-    return float(_State(source, labels, int(labels.max()) + 1, weighted).costs.sum())
+    _, top, sizes = _tables(source, labels, int(labels.max()) + 1)
+    return float(_costs(source.weights @ top, sizes, labels.size, weighted).sum())
 
 
 def impurity(draws: PartitionDraws, loss: Loss, task: Task, *, weighted: bool = False, n_starts: int = 10) -> Candidate:
@@ -105,13 +106,16 @@ def impurity(draws: PartitionDraws, loss: Loss, task: Task, *, weighted: bool = 
     up in 1,500 small ensembles either.
     """
     check_count("n_starts", n_starts)
-    check_memory(draws, task.numbers(draws)[-1])
+    most = task.numbers(draws)[-1]
+    check_memory(draws, most)
     source = draws.without_zero_weights()
     signature = source.signatures()
     small = source.n_items <= _ENUMERATED
     groups = np.arange(source.n_items) if small else signature
-    rng = task.rng
-    unions = _BestUnions(_subset_costs(source, groups, weighted)) if groups.max() < _ENUMERATED else None
+    n_groups, rng = int(groups.max()) + 1, task.rng
+    unions: list[npt.NDArray[np.int64]] = []
+    if n_groups <= _ENUMERATED:
+        unions = _cheapest_unions(_subset_costs(source, groups, weighted), min(most, n_groups))
 
     def fit(k: int) -> Candidate:
         by_k_means = kcc(draws, loss, Task(rng, n_clusters=k), n_starts=1)
@@ -124,9 +128,9 @@ def impurity(draws: PartitionDraws, loss: Loss, task: Task, *, weighted: bool = 
                 starts.append(rng.integers(k, size=source.n_items).astype(np.int32))
             else:  # pure clusters to begin with
                 starts.append(np.minimum(rng.permutation(source.n_items), k - 1).astype(np.int32))
-        enumerated = unions is not None and k <= groups.max() + 1
-        if unions is not None and enumerated:
-            starts.append(unions.labels(k)[groups])
+        enumerated = k <= len(unions)
+        if enumerated:
+            starts.append(_labels_of_unions(unions[:k])[groups])
         starts = [filled(np.zeros((source.n_items, k)), start) for start in starts]
         runs = [_moved(source, start, k, weighted) for start in starts]
         best = min(runs, key=lambda run: run.objective)
@@ -143,49 +147,16 @@ def impurity(draws: PartitionDraws, loss: Loss, task: Task, *, weighted: bool = 
     return best_number(draws, loss, task, fit, title="Least impurity")
 
 
-class _State:
-    """A partition with the tables of its clusters by those of the draws."""
+def _tables(draws: PartitionDraws, labels: Labels, n_clusters: int) -> tuple[npt.NDArray[np.int32], ...]:
+    """Members of each cluster in those of the draws (R, K), in the most frequent of each draw (N, K), and all (K,)."""
+    counts = ensemble.joint_counts(draws.labels, draws.starts, labels, n_clusters)
+    return counts, np.maximum.reduceat(counts, draws.starts[:-1]), counts[: draws.starts[1]].sum(axis=0)
 
-    def __init__(self, draws: PartitionDraws, labels: Labels, n_clusters: int, weighted: bool) -> None:
-        self._starts, self._weights, self._weighted = draws.starts, draws.weights, weighted
-        self._n = labels.size
-        self._counts = ensemble.joint_counts(draws.labels, draws.starts, labels, n_clusters)
-        self.sizes = np.bincount(labels, minlength=n_clusters)
-        shape = draws.n_draws, n_clusters
-        self._top, self._n_top = np.empty(shape, self._counts.dtype), np.empty(shape, np.int64)
-        self._look(list(range(n_clusters)))
 
-    def _look(self, clusters: list[int]) -> None:
-        """Find the most frequent drawn clusters of some clusters in each draw, how many there are, and the costs."""
-        counts = self._counts[:, clusters]
-        self._top[:, clusters] = np.maximum.reduceat(counts, self._starts[:-1])
-        at_top = counts == np.repeat(self._top[:, clusters], np.diff(self._starts), axis=0)
-        self._n_top[:, clusters] = np.add.reduceat(at_top.astype(np.int64), self._starts[:-1])
-        self.costs = self._cost(self._weights @ self._top, self.sizes)
-
-    def _cost(self, top: Floats, sizes: npt.NDArray[np.int64]) -> Floats:
-        """Cost of clusters whose most frequent drawn clusters have `top` members on average."""
-        impure = np.where(sizes > 0, 1.0 - top / np.maximum(sizes, 1), 0.0)
-        return impure * sizes / self._n if self._weighted else impure
-
-    def best_move(self, rows: npt.NDArray[np.int64], old: int) -> tuple[int, float]:
-        """Where an item of cluster `old`, at these rows of the table, is best, and what that changes."""
-        counts = self._counts[rows]
-        joined = self._cost(self._weights @ np.maximum(self._top, counts + 1), self.sizes + 1)
-        alone = (counts[:, old] == self._top[:, old]) & (self._n_top[:, old] == 1)
-        left = self._cost(self._weights @ (self._top[:, old] - alone), self.sizes[old] - 1)
-        changes = joined - self.costs + left - self.costs[old]
-        changes[old] = 0.0
-        new = int(np.argmin(np.round(changes, _DIGITS)))
-        return new, float(changes[new])
-
-    def move(self, rows: npt.NDArray[np.int64], old: int, new: int) -> None:
-        """Move the item at these rows."""
-        self._counts[rows, old] -= 1
-        self._counts[rows, new] += 1
-        self.sizes[old] -= 1
-        self.sizes[new] += 1
-        self._look([old, new])
+def _costs(top: Floats, sizes: npt.NDArray[np.int32], n_items: int, weighted: bool) -> Floats:
+    """Cost of clusters whose most frequent drawn clusters have `top` members on average."""
+    impure = np.where(sizes > 0, 1.0 - top / np.maximum(sizes, 1), 0.0)
+    return impure * sizes / n_items if weighted else impure
 
 
 def _moved(draws: PartitionDraws, labels: Labels, n_clusters: int, weighted: bool) -> Run:
@@ -193,23 +164,33 @@ def _moved(draws: PartitionDraws, labels: Labels, n_clusters: int, weighted: boo
 
     The trace has the objective before and after each pass over the items.
     """
-    labels = labels.astype(np.int32)
-    state = _State(draws, labels, n_clusters, weighted)
-    trace = [float(state.costs.sum())]
+    labels, first, weights = labels.astype(np.int32), draws.starts[:-1], draws.weights
+    counts, top, sizes = _tables(draws, labels, n_clusters)
+    costs_of = partial(_costs, n_items=labels.size, weighted=weighted)
+    costs = costs_of(weights @ top, sizes)
+    trace = [float(costs.sum())]
     for _ in range(_MOST_PASSES):
-        any_moved = False
-        for item in range(labels.size):
-            old = int(labels[item])
-            if state.sizes[old] == 1:
+        before = labels.copy()
+        for item, old in enumerate(before):
+            if sizes[old] == 1:
                 continue
-            rows = draws.starts[:-1] + draws.labels[:, item]
-            new, change = state.best_move(rows, old)
-            if change < -_TINY:
-                state.move(rows, old, new)
+            rows = first + draws.labels[:, item]
+            joined = costs_of(weights @ np.maximum(top, counts[rows] + 1), sizes + 1)
+            others = counts[:, old].copy()
+            others[rows] -= 1
+            left = costs_of(weights @ np.maximum.reduceat(others, first), sizes[old] - 1)
+            changes = joined - costs + left - costs[old]
+            changes[old] = 0.0
+            new = int(np.argmin(np.round(changes, _DIGITS)))
+            if changes[new] < -ROUNDING:
                 labels[item] = new
-                any_moved = True
-        trace.append(float(state.costs.sum()))
-        if not any_moved:
+                counts[rows, old] -= 1
+                counts[rows, new] += 1
+                top[:, [old, new]] = np.maximum.reduceat(counts[:, [old, new]], first)
+                sizes[[old, new]] += [-1, 1]
+                costs = costs_of(weights @ top, sizes)
+        trace.append(float(costs.sum()))
+        if np.array_equal(labels, before):
             return Run(labels, trace, True)
     return Run(labels, trace, False)
 
@@ -232,32 +213,28 @@ def _subset_costs(draws: PartitionDraws, groups: npt.NDArray[np.intp], weighted:
     return np.round(costs, _DIGITS)
 
 
-class _BestUnions:
-    """The partitions of groups into a number of unions of minimum cost, by dynamic programming over sets of groups."""
-
-    def __init__(self, costs: Floats) -> None:
-        self._costs, self._sets = costs, np.arange(costs.size)
-        self._least, self._taken = [costs], [self._sets]  # for each number of unions, by set
-
-    def labels(self, n_clusters: int) -> Labels:
-        """Labels of the groups."""
-        while len(self._taken) < n_clusters:
-            self._take_one_more()
-        whole = self._costs.size - 1
-        labels = np.zeros(whole.bit_length(), np.int32)
-        for k in range(n_clusters - 1, -1, -1):
-            cluster = int(self._taken[k][whole])
-            labels[[bit for bit in range(labels.size) if cluster >> bit & 1]] = k
-            whole ^= cluster
-        return labels
-
-    def _take_one_more(self) -> None:
-        least, taken = np.full(self._costs.size, np.inf), np.zeros(self._costs.size, np.int64)
-        for whole in range(1, self._costs.size):
+def _cheapest_unions(costs: Floats, most: int) -> list[npt.NDArray[np.int64]]:
+    """For 1 to `most` unions, which one each set of groups splits off in its partition of minimum cost."""
+    sets = np.arange(costs.size)
+    least, taken = costs, [sets]
+    for _ in range(1, most):
+        with_one_less, least = least, np.full(costs.size, np.inf)
+        taken.append(np.zeros(costs.size, np.int64))
+        for whole in range(1, costs.size):
             low = whole & -whole  # of each partition one cluster has the lowest bit: that one is split off
-            clusters = self._sets[(self._sets & ~whole == 0) & (self._sets & low > 0)]
-            values = self._costs[clusters] + self._least[-1][whole ^ clusters]
+            clusters = sets[(sets & ~whole == 0) & (sets & low > 0)]
+            values = costs[clusters] + with_one_less[whole ^ clusters]
             at = int(values.argmin())
-            least[whole], taken[whole] = values[at], clusters[at]
-        self._least.append(least)
-        self._taken.append(taken)
+            least[whole], taken[-1][whole] = values[at], clusters[at]
+    return taken
+
+
+def _labels_of_unions(taken: list[npt.NDArray[np.int64]]) -> Labels:
+    """Labels of the groups in the partition of minimum cost into as many unions as there are entries."""
+    whole = taken[0].size - 1
+    labels = np.zeros(whole.bit_length(), np.int32)
+    for k in range(len(taken) - 1, -1, -1):
+        cluster = int(taken[k][whole])
+        labels[[bit for bit in range(labels.size) if cluster >> bit & 1]] = k
+        whole ^= cluster
+    return labels
