@@ -44,10 +44,6 @@ def plot_psm():
     pc.plot_psm(summary().draws, summary().consensus)
 
 
-def plot_psm_by_chain():
-    pc.plot_psm_by_chain(summary().draws, summary().consensus)
-
-
 def plot_credible_ball():
     pc.plot_credible_ball(summary().ball)
 

@@ -40,7 +40,7 @@ print(pc.summarize(idata, random_seed=1, progressbar=False).findings()[-1])
 # the largest difference.
 
 # %%
-axes = pc.plot_psm_by_chain(draws, best)
+axes = pc.plot_psm(draws, best, by="chain")
 
 # %% [markdown]
 # ## One number misleads

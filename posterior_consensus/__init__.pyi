@@ -58,7 +58,6 @@ from posterior_consensus.plots.posterior_comparison import plot_posterior_compar
 from posterior_consensus.plots.prior_sensitivity import plot_prior_sensitivity as plot_prior_sensitivity
 from posterior_consensus.plots.profiles import plot_cluster_profiles as plot_cluster_profiles
 from posterior_consensus.plots.psm import plot_psm as plot_psm
-from posterior_consensus.plots.psm_by_chain import plot_psm_by_chain as plot_psm_by_chain
 from posterior_consensus.plots.regimes import plot_regimes as plot_regimes
 from posterior_consensus.plots.stable_components import plot_stable_components as plot_stable_components
 from posterior_consensus.plots.traces import plot_traces as plot_traces

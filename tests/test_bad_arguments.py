@@ -1,5 +1,7 @@
 """Mistyped arguments end in an error that names the argument, what came and what is allowed."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -149,7 +151,8 @@ def test_names_of_arrays_and_their_dimensions():
 TAKES_PARTITION = {
     **{name: getattr(pc, name) for name in ("expected_loss", "credible_ball", "certify", "item_uncertainty")},
     **{name: getattr(pc, name) for name in ("cluster_merges", "diagnose", "plot_items_map", "plot_psm")},
-    **{name: getattr(pc, name) for name in ("plot_n_clusters", "plot_psm_by_chain", "plot_draws_map")},
+    **{name: getattr(pc, name) for name in ("plot_n_clusters", "plot_draws_map")},
+    "plot_psm by chain": partial(pc.plot_psm, by="chain"),
     "refine_partition": pc.consensus.refine_partition,
     "summed_impurity": pc.consensus.summed_impurity,
     "PartitionDensity.p_value": lambda draws, p: pc.partition_density(draws).p_value(p),

@@ -89,6 +89,7 @@ def functions(data):
         "agreement_path of chains": lambda: pc.agreement.agreement_path(data, prices=[0.5], **seeded),
         "particles": lambda: pc.particles(data, 2, **seeded),
         "calibration": lambda: pc.partition_density(DRAWS["labels"], calibration=data, **seeded),
+        "plot_psm by chain": lambda: pc.plot_psm(data, by="chain"),
         "others": lambda: pc.partition_loss(DRAWS["labels"], data),
     }
     known = functions_of(data, PARTITION)
@@ -278,7 +279,7 @@ OF_A_SUMMARY = (
     "cluster_merges",
     "expected_loss",
 )
-OF_A_SUMMARY += ("diagnose", "plot_psm", "plot_psm_by_chain", "plot_n_clusters", "plot_draws_map", "plot_items_map")
+OF_A_SUMMARY += ("diagnose", "plot_psm", "plot_n_clusters", "plot_draws_map", "plot_items_map")
 MAY_HAVE_NONE = OF_A_SUMMARY[7:-1]
 
 

@@ -205,7 +205,7 @@ def diagnose(
     See Also
     --------
     plot_traces : the traces as a picture.
-    plot_psm_by_chain : the similarity matrices of the chains side by side.
+    plot_psm : with ``by="chain"``, the similarity matrices of the chains side by side.
 
     Notes
     -----

@@ -1,8 +1,8 @@
-"""The posterior similarity matrix as a picture."""
+"""The posterior similarity matrix as a picture: of all draws, or of every chain."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +13,16 @@ from scipy.spatial.distance import squareform
 from posterior_consensus.answers.partial_partition import PartialPartition
 from posterior_consensus.ensemble.items import Items, cluster_names, cluster_numbers
 from posterior_consensus.ensemble.partitions import canonical_labels
+from posterior_consensus.evaluate.chain_gap import largest_gap
 from posterior_consensus.evaluate.similarity import posterior_similarity_matrix
 from posterior_consensus.plots.axes import (
     MOST_OF_PAIRS,
     SOME_OF_PAIRS,
     Axes,
+    Grid,
     Size,
     add_colour_bar,
+    grid_axes,
     label_row,
     new_axes,
     some_of,
@@ -27,34 +30,67 @@ from posterior_consensus.plots.axes import (
 )
 from posterior_consensus.plots.colours import MARK, as_cmap, colours_of, ink_on
 from posterior_consensus.plots.rows import check_order, label_along
-from posterior_consensus.sources.door import as_source, own_partition
+from posterior_consensus.sources.door import as_draws, as_source, own_partition
 from posterior_consensus.sources.matrices import as_pair_similarity
+
+if TYPE_CHECKING:
+    from matplotlib.colors import Colormap
 
 _PALE = 0.35  # opacity of unassigned items
 _MOST_CLUSTERS = 50  # outlined boldly
 _MOST_PARTED = 30  # clusters; the lines between more would cover the matrix
+_SIDE = 2.6  # inches of a chain's matrix
+_MOST_COLUMNS = 4
 _MOST_FOR_OPTIMAL_ORDER = 1000  # items; its cubic time would be felt beyond
 
 
+@overload
 def plot_psm(
     psm: Any,
     partition: Any = None,
     *,
+    by: None = None,
     order: Any = "clusters",
     cmap: Any = "Blues",
     figsize: Size = None,
     ax: Axes | None = None,
-) -> Axes:
-    """Plot the posterior similarity matrix, ordered by a partition with its clusters outlined.
+    axes: None = None,
+) -> Axes: ...
+@overload
+def plot_psm(
+    psm: Any,
+    partition: Any = None,
+    *,
+    by: Literal["chain"],
+    order: Any = "clusters",
+    cmap: Any = "Blues",
+    figsize: Size = None,
+    ax: None = None,
+    axes: Any = None,
+) -> Grid: ...
+def plot_psm(
+    psm: Any,
+    partition: Any = None,
+    *,
+    by: Literal["chain"] | None = None,
+    order: Any = "clusters",
+    cmap: Any = "Blues",
+    figsize: Size = None,
+    ax: Axes | None = None,
+    axes: Any = None,
+) -> Axes | Grid:
+    """Plot the posterior similarity matrix, ordered by a partition with its clusters outlined, or that of every chain.
 
     Parameters
     ----------
     psm : DataArray of shape (n_items, n_items), PairSimilarity, PartitionDraws or anything that becomes draws
         What :func:`posterior_similarity_matrix` or :func:`as_pair_similarity` gives, or draws, as
-        :func:`as_partition_draws` takes them, to compute it from.
+        :func:`as_partition_draws` takes them, to compute it from. Draws with ``by="chain"``.
     partition : result object, DataArray or label vector of shape (n_items,), optional
         Typically the consensus. Without it items are ordered by average linkage and nothing is outlined. Of a
         :class:`PartialPartition` the unassigned items stand at the end, paler. A summary has its consensus.
+    by : "chain", optional
+        Plot a matrix for every chain, in one order and on one scale; lines part up to 30 clusters.
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
         Order of the items: by cluster, with similar items next to each other; as in the data; or along a coordinate of
         the items (its name or its values), such as time or position along a genome. In the last two orders, each run
@@ -64,17 +100,23 @@ def plot_psm(
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
+        For one matrix.
+    axes : array of matplotlib.axes.Axes, optional
+        One for each chain, with ``by="chain"``.
 
     Returns
     -------
     matplotlib.axes.Axes
-        The colour bar is ``ax.images[0].colorbar``.
+        The colour bar is ``ax.images[0].colorbar``. With ``by="chain"``, an ndarray of axes of shape (n_chains,).
 
     Raises
     ------
     ValueError
         If the matrix is not one that :func:`as_pair_similarity` takes, the partition does not label its items, or
-        draws, `order`, `cmap` or `figsize` are invalid.
+        draws, `by`, `order`, `cmap` or `figsize` are invalid; if `ax` is given with ``by="chain"``, `axes` without it,
+        or there is not one of the `axes` for each chain.
+    TypeError
+        If `ax` or `axes` are other things.
 
     Notes
     -----
@@ -85,15 +127,35 @@ def plot_psm(
     above has the clusters' colours, the same as in :func:`plot_data` and of aligned partitions in
     :func:`plot_alluvial`. Of more than 10,000 items 2,000 are drawn, at random, and the axis says so.
 
+    With ``by="chain"``, items are ordered by the matrix over all chains. The title tells the largest gap between two
+    chains, as :func:`diagnose` does; circles mark its pair of items. Weights are ignored, as the chains are to be
+    compared as they were sampled. Of more than 10,000 items, the gap is the largest among the pairs that are drawn.
+
     Examples
     --------
+    >>> import numpy as np
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
     >>> ax = pc.plot_psm(draws, [0, 0, 1, 1])
     >>> ax.get_xlabel()
     'item'
+    >>> chains = np.array([[[0, 0, 1, 1], [0, 0, 0, 1]] * 5, [[0, 1, 1, 1], [0, 1, 0, 1]] * 5])
+    >>> [ax.get_title() for ax in pc.plot_psm(chains, by="chain")]
+    ['chain 0', 'chain 1']
     """
     partition = own_partition(psm, partition)
+    if by is None:
+        if axes is not None:
+            raise ValueError("`axes` are for a matrix of each chain, by='chain'; give `ax` for one matrix.")
+        return _plot_one(psm, partition, order, as_cmap(cmap), figsize, ax)
+    if by != "chain":
+        raise ValueError(f"`by` must be 'chain' or None; got {by!r}.")
+    if ax is not None:
+        raise ValueError("`ax` is for one matrix; with by='chain' give `axes`, one for each chain.")
+    return _plot_chains(psm, partition, order, as_cmap(cmap), figsize, axes)
+
+
+def _plot_one(psm: Any, partition: Any, order: Any, cmap: Colormap, figsize: Size, ax: Axes | None) -> Axes:
     try:
         source = as_pair_similarity(psm) if _is_matrix(psm) else as_source(psm)
     except (TypeError, ValueError) as error:
@@ -107,12 +169,9 @@ def plot_psm(
     given = None if partition is None else _labels(partition, items)[at]
     is_partial = isinstance(partition, PartialPartition)
     labels = given if given is None or is_partial else canonical_labels(given)
-    if along is None:
-        in_row = item_order(values, np.zeros(at.size, np.int32) if labels is None else labels)
-    else:
-        in_row = np.argsort(along.rank[at])
+    in_row = item_order(values, labels, None if along is None else along.rank[at])
     ax = new_axes(ax, figsize, 5.6, 4.8, framed=True)
-    image = ax.imshow(values[np.ix_(in_row, in_row)], cmap=as_cmap(cmap), vmin=0.0, vmax=1.0, interpolation="nearest")
+    image = ax.imshow(values[np.ix_(in_row, in_row)], cmap=cmap, vmin=0.0, vmax=1.0, interpolation="nearest")
     add_colour_bar(ax, image, "co-clustering probability")
     ax.set(xlabel=with_share(items.dim, at.size, items.n_items), ylabel=items.dim)
     ax.tick_params(length=0)
@@ -122,6 +181,52 @@ def plot_psm(
     else:
         label_row(ax, "xy", items.named(at[in_row]), clusters)
     return ax
+
+
+def _plot_chains(psm: Any, partition: Any, order: Any, cmap: Colormap, figsize: Size, axes: Any) -> Grid:
+    draws = as_draws(psm)
+    labels = None if partition is None else draws.as_labels(partition)
+    at = some_of(draws.n_items, MOST_OF_PAIRS, SOME_OF_PAIRS)
+    plain = draws.as_sampled() if at.size == draws.n_items else draws.as_sampled().of_items(at)
+    along, chains = check_order(order, draws.items), plain.samples.chains
+    labels = np.zeros(at.size, np.int32) if labels is None else canonical_labels(labels[at])
+    in_row = item_order(plain.shared_similarity, labels, None if along is None else along.rank[at])
+    axes = _chain_axes(axes, figsize, len(chains), below=0.0 if along is None else 0.5)
+    gap = largest_gap(plain)
+    marked = [int(np.flatnonzero(in_row == item)[0]) for item in gap.items] if gap.size > 0 else []
+    for ax, rows in zip(axes, chains, strict=True):
+        values = plain.take(rows).shared_similarity[np.ix_(in_row, in_row)]
+        image = draw_parted(ax, values, labels[in_row], cmap, 0.0, 1.0)
+        ax.set_title(f"chain {draws.samples.chain[rows[0]]}", fontsize="medium")
+        ax.set(xticks=[], yticks=[])
+        if marked:
+            ax.plot(marked, marked[::-1], "o", markersize=9, markerfacecolor="none", markeredgecolor=MARK)
+        if along is not None:
+            ax.set_xlabel(draws.items.dim)
+            label_along(ax, "x", along, draws.items, at[in_row])
+    if at.size < draws.n_items:
+        name = axes[0].get_xlabel() or draws.items.dim
+        axes[0].set_xlabel(with_share(name, at.size, draws.n_items), fontsize="small")
+    add_colour_bar(list(axes), image, "co-clustering probability", pad=0.02)
+    if marked:
+        first, second = draws.items.named(at[list(gap.items)])
+        title = f"largest difference {gap.size:.2f}: {draws.items.dim} {first} and {second}, "
+        title += f"chains {gap.chains[0]} and {gap.chains[1]}"
+        axes[0].figure.suptitle(title, fontsize="medium", wrap=True)
+    return axes
+
+
+def _chain_axes(axes: Any, figsize: Size, n_chains: int, below: float) -> Grid:
+    """The user's axes, or new ones in rows of four, with so many inches below each for the names of places."""
+    if axes is not None:
+        return grid_axes(axes, figsize, 1, n_chains, 0, 0, framed=True)[0]
+    n_columns = min(n_chains, _MOST_COLUMNS)
+    n_rows = -(-n_chains // n_columns)
+    width, height = max(_SIDE * n_columns + 0.9, 4.2), (_SIDE + below) * n_rows + 0.6
+    grid = grid_axes(None, figsize, n_rows, n_columns, width, height, framed=True).ravel()
+    for unused in grid[n_chains:]:
+        unused.remove()
+    return grid[:n_chains]
 
 
 def _draw_clusters(
@@ -188,9 +293,14 @@ def draw_parted(
     return image
 
 
-def item_order(values: npt.NDArray[np.float64], labels: npt.NDArray[np.int32]) -> npt.NDArray[np.intp]:
-    """Order items by cluster, and within a cluster by average linkage of a similarity matrix."""
+def item_order(
+    values: npt.NDArray[np.float64], labels: npt.NDArray[np.int32] | None, rank: npt.NDArray[np.intp] | None = None
+) -> npt.NDArray[np.intp]:
+    """Order items by rank, or else by cluster, and within a cluster by average linkage of a similarity matrix."""
+    if rank is not None:
+        return np.argsort(rank)
     pieces = []
+    labels = np.zeros(len(values), np.int32) if labels is None else labels
     for k in range(labels.max() + 1):
         members = np.flatnonzero(labels == k)
         if members.size > 2:

@@ -28,7 +28,7 @@ N_DRAWS = N_CHAINS * LENGTH
 
 
 OF_DRAWS = ("posterior_similarity_matrix", "averaged_jaccard", "partition_loss", "as_pair_similarity")
-OF_DRAWS += ("item_embedding", "plot_psm_by_chain", "similarity_mcse", "sequential_distances", "a_strings")
+OF_DRAWS += ("item_embedding", "similarity_mcse", "sequential_distances", "a_strings")
 OF_A_PARTITION = ("credible_ball", "item_uncertainty", "membership", "links", "diagnose", "plot_psm", "plot_n_clusters")
 OF_A_PARTITION += ("plot_draws_map", "plot_items_map", "summed_impurity", "refine_partition")
 

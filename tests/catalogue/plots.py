@@ -69,7 +69,7 @@ PLOTS = {
     ],
     "prior_sensitivity": lambda: [sensitivity()],
     "psm": lambda: [draws(), LABELS],
-    "psm_by_chain": lambda: [draws(), LABELS],
+    "psm by chain": lambda: [draws(), LABELS],
     "regimes": lambda: [VALUES[:, 0], membership()],
     "sequence": lambda: [pc.diagnostics.sequential_distances(draws())],
     "stable_components": lambda: [pc.stable_components(draws(), 0.7)],
@@ -86,7 +86,14 @@ def drawn(name, **options):
     """The axes of a figure with these options, as an array."""
     if name == "draws_map":
         options["ball"] = ball()
-    return np.ravel(BY_NAME[f"plot_{name}"](*_shown(name), **options))
+    if name == "psm by chain":
+        options["by"] = "chain"
+    return np.ravel(function_of(name)(*_shown(name), **options))
+
+
+def function_of(name):
+    """The function that draws a figure."""
+    return BY_NAME[f"plot_{name.removesuffix(' by chain')}"]
 
 
 def plotted(call):

@@ -49,7 +49,7 @@ def test_ranks_of_chains_apart_are_apart():
 def test_matrices_of_the_chains_have_one_order_and_one_scale():
     draws = draws_of(3, 40, 10)
     labels = np.arange(10) % 2
-    axes = pc.plot_psm_by_chain(draws, labels)
+    axes = pc.plot_psm(draws, labels, by="chain")
     gap = pc.diagnose(draws).gap
     order = None
     for ax, rows, name in zip(axes, draws.samples.chains, [0, 1, 2], strict=True):
@@ -69,14 +69,14 @@ def test_matrices_of_the_chains_have_one_order_and_one_scale():
 def test_lines_lie_between_clusters_unless_they_would_cover_the_matrix():
     draws = draws_of(1, 10, 62)
     for n_clusters, n_lines in ((1, 0), (30, 58), (31, 0)):
-        assert len(pc.plot_psm_by_chain(draws, np.arange(62) % n_clusters)[0].lines) == n_lines
-    across, down = pc.plot_psm_by_chain(draws, np.arange(62) % 2)[0].lines
+        assert len(pc.plot_psm(draws, np.arange(62) % n_clusters, by="chain")[0].lines) == n_lines
+    across, down = pc.plot_psm(draws, np.arange(62) % 2, by="chain")[0].lines
     assert list(across.get_ydata()) == list(down.get_xdata()) == [30.5, 30.5]
 
 
 def test_long_names_of_items_stay_within_the_figure():
     draws = draws_of(2, 40, 5, names=[f"patient number {i} of the university hospital in the city" for i in range(5)])
-    figure = pc.plot_psm_by_chain(draws)[0].figure
+    figure = pc.plot_psm(draws, by="chain")[0].figure
     figure.canvas.draw()
     title, box = figure.texts[0].get_window_extent(), figure.bbox
     assert 0 <= title.x0 and title.x1 <= box.width and title.y1 <= box.height
@@ -157,9 +157,12 @@ def test_bad_arguments():
     results = {"traces": "`diagnosis`", "sequence": "`sequence`", "near_independence": "`independence`"}
     cases = [
         *(([name, [1]], TypeError, argument, "got list") for name, argument in results.items()),
-        (["psm_by_chain", draws, {"axes": [1, 2]}], TypeError, "`axes` must hold matplotlib Axes; got int"),
-        (["psm_by_chain", draws, {"axes": plt.subplots()[1]}], ValueError, "`axes` must hold 2", "got 1"),
-        (["psm_by_chain", draws, [0]], ValueError, short),
+        (["psm", draws, {"by": "chain", "axes": [1, 2]}], TypeError, "`axes` must hold matplotlib Axes; got int"),
+        (["psm", draws, {"by": "chain", "axes": plt.subplots()[1]}], ValueError, "`axes` must hold 2", "got 1"),
+        (["psm", draws, [0], {"by": "chain"}], ValueError, short),
+        (["psm", draws, {"by": "draw"}], ValueError, "`by` must be 'chain' or None; got 'draw'"),
+        (["psm", draws, {"by": "chain", "ax": plt.gca()}], ValueError, "`ax` is for one matrix", "give `axes`"),
+        (["psm", draws, {"axes": [plt.gca()] * 2}], ValueError, "`axes`", "by='chain'", "give `ax`"),
         (["draws_map", draws, [0]], ValueError, short),
         (["draws_map", draws, {"n_draws": 1}], ValueError, "`n_draws`", "an integer from 2; got 1"),
         (["draws_map", draws, {"ball": 3}], TypeError, "`ball` must be what credible_ball() returns; got int"),

@@ -22,7 +22,7 @@ def of_the_draws(draws, best, values):
         lambda **kw: pc.plot_loss_path(path, **kw): (),
         lambda **kw: pc.plot_draws_map(draws, best, ball=pc.credible_ball(draws, best), **kw): (),
         lambda **kw: pc.plot_draws_map(draws, **kw): (),
-        lambda **kw: pc.plot_psm_by_chain(draws.isel(chain=[0]), **kw): (1,),
+        lambda **kw: pc.plot_psm(draws.isel(chain=[0]), by="chain", **kw): (1,),
     }
 
 
@@ -30,7 +30,7 @@ def of_the_chains(draws, best, values):
     n_chains = len(draws.samples.chains)
     return {
         lambda **kw: pc.plot_traces(pc.diagnose(draws, best), **kw): (7, 2),
-        lambda **kw: pc.plot_psm_by_chain(draws, best if n_chains < 9 else None, **kw): (n_chains,),
+        lambda **kw: pc.plot_psm(draws, best if n_chains < 9 else None, by="chain", **kw): (n_chains,),
         lambda **kw: pc.diagnostics.plot_sequence(pc.diagnostics.sequential_distances(draws), **kw): (2,),
     }
 

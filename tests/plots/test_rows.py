@@ -13,11 +13,10 @@ from posterior_consensus.ensemble.items import Items
 from posterior_consensus.plots.colours import COLOURS
 from posterior_consensus.plots.four_panels import four_panels
 from posterior_consensus.plots.rows import check_order
-from tests.catalogue.functions import BY_NAME
-from tests.catalogue.plots import COORDS, KM, LABELS, N_ITEMS, PLOTS, ball, drawn, draws, items, membership
+from tests.catalogue.plots import COORDS, KM, LABELS, N_ITEMS, PLOTS, ball, drawn, draws, function_of, items, membership
 from tests.helpers import check_all
 
-IN_ROWS = [name for name in PLOTS if "order" in signature(BY_NAME[f"plot_{name}"]).parameters and name != "regimes"]
+IN_ROWS = [name for name in PLOTS if "order" in signature(function_of(name)).parameters and name != "regimes"]
 ORDERS = {"site, by km": "km", "site, by day": "day", "site, by x": pd.Series(KM, name="x")}
 
 
@@ -51,7 +50,7 @@ def test_items_stand_along_the_coordinate():
     psm = pc.posterior_similarity_matrix(draws()).values
     np.testing.assert_array_equal(pc.plot_psm(draws(), LABELS, order="km").images[0].get_array(), psm[order][:, order])
     np.testing.assert_allclose(
-        pc.plot_psm_by_chain(draws(), order="km")[1].images[0].get_array(),
+        pc.plot_psm(draws(), by="chain", order="km")[1].images[0].get_array(),
         pc.posterior_similarity_matrix(draws().isel(chain=1)).values[order][:, order],
     )
     strip = pc.plot_credible_ball(ball(), order="km").images[0].get_array()[0]

@@ -1,5 +1,7 @@
 """An argument of the wrong kind, axis or order ends in an error that says where it is and what to give instead."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -54,7 +56,8 @@ def test_a_similarity_matrix_is_no_draws():
 DRAWS_FIRST = {
     **{name: getattr(pc, name) for name in ("expected_loss", "credible_ball", "item_uncertainty", "certify")},
     **{name: getattr(pc, name) for name in ("cluster_merges", "compare_partitions", "diagnose", "plot_items_map")},
-    **{name: getattr(pc, name) for name in ("plot_psm", "plot_psm_by_chain", "plot_draws_map", "plot_n_clusters")},
+    **{name: getattr(pc, name) for name in ("plot_psm", "plot_draws_map", "plot_n_clusters")},
+    "plot_psm by chain": partial(pc.plot_psm, by="chain"),
     **{name: getattr(pc.consensus, name) for name in ("refine_partition", "summed_impurity")},
 }
 

@@ -23,7 +23,6 @@ from posterior_consensus.plots.item_uncertainty import plot_item_uncertainty
 from posterior_consensus.plots.particles import plot_particles
 from posterior_consensus.plots.profiles import plot_cluster_profiles
 from posterior_consensus.plots.psm import plot_psm
-from posterior_consensus.plots.psm_by_chain import plot_psm_by_chain
 from posterior_consensus.plots.traces import plot_traces
 from posterior_consensus.results import display
 from posterior_consensus.summary.record import SummaryRecord
@@ -34,7 +33,6 @@ _NUMBER = "Number of clusters, by chain."
 _SIZES = "Sizes of the clusters, the largest first; all draws have the same number of clusters."
 _OF_ITEMS = "Items: mean posterior similarity to the rest of their cluster, and to the nearest other cluster."
 _MOST_CHAINS = 8  # similarity matrices side by side
-_MAPS = (plot_psm, plot_psm_by_chain)  # from white to a dark colour
 _GREY = 4  # one over the chroma from which a colour is no grey
 
 
@@ -48,7 +46,7 @@ def figures(summary: SummaryRecord) -> dict[str, list[str]]:
     ]
     if summary.links is None and 1 < len(draws.samples.chains) <= _MOST_CHAINS:
         found["Agreement of the chains"].insert(
-            1, figure(plot_psm_by_chain, draws, best, text="The similarity matrix of each chain.")
+            1, figure(plot_psm, draws, best, by="chain", text="The similarity matrix of each chain.")
         )
     if summary.answers is not None and summary.answers.n_particles > 1:
         found["Further modes"] = [
@@ -86,7 +84,7 @@ def figure(plot: Callable[..., Any], *arguments: Any, text: str, **options: Any)
     data, caption = as_png(plot(*arguments, **options)), html.escape(text)
     images = "".join(
         f'<img alt="{caption}" src="data:image/png;base64,{base64.b64encode(one).decode("ascii")}" class="{kind}">'
-        for kind, one in (("light", data), ("dark", _on_dark(data, is_map=plot in _MAPS)))
+        for kind, one in (("light", data), ("dark", _on_dark(data, is_map=plot is plot_psm)))
     )
     return f"<figure>{images}<figcaption>{caption}</figcaption></figure>"
 
