@@ -73,12 +73,11 @@ check: $(VENV)/dev.stamp  ## style, types, layers and doctests
 docs: $(VENV)/dev.stamp  ## the documentation, in docs/_build/html
 	$(PY) -m sphinx -W --keep-going -j auto -b html docs docs/_build/html
 
-bench: $(VENV)/test.stamp  ## every file of benchmarks/ whose name begins with neither _ nor reproduce
-	@set -e; for f in $(basename $(notdir $(filter-out benchmarks/_% benchmarks/reproduce_%,$(wildcard benchmarks/*.py)))); do echo "== $$f"; $(PY) -m benchmarks.$$f; done
+bench: $(VENV)/test.stamp  ## every benchmark, but for the reproductions of papers
+	@set -e; for f in $(basename $(notdir $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py)))); do echo "== $$f"; $(PY) -m benchmarks $$f; done
 
-reproduce: $(VENV)/test.stamp  ## tables and figures of the papers, in reproduction/ (a quarter of an hour)
-	$(PY) -m benchmarks.reproduce_consensus_paper
-	$(PY) -m benchmarks.reproduce_ensemble_clustering
+reproduce: $(VENV)/test.stamp  ## tables and figures of the papers, in reproduction/ (half an hour)
+	@set -e; for f in $(basename $(notdir $(filter-out benchmarks/reproductions/_%,$(wildcard benchmarks/reproductions/*.py)))); do echo "== $$f"; $(PY) -m benchmarks reproductions.$$f; done
 
 python:  ## the Python that these targets take
 	@echo $(PYTHON) $(VERSION)

@@ -5,10 +5,7 @@ right. Co-clustering of 900 digits by 64 pixels, and what SCCC makes of the clus
 single moves only. The time and memory of 20,000 rows by 5,000 columns.
 """
 
-import argparse
-import resource
 import statistics
-import time
 from unittest.mock import patch
 
 import numpy as np
@@ -17,7 +14,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
 
 import posterior_consensus as pc
-from benchmarks._timing import print_table
+from benchmarks._runner import used
 from posterior_consensus.agreement import coclustering
 
 N_ITEMS, NOISE, N_CLUSTERS = 100, 0.45, 6
@@ -32,37 +29,14 @@ SHOWN = 0.0, 0.25, 0.5, 0.8, 1.0, 1.5, 2.0  # prices
 REPEATS = 20
 
 
-def main() -> None:
-    """Print the four tables."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--smallest", action="store_true", help="run at the smallest size only, as the tests do")
-    smallest = parser.parse_args().smallest
+def tables(smallest):
     settings = list(SETTINGS.items())[: 1 if smallest else None]
-    header = ["chains", *(f"Jaccard at {price:g}" for price in SHOWN), "ARI at 0", "ARI at 0.5"]
-    header += ["verdict right", "groups right", "s"]
-    print_table(header, [_path(name, *setting, 1 if smallest else REPEATS) for name, setting in settings])
-    print()
+    yield "", (_path(name, *setting, 1 if smallest else REPEATS) for name, setting in settings)
     digits = (1, 150) if smallest else (10, 900)
-    header = ["seed", "rows, before", "after", "columns, before", "after", "SCCC, before", "after"]
-    header += ["components, before", "after", "accuracy, before", "after", "s", "CPU s"]
-    print_table(header, _digits(*digits))
-    print()
+    yield "", _digits(*digits)
     with patch.object(coclustering, "_REARRANGED", 0):  # single moves only, as in the paper
-        print_table(header, _digits(*digits)[-1:])
-    print()
-    sizes = [(400, 100, 4_000)] if smallest else [(20_000, 5_000, 2_000_000)]
-    header = [
-        "table",
-        "entries",
-        "clusters",
-        "s",
-        "CPU s",
-        "largest memory, MB",
-        "before, MB",
-        "rows' Jaccard",
-        "columns'",
-    ]
-    print_table(header, [_large(*size) for size in sizes])
+        yield "", _digits(*digits)[-1:]
+    yield "", (_large(*((400, 100, 4_000) if smallest else (20_000, 5_000, 2_000_000))) for _ in range(1))
 
 
 def _chains(truth_of, n_draws, seed):
@@ -83,23 +57,21 @@ def _path(name, truth_of, n_draws, repeats):
     for seed in range(repeats):
         draws, truths = _chains(truth_of, n_draws, seed)
         own = [pc.consensus.pair_threshold(chain, random_seed=0, progressbar=False).tau for chain in draws]
-        began = time.perf_counter()
         loss = pc.binder(tau=statistics.median(own))
-        path = pc.agreement.agreement_path(draws, loss=loss, prices=SHOWN, random_seed=0, progressbar=False)
-        seconds.append(time.perf_counter() - began)
+        call = used(pc.agreement.agreement_path, draws, loss=loss, prices=SHOWN, random_seed=0, progressbar=False)
+        path = call.result
+        seconds.append(call.seconds)
         agreement.append(path.table["averaged_jaccard"].sel(price=list(SHOWN)).values)
         found = path.labels.sel(price=[0.0, 0.5]).values
         truth.append([np.mean([adjusted_rand_score(t, x) for t, x in zip(truths, of, strict=True)]) for of in found])
         groups = [sorted(group) for group in path.groups]
         planted = [np.flatnonzero(np.array(truth_of) == k).tolist() for k in range(max(truth_of) + 1)]
         verdicts.append([(path.status == "different modes") == (len(planted) > 1), sorted(groups) == planted])
+    columns = [*(f"Jaccard at {price:g}" for price in SHOWN), "ARI at 0", "ARI at 0.5"]
     means = [f"{value:.2f}" for value in (*np.mean(agreement, axis=0), *np.mean(truth, axis=0))]
-    return [
-        name,
-        *means,
-        *(f"{sum(of)} of {repeats}" for of in zip(*verdicts, strict=True)),
-        statistics.median(seconds),
-    ]
+    right = [f"{sum(of)} of {repeats}" for of in zip(*verdicts, strict=True)]
+    row = {"chains": name} | dict(zip(columns, means, strict=True))
+    return row | {"verdict right": right[0], "groups right": right[1], "s": statistics.median(seconds)}
 
 
 def _accuracy(labels, truth):
@@ -112,22 +84,22 @@ def _accuracy(labels, truth):
 def _digits(seeds, n_rows):
     digits = load_digits()
     table, truth = digits.data[:n_rows], digits.target[:n_rows]
+    measures = {"SCCC": _stability, "components": _components}
+    measures["accuracy"] = lambda one: _accuracy(one.row_labels.values, truth)
     rows = []
     for seed in range(seeds):
-        before = pc.agreement.cocluster(
-            table, n_row_clusters=10, n_column_clusters=16, n_rounds=0, random_seed=seed, progressbar=False
-        )
-        began, cpu = time.perf_counter(), time.process_time()
-        after = pc.agreement.cocluster(
-            table, n_row_clusters=10, n_column_clusters=16, random_seed=seed, progressbar=False
-        )
-        seconds = time.perf_counter() - began, time.process_time() - cpu
-        row = [float(after.trace[side][at]) for side in ("row_jaccard", "column_jaccard") for at in (0, -1)]
-        for measure in (_stability, _components, lambda one: _accuracy(one.row_labels.values, truth)):
-            row += [measure(before), measure(after)]
-        rows.append([seed, *row, *seconds])
-    mean = ["mean", *np.mean([row[1:] for row in rows], axis=0).tolist()]
-    return [*rows, mean]
+        given = {"n_row_clusters": 10, "n_column_clusters": 16, "random_seed": seed, "progressbar": False}
+        before = pc.agreement.cocluster(table, n_rounds=0, **given)
+        call = used(pc.agreement.cocluster, table, **given)
+        row = {"seed": seed}
+        for side in ("row", "column"):
+            ends = call.result.trace[f"{side}_jaccard"].values[[0, -1]].tolist()
+            row |= {f"{side}s, before": ends[0], f"{side}s, after": ends[1]}
+        for name, measure in measures.items():
+            row |= {f"{name}, before": measure(before), f"{name}, after": measure(call.result)}
+        rows.append(row | {"s": call.seconds, "CPU s": call.cpu})
+    means = {column: float(np.mean([row[column] for row in rows])) for column in rows[0]}
+    return [*rows, means | {"seed": "mean"}]
 
 
 def _stability(found):
@@ -142,7 +114,7 @@ def _components(found):
 
 
 def _large(n_rows, n_columns, n_entries):
-    """A table with planted clusters, of ones; the largest memory is that of this process so far."""
+    """A table with planted clusters, of ones."""
     k, m = (10, 16), 10
     rng = np.random.default_rng(0)
     of_rows, of_columns = rng.integers(k[0], size=n_rows), rng.integers(k[1], size=n_columns)
@@ -156,20 +128,16 @@ def _large(n_rows, n_columns, n_entries):
     chosen = np.sort(rng.permutation(cells)[:n_entries])
     table = sparse.csr_array((np.ones(chosen.size), np.divmod(chosen, n_columns)), shape=(n_rows, n_columns))
     pc.agreement.cocluster(np.eye(3), n_row_clusters=2, n_column_clusters=2, n_clusterings=2, random_seed=0)  # compiles
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
-    began, cpu = time.perf_counter(), time.process_time()
-    found = pc.agreement.cocluster(
-        table, n_row_clusters=k[0], n_column_clusters=k[1], n_clusterings=m, random_seed=0, progressbar=False
-    )
-    seconds = time.perf_counter() - began, time.process_time() - cpu
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
-    agreement = [
-        f"{float(found.trace[side][0]):.2f} to {float(found.trace[side][-1]):.2f}"
-        for side in ("row_jaccard", "column_jaccard")
-    ]
-    size = f"{n_rows:,} x {n_columns:,}"
-    return [size, f"{table.nnz:,}", f"{k[0]} and {k[1]}, {m} times", *seconds, round(most), round(used), *agreement]
-
-
-if __name__ == "__main__":
-    main()
+    sizes = {"n_row_clusters": k[0], "n_column_clusters": k[1], "n_clusterings": m}
+    call = used(pc.agreement.cocluster, table, **sizes, random_seed=0, progressbar=False)
+    ends = {side: call.result.trace[f"{side}_jaccard"].values[[0, -1]] for side in ("row", "column")}
+    return {
+        "table": f"{n_rows:,} x {n_columns:,}",
+        "entries": f"{table.nnz:,}",
+        "clusters": f"{k[0]} and {k[1]}, {m} times",
+        "s": call.seconds,
+        "CPU s": call.cpu,
+        "memory beyond the table, MB": round(1000 * call.gigabytes),
+        "rows' Jaccard": "{:.2f} to {:.2f}".format(*ends["row"]),
+        "columns'": "{:.2f} to {:.2f}".format(*ends["column"]),
+    }

@@ -1,16 +1,12 @@
 """Time of allocation probabilities from a PyMC model, each in a process of its own so that compilation counts."""
 
-import subprocess
-import sys
-import time
 import warnings
-from collections.abc import Callable
 
 import numpy as np
 import xarray as xr
 
 import posterior_consensus as pc
-from benchmarks._timing import is_smallest, print_table
+from benchmarks._runner import apart, used
 
 N_FEATURES = 5
 
@@ -26,7 +22,7 @@ def posterior(n_draws: int, **variables: np.ndarray) -> xr.Dataset:
     )
 
 
-def normal(pm, n_draws: int, n_items: int, n_components: int) -> tuple[object, xr.Dataset]:
+def normal(pm, n_draws, n_items, n_components):
     rng = np.random.default_rng(1)
     shape = n_draws, n_components
     with pm.Model() as model:
@@ -38,7 +34,7 @@ def normal(pm, n_draws: int, n_items: int, n_components: int) -> tuple[object, x
     return model, posterior(n_draws, w=w, mu=rng.normal(size=shape), sigma=rng.uniform(0.5, 2, shape))
 
 
-def batched_normal(pm, n_draws: int, n_items: int, n_components: int) -> tuple[object, xr.Dataset]:
+def batched_normal(pm, n_draws, n_items, n_components):
     rng = np.random.default_rng(1)
     shape = n_draws, n_components, N_FEATURES
     with pm.Model() as model:
@@ -52,7 +48,7 @@ def batched_normal(pm, n_draws: int, n_items: int, n_components: int) -> tuple[o
     return model, posterior(n_draws, w=w, mu=rng.normal(size=shape), factor=factor)
 
 
-def listed_normal(pm, n_draws: int, n_items: int, n_components: int) -> tuple[object, xr.Dataset]:
+def listed_normal(pm, n_draws, n_items, n_components):
     _, idata = batched_normal(pm, n_draws, n_items, n_components)
     rng = np.random.default_rng(1)
     with pm.Model() as model:
@@ -68,35 +64,28 @@ def listed_normal(pm, n_draws: int, n_items: int, n_components: int) -> tuple[ob
     return model, posterior(n_draws, w=idata["w"].values[0], mu=idata["mu"].values[0], **factors)
 
 
-MODELS: dict[str, Callable[..., tuple[object, xr.Dataset]]] = {
+MODELS = {
     "NormalMixture": normal,
     "MvNormal in one batch": batched_normal,
     "list of MvNormal with LKJ": listed_normal,
 }
 
 
-def run(name: str, n_draws: int, n_items: int, n_components: int) -> None:
-    """Print the seconds of a first call and of a second."""
+def tables(smallest):
+    yield "", (_row(name, *((3, 10, 2) if smallest else (1000, 1000, 20))) for name in MODELS)
+
+
+def _row(name, *size):
+    seconds = apart(seconds_of, name, *size)
+    sizes = " x ".join(f"{number:,}" for number in size)
+    row = {"model": name, "draws x items x components": sizes}
+    return row | dict(zip(("seconds, first call", "seconds, second call"), seconds, strict=True))
+
+
+def seconds_of(name: str, *size: int) -> list[float]:
+    """Seconds of a first call and of a second."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import pymc as pm
-    model, idata = MODELS[name](pm, n_draws, n_items, n_components)
-    for _ in range(2):
-        began = time.perf_counter()
-        pc.allocation_probabilities(model, idata, progressbar=False)
-        print(time.perf_counter() - began)
-
-
-def main() -> None:
-    """Print one row per model."""
-    n_draws, n_items, n_components = (3, 10, 2) if is_smallest() else (1000, 1000, 20)
-    rows = []
-    for name in MODELS:
-        code = f"from benchmarks.allocations import run; run({name!r}, {n_draws}, {n_items}, {n_components})"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        rows.append([name, f"{n_draws:,} x {n_items:,} x {n_components}", *(float(s) for s in done.stdout.split())])
-    print_table(["model", "draws x items x components", "seconds, first call", "seconds, second call"], rows)
-
-
-if __name__ == "__main__":
-    main()
+    model, idata = MODELS[name](pm, *size)
+    return [used(pc.allocation_probabilities, model, idata, progressbar=False).seconds for _ in range(2)]

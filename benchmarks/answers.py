@@ -1,62 +1,50 @@
 """Our answers less other programs': losses of partitions, best losses found, credible balls, similarity matrices.
 
-By default on the posterior in tests/golden. The environment variable POSTERIORS names a folder with others, which may
-not be redistributed: files NAME_draws.npz and a golden.json with the entries of tests/golden/dpmm.json for each.
+By default on the posterior in tests/golden. A folder POSTERIORS has golden.json, the entries of tests/golden/dpmm.json
+for each of its posteriors.
 """
 
 import json
-import os
-from pathlib import Path
 
 import numpy as np
 
 import posterior_consensus as pc
-from benchmarks._timing import is_smallest, print_table
-
-GOLDEN = Path(__file__).parents[1] / "tests" / "golden"
+from benchmarks._data import FOLDER, GOLDEN, posteriors
 
 
-def main() -> None:
-    """Print one row per posterior and loss."""
-    smallest = is_smallest()
-    rows = []
-    for name, labels, answers in _posteriors():
-        draws = pc.as_partition_draws(labels)
-        exact = _matrix_is_exact(labels, pc.posterior_similarity_matrix(draws).values)
+def tables(smallest):
+    yield "", _rows(smallest)
+
+
+def _rows(smallest):
+    everything = FOLDER / "golden.json"
+    known = json.loads((everything if everything.exists() else GOLDEN / "dpmm.json").read_text())
+    labels = posteriors()
+    for name, answers in (known if everything.exists() else {"dpmm": known}).items():
+        draws = pc.as_partition_draws(labels[name])
+        exact = _matrix_is_exact(labels[name], pc.posterior_similarity_matrix(draws).values)
         for loss, answer in answers.items():
             theirs = answer.get("loss", answer.get("expected_loss"))
             ours = float(pc.expected_loss(draws, answer["labels"], loss=loss)["expected_loss"])
-            found = pc.consensus_partition(
-                draws, loss=loss, method="hierarchical" if smallest else "greedy", random_seed=1, progressbar=False
-            )
+            method = "hierarchical" if smallest else "greedy"
+            found = pc.consensus_partition(draws, loss=loss, method=method, random_seed=1, progressbar=False)
             ball, theirs_ball = pc.credible_ball(draws, answer["labels"], loss=loss), answer["credible_ball"]
             gaps = [
                 ball.radius - theirs_ball["radius"],
                 float(ball.upper_vertical["distance"][0]) - theirs_ball["upper_vertical"],
                 float(ball.lower_vertical["distance"][0]) - theirs_ball["lower_vertical"],
             ]
-            rows.append(
-                [name, loss, f"{theirs:.15g}", ours - theirs, found.expected_loss - theirs, max(gaps, key=abs), exact]
-            )
-    header = ["posterior", "loss", "their best", "the same, by us", "our best", "credible ball", "matrix exact"]
-    print_table([header[0], header[1], header[2], *(f"{title}, difference" for title in header[3:6]), header[6]], rows)
+            yield {
+                "posterior": name,
+                "loss": loss,
+                "their best": f"{theirs:.15g}",
+                "the same, by us, difference": ours - theirs,
+                "our best, difference": found.expected_loss - theirs,
+                "credible ball, difference": max(gaps, key=abs),
+                "matrix exact": exact,
+            }
 
 
-def _posteriors():
-    folder = os.environ.get("POSTERIORS")
-    if folder is None:
-        yield "dpmm", np.load(GOLDEN / "dpmm_draws.npz")["labels"], json.loads((GOLDEN / "dpmm.json").read_text())
-        return
-    for name, answers in json.loads((Path(folder) / "golden.json").read_text()).items():
-        yield name, np.load(Path(folder) / f"{name}_draws.npz")["labels"], answers
-
-
-def _matrix_is_exact(labels: np.ndarray, matrix: np.ndarray) -> bool:
+def _matrix_is_exact(labels, matrix):
     """Whether every entry is the number of draws that have two items together, divided once."""
-    return all(
-        np.array_equal(matrix[i], np.mean(labels == labels[:, i : i + 1], axis=0)) for i in range(labels.shape[1])
-    )
-
-
-if __name__ == "__main__":
-    main()
+    return all(np.array_equal(matrix[i], np.mean(labels == labels[:, [i]], axis=0)) for i in range(labels.shape[1]))

@@ -5,15 +5,14 @@ turn them into seconds. They are measured on their own: the time per label of th
 in this process, on one thread; the time of a task that does nothing; and the bytes per second between two workers.
 """
 
-import statistics
-import time
+from itertools import product
 from typing import NamedTuple
 from unittest.mock import patch
 
 import numpy as np
 
 import posterior_consensus as pc
-from benchmarks._timing import is_smallest, print_table, timed
+from benchmarks._runner import median_seconds, used
 from posterior_consensus.ensemble import dask_labels
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.runtime import executor
@@ -108,15 +107,23 @@ def drawn(n_items, n_draws):
     return da.concatenate([da.from_delayed(part, (each, n_items), np.uint8) for part in parts])
 
 
-def main() -> None:
-    """Print a table of times, one of bytes, and the prediction for a large posterior."""
+def tables(smallest):
+    warm, sizes = ([], SIZES[:1]) if smallest else (SIZES[:1], SIZES)  # the first call loads kernels
+    found, rates = _found([*warm, *sizes])
+    kernels = f"door {rates.door * 1e9:.3g} ns a label, pass {rates.step * 1e9:.3g} ns"
+    network = f"{rates.task * 1e3:.3g} ms a task; {rates.network / 1e9:.3g} GB/s between workers"
+    yield f"rates: {kernels}; {network}", _times(sizes, found, rates)
+    yield "", _bytes(sizes, found)
+    size = f"{LARGE[0]:,} x {LARGE[1]:,} on {LARGE[2]} workers"
+    yield f"{size}, {NETWORK / 1e9:.3g} GB/s each:", _predicted(rates._replace(network=NETWORK))
+
+
+def _found(sizes):
+    """What was measured by size and number of workers, 0 for the threads of this process; and the rates."""
     import dask
     from distributed import Client, LocalCluster
 
-    warm, sizes = ([], SIZES[:1]) if is_smallest() else (SIZES[:1], SIZES)  # the first call loads kernels
-    found = {}
-    for size in (*warm, *sizes):
-        found[*size, 0] = _measured(drawn(*size).compute(scheduler="threads"))[0]
+    found = {(*size, 0): _measured(drawn(*size).compute(scheduler="threads")) for size in sizes}
     rates = _seconds_a_label()
     for n_workers in (1, 2):
         with (
@@ -124,11 +131,11 @@ def main() -> None:
             LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0") as workers,
             Client(workers) as client,
         ):
-            for size in (*warm, *sizes):
+            for size in sizes:
                 found[*size, n_workers] = _measured(_persisted(client, *size), client)
             if n_workers == 2:
                 rates = Rates(*rates, _seconds_a_task(client), _bytes_a_second(client))
-    _print(sizes, found, rates)
+    return found, rates
 
 
 def _persisted(client, n_items, n_draws):
@@ -145,7 +152,7 @@ def _measured(array, client=None):
 
     def step(name, function, repeats=3):
         before = _sent(client)
-        seconds[name] = statistics.median(timed(lambda: kept.update({name: function()}))() for _ in range(repeats))
+        (seconds[name],) = median_seconds(lambda: kept.update({name: function()}), repeats=repeats)
         moved[name] = (_sent(client) - before) / repeats
 
     step("door", lambda: _door(array))
@@ -190,14 +197,12 @@ def _seconds_a_label(n_items=40_000, n_draws=400):
         joint_counts(codes, slice(None), starts, partition, N_CLUSTERS)
 
     with patch.object(executor, "n_threads", lambda: 1):
-        return [min(timed(step)() for _ in range(5)) / codes.size for step in (door, one_pass)]
+        return [min(used(step).seconds for _ in range(5)) / codes.size for step in (door, one_pass)]
 
 
 def _seconds_a_task(client, number=300):
-    return (
-        statistics.median(timed(lambda: client.gather(client.map(abs, range(number), pure=False)))() for _ in range(3))
-        / number
-    )
+    (seconds,) = median_seconds(lambda: client.gather(client.map(abs, range(number), pure=False)), repeats=3)
+    return seconds / number
 
 
 def _bytes_a_second(client, size=2 * 10**8):
@@ -207,57 +212,44 @@ def _bytes_a_second(client, size=2 * 10**8):
     few = client.submit(np.zeros, 1, workers=[one], pure=False)
     client.submit(len, few, workers=[other], pure=False).result()  # connects
     client.submit(len, array, workers=[one], pure=False).result()
-    began = time.perf_counter()
-    client.submit(len, array, workers=[other], pure=False).result()
-    return size / (time.perf_counter() - began)
+    return size / used(client.submit(len, array, workers=[other], pure=False).result).seconds
 
 
-def _print(sizes, found, rates):
-    rows, bytes_moved = [], []
+def _times(sizes, found, rates):
     for n_items, n_draws in sizes:
-        here = found[n_items, n_draws, 0]
-        rows.append(
-            [
-                f"{n_items:,} x {n_draws}",
-                "threads",
-                *(x for name in ("door", "pass") for x in (here[name], "")),
-                here["search"],
-            ]
-        )
-        for n_workers in (1, 2):
-            seconds, moved, n_blocks = found[n_items, n_draws, n_workers]
-            counted = costs(n_items, n_draws, N_CLUSTERS, n_workers, n_blocks)
-            cells = []
-            for name, rate in (("door", rates.door), ("pass", rates.step)):
-                cells += [seconds[name], counted[name].seconds(rate, rates, n_workers)]
-                bytes_moved.append(
-                    [f"{n_items:,} x {n_draws}", n_workers, name, moved[name] / 1e6, counted[name].moved / 1e6]
-                )
-            rows.append([f"{n_items:,} x {n_draws}", f"{n_workers} workers", *cells, seconds["search"]])
-    kernels = f"door {rates.door * 1e9:.3g} ns a label, pass {rates.step * 1e9:.3g} ns"
-    print(f"rates: {kernels}; {rates.task * 1e3:.3g} ms a task; {rates.network / 1e9:.3g} GB/s between workers")
-    print_table(["items x draws", "on", "door, s", "predicted", "pass, s", "predicted", "search, s"], rows)
-    print()
-    print_table(["items x draws", "workers", "step", "MB moved", "predicted"], bytes_moved)
-    print()
+        for n_workers in (0, 1, 2):
+            seconds, _, n_blocks = found[n_items, n_draws, n_workers]
+            row = {
+                "items x draws": f"{n_items:,} x {n_draws}",
+                "on": f"{n_workers} workers" if n_workers else "threads",
+            }
+            for step, rate in (("door", rates.door), ("pass", rates.step)):
+                row[f"{step}, s"], row[f"{step}, predicted"] = seconds[step], ""
+                if n_workers:
+                    counted = costs(n_items, n_draws, N_CLUSTERS, n_workers, n_blocks)[step]
+                    row[f"{step}, predicted"] = counted.seconds(rate, rates, n_workers)
+            yield row | {"search, s": seconds["search"]}
+
+
+def _bytes(sizes, found):
+    for (n_items, n_draws), n_workers, step in product(sizes, (1, 2), ("door", "pass")):
+        _, moved, n_blocks = found[n_items, n_draws, n_workers]
+        counted = costs(n_items, n_draws, N_CLUSTERS, n_workers, n_blocks)[step]
+        row = {"items x draws": f"{n_items:,} x {n_draws}", "workers": n_workers, "step": step}
+        yield row | {"MB moved": moved[step] / 1e6, "predicted": counted.moved / 1e6}
+
+
+def _predicted(rates):
     n_items, n_draws, n_workers = LARGE
     counted = costs(n_items, n_draws, N_CLUSTERS, n_workers, -(-n_items * n_draws // _BLOCK), n_draws)
-    there = rates._replace(network=NETWORK)
-    large = [
-        [
-            name,
-            one.tasks,
-            one.read / 1e9,
-            one.moved / 1e9,
-            one.steps,
-            one.most / 1e9,
-            one.seconds(rate, there, n_workers),
-        ]
-        for (name, one), rate in zip(counted.items(), (rates.door, rates.step), strict=True)
-    ]
-    print(f"{n_items:,} x {n_draws:,} on {n_workers} workers, {NETWORK / 1e9:.3g} GB/s each:")
-    print_table(["step", "tasks", "GB read", "GB moved", "steps", "GB of one worker", "seconds"], large)
-
-
-if __name__ == "__main__":
-    main()
+    for step, rate in (("door", rates.door), ("pass", rates.step)):
+        one = counted[step]
+        yield {
+            "step": step,
+            "tasks": one.tasks,
+            "GB read": one.read / 1e9,
+            "GB moved": one.moved / 1e9,
+            "steps": one.steps,
+            "GB of one worker": one.most / 1e9,
+            "seconds": one.seconds(rate, rates, n_workers),
+        }

@@ -5,23 +5,16 @@ prior; then the consensus under VI of the sampled labels, and two of the similar
 loss at the mean similarity and under the lower bound of VI. Prints the table of docs/background/components.md: the
 number of clusters, that of clusters with at least 5% of the items, and the adjusted Rand index with the truth. Then the
 seconds for distances of ten components without and with a closed form, and for more items and components.
-
-    python -m benchmarks.component_similarity
 """
-
-import argparse
-import time
 
 import numpy as np
 from scipy import stats
 from sklearn.metrics import adjusted_rand_score
 
 import posterior_consensus as pc
-from benchmarks._timing import print_table, timed
+from benchmarks._runner import used
 
 N_COMPONENTS, SWEEPS, BURN_IN, EVERY = 10, 3000, 1000, 4
-
-
 GROUPS = {
     "normal": (lambda rng, n: rng.normal(0.0, 1.0, n), lambda rng, n: rng.normal(8.0, 1.0, n)),
     "skewed": (lambda rng, n: rng.gamma(1.5, 1.0, n), lambda rng, n: 20.0 - rng.gamma(1.5, 1.0, n)),
@@ -69,23 +62,15 @@ def compared(shape, seed, n=300, **options):
     y, truth = groups(shape, rng, n)
     labels, mean, sd = gibbs(y, rng, **options)
     quiet = {"random_seed": 1, "progressbar": False}
-    began = time.perf_counter()
-    similarity = pc.component_similarity(labels, mean=mean, sd=sd, first_label=0)
-    seconds = time.perf_counter() - began
+    similarity, seconds, *_ = used(pc.component_similarity, labels, mean=mean, sd=sd, first_label=0)
     found = {
-        "VI": pc.consensus_partition(labels, **quiet),
-        "components": pc.consensus_partition(similarity, loss=pc.binder(tau="mean"), **quiet),
+        "VI of the labels": pc.consensus_partition(labels, **quiet),
+        "components, mean": pc.consensus_partition(similarity, loss=pc.binder(tau="mean"), **quiet),
         "components, VI bound": pc.consensus_partition(similarity, loss="vi_lower_bound", **quiet),
     }
-    scores = {
-        name: (
-            best.n_clusters,
-            np.sum(np.bincount(best.labels) >= 0.05 * y.size),
-            adjusted_rand_score(truth, best.labels),
-        )
-        for name, best in found.items()
-    }
-    return scores, similarity, seconds
+    large = {name: np.sum(np.bincount(best.labels) >= 0.05 * y.size) for name, best in found.items()}
+    scores = {name: adjusted_rand_score(truth, best.labels) for name, best in found.items()}
+    return {name: (best.n_clusters, large[name], scores[name]) for name, best in found.items()}, similarity, seconds
 
 
 def span(values):
@@ -100,33 +85,26 @@ def seconds_of(n_draws, n_items, n_components, distribution=None):
     mean, sd = 3 * rng.normal(size=(n_draws, n_components)), rng.gamma(5, 0.2, size=(n_draws, n_components))
     own = {"mean": mean, "sd": sd} if distribution is None else {"df": 4.0, "loc": mean, "scale": sd}
     given = own | {"distribution": distribution, "first_label": 0, "progressbar": False}
-    return timed(lambda: pc.component_similarity(labels, **given))()
+    return used(pc.component_similarity, labels, **given).seconds
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--smallest", action="store_true", help="two short runs")
-    smallest = parser.parse_args().smallest
+def tables(smallest):
     options = {"n": 20, "sweeps": 120, "burn_in": 20} if smallest else {}
-    print("| groups | components a draw | VI of the labels | components, mean | components, VI bound | seconds |")
-    print("|---|---|---|---|---|---|")
-    for shape in GROUPS:
-        runs = [compared(shape, seed, **options) for seed in range(2 if smallest else 10)]
-        cells = [f"{np.mean([run[1].n_components.mean() for run in runs]):.1f}"]
-        for name in runs[0][0]:
-            numbers, large, scores = np.array([run[0][name] for run in runs]).T
-            cells.append(f"{span(numbers)}, large {span(large)}; {scores.mean():.3f} ({scores.min():.3f})")
-        print(f"| {shape} | {' | '.join(cells)} | {np.mean([run[2] for run in runs]):.2f} |", flush=True)
-    print()
-    n_draws = 20 if smallest else 4_000
-    settings = [
-        ("Student's t, 10 components, 10 items", (n_draws, 10, 10, stats.t)),
-        ("normal, 10 components, 10 items", (n_draws, 10, 10)),
-        ("normal, 6 components, 1,000 items", (n_draws, 1_000, 6)),
-        ("normal, 60 components, 1,000 items", (n_draws, 1_000, 60)),
-    ]
-    print_table([f"{n_draws:,} draws", "seconds"], [[name, seconds_of(*size)] for name, size in settings])
+    yield "", (_row(shape, 2 if smallest else 10, options) for shape in GROUPS)
+    n = 20 if smallest else 4_000
+    settings = {
+        "Student's t, 10 components, 10 items": (n, 10, 10, stats.t),
+        "normal, 10 components, 10 items": (n, 10, 10),
+        "normal, 6 components, 1,000 items": (n, 1_000, 6),
+        "normal, 60 components, 1,000 items": (n, 1_000, 60),
+    }
+    yield "", ({f"{n:,} draws": name, "seconds": seconds_of(*size)} for name, size in settings.items())
 
 
-if __name__ == "__main__":
-    main()
+def _row(shape, repeats, options):
+    runs = [compared(shape, seed, **options) for seed in range(repeats)]
+    row = {"groups": shape, "components a draw": f"{np.mean([run[1].n_components.mean() for run in runs]):.1f}"}
+    for name in runs[0][0]:
+        numbers, large, scores = np.array([run[0][name] for run in runs]).T
+        row[name] = f"{span(numbers)}, large {span(large)}; {scores.mean():.3f} ({scores.min():.3f})"
+    return row | {"seconds": f"{np.mean([run[2] for run in runs]):.2f}"}

@@ -4,109 +4,86 @@ By default 1,000 items x 1,000 draws of a Dirichlet process mixture and 2,000 it
 with --large 100,000 items x 200 draws, a process for each method that can, with its memory.
 """
 
-import argparse
-import resource
-import subprocess
-import sys
-import time
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 
 import posterior_consensus as pc
-from benchmarks._timing import alternate, print_table, timed
+from benchmarks._data import dpmm
+from benchmarks._runner import apart, median_seconds, used
 
-ROOT = Path(__file__).parents[1]
-POSTERIOR = ROOT / "tests" / "golden" / "dpmm_draws.npz"
 FREE = ("greedy", "hierarchical", "exact", "enumeration")  # not timed at the larger size: the first two are elsewhere
 NOT_HERE = ("enumeration", "lange_buhmann")  # as many items are too many, and sixteen numbers of clusters take minutes
 FINDS_NUMBER = ("cc_pivot", "align_and_vote")
-LARGE = {
-    "refinement": lambda draws, truth: pc.consensus.refine_partition(draws, _disturbed(truth)),
-    "spectral": lambda draws, _: _best(draws, "vi", "spectral", n_clusters=10),
-    "spectral, association": lambda draws, _: _best(draws, "vi", "spectral", n_clusters=10, affinity="association"),
-    "kcc": lambda draws, _: _best(draws, "vi", "kcc", n_clusters=10),
-    "align_and_vote": lambda draws, _: _best(draws, "vi", "align_and_vote", n_clusters=10),
-    "rpm_em": lambda draws, _: _best(draws, "vi", "rpm_em", n_clusters=10),
-    "cc_pivot": lambda draws, _: _best(draws, "vi", "cc_pivot"),
+LARGE = {  # method and its options
+    "refinement": None,
+    "spectral": {"n_clusters": 10},
+    "spectral, association": {"n_clusters": 10, "affinity": "association"},
+    "kcc": {"n_clusters": 10},
+    "align_and_vote": {"n_clusters": 10},
+    "rpm_em": {"n_clusters": 10},
+    "cc_pivot": {},
 }
+OPTIONS = {"--large": {"action": "store_true", "help": "100,000 items x 200 draws"}}
 
 
-def main() -> None:
-    """Print one row per loss and method."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--smallest", action="store_true", help="run at the smallest size only, as the tests do")
-    parser.add_argument("--large", nargs="?", const="all", help="100,000 items x 200 draws; or one method at that size")
-    options = parser.parse_args()
-    if options.large == "all":
-        compare_large()
-    elif options.large is not None:
-        print(run_large(options.large))
-    else:
-        compare_on_posterior(options.smallest)
-        compare_on_perturbations(options.smallest)
+def tables(smallest, large):
+    if large:
+        yield "", ({"method": name} | apart(_large, name) for name in LARGE)
+        return
+    yield "", _on_posterior(smallest)
+    yield "ten clusters of equal size, draws that keep 55% of the labels:", _on_perturbations(smallest)
 
 
-def compare_on_posterior(smallest: bool) -> None:
+def _on_posterior(smallest):
     """Methods with the number of clusters found by the loss."""
-    labels = np.load(POSTERIOR)["labels"]
-    draws = pc.as_partition_draws(labels[:50, :40] if smallest else labels)
-    rows = []
+    draws = pc.as_partition_draws(dpmm()[:50, :40] if smallest else dpmm())
     for loss in ("vi", "binder"):
         for method in pc.METHODS:
             if method in NOT_HERE or (method == "exact" and loss != "binder"):
                 continue
-            best, seconds = measured(lambda loss=loss, method=method: _best(draws, loss, method), smallest)
-            rows.append([loss, method, f"{best.expected_loss:.6f}", best.n_clusters, seconds])
-    print_table(["loss", "method", "expected loss", "clusters", "seconds"], rows)
+            best, seconds = _measured(smallest, draws, loss, method)
+            found = {"expected loss": f"{best.expected_loss:.6f}", "clusters": best.n_clusters}
+            yield {"loss": loss, "method": method, **found, "seconds": seconds}
 
 
-def compare_on_perturbations(smallest: bool) -> None:
+def _on_perturbations(smallest):
     """Every method that can be given ten clusters, and those that find their number, with Binder's loss."""
-    print("\nten clusters of equal size, draws that keep 55% of the labels:\n")
     draws, truth = perturbed(*((50, 20) if smallest else (2000, 1000)))
-    rows = []
     for method in pc.METHODS:
-        if method in FREE:
-            continue
-        given = {} if method in FINDS_NUMBER else {"n_clusters": 10}
-        best, seconds = measured(lambda method=method, given=given: _best(draws, "binder", method, **given), smallest)
-        rows.append([method, f"{pc.losses.misclassification_distance(best, truth):.4f}", best.n_clusters, seconds])
-    print_table(["method", "misclassified", "clusters", "seconds"], rows)
+        if method not in FREE:
+            given = {} if method in FINDS_NUMBER else {"n_clusters": 10}
+            best, seconds = _measured(smallest, draws, "binder", method, **given)
+            yield {"method": method, **_beside_truth(best, truth), "seconds": seconds}
 
 
-def compare_large() -> None:
-    """A process for each method, so that its memory is its own."""
-    rows = []
-    for name in LARGE:
-        command = [sys.executable, "-m", "benchmarks.consensus", "--large", name]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-        rows.append([name, *done.stdout.split()])
-    print_table(["method", "misclassified", "clusters", "seconds", "GB at most"], rows)
-
-
-def run_large(name: str) -> str:
-    """Misclassified share, clusters, seconds and gigabytes of one method, compiled before."""
-    method: Callable = LARGE[name]
-    method(*perturbed(500, 20))
+def _large(name):
+    """One method, compiled before."""
+    _call(name, *perturbed(500, 20))
     draws, truth = perturbed(100_000, 200)
-    began = time.perf_counter()
-    found = method(draws, truth)
-    seconds = time.perf_counter() - began
-    clusters = int(getattr(found, "labels", found).max()) + 1
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    return f"{pc.losses.misclassification_distance(found, truth):.4f} {clusters} {seconds:.3g} {memory:.3g}"
+    call = used(_call, name, draws, truth)
+    return _beside_truth(call.result, truth) | {"seconds": call.seconds, "GB at most": call.gigabytes}
 
 
-def measured(function: Callable, smallest: bool) -> tuple:
+def _call(name, draws, truth):
+    if name == "refinement":
+        return pc.consensus.refine_partition(draws, np.where(np.arange(truth.size) % 7 == 0, 0, truth))
+    return _best(draws, "vi", name.partition(",")[0], **LARGE[name])
+
+
+def _beside_truth(found, truth):
+    distance = pc.losses.misclassification_distance(found, truth)
+    return {"misclassified": f"{distance:.4f}", "clusters": int(np.max(getattr(found, "labels", found))) + 1}
+
+
+def _measured(smallest, *arguments, **options):
     """What it returns, and the median of three calls that follow, or the time of the first if that was long."""
-    began = time.perf_counter()
-    result = function()
-    first = time.perf_counter() - began
-    if smallest or first > 30:
-        return result, first
-    return result, alternate({"ours": timed(function)}, 3)["ours"]
+    first = used(_best, *arguments, **options)
+    if smallest or first.seconds > 30:
+        return first.result, first.seconds
+    return first.result, *median_seconds(lambda: _best(*arguments, **options), repeats=3)
+
+
+def _best(draws, loss, method, **options):
+    return pc.consensus_partition(draws, loss=loss, method=method, random_seed=1, progressbar=False, **options)
 
 
 def perturbed(n_items: int, n_draws: int) -> tuple[pc.results.PartitionDraws, np.ndarray]:
@@ -117,15 +94,3 @@ def perturbed(n_items: int, n_draws: int) -> tuple[pc.results.PartitionDraws, np
     for row in labels:
         row[:] = np.where(rng.random(n_items) < 0.45, rng.integers(10, size=n_items), truth)
     return pc.as_partition_draws(labels), truth
-
-
-def _disturbed(truth: np.ndarray) -> np.ndarray:
-    return np.where(np.arange(truth.size) % 7 == 0, 0, truth)
-
-
-def _best(draws: pc.results.PartitionDraws, loss: str, method: str, **options: object) -> pc.results.ConsensusPartition:
-    return pc.consensus_partition(draws, loss=loss, method=method, random_seed=1, progressbar=False, **options)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,27 +1,17 @@
-"""Time of the credible ball of a posterior of 1,000 items x 1,000 draws."""
-
-from pathlib import Path
-
-import numpy as np
+"""Time of the credible ball of a posterior of 1,000 items x 1,000 draws, after a call that compiles."""
 
 import posterior_consensus as pc
-from benchmarks._timing import alternate, is_smallest, print_table, timed
-
-POSTERIOR = Path(__file__).parents[1] / "tests" / "golden" / "dpmm_draws.npz"
-
-
-def main() -> None:
-    """Print one row per loss."""
-    n_draws = 100 if is_smallest() else None
-    draws = pc.as_partition_draws(np.load(POSTERIOR)["labels"][:n_draws])
-    rows = []
-    for loss in ("vi", "binder"):
-        best = pc.consensus_partition(draws, loss=loss, method="hierarchical")
-        pc.credible_ball(draws, best)  # compiles, or loads what was compiled
-        seconds = alternate({"ours": timed(lambda best=best: pc.credible_ball(draws, best))}, 1 if n_draws else 11)
-        rows.append([f"{draws.n_items:,} x {draws.n_draws:,}", loss, seconds["ours"]])
-    print_table(["items x draws", "loss", "seconds"], rows)
+from benchmarks._data import dpmm
+from benchmarks._runner import median_seconds
 
 
-if __name__ == "__main__":
-    main()
+def tables(smallest):
+    draws = pc.as_partition_draws(dpmm()[: 100 if smallest else None])
+    yield "", (_row(draws, loss, 1 if smallest else 11) for loss in ("vi", "binder"))
+
+
+def _row(draws, loss, repeats):
+    best = pc.consensus_partition(draws, loss=loss, method="hierarchical")
+    pc.credible_ball(draws, best)
+    (seconds,) = median_seconds(lambda: pc.credible_ball(draws, best), repeats=repeats)
+    return {"items x draws": f"{draws.n_items:,} x {draws.n_draws:,}", "loss": loss, "seconds": seconds}

@@ -1,22 +1,20 @@
 """Density on partitions: what its credible set covers, its figures beside cbi_partitions', and pairwise losses in time.
 
 Posteriors of 7 items are known exactly, so that the probability of a credible set is a sum over all 877 partitions.
-Real posteriors hold out each chain in turn. A folder given on the command line may have further draws, files
-NAME_draws.npz, and cbi_partitions' figures for them, golden_views.json.
+Real posteriors hold out each chain in turn.
 """
 
-import argparse
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 import posterior_consensus as pc
-from benchmarks._timing import alternate, print_table, timed
+from benchmarks._data import GOLDEN, SHIPPED, random_draws
+from benchmarks._runner import median_seconds
 from posterior_consensus.ensemble.partitions import enumerate_partitions
 
-ROOT = Path(__file__).parents[1]
-GOLDEN = ROOT / "tests" / "golden"
 PROBS = (0.5, 0.8, 0.95)
 CENTERS = {"one mode": [[0, 0, 0, 0, 1, 1, 1]], "two modes": [[0, 0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1, 2]]}
 CHAINS = {"galaxies": "galaxies.nc", "iris": "iris.nc", "block model": "block_model.nc"}
@@ -25,20 +23,20 @@ HALVES = {
     "Gibbs, all draws by turns": lambda n: (slice(None, None, 2), slice(1, None, 2)),
     "Gibbs, first and second half": lambda n: (slice(None, n // 2), slice(n // 2, None)),
 }
+OPTIONS = {
+    "folder": {
+        "nargs": "?",
+        "type": Path,
+        "help": "further draws, NAME_draws.npz, and cbi's figures, golden_views.json",
+    }
+}
 
 
-def main() -> None:
-    """Print the tables one after the other."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder", nargs="?", type=Path, help="further draws and golden_views.json")
-    parser.add_argument("--smallest", action="store_true", help="run at the smallest size only, as the tests do")
-    options = parser.parse_args()
-    nominal = [f"{prob:.0%}" for prob in PROBS]
-    print_table(["posterior", "draws", "sets", *nominal], _exact(2 if options.smallest else 100, options.smallest))
-    chains = list(CHAINS)[: 1 if options.smallest else None]
-    print_table(["posterior", "chain held out", "calibration draws", *nominal], _held_out(chains, options.smallest))
-    print_table(["posterior", "largest difference from cbi_partitions"], _beside_cbi(options.folder))
-    print_table(["draws x items", "clusters", "loss", "seconds"], _pairwise(options.smallest))
+def tables(smallest, folder):
+    yield "", _exact(*((2, 60, 1) if smallest else (100, N_DRAWS, None)))
+    yield "", _held_out(*((1, 50) if smallest else (None, None)))
+    yield "", _beside_cbi(folder)
+    yield "", _pairwise(*((50, 60, 1) if smallest else (2000, 1000, 7)))
 
 
 def enumerated_posterior(centers: list[list[int]], spread: float = 0.7) -> tuple[np.ndarray, np.ndarray]:
@@ -57,8 +55,7 @@ def gibbs_transitions(partitions: np.ndarray, probabilities: np.ndarray) -> np.n
     for item in range(n_items):
         others = pc.as_partition_draws(np.delete(partitions, item, axis=1)).labels
         _, same = np.unique(others, axis=0, return_inverse=True)
-        groups = same[:, np.newaxis] == same
-        conditional = groups * probabilities
+        conditional = (same[:, np.newaxis] == same) * probabilities
         transitions += conditional / conditional.sum(axis=1, keepdims=True) / n_items
     return np.cumsum(transitions, axis=1)
 
@@ -80,16 +77,14 @@ def coverage(density: pc.results.PartitionDensity, partitions: np.ndarray, proba
     return [float(probabilities[density.contains(partitions, prob).values].sum()) for prob in PROBS]
 
 
-def _exact(n_sets, smallest):
-    rows = []
-    for name, centers in list(CENTERS.items())[: 1 if smallest else None]:
+def _exact(n_sets, n_draws, n_posteriors):
+    for name, centers in list(CENTERS.items())[:n_posteriors]:
         partitions, probabilities = enumerated_posterior(centers)
         transitions = gibbs_transitions(partitions, probabilities)
         for sampling in ("independent", "Gibbs", *HALVES):
             covered = []
             for seed in range(n_sets):
                 rng = np.random.default_rng(seed)
-                n_draws = 60 if smallest else N_DRAWS
                 if sampling == "independent":
                     visited = rng.choice(len(partitions), n_draws, p=probabilities)
                 else:
@@ -97,9 +92,12 @@ def _exact(n_sets, smallest):
                 draws = pc.as_partition_draws(partitions[visited])
                 covered.append(coverage(_density(draws, sampling), partitions, probabilities))
             error = np.std(covered, axis=0, ddof=1) / np.sqrt(n_sets)
-            mean = np.mean(covered, axis=0)
-            rows.append([name, sampling, n_sets, *(f"{m:.3f} ± {e:.3f}" for m, e in zip(mean, error, strict=True))])
-    return rows
+            cells = [f"{m:.3f} ± {e:.3f}" for m, e in zip(np.mean(covered, axis=0), error, strict=True)]
+            yield {"posterior": name, "draws": sampling, "sets": n_sets, **_by_probability(cells)}
+
+
+def _by_probability(cells):
+    return {f"{prob:.0%}": cell for prob, cell in zip(PROBS, cells, strict=True)}
 
 
 def _density(draws, sampling):
@@ -109,19 +107,16 @@ def _density(draws, sampling):
     return pc.partition_density(training, calibration=calibration, random_seed=1)
 
 
-def _held_out(names, smallest):
-    rows = []
-    for name in names:
-        draws = pc.as_partition_draws(ROOT / "examples" / "data" / CHAINS[name])
-        if smallest:
-            draws = draws.isel(draw=slice(None, 50))
-        for k in range(len(draws.samples.chains)):
-            rest = [j for j in range(len(draws.samples.chains)) if j != k]
-            density = pc.partition_density(draws.isel(chain=rest), random_seed=1)
+def _held_out(n_posteriors, n_draws):
+    for name, file in list(CHAINS.items())[:n_posteriors]:
+        draws = pc.as_partition_draws(SHIPPED / file).isel(draw=slice(n_draws))
+        chains = range(len(draws.samples.chains))
+        for k in chains:
+            density = pc.partition_density(draws.isel(chain=[j for j in chains if j != k]), random_seed=1)
             p_values = density.p_value(draws.isel(chain=k).labels).values
             share = [f"{np.mean(p_values > 1 - prob + 1e-12):.3f}" for prob in PROBS]
-            rows.append([name, k, density.scores.size, *share])
-    return rows
+            row = {"posterior": name, "chain held out": k, "calibration draws": density.scores.size}
+            yield row | _by_probability(share)
 
 
 def _beside_cbi(folder):
@@ -130,12 +125,10 @@ def _beside_cbi(folder):
         answers = json.loads((folder / "golden_views.json").read_text())
         names = [name for name in answers if "cbi" in answers[name]]
         posteriors |= {name: (folder / f"{name}_draws.npz", answers[name]["cbi"]) for name in names}
-    rows = []
     for name, (file, answer) in posteriors.items():
         labels = np.load(file)["labels"]
         labels = labels[:: max(1, len(labels) // 1000)][:1000]
-        rows.append([name, f"{difference_from(answer, labels):.2g}"])
-    return rows
+        yield {"posterior": name, "largest difference from cbi_partitions": f"{difference_from(answer, labels):.2g}"}
 
 
 def difference_from(answer: dict, labels: np.ndarray) -> float:
@@ -155,24 +148,11 @@ def difference_from(answer: dict, labels: np.ndarray) -> float:
     return max(float(np.abs(np.asarray(ours) - np.asarray(theirs)).max()) for ours, theirs in pairs)
 
 
-def _pairwise(smallest):
-    rows = []
+def _pairwise(n_draws, n_items, repeats):
     for n_clusters in (10, 30):
-        draws = _noisy_draws(*((60, 50) if smallest else (2000, 1000)), n_clusters)
+        draws = pc.as_partition_draws(random_draws(n_draws, n_items, n_clusters))
         for loss in ("vi", "binder", "nid"):
             pc.partition_loss(draws, loss=loss)
-            program = timed(lambda draws=draws, loss=loss: pc.partition_loss(draws, loss=loss))
-            seconds = alternate({"ours": program}, 1 if smallest else 7)
-            rows.append([f"{draws.n_draws:,} x {draws.n_items:,}", n_clusters, loss, seconds["ours"]])
-    return rows
-
-
-def _noisy_draws(n_draws, n_items, n_clusters):
-    rng = np.random.default_rng(n_clusters)
-    truth = rng.integers(n_clusters, size=n_items)
-    labels = rng.integers(n_clusters, size=(n_draws, n_items))
-    return pc.as_partition_draws(np.where(rng.random(labels.shape) < 0.3, labels, truth))
-
-
-if __name__ == "__main__":
-    main()
+            (seconds,) = median_seconds(partial(pc.partition_loss, draws, loss=loss), repeats=repeats)
+            size = f"{draws.n_draws:,} x {draws.n_items:,}"
+            yield {"draws x items": size, "clusters": n_clusters, "loss": loss, "seconds": seconds}

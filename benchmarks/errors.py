@@ -3,7 +3,6 @@
 import numpy as np
 
 import posterior_consensus as pc
-from benchmarks._timing import is_smallest, print_table
 
 REPETITIONS, CHAINS = 100, 4
 MODES = np.array([[0, 0, 0, 1, 1, 1, 2, 2], [0, 0, 1, 1, 2, 2, 2, 2]])
@@ -17,6 +16,17 @@ CASES = {
 }
 TILT = 0.5  # the log ratio falls by so much with each cluster
 MEASURES = ("similarities", "memberships", "reweighted number of clusters")
+
+
+def tables(smallest):
+    repetitions, cases = (3, list(CASES.items())[:2]) if smallest else (REPETITIONS, CASES.items())
+    yield "", (_row(name, case, repetitions) for name, case in cases)
+
+
+def _row(name, case, repetitions):
+    found = ratios(np.random.default_rng(1), *case, repetitions)
+    shown = {measure: f"{ratio:.2f}" for measure, ratio in zip(MEASURES, found, strict=True)}
+    return {"chains of": name, "effective size of a chain": f"{ess_a_chain(*case):.0f}", **shown}
 
 
 def chains(rng: np.random.Generator, stay: float, length: int, modes: bool) -> np.ndarray:
@@ -67,17 +77,3 @@ def _values(draws: pc.results.PartitionDraws) -> tuple[np.ndarray, np.ndarray, n
 def _reweighted(draws: pc.results.PartitionDraws) -> tuple[object, np.ndarray]:
     weighted = pc.reweight(draws, -TILT * draws.n_clusters, max_pareto_k=np.inf)
     return weighted.samples, weighted.n_clusters.astype(float)
-
-
-def main() -> None:
-    """Print a table with a row for each kind of chains."""
-    cases = list(CASES.items())[:2] if is_smallest() else CASES.items()
-    repetitions, rows = 3 if is_smallest() else REPETITIONS, []
-    for name, (stay, length, modes) in cases:
-        found = ratios(np.random.default_rng(1), stay, length, modes, repetitions)
-        rows.append([name, f"{ess_a_chain(stay, length, modes):.0f}", *(f"{ratio:.2f}" for ratio in found)])
-    print_table(["chains of", "effective size of a chain", *MEASURES], rows)
-
-
-if __name__ == "__main__":
-    main()

@@ -4,12 +4,9 @@ Noisy posteriors of 40 items in five clusters, each item moved with a probabilit
 cluster. In slow chains an item keeps its label with a probability of 0.9 from draw to draw.
 """
 
-import argparse
-
 import numpy as np
 
 import posterior_consensus as pc
-from benchmarks._timing import print_table
 from posterior_consensus.diagnostics.excess import excess_loss
 from posterior_consensus.evaluate.expectation import mean_loss
 from posterior_consensus.losses.lookup import as_loss
@@ -18,18 +15,20 @@ N_ITEMS, N_CLUSTERS, N_FRESH = 40, 5, 10_000
 CASES = [(loss, stay, n) for loss in ("vi", "binder") for stay, n in ((0.0, 100), (0.0, 200), (0.0, 1000), (0.9, 2000))]
 
 
-def main() -> None:
-    """Print a row for each loss, kind of chain and number of draws."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--smallest", action="store_true", help="run at the smallest size only, as the tests do")
-    smallest = parser.parse_args().smallest
-    rows = []
-    for loss, stay, n_draws in CASES[:1] if smallest else CASES:
-        excess, value, limit = measured(loss, stay, n_draws, 3 if smallest else 100)
-        above = np.mean(excess <= limit + 1e-12)
-        chains = f"slow, stay with {stay:g}" if stay else "independent draws"
-        rows.append([loss, chains, n_draws, excess.mean(), value.mean(), f"{above:.0%}"])
-    print_table(["loss", "draws", "number", "excess, mean", "X / 4, mean", "excess at most X"], rows)
+def tables(smallest):
+    yield "", (_row(*case, 3 if smallest else 100) for case in (CASES[:1] if smallest else CASES))
+
+
+def _row(loss, stay, n_draws, repeats):
+    excess, value, limit = measured(loss, stay, n_draws, repeats)
+    return {
+        "loss": loss,
+        "draws": f"slow, stay with {stay:g}" if stay else "independent draws",
+        "number": n_draws,
+        "excess, mean": excess.mean(),
+        "X / 4, mean": value.mean(),
+        "excess at most X": f"{np.mean(excess <= limit + 1e-12):.0%}",
+    }
 
 
 def measured(loss: str, stay: float, n_draws: int, repeats: int) -> np.ndarray:
@@ -58,7 +57,3 @@ def _chain(rng, home, other, moves, n_draws, stay):
     for t in range(1, n_draws if stay else 0):
         rows[t] = np.where(rng.random(N_ITEMS) < stay, rows[t - 1], rows[t])
     return rows
-
-
-if __name__ == "__main__":
-    main()

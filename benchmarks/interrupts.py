@@ -9,49 +9,46 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable
 
 import numpy as np
 
 import posterior_consensus as pc
-from benchmarks._timing import is_smallest, print_table, random_draws
+from benchmarks._data import random_draws
+from benchmarks._runner import used
 
 _LOSSES = "vi", "binder", "nid"
 _N_CLUSTERS = 20, 100
 _MOMENTS = 5
 
 
-def main() -> None:
-    """Print the worst and the median delay for each loss."""
-    smallest = is_smallest()
-    size = (200, 600) if smallest else (3_000, 1_500)
-    rows = []
-    for n_clusters in _N_CLUSTERS[:1] if smallest else _N_CLUSTERS:
-        draws = pc.as_partition_draws(random_draws(*size, n_clusters))
-        for loss in _LOSSES[:1] if smallest else _LOSSES:
+def tables(smallest):
+    yield "", _rows(*((200, 600, ["vi"], [20]) if smallest else (3_000, 1_500, _LOSSES, _N_CLUSTERS)))
+
+
+def _rows(n_draws, n_items, losses, numbers):
+    for n_clusters in numbers:
+        draws = pc.as_partition_draws(random_draws(n_draws, n_items, n_clusters))
+        for loss in losses:
             _search(draws, loss)  # which may compile
-            whole = _seconds(lambda loss=loss, draws=draws: _search(draws, loss))
+            whole = used(_search, draws, loss).seconds
             moments = whole * (np.arange(_MOMENTS) + 0.5) / _MOMENTS
             pressed = [_after_interrupt(draws, loss, moment) for moment in moments]
-            late = [_seconds(lambda at=at, loss=loss, draws=draws: _search(draws, loss, at)) - at for at in moments]
-            rows.append(
-                [f"{n_clusters} clusters", loss, whole, float(np.median(pressed)), max(pressed), max(0.0, *late)]
-            )
-    print_table(["posterior", "loss", "search (s)", "Ctrl-C: median (s)", "worst", "seconds: worst"], rows)
+            late = [used(_search, draws, loss, seconds=moment).seconds - moment for moment in moments]
+            yield {
+                "posterior": f"{n_clusters} clusters",
+                "loss": loss,
+                "search (s)": whole,
+                "Ctrl-C: median (s)": float(np.median(pressed)),
+                "worst": max(pressed),
+                "seconds: worst": max(0.0, *late),
+            }
 
 
-def _search(draws: pc.results.PartitionDraws, loss: str, seconds: float | None = None) -> None:
-    limit = {} if seconds is None else {"seconds": seconds}
+def _search(draws, loss, **limit):
     pc.consensus_partition(draws, loss=loss, random_seed=1, progressbar=False, **limit)
 
 
-def _seconds(function: Callable[[], None]) -> float:
-    began = time.perf_counter()
-    function()
-    return time.perf_counter() - began
-
-
-def _after_interrupt(draws: pc.results.PartitionDraws, loss: str, moment: float) -> float:
+def _after_interrupt(draws, loss, moment):
     """Seconds from Ctrl-C to the end of the call; 0 where it ended before."""
     sent: list[float] = []
 
@@ -73,7 +70,3 @@ def _after_interrupt(draws: pc.results.PartitionDraws, loss: str, moment: float)
     except KeyboardInterrupt:  # before there was a partition, or after the search
         ended = ended or time.perf_counter()
     return max(0.0, ended - sent[0]) if sent else 0.0
-
-
-if __name__ == "__main__":
-    main()

@@ -5,15 +5,10 @@ https://doi.org/10.1080/10618600.2000.10474879) for normal clusters of unit vari
 The best known expected loss is the least of all calls of both programs and one of ours with 64 runs.
 """
 
-import statistics
-import tempfile
-from pathlib import Path
-
 import numpy as np
 
 import posterior_consensus as pc
-from benchmarks._timing import is_smallest, print_table
-from benchmarks.search import _has_salso, _ours, _salso, _written
+from benchmarks._salso import compared, has_salso, salso_columns, searched
 
 N_ITEMS, N_DRAWS, BURN_IN, THINNING = 400, 500, 100, 2
 SETTINGS = {  # number of clusters of the data, spread of their means, concentration
@@ -25,16 +20,30 @@ SEEDS = 20
 REPEATS = 7
 
 
-def main() -> None:
-    """Print one row per posterior and loss."""
-    smallest = is_smallest()
-    has_salso = not smallest and _has_salso()
-    rows = []
+def tables(smallest):
+    yield "", _rows(smallest, not smallest and has_salso())
+
+
+def _rows(smallest, beside):
     for name, setting in SETTINGS.items():
-        labels = _posterior(*setting, 40 if smallest else N_ITEMS, 20 if smallest else N_DRAWS)
-        rows += [_row(name, labels, loss, has_salso, smallest) for loss in ("vi", "binder")]
-    header = ["posterior", "clusters in a draw", "loss", "ms", "clusters", "best known loss", f"there, of {SEEDS}"]
-    print_table(header + (["salso, ms", "its expected loss", "ratio of times"] if has_salso else []), rows)
+        draws = pc.as_partition_draws(_posterior(*setting, 40 if smallest else N_ITEMS, 20 if smallest else N_DRAWS))
+        for loss in ("vi", "binder"):
+            seconds, theirs = compared(draws, loss, 1 if smallest else REPEATS, beside)
+            found = [searched(draws, loss, seed).result for seed in range(SEEDS)]
+            search = {"n_starts": MANY_RUNS, "n_agree": MANY_RUNS, "random_seed": 0, "progressbar": False}
+            by_many = pc.consensus_partition(draws, loss=loss, **search)
+            best = min([*found, by_many], key=lambda one: one.expected_loss)
+            least = min([best.expected_loss, *(run[1] for run in theirs)])
+            yield {
+                "posterior": name,
+                "clusters in a draw": round(draws.n_clusters.mean(), 1),
+                "loss": loss,
+                "ms": 1000 * seconds,
+                "clusters": best.n_clusters,
+                "best known loss": f"{least:.15g}",
+                f"there, of {SEEDS}": sum(one.expected_loss <= least * (1 + 1e-12) for one in found),
+                **salso_columns(theirs, seconds, beside),
+            }
 
 
 def dirichlet_process_draws(
@@ -78,32 +87,3 @@ def _posterior(n_clusters, spread, concentration, n_items, n_draws):
     observations = means[rng.integers(n_clusters, size=n_items)] + rng.normal(size=(n_items, 2))
     sweeps = BURN_IN + THINNING * n_draws
     return dirichlet_process_draws(observations, spread, concentration, sweeps, rng)[BURN_IN + THINNING - 1 :: THINNING]
-
-
-def _row(name, labels, loss, has_salso, smallest):
-    draws = pc.as_partition_draws(labels)
-    ours, theirs = [], []
-    with tempfile.TemporaryDirectory() as folder:
-        file = _written(labels, Path(folder))
-        for repeat in range(1 if smallest else REPEATS):
-            _ours(draws, loss, 0)
-            ours.append(statistics.median(_ours(draws, loss, 10 * repeat + k)[0] for k in range(5)))
-            if has_salso:
-                theirs.append(_salso(file, labels.shape, loss))
-    found = [_ours(draws, loss, seed)[1] for seed in range(SEEDS)]
-    search = {"n_starts": MANY_RUNS, "n_agree": MANY_RUNS}
-    found_by_many = pc.consensus_partition(draws, loss=loss, **search, random_seed=0, progressbar=False)
-    best = min([*found, found_by_many], key=lambda one: one.expected_loss)
-    least = min([best.expected_loss, *(run[1] for run in theirs)])
-    reached = sum(one.expected_loss <= least * (1 + 1e-12) for one in found)
-    seconds = statistics.median(ours)
-    drawn = draws.n_clusters.mean()
-    row = [name, round(drawn, 1), loss, 1000 * seconds, best.n_clusters, f"{least:.15g}", reached]
-    if has_salso:
-        their_seconds = statistics.median(run[0] for run in theirs)
-        row += [1000 * their_seconds, f"{min(run[1] for run in theirs):.15g}", round(their_seconds / seconds)]
-    return row
-
-
-if __name__ == "__main__":
-    main()

@@ -4,12 +4,11 @@
 otherwise. The Gibbs sampler is that of benchmarks.mixtures, on 60 observations or, with two structures, 40."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 import posterior_consensus as pc
-from benchmarks._timing import is_smallest, print_table
 from benchmarks.mixtures import dirichlet_process_draws
 
 N_POSTERIORS = 100
@@ -18,8 +17,7 @@ BURN_IN = 100
 LOSSES_SHOWN = ("vi", "binder")
 
 
-@dataclass(frozen=True)
-class Family:
+class Family(NamedTuple):
     """Posteriors of the same kind: a name, the modes they have, and how to draw the labels of one."""
 
     name: str
@@ -27,14 +25,18 @@ class Family:
     draw: Callable[[np.random.Generator], np.ndarray]
 
 
-def main() -> None:
-    """Print one row per family."""
-    smallest = is_smallest()
-    print_table(["posterior", "modes", *(f"right under {loss}" for loss in LOSSES_SHOWN)], [])
-    for family in families()[7::12] if smallest else families():
-        posteriors = [family.draw(np.random.default_rng([k, 1])) for k in range(1 if smallest else N_POSTERIORS)]
-        right = [sum(n_modes(labels, loss) == family.n_modes for labels in posteriors) for loss in LOSSES_SHOWN]
-        print("| " + " | ".join(map(str, [family.name, family.n_modes, *right])) + " |", flush=True)
+def tables(smallest):
+    shown, n_posteriors = (families()[7::12], 1) if smallest else (families(), N_POSTERIORS)
+    yield "", (_row(family, n_posteriors) for family in shown)
+
+
+def _row(family, n_posteriors):
+    posteriors = [family.draw(np.random.default_rng([k, 1])) for k in range(n_posteriors)]
+    right = {
+        f"right under {loss}": sum(n_modes(labels, loss) == family.n_modes for labels in posteriors)
+        for loss in LOSSES_SHOWN
+    }
+    return {"posterior": family.name, "modes": family.n_modes, **right}
 
 
 def families() -> list[Family]:
@@ -136,7 +138,3 @@ def _two_structures(weight, stay, n_items=40):
         return np.stack(draws)[structure, BURN_IN + 2 * np.arange(N_DRAWS)]
 
     return draw
-
-
-if __name__ == "__main__":
-    main()

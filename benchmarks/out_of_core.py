@@ -4,21 +4,16 @@ The draws are made in a NetCDF file first. A process whose memory is limited the
 on that. `--items 20000000` makes 20 GB of labels, or a tenth where the disk has no room for the file and the store.
 """
 
-import argparse
 import os
 import resource
 import shutil
-import subprocess
-import sys
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from unittest import mock
 
 import numpy as np
 
-from benchmarks._timing import print_table
+from benchmarks._runner import apart, used
 
 _LIMIT = 2_000_000_000  # bytes of memory
 _BUDGET = "1GB"  # arrays of a step; what it computes on the way takes as much again
@@ -27,36 +22,27 @@ _CHAINS = 4
 _CLUSTERS = 10
 _NOISE = 0.04
 _AMBIGUOUS = 0.1  # items that are in another cluster in some draws
+OPTIONS = {
+    "--items": {"type": int, "default": 2_000_000},
+    "--draws": {"type": int, "default": 1_000},
+    "--folder": {"default": tempfile.gettempdir(), "help": "where the file and the store are for a while"},
+}
 
 
-def main() -> None:
-    """Make the draws, and print one row per step of the process that reads them."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--items", type=int, default=2_000_000)
-    parser.add_argument("--draws", type=int, default=1_000)
-    parser.add_argument("--folder", default=tempfile.gettempdir(), help="where the file and the store are for a while")
-    parser.add_argument("--smallest", action="store_true", help="run at the smallest size only, as the tests do")
-    parser.add_argument("--steps", help="run the steps on this file", metavar="FILE")
-    given = parser.parse_args()
-    if given.steps:
-        _steps(Path(given.steps))
-        return
-    n_items, n_draws = (20_000, 40) if given.smallest else (given.items, given.draws)
-    if shutil.disk_usage(given.folder).free < 2.1 * n_items * n_draws:
+def tables(smallest, items, draws, folder):
+    n_items, n_draws = (20_000, 40) if smallest else (items, draws)
+    if shutil.disk_usage(folder).free < 2.1 * n_items * n_draws:
         n_items //= 10
-        print(f"{given.folder} has no room for the file and the store: a tenth of the items is taken.")
-    print(f"{n_items:,} items x {n_draws:,} draws, {n_items * n_draws / 1e9:.3g} GB of labels")
-    with tempfile.TemporaryDirectory(dir=given.folder) as folder:
-        file = Path(folder) / "draws.nc"
-        began = time.perf_counter()
-        _make(file, n_items, n_draws)
-        print(f"made in {time.perf_counter() - began:.0f} s\n", flush=True)
-        environment = os.environ | {"POSTERIOR_CONSENSUS_MEMORY": _BUDGET}
-        command = [sys.executable, "-m", "benchmarks.out_of_core", "--steps", str(file)]
-        subprocess.run(command, check=True, env=environment)
+        print(f"{folder} has no room for the file and the store: a tenth of the items is taken.")
+    with tempfile.TemporaryDirectory(dir=folder) as room:
+        file = Path(room) / "draws.nc"
+        made = used(_make, file, n_items, n_draws).seconds
+        rows, found = apart(steps, file)
+    size = f"{n_items:,} items x {n_draws:,} draws, {n_items * n_draws / 1e9:.3g} GB of labels"
+    yield f"{size}, made in {made:.0f} s; {found}", rows
 
 
-def _make(file: Path, n_items: int, n_draws: int) -> None:
+def _make(file, n_items, n_draws):
     import h5netcdf
 
     rng = np.random.default_rng(0)
@@ -73,7 +59,7 @@ def _make(file: Path, n_items: int, n_draws: int) -> None:
                 z[chain, first : first + len(rows)] = rows
 
 
-def _draw(rng: np.random.Generator, truth: np.ndarray, other: np.ndarray) -> np.ndarray:
+def _draw(rng, truth, other):
     """Labels of one draw, of any names."""
     chance = rng.random(truth.size, dtype=np.float32)
     row = np.where(chance < 0.3, other, truth)
@@ -82,49 +68,51 @@ def _draw(rng: np.random.Generator, truth: np.ndarray, other: np.ndarray) -> np.
     return rng.permutation(_CLUSTERS).astype(np.uint8)[row]
 
 
-def _steps(file: Path) -> None:
+def steps(file: Path) -> tuple[list[dict], str]:
+    """A row for each step, and what the summary finds, in a process whose memory is limited here."""
     resource.setrlimit(resource.RLIMIT_DATA, (_LIMIT, _LIMIT))
+    os.environ["POSTERIOR_CONSENSUS_MEMORY"] = _BUDGET
     import xarray as xr
 
     import posterior_consensus as pc
     from posterior_consensus.ensemble.stored import StoredLabels
 
-    read, sizes = StoredLabels._read, []
+    pc.summarize(np.arange(60).reshape(6, 10) % 3, progressbar=False)  # compiles what most steps need
+    rows, sizes, read = [], [], StoredLabels._read
 
-    def counted(*arguments: Any) -> np.ndarray:
+    def counted(*arguments):
         found = read(*arguments)
         sizes.append(found.nbytes)
         return found
 
-    StoredLabels._read = counted  # type: ignore[method-assign]
-    pc.summarize(np.arange(60).reshape(6, 10) % 3, progressbar=False)  # compiles what most steps need
-    rows: list[list[object]] = []
+    def step(name, function, *arguments, **options):
+        sizes.clear()
+        call = used(_within_memory, function, *arguments, **options)
+        n_labels = tree["posterior"]["z"].size
+        rows.append(
+            {
+                "step": f"{name}: {call.result}" if isinstance(call.result, MemoryError) else name,
+                "seconds": call.seconds,
+                "peak memory (GB)": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9,
+                "reads of the store": sum(sizes) / n_labels if rows else 0.0,
+            }
+        )
+        return call.result
 
-    def step(name: str, function: Callable[[], object]) -> object:
-        before, began = reads(), time.perf_counter()
-        try:
-            found = function()
-        except MemoryError as error:
-            found, name = None, f"{name}: {error}"
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
-        rows.append([name, time.perf_counter() - began, peak, reads() - before])
-        return found
-
-    def reads() -> float:
-        return 0.0 if draws is None else sum(sizes) / (draws.n_draws * draws.n_items)
-
-    draws = None
-    with xr.open_datatree(file, engine="h5netcdf") as tree:
-        draws = step("store", lambda: pc.as_partition_draws(tree, store=file.with_name("store")))
-    partition = draws.drawn.take(np.array([0])).values[0]
-    step("expected loss", lambda: pc.expected_loss(draws, partition))
-    step("credible ball", lambda: pc.credible_ball(draws, partition))
-    step("diagnosis", lambda: pc.diagnose(draws))
-    summary = step("summary", lambda: pc.summarize(draws, random_seed=1))
-    print_table(["step", "seconds", "peak memory (GB)", "reads of the store"], rows)
-    if summary is not None:
-        print(f"\n{summary.consensus.n_clusters} clusters, expected VI {summary.consensus.expected_loss:.6g}")
+    with mock.patch.object(StoredLabels, "_read", counted), xr.open_datatree(file, engine="h5netcdf") as tree:
+        draws = step("store", pc.as_partition_draws, tree, store=file.with_name("store"))
+        partition = draws.drawn.take(np.array([0])).values[0]
+        step("expected loss", pc.expected_loss, draws, partition)
+        step("credible ball", pc.credible_ball, draws, partition)
+        step("diagnosis", pc.diagnose, draws)
+        summary = step("summary", pc.summarize, draws, random_seed=1)
+    if isinstance(summary, MemoryError):
+        return rows, ""
+    return rows, f"{summary.consensus.n_clusters} clusters, expected VI {summary.consensus.expected_loss:.6g}"
 
 
-if __name__ == "__main__":
-    main()
+def _within_memory(function, *arguments, **options):
+    try:
+        return function(*arguments, **options)
+    except MemoryError as error:
+        return error

@@ -5,15 +5,13 @@ each other one, against the exact expected number of clusters, for 200 samples o
 of the Gibbs sampler of benchmarks.mixtures (algorithm 3 of Neal 2000) at four concentrations, each weighted to the
 others, against the runs themselves. Last the seconds that the prior of the number of clusters takes."""
 
-import argparse
 import itertools
-from functools import partial
 
 import numpy as np
 from scipy import stats
 
 import posterior_consensus as pc
-from benchmarks._timing import print_table, timed
+from benchmarks._runner import used
 from benchmarks.mixtures import dirichlet_process_draws
 from posterior_consensus.ensemble.importance import smoothed
 from posterior_consensus.ensemble.partitions import enumerate_partitions
@@ -35,6 +33,7 @@ TIMED = {
     "pitman_yor(1, 0.5)": pc.priors.pitman_yor(1.0, 0.5),
     "crp(half-Cauchy)": pc.priors.crp(stats.halfcauchy()),
 }
+OPTIONS = {"--seed": {"type": int, "default": 1, "help": "of all samples and runs"}}
 
 
 def log_likelihoods(partitions):
@@ -71,69 +70,54 @@ def galaxies():
     return (velocities - velocities.mean())[:, np.newaxis]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--smallest", action="store_true", help="run at the smallest size only, as the tests do")
-    parser.add_argument("--seed", type=int, default=1, help="of all samples and runs")
-    given = parser.parse_args()
-    smallest, seed = given.smallest, given.seed
-    rng, rows = np.random.default_rng(seed), []
+def tables(smallest, seed):
     priors = dict(list(PRIORS.items())[:2]) if smallest else PRIORS
-    for name, other, k, can, error, mcse in weighted_means(rng, 3 if smallest else REPETITIONS, priors):
-        within, warned = np.abs(error) <= 3 * mcse, can == 0
-        bias = error.mean() / mcse.mean()
-        rows.append([name, other, float(np.median(k)), f"{warned.mean():.1%}", f"{within.mean():.1%}", float(bias)])
-    print()
-    print_table(
-        ["draws of", "weighted to", "median k-hat", "cannot tell", "within 3 errors", "mean error / MCSE"], rows
-    )
-    burn_in, sweeps = (10, 60) if smallest else (BURN_IN, SWEEPS)
+    rng = np.random.default_rng(seed)
+    yield "", (_exact(*pair) for pair in weighted_means(rng, 3 if smallest else REPETITIONS, priors))
+    yield "", _runs(seed, *((10, 60) if smallest else (BURN_IN, SWEEPS)))
+    yield "", (_seconds(name, (100,) if smallest else (10_000, 100_000)) for name in TIMED)
+
+
+def _exact(name, other, k, can, error, mcse):
+    return {
+        "draws of": name,
+        "weighted to": other,
+        "median k-hat": float(np.median(k)),
+        "cannot tell": f"{np.mean(can == 0):.1%}",
+        "within 3 errors": f"{np.mean(np.abs(error) <= 3 * mcse):.1%}",
+        "mean error / MCSE": float(error.mean() / mcse.mean()),
+    }
+
+
+def _runs(seed, burn_in, sweeps):
     runs = {}
     for a in CONCENTRATIONS:
-        drawn = dirichlet_process_draws(
-            galaxies(), 6.0, a, burn_in + sweeps, np.random.default_rng([seed, int(10 * a)])
-        )
-        runs[a] = pc.as_partition_draws(drawn[burn_in:])
+        rng = np.random.default_rng([seed, int(10 * a)])
+        runs[a] = pc.as_partition_draws(dirichlet_process_draws(galaxies(), 6.0, a, burn_in + sweeps, rng)[burn_in:])
     best = pc.consensus_partition(runs[1.0], random_seed=1, progressbar=False)
-    rows = []
     for a, b in itertools.permutations(CONCENTRATIONS, 2):
         ratio = pc.priors.crp(b).log_prob(runs[a]) - pc.priors.crp(a).log_prob(runs[a])
         found = smoothed(runs[a].samples, ratio.values)
-        there, weighted = runs[b], pc.reweight(runs[a], ratio, max_pareto_k=np.inf)
-        cells = []
-        for draws in (weighted, there):
-            loss = pc.expected_loss(draws, best, loss="vi")
-            values = draws.n_clusters.astype(float)
-            cells += [(draws.samples.mean(values), draws.samples.mcse(values))]
-            cells += [(float(loss["expected_loss"]), float(loss["mcse"]))]
-        own = [f"{value:.3f} ± {error:.3f}" for value, error in cells]
-        far = [abs(cells[i][0] - cells[i + 2][0]) / np.hypot(cells[i][1], cells[i + 2][1]) for i in (0, 1)]
-        kish = weighted.samples.effective_draws
-        rows.append(
-            [
-                a,
-                b,
-                found.pareto_k,
-                f"{found.rare:.1%}",
-                f"{kish:.0f}",
-                own[0],
-                own[2],
-                float(far[0]),
-                own[1],
-                own[3],
-                float(far[1]),
-            ]
-        )
-    print()
-    compared = ["clusters", "of a run", "errors apart", "expected VI", "of a run", "errors apart"]
-    print_table(["run at", "weighted to", "k-hat", "rare", "effective draws", *compared], rows)
-    print()
-    rows = []
-    for name, prior in TIMED.items():
-        seconds = [timed(partial(prior.n_clusters, n))() for n in ((100,) if smallest else (10_000, 100_000))]
-        rows.append([name, *seconds])
-    print_table(["prior of the number of clusters, seconds", *(["100"] if smallest else ["10,000", "100,000"])], rows)
+        weighted = pc.reweight(runs[a], ratio, max_pareto_k=np.inf)
+        row = {"run at": a, "weighted to": b, "k-hat": found.pareto_k, "rare": f"{found.rare:.1%}"}
+        row["effective draws"] = f"{weighted.samples.effective_draws:.0f}"
+        for what, one, other in zip(
+            ("clusters", "expected VI"), _means(weighted, best), _means(runs[b], best), strict=True
+        ):
+            row[what] = f"{one[0]:.3f} ± {one[1]:.3f}"
+            row[f"{what} of a run"] = f"{other[0]:.3f} ± {other[1]:.3f}"
+            row[f"errors apart, {what}"] = float(abs(one[0] - other[0]) / np.hypot(one[1], other[1]))
+        yield row
 
 
-if __name__ == "__main__":
-    main()
+def _means(draws, best):
+    """Mean number of clusters and expected VI, with their errors."""
+    loss = pc.expected_loss(draws, best, loss="vi")
+    numbers = draws.n_clusters.astype(float)
+    yield draws.samples.mean(numbers), draws.samples.mcse(numbers)
+    yield float(loss["expected_loss"]), float(loss["mcse"])
+
+
+def _seconds(name, sizes):
+    seconds = {f"{n:,}": used(TIMED[name].n_clusters, n).seconds for n in sizes}
+    return {"prior of the number of clusters, seconds": name} | seconds

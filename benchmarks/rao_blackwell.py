@@ -5,27 +5,24 @@ that the probabilities have a closed form. Its 4,000 draws stand for the whole p
 the truth, and estimates from a few of them, drawn at random, are compared with it.
 """
 
-from pathlib import Path
-
 import numpy as np
 import xarray as xr
 from scipy.stats import norm
 
 import posterior_consensus as pc
-from benchmarks._timing import is_smallest, print_table
-
-POSTERIOR = Path(__file__).parents[1] / "examples" / "data" / "galaxies.nc"
+from benchmarks._data import SHIPPED
 
 
-def main() -> None:
-    """Print one row per number of draws."""
-    sizes, replications = ((20,), 2) if is_smallest() else ((20, 50, 100, 200), 200)
+def tables(smallest):
+    yield "", _rows(*(((20,), 2) if smallest else ((20, 50, 100, 200), 200)))
+
+
+def _rows(sizes, replications):
     log_joint = log_joint_densities()
     everything = pc.as_allocation_probabilities(log_joint, log=True)
     pairs = np.triu_indices(everything.n_items, 1)
     truth = pc.posterior_similarity_matrix(everything).values[pairs]
     rng = np.random.default_rng(1990)
-    rows = []
     for n_draws in sizes:
         errors = np.zeros(2)
         for _ in range(replications):
@@ -35,20 +32,16 @@ def main() -> None:
                 matrix = pc.posterior_similarity_matrix(draws).values[pairs]
                 errors[which] += np.mean(np.square(matrix - truth)) / replications
         soft_error, hard_error = errors.tolist()
-        rows.append([n_draws, hard_error, soft_error, hard_error / soft_error])
-    print_table(["draws", "mean squared error, sampled labels", "probabilities", "ratio"], rows)
+        row = {"draws": n_draws, "mean squared error, sampled labels": hard_error, "probabilities": soft_error}
+        yield row | {"ratio": hard_error / soft_error}
 
 
 def log_joint_densities() -> np.ndarray:
     """log w_tk + log Normal(y_i; mu_tk, sigma_tk), of shape (draw, item, component)."""
-    with xr.open_datatree(POSTERIOR, engine="h5netcdf") as file:
+    with xr.open_datatree(SHIPPED / "galaxies.nc", engine="h5netcdf") as file:
         tree = file.load()
     draws = tree["posterior"].to_dataset().stack(sample=("chain", "draw")).transpose("sample", ...)
     w, mu, sigma = (draws[name].values[:, np.newaxis, :].astype(np.float64) for name in ("w", "mu", "sigma"))
     y = tree["observed_data"]["velocity"].values[:, np.newaxis]
     with np.errstate(divide="ignore"):  # the weight of an empty component can underflow to 0
         return np.log(w) + norm.logpdf(y, mu, sigma)
-
-
-if __name__ == "__main__":
-    main()

@@ -5,16 +5,13 @@ from hour to hour.
 """
 
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from pathlib import Path
 
-from benchmarks._timing import is_smallest, print_table
+from benchmarks._data import SHIPPED
+from benchmarks._runner import median_seconds
 
-ROOT = Path(__file__).parents[1]
 UNIT = "import numpy, scipy.sparse, pandas, xarray, numba"
 SUMMARY = """
 import numpy as np
@@ -23,7 +20,7 @@ rng = np.random.default_rng(1)
 {posterior}
 pc.summarize(posterior, random_seed=1, progressbar=False)
 """
-GALAXIES = f"posterior = {str(ROOT / 'examples' / 'data' / 'galaxies.nc')!r}"
+GALAXIES = f"posterior = {str(SHIPPED / 'galaxies.nc')!r}"
 RECORDS = """
 truth = np.repeat(np.arange(800), rng.choice([1, 2, 3, 4], 800, p=[0.5, 0.3, 0.15, 0.05]))[:800]
 keep, alone = rng.beta(8, 1.5, 800), np.arange(800, 1600)
@@ -37,41 +34,33 @@ SOFT = """
 odds = np.exp(4.0 * np.eye(3)[rng.integers(3, size=60)] + rng.normal(size=(200, 60, 3)))
 posterior = pc.as_allocation_probabilities(odds / odds.sum(axis=-1, keepdims=True))
 """
+KINDS = {"galaxies": GALAXIES, "800 records": RECORDS, "3,000 items, 300 clusters": WIDE, "soft assignments": SOFT}
 COMPILE = "import sys; from posterior_consensus.cli import main; sys.exit(main(['compile']))"
 REPEATS = 3
 
 
-def main() -> None:
-    """Print a row for each process, in the order in which a user would meet them."""
-    smallest = is_smallest()
-    kinds = {"galaxies": GALAXIES, "800 records": RECORDS, "3,000 items, 300 clusters": WIDE, "soft assignments": SOFT}
-    rows = []
+def tables(smallest):
+    yield "", _rows(smallest)
+
+
+def _rows(smallest):
+    """A row for each process, in the order in which a user would meet them."""
     with tempfile.TemporaryDirectory() as folder:
-        rows.append(_row("import posterior_consensus", "import posterior_consensus", folder, REPEATS))
+        yield _row("import posterior_consensus", "import posterior_consensus", folder, REPEATS)
         if not smallest:
-            for name, posterior in kinds.items():
+            for name, posterior in KINDS.items():
                 code = SUMMARY.format(posterior=posterior)
-                rows.append(_row(f"{name}, first", code, folder, 1))
-                rows.append(_row(f"{name}, again", code, folder, REPEATS))
-            rows.append(_row("posterior-consensus compile, all", COMPILE, f"{folder}/empty", 1))
-    print_table(["process", "seconds", "units"], rows)
+                yield _row(f"{name}, first", code, folder, 1)
+                yield _row(f"{name}, again", code, folder, REPEATS)
+            yield _row("posterior-consensus compile, all", COMPILE, f"{folder}/empty", 1)
 
 
 def _row(name, code, cache, repeats):
     """Median seconds, and the same in units."""
-    seconds, units = [], []
-    for _ in range(repeats):
-        units.append(_seconds(UNIT, cache))
-        seconds.append(_seconds(code, cache))
-    return [name, statistics.median(seconds), statistics.median(seconds) / statistics.median(units)]
+    unit, seconds = median_seconds(lambda: _run(UNIT, cache), lambda: _run(code, cache), repeats=repeats)
+    return {"process": name, "seconds": seconds, "units": seconds / unit}
 
 
-def _seconds(code, cache):
+def _run(code, cache):
     environment = os.environ | {"NUMBA_CACHE_DIR": cache}
-    began = time.perf_counter()
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, env=environment)
-    return time.perf_counter() - began
-
-
-if __name__ == "__main__":
-    main()

@@ -7,7 +7,6 @@ with a model of these, where PyMC is installed.
 """
 
 import os
-import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,23 +14,20 @@ import numpy as np
 import xarray as xr
 
 import posterior_consensus as pc
-from benchmarks._timing import is_smallest, print_table
-
-EXAMPLES = Path(__file__).parents[1] / "examples" / "data"
-
-
-def main() -> None:
-    """Print one row per file; the seconds are those of the second call."""
-    _print_stored()
-    print()
-    _print_made()
+from benchmarks._data import SHIPPED
+from benchmarks._runner import used
 
 
-def _print_stored() -> None:
+def tables(smallest):
     folder = os.environ.get("POSTERIORS")
-    files = sorted((Path(folder) / "pymc").glob("*.nc") if folder else EXAMPLES.glob("*.nc"))
-    rows = []
-    for file in files[:1] if is_smallest() else files:
+    files = sorted((Path(folder) / "pymc").glob("*.nc") if folder else SHIPPED.glob("*.nc"))
+    yield "", _stored(files[: 1 if smallest else None])
+    yield "", _made(*((300, 40, 40) if smallest else (20_000, 300, 800)))
+
+
+def _stored(files):
+    """A row for each file; the seconds are those of the second call."""
+    for file in files:
         posterior = xr.open_datatree(file, engine="h5netcdf").load()
         model, refusal = None, _refusal(posterior)
         if refusal:
@@ -40,32 +36,37 @@ def _print_stored() -> None:
                 continue
             model = _model(posterior)
         for _ in range(2):
-            began = time.perf_counter()
-            summary = pc.summarize(posterior, model=model, random_seed=1, progressbar=False)
-            seconds = time.perf_counter() - began
-        best = summary.consensus
-        status, source = summary.diagnosis.status, summary.source.replace("`", "")
-        rows.append([file.name, source, best.n_clusters, f"{best.expected_loss:.3f}", status, seconds, _share(summary)])
-    columns = ["file", "what was taken", "clusters", "expected VI (bits)", "chains", "seconds", "answers / other steps"]
-    print_table(columns, rows)
+            call = used(pc.summarize, posterior, model=model, random_seed=1, progressbar=False)
+        summary = call.result
+        yield {
+            "file": file.name,
+            "what was taken": summary.source.replace("`", ""),
+            "clusters": summary.consensus.n_clusters,
+            "expected VI (bits)": f"{summary.consensus.expected_loss:.3f}",
+            "chains": summary.diagnosis.status,
+            "seconds": call.seconds,
+            "answers / other steps": _share(summary),
+        }
 
 
-def _print_made() -> None:
+def _made(n_items, n_draws, n_records):
     rng = np.random.default_rng(1)
-    n_items, n_draws, n_records = (300, 40, 40) if is_smallest() else (20_000, 300, 800)
+    certain = _noisy(rng, n_items, n_draws, np.full(n_items, 0.02))
+    ambiguous = _noisy(rng, n_items, n_draws, np.where(rng.random(n_items) < 0.4, 0.5, 0.15))
     made = {
-        f"{n_items:,} x {n_draws}, 40 clusters": _noisy(rng, n_items, n_draws, np.full(n_items, 0.02)),
-        "the same, 4 in 10 items ambiguous": _noisy(
-            rng, n_items, n_draws, np.where(rng.random(n_items) < 0.4, 0.5, 0.15)
-        ),
+        f"{n_items:,} x {n_draws}, 40 clusters": certain,
+        "the same, 4 in 10 items ambiguous": ambiguous,
         f"{n_records} records x {n_draws}": _records(rng, n_records, n_draws),
     }
-    rows = []
     for name, labels in made.items():
         summary = pc.summarize(labels.reshape(4, n_draws // 4, -1), random_seed=1, progressbar=False)
-        found = summary.answers.n_particles if summary.answers else 0
-        rows.append([name, summary.consensus.n_clusters, found, sum(summary.seconds.values()), _share(summary)])
-    print_table(["posterior", "clusters", "answers", "seconds", "answers / other steps"], rows)
+        yield {
+            "posterior": name,
+            "clusters": summary.consensus.n_clusters,
+            "answers": summary.answers.n_particles if summary.answers else 0,
+            "seconds": sum(summary.seconds.values()),
+            "answers / other steps": _share(summary),
+        }
 
 
 def _share(summary: pc.results.Summary) -> float:
@@ -110,7 +111,3 @@ def _refusal(posterior: xr.DataTree) -> str:
     except ValueError as error:
         return str(error)
     return ""
-
-
-if __name__ == "__main__":
-    main()

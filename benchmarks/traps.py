@@ -4,30 +4,28 @@ The rivals: a plain descent by single items from many simple starts, every metho
 size, and R's salso at its defaults where it is installed and has the loss. All partitions are judged by
 `expected_loss`. `--cache FILE` keeps what the rivals found, so that while the search is worked on a run takes only its
 own time. The methods take seconds to minutes for each call, and run with `--rivals descent methods salso` only.
-`--quick` runs the descent alone, with no number of clusters given; `--times` runs the search and salso alternately
-instead.
 """
 
-import argparse
-import contextlib
 import json
 import statistics
 import subprocess
 import tempfile
-import time
 import warnings
 import zlib
+from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 
 import posterior_consensus as pc
 from benchmarks._descent import best_by_descent
 from benchmarks._posteriors import FAMILIES, Posterior
-from benchmarks._timing import print_table
-from benchmarks.search import IN_SALSO, _has_salso, _written
+from benchmarks._runner import HERE, used
+from benchmarks._salso import IN_SALSO, has_salso, written
 
-ASK_SALSO = Path(__file__).with_name("salso_answers.R")
 NOT_TRIED = "greedy", "enumeration", "exact", "sdp"  # the search itself, and what takes ten items or many minutes
 ASKED = "free", "3", "meant"  # numbers of clusters: none given, three, as many as the posterior was made with
 SEEDS = 3
@@ -36,41 +34,37 @@ TOLERANCE = 1e-9  # relative difference of losses below which neither is beaten
 WORST_SHOWN = 15
 
 
-def main() -> None:
-    """Print where the search was beaten, by family and loss, by rival, and the worst cases."""
-    options = _options()
-    salso = _Salso() if "salso" in options.rivals and _has_salso() else None
-    if "salso" in options.rivals and salso is None:
-        print("R with salso is not there: its rows are left out.")
-    for loss in options.losses:  # compiles
-        _ours(pc.as_partition_draws([[0, 0, 1, 1], [0, 0, 0, 1]]), loss, 0)
-    with contextlib.ExitStack() as stack:
-        if salso:
-            stack.callback(salso.close)
-        if options.times:
-            _print_times(options, salso)
-        else:
-            _print_beaten(options, salso)
+OPTIONS = {
+    "--quick": {"action": "store_true", "help": "the descent alone, no number of clusters given"},
+    "--times": {"action": "store_true", "help": "seconds of the search and of salso instead, alternately"},
+    "--families": {"nargs": "+", "choices": FAMILIES, "default": list(FAMILIES), "metavar": "FAMILY"},
+    "--losses": {"nargs": "+", "choices": pc.LOSSES, "default": list(pc.LOSSES), "metavar": "LOSS"},
+    "--clusters": {"nargs": "+", "choices": ASKED},
+    "--rivals": {"nargs": "+", "choices": ("descent", "methods", "salso")},
+    "--seeds": {"type": int, "default": SEEDS, "help": "posteriors of each family"},
+    "--first-seed": {"type": int, "default": 0},
+    "--cache": {"type": Path, "help": "file for the losses that rivals reach, made if not there"},
+}
 
 
-def _options():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--smallest", action="store_true", help="run at the smallest size only, as the tests do")
-    parser.add_argument("--quick", action="store_true", help="the descent alone, no number of clusters given")
-    parser.add_argument("--times", action="store_true", help="seconds of the search and of salso instead, alternately")
-    parser.add_argument("--families", nargs="+", choices=FAMILIES, default=list(FAMILIES), metavar="FAMILY")
-    parser.add_argument("--losses", nargs="+", choices=pc.LOSSES, default=list(pc.LOSSES), metavar="LOSS")
-    parser.add_argument("--clusters", nargs="+", choices=ASKED, default=None)
-    parser.add_argument("--rivals", nargs="+", choices=("descent", "methods", "salso"), default=None)
-    parser.add_argument("--seeds", type=int, default=SEEDS, help="posteriors of each family")
-    parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--cache", type=Path, help="file for the losses that rivals reach, made if not there")
-    options = parser.parse_args()
-    if options.smallest:
+def tables(smallest, **given):
+    options = SimpleNamespace(**given)
+    if smallest:
         options.families, options.losses, options.quick, options.seeds = ["splits", "weighted"], ["vi"], True, 1
     options.clusters = options.clusters or (ASKED[:1] if options.quick else ASKED)
     options.rivals = options.rivals or (["descent"] if options.quick else ["descent", "salso"])
-    return options
+    with _Salso() if "salso" in options.rivals and has_salso() else nullcontext() as salso:
+        for loss in options.losses:  # compiles
+            _ours(pc.as_partition_draws([[0, 0, 1, 1], [0, 0, 0, 1]]), loss, 0)
+        if options.times:
+            calls = list(_timed(options, salso))
+            yield "", (_times("loss", name, calls) for name in options.losses)
+            yield "", (_times("family", name, calls) for name in options.families)
+        else:
+            results = list(_results(options, salso))
+            yield "", _by_family(options, results)
+            yield "", _by_rival(results)
+            yield "", _worst(results)
 
 
 def _cases(options):
@@ -88,32 +82,35 @@ def _number(asked, posterior):
     return {"free": None, "3": 3, "meant": posterior.n_clusters}[asked]
 
 
-def _print_beaten(options, salso):
+class _Result(NamedTuple):
+    """Where the search ended, and by how many percent it is above what each rival reached."""
+
+    family: str
+    seed: int
+    loss: str
+    asked: str
+    expected_loss: float
+    excess: dict[str, float]
+    seconds: float
+
+    @property
+    def worst(self) -> float:
+        return max(self.excess.values(), default=0.0)
+
+
+def _results(options, salso):
     cache = _Cache(options.cache)
-    results = []
     for family, seed, posterior, draws, loss, asked, n_clusters in _cases(options):
         found, seconds = _ours(draws, loss, seed, n_clusters)
         key = f"{family}/{seed}/{loss}/{asked}/{zlib.crc32(np.ascontiguousarray(posterior.labels))}"
         reached = _rivals(cache, key, options, salso, posterior, draws, loss, seed, n_clusters)
         excess = {rival: _excess(found.expected_loss, value) for rival, value in reached.items()}
-        results.append((family, seed, loss, asked, found.expected_loss, excess, seconds))
-    _print_by_family(options, results)
-    print()
-    _print_by_rival(results)
-    print()
-    worst = sorted(results, key=lambda one: -max(one[5].values(), default=0))
-    rows = [
-        [family, seed, loss, asked, f"{ours:.9g}", f"{max(excess.values()):.3f}%", max(excess, key=excess.get)]
-        for family, seed, loss, asked, ours, excess, _ in worst[:WORST_SHOWN]
-        if any(excess.values())
-    ]
-    print_table(["family", "seed", "loss", "clusters", "expected loss", "worst excess", "beside"], rows)
+        yield _Result(family, seed, loss, asked, found.expected_loss, excess, seconds)
 
 
 def _ours(draws, loss, seed, n_clusters=None):
-    began = time.perf_counter()
-    found = pc.consensus_partition(draws, loss=loss, n_clusters=n_clusters, random_seed=seed, progressbar=False)
-    seconds = time.perf_counter() - began
+    given = {"loss": loss, "n_clusters": n_clusters, "random_seed": seed, "progressbar": False}
+    found, seconds, *_ = used(pc.consensus_partition, draws, **given)
     if n_clusters not in (None, found.n_clusters):
         raise AssertionError(f"the search ended with {found.n_clusters} clusters, not {n_clusters}")
     return found, seconds
@@ -165,69 +162,75 @@ def _judged(draws, labels, loss):
     return None if labels is None else pc.expected_loss(draws, labels, loss=loss)["expected_loss"].item()
 
 
-def _print_by_family(options, results):
+def _by_family(options, results):
     """Of each family and loss: beaten in how many calls, the worst excess, by whom."""
-    rows = []
     for family in [*options.families, "all"]:
-        row = [family]
-        for loss in [*options.losses, "all"]:
-            own = [one for one in results if family in (one[0], "all") and loss in (one[2], "all")]
-            row.append(_beaten(own))
-        seconds = [one[6] for one in results if family in (one[0], "all")]
-        rows.append([*row, f"{1000 * statistics.median(seconds):.0f}"])
-    print_table(["beaten", *options.losses, "all", "median ms"], rows)
+        own = [one for one in results if family in (one.family, "all")]
+        cells = {loss: _beaten([one for one in own if loss in (one.loss, "all")]) for loss in [*options.losses, "all"]}
+        yield {"beaten": family, **cells, "median ms": f"{1000 * statistics.median(one.seconds for one in own):.0f}"}
 
 
 def _beaten(results):
-    worst = [max(one[5].values(), default=0) for one in results]
-    n_beaten = sum(value > 0 for value in worst)
+    n_beaten = sum(one.worst > 0 for one in results)
     cell = f"{n_beaten} of {len(results)}"
-    return f"{cell}, {max(worst):.3f}%" if n_beaten else cell
+    return f"{cell}, {max(one.worst for one in results):.3f}%" if n_beaten else cell
 
 
-def _print_by_rival(results):
-    rows = []
-    for rival in dict.fromkeys(name for one in results for name in one[5]):
-        own = [one for one in results if rival in one[5]]
-        values = [one[5][rival] for one in own]
-        by_loss = [
-            f"{loss} {n}" for loss in pc.LOSSES if (n := sum(one[5][rival] > 0 for one in own if one[2] == loss))
-        ]
-        rows.append([rival, len(own), sum(value > 0 for value in values), f"{max(values):.3f}%", ", ".join(by_loss)])
-    print_table(["rival", "calls", "below ours", "worst excess", "by loss"], rows)
+def _by_rival(results):
+    for rival in dict.fromkeys(name for one in results for name in one.excess):
+        own = [one for one in results if rival in one.excess]
+        below = Counter(one.loss for one in own if one.excess[rival] > 0)
+        yield {
+            "rival": rival,
+            "calls": len(own),
+            "below ours": below.total(),
+            "worst excess": f"{max(one.excess[rival] for one in own):.3f}%",
+            "by loss": ", ".join(f"{loss} {below[loss]}" for loss in pc.LOSSES if below[loss]),
+        }
 
 
-def _print_times(options, salso):
-    rows = []
+def _worst(results):
+    for one in sorted(results, key=lambda one: -one.worst)[:WORST_SHOWN]:
+        if one.worst > 0:
+            yield {
+                "family": one.family,
+                "seed": one.seed,
+                "loss": one.loss,
+                "clusters": one.asked,
+                "expected loss": f"{one.expected_loss:.9g}",
+                "worst excess": f"{one.worst:.3f}%",
+                "beside": max(one.excess, key=one.excess.get),
+            }
+
+
+def _timed(options, salso):
+    """Family, loss, and median seconds of the search and of salso, of each call without a number of clusters."""
     for family, seed, posterior, draws, loss, _, n_clusters in _cases(options):
-        if n_clusters is not None:
-            continue
-        ours, theirs = [], []
-        for repeat in range(REPEATS):
-            ours.append(_ours(draws, loss, seed + 1000 * repeat)[1])
-            if salso and loss in IN_SALSO:
-                theirs.append(salso.answer(posterior, loss, seed + 1000 * repeat)[0])
-        rows.append((family, loss, statistics.median(ours), statistics.median(theirs) if theirs else None))
-    header = ["loss", "calls", "ours, ms", "longest", "salso, ms", "longest", "least ratio where salso takes 0.1 s"]
-    print_table([*header, "longest of ours, ms, where it takes less"], [_times(loss, rows) for loss in options.losses])
-    print()
-    print_table(
-        ["family", *header[1:], "longest of ours, ms, where it takes less"],
-        [_times(name, rows) for name in options.families],
-    )
+        if n_clusters is None:
+            ours, theirs = [], []
+            for repeat in range(REPEATS):
+                ours.append(_ours(draws, loss, seed + 1000 * repeat)[1])
+                if salso and loss in IN_SALSO:
+                    theirs.append(salso.answer(posterior, loss, seed + 1000 * repeat)[0])
+            yield family, loss, statistics.median(ours), statistics.median(theirs) if theirs else None
 
 
-def _times(name, rows):
+def _times(title, name, calls):
     """Of a loss or family: medians and longest in milliseconds, and what is asked of the times."""
-    own = [row[2:] for row in rows if name in row[:2]]
-    ours, theirs = [1000 * row[0] for row in own], [1000 * row[1] for row in own if row[1] is not None]
-    row = [name, len(own), f"{statistics.median(ours):.1f}", f"{max(ours):.1f}"]
-    if not theirs:
-        return [*row, "", "", "", ""]
+    own = [call[2:] for call in calls if name in call[:2]]
+    ours, theirs = [1000 * a for a, _ in own], [1000 * b for _, b in own if b is not None]
     ratios = [b / a for a, b in own if b is not None and b >= 0.1]
     rest = [1000 * a for a, b in own if b is not None and b < 0.1]
-    row += [f"{statistics.median(theirs):.0f}", f"{max(theirs):.0f}"]
-    return [*row, f"{min(ratios):.1f}" if ratios else "", f"{max(rest):.1f}" if rest else ""]
+    return {
+        title: name,
+        "calls": len(own),
+        "ours, ms": f"{statistics.median(ours):.1f}",
+        "longest": f"{max(ours):.1f}",
+        "salso, ms": f"{statistics.median(theirs):.0f}" if theirs else "",
+        "longest of salso": f"{max(theirs):.0f}" if theirs else "",
+        "least ratio where salso takes 0.1 s": f"{min(ratios):.1f}" if ratios else "",
+        "longest of ours, ms, where it takes less": f"{max(rest):.1f}" if rest else "",
+    }
 
 
 class _Cache:
@@ -252,7 +255,7 @@ class _Salso:
 
     def __init__(self):
         self._process = subprocess.Popen(
-            ["Rscript", ASK_SALSO], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+            ["Rscript", HERE / "salso_answers.R"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
         )
         self._folder = tempfile.TemporaryDirectory()
         self.answer(Posterior(np.array([[0, 0, 1, 1], [0, 0, 0, 1]]), 2), "vi", 0)
@@ -261,16 +264,15 @@ class _Salso:
         """Seconds and labels; salso has no weights, so that a draw stands there as often as it counts."""
         counts = 1 if posterior.counts is None else posterior.counts
         labels = np.repeat(posterior.labels, counts, axis=0)
-        file = _written(labels, Path(self._folder.name))
+        file = written(labels, self._folder.name)
         print(file, *labels.shape, loss, seed, sep="\t", file=self._process.stdin)
         seconds, *estimate = self._process.stdout.readline().split()
         return float(seconds), np.array(estimate, dtype=np.int64)
 
-    def close(self) -> None:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
         self._process.stdin.close()
         self._process.wait()
         self._folder.cleanup()
-
-
-if __name__ == "__main__":
-    main()

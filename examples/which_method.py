@@ -147,7 +147,7 @@ display(
 # it: k-means in any space and nonnegative factors (`nmf`) make clusters of similar size. Among the methods that cut
 # graphs, `mcla` is best. It clusters the draws' clusters, and the dominant cluster is similar in all draws. `rpm_em`
 # and `align_and_vote` are best, because these draws satisfy their assumptions. Another method of this literature, HGPA,
-# needs a hypergraph partitioner; the package leaves it out. `python -m benchmarks.cluster_graphs` has three levels of
+# needs a hypergraph partitioner; the package leaves it out. `python -m benchmarks cluster_graphs` has three levels of
 # noise and more simulations.
 #
 # A rule of thumb:

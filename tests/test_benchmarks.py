@@ -2,34 +2,47 @@
 
 import itertools
 import math
-import sys
-from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import multivariate_normal
 
-from benchmarks import reproduce_consensus_paper
+from benchmarks import _runner
 from benchmarks.mixtures import dirichlet_process_draws
-
-ROOT = Path(__file__).parents[1]
-BENCHMARKS = sorted(file.stem for file in (ROOT / "benchmarks").glob("[!_]*.py"))
+from benchmarks.reproductions import consensus_paper
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", BENCHMARKS)
-def test_benchmark_runs(name, capfd, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    monkeypatch.setattr(sys, "argv", [name, "--smallest"])
-    import_module(f"benchmarks.{name}").main()
-    assert capfd.readouterr().out.count("\n| ") >= 2  # a rule and at least one row below the header
+@pytest.mark.parametrize("name", _runner.names())
+def test_benchmark_runs(name, capsys, monkeypatch):
+    monkeypatch.chdir(_runner.HERE.parent)
+    _runner.run(name, ["--smallest"])
+    assert capsys.readouterr().out.count("\n| ") >= 2  # a rule and at least one row below the header
+
+
+def test_table_is_markdown(capsys):
+    _runner.print_table(iter([{"name": "a", "seconds": 0.12345}, {"name": "b", "seconds": 2}]))
+    assert capsys.readouterr().out.splitlines() == ["| name | seconds |", "| --- | --- |", "| a | 0.123 |", "| b | 2 |"]
+
+
+def test_programs_take_turns():
+    calls = []
+    seconds = _runner.median_seconds(lambda: calls.append("ours"), lambda: calls.append("theirs"), repeats=2)
+    assert calls == ["ours", "theirs"] * 2
+    assert len(seconds) == 2 and min(seconds) >= 0
+
+
+def test_memory_is_that_beyond_the_start():
+    kept = np.ones(2 * 10**7)  # 0.16 GB
+    call = _runner.used(np.add, kept, 1.0)
+    assert call.result[0] == 2.0
+    assert math.isnan(call.gigabytes) or 0.1 < call.gigabytes < 0.3
 
 
 def test_cells_a_twentieth_apart_are_close():
     cells = {"method": "EM", "refined": False, "paper": [0.95, 0.95], "difference": [1.0 - 0.95, 0.051]}
-    found = reproduce_consensus_paper.agreement_by_row(pd.DataFrame(cells)).loc["EM"]
+    found = consensus_paper.agreement_by_row(pd.DataFrame(cells)).loc["EM"]
     assert (found["cells"], found["close"]) == (2, 1)
 
 

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import posterior_consensus as pc
+
 K = 6
 NOISES = (0.45, 0.55, 0.65)
 
@@ -18,6 +20,12 @@ class Setting(NamedTuple):
     def title(self) -> str:
         """As the figures' captions have it."""
         return f"n = {self.n_items}, N = {self.n_draws}" + ("" if self.p1 is None else f", p1 = {self.p1}")
+
+    def simulated(self, noise: float, seed: object) -> object:
+        """Draws, their truth and the oracle."""
+        sizes = "balanced" if self.p1 is None else self.p1
+        given = {"n_draws": self.n_draws, "noise": noise, "sizes": sizes, "random_seed": seed}
+        return pc.simulate.random_perturbation(self.n_items, K, **given)
 
 
 SETTINGS = {

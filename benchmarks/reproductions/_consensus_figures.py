@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 import posterior_consensus as pc
-from benchmarks._consensus_paper import FIGURES, SETTINGS
+from benchmarks.reproductions._printed import FIGURES, SETTINGS
 
 # Rows of the tables that the figures show; a method keeps its colour with and without refinement.
 COLOURS = {

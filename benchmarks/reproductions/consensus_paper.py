@@ -6,28 +6,25 @@ numbers do not depend on the processes. The folder reproduction/ gets tables.md,
 figure_1.png to figure_4.png.
 """
 
-import argparse
-import tempfile
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import joblib
 import numpy as np
 import pandas as pd
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import track
 
 import posterior_consensus as pc
-from benchmarks._consensus_figures import save_figures
-from benchmarks._consensus_paper import NOISES, PRINTED, SETTINGS, K
-from benchmarks._timing import print_table
+from benchmarks.reproductions._consensus_figures import save_figures
+from benchmarks.reproductions._folder import folder_of_results
+from benchmarks.reproductions._printed import NOISES, PRINTED, SETTINGS, K
 
-FOLDER = Path("reproduction")
 N_PROCESSES = 2
 CLOSE = 0.05  # mean adjusted Rand indices that differ by no more agree
 NOISES_OF_FIGURES = (0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 REPLICATIONS_OF_FIGURES = 10
 NEAR_ORACLE = {0.45: 0.03, 0.55: 0.03, 0.65: 0.05}
+OPTIONS = {"--share": {"type": float, "default": 1.0, "help": "share of the paper's replications to run"}}
 
 
 @dataclass(frozen=True)
@@ -80,57 +77,40 @@ ROWS = (
 SIMPLE = (("Input", "Input"), ("A random draw", "Best Of K"), ("Oracle", None))  # neither options nor refinement
 
 
-def main() -> None:
-    """Run, print the agreement and write tables and figures."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--smallest", action="store_true", help="run at the smallest size only, as the tests do")
-    parser.add_argument("--share", type=float, default=1.0, help="share of the paper's replications to run")
-    options = parser.parse_args()
+def tables(smallest, share):
     began = time.perf_counter()
-    if options.smallest:
+    if smallest:
         tasks = [(s, 0.45, 0) for s in (1, 8)]
-        results = [found for task in tasks for found in adjusted_rand_indices(*task)]
-        with tempfile.TemporaryDirectory() as folder:
-            report(pd.DataFrame(results), Path(folder))
-        return
-    tasks = [
-        (s, noise, r)
-        for s, setting in SETTINGS.items()
-        for noise in NOISES
-        for r in range(max(2, round(options.share * setting.replications)))
-    ]
-    tasks += [(s, p, r) for s in SETTINGS for p in NOISES_OF_FIGURES for r in range(REPLICATIONS_OF_FIGURES)]
-    FOLDER.mkdir(exist_ok=True)
-    report(pd.DataFrame(in_parallel(tasks)), FOLDER)
-    print(f"\n{len(tasks):,} replications in {(time.perf_counter() - began) / 60:.1f} minutes; written to {FOLDER}/")
+    else:
+        shares = {s: max(2, round(share * setting.replications)) for s, setting in SETTINGS.items()}
+        tasks = [(s, noise, r) for s in SETTINGS for noise in NOISES for r in range(shares[s])]
+        tasks += [(s, p, r) for s in SETTINGS for p in NOISES_OF_FIGURES for r in range(REPLICATIONS_OF_FIGURES)]
+    results = pd.DataFrame(in_parallel(tasks))
+    cells = table_of_cells(results)
+    near = [near_oracle(cells, row.name) for row in ROWS if row.method == "rpm_em"]
+    with folder_of_results(smallest) as folder:
+        cells.to_csv(folder / "tables.csv", index=False, float_format="%.4f")
+        written = "\n\n".join([*map(markdown, pages(cells)), *near])
+        (folder / "tables.md").write_text(written + "\n", encoding="utf-8")
+        save_figures(results, folder)
+    yield f"cells within {CLOSE} of the paper's", agreement_by_row(cells).reset_index(names="row").to_dict("records")
+    yield "\n".join(near), ({"where ours differs": row.name, "why": row.why} for row in ROWS if row.why)
+    print(f"\n{len(tasks):,} replications in {(time.perf_counter() - began) / 60:.1f} minutes; written to {folder}/")
 
 
 def in_parallel(tasks: list[tuple[int, float, int]]) -> list[dict]:
     """All tasks' results, the most expensive first so that no process waits for the other at the end."""
     tasks = sorted(tasks, key=lambda task: -SETTINGS[task[0]].n_items * SETTINGS[task[0]].n_draws)
-    columns = "[progress.description]{task.description}", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    results: list[dict] = []
-    with Progress(*columns, TimeRemainingColumn()) as progress:
-        bar = progress.add_task("Replications", total=len(tasks))
-        run = joblib.Parallel(N_PROCESSES, return_as="generator_unordered")
-        for found in run(joblib.delayed(adjusted_rand_indices)(*task) for task in tasks):
-            results += found
-            progress.advance(bar)
-    return results
+    run = joblib.Parallel(N_PROCESSES, return_as="generator_unordered")
+    found = run(joblib.delayed(adjusted_rand_indices)(*task) for task in tasks)
+    return [row for rows in track(found, "Replications", len(tasks)) for row in rows]
 
 
 def adjusted_rand_indices(s: int, noise: float, replication: int) -> list[dict]:
     """One replication: the adjusted Rand index of every method's answer to the truth."""
     setting = SETTINGS[s]
     simulation, choice, *seeds = np.random.SeedSequence([s, round(100 * noise), replication]).spawn(2 + len(ROWS))
-    made = pc.simulate.random_perturbation(
-        setting.n_items,
-        K,
-        n_draws=setting.n_draws,
-        noise=noise,
-        sizes="balanced" if setting.p1 is None else setting.p1,
-        random_seed=simulation,
-    )
+    made = setting.simulated(noise, simulation)
     draws, truth = made.draws, made.truth
     any_draw = draws.labels[np.random.default_rng(choice).integers(draws.n_draws)]
     found = {
@@ -142,9 +122,8 @@ def adjusted_rand_indices(s: int, noise: float, replication: int) -> list[dict]:
         labels = answer(row, draws, np.random.default_rng(seed))
         found[row.name, False] = closeness(labels, truth)
         if row.refined:
-            found[row.name, True] = closeness(
-                pc.consensus.refine_partition(draws, labels, order="jacobi", passes=1), truth
-            )
+            refined = pc.consensus.refine_partition(draws, labels, order="jacobi", passes=1)
+            found[row.name, True] = closeness(refined, truth)
     cell = {"set": s, "noise": noise, "replication": replication}
     return [{**cell, "method": name, "refined": refined, "ari": ari} for (name, refined), ari in found.items()]
 
@@ -159,20 +138,6 @@ def answer(row: Row, draws: pc.results.PartitionDraws, rng: np.random.Generator)
 def closeness(labels: object, truth: np.ndarray) -> float:
     """Adjusted Rand index."""
     return 1.0 - pc.partition_loss(labels, truth, loss="omari")
-
-
-def report(results: pd.DataFrame, folder: Path) -> None:
-    """Print what agrees and write tables and figures."""
-    cells = table_of_cells(results)
-    cells.to_csv(folder / "tables.csv", index=False, float_format="%.4f")
-    agreement = agreement_by_row(cells)
-    near = [near_oracle(cells, row.name) for row in ROWS if row.method == "rpm_em"]
-    (folder / "tables.md").write_text("\n\n".join([*map(markdown, pages(cells)), *near]) + "\n", encoding="utf-8")
-    for row in agreement.itertuples():
-        print(f"{row.Index}: {row.close} of {row.cells} cells within {CLOSE}, the farthest {row.farthest:.2f} away")
-    print("\n" + "\n".join(near) + "\n")
-    print_table(["where ours differs", "why"], [[row.name, row.why] for row in ROWS if row.why])
-    save_figures(results, folder)
 
 
 def table_of_cells(results: pd.DataFrame) -> pd.DataFrame:
@@ -213,12 +178,8 @@ def near_oracle(cells: pd.DataFrame, name: str) -> str:
 
 def pages(cells: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """A table for each noise, as the paper has them: methods down, settings across."""
-    text = cells.assign(
-        cell=[
-            f"{cell.ours:.2f}" if np.isnan(cell.paper) else f"{cell.ours:.2f} / {cell.paper:.2f}"
-            for cell in cells.itertuples()
-        ]
-    )
+    paper = cells["paper"].map(" / {:.2f}".format).where(cells["paper"].notna(), "")
+    text = cells.assign(cell=cells["ours"].map("{:.2f}".format) + paper)
     return [
         (f"p = {noise}: ours / the paper's", page.pivot(index=["method", "refined"], columns="set", values="cell"))
         for noise, page in text.groupby("noise")
@@ -231,7 +192,3 @@ def markdown(page: tuple[str, pd.DataFrame]) -> str:
     lines = [["method", "refined", *(f"Set {s}" for s in table.columns)], ["---"] * (2 + table.shape[1])]
     lines += [[str(name), "yes" if refined else "", *table.loc[name, refined]] for name, refined in table.index]
     return "\n".join([f"**{title}**", "", *("| " + " | ".join(line) + " |" for line in lines)])
-
-
-if __name__ == "__main__":
-    main()

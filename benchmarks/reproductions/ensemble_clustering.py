@@ -5,8 +5,6 @@ Figure 3: 500 simulated ensembles, the objectives of Models 1 and 2 and the mean
 better of two graph methods. Written to reproduction/ as PNG and CSV.
 """
 
-import argparse
-import tempfile
 import time
 from pathlib import Path
 
@@ -18,45 +16,35 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import pdist
 
 import posterior_consensus as pc
-from benchmarks._consensus_figures import save
-from benchmarks._schemes import table, ten_schemes
-from benchmarks._timing import print_table
+from benchmarks.reproductions._consensus_figures import save
+from benchmarks.reproductions._folder import folder_of_results
+from benchmarks.reproductions._schemes import table, ten_schemes
 
-FOLDER = Path("reproduction")
 N_SCHEMES = range(4, 11)
 N_ENSEMBLES = 500
 SHARE_PERMUTED = 0.15  # at most
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#999999"
 
 
-def main() -> None:
-    """Run, print tables and write figures."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--smallest", action="store_true", help="run at the smallest size only, as the tests do")
-    options = parser.parse_args()
-    if options.smallest:
-        with tempfile.TemporaryDirectory() as folder:
-            report(2, [4], Path(folder))
-        return
-    FOLDER.mkdir(exist_ok=True)
+def tables(smallest):
     began = time.perf_counter()
-    report(N_ENSEMBLES, N_SCHEMES, FOLDER)
-    print(f"\n{time.perf_counter() - began:.0f} s; written to {FOLDER}/")
-
-
-def report(n_ensembles: int, n_schemes: list[int] | range, folder: Path) -> None:
-    """Print what was found and write it."""
+    n_ensembles, n_schemes = (2, [4]) if smallest else (N_ENSEMBLES, N_SCHEMES)
     synergies = {name: synergy(name, n_schemes) for name in ("iris", "wine")}
-    for name, (errors, found) in synergies.items():
-        rows = [[name, m, errors[:m].min(), errors[:m].mean(), errors[:m].max(), *found.loc[m]] for m in found.index]
-        print_table(["data", "m", "best scheme", "mean", "worst", *found.columns], rows)
-    save_synergy(synergies, folder / "ensemble_figure_1.png")
-    run = joblib.Parallel(2)
-    results = pd.DataFrame(run(joblib.delayed(comparison)(number) for number in range(n_ensembles)))
-    results.to_csv(folder / "ensemble_figure_3.csv", index=False, float_format="%.6f")
-    print_table(["quantity", "mean", "median", "better", "equal", "worse"], list(summary(results)))
-    print(f"relative gap below 1e-5: {np.mean(results['gap'] < 1e-5):.0%} of the ensembles")
-    save_comparison(results, folder / "ensemble_figure_3.png")
+    results = pd.DataFrame(joblib.Parallel(2)(joblib.delayed(comparison)(number) for number in range(n_ensembles)))
+    for name, found in synergies.items():
+        yield "", _errors(name, *found)
+    yield f"relative gap below 1e-5: {np.mean(results['gap'] < 1e-5):.0%} of the ensembles", _summary(results)
+    with folder_of_results(smallest) as folder:
+        results.to_csv(folder / "ensemble_figure_3.csv", index=False, float_format="%.6f")
+        save_synergy(synergies, folder / "ensemble_figure_1.png")
+        save_comparison(results, folder / "ensemble_figure_3.png")
+    print(f"\n{time.perf_counter() - began:.0f} s; written to {folder}/")
+
+
+def _errors(name, errors, found):
+    for m, of_consensus in found.iterrows():
+        of_schemes = {"best scheme": errors[:m].min(), "mean": errors[:m].mean(), "worst": errors[:m].max()}
+        yield {"data": name, "m": m} | of_schemes | of_consensus.to_dict()
 
 
 def synergy(name: str, n_schemes: list[int] | range) -> tuple[np.ndarray, pd.DataFrame]:
@@ -73,7 +61,7 @@ def synergy(name: str, n_schemes: list[int] | range) -> tuple[np.ndarray, pd.Dat
             "gap": best.gap,
             "different items": best.info.n_signatures,
         }
-    return errors, pd.DataFrame(rows).T.astype({"different items": int})
+    return errors, pd.DataFrame.from_dict(rows, orient="index")
 
 
 def answer(labels: np.ndarray, method: str, k: int) -> pc.results.ConsensusPartition:
@@ -147,17 +135,20 @@ def clusters_of_clusters(draws: pc.results.PartitionDraws, k: int) -> np.ndarray
     return votes.argmax(axis=0)
 
 
-def summary(results: pd.DataFrame) -> list[list]:
+def _summary(results):
     """Mean and median of what Figure 3 shows, and how often ours is better."""
-    rows = []
     for name in ("model 1", "model 2", "nmi"):
         ours, theirs = results[f"{name}, ours"], results[f"{name}, graphs"]
         shown = ours - theirs if name == "nmi" else ratio(theirs, ours)
         gain = ours - theirs if name == "nmi" else theirs - ours
-        shares = [f"{share:.0%}" for share in (np.mean(gain > 1e-9), np.mean(abs(gain) <= 1e-9), np.mean(gain < -1e-9))]
-        title = "NMI, ours less theirs" if name == "nmi" else f"{name}, theirs / ours"
-        rows.append([title, float(shown.mean()), float(shown.median()), *shares])
-    return rows
+        yield {
+            "quantity": "NMI, ours less theirs" if name == "nmi" else f"{name}, theirs / ours",
+            "mean": float(shown.mean()),
+            "median": float(shown.median()),
+            "better": f"{np.mean(gain > 1e-9):.0%}",
+            "equal": f"{np.mean(abs(gain) <= 1e-9):.0%}",
+            "worse": f"{np.mean(gain < -1e-9):.0%}",
+        }
 
 
 def ratio(theirs: pd.Series, ours: pd.Series) -> pd.Series:
@@ -179,7 +170,3 @@ def save_comparison(results: pd.DataFrame, file: Path) -> None:
         axes.set(xlabel=title)
     panels[0].set_ylabel("number of ensembles")
     save(figure, file)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,67 @@
+"""R's salso, where it is installed: what our R scripts print of draws."""
+
+import shutil
+import statistics
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+import posterior_consensus as pc
+from benchmarks._runner import HERE, Used, used
+
+IN_SALSO = ("vi", "binder", "omari", "nvi", "id", "nid")
+
+
+@cache
+def has_salso() -> bool:
+    command = ["Rscript", "-e", "library(salso)"]
+    found = shutil.which("Rscript") and subprocess.run(command, capture_output=True, check=False).returncode == 0
+    if not found:
+        print("R with salso is not there: ours alone.")
+    return bool(found)
+
+
+def written(labels: np.ndarray, folder: str) -> Path:
+    file = Path(folder) / "draws.bin"
+    (labels.astype(np.int32) + 1).T.tofile(file)  # R fills a matrix column by column
+    return file
+
+
+def ask(script: str, labels: np.ndarray, *arguments: object) -> list[float]:
+    """The numbers that a script prints."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["Rscript", HERE / script, written(labels, folder), *labels.shape, *arguments]
+        done = subprocess.run([*map(str, command)], capture_output=True, check=True, text=True)
+    return [float(number) for number in done.stdout.split()]
+
+
+def searched(draws, loss: str, seed: int) -> Used:
+    """One default call of ours, on two threads."""
+    return used(pc.consensus_partition, draws, loss=loss, random_seed=seed, n_jobs=2, progressbar=False)
+
+
+def compared(
+    draws: pc.results.PartitionDraws, loss: str, repeats: int, beside: bool
+) -> tuple[float, list[list[float]]]:
+    """Median seconds of ours after a call that warms up, and seconds and losses of salso's calls, alternately."""
+    ours, theirs = [], []
+    for repeat in range(repeats):
+        searched(draws, loss, 0)
+        ours.append(statistics.median(searched(draws, loss, 10 * repeat + k).seconds for k in range(5)))
+        if beside:
+            theirs.append(ask("time_salso.R", draws.labels, loss))
+    return statistics.median(ours), theirs
+
+
+def salso_columns(theirs: list[list[float]], seconds: float, beside: bool, unit: str = "ms") -> dict[str, object]:
+    """Three cells of a row: their time, the least loss they found, and the ratio to our seconds."""
+    columns = f"salso, {unit}", "its expected loss", "ratio of times"
+    if not theirs:
+        return dict.fromkeys(columns, "") if beside else {}
+    their_seconds = statistics.median(run[0] for run in theirs)
+    shown = their_seconds if unit == "s" else 1000 * their_seconds
+    cells = shown, f"{min(run[1] for run in theirs):.15g}", round(their_seconds / seconds)
+    return dict(zip(columns, cells, strict=True))
