@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri
+from scipy.stats import f, rankdata
 
 from posterior_consensus.ensemble import counting
 from posterior_consensus.ensemble.autocorrelation import autocorrelation_time
@@ -16,6 +18,10 @@ from posterior_consensus.kernels import coclustering
 from posterior_consensus.losses.partition_losses import pairs
 
 RHAT_BAD = 1.05
+_LEVEL = 0.01  # of all tests of a kind together
+_BATCHES = 5  # of a half-chain
+
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -44,7 +50,7 @@ def half_chains(draws: PartitionDraws) -> npt.NDArray[np.intp]:
     return np.concatenate([chains[:, :half], chains[:, chains.shape[1] - half :]])
 
 
-def partition_variance(draws: PartitionDraws, pairs_together: npt.NDArray[np.float64]) -> PartitionVariance:
+def partition_variance(draws: PartitionDraws, pairs_together: Floats) -> PartitionVariance:
     """Variance of the partition within and over chains, and its R-hat, in closed form.
 
     Parameters
@@ -88,12 +94,12 @@ def partition_variance(draws: PartitionDraws, pairs_together: npt.NDArray[np.flo
     return PartitionVariance(within, total, float(np.sqrt(total / within)) if within > 0 else np.inf)
 
 
-def _not_rounding(variance: float, squares: npt.NDArray[np.float64]) -> float:
+def _not_rounding(variance: float, squares: Floats) -> float:
     """A variance, or 0 if it is rounding only: it is a difference of sums."""
     return float(variance) if variance > 1e-12 * squares.max(initial=1.0) else 0.0
 
 
-def partition_ess(draws: PartitionDraws, pairs_together: npt.NDArray[np.float64], variance: PartitionVariance) -> float:
+def partition_ess(draws: PartitionDraws, pairs_together: Floats, variance: PartitionVariance) -> float:
     """Effective sample size of the partition, from the distances between draws at each lag.
 
     Notes
@@ -137,7 +143,7 @@ def partition_ess(draws: PartitionDraws, pairs_together: npt.NDArray[np.float64]
     return halves.size / max(times, 1 / np.log10(halves.size))
 
 
-def odd_chain(draws: PartitionDraws, gap: Gap, pairs_together: npt.NDArray[np.float64]) -> object | None:
+def odd_chain(draws: PartitionDraws, gap: Gap, pairs_together: Floats) -> object | None:
     """Name of the one chain without which all others agree; None if there is none or no gap is real.
 
     It is one of the gap's two chains: leaving out any other chain would not close the gap.
@@ -153,3 +159,29 @@ def odd_chain(draws: PartitionDraws, gap: Gap, pairs_together: npt.NDArray[np.fl
         if not apart and not partition_variance(rest, pairs_together[rows]).rhat > RHAT_BAD:
             found.append(name)
     return found[0] if len(found) == 1 else None
+
+
+def differ(draws: PartitionDraws, values: Floats) -> npt.NDArray[np.bool_]:
+    """Whether the half-chains differ by more than chance in each trace (T, N), for T traces together.
+
+    The test is an analysis of variance of the means of five batches of each half-chain: of the ranks' normal scores, as
+    in the rank-normalized R-hat, and of the normal scores of the distances from the median. A trace is significant at
+    the level 0.01 / (2 T) (Bonferroni). Traces that vary between half-chains but never within them are significant.
+    """
+    halves = half_chains(draws)
+    n_halves, length = halves.shape
+    n_batches = min(_BATCHES, int(np.sqrt(length)))
+    if n_batches < 2 or n_halves < 4 or len(values) == 0:
+        return np.ones(len(values), bool)
+    found = np.zeros(len(values), bool)
+    for folded in (False, True):
+        traced = np.abs(values - np.median(values, axis=1, keepdims=True)) if folded else values
+        scores = ndtri((rankdata(traced, axis=1) - 0.375) / (draws.n_draws + 0.25))[:, halves]
+        parts = [part.mean(axis=-1) for part in np.array_split(scores, n_batches, axis=-1)]
+        batches = np.stack(parts, axis=-1)
+        means = batches.mean(axis=-1)
+        within = np.square(batches - means[..., np.newaxis]).sum(axis=(1, 2)) / (n_halves * (n_batches - 1))
+        between = n_batches * means.var(axis=1, ddof=1)
+        limit = f.isf(_LEVEL / (2 * len(values)), n_halves - 1, n_halves * (n_batches - 1))
+        found |= between > limit * within
+    return found

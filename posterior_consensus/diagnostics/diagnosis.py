@@ -11,10 +11,9 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.diagnostics.agreement import odd_chain, partition_ess, partition_variance
+from posterior_consensus.diagnostics.agreement import differ, odd_chain, partition_ess, partition_variance
 from posterior_consensus.diagnostics.apart import about_chains
 from posterior_consensus.diagnostics.burn_in import clear_burn_in
-from posterior_consensus.diagnostics.chance import differ
 from posterior_consensus.diagnostics.copies import copies
 from posterior_consensus.diagnostics.traces import (
     Floats,

@@ -11,12 +11,13 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.diagnostics.agreement import partition_ess, partition_variance
-from posterior_consensus.diagnostics.discrepancy import gaussian_kernel, squared_discrepancies
-from posterior_consensus.diagnostics.matching import matched_labels
-from posterior_consensus.diagnostics.traces import Floats, pairs_together
+from posterior_consensus.diagnostics.traces import Floats, central_draw, pairs_together
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.partitions import canonical_rows
+from posterior_consensus.ensemble.partitions import canonical_labels, canonical_rows
 from posterior_consensus.ensemble.samples import evenly_spaced
+from posterior_consensus.ensemble.switching import most_in_common
+from posterior_consensus.kernels import contingency, ensemble
+from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
@@ -27,6 +28,7 @@ _FEWEST = 20  # draws
 _UNCORRELATED = 0.01  # a correlation
 _RESAMPLED = 500
 _ROUNDING = 1e-12
+_MOST_ROUNDS = 10  # of votes on the reference
 _ALPHA = 0.05
 
 
@@ -235,3 +237,74 @@ def _resampled(kernel: Floats, half: int, rng: np.random.Generator) -> xr.DataAr
     values = [squared_discrepancies(kernel, parts[0], other) for other in parts[1:]]
     coords = {"compared_with": ["posterior", "product of marginals"]}
     return xr.DataArray(np.stack(values), dims=("compared_with", "resample"), coords=coords)
+
+
+def matched_labels(draws: PartitionDraws) -> npt.NDArray[np.uint32]:
+    """Labels (n_draws, n_items) with clusters renumbered to fit one reference partition, the items' plurality votes.
+
+    The reference starts as a central draw, and votes are repeated until it no longer changes. A draw's clusters without
+    a match are numbered after those of the reference, in order of size.
+    """
+    reference = central_draw(draws, binder())
+    for _ in range(_MOST_ROUNDS):
+        labels = _matched_to(draws, reference)
+        counts = np.zeros((draws.n_items, int(labels.max()) + 1), np.int64)
+        items = np.arange(draws.n_items)
+        for row in labels:
+            counts[items, row] += 1
+        voted = canonical_labels(counts.argmax(axis=1))
+        if np.array_equal(voted, reference):
+            break
+        reference = voted
+    return labels
+
+
+def _matched_to(draws: PartitionDraws, reference: npt.NDArray[np.int32]) -> npt.NDArray[np.uint32]:
+    n_clusters = int(reference.max()) + 1
+    counts = ensemble.joint_counts(draws.labels, draws.starts, reference, n_clusters)
+    labels = np.empty(draws.labels.shape, np.uint32)
+    for t, row in enumerate(draws.labels):
+        table = counts[draws.starts[t] : draws.starts[t + 1]]
+        spare = max(n_clusters - len(table), 0)
+        common = np.concatenate([table, np.zeros((spare, n_clusters), table.dtype)]).astype(np.float64)
+        numbers = np.full(len(common), -1)
+        numbers[most_in_common(common[np.newaxis])[0]] = np.arange(n_clusters)
+        rest = np.flatnonzero(numbers < 0)
+        numbers[rest[np.argsort(-common[rest].sum(axis=1), kind="stable")]] = n_clusters + np.arange(rest.size)
+        labels[t] = numbers[row]
+    return labels
+
+
+def gaussian_kernel(labels: npt.NDArray[Any], n_clusters: npt.NDArray[np.int64]) -> tuple[Floats, float]:
+    """exp(-d / median d) for Binder's loss d between all pairs of canonical label vectors (m, n), and the median.
+
+    If more than half of the pairs are equal, the mean takes the place of the median.
+    """
+    loss, n_items = binder(), labels.shape[1]
+    h = loss.h(n_items)
+    rows, others = np.triu_indices(len(labels), 1)
+    joint = contingency.all_joint_sums(labels, n_clusters, h)[rows, others]
+    own = contingency.size_sums(labels, n_clusters, h)
+    distances = loss.scale(n_items) * (own[rows] + own[others] - 2 * joint)
+    bandwidth = float(np.median(distances)) or float(distances.mean())
+    kernel = np.eye(len(labels))
+    kernel[rows, others] = kernel[others, rows] = np.exp(-distances / bandwidth) if bandwidth > 0 else 1.0
+    return kernel, bandwidth
+
+
+def squared_discrepancies(kernel: Floats, ours: npt.NDArray[np.bool_], theirs: npt.NDArray[np.bool_]) -> Floats:
+    """Unbiased squared maximum mean discrepancy (R,) of two samples each.
+
+    Parameters
+    ----------
+    kernel : ndarray of shape (m, m)
+    ours, theirs : ndarray of shape (R, m)
+        Who belongs to either sample.
+    """
+    off_diagonal = kernel - np.diag(np.diag(kernel))
+    one, other = ours.astype(np.float64), theirs.astype(np.float64)
+    n_one, n_other = one.sum(axis=1), other.sum(axis=1)
+    ours_to_all, theirs_to_all = one @ off_diagonal, other @ off_diagonal
+    within = np.sum(ours_to_all * one, axis=1) / (n_one * (n_one - 1))
+    within += np.sum(theirs_to_all * other, axis=1) / (n_other * (n_other - 1))
+    return within - 2 * np.sum(ours_to_all * other, axis=1) / (n_one * n_other)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import posterior_consensus as pc
-from posterior_consensus.diagnostics.discrepancy import gaussian_kernel, squared_discrepancies
-from posterior_consensus.diagnostics.matching import matched_labels
+from posterior_consensus.diagnostics.independence import gaussian_kernel, matched_labels, squared_discrepancies
 from posterior_consensus.ensemble.partitions import canonical_rows
 from tests.catalogue.posteriors import associations, noisy_draws, sticky_chains
 from tests.helpers import check
