@@ -12,7 +12,6 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.diagnostics.agreement import differ, odd_chain, partition_ess, partition_variance
-from posterior_consensus.diagnostics.apart import about_chains
 from posterior_consensus.diagnostics.burn_in import clear_burn_in
 from posterior_consensus.diagnostics.copies import copies
 from posterior_consensus.diagnostics.traces import (
@@ -26,9 +25,9 @@ from posterior_consensus.diagnostics.traces import (
     together_trace,
     uncertain_pairs,
 )
-from posterior_consensus.diagnostics.verdict import Evidence, judge
+from posterior_consensus.diagnostics.verdict import Evidence, about_chains, judge
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.partitions import by_name
+from posterior_consensus.ensemble.partitions import Labels, by_name
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.evaluate.chain_gap import Gap, largest_gap
 from posterior_consensus.evaluate.expectation import loss_matrix
@@ -264,34 +263,31 @@ def diagnose_within(
     """Do what :func:`diagnose` does, over the pairs of fewer items where those of all would take longer than that."""
     record = as_loss(loss, partition, kind=PartitionLoss)
     n_pairs, rng = check_count("n_pairs", n_pairs), as_generator(random_seed, otherwise=0)
-    plain = draws.as_sampled()
+    plain, samples = draws.as_sampled(), draws.samples
     center = central_draw(plain, record) if partition is None else draws.as_labels(partition)
     name = "distance to central draw" if partition is None else "distance to consensus"
-    followed = size_traces(plain)
+    traces = _traces(plain, {name: center}, references, record).assign_coords(samples.coords)
     at, some = _compared(plain, seconds)
     together = pairs_together(some)
-    distances = _distances(plain, {name: center} | _references(draws, references), record, references is None)
-    traces = _trace_array(draws, followed | distances)
     chosen = uncertain_pairs(some, n_pairs, rng)
     named = {"summary": traces["summary"], "unit": traces["unit"]}
-    summaries = _statistics(draws, "summary", named, traces.values, mcse=draws.samples.mcse(traces.values))
+    summaries = _statistics(draws, "summary", named, traces.values, mcse=samples.mcse(traces.values))
     of_pairs = {f"pair_{name}": ("pair", draws.items.named(at[chosen[:, k]])) for k, name in enumerate(_OF_PAIR)}
     followed_pairs = together_trace(some, chosen)
     pairs = _statistics(draws, "pair", of_pairs, followed_pairs)
     variance = partition_variance(some, together)
-    ess = partition_ess(some, together, variance) * draws.samples.effective_draws / draws.n_draws
+    ess = partition_ess(some, together, variance) * samples.effective_draws / draws.n_draws
     gap = largest_gap(some)
     first, second = draws.items.named(at[list(gap.items)]).tolist()
     all_still, still = still_chains(plain)
-    rows = [str(name) for name in summaries["summary"].values]
-    typical = traces.values[: len(followed) + 1]  # far draws are extreme by choice
+    rows = traces["summary"].values.tolist()
+    typical = traces.values[: rows.index(name) + 1]  # far draws are extreme by choice
     least = np.fmin(summaries["ess_bulk"].values, summaries["ess_tail"].values)
     evidence = Evidence(
         draws=draws,
         n_compared=some.n_items,
-        summed_out=draws.soft is not None,
         moves=not all_still,
-        still=[draws.samples.chain_names[k] for k in np.flatnonzero(still)],
+        still=[samples.chain_names[k] for k in np.flatnonzero(still)],
         rhats={"partition": variance.rhat, **dict(zip(rows, summaries["rhat"].values, strict=True))},
         ess={"partition": ess, **dict(zip(rows, least, strict=True))},
         beyond_chance=["partition", *(rows[k] for k in np.flatnonzero(differ(plain, traces.values)))],
@@ -299,7 +295,7 @@ def diagnose_within(
         gap=gap,
         odd_chain=odd_chain(some, gap, together),
         copies=copies(draws, some),
-        burn_in=dict(zip(draws.samples.chain_names, clear_burn_in(typical, draws.samples.chains), strict=True)),
+        burn_in=dict(zip(samples.chain_names, clear_burn_in(typical, samples.chains), strict=True)),
     )
     status, verdict = judge(evidence, (first, second))
     if status == "disagree":
@@ -319,9 +315,9 @@ def diagnose_within(
         n_compared=some.n_items,
         odd_chain=evidence.odd_chain,
         items=draws.items.array(center, "center"),
-        n_chains=len(draws.samples.chains),
+        n_chains=len(samples.chains),
         n_draws=draws.n_draws,
-        effective_draws=draws.samples.effective_draws,
+        effective_draws=samples.effective_draws,
         loss=record,
     )
 
@@ -334,28 +330,19 @@ def _compared(draws: PartitionDraws, seconds: float | None) -> tuple[npt.NDArray
     return draws.of_some_items(max(_FEWEST_COMPARED, most))
 
 
-def _references(draws: PartitionDraws, references: Any) -> dict[str, npt.NDArray[np.int32]]:
+def _traces(draws: PartitionDraws, center: dict[str, Labels], references: Any, loss: PartitionLoss) -> xr.DataArray:
+    """What is followed along the chains: sizes, and distances to the center and to references or two far draws."""
     given = {} if references is None else by_name(references, "references")
     what = "distance to" if isinstance(references, Mapping) else "distance to reference"
-    return {f"{what} {name}": draws.as_labels(partition, "references") for name, partition in given.items()}
-
-
-def _distances(
-    draws: PartitionDraws, named: dict[str, npt.NDArray[np.int32]], loss: PartitionLoss, far: bool
-) -> dict[str, tuple[Floats, str]]:
-    """Traces of the distance to each partition and, if `far`, to two draws far from the first and apart."""
-    rows = loss_matrix(np.stack(list(named.values())), draws, loss)
-    traces = dict(zip(named, rows, strict=True))
-    if far:
-        two = far_distances(draws, rows[0], loss)
-        traces |= dict(zip(("distance to far draw", "distance to opposite draw"), two, strict=True))
-    return {name: (row, loss.unit) for name, row in traces.items()}
-
-
-def _trace_array(draws: PartitionDraws, followed: dict[str, tuple[Floats, str]]) -> xr.DataArray:
+    named = center | {f"{what} {name}": draws.as_labels(partition, "references") for name, partition in given.items()}
+    distances = dict(zip(named, loss_matrix(np.stack(list(named.values())), draws, loss), strict=True))
+    if references is None:
+        far = far_distances(draws, next(iter(distances.values())), loss)
+        distances |= dict(zip(("distance to far draw", "distance to opposite draw"), far, strict=True))
+    followed = size_traces(draws) | {name: (row, loss.unit) for name, row in distances.items()}
     values, units = zip(*followed.values(), strict=True)
-    coords = {"summary": list(followed), "unit": ("summary", list(units)), **draws.samples.coords}
-    return xr.DataArray(np.stack(values), dims=("summary", "sample"), coords=coords, name="trace")
+    coords = {"summary": list(followed), "unit": ("summary", list(units))}
+    return xr.DataArray(np.stack(values), coords, ("summary", "sample"), "trace")
 
 
 def _statistics(draws: PartitionDraws, dim: str, coords: Any, values: Floats, **more: Floats) -> xr.Dataset:

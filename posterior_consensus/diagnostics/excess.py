@@ -11,7 +11,7 @@ import xarray as xr
 from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.folds import folds
-from posterior_consensus.evaluate.expectation import draw_losses, loss_matrix
+from posterior_consensus.evaluate.expectation import draw_losses, losses_between
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import stored_as
@@ -86,13 +86,9 @@ def excess_loss(
     difference = (losses[0, own[1]] - losses[0, own[0]] + losses[1, own[0]] - losses[1, own[1]]) / 2
     apart = difference if difference > _ROUNDING * losses.max() else 0.0
     share = 1 / draws.samples.effective_draws / sum(1 / half.samples.effective_draws for half in halves)
-    first, second = tried[own]
-    distance = loss_matrix(
-        first[np.newaxis], PartitionDraws.of(second[np.newaxis]), as_loss(metric, kind=PartitionLoss)
-    )[0, 0]
     return ExcessLoss(
         value=float(share * apart),
-        distance=float(distance),
+        distance=float(losses_between(tried[own], as_loss(metric, kind=PartitionLoss))[0, 1]),
         partitions=xr.concat([draws.items.array(labels, "partitions") for labels in tried[own]], "half"),
         stopped=max(one.info.stopped for one in found),
     )
