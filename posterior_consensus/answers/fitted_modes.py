@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.consensus.perturbation.fit import model_draws
+from posterior_consensus.consensus.perturbation.draws import model_draws
 from posterior_consensus.consensus.perturbation.mixture import Mixture, mixture
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import distinct_rows
@@ -172,8 +172,8 @@ def fit_modes(
     for name, value in (("n_starts", n_starts), ("max_steps", max_steps), ("max_modes", max_modes)):
         check_count(name, value)
     rng = as_generator(random_seed)
-    used = model_draws(draws, n_clusters, "shared")
-    distinct = distinct_rows(used.labels)[0].size
+    used = model_draws(draws, n_clusters)
+    distinct = distinct_rows(used.labels.values)[0].size
     if isinstance(n_modes, str):
         if n_modes != "auto":
             raise ValueError(f"`n_modes` must be an integer or 'auto'; got {n_modes!r}.")
@@ -181,7 +181,7 @@ def fit_modes(
     else:
         most = min(check_count("n_modes", n_modes), distinct)
         numbers = range(most, most + 1)
-    largest = int(used.n_clusters.max())
+    largest = int(used.labels.n_clusters.max())
     tried: list[Mixture] = []
     for number in track(numbers, "Modes", progressbar=progressbar):
         found = mixture(

@@ -7,7 +7,8 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
-from posterior_consensus.consensus.perturbation import blocks, em
+from posterior_consensus.consensus.perturbation import em
+from posterior_consensus.consensus.perturbation.draws import ModelDraws, model_draws
 from posterior_consensus.consensus.perturbation.search import search
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, around, noisy_draws
@@ -25,7 +26,7 @@ def modes_of(draws, n_modes="auto", **options):
 def model(draws, counts=None, per_draw=False):
     draws = pc.as_partition_draws(draws)
     counts = np.ones(draws.n_draws) if counts is None else np.asarray(counts, float)
-    return em.Draws(draws.labels, draws.starts, draws.n_clusters, draws.n_clusters, counts, per_draw)
+    return ModelDraws(draws.drawn, draws.n_clusters, counts, per_draw)
 
 
 def log_probabilities(draws, truth, noise, n_clusters):
@@ -101,7 +102,8 @@ def test_a_fixed_point_stays():
 def test_tables_in_blocks_are_sums_of_memberships_over_clusters(rng):
     draws, memberships = pc.as_partition_draws(noisy_draws(rng, 6, 30, 4, 0.5)), rng.dirichlet(np.ones(3), 30)
     expected = [memberships[row == k].sum(axis=0) for row in draws.labels for k in range(row.max() + 1)]
-    np.testing.assert_allclose(blocks.table(draws.drawn, draws.starts, memberships), expected, atol=1e-9)
+    table = model_draws(draws, None, in_blocks=True).table(memberships)
+    np.testing.assert_allclose(table, expected, atol=1e-9)
 
 
 def test_counts_are_repeated_draws():
@@ -203,7 +205,7 @@ def test_an_item_has_no_say_in_its_own_matchings():
     rng = np.random.default_rng(11)
     _, draws = same_model(rng, 12, 8, 3, 0.5)
     draws = model(draws)
-    state, _, _ = em.climb(draws, np.eye(3)[draws.labels[0] % 3], np.full(8, 0.5), 100, 1e-6)
+    state, _, _ = em.climb(draws, np.eye(3)[draws.labels.values[0] % 3], np.full(8, 0.5), 100, 1e-6)
     assert em.held_out_memberships(draws, state).max(axis=1).mean() < state.memberships.max(axis=1).mean()
 
 

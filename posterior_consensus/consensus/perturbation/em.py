@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 from scipy.special import gammaln, softmax
 
-from posterior_consensus.consensus.perturbation import blocks
+from posterior_consensus.consensus.perturbation.draws import ModelDraws
 from posterior_consensus.kernels import perturbation
 from posterior_consensus.runtime import memory
 
@@ -18,22 +18,6 @@ Floats = npt.NDArray[np.float64]
 _BYTES_A_CELL = 32  # of the tables of draws' clusters by clusters
 _WIDEST = 10  # clusters up to which all matchings are summed over; the work doubles with every one more
 _HALVINGS = 60  # of the interval of the noise, down to rounding
-
-
-class Draws(NamedTuple):
-    """What the model sees of the draws."""
-
-    labels: Any  # (N, n), as an array, or DrawnLabels to be read in blocks
-    starts: npt.NDArray[np.int64]  # (N + 1,)
-    n_clusters: npt.NDArray[np.int64]  # (N,)
-    n_labels: npt.NDArray[np.int64]  # (N,), at least as many as it has clusters: some may have had no item by chance
-    counts: Floats  # (N,), as how many independent draws each one counts
-    per_draw: bool  # whether each draw has a noise of its own
-
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return self.labels.n_items if blocks.is_in_blocks(self.labels) else int(self.labels.shape[1])
 
 
 class Parameters(NamedTuple):
@@ -66,7 +50,7 @@ def agreement_gain(noise: Floats, n_labels: npt.NDArray[np.int64]) -> Floats:
     return np.log1p(n_labels * (1 - noise) / noise)
 
 
-def maximise(draws: Draws, memberships: Floats, noise: Floats | None, table: Floats | None = None) -> Parameters:
+def maximise(draws: ModelDraws, memberships: Floats, noise: Floats | None, table: Floats | None = None) -> Parameters:
     """Find matches, noise and shares given the memberships of the items of `draws`, and their table if it is known.
 
     With a noise (N,) the matches are averages over all matchings, else the one of most agreement alone.
@@ -75,28 +59,26 @@ def maximise(draws: Draws, memberships: Floats, noise: Floats | None, table: Flo
     size = _BYTES_A_CELL * int(draws.starts[-1]) * n_clusters
     memory.check(size, f"The perturbation model of {n_clusters} clusters", "Thin the draws, or ask for fewer clusters.")
     if table is None:
-        table = blocks.table(draws.labels, draws.starts, memberships)
+        table = draws.table(memberships)
     matches, entropies, agreement = _matches(draws, table, noise)
-    n_labels = np.maximum(draws.n_labels, n_clusters)
-    noise = _noise(draws, np.minimum(agreement, n_items), n_labels, n_items)
+    noise = _noise(draws, np.minimum(agreement, n_items), draws.widths(n_clusters), n_items)
     shares = (memberships.sum(axis=0) + 0.5) / (n_items + 0.5 * n_clusters)
     return Parameters(matches, entropies, agreement, noise, shares)
 
 
-def expect(draws: Draws, parameters: Parameters) -> State:
+def expect(draws: ModelDraws, parameters: Parameters) -> State:
     """Find the memberships of all items given the parameters."""
     matches, entropies, _, noise, shares = parameters
-    n_items = draws.n_items
-    n_labels = np.maximum(draws.n_labels, shares.size)
+    n_labels = draws.widths(shares.size)
     weights = draws.counts * agreement_gain(noise, n_labels)
-    memberships, totals, table = blocks.expectation(draws.labels, draws.starts, weights, matches, np.log(shares))
-    log_likelihood = float(totals.sum() + draws.counts @ (n_items * np.log(noise / n_labels) + entropies))
+    memberships, totals, table = draws.expectation(weights, matches, np.log(shares))
+    log_likelihood = float(totals.sum() + draws.counts @ (draws.n_items * np.log(noise / n_labels) + entropies))
     objective = log_likelihood + float(0.5 * np.log(shares).sum() + log_prior(draws, noise))
     return State(memberships, parameters, log_likelihood, objective, table)
 
 
 def climb(
-    draws: Draws, memberships: Floats, noise: Floats | None, most_steps: int, tolerance: float
+    draws: ModelDraws, memberships: Floats, noise: Floats | None, most_steps: int, tolerance: float
 ) -> tuple[State, list[float], bool]:
     """Step until no membership changes by more than the tolerance; also each step's objective, and if it converged.
 
@@ -113,32 +95,31 @@ def climb(
     return state, trace, ended
 
 
-def held_out_memberships(draws: Draws, state: State) -> Floats:
+def held_out_memberships(draws: ModelDraws, state: State) -> Floats:
     """Memberships (n, K') of items in clusters named by first item, where no item has a say in its own matchings.
 
     The memberships of the steps are too sure, as an item draws the matchings to its own labels. A cluster that loses
     all its items here is left out.
     """
     parameters = maximise(draws, state.memberships, state.parameters.noise, state.table)
-    gains = agreement_gain(parameters.noise, np.maximum(draws.n_labels, parameters.shares.size))
-    arguments = draws.starts, draws.counts, gains, parameters.matches, state.memberships
-    logits = blocks.held_out_votes(draws.labels, *arguments) + np.log(parameters.shares)
+    gains = agreement_gain(parameters.noise, draws.widths(parameters.shares.size))
+    logits = draws.held_out_votes(gains, parameters.matches, state.memberships) + np.log(parameters.shares)
     clusters, first = np.unique(logits.argmax(axis=1), return_index=True)
     return softmax(logits[:, clusters[np.argsort(first)]], axis=1)
 
 
-def draw_log_likelihoods(draws: Draws, parameters: Parameters) -> Floats:
+def draw_log_likelihoods(draws: ModelDraws, parameters: Parameters) -> Floats:
     """Logarithm of the probability of each draw (N,), a lower bound, expected over the memberships."""
-    n_labels = np.maximum(draws.n_labels, parameters.shares.size)
+    n_labels = draws.widths(parameters.shares.size)
     noise = parameters.noise
     gains = agreement_gain(noise, n_labels) * parameters.agreement
     return draws.n_items * np.log(noise / n_labels) + gains + parameters.entropies
 
 
-def _matches(draws: Draws, table: Floats, noise: Floats | None) -> tuple[Floats, Floats, Floats]:
+def _matches(draws: ModelDraws, table: Floats, noise: Floats | None) -> tuple[Floats, Floats, Floats]:
     """Probability of each match (R, K); each draw's entropy, less the logarithm of their number, and agreement (N,)."""
     n_clusters = table.shape[1]
-    most, least = np.maximum(draws.n_labels, n_clusters), np.minimum(draws.n_clusters, n_clusters)
+    most, least = draws.widths(n_clusters), np.minimum(draws.labels.n_clusters, n_clusters)
     matches = np.zeros(table.shape)
     for first, last in zip(draws.starts[:-1], draws.starts[1:], strict=True):
         rows, columns = linear_sum_assignment(table[first:last], maximize=True)
@@ -154,7 +135,7 @@ def _matches(draws: Draws, table: Floats, noise: Floats | None) -> tuple[Floats,
     return matches, entropies, agreement
 
 
-def _noise(draws: Draws, agreement: Floats, n_labels: npt.NDArray[np.int64], n_items: int) -> Floats:
+def _noise(draws: ModelDraws, agreement: Floats, n_labels: npt.NDArray[np.int64], n_items: int) -> Floats:
     """Most probable noise of each draw, or of all."""
     agree, differ = draws.counts * agreement, draws.counts * (n_items - agreement)
     if draws.per_draw:
@@ -176,6 +157,6 @@ def _most_probable(agree: Floats, differ: Floats, n_labels: npt.NDArray[np.int64
     return lower
 
 
-def log_prior(draws: Draws, noise: Floats) -> float:
+def log_prior(draws: ModelDraws, noise: Floats) -> float:
     """Of a noise p it is proportional to 1 - p."""
     return float(np.log1p(-noise).sum() if draws.per_draw else np.log1p(-noise[0]))

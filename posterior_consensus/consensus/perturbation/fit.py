@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.consensus.perturbation import blocks
-from posterior_consensus.consensus.perturbation.em import Draws
+from posterior_consensus.consensus.perturbation.draws import differ, is_large, model_draws
 from posterior_consensus.consensus.perturbation.search import Search, search
 from posterior_consensus.consensus.selection import Task
 from posterior_consensus.ensemble.draws import PartitionDraws
@@ -208,36 +207,17 @@ def fit(draws: PartitionDraws, task: Task, noise: Noise, n_starts: int, max_step
     if noise not in NOISES:
         raise ValueError(f"`noise` must be one of {', '.join(map(repr, NOISES))}; got {noise!r}.")
     used = draws.without_zero_weights()
-    most = int(used.n_clusters.max())
-    most = min(task.most or most, most)
+    widest = int(used.n_clusters.max())
+    most = min(task.most or widest, widest)
     with waiting("Random perturbation model", progressbar=task.progressbar):
         return search(
-            model_draws(used, task.n_clusters, noise, by_blocks=blocks.is_large(used.drawn, most)),
+            model_draws(used, task.n_clusters, per_draw=noise == "per_draw", in_blocks=is_large(used.drawn, most)),
             most,
-            fewer=task.n_clusters is None and blocks.differ(used.drawn),  # equal draws show no noise
+            fewer=task.n_clusters is None and differ(used.drawn),  # equal draws show no noise
             n_starts=check_count("n_starts", n_starts),
             most_steps=check_count("max_steps", max_steps),
             rng=task.rng,
         )
-
-
-def model_draws(draws: PartitionDraws, n_clusters: int | None, noise: Noise, by_blocks: bool = False) -> Draws:
-    """The draws as the model sees them; those of weight 0 take no part.
-
-    Weighted draws count as 1 / sum(weights^2) equal ones (Kish). A draw has as many labels as clusters are requested,
-    by default as many as the median draw. Some of them may have no item by chance: otherwise a draw of one cluster
-    would not be evidence of little noise.
-    """
-    used = draws.without_zero_weights()
-    counts = used.weights / np.square(used.weights).sum()
-    if used.samples.is_weighted:
-        median = np.quantile(used.n_clusters, 0.5, weights=used.weights, method="inverted_cdf")
-    else:
-        median = np.median(used.n_clusters)
-    typical = min(n_clusters or int(median), int(used.n_clusters.max()))
-    n_labels = np.maximum(used.n_clusters, typical)
-    labels = used.drawn if by_blocks else used.labels
-    return Draws(labels, used.starts, used.n_clusters, n_labels, counts, noise == "per_draw")
 
 
 def as_fit(draws: PartitionDraws, found: Search) -> PerturbationFit:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp, xlogy
 
+from posterior_consensus.consensus.perturbation.draws import ModelDraws
 from posterior_consensus.consensus.perturbation.em import (
-    Draws,
     Floats,
     Parameters,
     State,
@@ -23,8 +23,6 @@ from posterior_consensus.consensus.perturbation.search import (
     kept,
     random_rows,
     sample_of_items,
-    some_draws,
-    some_items,
 )
 from posterior_consensus.kernels import contingency
 from posterior_consensus.search.k_means import k_means
@@ -57,7 +55,7 @@ class Mixture(NamedTuple):
 
 
 def mixture(
-    draws: Draws,
+    draws: ModelDraws,
     n_modes: int,
     n_clusters: int,
     *,
@@ -67,7 +65,7 @@ def mixture(
     rng: np.random.Generator,
 ) -> Mixture:
     """Climb from several groupings of the draws, on a sample of the items if there are many; then from the best."""
-    sample = some_items(draws, sample_of_items(draws, np.arange(draws.counts.size), rng))
+    sample = draws.of_items(sample_of_items(draws, np.arange(draws.counts.size), rng))
     tried = []
     for groups in _groupings(sample, n_modes, n_starts, rng):
         states = [explore(part, n_clusters, fewer=fewer, n_starts=_MODE_STARTS, rng=rng)[0] for part in groups]
@@ -80,29 +78,29 @@ def mixture(
     return _climb(draws, states, best.responsibilities, most_steps)
 
 
-def _groupings(draws: Draws, n_modes: int, n_starts: int, rng: np.random.Generator) -> list[list[Draws]]:
+def _groupings(draws: ModelDraws, n_modes: int, n_starts: int, rng: np.random.Generator) -> list[list[ModelDraws]]:
     """Groups of draws that are like each other: k-means on the leading eigenvectors of their pair agreements."""
-    some = some_draws(draws, np.sort(random_rows(draws, _DRAWS, rng)))
+    some = draws.take(np.sort(random_rows(draws, _DRAWS, rng)))
     if n_modes == 1:
         return [[some]]
     vectors = _coordinates(some, n_modes)
     groupings = [k_means(vectors[:, : n_modes - 1], n_modes, 10, rng)]
     groupings += [k_means(vectors, n_modes, 1, rng) for _ in range(n_starts - 1)]
-    return [[some_draws(some, np.flatnonzero(g == k)) for k in range(g.max() + 1)] for g in groupings]
+    return [[some.take(np.flatnonzero(g == k)) for k in range(g.max() + 1)] for g in groupings]
 
 
-def _coordinates(draws: Draws, number: int) -> Floats:
+def _coordinates(draws: ModelDraws, number: int) -> Floats:
     """Leading principal coordinates (N, number) of the draws' association matrices, each of unit norm."""
     squares = np.square(np.arange(draws.n_items + 1.0))
-    products = contingency.all_joint_sums(draws.labels, draws.n_clusters, squares)
-    norms = contingency.size_sums(draws.labels, draws.n_clusters, squares)
+    products = contingency.all_joint_sums(draws.labels.values, draws.labels.n_clusters, squares)
+    norms = contingency.size_sums(draws.labels.values, draws.labels.n_clusters, squares)
     products /= np.sqrt(np.outer(norms, norms))
     centred = products - products.mean(axis=0) - products.mean(axis=1, keepdims=True) + products.mean()
     values, vectors = np.linalg.eigh(centred)
     return vectors[:, ::-1][:, :number] * np.sqrt(np.maximum(values[::-1][:number], 0.0))
 
 
-def _likely(draws: Draws, states: list[State]) -> Floats:
+def _likely(draws: ModelDraws, states: list[State]) -> Floats:
     """Responsibilities (N, G) of modes that were fitted to other draws."""
     likelihoods = [
         draw_log_likelihoods(draws, _parameters(draws, state)._replace(noise=_noise(draws, state))) for state in states
@@ -111,7 +109,7 @@ def _likely(draws: Draws, states: list[State]) -> Floats:
     return np.exp(logits - logsumexp(logits, axis=1, keepdims=True))
 
 
-def _climb(draws: Draws, states: list[State], responsibilities: Floats, most_steps: int) -> Mixture:
+def _climb(draws: ModelDraws, states: list[State], responsibilities: Floats, most_steps: int) -> Mixture:
     """Step until no responsibility and no membership changes by more than the tolerance.
 
     Modes that lose all draws, and clusters that lose all items, are left out at the end, and the climb goes on.
@@ -149,21 +147,21 @@ def _climb(draws: Draws, states: list[State], responsibilities: Floats, most_ste
     return _climb(draws, states, left / left.sum(axis=1, keepdims=True), most_steps)
 
 
-def _part(draws: Draws, responsibilities: Floats) -> Draws:
+def _part(draws: ModelDraws, responsibilities: Floats) -> ModelDraws:
     """The draws as one mode sees them."""
     return draws._replace(counts=draws.counts * responsibilities)
 
 
-def _parameters(draws: Draws, state: State) -> Parameters:
+def _parameters(draws: ModelDraws, state: State) -> Parameters:
     return maximise(draws, state.memberships, _noise(draws, state))
 
 
-def _noise(draws: Draws, state: State) -> Floats:
+def _noise(draws: ModelDraws, state: State) -> Floats:
     """The noise of a mode, which is the same in all draws."""
-    return np.full(len(draws.labels), state.parameters.noise[0])
+    return np.full(draws.counts.size, state.parameters.noise[0])
 
 
-def _shares(draws: Draws, responsibilities: Floats) -> Floats:
+def _shares(draws: ModelDraws, responsibilities: Floats) -> Floats:
     totals = draws.counts @ responsibilities + 0.5
     return totals / totals.sum()
 
@@ -174,6 +172,6 @@ def _divergence(state: State, shares: Floats) -> float:
     return float((memberships @ np.log(shares)).sum() - xlogy(memberships, memberships).sum())
 
 
-def _log_priors(draws: Draws, shares: Floats, parameters: list[Parameters]) -> float:
+def _log_priors(draws: ModelDraws, shares: Floats, parameters: list[Parameters]) -> float:
     of_modes = sum(0.5 * np.log(each.shares).sum() + log_prior(draws, each.noise) for each in parameters)
     return float(0.5 * np.log(shares).sum() + of_modes)

@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.consensus.perturbation import blocks
+from posterior_consensus.consensus.perturbation.draws import ModelDraws
 from posterior_consensus.consensus.perturbation.em import (
-    Draws,
     Floats,
     State,
     climb,
@@ -17,7 +16,6 @@ from posterior_consensus.consensus.perturbation.em import (
     held_out_memberships,
     maximise,
 )
-from posterior_consensus.search.scale import some_labels
 
 _ITEMS, _DRAWS = 500, 200  # on which starts are tried
 _FIRST_STEPS = 50
@@ -38,16 +36,15 @@ class Search(NamedTuple):
 
 
 def search(
-    draws: Draws, n_clusters: int, *, fewer: bool, n_starts: int, most_steps: int, rng: np.random.Generator
+    draws: ModelDraws, n_clusters: int, *, fewer: bool, n_starts: int, most_steps: int, rng: np.random.Generator
 ) -> Search:
     """Climb from several draws, on a sample of the items and of the draws if there are many; then from the best.
 
     With `fewer`, clusters are left out as long as that raises the log-likelihood; else those that have no items.
     """
     rows = np.sort(random_rows(draws, _DRAWS, rng))
-    items = sample_of_items(draws, rows, rng)
-    part = some_items(draws, items)
-    state, objectives = explore(some_draws(part, rows), n_clusters, fewer=fewer, n_starts=n_starts, rng=rng)
+    part = draws.of_items(sample_of_items(draws, rows, rng))
+    state, objectives = explore(part.take(rows), n_clusters, fewer=fewer, n_starts=n_starts, rng=rng)
     noise = np.full(draws.counts.size, state.parameters.noise.mean())
     state = expect(draws, maximise(part, state.memberships, noise))
     while True:
@@ -58,7 +55,7 @@ def search(
 
 
 def explore(
-    draws: Draws, n_clusters: int, *, fewer: bool, n_starts: int, rng: np.random.Generator
+    draws: ModelDraws, n_clusters: int, *, fewer: bool, n_starts: int, rng: np.random.Generator
 ) -> tuple[State, list[float]]:
     """The best state that starts from draws lead to, without empty clusters; and the objectives of all."""
     tried = [_from_draw(draws, row, n_clusters) for row in random_rows(draws, n_starts, rng)]
@@ -69,7 +66,7 @@ def explore(
     return _fewer(draws, state) if fewer else state, [state.objective for state in tried]
 
 
-def random_rows(draws: Draws, number: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
+def random_rows(draws: ModelDraws, number: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
     """So many draws in random order, or all if there are no more; those that count for more are likelier to be first.
 
     The order is that of exponential variables whose rates are the counts.
@@ -79,28 +76,12 @@ def random_rows(draws: Draws, number: int, rng: np.random.Generator) -> npt.NDAr
     return np.argsort(np.log(rng.exponential(size=draws.counts.size)) - np.log(draws.counts))[:number]
 
 
-def sample_of_items(draws: Draws, rows: npt.NDArray[np.intp], rng: np.random.Generator) -> npt.NDArray[np.intp]:
+def sample_of_items(draws: ModelDraws, rows: npt.NDArray[np.intp], rng: np.random.Generator) -> npt.NDArray[np.intp]:
     """Some items, or all if there are few; those of small clusters in draws `rows` are more likely to be among them."""
     if draws.n_items <= _ITEMS:
         return np.arange(draws.n_items)
-    rarity = blocks.rarity(draws.labels, draws.n_clusters, rows, draws.counts[rows])
+    rarity = draws.rarity(rows)
     return np.sort(rng.choice(draws.n_items, _ITEMS, replace=False, p=rarity / rarity.sum()))
-
-
-def some_items(draws: Draws, items: npt.NDArray[np.intp]) -> Draws:
-    """Some items of all draws; clusters may be empty there."""
-    if blocks.is_in_blocks(draws.labels):
-        return draws._replace(labels=some_labels(draws.labels, items, np.arange(draws.counts.size)))
-    return draws if items.size == draws.n_items else draws._replace(labels=np.ascontiguousarray(draws.labels[:, items]))
-
-
-def some_draws(draws: Draws, rows: npt.NDArray[np.intp]) -> Draws:
-    """Some draws of all items."""
-    if rows.size == draws.counts.size:
-        return draws
-    _, _, n_clusters, n_labels, counts, per_draw = draws
-    starts = np.concatenate([[0], np.cumsum(n_clusters[rows])])
-    return Draws(draws.labels[rows], starts, n_clusters[rows], n_labels[rows], counts[rows], per_draw)
 
 
 def kept(state: State, clusters: npt.NDArray[np.intp]) -> Floats:
@@ -111,9 +92,9 @@ def kept(state: State, clusters: npt.NDArray[np.intp]) -> Floats:
     return left / left.sum(axis=1, keepdims=True)
 
 
-def _from_draw(draws: Draws, row: int, n_clusters: int) -> State:
+def _from_draw(draws: ModelDraws, row: int, n_clusters: int) -> State:
     """Climb from one draw, by the best matchings and then by all."""
-    memberships = _memberships(draws.labels[row].astype(np.intp), n_clusters)
+    memberships = _memberships(draws.labels.values[row].astype(np.intp), n_clusters)
     state, _, _ = climb(draws, memberships, None, _FIRST_STEPS, _ROUGHLY)
     return _short_climb(draws, state, np.arange(n_clusters))
 
@@ -129,11 +110,11 @@ def _memberships(labels: npt.NDArray[np.intp], n_clusters: int) -> Floats:
     return memberships
 
 
-def _short_climb(draws: Draws, state: State, clusters: npt.NDArray[np.intp]) -> State:
+def _short_climb(draws: ModelDraws, state: State, clusters: npt.NDArray[np.intp]) -> State:
     return climb(draws, kept(state, clusters), state.parameters.noise, _FIRST_STEPS, _ROUGHLY)[0]
 
 
-def _fewer(draws: Draws, state: State) -> State:
+def _fewer(draws: ModelDraws, state: State) -> State:
     """Leave out the smallest cluster again and again, and keep what has the largest log-likelihood."""
     best, worse = state, 0
     while state.memberships.shape[1] > 1 and worse < _LOOK_AHEAD:
