@@ -54,6 +54,8 @@ class Coclustering(Stored):
         Mutual information of the rows and columns themselves, in bits: what no clusterings exceed.
     """
 
+    _no_figure = "plot_alluvial(clusterings.row_labels) shows its partitions"
+
     row_labels: xr.DataArray = field(metadata=stored_as.array("cocluster_of_row", _DIMS, of_items=True))
     column_labels: xr.DataArray = field(metadata=stored_as.array("cocluster_of_column", _DIMS))
     trace: xr.Dataset = field(metadata=stored_as.table("coclustering_{}", _TRACE, _DIMS))

@@ -52,6 +52,8 @@ class AgreementPath(Stored):
         Whether these are the chains of one posterior, or analyses that were given one by one.
     """
 
+    _figure = "agreement.plot_agreement_path"
+
     labels: xr.DataArray = field(
         metadata=stored_as.array("labels_by_agreement_price", _AXES, in_words=_NAMES, of_items=True)
     )

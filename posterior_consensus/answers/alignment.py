@@ -43,6 +43,8 @@ class ClusterMatch(HasLabels, Stored):
         Number of the reference's items that are not in the partition.
     """
 
+    _figure = "plot_alluvial"
+
     labels: xr.DataArray = field(metadata=stored_as.array("matched_labels", of_items=True))
     reference: xr.DataArray = field(metadata=stored_as.array("matched_reference"))
     names: tuple[Hashable, ...] = field(metadata=stored_as.names("matched_names"))
@@ -120,6 +122,8 @@ class AlignedPartitions(Stored):
     names : tuple
         Name of each number. Clusters of different partitions have one name if they were matched.
     """
+
+    _figure = "plot_alluvial"
 
     labels: xr.DataArray = field(
         metadata=stored_as.array(

@@ -51,6 +51,8 @@ class ClusterSummary(Stored, HasLabels):
         ``mcse`` of the mean and the effective sample size ``ess``.
     """
 
+    _figure = "plot_cluster_summary"
+
     labels: xr.DataArray = field(metadata=stored_as.array("summarized_labels", of_items=True))
     n_draws: int = field(metadata=stored_as.attribute("summarized_draws"))
     probability: float = field(metadata=stored_as.number("summarized_probability"))

@@ -77,6 +77,8 @@ class PosteriorComparison(Stored):
         "interrupted" if Ctrl-C ended the search for particles, else empty: the particles are those found before it.
     """
 
+    _figure = "plot_posterior_comparison"
+
     distances: xr.Dataset = field(metadata=stored_as.table("posterior_{}", _DISTANCES))
     within: xr.DataArray = field(metadata=stored_as.array("posterior_within"))
     items: xr.Dataset = field(metadata=stored_as.table("company_{}", _OF_ITEMS, of_items=True))

@@ -84,6 +84,8 @@ class ComponentSimilarity(PairSimilarity, Stored):
         Number of components with items in each draw.
     """
 
+    _figure = "plot_component_similarity"
+
     items: Items = field(metadata=stored_as.declared(lambda value, record, parts: None, _read_items))
     values: Floats = field(
         metadata=stored_as.declared(_write_matrix, lambda dataset, name: dataset["component_similarity"].values)

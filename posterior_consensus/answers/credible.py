@@ -51,6 +51,8 @@ class CredibleBall(Stored):
         The metric.
     """
 
+    _figure = "plot_credible_ball"
+
     center: xr.DataArray = field(metadata=stored_as.array("ball_center", of_items=True))
     radius: float = field(metadata=stored_as.number("ball_radius", measured=True))
     prob: float = field(metadata=stored_as.attribute("ball_prob"))

@@ -90,6 +90,8 @@ class PartitionDensity(HasLabels, Stored):
     loss : PartitionLoss
     """
 
+    _figure = "plot_density_peaks"
+
     labels: xr.DataArray = field(metadata=stored_as.array("density_labels", of_items=True))
     modes: xr.DataArray = field(metadata=stored_as.array("density_modes", {"mode": "density_mode"}, apart=_OF_MODES))
     scores: xr.DataArray = field(metadata=stored_as.array("density_score", _STORED_SAMPLE, name="score"))

@@ -47,6 +47,8 @@ class PartitionModes(Stored):
         Whether no probability changed by more than 1e-5 in the last step.
     """
 
+    _no_figure = "plot_alluvial(modes.labels) shows its partitions"
+
     labels: xr.DataArray = field(metadata=stored_as.array("mode_labels", of_items=True))
     shares: xr.DataArray = field(metadata=stored_as.array("mode_share"))
     responsibilities: xr.DataArray = field(metadata=stored_as.array("mode_responsibility", without=("weight",)))

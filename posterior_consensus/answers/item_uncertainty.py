@@ -42,6 +42,8 @@ class ItemUncertainty(Stored):
         holds.
     """
 
+    _figure = "plot_item_uncertainty"
+
     cluster: xr.DataArray = field(metadata=stored_as.array("item_cluster", of_items=True))
     similarity: xr.DataArray = field(metadata=stored_as.array("item_similarity"))
     nearest: xr.DataArray = field(metadata=stored_as.array("item_nearest"))

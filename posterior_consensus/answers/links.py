@@ -54,6 +54,8 @@ class Links(Stored):
     n_draws : int
     """
 
+    _figure = "plot_links"
+
     cluster: xr.DataArray = field(metadata=stored_as.array("link_cluster", of_items=True))
     pairs: xr.Dataset = field(metadata=stored_as.table("link_{}", ("first", "second", "probability", "mcse")))
     sizes: xr.Dataset = field(metadata=stored_as.table("clusters_by_size_{}", _COLUMNS, {"size": "cluster_size_class"}))

@@ -62,6 +62,8 @@ class LossPath(Stored):
         Values that were not searched for because of Ctrl-C; partitions and table leave them out.
     """
 
+    _figure = "plot_loss_path"
+
     partitions: xr.DataArray = field(metadata=stored_as.array("labels_on_path", of_items=True))
     table: xr.Dataset = field(metadata=stored_as.table("{}_on_path", _COLUMNS))
     loss: PartitionLoss = field(metadata=stored_as.loss("path_"))

@@ -63,6 +63,8 @@ class Membership(Stored):
         Number of each cluster, which sets its colour in figures: its name if that is an integer.
     """
 
+    _figure = "plot_membership"
+
     probabilities: xr.DataArray = field(metadata=stored_as.array("membership_probability", _DIMS, in_words=_IN_WORDS))
     mcse: xr.DataArray = field(metadata=stored_as.array("membership_mcse", _DIMS, in_words=_IN_WORDS))
     cluster: xr.DataArray = field(metadata=stored_as.array("membership_of", of_items=True))

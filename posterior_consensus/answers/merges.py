@@ -49,6 +49,8 @@ class ClusterMerges(Stored):
         None where a similarity matrix alone was given.
     """
 
+    _figure = "plot_dendrogram"
+
     partitions: xr.DataArray = field(metadata=stored_as.array("merged_labels", _DIMS, of_items=True))
     table: xr.Dataset = field(metadata=stored_as.table("merged_{}", (*_NUMBERS, *ComparedLosses._fields), _DIMS))
     loss: Loss = field(metadata=stored_as.loss("merged_"))

@@ -56,6 +56,8 @@ class LossByNClusters(Stored):
         Numbers of clusters that were not searched for because of Ctrl-C; the table leaves them out.
     """
 
+    _figure = "plot_loss_by_n_clusters"
+
     partitions: xr.DataArray = field(metadata=stored_as.array("labels_by_n_clusters", _DIMS, of_items=True))
     table: xr.Dataset = field(metadata=stored_as.table("{}_by_n_clusters", _COLUMNS, _DIMS))
     loss: Loss = field(metadata=stored_as.loss("by_n_clusters_"))

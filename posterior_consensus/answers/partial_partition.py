@@ -63,6 +63,8 @@ class PartialPartition(Stored, HasLabels):
         Name of each cluster number, including clusters of the reference without assigned items.
     """
 
+    _figure = "plot_partial_partition"
+
     labels: xr.DataArray = field(metadata=stored_as.array("partial_labels", of_items=True))
     probability: float = field(metadata=stored_as.number("partial_probability"))
     mcse: float = field(metadata=stored_as.number("partial_mcse"))

@@ -74,6 +74,8 @@ class Particles(Stored):
         The draws that the particles are of; None for particles that come back from where they were stored.
     """
 
+    _figure = "plot_particles"
+
     partitions: xr.DataArray = field(metadata=stored_as.array("particle_partition", of_items=True))
     weights: xr.DataArray = field(metadata=stored_as.array("particle_weight_of"))
     weights_mcse: xr.DataArray = field(metadata=stored_as.array("particle_weight_mcse"))

@@ -79,6 +79,8 @@ class PriorSensitivity(Stored):
     n_draws : int
     """
 
+    _figure = "plot_prior_sensitivity"
+
     reference: xr.DataArray = field(metadata=stored_as.array("sensitivity_reference", of_items=True))
     partitions: xr.DataArray = field(
         metadata=stored_as.array("sensitivity_partitions", {"alternative": "other_prior"}, of_items=True)

@@ -44,6 +44,8 @@ class StableComponents(HasLabels, Stored):
         None where a similarity matrix alone was given.
     """
 
+    _figure = "plot_stable_components"
+
     labels: xr.DataArray = field(metadata=stored_as.array("stable_component", of_items=True))
     level: float = field(metadata=stored_as.attribute("stable_components_level"))
     linkage: Literal["single", "complete"] = field(metadata=stored_as.attribute("stable_components_linkage"))

@@ -87,6 +87,8 @@ class Diagnosis(Stored):
         The distance.
     """
 
+    _figure = "plot_traces"
+
     status: str = field(metadata=stored_as.attribute("status"))
     verdict: str = field(metadata=stored_as.attribute("verdict"))
     traces: xr.DataArray = field(metadata=stored_as.array("trace", _STORED_SAMPLE, name="trace"))

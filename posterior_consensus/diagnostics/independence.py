@@ -56,6 +56,8 @@ class NearIndependence(Stored):
         Effective number of draws of the partition.
     """
 
+    _figure = "diagnostics.plot_near_independence"
+
     statistic: float = field(metadata=stored_as.number("independence_statistic"))
     p_value: float = field(metadata=stored_as.number("independence_p_value"))
     null: Floats = field(metadata=stored_as.values("independence_null", "exchange"))

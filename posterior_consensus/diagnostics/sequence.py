@@ -48,6 +48,8 @@ class SequentialDistances(Stored):
     lag : int
     """
 
+    _figure = "diagnostics.plot_sequence"
+
     steps: xr.DataArray = field(metadata=stored_as.array("sequence_steps", _STORED_SAMPLE))
     to_second_half: xr.DataArray = field(metadata=stored_as.array("sequence_to_half", _STORED_SAMPLE))
     burn_in: xr.Dataset = field(metadata=stored_as.table(_STORED_COLUMNS, rename={"chain": "burn_in_chain"}))

@@ -29,6 +29,8 @@ class PairSource(ABC, display.Shown):
         Number of posterior draws; None if it is not known.
     """
 
+    _figure = "plot_psm"
+
     items: Items
 
     @property

@@ -1,7 +1,7 @@
 """Partitions as label vectors: canonical form, contingency, enumeration."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,10 @@ Place = Callable[[tuple[int, ...]], str]  # an index of an array in the words of
 
 class HasLabels:
     """A result whose `labels` are what NumPy takes it for."""
+
+    _no_figure: ClassVar[str] = (
+        "those of draws and data show it: plot_psm(draws, partition), plot_data(data, partition)"
+    )
 
     labels: Any
 

@@ -39,6 +39,8 @@ class Constraints(display.Shown):
         True for a must-link, False for a cannot-link.
     """
 
+    _no_figure = "those of expert_views() show its experts"
+
     items: Items
     experts: tuple[Hashable, ...]
     expert: Positions

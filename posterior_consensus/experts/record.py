@@ -55,6 +55,8 @@ class ExpertViews(Stored):
         ``scale`` (feature,), and ``intercept`` (view, cluster). None without features.
     """
 
+    _figure = "experts.plot_experts"
+
     labels: xr.DataArray = field(metadata=stored_as.array("expert_labels", of_items=True))
     memberships: xr.DataArray = field(metadata=stored_as.array("expert_memberships"))
     view_probability: xr.DataArray = field(metadata=stored_as.array("expert_view_probability", in_words=_NAMES))

@@ -6,7 +6,8 @@ import html
 import textwrap
 from collections.abc import Sequence
 from datetime import datetime, time
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -120,6 +121,32 @@ Parts = tuple[str, list[tuple[str, str]], pd.DataFrame | None]
 class Shown:
     """What shows itself in a terminal and in a notebook."""
 
+    _figure: ClassVar[str] = ""
+    """Name of its figure in the package; empty for a record that has none."""
+    _no_figure: ClassVar[str] = "its numbers are in to_dataframe()"
+
+    def plot(self, *arguments: Any, **options: Any) -> Any:
+        """Plot this by its own figure.
+
+        Parameters
+        ----------
+        *arguments, **options
+            What the figure takes after this, such as ``figsize``. Each result's figure is named as the result, or in
+            the description of its class.
+
+        Returns
+        -------
+        matplotlib.axes.Axes or array of them
+
+        Raises
+        ------
+        TypeError
+            If this has no figure of its own; the error names what shows it.
+        """
+        if not self._figure:
+            raise TypeError(f"A {type(self).__name__} has no figure of its own; {self._no_figure}.")
+        return attrgetter(self._figure)(posterior_consensus)(self, *arguments, **options)
+
     def _parts(self) -> Parts:
         """Title, named values and table."""
         raise NotImplementedError
@@ -130,7 +157,7 @@ class Shown:
             """Raise an error that says which attribute was probably meant."""
             if hasattr(type(self), name):  # a property that failed
                 return object.__getattribute__(self, name)
-            raise no_attribute(self, name, posterior_consensus.__all__)
+            raise no_attribute(self, name)
 
     def __repr__(self) -> str:
         title, facts, table = self._parts()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from difflib import get_close_matches
 
 _SIMILARITY = "posterior_similarity_matrix(draws)"
@@ -14,15 +13,6 @@ _MEANT_OF_OPTION = {  # of other programs
     **dict.fromkeys(("k_max", "kmax", "max_k", "maxk", "max_n_clusters", "maxnclusters"), "max_clusters"),
     **dict.fromkeys(("n_init", "n_runs", "nruns"), "n_starts"),
     **dict.fromkeys(("cores", "n_cores", "ncores"), "n_jobs"),
-}
-_PLOTS = {  # of results whose plot has a different name
-    "ConsensusPartition": "plot_psm(draws, partition)",
-    "PartitionDraws": "plot_psm(draws)",
-    "PairSimilarity": "plot_psm(draws)",
-    "ClusterMerges": "plot_dendrogram(merges)",
-    "PartitionDensity": "plot_density_peaks(density)",
-    "Diagnosis": "plot_traces(diagnosis)",
-    "AlignedPartitions": "plot_alluvial(partitions)",
 }
 
 
@@ -48,13 +38,10 @@ def no_public_name(package: str, name: str, known: Iterable[str]) -> AttributeEr
     return AttributeError(f"module {package!r} has no attribute {name!r}.{hint}", name=name)
 
 
-def no_attribute(result: object, name: str, public: Collection[str]) -> AttributeError:
-    """Make the error for an attribute that a result does not have; `public` are the package's names."""
+def no_attribute(result: object, name: str) -> AttributeError:
+    """Make the error for an attribute that a result does not have."""
     kind = type(result).__name__
     meant = _MEANT_OF_RESULT.get(name)
-    if name == "plot":
-        plot = "plot_" + re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower()
-        meant = _PLOTS.get(kind, plot if plot in public else None)
     known = [own for own in sorted({*dir(type(result)), *vars(result)}) if not own.startswith("_")]
     hint = "" if name.startswith("_") else did_you_mean(name, known, meant)
     return AttributeError(f"{kind!r} object has no attribute {name!r}.{hint}", name=name)

@@ -83,6 +83,8 @@ class PartitionAccumulator(display.Shown):
     3
     """
 
+    _no_figure = "plot_psm(accumulator) shows its draws"
+
     def __init__(
         self,
         store: str | os.PathLike[str] | None = None,

@@ -143,6 +143,34 @@ RESULTS = {
     "modes": lambda z: pc.consensus.fit_modes(z, "auto", max_modes=2, max_steps=30, **QUIET),
 }
 
+FIGURES = {  # of each record, by their names in the package; None where no figure takes the record alone
+    **dict.fromkeys(("PartitionDraws", "PairSimilarity"), "plot_psm"),
+    **dict.fromkeys(("AlignedPartitions", "ClusterMatch"), "plot_alluvial"),
+    **dict.fromkeys(("ConsensusPartition", "PairThreshold", "PerturbationFit", "PartitionModes", "Coclustering")),
+    **dict.fromkeys(("Certificate", "PartitionComparison", "Constraints")),
+    "AgreementPath": "agreement.plot_agreement_path",
+    "ClusterMerges": "plot_dendrogram",
+    "ClusterSummary": "plot_cluster_summary",
+    "ComponentSimilarity": "plot_component_similarity",
+    "CredibleBall": "plot_credible_ball",
+    "Diagnosis": "plot_traces",
+    "ExpertViews": "experts.plot_experts",
+    "ItemUncertainty": "plot_item_uncertainty",
+    "Links": "plot_links",
+    "LossByNClusters": "plot_loss_by_n_clusters",
+    "LossPath": "plot_loss_path",
+    "Membership": "plot_membership",
+    "NearIndependence": "diagnostics.plot_near_independence",
+    "PartialPartition": "plot_partial_partition",
+    "Particles": "plot_particles",
+    "PartitionDensity": "plot_density_peaks",
+    "PosteriorComparison": "plot_posterior_comparison",
+    "PriorSensitivity": "plot_prior_sensitivity",
+    "SequentialDistances": "diagnostics.plot_sequence",
+    "StableComponents": "plot_stable_components",
+    "Summary": "its own, of four panels",
+}
+
 
 def assert_equal(found, expected):
     """Equal in type and value, through containers and records, with names, dimensions and coordinates."""

@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import re
 import subprocess
 import sys
 
@@ -10,7 +9,6 @@ import pytest
 
 import posterior_consensus as pc
 from posterior_consensus.results.display import Shown
-from posterior_consensus.runtime.guesses import no_attribute
 from tests.helpers import check_all
 
 LABELS = [0, 0, 1, 1]
@@ -49,7 +47,6 @@ def test_attributes_of_results(draws):
         "lables": "labels",
         "psm": "posterior_similarity_matrix(draws)",
         "similarity_matrix": "posterior_similarity_matrix(draws)",
-        "plot": "plot_psm(draws, partition)",
         "n_cluster": "n_clusters",
         "todataframe": "to_dataframe",
     }
@@ -59,16 +56,6 @@ def test_attributes_of_results(draws):
             getattr(best, name)
         assert str(error.value) == f"'ConsensusPartition' object has no attribute {name!r}. Did you mean `{one}`?"
         assert getattr(best, name, None) is None
-
-
-def test_plots_of_results_are_there():
-    public = [getattr(pc.results, name) for name in pc.results.__all__]
-    kinds = [kind for kind in public if isinstance(kind, type) and issubclass(kind, Shown)]
-    assert len(kinds) > 20
-    for kind in kinds:
-        hint = re.search(r"`(\w+)", str(no_attribute(object.__new__(kind), "plot", pc.__all__)))
-        assert hint is None or hint[1] in pc.__all__ or hasattr(kind, "plot")
-    assert "`plot_links`" in str(no_attribute(object.__new__(pc.results.Links), "plot", pc.__all__))
 
 
 def test_a_property_that_fails_says_why():

@@ -1,0 +1,33 @@
+"""Every record plots itself by its figure, or says which figures show it."""
+
+import numpy as np
+import pytest
+
+import posterior_consensus as pc
+from posterior_consensus.results.display import Shown
+from tests.catalogue.functions import PUBLIC
+from tests.catalogue.results import FIGURES, ONE_OF_EACH, Z, made, pairs
+from tests.helpers import check
+
+RECORDS = [getattr(pc.results, name) for name in pc.results.__all__]
+
+
+def test_every_record_has_the_figure_of_the_table():
+    own = {kind.__name__: kind._figure or None for kind in RECORDS if issubclass(kind, Shown)}
+    assert own | {"Summary": FIGURES["Summary"]} == FIGURES
+    assert pc.results.Summary.plot is not Shown.plot
+    assert {figure for figure in own.values() if figure} <= set(PUBLIC)
+
+
+@pytest.mark.parametrize("kind", [*ONE_OF_EACH, "draws", "pairs", "constraints"])
+def test_a_record_plots_itself(kind):
+    made_here = {"draws": pc.as_partition_draws, "pairs": pairs, "constraints": pc.experts.as_constraints}
+    record = made_here[kind](Z) if kind in made_here else made(kind)
+    figure = FIGURES[type(record).__name__]
+    if figure is None:
+        check(
+            lambda size: record.plot(figsize=size), (3, 2), TypeError, [type(record).__name__, "no figure of its own"]
+        )
+    else:
+        axes = np.ravel(record.plot(figsize=(5, 3)))
+        assert axes[0].figure.get_size_inches().tolist() == [5, 3]
