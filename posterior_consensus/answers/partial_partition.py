@@ -125,12 +125,13 @@ class PartialPartition(Stored, HasLabels):
         return table.drop(columns="share")
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        proven = self.n_items_bound == self.n_items
-        bound = "no larger one has this probability" if proven else f"at most {self.n_items_bound} can have it"
+        bound = "" if self.n_items_bound == self.labels.size else f"; at most {self.n_items_bound} can have it"
+        if self.n_items_bound == self.n_items:
+            bound = "; no larger one has this probability"
         own = f"{self.search_probability:.3g} in the draws that it was chosen on"
         facts = [
             ("in words", self.in_words()),
-            ("criterion", f"largest set with probability at least {self.prob:g}: {own}; {bound}"),
+            ("criterion", f"largest set with probability at least {self.prob:g}: {own}{bound}"),
             ("area", f"{self.area:.3g} under the curve of probability by number of items"),
         ]
         if self.completion is not None and self.loss is not None:
@@ -250,15 +251,11 @@ def partial_partition(
         full = completed(draws, labels, loss, rng, clock.part(0.5), progressbar)
         expected, error, size = (float(one[0]) for one in loss_and_error(draws, full[np.newaxis], loss))
     agrees = held_out_agreement(draws, int((labels >= 0).sum()), rng, clock.part(1.0), progressbar)
-    if agrees is None:
-        agrees = np.full(draws.n_draws, np.nan)
     mcse, ess = draws.samples.mcse_and_ess(agrees)
     share, names = float(draws.samples.mean(agreement(draws, labels))), list[Hashable](range(labels.max() + 1))
-    if numbers is not None and full is None:
-        labels, names = numbered_as(labels, *numbers)
-    elif numbers is not None and full is not None:
-        full, names = numbered_as(full, *numbers)
-        labels = np.where(labels >= 0, full, labels)
+    if numbers is not None:
+        matched, names = numbered_as(labels if full is None else full, *numbers)
+        labels, full = np.where(labels >= 0, matched, -1), None if full is None else matched
     return PartialPartition(
         labels=draws.items.array(labels, "labels"),
         probability=float(draws.samples.mean(agrees)),

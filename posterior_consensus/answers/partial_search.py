@@ -84,12 +84,12 @@ def search(
 
 def held_out_agreement(
     draws: PartitionDraws, n_items: int, rng: np.random.Generator, seconds: float | None, progressbar: bool
-) -> Floats | None:
-    """Whether each draw (n_draws,) agrees with the most probable set of other draws; None for a single draw."""
+) -> Floats:
+    """Whether each draw (n_draws,) agrees with the most probable set of other draws; NaN for a single draw."""
     rows = np.flatnonzero(draws.weights)
     parts = folds(draws.samples.take(rows), _FOLDS)
     if len(parts) == 1:
-        return None
+        return np.full(draws.n_draws, np.nan)
     agrees, each = np.zeros(draws.n_draws), None if seconds is None else seconds / len(parts)
     for part in parts:
         others = draws.take(np.delete(rows, part))

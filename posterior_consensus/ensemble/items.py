@@ -71,7 +71,7 @@ class Items:
         if not index.is_unique:
             raise ValueError(
                 f"`items` must be booleans, one for each item, as names of {self.dim!r} are not unique: "
-                f"{_doubled(index)}. Or give each item a name of its own."
+                f"{_doubled(index, 'items')}. Or give each item a name of its own."
             )
 
     def take(self, at: npt.NDArray[np.intp]) -> Items:
@@ -202,17 +202,17 @@ def positions(wanted: pd.Index, found: pd.Index) -> npt.NDArray[np.intp] | None:
     return order if np.all(order >= 0) else None
 
 
-def difference(wanted: pd.Index, found: pd.Index) -> str:
-    """Why :func:`positions` finds none, in words."""
+def difference(wanted: pd.Index, found: pd.Index, what: str = "items") -> str:
+    """Why :func:`positions` finds none, in words; `what` has the names."""
     if not (wanted.is_unique and found.is_unique):
-        return _doubled(found if wanted.is_unique else wanted)
+        return _doubled(found if wanted.is_unique else wanted, what)
     missing, other = wanted.difference(found, sort=False).tolist(), found.difference(wanted, sort=False).tolist()
     return f"{missing[0]!r} is missing" if missing else f"got {other[0]!r}"
 
 
-def _doubled(index: pd.Index) -> str:
+def _doubled(index: pd.Index, what: str) -> str:
     name = index[index.duplicated()].tolist()[0]
-    return f"{name!r} is the name of {int((index == name).sum())} items"
+    return f"{name!r} is the name of {int((index == name).sum())} {what}"
 
 
 def two_partitions(one: Any, other: Any) -> tuple[Labels, Labels]:

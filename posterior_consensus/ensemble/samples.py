@@ -161,7 +161,7 @@ class Samples:
         found, wanted = (pd.MultiIndex.from_arrays([one.chain, one.draw], names=_IDS) for one in (self, others))
         order = positions(wanted, found)
         if order is None and self.named and others.named:
-            why = difference(*(index.map("chain {0[0]}, draw {0[1]}".format) for index in (wanted, found)))
+            why = difference(*(index.map("chain {0[0]}, draw {0[1]}".format) for index in (wanted, found)), "draws")
             raise ValueError(f"{name} must be of the same draws; {why}. {_PAIRED}")
         return order
 
@@ -356,7 +356,7 @@ def by_name(given: xr.DataArray, wanted: Mapping[str, pd.Index], name: str) -> x
         if dim in given.indexes and given.sizes[dim] == len(names):
             order = positions(names, given.indexes[dim])
             if order is None:
-                why = difference(names, given.indexes[dim])
+                why = difference(names, given.indexes[dim], f"{dim}s")
                 raise ValueError(
                     f"{name} must be of the same draws; the coordinates of {dim!r} differ: {why}. {_PAIRED}"
                 )
