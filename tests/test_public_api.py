@@ -44,6 +44,12 @@ def test_api_index_has_every_public_name_once():
     assert sorted(name or data for name, data in entries) == sorted(PUBLIC)
 
 
+def test_help_begins_with_the_ten_functions_of_an_analysis():
+    listed = re.findall(r"^(\w+)  +\w", pc.__doc__, re.MULTILINE)
+    assert len(listed) == 10 and set(listed) <= set(TOP)
+    assert set(re.findall(r"`(\w+)`", pc.__doc__)) == {*MODULES, "plot_psm", "plot_"}
+
+
 def test_modules_are_listed_when_a_name_is_completed():
     assert set(MODULES) <= set(dir(pc))
     for module in MODULES:
