@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 
 from posterior_consensus.consensus.selection import ROUNDING, Candidate, Run, Task, elected, filled
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
+from posterior_consensus.ensemble.switching import matched_by_draw
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
 from posterior_consensus.runtime.arguments import check_count
 from posterior_consensus.runtime.progress import track
-
-Floats = npt.NDArray[np.float64]
 
 _MOST_ROUNDS = 100
 
@@ -92,18 +90,8 @@ def _settled(draws: PartitionDraws, labels: Labels, n_clusters: int | None) -> R
 def _votes(draws: PartitionDraws, labels: Labels, width: int) -> tuple[Floats, float]:
     """Each item's votes for each of `width` clusters, and the expected misclassification distance."""
     counts = ensemble.joint_counts(draws.labels, draws.starts, labels, width)
-    targets, matched = _aligned(counts, draws.starts)
+    targets = matched_by_draw(counts, draws.starts)
+    common = np.where(targets >= 0, counts[np.arange(targets.size), targets], 0)
+    matched = np.add.reduceat(common, draws.starts[:-1])  # items (N,) of each draw whose clusters are matched
     votes = ensemble.votes(draws.labels, draws.starts, draws.weights, targets, width)
     return votes, 1.0 - float(draws.weights @ matched) / labels.size
-
-
-def _aligned(counts: npt.NDArray[np.int32], starts: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], Floats]:
-    """The cluster matched to each cluster of each draw (R,), -1 for none, and the items matched in each draw (N,)."""
-    targets = np.full(len(counts), -1)
-    matched = np.empty(starts.size - 1)
-    for t in range(matched.size):
-        table = counts[starts[t] : starts[t + 1]]
-        rows, columns = linear_sum_assignment(table, maximize=True)
-        targets[starts[t] + rows] = columns
-        matched[t] = table[rows, columns].sum()
-    return targets, matched

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import fmean, pstdev
-from typing import Any
 
 import numpy as np
 
@@ -135,17 +134,13 @@ def _seeded(similarity: Floats, most: int, threshold: float) -> Labels:
     """Cluster of each component, the largest first, with at most so many seeds no more similar than the threshold."""
     nearest = np.full(len(similarity), -np.inf)  # similarity to the nearest seed
     labels = np.zeros(len(similarity), np.int32)
-    at, n_seeds = 0, 0
-    while n_seeds < most:
-        free = np.flatnonzero(nearest[at:] <= threshold)
-        if not free.size:
-            break
-        at += int(free[0])
-        closer = similarity[at] > nearest
-        closer[at] = True
-        labels[closer], nearest[closer] = n_seeds, similarity[at, closer]
-        nearest[at] = np.inf  # a seed joins no other
-        n_seeds, at = n_seeds + 1, at + 1
+    n_seeds = 0
+    for at, row in enumerate(similarity):
+        if nearest[at] <= threshold and n_seeds < most:
+            closer = row > nearest
+            labels[closer], nearest[closer] = n_seeds, row[closer]
+            labels[at], nearest[at] = n_seeds, np.inf  # a seed joins no other
+            n_seeds += 1
     return labels
 
 
@@ -158,18 +153,15 @@ def _thresholds(draws: PairSource, similarity: Floats, gap: int | None, threshol
             raise ValueError(f"`threshold` must be at least 0 and below 1; got {threshold!r}.")
         return [float(threshold)]
     if gap is not None:
-        return [_of_gap(draws_of(draws, "`gap`").n_draws, gap)]
+        most = draws_of(draws, "`gap`").n_draws
+        check_integer("gap", gap)
+        if not 0 <= gap <= most:
+            raise ValueError(f"`gap` must lie between 0 and the number of draws, {most}; got {gap}.")
+        return [float(np.round(1.0 - gap / most, _DIGITS))]
     n_draws = draws.denominator()
     if n_draws is not None and n_draws <= _MOST_TRIED:
-        return [_of_gap(n_draws, one) for one in range(1, n_draws + 1)]
+        return np.round(1.0 - np.arange(1, n_draws + 1) / n_draws, _DIGITS).tolist()
     distinct = np.unique(np.append(similarity[np.triu_indices(len(similarity), 1)], 0.0))
     if distinct.size > _MOST_TRIED:
         distinct = distinct[np.linspace(0, distinct.size - 1, _MOST_TRIED).round().astype(np.intp)]
     return distinct[::-1].tolist()
-
-
-def _of_gap(n_draws: int, gap: Any) -> float:
-    check_integer("gap", gap)
-    if not 0 <= gap <= n_draws:
-        raise ValueError(f"`gap` must lie between 0 and the number of draws, {n_draws}; got {gap}.")
-    return float(np.round(1.0 - gap / n_draws, _DIGITS))

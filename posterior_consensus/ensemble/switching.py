@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,15 @@ def most_in_common(common: Floats) -> Numbers:
     empty = common.sum(axis=2, keepdims=True) < 0.5
     scores = common + empty / (common.shape[2] + 1)  # all bonuses together are less than one item
     return np.array([linear_sum_assignment(draw.T, maximize=True)[1] for draw in scores])
+
+
+def matched_by_draw(table: npt.NDArray[Any], starts: npt.NDArray[np.int64]) -> Numbers:
+    """Column (R,) of each cluster of each draw in a matching of largest sum in that draw's rows, -1 for none."""
+    columns = np.full(len(table), -1)
+    for first, last in pairwise(starts):
+        rows, matched = linear_sum_assignment(table[first:last], maximize=True)
+        columns[first + rows] = matched
+    return columns
 
 
 def partners(table: npt.NDArray[Any]) -> Numbers:

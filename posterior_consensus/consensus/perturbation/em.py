@@ -6,14 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 from scipy.special import gammaln, softmax
 
 from posterior_consensus.consensus.perturbation.draws import ModelDraws
+from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.ensemble.switching import matched_by_draw
 from posterior_consensus.kernels import perturbation
 from posterior_consensus.runtime import memory
-
-Floats = npt.NDArray[np.float64]
 
 _BYTES_A_CELL = 32  # of the tables of draws' clusters by clusters
 _WIDEST = 10  # clusters up to which all matchings are summed over; the work doubles with every one more
@@ -120,18 +119,15 @@ def _matches(draws: ModelDraws, table: Floats, noise: Floats | None) -> tuple[Fl
     """Probability of each match (R, K); each draw's entropy, less the logarithm of their number, and agreement (N,)."""
     n_clusters = table.shape[1]
     most, least = draws.widths(n_clusters), np.minimum(draws.labels.n_clusters, n_clusters)
-    matches = np.zeros(table.shape)
-    for first, last in zip(draws.starts[:-1], draws.starts[1:], strict=True):
-        rows, columns = linear_sum_assignment(table[first:last], maximize=True)
-        matches[first + rows, columns] = 1.0
+    matches = (matched_by_draw(table, draws.starts)[:, np.newaxis] == np.arange(n_clusters)).astype(np.float64)
     entropies = gammaln(most - least + 1.0) - gammaln(most + 1.0)
-    if noise is not None and (averaged := np.flatnonzero(most <= _WIDEST)).size:
+    averaged = np.flatnonzero(most <= (0 if noise is None else _WIDEST))
+    if noise is not None and averaged.size:
         gains = agreement_gain(noise, most)
         logs = perturbation.average_matchings(table, draws.starts, most, gains, averaged, matches)
-        agreement = np.add.reduceat((matches * table).sum(axis=1), draws.starts[:-1])
+    agreement = np.add.reduceat((matches * table).sum(axis=1), draws.starts[:-1])
+    if averaged.size:
         entropies[averaged] = logs - (gains * agreement + gammaln(most + 1.0))[averaged]
-    else:
-        agreement = np.add.reduceat((matches * table).sum(axis=1), draws.starts[:-1])
     return matches, entropies, agreement
 
 
