@@ -7,12 +7,12 @@ from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 from scipy.special import betainc
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.partitions import Labels, canonical_labels, contingency_table
+from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.ensemble.switching import numbered_like
 from posterior_consensus.evaluate.expectation import Floats, loss_matrix
 from posterior_consensus.losses.record import PartitionLoss
 
@@ -149,7 +149,7 @@ class _Regions:
         self._least = losses.min(axis=0)
         self.weights: Floats = np.bincount(self._nearest, samples.weights, len(partitions)).astype(np.float64)
         rows = [canonical_labels(partition) for partition in partitions]
-        self._moved = np.array([[items_moved(one, other) for other in rows] for one in rows])
+        self._moved = np.array([[np.sum(numbered_like(one, other) != other) for other in rows] for one in rows])
         distances = loss_matrix(np.array(rows), PartitionDraws.of(np.array(rows)), loss)
         self._distances = (distances + distances.T) / 2
 
@@ -202,12 +202,6 @@ class _Regions:
         varies = variance > _TIE**2
         number = np.divide(variance, np.square(error), out=np.full(error.shape, most), where=varies & (error != 0))
         return np.where(np.isnan(error), np.nan, np.minimum(number, most))
-
-
-def items_moved(one: Labels, other: Labels) -> int:
-    """Count the items that change their cluster from one partition to another, clusters matched for the fewest."""
-    table = contingency_table(one, other)
-    return int(one.size - table[linear_sum_assignment(table, maximize=True)].sum())
 
 
 def valley_evidence(x: Floats, weights: Floats, least: float, pull: float = _PULL) -> float:

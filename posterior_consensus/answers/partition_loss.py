@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.optimize import linear_sum_assignment
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items, two_partitions
-from posterior_consensus.ensemble.partitions import contingency_table, is_partition
+from posterior_consensus.ensemble.partitions import is_partition
+from posterior_consensus.ensemble.switching import numbered_like
 from posterior_consensus.evaluate.expectation import Floats, all_losses, loss_matrix
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
@@ -128,9 +128,7 @@ def misclassification_distance(partition: Any, reference: Any) -> float:
     0.25
     """
     ours, theirs = two_partitions(partition, reference)
-    table = contingency_table(ours, theirs)
-    rows, columns = linear_sum_assignment(table, maximize=True)
-    return 1.0 - float(table[rows, columns].sum()) / ours.size
+    return 1.0 - float(np.sum(numbered_like(ours, theirs) == theirs)) / ours.size
 
 
 def checked_losses(draws: PartitionDraws, others: PartitionDraws, loss: PartitionLoss) -> Floats:

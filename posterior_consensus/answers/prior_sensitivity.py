@@ -15,9 +15,9 @@ from posterior_consensus.consensus.methods import check_no_method
 from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.importance import Smoothed, smoothed
-from posterior_consensus.ensemble.partitions import Labels, canonical_labels, contingency_table
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.ensemble.switching import partners
+from posterior_consensus.ensemble.switching import numbered_like
 from posterior_consensus.evaluate.expectation import Floats, draw_losses
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
@@ -105,7 +105,9 @@ class PriorSensitivity(Stored):
         labels, dim = self.reference.values, self.reference.dims[0]
         names = self.reference[dim].values if dim in self.reference.coords else np.arange(labels.size)
         each = zip(self.table["alternative"].values, self.partitions.values, self.can_tell, strict=True)
-        return {str(name): names[_moves(labels, other)].tolist() for name, other, known in each if known}
+        return {
+            str(name): names[numbered_like(labels, other) != other].tolist() for name, other, known in each if known
+        }
 
     @property
     def verdict(self) -> str:
@@ -290,15 +292,9 @@ def _judged(samples: Samples, found: Labels, losses: Floats, clusters: Floats) -
         expected[0],
         samples.mean(more) if best else 0.0,
         *samples.mcse_and_ess(more),
-        _moves(found[0], found[best]).sum(),
+        np.sum(numbered_like(found[0], found[best]) != found[best]),
     )
     return found[best], {name: float(value) for name, value in zip(_COLUMNS[4:], values, strict=True)}
-
-
-def _moves(labels: Labels, others: Labels) -> npt.NDArray[np.bool_]:
-    """Whether each item changes clusters, clusters matched for the fewest changes."""
-    moves: npt.NDArray[np.bool_] = partners(contingency_table(labels, others))[labels] != others
-    return moves
 
 
 def _alternatives(

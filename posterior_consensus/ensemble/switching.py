@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
+from posterior_consensus.ensemble.partitions import Labels, contingency_table
+
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.intp]
 
@@ -87,6 +89,13 @@ def partners(table: npt.NDArray[Any]) -> Numbers:
     found = np.full(len(table), -1)
     found[rows] = np.where(table[rows, columns] > 0, columns, -1)
     return found
+
+
+def numbered_like(labels: Labels, others: Labels) -> Labels:
+    """Renumber clusters by those of another partition with most items in common, one to one, the rest after these."""
+    number = partners(contingency_table(labels, others))
+    number[number < 0] = int(others.max()) + 1 + np.arange(np.sum(number < 0))
+    return number[labels].astype(np.int32)
 
 
 def is_matched(common: Floats) -> npt.NDArray[np.bool_]:

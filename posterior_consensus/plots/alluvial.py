@@ -15,7 +15,8 @@ from posterior_consensus.answers.credible import CredibleBall
 from posterior_consensus.answers.particles import Particles
 from posterior_consensus.ensemble.items import Floats, Items, cluster_names, cluster_numbers
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, contingency_table
-from posterior_consensus.plots.axes import Axes, Size, extent, matched, new_axes, shortened
+from posterior_consensus.ensemble.switching import numbered_like
+from posterior_consensus.plots.axes import Axes, Size, extent, new_axes, shortened
 from posterior_consensus.plots.colours import colours_of, ink_on, is_patterned, patch_style, repeats
 from posterior_consensus.results.display import counted
 
@@ -202,7 +203,7 @@ def _numbers(columns: list[Labels], names: list[tuple[Hashable, ...]], first: Nu
             known |= {name: k for k, name in enumerate(new, max(known.values()) + 1)}
             numbers.append(np.array([known[name] for name in own]))
         else:
-            of_items = matched(labels, numbers[-1][before].astype(np.int32))
+            of_items = numbered_like(labels, numbers[-1][before].astype(np.int32))
             numbers.append(of_items[np.unique(labels, return_index=True)[1]].astype(np.int64))
             known |= dict(zip(own, numbers[-1].tolist(), strict=True))
     return numbers

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.ensemble.partitions import Labels, contingency_table
-from posterior_consensus.ensemble.switching import partners
 from posterior_consensus.plots.colours import MARKERS, colours_of, ink, patterns_of
 from posterior_consensus.runtime.arguments import as_numbers
 
@@ -63,13 +61,6 @@ def _size(figsize: Any, default: tuple[float, float], name: str, given: Any) -> 
     if size.shape != (2,) or not np.all((size > 0) & np.isfinite(size)):
         raise ValueError(f"`figsize` must be a width and a height in inches, both positive; got {figsize!r}.")
     return float(size[0]), float(size[1])
-
-
-def matched(labels: Labels, others: Labels) -> Labels:
-    """Renumber clusters by those of another partition with most items in common, one to one, the rest after these."""
-    number = partners(contingency_table(labels, others))
-    number[number < 0] = int(others.max()) + 1 + np.arange(np.sum(number < 0))
-    return number[labels].astype(np.int32)
 
 
 def grid_axes(

@@ -12,7 +12,8 @@ import xarray as xr
 
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.plots.axes import Axes, matched
+from posterior_consensus.ensemble.switching import numbered_like
+from posterior_consensus.plots.axes import Axes
 from posterior_consensus.plots.colours import colours_of, patch_style, patterns_of
 from posterior_consensus.plots.rows import item_row, name_row
 
@@ -32,7 +33,7 @@ def draw_strips(
     from matplotlib.patches import Rectangle
 
     first, n_rows = partitions[0].values, len(captions)
-    strips = [first, *(matched(partition.values, first) for partition in partitions[1:])]
+    strips = [first, *(numbered_like(partition.values, first) for partition in partitions[1:])]
     changes = np.mean([change(first, other) for other in strips[1:]] or [np.zeros(first.size)], axis=0)
     items = Items.along(partitions[0], str(partitions[0].dims[0]))
     row = item_row(ax, items, first, order, then=strips[1:], certainty=-changes, doubted="least stable")

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from posterior_consensus.answers.modes import items_moved
 from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.switching import numbered_like
 from posterior_consensus.evaluate.expectation import mean_loss
 from posterior_consensus.results import display
 from posterior_consensus.runtime import sizes
@@ -46,7 +46,7 @@ def of_other_labels(summary: SummaryRecord) -> list[str]:
     other, own = summary.resampled, summary.consensus.labels.values
     if other is None:
         return []
-    moved = items_moved(own, other.labels.values)
+    moved = int(np.sum(numbered_like(own, other.labels.values) != other.labels.values))
     if moved == 0:
         return []
     both = np.stack([own, other.labels.values])

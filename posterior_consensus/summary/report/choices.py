@@ -11,7 +11,7 @@ from posterior_consensus.answers.loss_path import loss_path
 from posterior_consensus.answers.n_clusters import loss_by_n_clusters
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.plots.axes import SOME_OF_PAIRS, matched
+from posterior_consensus.plots.axes import SOME_OF_PAIRS
 from posterior_consensus.results import display
 from posterior_consensus.results.display import counted
 from posterior_consensus.summary.further import some_draws
@@ -54,7 +54,7 @@ def choices_of(summary: SummaryRecord, *, progressbar: bool) -> tuple[list[Choic
         said.append(f"There is {' and '.join(missing)}: there are too many items, draws or clusters.")
     if found[-1].kind != "answer" and draws.n_draws < summary.draws.n_draws:
         said.append(f"The sliders' partitions and expected losses are computed from {draws.n_draws} of the draws.")
-    return [choice._replace(labels=matched(choice.labels, own)) for choice in found], said
+    return [choice._replace(labels=numbered_like(choice.labels, own)) for choice in found], said
 
 
 def _modes(summary: SummaryRecord) -> Iterator[Choice]:
