@@ -11,7 +11,9 @@ from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 
 from posterior_consensus.answers.partial_partition import PartialPartition
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items, cluster_names, cluster_numbers
+from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.evaluate.chain_gap import largest_gap
 from posterior_consensus.evaluate.similarity import posterior_similarity_matrix
@@ -147,21 +149,21 @@ def plot_psm(
     if by is None:
         if axes is not None:
             raise ValueError("`axes` are for a matrix of each chain, by='chain'; give `ax` for one matrix.")
-        return _plot_one(psm, partition, order, as_cmap(cmap), figsize, ax)
+        try:
+            source = as_pair_similarity(psm) if _is_matrix(psm) else as_source(psm)
+        except (TypeError, ValueError) as error:
+            if not _is_matrix(psm):
+                raise
+            raise type(error)(str(error).replace("`matrix`", "`psm`")) from None
+        return _plot_one(source, partition, order, as_cmap(cmap), figsize, ax)
     if by != "chain":
         raise ValueError(f"`by` must be 'chain' or None; got {by!r}.")
     if ax is not None:
         raise ValueError("`ax` is for one matrix; with by='chain' give `axes`, one for each chain.")
-    return _plot_chains(psm, partition, order, as_cmap(cmap), figsize, axes)
+    return _plot_chains(as_draws(psm), partition, order, as_cmap(cmap), figsize, axes)
 
 
-def _plot_one(psm: Any, partition: Any, order: Any, cmap: Colormap, figsize: Size, ax: Axes | None) -> Axes:
-    try:
-        source = as_pair_similarity(psm) if _is_matrix(psm) else as_source(psm)
-    except (TypeError, ValueError) as error:
-        if not _is_matrix(psm):
-            raise
-        raise type(error)(str(error).replace("`matrix`", "`psm`")) from None
+def _plot_one(source: PairSource, partition: Any, order: Any, cmap: Colormap, figsize: Size, ax: Axes | None) -> Axes:
     items, at = source.items, some_of(source.n_items, MOST_OF_PAIRS, SOME_OF_PAIRS)
     shown = source if at.size == source.n_items else source.of_items(at)
     along = check_order(order, items)
@@ -183,8 +185,7 @@ def _plot_one(psm: Any, partition: Any, order: Any, cmap: Colormap, figsize: Siz
     return ax
 
 
-def _plot_chains(psm: Any, partition: Any, order: Any, cmap: Colormap, figsize: Size, axes: Any) -> Grid:
-    draws = as_draws(psm)
+def _plot_chains(draws: PartitionDraws, partition: Any, order: Any, cmap: Colormap, figsize: Size, axes: Any) -> Grid:
     labels = None if partition is None else draws.as_labels(partition)
     at = some_of(draws.n_items, MOST_OF_PAIRS, SOME_OF_PAIRS)
     plain = draws.as_sampled() if at.size == draws.n_items else draws.as_sampled().of_items(at)
