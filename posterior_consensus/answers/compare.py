@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import xarray as xr
+from scipy.optimize import linear_sum_assignment, linprog
 from scipy.special import erf
 
 from posterior_consensus.answers.particles import Particles, particles
-from posterior_consensus.answers.transport import matched, transported
+from posterior_consensus.answers.partition_loss import same_items
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS
 from posterior_consensus.evaluate.expectation import Floats, loss_matrix
-from posterior_consensus.evaluate.similarity import batch_shifts, similarity_errors
+from posterior_consensus.evaluate.similarity import similarity_errors
 from posterior_consensus.losses.lookup import as_loss, as_metric
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
@@ -26,8 +26,6 @@ from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.sources.door import as_draws
 
-Rows = npt.NDArray[np.intp]
-
 _MEASURES = ("draws", "particles", "mean similarity", "rms similarity")
 _DISTANCES = ("value", "mcse", "ess", "by_chance")
 _OF_ITEMS = ("difference", "mcse", "by_chance", "joined", "left")
@@ -35,6 +33,7 @@ _OF_NORMAL = np.sqrt(2 / np.pi)  # mean of the absolute value of a standard norm
 _OF_PARTICLES = ("weight", "mcse", "ess")
 _CLEAR = 2.0  # standard errors
 _TINY = 1e-9  # seconds
+_ROUNDING = 1e-12  # of the largest cost
 _BELOW = 1e-9  # so that rounding does not choose between two draws
 
 
@@ -246,31 +245,27 @@ def compare_posteriors(
     metric = as_metric(as_loss(loss, kind=PartitionLoss), "a distance")
     check_count("n_draws", n_draws)
     memory.check(64 * a.n_items**2, f"The similarity matrices of {a.n_items} items and what they are compared by")
-    order = b.items.order_of(a.items, "b")
+    b = same_items(b, a.items, "b")
     seed = int(as_generator(random_seed).integers(2**63))  # one for both: equal posteriors have equal particles
-    plain = a.labels_only(), replace(b.labels_only(), items=a.items, drawn=b.drawn.of_items(order))
+    plain = a.labels_only(), b.labels_only()
     n_matched = max(1, min(n_draws, a.n_draws // 2, b.n_draws // 2))
-    between = _distance(_evenly(plain[0], n_matched), _evenly(plain[1], n_matched), metric)
+    between = _between_draws(*(_evenly(draws, n_matched) for draws in plain), metric)
     within = np.array([_within(draws, n_matched, metric) for draws in plain])
-    pairs = _similarities(a, b, order)
+    of_pairs, of_items = _similarities(a, b)
     seen: list[Particles] = []
     for draws in plain:  # after Ctrl-C, the particles found at once
         seconds = _TINY if any(one.stopped for one in seen) else None
         found = particles(draws, n_particles, loss=metric, seconds=seconds, random_seed=seed, progressbar=progressbar)
         seen.append(found)
     moved, plan = _between_particles(plain, seen, metric)
-    measured = {
-        "value": [between.value, moved.value, *pairs.values],
-        "mcse": [between.mcse, moved.mcse, *pairs.errors],
-        "ess": [between.ess, moved.ess, np.nan, np.nan],
-        "by_chance": [within.mean(), np.nan, *pairs.by_chance],
-    }
-    sides, matrices = {"posterior": list(names)}, [a.items.pair_array(one, "similarity") for one in pairs.both]
-    columns = {name: ("measure", np.array(column)) for name, column in measured.items()}
+    rows = np.array([(*between, within.mean()), (*moved, np.nan), *of_pairs])
+    columns = {name: ("measure", column) for name, column in zip(_DISTANCES, rows.T, strict=True)}
+    matrices = [a.items.pair_array(draws.shared_similarity, "similarity") for draws in (a, b)]
+    sides = {"posterior": list(names)}
     return PosteriorComparison(
         distances=xr.Dataset(columns, {"measure": list(_MEASURES)}),
         within=xr.DataArray(within, sides, ("posterior",), "within"),
-        items=xr.Dataset({name: a.items.array(column, name) for name, column in pairs.items.items()}),
+        items=xr.Dataset({name: a.items.array(column, name) for name, column in of_items.items()}),
         similarity=xr.concat(matrices, "posterior").assign_coords(sides),
         transport=xr.DataArray(plan, dims=("particle_a", "particle_b"), name="transport"),
         particles_a=_dressed(a, seen[0], "a"),
@@ -301,23 +296,17 @@ def _evenly(draws: PartitionDraws, n_draws: int) -> PartitionDraws:
     return replace(taken, samples=taken.samples.weighted(np.ones(n_draws)))
 
 
-class _Distance(NamedTuple):
-    """A Wasserstein distance, its Monte Carlo standard error, and the smaller effective sample size of the two."""
-
-    value: float
-    mcse: float
-    ess: float
-
-
-def _with_error(value: float, both: Sequence[PartitionDraws], potentials: Sequence[Floats]) -> _Distance:
-    """A distance with the error of the mean potentials of the dual problem, one for each posterior."""
+def _with_error(
+    value: float, both: Sequence[PartitionDraws], potentials: Sequence[Floats]
+) -> tuple[float, float, float]:
+    """A distance, its error as that of the mean potentials of the dual problem, and the smaller effective size."""
     found = (draws.samples.mcse_and_ess(potential) for draws, potential in zip(both, potentials, strict=True))
     errors, sizes = zip(*found, strict=True)
-    return _Distance(value, float(np.hypot(*errors)), float(np.fmin(*sizes)))
+    return value, float(np.hypot(*errors)), float(np.fmin(*sizes))
 
 
-def _distance(one: PartitionDraws, other: PartitionDraws, metric: PartitionLoss) -> _Distance:
-    """Wasserstein distance between equally many draws of the same weight."""
+def _between_draws(one: PartitionDraws, other: PartitionDraws, metric: PartitionLoss) -> tuple[float, float, float]:
+    """Wasserstein distance between equally many draws of the same weight, with its error and effective size."""
     value, *potentials = matched(loss_matrix(one.labels, other, metric))
     return _with_error(value, (one, other), potentials)
 
@@ -337,7 +326,7 @@ def _within(draws: PartitionDraws, n_draws: int, metric: PartitionLoss) -> float
 
 def _between_particles(
     plain: tuple[PartitionDraws, PartitionDraws], seen: list[Particles], metric: PartitionLoss
-) -> tuple[_Distance, Floats]:
+) -> tuple[tuple[float, float, float], Floats]:
     """Wasserstein distance between two sets of particles, its error from those of the weights, and the plan."""
     arrival = PartitionDraws.of(seen[1].partitions.values)
     costs = loss_matrix(seen[0].partitions.values, arrival, metric)
@@ -346,30 +335,20 @@ def _between_particles(
     return _with_error(value, plain, of_draws), plan
 
 
-class _Pairs(NamedTuple):
-    """What the two similarity matrices say: means over pairs, each with error and chance, and a column for items."""
-
-    both: tuple[Floats, Floats]
-    values: list[float]
-    errors: list[float]
-    by_chance: list[float]
-    items: dict[str, Floats]
-
-
-def _similarities(a: PartitionDraws, b: PartitionDraws, order: Rows) -> _Pairs:
-    both = a.shared_similarity, b.shared_similarity[np.ix_(order, order)]
-    difference, n = both[1] - both[0], a.n_items
+def _similarities(a: PartitionDraws, b: PartitionDraws) -> tuple[list[tuple[float, ...]], dict[str, Floats]]:
+    """The rows of the two means over pairs in the table of distances, and the columns of the items."""
+    difference, n = b.shared_similarity - a.shared_similarity, a.n_items
     others = max(1, n - 1)
-    errors = np.hypot(similarity_errors(a), similarity_errors(b)[np.ix_(order, order)])
+    errors = np.hypot(similarity_errors(a), similarity_errors(b))
     with np.errstate(divide="ignore", invalid="ignore"):  # a pair that is co-clustered always or never
         signs = np.where((errors == 0) | np.isnan(errors), np.sign(difference), erf(difference / errors / np.sqrt(2)))
     of_items, of_mean, of_square = np.zeros(n), 0.0, 0.0
-    for draws, places in ((a, np.arange(n)), (b, order)):
+    for draws in (a, b):
         if draws.samples.shortest < FEWEST_DRAWS:
             of_items[:], of_mean, of_square = np.nan, np.nan, np.nan
             continue
-        for shift in batch_shifts(draws):
-            moved = shift[np.ix_(places, places)]
+        for batch, factor in draws.samples.batch_factors():
+            moved = factor * (draws.take(batch).shared_similarity - draws.shared_similarity)
             along = (signs * moved).sum(axis=1) / others
             of_items += np.square(along)
             of_mean += along.mean() ** 2
@@ -377,16 +356,53 @@ def _similarities(a: PartitionDraws, b: PartitionDraws, order: Rows) -> _Pairs:
     items = np.abs(difference).sum(axis=1) / others
     rms = float(np.sqrt(np.square(difference).sum() / (n * others)))
     chance = _OF_NORMAL * errors.sum(axis=1) / others
-    return _Pairs(
-        both=both,
-        values=[float(items.mean()), rms],
-        errors=[float(np.sqrt(of_mean)), float(np.sqrt(of_square)) / rms if rms > 0 else 0.0],
-        by_chance=[float(chance.mean()), float(np.sqrt(np.square(errors).sum() / (n * others)))],
-        items={
-            "difference": items,
-            "mcse": np.sqrt(of_items),
-            "by_chance": chance,
-            "joined": np.maximum(difference, 0.0).sum(axis=1),
-            "left": np.maximum(-difference, 0.0).sum(axis=1),
-        },
+    error = float(np.sqrt(of_square)) / rms if rms > 0 else 0.0
+    columns = {
+        "difference": items,
+        "mcse": np.sqrt(of_items),
+        "by_chance": chance,
+        "joined": np.maximum(difference, 0.0).sum(axis=1),
+        "left": np.maximum(-difference, 0.0).sum(axis=1),
+    }
+    of_chance = float(np.sqrt(np.square(errors).sum() / (n * others)))
+    rows = (float(items.mean()), float(np.sqrt(of_mean)), np.nan, float(chance.mean())), (rms, error, np.nan, of_chance)
+    return list(rows), columns
+
+
+def matched(costs: Floats) -> tuple[float, Floats, Floats]:
+    """Least mean cost of a one-to-one matching of rows with columns (m, m), and potentials (m,) of both.
+
+    The means of the potentials add up to that cost; no sum of a row's and a column's exceeds their cost. Of the
+    potentials, which are not unique, the mean of two extreme ones is taken.
+    """
+    rows, columns = linear_sum_assignment(costs)
+    paired = costs[:, columns]
+    own = np.diagonal(paired).copy()
+    excess = paired - own[:, np.newaxis]  # of a row that goes to another row's column
+    tiny = _ROUNDING * float(costs.max(initial=0.0))
+    lowest = highest = own / 2  # the same for rows and columns
+    for _ in range(own.size):  # shortest paths, which have no more steps (Bellman and Ford)
+        lower = (lowest[:, np.newaxis] + excess).min(axis=0)
+        higher = (highest - excess).max(axis=1)
+        settled = np.all(lower >= lowest - tiny) and np.all(higher <= highest + tiny)
+        lowest, highest = lower, higher
+        if settled:
+            break
+    of_pairs = (lowest + highest) / 2
+    of_columns = np.empty(own.size)
+    of_columns[columns] = of_pairs
+    return float(costs[rows, columns].mean()), own - of_pairs, of_columns
+
+
+def transported(costs: Floats, weights: Floats, others: Floats) -> tuple[float, Floats, Floats, Floats]:
+    """Least cost of moving weights (n,) to weights (m,), the plan (n, m), and potentials (n,) and (m,)."""
+    n, m = costs.shape
+    leaving, arriving = np.kron(np.eye(n), np.ones(m)), np.kron(np.ones(n), np.eye(m))
+    found = linprog(
+        costs.ravel(),
+        A_eq=np.vstack([leaving, arriving]),
+        b_eq=np.concatenate([weights / weights.sum(), others / others.sum()]),
+        method="highs",
     )
+    potentials = found.eqlin.marginals
+    return float(found.fun), found.x.reshape(n, m), potentials[:n], potentials[n:]

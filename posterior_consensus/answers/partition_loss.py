@@ -146,4 +146,4 @@ def same_items(draws: PartitionDraws, items: Items, name: str) -> PartitionDraws
     order = draws.items.order_of(items, name)
     if np.array_equal(order, np.arange(items.n_items)):
         return draws
-    return replace(draws.labels_only(), items=items, drawn=draws.drawn.of_items(order))
+    return replace(draws.of_items(order), items=items)

@@ -165,13 +165,6 @@ def pairs_of_similarity_above(source: PairSource, threshold: float) -> Iterator[
         yield row + first, column + first, later[row, column]
 
 
-def batch_shifts(draws: PartitionDraws) -> Iterator[Floats]:
-    """How far each batch of the draws moves the similarity matrix (n, n), multiplied so that squares add up."""
-    psm = draws.shared_similarity
-    for batch, factor in draws.samples.batch_factors():
-        yield factor * (draws.take(batch).shared_similarity - psm)
-
-
 def group_planes(
     draws: PartitionDraws, groups: Sequence[npt.NDArray[np.intp]]
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
-from posterior_consensus.answers.transport import matched, transported
+from posterior_consensus.answers.compare import matched, transported
 from posterior_consensus.runtime import executor
 from posterior_consensus.search.over_draws import OnDraws
 from tests import reference
