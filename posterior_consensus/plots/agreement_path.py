@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from posterior_consensus.agreement.record import EARLY, AgreementPath
-from posterior_consensus.plots.axes import Grid, Size, check_result, grid_axes, with_unit
 from posterior_consensus.plots.colours import MARK, MOST_CHAINS, NEUTRAL, chain_line, ink
+from posterior_consensus.plots.frame import Grid, Size, add_legend, check_result, grid_axes, with_unit
 
 
 def plot_agreement_path(path: AgreementPath, *, figsize: Size = None, axes: Any = None) -> Grid:
@@ -47,27 +47,23 @@ def plot_agreement_path(path: AgreementPath, *, figsize: Size = None, axes: Any 
     array([0.5, 0.5, 0.5, 1. ])
     """
     check_result("path", path, AgreementPath, "agreement_path")
-    grid = grid_axes(axes, figsize, 2, 1, 5.6, 5.0, height_ratios=(1.0, 1.0)).ravel()
+    grid = grid_axes(axes, figsize, 2, 1, 5.6, 5.0).ravel()
     table, prices = path.table, path.table["price"].values
-    grid[0].plot(
-        prices, table["averaged_jaccard"].values, color=ink(), marker="o", markersize=4, linewidth=1.2, clip_on=False
-    )
-    grid[0].set_ylabel("averaged Jaccard index")
-    grid[0].set_ylim(0.0, 1.05)
+    line: dict[str, Any] = {"marker": "o", "linewidth": 1.2, "clip_on": False}
+    grid[0].plot(prices, table["averaged_jaccard"].values, color=ink(), markersize=4, **line)
+    grid[0].set(ylabel="averaged Jaccard index", ylim=(0.0, 1.05))
     own = table["own_loss"].values
     what, n_chains = ("chain", "chains") if path.of_chains else ("analysis", "analyses"), len(path.names)
     for at, name in enumerate(path.names):
-        style = chain_line(at, n_chains)
         label = f"{what[0]} {name}" if path.of_chains or isinstance(name, int) else str(name)
-        line = {"marker": "o", "markersize": 3, "linewidth": 1.2, "clip_on": False}
-        grid[1].plot(prices, own[:, at] - own[0, at], label=label, **line, **style)
-    grid[1].set_ylabel(with_unit(f"rise of own\nexpected {path.loss.name}", path.loss.unit))
-    grid[1].set_xlabel("penalty weight on disagreement")
+        grid[1].plot(prices, own[:, at] - own[0, at], label=label, markersize=3, **line, **chain_line(at, n_chains))
+    rise = with_unit(f"rise of own\nexpected {path.loss.name}", path.loss.unit)
+    grid[1].set(ylabel=rise, xlabel="penalty weight on disagreement")
     for ax in grid:
         ax.axvline(EARLY, color=MARK, linewidth=1.0, linestyle="--", zorder=0.5)
         ax.set_xlim(prices[0], prices[-1])
     if n_chains <= MOST_CHAINS:
-        grid[1].legend(frameon=False, fontsize="small", loc="best", ncols=2 if n_chains > 4 else 1)
+        add_legend(grid[1], loc="best", ncols=2 if n_chains > 4 else 1)
     else:
         grid[1].text(0.02, 0.95, f"{n_chains} {what[1]}", transform=grid[1].transAxes, va="top", color=NEUTRAL)
     return grid

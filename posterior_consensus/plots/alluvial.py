@@ -16,8 +16,8 @@ from posterior_consensus.answers.particles import Particles
 from posterior_consensus.ensemble.items import Floats, Items, cluster_names, cluster_numbers
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, contingency_table
 from posterior_consensus.ensemble.switching import numbered_like
-from posterior_consensus.plots.axes import Axes, Size, extent, new_axes, shortened
 from posterior_consensus.plots.colours import colours_of, ink_on, is_patterned, patch_style, repeats
+from posterior_consensus.plots.frame import Axes, Size, extent, new_axes, shortened
 from posterior_consensus.results.display import counted
 
 if TYPE_CHECKING:

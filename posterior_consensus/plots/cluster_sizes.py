@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from posterior_consensus.answers.links import Links
-from posterior_consensus.plots.axes import Axes, Size, check_result, new_axes, tick_integers
-from posterior_consensus.plots.colours import COLOURS, MARK, PRIOR
+from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.plots.colours import BARS, COLOURS, MARK, PRIOR
+from posterior_consensus.plots.frame import Axes, Size, add_legend, check_result, new_axes, tick_integers
+from posterior_consensus.plots.rows import Places
 
 
 def plot_cluster_sizes(links: Links, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
@@ -45,14 +49,20 @@ def plot_cluster_sizes(links: Links, *, figsize: Size = None, ax: Axes | None = 
     check_result("links", links, Links, "links")
     ax = new_axes(ax, figsize, 5.6, 3.4)
     table = links.sizes.isel(size=slice(None, -1))
-    at, mean = np.arange(table.sizes["size"]), table["mean"].values
-    ax.bar(at, mean, width=0.8, color="#C9D3DF", label="posterior mean")
-    ax.vlines(at, table["lower"], table["upper"], colors=COLOURS[0], linewidths=2.5, label="90% interval")
-    ax.plot(at, table["partition"], "D", color=MARK, markersize=5, linestyle="", label="partition", clip_on=False)
+    at = np.arange(table.sizes["size"])
+    draw_means(ax, at, table["mean"].values, table["lower"].values, table["upper"].values, table["partition"].values)
     if table["prior"].notnull().all():
         ax.plot(at, table["prior"], "o", color=PRIOR, markersize=5, linestyle="", label="prior mean")
     ax.set_xticks(at, table["size"].values)
     tick_integers(ax.yaxis)
-    ax.set(xlabel="items per cluster", ylabel="number of clusters", ylim=(0.0, None))
-    ax.legend(frameon=False, fontsize="small", loc="upper right")
+    ax.set(xlabel="items per cluster", ylabel="number of clusters")
+    add_legend(ax, loc="upper right")
     return ax
+
+
+def draw_means(ax: Axes, at: Places, mean: Floats, low: Any, high: Any, own: Any) -> None:
+    """Draw bars of posterior means with their intervals, and the partition's own numbers, at the first places."""
+    ax.bar(at, mean, width=0.8, color=BARS, label="posterior mean")
+    ax.vlines(at, low, high, colors=COLOURS[0], linewidths=2.5, label="90% interval")
+    ax.plot(at[: own.size], own, "D", color=MARK, markersize=5, linestyle="", label="partition", clip_on=False)
+    ax.set_ylim(0.0, None)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from posterior_consensus.answers.cluster_summary import ClusterSummary
-from posterior_consensus.plots.axes import Axes, Size, check_result, extent, new_axes
-from posterior_consensus.plots.colours import MARKERS, colours_of, ink, patterns_of
+from posterior_consensus.plots.colours import colours_of, ink
+from posterior_consensus.plots.frame import Axes, Size, check_result, extent, new_axes, scatter_clusters
 from posterior_consensus.sources.places import listing
 
 _MOST_LABELLED = 40  # clusters
@@ -64,14 +64,13 @@ def plot_cluster_summary(
     n = clusters.n_clusters
     ax = new_axes(ax, figsize, 5.6, float(np.clip(1.2 + 0.26 * n, 2.2, 9.0)))
     rows = np.arange(n)
-    colours, patterns = colours_of(clusters.numbers), patterns_of(clusters.numbers)
+    colours = colours_of(clusters.numbers)
     low, lower, _, upper, high = own["quantiles"].transpose("quantile", "cluster").values
     room = extent(ax)[1] / n  # points a cluster
     ax.hlines(rows, low, high, colors=colours, linewidth=min(1.2, room / 3))
     ax.hlines(rows, lower, upper, colors=colours, linewidth=min(4.0, room / 2))
-    for k in rows:
-        style = {"color": colours[k], "markeredgecolor": ink(), "markersize": min(6.0, room), "markeredgewidth": 0.6}
-        ax.plot(own["mean"].values[k], k, MARKERS[patterns[k]], **style)
+    style = {"s": min(6.0, room) ** 2, "edgecolors": ink(), "linewidths": 0.6}
+    scatter_clusters(ax, own["mean"].values, rows, clusters.numbers, zorder=2.5, **style)
     sizes, names = clusters.sizes, clusters.clusters["cluster"].values
     shown = rows[:: -(-n // _MOST_LABELLED)]
     shares = clusters.clusters["probability"].values

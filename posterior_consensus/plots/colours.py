@@ -28,6 +28,7 @@ MOST_CHAINS = len(_CHAIN_COLOURS) * len(_CHAIN_LINES)  # that are told apart
 
 MARK = "#C1272D"  # the estimate, a default, what is pointed at
 NEUTRAL = "#888888"  # legends that stand for any cluster
+BARS = "#C9D3DF"  # of a posterior, behind points and lines
 PRIOR = "#9A6700"  # seen on white, on black and on grey bars
 OPEN = "#BDBDBD"  # items that a partial partition leaves open
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from posterior_consensus.answers.component_similarity import ComponentSimilarity
-from posterior_consensus.plots.axes import Axes, Size, check_result, new_axes, tick_integers
-from posterior_consensus.plots.colours import MARK, NEUTRAL, ink
+from posterior_consensus.plots.colours import MARK, NEUTRAL
+from posterior_consensus.plots.frame import Axes, Size, add_legend, check_result, new_axes, tick_integers
 
 _LEAST_SHOWN = 8  # numbers of clusters
 
@@ -61,8 +61,7 @@ def plot_component_similarity(similarity: ComponentSimilarity, *, figsize: Size 
     ax.stairs(table["components"], edges, color=NEUTRAL, linestyle=":", label="components in a draw")
     line = {"color": MARK, "marker": "o", "markersize": 4, "linewidth": 1.4, "clip_on": False}
     ax.plot(numbers, table["distance_within"], **line, label="distance within clusters")
-    ax.set(xlim=(0.5, numbers[-1] + 0.5), ylim=(0, 1), ylabel="share")
-    ax.set_xlabel("number of clusters or components", color=ink())
+    ax.set(xlim=(0.5, numbers[-1] + 0.5), ylim=(0, 1), ylabel="share", xlabel="number of clusters or components")
     tick_integers(ax.xaxis)
-    ax.legend(frameon=False, fontsize="small")
+    add_legend(ax, loc="best")
     return ax

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from posterior_consensus.answers.credible import BOUNDS, CredibleBall
-from posterior_consensus.plots.axes import Axes, Size, check_result, new_axes
+from posterior_consensus.plots.frame import Axes, Size, check_result, new_axes
 from posterior_consensus.plots.strips import draw_strips
 from posterior_consensus.results.display import counted, quantity
 

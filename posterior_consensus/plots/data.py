@@ -12,18 +12,7 @@ from posterior_consensus.answers.item_uncertainty import ItemUncertainty
 from posterior_consensus.answers.partial_partition import PartialPartition
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
-from posterior_consensus.plots.axes import (
-    Axes,
-    Line2D,
-    Size,
-    add_legend,
-    check_result,
-    cluster_entries,
-    extent,
-    new_axes,
-    point,
-    tick_dates,
-)
+from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import (
     MARKERS,
     NEUTRAL,
@@ -34,6 +23,7 @@ from posterior_consensus.plots.colours import (
     patch_style,
     patterns_of,
 )
+from posterior_consensus.plots.frame import Axes, Line2D, Size
 from posterior_consensus.plots.observed import Observed, observed_table
 from posterior_consensus.plots.rows import numbers_along, plain
 
@@ -115,7 +105,7 @@ def plot_data(
     if not present.any():
         raise ValueError("`data` must hold an item without a missing value; got none.")
     single = values.shape[1] == 1
-    ax = new_axes(ax, figsize, 7.0, 3.8 if single else 4.4)
+    ax = frame.new_axes(ax, figsize, 7.0, 3.8 if single else 4.4)
     if values.shape[1] > 2:
         values, titles = _components(values, present)
     numbers = np.append(found.numbers, -1)[found.labels]  # unassigned items have the label -1
@@ -125,13 +115,13 @@ def plot_data(
     ax.set_ylabel("items" if single else titles[1], wrap=True)
     for axis, is_dated in zip((ax.xaxis, ax.yaxis), dated, strict=False):
         if is_dated:
-            tick_dates(axis)
+            frame.tick_dates(axis)
     if data is None and not any(dated):
         latitude = float(np.mean(heights)) if titles[1].lower().startswith("lat") else 0.0
         ax.set_aspect(1 / np.cos(np.radians(latitude)), adjustable="datalim")
     if not present.all():
         ax.set_title(f"{np.sum(~present)} of {present.size} items have missing values", loc="left", fontsize="small")
-    add_legend(ax, _entries(found, similarity[present], items is not None))
+    frame.add_legend(ax, _entries(found, similarity[present], items is not None))
     return ax
 
 
@@ -159,7 +149,7 @@ def _check_places(features: Any, found: Observed) -> None:
 
 def _similarity(items: Any, partition: Any, found: Observed) -> Floats:
     """Each item's mean similarity to the rest of its cluster, in the order of the data."""
-    check_result("items", items, ItemUncertainty, "item_uncertainty")
+    frame.check_result("items", items, ItemUncertainty, "item_uncertainty")
     labels = getattr(partition, "labels", partition)
     cluster, similarity = items.cluster.values, items.similarity.values
     if items.cluster.sizes and hasattr(labels, "coords"):
@@ -217,7 +207,7 @@ def _draw_histogram(ax: Axes, values: Floats, labels: Labels) -> Floats:
     edges = np.histogram_bin_edges(values, n_bins if np.ptp(values) > 0 else 1)
     floor = np.zeros(edges.size - 1)
     present = np.unique(labels)
-    patterned = is_patterned(extent(ax)[1], present.size)
+    patterned = is_patterned(frame.extent(ax)[1], present.size)
     for k in np.roll(present, -int(present[0] < 0)):  # unassigned items on top
         top = floor + np.histogram(values[labels == k], edges)[0]
         alpha = 0.7 if k >= 0 else _PALE
@@ -258,15 +248,17 @@ def _area(similarity: Any) -> Any:
 
 def _entries(found: Observed, similarity: Floats, with_items: bool) -> list[Line2D]:
     """Entries of the legend: the largest clusters, and what the points' sizes mean."""
-    entries = cluster_entries(found.labels, found.names, found.numbers)
+    entries = frame.cluster_entries(found.labels, found.names, found.numbers)
     if np.any(found.labels < 0):
-        entries.append(point(f"unassigned (n = {np.sum(found.labels < 0)})", "o", OPEN, alpha=_PALE, markersize=4))
+        entries.append(
+            frame.point(f"unassigned (n = {np.sum(found.labels < 0)})", "o", OPEN, alpha=_PALE, markersize=4)
+        )
     if not with_items:
         return entries
-    entries.append(point("mean similarity\nto its cluster", "", ink()))
+    entries.append(frame.point("mean similarity\nto its cluster", "", ink()))
     for level in (1.0, 0.75, 0.25):
         name, fill = (f"{level:g}", "full") if level >= 0.5 else (f"{level:g}\n(hollow below 0.5)", "none")
-        entries.append(point(name, "o", NEUTRAL, markersize=np.sqrt(_area(level)), fillstyle=fill))
+        entries.append(frame.point(name, "o", NEUTRAL, markersize=np.sqrt(_area(level)), fillstyle=fill))
     if np.isnan(similarity).any():
-        entries.append(point("on its own", "x", NEUTRAL))
+        entries.append(frame.point("on its own", "x", NEUTRAL))
     return entries

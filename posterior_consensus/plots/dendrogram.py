@@ -7,8 +7,9 @@ import numpy.typing as npt
 
 from posterior_consensus.answers.merges import ClusterMerges
 from posterior_consensus.ensemble.items import numbers_of
-from posterior_consensus.plots.axes import MOST_NAMED, Axes, Size, check_result, label_items, new_axes, shortened
-from posterior_consensus.plots.colours import MARKERS, colours_of, ink, patterns_of
+from posterior_consensus.plots import frame
+from posterior_consensus.plots.colours import ink
+from posterior_consensus.plots.frame import Axes, Size
 
 Floats = npt.NDArray[np.float64]
 
@@ -52,26 +53,23 @@ def plot_dendrogram(merges: ClusterMerges, *, figsize: Size = None, ax: Axes | N
     from matplotlib.collections import LineCollection
     from matplotlib.ticker import NullLocator
 
-    check_result("merges", merges, ClusterMerges, "cluster_merges")
+    frame.check_result("merges", merges, ClusterMerges, "cluster_merges")
     joined = merges.table[["first", "second"]].to_array().values.T[1:]
     losses = merges.table["expected_loss"].values
     leaves = _leaves(joined)
     x, y, bars = _places(joined, losses, leaves)
-    ax = new_axes(ax, figsize, 5.8, 3.8)
+    ax = frame.new_axes(ax, figsize, 5.8, 3.8)
     ax.add_collection(LineCollection(bars, colors=ink(), linewidths=1.2))
-    numbers = numbers_of(merges.names)[leaves]
-    for k, colour, pattern in zip(leaves, colours_of(numbers), patterns_of(numbers), strict=True):
-        ax.scatter(x[k], y[k], s=50, color=colour, marker=MARKERS[pattern], zorder=3, clip_on=False)
+    frame.scatter_clusters(ax, x[leaves], y[leaves], numbers_of(merges.names)[leaves], s=50, zorder=3, clip_on=False)
     ax.autoscale_view()
-    ax.set_xlim(-0.7, leaves.size - 0.3)
-    ax.set_ylabel(f"expected {merges.loss.name}{f' ({merges.loss.unit})' if merges.loss.unit else ''}")
-    ax.set_xlabel("clusters")
+    ax.set(xlim=(-0.7, leaves.size - 0.3), xlabel="clusters")
+    ax.set_ylabel(frame.with_unit(f"expected {merges.loss.name}", merges.loss.unit))
     ax.spines["bottom"].set_visible(False)
     sizes = np.bincount(merges.partitions[0].values)
-    if leaves.size <= MOST_NAMED:
-        names = [f"{shortened(str(merges.names[k]), 12)}\n(n = {sizes[k]})" for k in leaves]
+    if leaves.size <= frame.MOST_NAMED:
+        names = [f"{frame.shortened(str(merges.names[k]), 12)}\n(n = {sizes[k]})" for k in leaves]
         ax.set_xticks(range(leaves.size), names, fontsize="small")
-    elif not label_items(ax, "x", np.array([shortened(str(merges.names[k]), 12) for k in leaves])):
+    elif not frame.label_items(ax, "x", np.array([frame.shortened(str(merges.names[k]), 12) for k in leaves])):
         ax.xaxis.set_major_locator(NullLocator())
     ax.tick_params("x", length=0)
     return ax

@@ -6,8 +6,8 @@ import numpy as np
 
 from posterior_consensus.answers.density import PartitionDensity, to_higher
 from posterior_consensus.answers.partition_loss import partition_loss
-from posterior_consensus.plots.axes import Axes, Size, check_result, new_axes
 from posterior_consensus.plots.colours import COLOURS, MARK, ink
+from posterior_consensus.plots.frame import Axes, Size, add_legend, check_result, new_axes
 
 _PROBS = (0.95, 0.5)
 
@@ -64,5 +64,5 @@ def plot_density_peaks(density: PartitionDensity, *, figsize: Size = None, ax: A
     ax.set(xlabel="score", ylabel=f"{density.loss.name} to the nearest\ndraw of higher score{unit}")
     highest = max(heights.max(), density.to_higher.values.max())
     ax.set_ylim(0.0, 1.15 * highest or 1.0)  # with room for the names of the sets
-    ax.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
+    add_legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
     return ax

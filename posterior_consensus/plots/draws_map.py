@@ -16,7 +16,6 @@ from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.evaluate.expectation import loss_matrix, losses_of_draws
 from posterior_consensus.losses.partition_losses import vi
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.plots.axes import Axes, Size, add_legend, as_map, check_result, new_axes
 from posterior_consensus.plots.colours import (
     MARK,
     MARKERS,
@@ -29,6 +28,7 @@ from posterior_consensus.plots.colours import (
     ink_on,
     patterns_of,
 )
+from posterior_consensus.plots.frame import Axes, Size, add_legend, as_map, check_result, new_axes
 from posterior_consensus.results.display import counted
 from posterior_consensus.runtime.arguments import is_integer
 from posterior_consensus.sources.door import as_draws, own_partition

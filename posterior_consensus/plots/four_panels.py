@@ -10,10 +10,9 @@ from posterior_consensus.answers.credible import CredibleBall
 from posterior_consensus.answers.item_uncertainty import ItemUncertainty
 from posterior_consensus.answers.links import Links
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.plots.axes import Axes, Grid, Size, grid_axes, new_axes, tick_integers
-from posterior_consensus.plots.cluster_sizes import plot_cluster_sizes
-from posterior_consensus.plots.colours import COLOURS, MARK
+from posterior_consensus.plots.cluster_sizes import draw_means, plot_cluster_sizes
 from posterior_consensus.plots.credible_ball import plot_credible_ball
+from posterior_consensus.plots.frame import Axes, Grid, Size, add_legend, grid_axes, new_axes, tick_integers
 from posterior_consensus.plots.item_uncertainty import plot_item_uncertainty
 from posterior_consensus.plots.links import plot_links
 from posterior_consensus.plots.n_clusters import plot_n_clusters
@@ -46,14 +45,12 @@ def number_or_sizes(draws: PartitionDraws, partition: Any, *, ax: Axes | None = 
         return plot_n_clusters(draws, partition, ax=ax)
     sizes, own = -np.sort(-draws.drawn.sizes.reshape(-1, number)), -np.sort(-np.bincount(draws.as_labels(partition)))
     low, high = np.quantile(sizes, [0.05, 0.95], axis=0, weights=draws.weights, method="inverted_cdf")
-    ax, rank = new_axes(ax, None, 5.6, 3.4), np.arange(1, number + 1)
-    ax.bar(rank, draws.samples.mean(sizes.T.astype(np.float64)), width=0.8, color="#C9D3DF", label="posterior mean")
-    ax.vlines(rank, low, high, colors=COLOURS[0], linewidths=2.5, label="90% interval")
-    ax.plot(np.arange(1, own.size + 1), own, "D", color=MARK, markersize=5, linestyle="", label="partition")
+    ax = new_axes(ax, None, 5.6, 3.4)
+    draw_means(ax, np.arange(1, number + 1), draws.samples.mean(sizes.T.astype(np.float64)), low, high, own)
     tick_integers(ax.xaxis)
-    ax.set(xlabel="cluster, the largest first", ylabel="items", ylim=(0.0, None))
+    ax.set(xlabel="cluster, the largest first", ylabel="items")
     ax.set_title(f"Every draw has {counted(number, 'cluster')}.", fontsize="medium")
-    ax.legend(frameon=False, fontsize="small", loc="upper right")
+    add_legend(ax, loc="upper right")
     return ax
 
 

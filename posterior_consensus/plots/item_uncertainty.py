@@ -8,8 +8,9 @@ import numpy as np
 
 from posterior_consensus.answers.item_uncertainty import ItemUncertainty
 from posterior_consensus.ensemble.items import Items, numbers_of
-from posterior_consensus.plots.axes import Axes, Size, check_result, extent, new_axes, point, scatter_clusters
+from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import NEUTRAL, ink, patch_style
+from posterior_consensus.plots.frame import Axes, Size
 from posterior_consensus.plots.rows import item_row, name_row
 
 
@@ -58,11 +59,13 @@ def plot_item_uncertainty(
     >>> ax.get_ylabel()
     'mean posterior similarity'
     """
-    check_result("items", items, ItemUncertainty, "item_uncertainty")
+    from matplotlib.patches import Patch
+
+    frame.check_result("items", items, ItemUncertainty, "item_uncertainty")
     cluster, single = items.cluster.values, np.isnan(items.similarity.values)
     own, other = np.nan_to_num(items.similarity.values), np.nan_to_num(items.nearest_similarity.values)
     numbers = numbers_of(items.names)
-    ax = new_axes(ax, figsize, 7.2, 3.4)
+    ax = frame.new_axes(ax, figsize, 7.2, 3.4)
     along = Items.along(items.cluster, str(items.cluster.dims[0]))
     row = item_row(ax, along, cluster, order, then=[-own, other], certainty=np.where(single, 1 - other, own))
     here, heights = cluster[row.at], own[row.at]
@@ -76,27 +79,16 @@ def plot_item_uncertainty(
         )
     elsewhere = np.flatnonzero(items.nearest.values[row.at] >= 0)
     nearest, height = items.nearest.values[row.at][elsewhere], other[row.at][elsewhere]
-    room = extent(ax)[0] / row.at.size  # points an item
+    room = frame.extent(ax)[0] / row.at.size  # points an item
     points = {"s": float(np.clip(room, 3.0, 5.0)) ** 2, "edgecolors": ink(), "linewidths": 0.6 if room > 4 else 0.2}
-    scatter_clusters(ax, elsewhere, height, numbers[nearest], **points, zorder=2.5, clip_on=False)
+    frame.scatter_clusters(ax, elsewhere, height, numbers[nearest], **points, zorder=2.5, clip_on=False)
     ax.set(ylim=(0, 1.02), ylabel="mean posterior similarity")
     name_row(ax, row, [str(name) for name in items.names])
-    _add_legend(ax)
-    return ax
-
-
-def _add_legend(ax: Axes) -> None:
-    from matplotlib.patches import Patch
-
-    entries = [
+    bar, dot = (
         Patch(color=NEUTRAL, alpha=0.6, label="with own cluster"),
-        point("with nearest other", "o", NEUTRAL, markersize=4),
-    ]
-    ax.legend(
-        handles=entries,
-        frameon=False,
-        fontsize="small",
-        ncols=2 if extent(ax)[0] > 250 else 1,
-        loc="lower right",
-        bbox_to_anchor=(1.0, 1.0),
+        frame.point("with nearest other", "o", NEUTRAL, markersize=4),
     )
+    frame.add_legend(
+        ax, [bar, dot], loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2 if frame.extent(ax)[0] > 250 else 1
+    )
+    return ax

@@ -10,19 +10,9 @@ import numpy.typing as npt
 from posterior_consensus.answers.embedding import item_embedding
 from posterior_consensus.answers.item_uncertainty import item_uncertainty
 from posterior_consensus.ensemble.items import numbers_of
-from posterior_consensus.plots.axes import (
-    Axes,
-    Size,
-    add_legend,
-    as_map,
-    cluster_entries,
-    extent,
-    new_axes,
-    point,
-    scatter_clusters,
-    shortened,
-)
+from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import MARKERS, NEUTRAL, colours_of, ink, patterns_of
+from posterior_consensus.plots.frame import Axes, Size
 from posterior_consensus.sources.door import as_source, partition_of
 
 _AREA = 16.0  # of a point, in square points; it grows with the root of the number of items there
@@ -95,15 +85,15 @@ def plot_items_map(
     places[:, : found.sizes["axis"]] = found.values
     shares = np.zeros(2)
     shares[: found.sizes["axis"]] = found["share"].values
-    ax = new_axes(ax, figsize, 6.4, 4.4)
+    ax = frame.new_axes(ax, figsize, 6.4, 4.4)
     numbers = numbers_of(items.names)
     _draw_items(ax, places, labels, numbers)
     _draw_exemplars(ax, places, labels, numbers, items.exemplars, source.items.names)
     ax.set_xlabel(f"first axis: {shares[0]:.0%} of the variation")
     ax.set_ylabel(f"second axis: {shares[1]:.0%} of the variation")
-    as_map(ax, shares, "Items that are close on it can be dissimilar.")
-    exemplar = point("exemplar", "o", NEUTRAL, markeredgecolor=ink(), markersize=8)
-    add_legend(ax, [*cluster_entries(labels, items.names, numbers), exemplar])
+    frame.as_map(ax, shares, "Items that are close on it can be dissimilar.")
+    exemplar = frame.point("exemplar", "o", NEUTRAL, markeredgecolor=ink(), markersize=8)
+    frame.add_legend(ax, [*frame.cluster_entries(labels, items.names, numbers), exemplar])
     return ax
 
 
@@ -114,7 +104,7 @@ def _draw_items(
     rows = np.column_stack([labels, places.round(_DIGITS)])
     _, first, counts = np.unique(rows, axis=0, return_index=True, return_counts=True)
     x, y = places[first].T
-    scatter_clusters(ax, x, y, numbers[labels[first]], s=_AREA * np.sqrt(counts), alpha=0.7, linewidths=0.0)
+    frame.scatter_clusters(ax, x, y, numbers[labels[first]], s=_AREA * np.sqrt(counts), alpha=0.7, linewidths=0.0)
 
 
 def _draw_exemplars(
@@ -131,13 +121,13 @@ def _draw_exemplars(
         (colour,), (pattern,) = colours_of(numbers[[k]]), patterns_of(numbers[[k]])
         x, y = places[exemplars[k]]
         ax.scatter(x, y, s=4 * _AREA, color=colour, marker=MARKERS[pattern], edgecolor=ink(), linewidth=1.0, zorder=4)
-    points = places * min(np.divide(extent(ax), np.maximum(np.ptp(places, axis=0), _LEAST_SPAN)))
+    points = places * min(np.divide(frame.extent(ax), np.maximum(np.ptp(places, axis=0), _LEAST_SPAN)))
     named = list[int]()
     for item in exemplars[order]:
-        width = max((_LETTER * len(shortened(names[other], _LONGEST)) for other in (item, *named)), default=0.0)
+        width = max((_LETTER * len(frame.shortened(names[other], _LONGEST)) for other in (item, *named)), default=0.0)
         away = np.abs(points[named] - points[item])
         if np.all((away[:, 0] > width) | (away[:, 1] > _LINE)):
             ax.annotate(
-                shortened(names[item], _LONGEST), places[item], (6, 6), textcoords="offset points", fontsize=_FONT
+                frame.shortened(names[item], _LONGEST), places[item], (6, 6), textcoords="offset points", fontsize=_FONT
             )
             named.append(item)

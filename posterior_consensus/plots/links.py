@@ -8,12 +8,11 @@ import numpy as np
 
 from posterior_consensus.answers.links import SURE, UNLIKELY, Links
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.plots.axes import Axes, Grid, Size, check_result, grid_axes, shortened
 from posterior_consensus.plots.colours import COLOURS, MARK, NEUTRAL, ink
+from posterior_consensus.plots.frame import LONGEST, Axes, Grid, Size, add_legend, check_result, grid_axes, shortened
 from posterior_consensus.results.display import counted
 
 _MOST_NAMED = 20  # links
-_LONGEST = 24  # name
 _BINS = np.linspace(0.0, 1.0, 21)
 
 
@@ -73,7 +72,7 @@ def draw_histogram(ax: Axes, links: Links) -> None:
         ax.set_yscale("log")
         ax.set_ylim(0.8, None)
     ax.set(xlim=(0.0, 1.0), xlabel="probability of a link", ylabel=f"pairs with probability > {links.above:g}")
-    ax.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0))
+    add_legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0))
 
 
 def draw_uncertain(ax: Axes, links: Links) -> None:
@@ -90,7 +89,7 @@ def draw_uncertain(ax: Axes, links: Links) -> None:
     ax.scatter(chance, at, c=np.array(COLOURS[:2])[np.where(within[shown], 0, 1)], edgecolors=ink(), linewidths=0.6)
     ax.axvline(0.5, color=MARK, linewidth=0.8, linestyle="--", zorder=0.5)
     ends = [items.named(links.pairs[end].values[shown]).tolist() for end in ("first", "second")]
-    names = [" and ".join(shortened(name, _LONGEST) for name in pair) for pair in zip(*ends, strict=True)]
+    names = [" and ".join(shortened(name, LONGEST) for name in pair) for pair in zip(*ends, strict=True)]
     ax.set_yticks(at, names, fontsize=min(9.0, 160.0 / max(shown.size, 1)))
     for name in ax.get_yticklabels():
         name.set_parse_math(False)

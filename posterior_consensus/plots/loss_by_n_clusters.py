@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from posterior_consensus.answers.n_clusters import LossByNClusters
-from posterior_consensus.plots.axes import Grid, Size, check_result, grid_axes, tick_integers, with_unit
-from posterior_consensus.plots.colours import MARK, NEUTRAL, ink
+from posterior_consensus.plots import frame
+from posterior_consensus.plots.colours import BARS, NEUTRAL, ink
+from posterior_consensus.plots.frame import Grid, Size
 
 _ERRORS = 2.0  # standard errors that a bar reaches to either side
 
@@ -50,27 +51,26 @@ def plot_loss_by_n_clusters(losses: LossByNClusters, *, figsize: Size = None, ax
     >>> [float(bar.get_height()) for bar in axes[1].patches]
     [0.0, 0.75, 0.25, 0.0]
     """
-    check_result("losses", losses, LossByNClusters, "loss_by_n_clusters")
+    frame.check_result("losses", losses, LossByNClusters, "loss_by_n_clusters")
     table = losses.table
     numbers, drawn = table["n_clusters"].values, losses.n_draws is not None
-    grid = grid_axes(axes, figsize, 1 + drawn, 1, 5.6, 4.6 if drawn else 3.2, height_ratios=(2.0, 1.0)[: 1 + drawn])
-    grid = grid.ravel()
+    size, ratios = (5.6, 4.6 if drawn else 3.2), (2.0, 1.0)[: 1 + drawn]
+    grid = frame.grid_axes(axes, figsize, 1 + drawn, 1, *size, height_ratios=ratios).ravel()
     errors = _ERRORS * table["difference_mcse"].fillna(0.0).values
-    grid[0].errorbar(
-        numbers, table["expected_loss"].values, errors, color=ink(), marker="o", markersize=4, linewidth=1.0, capsize=2
-    )
-    grid[0].set_ylabel(with_unit(f"expected {losses.loss.name}", losses.loss.unit))
+    points: dict[str, Any] = {"color": ink(), "marker": "o", "markersize": 4, "linewidth": 1.0, "capsize": 2}
+    grid[0].errorbar(numbers, table["expected_loss"].values, errors, **points)
+    grid[0].set_ylabel(frame.with_unit(f"expected {losses.loss.name}", losses.loss.unit))
     if drawn:
         height, error = table["probability"].values, _ERRORS * table["probability_mcse"].fillna(0.0).values
         style = {"ecolor": NEUTRAL, "capsize": 2, "error_kw": {"linewidth": 1.0}}
-        grid[1].bar(
-            numbers, height, width=0.8, color="#C9D3DF", yerr=np.stack([np.minimum(error, height), error]), **style
-        )
+        bars = np.stack([np.minimum(error, height), error])
+        grid[1].bar(numbers, height, width=0.8, color=BARS, yerr=bars, **style)
         grid[1].set_ylabel("posterior\nprobability")
+        grid[1].set_ylim(0.0, None)
     for ax in grid:
-        ax.axvline(losses.best, color=MARK, linewidth=1.3, linestyle="--", label=f"minimum: {losses.best}", zorder=0.5)
+        frame.mark_value(ax, losses.best, f"minimum: {losses.best}")
         ax.set_xlim(numbers[0] - 1, numbers[-1] + 1)
-        tick_integers(ax.xaxis)
-    grid[0].legend(frameon=False, fontsize="small")
+        frame.tick_integers(ax.xaxis)
+    frame.add_legend(grid[0], loc="best")
     grid[-1].set_xlabel("number of clusters")
     return grid

@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.answers.loss_path import LossPath
-from posterior_consensus.plots.axes import Axes, Size, add_colour_bar, check_result, new_axes, tick_integers
-from posterior_consensus.plots.colours import MARK, as_cmap, ink, on_dark
+from posterior_consensus.plots import frame
+from posterior_consensus.plots.colours import as_cmap, ink, on_dark
+from posterior_consensus.plots.frame import Axes, Size
 
 _MUCH = 10  # times as many clusters at one end as at the other: then the axis is logarithmic
 
@@ -54,18 +55,17 @@ def plot_loss_path(path: LossPath, *, cmap: Any = None, figsize: Size = None, ax
     >>> ax.get_xlabel()
     'pair threshold tau'
     """
-    check_result("path", path, LossPath, "loss_path")
+    frame.check_result("path", path, LossPath, "loss_path")
     dim, table = path.parameter, path.table
     x, clusters = table[dim].values, table["n_clusters"].values
-    ax = new_axes(ax, figsize, 5.6, 3.4)
+    ax = frame.new_axes(ax, figsize, 5.6, 3.4)
     if x.size > 1:
         _draw_steps(ax, x, clusters, table["distance_to_previous"].values[1:], cmap)
     ax.plot(x, clusters, "o", color=ink(), markersize=3)
     default = 0.5 if dim == "tau" else 1.0
     if x.min() <= default <= x.max():
-        name = f"default, {dim} = {default:g}"
-        ax.axvline(default, color=MARK, linewidth=1.3, linestyle="--", label=name, zorder=1.5)
-        ax.legend(frameon=False, fontsize="small")
+        frame.mark_value(ax, default, f"default, {dim} = {default:g}", zorder=1.5)
+        frame.add_legend(ax, loc="best")
     _scale_clusters(ax, clusters)
     ax.set(xlabel="pair threshold tau" if dim == "tau" else "cost of separating, a", ylabel="number of clusters")
     return ax
@@ -92,7 +92,7 @@ def _draw_steps(
         zorder=1.8,
     )
     ax.add_collection(steps)
-    add_colour_bar(ax, steps, "VI to the neighbour (bits)")
+    frame.add_colour_bar(ax, steps, "VI to the neighbour (bits)")
 
 
 def _scale_clusters(ax: Axes, clusters: npt.NDArray[np.int64]) -> None:
@@ -100,7 +100,7 @@ def _scale_clusters(ax: Axes, clusters: npt.NDArray[np.int64]) -> None:
 
     if clusters.max() < _MUCH * clusters.min():
         ax.set_ylim(0, 1.05 * clusters.max() + 0.5)
-        tick_integers(ax.yaxis)
+        frame.tick_integers(ax.yaxis)
         return
     ax.set_yscale("log")
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))

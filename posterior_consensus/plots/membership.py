@@ -9,16 +9,9 @@ import numpy.typing as npt
 
 from posterior_consensus.answers.membership import Membership
 from posterior_consensus.ensemble.items import Floats, Items
-from posterior_consensus.plots.axes import (
-    MOST_NAMED,
-    Axes,
-    Size,
-    add_legend,
-    check_result,
-    new_axes,
-    shortened,
-)
+from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import patch_style
+from posterior_consensus.plots.frame import Axes, Size
 from posterior_consensus.plots.rows import item_row, name_row
 
 
@@ -68,9 +61,9 @@ def plot_membership(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['0', '1', 'elsewhere']
     """
-    check_result("membership", membership, Membership, "membership")
+    frame.check_result("membership", membership, Membership, "membership")
     cluster, own = membership.cluster.values, membership.own.values
-    ax = new_axes(ax, figsize, 7.2, 3.0)
+    ax = frame.new_axes(ax, figsize, 7.2, 3.0)
     items = Items.along(membership.cluster, str(membership.cluster.dims[0]))
     row = item_row(ax, items, cluster, order, then=[-own], certainty=own)
     ax.set(ylim=(0, 1), ylabel="posterior probability")
@@ -102,9 +95,9 @@ def draw_shares(
         floor = np.where(home == k, floor, end)
     names = _names(membership)
     sizes = np.bincount(membership.cluster.values, minlength=len(names))[:-1]
-    largest = np.sort(np.argsort(-sizes, kind="stable")[:MOST_NAMED]).tolist()
-    looks = [(shortened(names[k], 24), patch_style(numbers[k], patterned)) for k in (*largest, -1)]
-    add_legend(ax, [Patch(label=name, **style) for name, style in looks])
+    largest = np.sort(np.argsort(-sizes, kind="stable")[: frame.MOST_NAMED]).tolist()
+    looks = [(frame.shortened(names[k], 24), patch_style(numbers[k], patterned)) for k in (*largest, -1)]
+    frame.add_legend(ax, [Patch(label=name, **style) for name, style in looks])
 
 
 def _names(membership: Membership) -> list[str]:

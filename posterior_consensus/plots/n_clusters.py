@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from posterior_consensus.plots.axes import Axes, Size, add_legend, new_axes, tick_integers
-from posterior_consensus.plots.colours import MARK, MOST_CHAINS, PRIOR, chain_colour, chain_marker
+from posterior_consensus.plots.colours import BARS, MOST_CHAINS, PRIOR, chain_colour, chain_marker
+from posterior_consensus.plots.frame import Axes, Size, add_legend, mark_value, new_axes, tick_integers
 from posterior_consensus.priors.record import PartitionPrior, check_prior
 from posterior_consensus.results.display import counted
 from posterior_consensus.sources.door import as_draws, own_partition
@@ -66,21 +66,24 @@ def plot_n_clusters(
     numbers = np.arange(fewest, most + 1)
     ax = new_axes(ax, figsize, 5.6, 3.4)
     shares = np.bincount(draws.n_clusters - fewest, draws.weights)
-    ax.bar(numbers, shares, width=0.8, color="#C9D3DF", label="all chains")
-    spread = 0.6 * (np.arange(len(draws.samples.chains)) + 0.5) / len(draws.samples.chains) - 0.3
-    few = len(draws.samples.chains) <= MOST_CHAINS
-    for k, rows in enumerate(draws.samples.chains if len(draws.samples.chains) > 1 and fewest < most else []):
+    ax.bar(numbers, shares, width=0.8, color=BARS, label="all chains")
+    chains = draws.samples.chains
+    n_chains = len(chains)
+    for k, rows in enumerate(chains if n_chains > 1 and fewest < most else []):
         weights = draws.weights[rows]
         if weights.sum() > 0:
             share = np.bincount(draws.n_clusters[rows] - fewest, weights, minlength=numbers.size) / weights.sum()
-            colour, marker = chain_colour(k, len(draws.samples.chains)), chain_marker(k, len(draws.samples.chains))
-            name = f"chain {draws.samples.chain[rows[0]]}" if few else "each chain" if k == 0 else None
-            ax.plot(numbers + spread[k], share, marker, markersize=4, color=colour, label=name)
+            name = (
+                f"chain {draws.samples.chain[rows[0]]}" if n_chains <= MOST_CHAINS else "each chain" if k == 0 else None
+            )
+            beside = 0.6 * (k + 0.5) / n_chains - 0.3
+            style: dict[str, Any] = {"color": chain_colour(k, n_chains), "markersize": 4, "label": name}
+            ax.plot(numbers + beside, share, chain_marker(k, n_chains), **style)
     if prior is not None:
         fewest, most = _draw_prior(ax, check_prior(prior), draws.n_items, fewest, most)
     if partition is not None:
         clusters = int(draws.as_labels(partition).max()) + 1
-        ax.axvline(clusters, color=MARK, linewidth=1.3, linestyle="--", label=f"partition: {clusters}", zorder=1.5)
+        mark_value(ax, clusters, f"partition: {clusters}", zorder=1.5)
     if numbers.size == 1:
         ax.set_title(f"Every draw has {counted(int(numbers[0]), 'cluster')}.", fontsize="medium")
     low, high = ax.get_xlim()
@@ -99,14 +102,6 @@ def _draw_prior(ax: Axes, prior: PartitionPrior, n_items: int, fewest: int, most
     visible = numbers[chances.values >= _VISIBLE * chances.values.max()]
     fewest, most = min(fewest, int(visible[0])), max(most, int(visible[-1]))
     shown = (numbers >= fewest) & (numbers <= most)
-    few = shown.sum() <= _MOST_POINTS
-    ax.plot(
-        numbers[shown],
-        chances.values[shown],
-        "o-" if few else "-",
-        markersize=3,
-        linewidth=1,
-        color=PRIOR,
-        label="prior",
-    )
+    line = "o-" if shown.sum() <= _MOST_POINTS else "-"
+    ax.plot(numbers[shown], chances.values[shown], line, markersize=3, linewidth=1, color=PRIOR, label="prior")
     return fewest, most

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from posterior_consensus.diagnostics.independence import NearIndependence
-from posterior_consensus.plots.axes import Axes, Size, check_result, new_axes
 from posterior_consensus.plots.colours import COLOURS, ink
+from posterior_consensus.plots.frame import Axes, Size, add_legend, check_result, new_axes
 
 _BINS = 40
 _NAMES = {"posterior": "posterior, other draws", "product of marginals": "product of marginals"}
@@ -60,5 +60,5 @@ def plot_near_independence(independence: NearIndependence, *, figsize: Size = No
     ax.set(xlabel="squared maximum mean discrepancy of draws from ...", ylabel="resamples")
     ax.set_title(f"p-value {independence.p_value:.2g} for independent items", loc="left", fontsize="medium")
     ax.xaxis.set_major_locator(MaxNLocator(5))  # labels of small numbers are long
-    ax.legend(frameon=False, fontsize="small")
+    add_legend(ax, loc="best")
     return ax

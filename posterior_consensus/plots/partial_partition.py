@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from posterior_consensus.answers.partial_partition import PartialPartition
-from posterior_consensus.plots.axes import Axes, Size, check_result, new_axes, tick_integers
 from posterior_consensus.plots.colours import MARK, OPEN, ink
+from posterior_consensus.plots.frame import Axes, Size, add_legend, check_result, new_axes, tick_integers
 
 
 def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
@@ -63,5 +63,5 @@ def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, a
         xlim=(0, sizes[-1]), ylim=(0, 1), ylabel="share of draws that agree", xlabel=f"assigned items, of {sizes[-1]}"
     )
     tick_integers(ax.xaxis)
-    ax.legend(frameon=False, fontsize="small")
+    add_legend(ax, loc="best")
     return ax

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.answers.particles import Particles
-from posterior_consensus.plots.axes import Axes, Size, check_result, new_axes
 from posterior_consensus.plots.colours import ink
+from posterior_consensus.plots.frame import Axes, Size, check_result, new_axes
 from posterior_consensus.plots.strips import HEIGHT, change, draw_strips
 from posterior_consensus.results.display import counted, quantity
 

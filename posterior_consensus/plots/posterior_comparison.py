@@ -9,23 +9,14 @@ import numpy.typing as npt
 
 from posterior_consensus.answers.compare import PosteriorComparison
 from posterior_consensus.ensemble.items import Items, cluster_names
-from posterior_consensus.plots.axes import (
-    Axes,
-    Grid,
-    Size,
-    add_colour_bar,
-    check_result,
-    grid_axes,
-    label_row,
-    shortened,
-)
+from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import NEUTRAL, as_cmap, ink
+from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.psm import draw_parted, item_order
 from posterior_consensus.plots.rows import check_order, label_along
 from posterior_consensus.runtime.arguments import check_count
 
 _ERRORS = 2.0  # standard errors that a bar reaches to either side
-_LONGEST = 24  # letters of an item's name
 _LEAST_SCALE = 0.05  # differences below it are not to look large
 
 
@@ -86,13 +77,13 @@ def plot_posterior_comparison(
     >>> [text.get_text() for text in axes[1].get_yticklabels()]
     ['2', '0', '1', '3']
     """
-    check_result("comparison", comparison, PosteriorComparison, "compare_posteriors")
+    frame.check_result("comparison", comparison, PosteriorComparison, "compare_posteriors")
     check_count("n_items", n_items)
     colours = as_cmap(cmap)
     difference = comparison.difference
     items = Items.along(difference, str(difference.dims[0]))
     labels = np.zeros(items.n_items, np.int32) if partition is None else items.as_labels(partition)
-    grid = grid_axes(axes, figsize, 1, 2, 9.6, 4.4, width_ratios=(1.25, 1.0), framed=True).ravel()
+    grid = frame.grid_axes(axes, figsize, 1, 2, 9.6, 4.4, width_ratios=(1.25, 1.0), framed=True).ravel()
     along = check_order(order, items)
     mean = comparison.similarity.mean("posterior").values
     in_row = item_order(mean, labels, None if along is None else along.rank)
@@ -102,7 +93,7 @@ def plot_posterior_comparison(
     if partition is not None and along is None:
         clusters = np.bincount(labels), [str(name) for name in cluster_names(partition, items.in_order(partition))]
     if along is None:
-        label_row(grid[0], "xy", items.names[in_row], clusters)
+        frame.label_row(grid[0], "xy", items.names[in_row], clusters)
     else:
         label_along(grid[0], "xy", along, items, in_row)
     grid[0].tick_params(length=0)
@@ -115,8 +106,8 @@ def _draw_matrix(
 ) -> None:
     most = max(_LEAST_SCALE, float(np.abs(values).max()))
     image = draw_parted(ax, values, labels, colours, -most, most)
-    first, second = (shortened(name, _LONGEST) for name in names)
-    add_colour_bar(ax, image, f"co-clustering probability,\n{second} minus {first}")
+    first, second = (frame.shortened(name, frame.LONGEST) for name in names)
+    frame.add_colour_bar(ax, image, f"co-clustering probability,\n{second} minus {first}")
 
 
 def _draw_items(ax: Axes, comparison: PosteriorComparison, n_items: int) -> None:
@@ -125,10 +116,9 @@ def _draw_items(ax: Axes, comparison: PosteriorComparison, n_items: int) -> None
     errors = _ERRORS * table["mcse"].fillna(0.0).to_numpy()
     ax.errorbar(table["difference"], places, xerr=errors, fmt="o", color=ink(), elinewidth=1.0, capsize=2, markersize=4)
     ax.plot(table["by_chance"], places, "|", color=NEUTRAL, markersize=9, markeredgewidth=2.0, label="by chance alone")
-    ax.set_yticks(places, [shortened(str(name), _LONGEST) for name in table.index], fontsize="small")
+    ax.set_yticks(places, [frame.shortened(str(name), frame.LONGEST) for name in table.index], fontsize="small")
     ax.invert_yaxis()
     ax.set_xlim(left=0)
-    ax.set_xlabel("mean absolute difference of\nits co-clustering probabilities")
-    ax.set_ylabel(str(table.index.name or ""))
+    ax.set(xlabel="mean absolute difference of\nits co-clustering probabilities", ylabel=str(table.index.name or ""))
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, fontsize="small", loc="lower right", bbox_to_anchor=(1.0, 1.0))
+    frame.add_legend(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0))

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from posterior_consensus.answers.prior_sensitivity import Floats, PriorSensitivity
-from posterior_consensus.plots.axes import Grid, Size, check_result, grid_axes, shortened, with_unit
+from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import MARK, NEUTRAL, ink
+from posterior_consensus.plots.frame import Grid, Size
 
 _ERRORS = 2.0  # standard errors that a bar reaches to either side
 _MOST_NAMES = 40
 _MOST_SLANTED = 8
-_LONGEST = 24  # characters of a name
 
 
 def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = None, axes: Any = None) -> Grid:
@@ -56,8 +56,8 @@ def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = Non
     >>> axes[1].get_xlabel()
     'concentration'
     """
-    check_result("sensitivity", sensitivity, PriorSensitivity, "prior_sensitivity")
-    grid = grid_axes(axes, figsize, 2, 1, 5.6, 5.0).ravel()
+    frame.check_result("sensitivity", sensitivity, PriorSensitivity, "prior_sensitivity")
+    grid = frame.grid_axes(axes, figsize, 2, 1, 5.6, 5.0).ravel()
     table, own = sensitivity.table, sensitivity.concentration
     places = np.append(table["concentration"].values, np.nan if own is None else own)
     along = bool(np.all(places > 0))
@@ -72,13 +72,13 @@ def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = Non
     for ax in grid:
         _shade(ax, x[order], sensitivity.can_tell[order])
         if along:
-            ax.axvline(x[-1], color=MARK, linewidth=1.3, linestyle="--", zorder=0.5)
+            frame.mark_value(ax, x[-1])
         _tick(ax, sensitivity, x, along, named=ax is grid[-1])
     if not sensitivity.can_tell.all():
-        grid[0].legend(frameon=False, fontsize="small")
+        frame.add_legend(grid[0], loc="best")
     grid[0].set_ylabel("expected clusters")
     loss = sensitivity.loss
-    grid[1].set_ylabel(with_unit(f"excess expected {loss.name}", loss.unit))
+    grid[1].set_ylabel(frame.with_unit(f"excess expected {loss.name}", loss.unit))
     grid[1].axhline(0.0, color=NEUTRAL, linewidth=0.8, zorder=0.5)
     if along:
         grid[1].set_xlabel("concentration")
@@ -106,6 +106,6 @@ def _tick(ax: Any, sensitivity: PriorSensitivity, x: Floats, along: bool, *, nam
         return
     names = [sensitivity.prior, *map(str, sensitivity.table["alternative"].values)]
     step = max(1, -(-len(names) // _MOST_NAMES))
-    shown = [shortened(name, _LONGEST).replace("$", r"\$") if named else "" for name in names]
+    shown = [frame.shortened(name, frame.LONGEST).replace("$", r"\$") if named else "" for name in names]
     turned = {"rotation": 90} if len(names) > _MOST_SLANTED else {"rotation": 30, "ha": "right"}
     ax.set_xticks(np.roll(x, 1)[::step], shown[::step], **turned)

@@ -10,8 +10,9 @@ import pandas as pd
 
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.plots.axes import Axes, Size, add_colour_bar, extent, new_axes, scatter_clusters, shortened
+from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import as_cmap, ink, ink_on
+from posterior_consensus.plots.frame import Axes, Size
 from posterior_consensus.plots.observed import observed_table
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 
 _FARTHEST = 2.0  # standard deviations at which colours end
-_LONGEST = 24  # characters of a name
-_CHARACTER = 5.4  # points wide
 
 
 def plot_cluster_profiles(
@@ -77,11 +76,11 @@ def plot_cluster_profiles(
     sizes = np.bincount(found.labels)
     several = found.values.shape[1] > 1
     width = min(3.0 + 0.45 * found.values.shape[1], 12.0) if several else 5.6
-    features = [shortened(name, _LONGEST) for name in found.features]
-    upright = _CHARACTER * max(len(name) for name in features) / 72 if several else 0.0  # inches below the cells
-    ax = new_axes(ax, figsize, width, min(1.4 + 0.42 * sizes.size, 10.0) + upright)
-    names = [f"{shortened(name, _LONGEST)} (n = {size})" for name, size in zip(found.names, sizes, strict=True)]
-    _set_names(ax, "y", names)
+    features = [frame.shortened(name, frame.LONGEST) for name in found.features]
+    upright = frame.CHARACTER * max(len(name) for name in features) / 72 if several else 0.0  # inches below the cells
+    ax = frame.new_axes(ax, figsize, width, min(1.4 + 0.42 * sizes.size, 10.0) + upright)
+    names = [frame.shortened(name, frame.LONGEST) for name in found.names]
+    _set_names(ax, "y", [f"{name} (n = {size})" for name, size in zip(names, sizes, strict=True)])
     if several:
         _draw_cells(ax, found.values, found.labels, as_cmap(cmap))
         caption = "line: standard deviation within the cluster;\ncell width: standard deviation of all items"
@@ -104,11 +103,11 @@ def _draw_points(ax: Axes, values: Floats, labels: Labels, numbers: npt.NDArray[
     # Multiples of the golden ratio spread neighbours evenly over the row, the same way every time.
     heights = cluster + 0.6 * ((groups.cumcount().to_numpy() * 0.6180339887) % 1.0 - 0.5)
     alpha = np.clip(100 / groups.transform("size").to_numpy(), 0.3, 0.8)
-    scatter_clusters(ax, table["value"].to_numpy(), heights, numbers[cluster], s=12, alpha=alpha, linewidths=0)
+    frame.scatter_clusters(ax, table["value"].to_numpy(), heights, numbers[cluster], s=12, alpha=alpha, linewidths=0)
     quartiles = groups.quantile(np.array([0.25, 0.5, 0.75])).unstack()
     rows = quartiles.index.to_numpy()
     ax.hlines(rows, quartiles[0.25], quartiles[0.75], colors=ink(), linewidths=1.5)
-    thick = min(11.0, extent(ax)[1] / (labels.max() + 1) * 0.6)
+    thick = min(11.0, frame.extent(ax)[1] / (labels.max() + 1) * 0.6)
     ax.plot(quartiles[0.5], rows, "|", color=ink(), markersize=thick, markeredgewidth=2)
     ax.set_ylim(int(labels.max()) + 0.5, -0.5)
     ax.spines["left"].set_visible(False)
@@ -127,7 +126,7 @@ def _draw_cells(ax: Axes, values: Floats, labels: Labels, cmap: Colormap) -> Non
     ends = np.array([[columns - halves, rows], [columns + halves, rows]]).transpose(2, 0, 1)
     inks = ink_on(cmap(image.norm(means[rows, columns])))
     ax.add_collection(LineCollection(list(ends), colors=list(inks), linewidths=1.5, capstyle="butt"))
-    add_colour_bar(ax, image, "standardized mean", extend="both", extendfrac=0.03)
+    frame.add_colour_bar(ax, image, "standardized mean", extend="both", extendfrac=0.03)
     ax.tick_params(axis="x", length=0)
     ax.spines[:].set_visible(False)
 
@@ -142,11 +141,10 @@ def _standardised(values: Floats, labels: Labels) -> tuple[Floats, Floats]:
 
 def _set_names(ax: Axes, side: str, names: list[str]) -> None:
     """Name rows or columns: every one, or those that can be read."""
-    length = dict(zip("xy", extent(ax), strict=True))[side]
-    room = length / len(names)  # points a name
+    room = frame.length_of(ax, side) / len(names)  # points a name
     font = min(9.0, room / 1.1)
     step = int(np.ceil(5.0 / font))
-    upright = side == "x" and _CHARACTER * max(len(name) for name in names) > room
+    upright = side == "x" and frame.CHARACTER * max(len(name) for name in names) > room
     axis = ax.xaxis if side == "x" else ax.yaxis
     axis.set_ticks(range(0, len(names), step), names[::step])
     axis.set_tick_params(

@@ -17,20 +17,9 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.evaluate.chain_gap import largest_gap
 from posterior_consensus.evaluate.similarity import posterior_similarity_matrix
-from posterior_consensus.plots.axes import (
-    MOST_OF_PAIRS,
-    SOME_OF_PAIRS,
-    Axes,
-    Grid,
-    Size,
-    add_colour_bar,
-    grid_axes,
-    label_row,
-    new_axes,
-    some_of,
-    with_share,
-)
+from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import MARK, as_cmap, colours_of, ink_on
+from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import check_order, label_along
 from posterior_consensus.sources.door import as_draws, as_source, own_partition
 from posterior_consensus.sources.matrices import as_pair_similarity
@@ -164,7 +153,7 @@ def plot_psm(
 
 
 def _plot_one(source: PairSource, partition: Any, order: Any, cmap: Colormap, figsize: Size, ax: Axes | None) -> Axes:
-    items, at = source.items, some_of(source.n_items, MOST_OF_PAIRS, SOME_OF_PAIRS)
+    items, at = source.items, frame.some_of(source.n_items, frame.MOST_OF_PAIRS, frame.SOME_OF_PAIRS)
     shown = source if at.size == source.n_items else source.of_items(at)
     along = check_order(order, items)
     values = posterior_similarity_matrix(shown).values
@@ -172,22 +161,22 @@ def _plot_one(source: PairSource, partition: Any, order: Any, cmap: Colormap, fi
     is_partial = isinstance(partition, PartialPartition)
     labels = given if given is None or is_partial else canonical_labels(given)
     in_row = item_order(values, labels, None if along is None else along.rank[at])
-    ax = new_axes(ax, figsize, 5.6, 4.8, framed=True)
+    ax = frame.new_axes(ax, figsize, 5.6, 4.8, framed=True)
     image = ax.imshow(values[np.ix_(in_row, in_row)], cmap=cmap, vmin=0.0, vmax=1.0, interpolation="nearest")
-    add_colour_bar(ax, image, "co-clustering probability")
-    ax.set(xlabel=with_share(items.dim, at.size, items.n_items), ylabel=items.dim)
+    frame.add_colour_bar(ax, image, "co-clustering probability")
+    ax.set(xlabel=frame.with_share(items.dim, at.size, items.n_items), ylabel=items.dim)
     ax.tick_params(length=0)
     clusters = None if labels is None else _draw_clusters(ax, labels[in_row], partition, given)
     if along is not None:
         label_along(ax, "xy", along, items, at[in_row])
     else:
-        label_row(ax, "xy", items.named(at[in_row]), clusters)
+        frame.label_row(ax, "xy", items.named(at[in_row]), clusters)
     return ax
 
 
 def _plot_chains(draws: PartitionDraws, partition: Any, order: Any, cmap: Colormap, figsize: Size, axes: Any) -> Grid:
     labels = None if partition is None else draws.as_labels(partition)
-    at = some_of(draws.n_items, MOST_OF_PAIRS, SOME_OF_PAIRS)
+    at = frame.some_of(draws.n_items, frame.MOST_OF_PAIRS, frame.SOME_OF_PAIRS)
     plain = draws.as_sampled() if at.size == draws.n_items else draws.as_sampled().of_items(at)
     along, chains = check_order(order, draws.items), plain.samples.chains
     labels = np.zeros(at.size, np.int32) if labels is None else canonical_labels(labels[at])
@@ -207,8 +196,8 @@ def _plot_chains(draws: PartitionDraws, partition: Any, order: Any, cmap: Colorm
             label_along(ax, "x", along, draws.items, at[in_row])
     if at.size < draws.n_items:
         name = axes[0].get_xlabel() or draws.items.dim
-        axes[0].set_xlabel(with_share(name, at.size, draws.n_items), fontsize="small")
-    add_colour_bar(list(axes), image, "co-clustering probability", pad=0.02)
+        axes[0].set_xlabel(frame.with_share(name, at.size, draws.n_items), fontsize="small")
+    frame.add_colour_bar(list(axes), image, "co-clustering probability", pad=0.02)
     if marked:
         first, second = draws.items.named(at[list(gap.items)])
         title = f"largest difference {gap.size:.2f}: {draws.items.dim} {first} and {second}, "
@@ -220,11 +209,11 @@ def _plot_chains(draws: PartitionDraws, partition: Any, order: Any, cmap: Colorm
 def _chain_axes(axes: Any, figsize: Size, n_chains: int, below: float) -> Grid:
     """The user's axes, or new ones in rows of four, with so many inches below each for the names of places."""
     if axes is not None:
-        return grid_axes(axes, figsize, 1, n_chains, 0, 0, framed=True)[0]
+        return frame.grid_axes(axes, figsize, 1, n_chains, 0, 0, framed=True)[0]
     n_columns = min(n_chains, _MOST_COLUMNS)
     n_rows = -(-n_chains // n_columns)
     width, height = max(_SIDE * n_columns + 0.9, 4.2), (_SIDE + below) * n_rows + 0.6
-    grid = grid_axes(None, figsize, n_rows, n_columns, width, height, framed=True).ravel()
+    grid = frame.grid_axes(None, figsize, n_rows, n_columns, width, height, framed=True).ravel()
     for unused in grid[n_chains:]:
         unused.remove()
     return grid[:n_chains]

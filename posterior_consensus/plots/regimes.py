@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from posterior_consensus.answers.membership import Membership
 from posterior_consensus.ensemble.items import Floats, Items
-from posterior_consensus.plots.axes import Axes, Grid, Size, check_result, extent, grid_axes, tick_dates
 from posterior_consensus.plots.colours import colours_of, ink
+from posterior_consensus.plots.frame import Axes, Grid, Size, check_result, extent, grid_axes, tick_dates
 from posterior_consensus.plots.membership import draw_shares
 from posterior_consensus.plots.observed import observed_table
 from posterior_consensus.plots.rows import check_order, coordinate, numbers_along, plain

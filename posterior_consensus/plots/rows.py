@@ -11,17 +11,9 @@ import pandas as pd
 
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.plots.axes import (
-    MOST_IN_ROW,
-    Axes,
-    extent,
-    label_clusters,
-    label_items,
-    label_some,
-    some_of,
-    with_share,
-)
+from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import ink, is_patterned, repeats
+from posterior_consensus.plots.frame import Axes
 
 Places = npt.NDArray[np.intp]
 
@@ -29,7 +21,6 @@ _LEAST_ROOM = 12.0  # points a cluster; if there is less, some clusters are show
 _ROOM = 20.0  # points of each of these
 _LEAST_SHOWN = 6  # clusters
 _ITEMS_OF_EACH = 6  # so that a few items of small clusters are seen beside them
-_CHARACTER = 5.4  # points
 _LARGE = 10_000  # years are below, and have no commas
 
 
@@ -119,10 +110,10 @@ def item_row(
     others, and a few items of each.
     """
     along = check_order(order, items)
-    at = some_of(items.n_items, MOST_IN_ROW, MOST_IN_ROW)
+    at = frame.some_of(items.n_items, frame.MOST_IN_ROW, frame.MOST_IN_ROW)
     keys = [along.rank] if along is not None else [*reversed(then), labels]
     at = at[np.lexsort([key[at] for key in keys])]
-    width, note = extent(ax)[0], ""
+    width, note = frame.extent(ax)[0], ""
     found, sizes = np.unique(labels[at], return_counts=True)
     clusters = found.astype(np.intp)
     if along is None and clusters.size > max(_LEAST_SHOWN, width / _LEAST_ROOM):
@@ -159,13 +150,13 @@ def name_row(ax: Axes, row: ItemRow, names: Sequence[str], by: str = "cluster") 
     n_items, name = row.items.n_items, row.items.dim
     ax.set_xlim(-0.5, row.at.size - 0.5)
     ax.tick_params(axis="x", length=0)
-    ax.set_xlabel(name if row.note else with_share(name, row.at.size, n_items))
+    ax.set_xlabel(name if row.note else frame.with_share(name, row.at.size, n_items))
     if row.along is not None:
         label_along(ax, "x", row.along, row.items, row.at)
     else:
         ax.vlines(np.cumsum(row.sizes)[:-1] - 0.5, *ax.get_ylim(), colors=ink(), linewidths=0.8, linestyles=":")
-        if not label_items(ax, "x", row.items.named(row.at)):
-            label_clusters(ax, "x", row.sizes, [names[k] for k in row.clusters], by)
+        if not frame.label_items(ax, "x", row.items.named(row.at)):
+            frame.label_clusters(ax, "x", row.sizes, [names[k] for k in row.clusters], by)
         elif by != "cluster":
             ax.set_xlabel(f"{ax.get_xlabel()}, by {by}")
     ax.set_xlabel(ax.get_xlabel() + row.note + repeats(len(names), row.patterned))
@@ -175,28 +166,20 @@ def label_along(ax: Axes, sides: str, along: Along, items: Items, at: Places) ->
     """Name, along all `sides`, items in a row, or values of the coordinate that they stand by."""
     names, values = items.named(at), None if along.values is None else along.values[at]
     if values is None:
-        label_some(ax, sides, names)
+        frame.label_some(ax, sides, names)
         return
-    by = f", by {along.name}" if along.name not in ("", items.dim) else ""
-    axes = [ax.xaxis if side == "x" else ax.yaxis for side in sides]
-    for axis in axes:
-        axis.set_label_text(axis.get_label_text() + by)
-    length = min(size for side, size in zip("xy", extent(ax), strict=True) if side in sides)
+    frame.extend_label(ax, sides, f", by {along.name}" if along.name not in ("", items.dim) else "")
+    length = frame.length_of(ax, sides)
     most = max(3, int(length / 50))
-    if (along.name != items.dim or len(names) < most) and label_items(ax, sides, names):
+    if (along.name != items.dim or len(names) < most) and frame.label_items(ax, sides, names):
         return
     places, texts, constant = _marks(values, most)
     if values.dtype.kind not in "iufM" and places.size > 1 and np.all(np.diff(places) == 1):
-        label_some(ax, sides, values)
+        frame.label_some(ax, sides, values)
         return
-    named = list[int]()
-    for k, place in enumerate(places):
-        room = length / len(values) * (place - places[named[-1]]) if named else np.inf
-        if room > _CHARACTER * (len(texts[k]) + len(texts[named[-1]]) if named else 0) / 2 + 4:
-            named.append(k)
-    for axis in axes:
-        axis.set_ticks(places[named], [texts[k] for k in named], fontsize=9.0)
-        axis.set_label_text(axis.get_label_text() + (f" ({constant})" if constant else ""))
+    named = frame.with_room(places * length / len(values), texts, range(places.size))
+    frame.set_ticks(ax, sides, places[named], [texts[k] for k in named])
+    frame.extend_label(ax, sides, f" ({constant})" if constant else "")
 
 
 def _marks(values: npt.NDArray[Any], most: int) -> tuple[Floats, list[str], str]:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from posterior_consensus.diagnostics.sequence import SequentialDistances
-from posterior_consensus.plots.axes import Grid, Size, add_legend, check_result, grid_axes, with_unit
 from posterior_consensus.plots.colours import MOST_CHAINS, chain_colour, chain_line
+from posterior_consensus.plots.frame import Grid, Size, add_legend, check_result, grid_axes, with_unit
 
 _PANEL = 2.3, 7.6  # inches: height of a row, width of the figure
 

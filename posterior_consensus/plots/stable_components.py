@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from posterior_consensus.answers.stable import StableComponents
-from posterior_consensus.plots.axes import Axes, Size, check_result, new_axes, tick_integers
 from posterior_consensus.plots.colours import MARK, ink
+from posterior_consensus.plots.frame import Axes, Size, add_legend, check_result, new_axes, tick_integers
 
 
 def plot_stable_components(components: StableComponents, *, figsize: Size = None, ax: Any = None) -> Axes:
@@ -52,11 +52,8 @@ def plot_stable_components(components: StableComponents, *, figsize: Size = None
     ax.plot(levels, numbers, color=ink(), linewidth=1.4, drawstyle="steps-pre")
     label = f"level {components.level:g}: {components.n_components}"
     ax.plot(components.level, components.n_components, "o", color=MARK, label=label, clip_on=False, zorder=3)
-    ax.set_xlim(0.0, 1.0)
-    ax.set_ylim(0.0, 1.05 * numbers.max())
+    ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.05 * numbers.max()))
+    ax.set(xlabel="level: minimum share of the draws that agree", ylabel="stable components")
     tick_integers(ax.yaxis)
-    ax.set_xlabel("level: minimum share of the draws that agree")
-    ax.set_ylabel("stable components")
-    flat = numbers.min() == numbers.max()
-    ax.legend(frameon=False, fontsize="small", loc="lower left" if flat else "upper left")
+    add_legend(ax, loc="lower left" if numbers.min() == numbers.max() else "upper left")
     return ax

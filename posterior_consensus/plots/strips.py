@@ -13,8 +13,8 @@ import xarray as xr
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.ensemble.switching import numbered_like
-from posterior_consensus.plots.axes import Axes
 from posterior_consensus.plots.colours import colours_of, patch_style, patterns_of
+from posterior_consensus.plots.frame import Axes
 from posterior_consensus.plots.rows import item_row, name_row
 
 HEIGHT = 0.36  # of half a strip, where strips are 1 apart

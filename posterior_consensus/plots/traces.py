@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.diagnostics.diagnosis import Diagnosis
-from posterior_consensus.plots.axes import Axes, Grid, Size, check_result, grid_axes, with_unit
 from posterior_consensus.plots.colours import MOST_CHAINS, chain_line, ink
+from posterior_consensus.plots.frame import Axes, Grid, Size, check_result, grid_axes, with_unit
 
 _BINS = 20  # of the ranks
 _MOST_IN_ROW = 4  # entries of the legend, one below the other, beside the first row

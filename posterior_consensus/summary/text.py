@@ -12,7 +12,7 @@ import posterior_consensus
 from posterior_consensus.bounds.bound import status
 from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.plots.axes import MOST_IN_ROW, MOST_OF_PAIRS, SOME_OF_PAIRS
+from posterior_consensus.plots.frame import MOST_IN_ROW, MOST_OF_PAIRS, SOME_OF_PAIRS
 from posterior_consensus.results import display
 from posterior_consensus.results.display import counted
 from posterior_consensus.results.work import ClusterLimits

@@ -13,9 +13,9 @@ from matplotlib.colors import to_hex, to_rgba_array
 from matplotlib.text import Text
 
 import posterior_consensus as pc
-from posterior_consensus.plots.axes import cluster_entries, label_items
 from posterior_consensus.plots.colours import COLOURS, MARK, chain_colour, chain_line
 from posterior_consensus.plots.four_panels import four_panels
+from posterior_consensus.plots.frame import cluster_entries, label_items
 from tests.catalogue.functions import BY_NAME
 from tests.catalogue.plots import LABELS, PLOTS, ball, drawn, draws, function_of, items
 from tests.helpers import check_all

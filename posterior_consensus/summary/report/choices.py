@@ -12,7 +12,7 @@ from posterior_consensus.answers.n_clusters import loss_by_n_clusters
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.ensemble.switching import numbered_like
-from posterior_consensus.plots.axes import SOME_OF_PAIRS
+from posterior_consensus.plots.frame import SOME_OF_PAIRS
 from posterior_consensus.results import display
 from posterior_consensus.results.display import counted
 from posterior_consensus.summary.further import some_draws

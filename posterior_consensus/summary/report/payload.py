@@ -16,8 +16,8 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats, Items, numbers_of
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.evaluate.similarity import own_and_nearest
-from posterior_consensus.plots.axes import SOME_OF_PAIRS, some_of, with_unit
 from posterior_consensus.plots.colours import colours_of, patterns_of
+from posterior_consensus.plots.frame import SOME_OF_PAIRS, some_of, with_unit
 from posterior_consensus.plots.observed import observed_table
 from posterior_consensus.plots.psm import item_order
 from posterior_consensus.summary.record import SummaryRecord

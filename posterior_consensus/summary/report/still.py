@@ -14,11 +14,11 @@ import pandas as pd
 
 from posterior_consensus.answers.links import MANY
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.plots.axes import as_png
 from posterior_consensus.plots.credible_ball import plot_credible_ball
 from posterior_consensus.plots.data import plot_data
 from posterior_consensus.plots.draws_map import plot_draws_map
 from posterior_consensus.plots.four_panels import number_or_sizes
+from posterior_consensus.plots.frame import as_png
 from posterior_consensus.plots.item_uncertainty import plot_item_uncertainty
 from posterior_consensus.plots.particles import plot_particles
 from posterior_consensus.plots.profiles import plot_cluster_profiles

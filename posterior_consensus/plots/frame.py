@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.plots.colours import MARKERS, colours_of, ink, patterns_of
+from posterior_consensus.plots.colours import MARK, MARKERS, colours_of, ink, patterns_of
 from posterior_consensus.runtime.arguments import as_numbers
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ Size = tuple[float, float] | None
 Grid = npt.NDArray[np.object_]  # of axes
 
 MOST_NAMED = 12  # clusters in a legend
+LONGEST = 24  # characters of a name in a legend or of a row
+CHARACTER = 5.4  # points wide
 _SMALLEST_FONT = 5.0  # points; smaller is not read
 MOST_OF_PAIRS = 10_000  # items of which every pair is drawn; of more, some
 SOME_OF_PAIRS = 2_000
@@ -40,27 +42,10 @@ def new_axes(ax: Any, figsize: Any, width: float, height: float, *, framed: bool
     """The user's axes, or new ones in a figure of `figsize`, by default of this width and height in inches."""
     from matplotlib.axes import Axes
 
-    size = _size(figsize, (width, height), "ax", ax)
-    if ax is None:
-        import matplotlib.pyplot as plt
-
-        ax = plt.subplots(figsize=size, layout="constrained")[1]
-    if not isinstance(ax, Axes):
+    if not isinstance(ax, Axes | None):
         raise TypeError(f"`ax` must be a matplotlib Axes or None; got {type(ax).__name__}.")
-    if not framed:
-        ax.spines[["top", "right"]].set_visible(False)
-    return ax
-
-
-def _size(figsize: Any, default: tuple[float, float], name: str, given: Any) -> tuple[float, float]:
-    if figsize is None:
-        return default
-    if given is not None:
-        raise ValueError(f"`figsize` is for a new figure, and `{name}` has one already; give one of the two.")
-    size = as_numbers("figsize", figsize)
-    if size.shape != (2,) or not np.all((size > 0) & np.isfinite(size)):
-        raise ValueError(f"`figsize` must be a width and a height in inches, both positive; got {figsize!r}.")
-    return float(size[0]), float(size[1])
+    own: Axes = grid_axes(ax, figsize, 1, 1, width, height, framed=framed, name="ax").item()
+    return own
 
 
 def grid_axes(
@@ -71,27 +56,37 @@ def grid_axes(
     width: float,
     height: float,
     *,
-    width_ratios: tuple[float, ...] | None = None,
-    height_ratios: tuple[float, ...] | None = None,
     framed: bool = False,
+    name: str = "axes",
+    **ratios: Any,
 ) -> Grid:
-    """The user's array of axes, or new ones in a figure of `figsize`, by default of this width and height in inches."""
+    """The user's array of axes, or new ones in a figure of `figsize`, by default of this width and height in inches.
+
+    `ratios` are those of the widths and heights of a new figure's columns and rows. Axes have no lines above and on the
+    right if they are not `framed`.
+    """
     from matplotlib.axes import Axes
 
-    size = _size(figsize, (width, height), "axes", axes)
+    if figsize is not None:
+        if axes is not None:
+            raise ValueError(f"`figsize` is for a new figure, and `{name}` has one already; give one of the two.")
+        size = as_numbers("figsize", figsize)
+        if size.shape != (2,) or not np.all((size > 0) & np.isfinite(size)):
+            raise ValueError(f"`figsize` must be a width and a height in inches, both positive; got {figsize!r}.")
+        width, height = size.tolist()
     if axes is None:
         import matplotlib.pyplot as plt
 
-        figure = plt.figure(figsize=size, layout="constrained")
-        axes = figure.subplots(n_rows, n_columns, squeeze=False, width_ratios=width_ratios, height_ratios=height_ratios)
+        figure = plt.figure(figsize=(width, height), layout="constrained")
+        axes = figure.subplots(n_rows, n_columns, squeeze=False, **ratios)
     grid = np.asarray(axes, dtype=object)
     for ax in grid.flat:
         if not isinstance(ax, Axes):
             raise TypeError(f"`axes` must hold matplotlib Axes; got {type(ax).__name__}.")
+        if not framed:
+            ax.spines[["top", "right"]].set_visible(False)
     if grid.size != n_rows * n_columns:
         raise ValueError(f"`axes` must hold {n_rows * n_columns} matplotlib Axes; got {grid.size}.")
-    for ax in () if framed else grid.flat:
-        ax.spines[["top", "right"]].set_visible(False)
     return grid.reshape(n_rows, n_columns)
 
 
@@ -118,6 +113,25 @@ def extent(ax: Axes) -> tuple[float, float]:
     return 72 * box.width, 72 * box.height
 
 
+def length_of(ax: Axes, sides: str) -> float:
+    """Length in points of the shortest of `sides`, of "x" and "y"."""
+    return min(length for side, length in zip("xy", extent(ax), strict=True) if side in sides)
+
+
+def set_ticks(ax: Axes, sides: str, at: Any, names: Any, font: float = 9.0, *, upright: bool = False) -> None:
+    """Name places along all `sides`, upright ones turned where they lie below each other's ends."""
+    for side in sides:
+        axis = ax.xaxis if side == "x" else ax.yaxis
+        axis.set_ticks(at, names, fontsize=font, rotation=90 if upright and side == "x" else 0)
+
+
+def extend_label(ax: Axes, sides: str, text: str) -> None:
+    """Say more behind the axes' labels."""
+    for side in sides:
+        axis = ax.xaxis if side == "x" else ax.yaxis
+        axis.set_label_text(axis.get_label_text() + text)
+
+
 def label_row(
     ax: Axes, sides: str, names: npt.NDArray[Any], clusters: tuple[npt.NDArray[np.intp], list[str]] | None = None
 ) -> None:
@@ -129,53 +143,48 @@ def label_row(
         return
     if clusters is not None:
         label_clusters(ax, sides, *clusters)
-        return
-    for side in sides:
-        ax.set(**{f"{side}ticks": []})
+    else:
+        set_ticks(ax, sides, [], [])
 
 
 def label_items(ax: Axes, sides: str, names: npt.NDArray[Any]) -> bool:
     """Write the items' names if they can be read there; whether they could."""
-    size = dict(zip("xy", extent(ax), strict=True))
-    font = min(9.0, *(size[side] / len(names) / 1.1 for side in sides))
+    font = min(9.0, length_of(ax, sides) / len(names) / 1.1)
     longest = 0.6 * font * max(len(name) for name in names)
-    if font < _SMALLEST_FONT or longest > max(40.0, 0.3 * min(size.values())):
+    if font < _SMALLEST_FONT or longest > max(40.0, 0.3 * length_of(ax, "xy")):
         return False
-    for side in sides:
-        axis = ax.xaxis if side == "x" else ax.yaxis
-        axis.set_ticks(np.arange(len(names)), names, fontsize=font, rotation=90 if side == "x" else 0)
+    set_ticks(ax, sides, np.arange(len(names)), names, font, upright=True)
     return True
 
 
 def label_some(ax: Axes, sides: str, names: npt.NDArray[Any]) -> None:
     """Name, along all `sides`, every item, or one of every two, five, ten and so on, so that names can be read."""
-    size = min(length for side, length in zip("xy", extent(ax), strict=True) if side in sides)
-    needed = 10.0 * len(names) / size  # a name takes 10 points
+    needed = 10.0 * len(names) / length_of(ax, sides)  # a name takes 10 points
     step = next(k * 10**power for power in range(len(str(len(names))) + 1) for k in _STEPS if k * 10**power >= needed)
     at = np.arange(0, len(names), step)
-    shown = [shortened(str(names[k]), 16) for k in at]
-    for side in sides:
-        axis = ax.xaxis if side == "x" else ax.yaxis
-        axis.set_ticks(at, shown, fontsize=9.0, rotation=90 if side == "x" else 0)
+    set_ticks(ax, sides, at, [shortened(str(names[k]), 16) for k in at], upright=True)
 
 
 def label_clusters(ax: Axes, sides: str, sizes: npt.NDArray[np.intp], names: list[str], by: str = "cluster") -> None:
     """Tick, along all `sides`, every cluster of items in a row, and name those that have room, the largest first."""
-    length = min(size for side, size in zip("xy", extent(ax), strict=True) if side in sides)
     centers = np.cumsum(sizes) - (sizes + 1) / 2
     shown = [shortened(name, 12) for name in names]
-    places = (centers + 0.5) / sizes.sum() * length  # points
-    rooms = np.array([4.0 + max(0.6 * 9.0 * len(name), 9.0) for name in shown])
-    named: list[int] = []
-    for k in np.argsort(-sizes, kind="stable"):
+    places = (centers + 0.5) / sizes.sum() * length_of(ax, sides)
+    named = with_room(places, shown, np.argsort(-sizes, kind="stable"))
+    set_ticks(ax, sides, centers[named], [shown[k] for k in named])
+    for side in sides:
+        (ax.xaxis if side == "x" else ax.yaxis).set_ticks(centers, minor=True)
+    extend_label(ax, sides, f", by {by}")
+
+
+def with_room(places: npt.NDArray[np.float64], names: list[str], order: Iterable[int]) -> list[int]:
+    """Which names at places in points can be read, those first in `order` before others."""
+    rooms = np.array([4.0 + max(CHARACTER * len(name), 9.0) for name in names])
+    named = list[int]()
+    for k in order:
         if np.all(np.abs(places[named] - places[k]) >= (rooms[named] + rooms[k]) / 2):
             named.append(int(k))
-    named.sort()
-    for side in sides:
-        axis = ax.xaxis if side == "x" else ax.yaxis
-        axis.set_ticks(centers[named], [shown[k] for k in named], fontsize=9.0)
-        axis.set_ticks(centers, minor=True)
-        axis.set_label_text(f"{axis.get_label_text()}, by {by}")
+    return sorted(named)
 
 
 def tick_integers(axis: Any) -> None:
@@ -220,9 +229,15 @@ def add_colour_bar(ax: Any, shown: Any, label: str, *, pad: float = 0.03, **styl
     bar.outline.set_visible(False)
 
 
-def add_legend(ax: Axes, handles: Sequence[Any] | None = None) -> None:
-    """A legend beside the axes."""
-    ax.legend(handles=handles, frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+def add_legend(ax: Axes, handles: Sequence[Any] | None = None, **style: Any) -> None:
+    """A legend beside the axes, or at the place, `loc`, that the style has."""
+    beside: dict[str, Any] = {} if "loc" in style else {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
+    ax.legend(handles=handles, frameon=False, fontsize="small", **beside, **style)
+
+
+def mark_value(ax: Axes, value: float, label: str | None = None, zorder: float = 0.5) -> None:
+    """A dashed line upright at a value that is pointed at."""
+    ax.axvline(value, color=MARK, linewidth=1.3, linestyle="--", label=label, zorder=zorder)
 
 
 def point(label: str, marker: str, colour: Any, **style: Any) -> Line2D:
@@ -240,7 +255,7 @@ def cluster_entries(
     largest = np.sort(np.argsort(-sizes, kind="stable")[:MOST_NAMED])
     looks = numbers[largest]
     entries = [
-        point(f"{shortened(str(names[k]), 24)} (n = {sizes[k]})", MARKERS[pattern], colour)
+        point(f"{shortened(str(names[k]), LONGEST)} (n = {sizes[k]})", MARKERS[pattern], colour)
         for k, pattern, colour in zip(largest, patterns_of(looks), colours_of(looks), strict=True)
     ]
     if sizes.size > MOST_NAMED:
