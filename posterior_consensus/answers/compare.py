@@ -249,7 +249,7 @@ def compare_posteriors(
     seed = int(as_generator(random_seed).integers(2**63))  # one for both: equal posteriors have equal particles
     plain = a.labels_only(), b.labels_only()
     n_matched = max(1, min(n_draws, a.n_draws // 2, b.n_draws // 2))
-    between = _between_draws(*(_evenly(draws, n_matched) for draws in plain), metric)
+    between = _between_draws(_evenly(plain[0], n_matched), _evenly(plain[1], n_matched), metric)
     within = np.array([_within(draws, n_matched, metric) for draws in plain])
     of_pairs, of_items = _similarities(a, b)
     seen: list[Particles] = []

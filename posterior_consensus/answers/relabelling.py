@@ -14,7 +14,6 @@ import xarray as xr
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.items import cluster_numbers
 from posterior_consensus.ensemble.partitions import HasDraws, Labels
-from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.switching import (
     Floats,
     Numbers,
@@ -158,20 +157,8 @@ def relabel(
         allocations = _of_a_summary(posterior, partition, component_dim, sample_dims)
     allocations = None if allocations is None else as_draws(allocations)
     names, n_components = _components(posterior, component_dim, allocations)
-    if allocations is None:
-        _check_no_items(posterior, names, sample_dims)
-        held = _without_parameters(posterior, names, sample_dims)
-        draws = draws_of(find_source(held, var_name, sample_dims=sample_dims).source)
-    else:
-        dims = _dims_of_draws(posterior, sample_dims)
-        draws = allocations.in_order_of(_samples_of(posterior, dims), "`allocations`")
-    others, soft = posterior.drop_dims(names), draws.soft
-    if soft is None:
-        labels: xr.DataArray | None
-        labels, dims, _ = label_array(others, var_name, sample_dims)
-    else:
-        dims = _dims_of_draws(posterior, sample_dims)
-        labels = _labels_beside(others, None if allocations is None else var_name, (*dims, draws.items.dim))
+    draws, labels, dims = _drawn(posterior, names, allocations, var_name, sample_dims)
+    soft = draws.soft
     numbers = np.empty((0, 0), np.intp) if labels is None else component_numbers(labels, n_components, first_label)
     reference, clusters = _by_number(draws, partition)
     n_clusters = clusters.size
@@ -226,6 +213,31 @@ def _of_a_summary(
             "allocations=allocation_probabilities(model, idata), or a summary with a model as `partition`."
         )
     return None
+
+
+def _drawn(
+    posterior: xr.Dataset,
+    names: tuple[str, ...],
+    allocations: PartitionDraws | None,
+    var_name: str | None,
+    dims: tuple[str, ...],
+) -> tuple[PartitionDraws, xr.DataArray | None, tuple[str, ...]]:
+    """The draws of the posterior, or its allocations; its label variable, if it has one, and its sample dimensions."""
+    others = posterior.drop_dims(names)
+    if allocations is None:
+        _check_no_items(posterior, names, dims)
+        kept = _without_parameters(posterior, names, dims)
+        draws = draws_of(find_source(kept, var_name, sample_dims=dims).source)
+        if draws.soft is None:
+            labels, dims, _ = label_array(others, var_name, dims)
+            return draws, labels, dims
+        var_name, dims = None, _dims_of_draws(posterior, dims)
+    else:
+        dims = _dims_of_draws(posterior, dims)
+        unnamed = xr.DataArray(np.zeros((*(posterior.sizes[dim] for dim in dims), 1), np.int8), dims=(*dims, "_item"))
+        own = samples_of(unnamed.assign_coords(_coords_over(posterior, dims)), dims, None, "")
+        draws = allocations.in_order_of(own, "`allocations`")
+    return draws, _labels_beside(others, var_name, (*dims, draws.items.dim)), dims
 
 
 def _by_number(draws: PartitionDraws, partition: Any) -> tuple[Labels, npt.NDArray[np.int64]]:
@@ -319,12 +331,6 @@ def _dims_of_draws(posterior: xr.Dataset, dims: tuple[str, ...]) -> tuple[str, .
             f"`sample_dims` must be dimensions of the posterior; got {dims}, present: {listing(posterior.dims)}."
         )
     return dims
-
-
-def _samples_of(posterior: xr.Dataset, dims: tuple[str, ...]) -> Samples:
-    """The draws of a posterior that may have no labels."""
-    unnamed = xr.DataArray(np.zeros((*(posterior.sizes[dim] for dim in dims), 1), np.int8), dims=(*dims, "_item"))
-    return samples_of(unnamed.assign_coords(_coords_over(posterior, dims)), dims, None, "")
 
 
 def _labels_beside(posterior: xr.Dataset, var_name: str | None, dims: tuple[str, ...]) -> xr.DataArray | None:

@@ -161,7 +161,9 @@ class Samples:
         found, wanted = (pd.MultiIndex.from_arrays([one.chain, one.draw], names=_IDS) for one in (self, others))
         order = positions(wanted, found)
         if order is None and self.named and others.named:
-            why = difference(*(index.map("chain {0[0]}, draw {0[1]}".format) for index in (wanted, found)), "draws")
+            why = difference(
+                *(index.map("chain {0[0]}, draw {0[1]}".format) for index in (wanted, found)), what="draws"
+            )
             raise ValueError(f"{name} must be of the same draws; {why}. {_PAIRED}")
         return order
 
