@@ -137,7 +137,7 @@ class Samples:
         dims = next(present, given.dims[:1])
         given = given.transpose(*dims, ...)
         if len(dims) == 2 and not set(dims) <= set(given.indexes):
-            first = {"chain": self.chain_names, "draw": self.draw[self.chains[0]]}
+            first: dict[str, Any] = {"chain": self.chain_names, "draw": self.draw[self.chains[0]]}
             return by_name(given, {dim: pd.Index(names) for dim, names in first.items()}, name)
         sizes = {dim: given.sizes[dim] for dim in dims}
         ids = {dim: given[dim].variable for dim in _IDS if dim in given.coords and set(given[dim].dims) <= set(dims)}
@@ -161,9 +161,8 @@ class Samples:
         found, wanted = (pd.MultiIndex.from_arrays([one.chain, one.draw], names=_IDS) for one in (self, others))
         order = positions(wanted, found)
         if order is None and self.named and others.named:
-            why = difference(
-                *(index.map("chain {0[0]}, draw {0[1]}".format) for index in (wanted, found)), what="draws"
-            )
+            ids = [index.map("chain {0[0]}, draw {0[1]}".format) for index in (wanted, found)]
+            why = difference(ids[0], ids[1], "draws")
             raise ValueError(f"{name} must be of the same draws; {why}. {_PAIRED}")
         return order
 
