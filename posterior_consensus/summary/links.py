@@ -1,7 +1,5 @@
 """Words of a summary on many small clusters: how many of each size, and which links are uncertain."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from posterior_consensus.answers.links import MANY, SMALL, SURE, UNLIKELY, Links, range_of

@@ -1,7 +1,5 @@
 """The data of the items that come with a posterior."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import xarray as xr

@@ -1,7 +1,5 @@
 """The record of a summary: the results of all steps, and how they are stored."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 

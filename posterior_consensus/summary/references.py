@@ -1,7 +1,5 @@
 """What the sentences for a paper cite, for readers and for BibTeX."""
 
-from __future__ import annotations
-
 import re
 from importlib import resources
 

@@ -1,7 +1,5 @@
 """summarize(): one call and one object with all results to report for a posterior of partitions."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,6 +31,7 @@ from posterior_consensus.results.storage import reading
 from posterior_consensus.results.stored_as import read_fields
 from posterior_consensus.runtime.arguments import RandomSeed, as_path, check_between, check_seconds
 from posterior_consensus.runtime.clock import Clock
+from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.sources.containers import opened
@@ -40,14 +39,12 @@ from posterior_consensus.sources.door import find_source
 from posterior_consensus.sources.labels import from_store
 from posterior_consensus.sources.log_densities import log_of_draws
 from posterior_consensus.sources.samples import one_of
-from posterior_consensus.summary.further import look_for_answers
-from posterior_consensus.summary.more_draws import look_at_halves
+from posterior_consensus.summary.modes import look_for_answers
 from posterior_consensus.summary.observed import observed_of
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.references import bibtex, cited_keys
 from posterior_consensus.summary.report.page import write_report
-from posterior_consensus.summary.sampled_labels import look_at_other_labels
-from posterior_consensus.summary.tables import write_tables
+from posterior_consensus.summary.second_searches import look_at_halves, look_at_other_labels
 from posterior_consensus.summary.text import facts, findings, improbable, left_out, methods_text, number_probabilities
 
 _LITTLE = 60_000  # labels above which the most probable number is tried with no more restarts than the search made
@@ -240,7 +237,20 @@ class Summary(SummaryRecord, display.Shown):
         TypeError
             If `folder` is not a path.
         """
-        return write_tables(self, as_path("folder", folder))
+        into = as_path("folder", folder)
+        if into.exists() and not into.is_dir():
+            raise NotADirectoryError(f"`folder` must be a directory or a new name; got the file {str(into)!r}.")
+        into.mkdir(parents=True, exist_ok=True)
+        tables = {"clusters": self, "items": self.items, "convergence": self.diagnosis}
+        frames = {name: result.to_dataframe() for name, result in tables.items()}
+        if self.links is not None:
+            frames |= {"links": self.links.to_dataframe(), "cluster_sizes": self.links.sizes.to_dataframe()}
+        for name, frame in frames.items():
+            with written_whole(into / f"{name}.csv") as new:
+                frame.to_csv(new, encoding="utf-8-sig")  # by whose mark Excel knows the encoding
+        with written_whole(into / "findings.txt") as new:
+            new.write_text("\n".join(self.findings()) + "\n", encoding="utf-8-sig")
+        return into
 
     def plot(self, *, order: Any = "clusters", figsize: tuple[float, float] | None = None) -> npt.NDArray[np.object_]:
         """Plot similarity matrix, number of clusters, credible ball and item uncertainty in four panels.

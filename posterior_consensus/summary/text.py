@@ -1,7 +1,5 @@
 """Words of a summary: a few facts, plain findings, and the sentences for a paper."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -18,17 +16,19 @@ from posterior_consensus.results.display import counted
 from posterior_consensus.results.work import ClusterLimits
 from posterior_consensus.runtime import memory
 from posterior_consensus.search.runs import SearchInfo
-from posterior_consensus.summary.answers import answers_in_short, answers_reported, further_answers, rough_because
 from posterior_consensus.summary.links import links_in_short, of_links
-from posterior_consensus.summary.more_draws import (
+from posterior_consensus.summary.modes import answers_in_short, answers_reported, further_answers, rough_because
+from posterior_consensus.summary.record import SummaryRecord
+from posterior_consensus.summary.references import REFERENCES, cited_keys, loss_key
+from posterior_consensus.summary.second_searches import (
     halves_left_out,
     more_draws_in_short,
     more_draws_reported,
     of_more_draws,
+    of_other_labels,
+    other_labels_left_out,
+    stopped,
 )
-from posterior_consensus.summary.record import SummaryRecord
-from posterior_consensus.summary.references import REFERENCES, cited_keys, loss_key
-from posterior_consensus.summary.sampled_labels import of_other_labels, other_labels_left_out
 
 LOSS_NAMES = {"vi": "variation of information", "binder": "Binder loss"}
 _GIVEN = "with the items' allocations given by their probabilities in each draw [gelfand1990]."
@@ -36,6 +36,7 @@ _SAMPLED = (
     "with the items' allocations sampled from their probabilities in each draw, and the co-clustering probabilities "
     "of pairs computed from the probabilities themselves [gelfand1990]."
 )
+_BY = {"": "", "interrupted": "Ctrl-C", "seconds": "the time limit"}  # what stopped a search
 _HALF = 0.5  # mean similarity to the rest of its cluster below which an item is ambiguous
 _MOST_NAMED = 6
 _MOST_SIZES = 10
@@ -53,12 +54,13 @@ def facts(summary: SummaryRecord) -> list[tuple[str, str]]:
     """Named values for the head of the printed summary."""
     best, ball = summary.consensus, summary.ball
     expected = display.quantity(best.expected_loss, best.loss.unit)
+    reported = "" if summary.alternative is None else f"; {best.n_clusters} {_chance(summary)}"
     rows = [
         ("draws", f"{_draws(summary)}: {summary.source}"),
         (f"expected {best.loss.name}", display.with_error(expected, best.mcse, best.ess)),
         ("optimality", _optimality(summary)),
         (f"{_percent(ball.prob)} ball", f"radius {_radius(summary)}, {_clusters_inside(summary)}"),
-        ("clusters", f"{_range_of_clusters(summary)} in 90% of the posterior{_reported(summary)}"),
+        ("clusters", f"{_range_of_clusters(summary)} in 90% of the posterior{reported}"),
         ("ambiguous", _ambiguous(summary)),
         *([] if summary.links is None else [("links", links_in_short(summary.links))]),
         ("modes", answers_in_short(summary)),
@@ -85,9 +87,9 @@ def findings(summary: SummaryRecord) -> list[str]:
         *of_other_labels(summary),
         *_rough(summary.consensus),
     ]
-    ambiguous = _ambiguous_items(summary)
-    if ambiguous.size:
-        sentences.append(f"{_below_half(ambiguous.size).capitalize()}: {_listed(ambiguous)}.")
+    if _ambiguous_items(summary).size:
+        ambiguous = _ambiguous(summary)
+        sentences.append(f"{ambiguous[0].upper()}{ambiguous[1:]}.")
     elif summary.consensus.n_clusters < summary.draws.n_items:
         every = "Every item" + " that is not alone" * bool(summary.consensus.cluster_sizes.min() == 1)
         sentences.append(f"{every} has a mean posterior similarity of at least {_HALF:g} to the rest of its cluster.")
@@ -128,9 +130,9 @@ def _ended_early(summary: SummaryRecord) -> list[str]:
     """Steps that the time limit, Ctrl-C or the caller ended or skipped."""
     answers, other, cut = summary.answers, summary.alternative, summary.cut
     sentences = []
-    if by := _stopped(summary.consensus):
+    if by := _BY[stopped(summary.consensus)]:
         sentences.append(f"The search was stopped by {by}: a longer one may find a better partition.")
-    by = "" if other is None else _stopped(other)
+    by = "" if other is None else _BY[stopped(other)]
     if by or (other is None and "alternative" in cut):
         how = f"searched for until {by}" if by else "not searched for, because no time was left"
         sentences.append(f"The best partition with the most probable number of clusters was {how}.")
@@ -140,12 +142,6 @@ def _ended_early(summary: SummaryRecord) -> list[str]:
     elif "answers" in cut:
         sentences.append("The search for further modes ended at the time limit.")
     return sentences
-
-
-def _stopped(found: ConsensusPartition) -> str:
-    """What stopped the search before its end; empty if nothing did."""
-    stopped = found.info.stopped if isinstance(found.info, SearchInfo) else ""
-    return {"": "", "interrupted": "Ctrl-C", "seconds": "the time limit"}[stopped]
 
 
 def methods_text(summary: SummaryRecord) -> str:
@@ -197,10 +193,6 @@ def _probability_of_number(draws: PartitionDraws, best: ConsensusPartition) -> f
 def improbable(draws: PartitionDraws, best: ConsensusPartition) -> bool:
     """Whether the number of clusters, if it was not requested, has a small posterior probability."""
     return best.cluster_limits == ClusterLimits() and _probability_of_number(draws, best) < _IMPROBABLE
-
-
-def _reported(summary: SummaryRecord) -> str:
-    return "" if summary.alternative is None else f"; {summary.consensus.n_clusters} {_chance(summary)}"
 
 
 def _chance(summary: SummaryRecord) -> str:
@@ -359,13 +351,8 @@ def _ambiguous_items(summary: SummaryRecord) -> npt.NDArray[Any]:
 
 def _ambiguous(summary: SummaryRecord) -> str:
     names = _ambiguous_items(summary)
-    if not names.size:
-        return _below_half(0)
-    return f"{_below_half(names.size)}: {_listed(names)}"
-
-
-def _listed(names: npt.NDArray[Any]) -> str:
-    return display.listed(names.tolist(), _MOST_NAMED)
+    listed = f": {display.listed(names.tolist(), _MOST_NAMED)}" if names.size else ""
+    return f"{_below_half(names.size)}{listed}"
 
 
 def _optimality(summary: SummaryRecord) -> str:

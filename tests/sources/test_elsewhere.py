@@ -129,7 +129,7 @@ def test_still_chains_are_told_though_a_sample_does_not_show_that_others_move(mo
 def short_summary(monkeypatch):
     """A summary of more items than any of its parts takes."""
     monkeypatch.setattr(sizes, "ITEMS_OF_ALL_PAIRS", 30)
-    monkeypatch.setattr("posterior_consensus.summary.further._EFFORT", Effort(most_labels=1000))
+    monkeypatch.setattr("posterior_consensus.summary.modes._EFFORT", Effort(most_labels=1000))
     for name, most in {"MOST_OF_PAIRS": 50, "SOME_OF_PAIRS": 20, "MOST_IN_ROW": 25}.items():
         for module in ("plots.frame", "summary.text"):
             monkeypatch.setattr(f"posterior_consensus.{module}.{name}", most, raising=False)
@@ -157,9 +157,9 @@ def test_pictures_of_very_many_items_are_of_some(short_summary, tmp_path):
 
 def test_a_summary_reads_the_labels_seven_times_beside_its_search(monkeypatch):
     monkeypatch.setattr(sizes, "ITEMS_OF_ALL_PAIRS", 30)
-    monkeypatch.setattr("posterior_consensus.summary.further._EFFORT", Effort(most_labels=1000))
+    monkeypatch.setattr("posterior_consensus.summary.modes._EFFORT", Effort(most_labels=1000))
     monkeypatch.setattr(sizes, "LABELS_TO_BOUND", 1000)
-    monkeypatch.setattr("posterior_consensus.summary.more_draws._MOST_LABELS", 1000)  # halves are searched, too
+    monkeypatch.setattr(sizes, "LABELS_TO_SEARCH_AGAIN", 1000)  # halves are searched, too
     rng = np.random.default_rng(1)
     draws = pc.as_partition_draws(noisy_draws(rng, 700, 70, 3, 0.1).reshape(4, 175, 70))
     best = consensus.Candidate(pc.consensus_partition(draws, random_seed=1, progressbar=False).labels.values)

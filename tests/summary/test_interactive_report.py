@@ -144,7 +144,7 @@ def test_posteriors_of_one_of_each():
 
 
 def test_without_bokeh_the_pictures_are_still(summary, undrawn, monkeypatch, tmp_path):
-    monkeypatch.setattr("posterior_consensus.summary.report.interactive.util.find_spec", lambda name: None)
+    monkeypatch.setattr("posterior_consensus.summary.report.page.util.find_spec", lambda name: None)
     page = summary.to_html(tmp_path / "report.html").read_text("utf-8")
     assert "<script" not in page and "<h2>Posterior similarity of pairs</h2>" in page
 

@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 
 import posterior_consensus as pc
 from posterior_consensus.summary.references import REFERENCES, bibtex
-from posterior_consensus.summary.sampled_labels import _SEED as SEED
+from posterior_consensus.summary.second_searches import _SEED as SEED
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws, recovered
 
 

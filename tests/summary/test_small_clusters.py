@@ -60,7 +60,7 @@ def test_the_report_begins_with_a_figure(summary, undrawn, monkeypatch, tmp_path
 
 
 def test_without_bokeh_the_report_has_no_section_of_the_matrix(summary, tmp_path, monkeypatch):
-    monkeypatch.setattr("posterior_consensus.summary.report.interactive.util.find_spec", lambda name: None)
+    monkeypatch.setattr("posterior_consensus.summary.report.page.util.find_spec", lambda name: None)
     page = summary.to_html(tmp_path / "a.html").read_text(encoding="utf-8")
     assert "Posterior similarity of pairs" not in page
     assert len(re.findall('<img alt="[^"]*" src="data:image/png;base64,[^"]{5000}', page)) == 3 * 2  # on light, on dark

@@ -1,7 +1,5 @@
 """Partitions that a reader of the report can choose between: modes, and those along two sliders."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -15,7 +13,7 @@ from posterior_consensus.ensemble.switching import numbered_like
 from posterior_consensus.plots.frame import SOME_OF_PAIRS
 from posterior_consensus.results import display
 from posterior_consensus.results.display import counted
-from posterior_consensus.summary.further import some_draws
+from posterior_consensus.summary.modes import some_draws
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.text import LOSS_NAMES, number_probabilities
 

@@ -1,8 +1,7 @@
 """The page of a report: findings first, then pictures and tables, in one file."""
 
-from __future__ import annotations
-
 import html
+from importlib import resources, util
 from pathlib import Path
 
 import pandas as pd
@@ -11,9 +10,8 @@ import posterior_consensus
 from posterior_consensus.results import display
 from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.summary.record import SummaryRecord
-from posterior_consensus.summary.report.interactive import interactive, text_of
-from posterior_consensus.summary.report.small_clusters import of_links
-from posterior_consensus.summary.report.still import PAIRS, clusters, figures, table, uncertain
+from posterior_consensus.summary.report.payload import payload_of
+from posterior_consensus.summary.report.still import PAIRS, clusters, figures, of_links, table, uncertain
 from posterior_consensus.summary.text import LOSS_NAMES, findings, methods_text
 
 
@@ -42,7 +40,7 @@ def _page(summary: SummaryRecord, *, progressbar: bool) -> str:
         f"<h1>{html.escape(title)}</h1><p>{html.escape(_head(summary))}</p>",
         f'<h2>Findings</h2><ul>{listed}</ul><p class="verdict {summary.diagnosis.status}">{html.escape(verdict)}</p>',
         *(f"<h2>{html.escape(head)}</h2>{''.join(parts)}" for head, parts in of_links(summary).items()),
-        interactive(summary, "".join(stills.pop(PAIRS, [])), progressbar=progressbar),
+        _interactive(summary, "".join(stills.pop(PAIRS, [])), progressbar=progressbar),
         f"<h2>Clusters</h2>{clusters(summary)}",
         *(f"<h2>{html.escape(head)}</h2>{''.join(parts)}" for head, parts in stills.items()),
         f"<h2>Items with the smallest margin</h2>{table(uncertain(summary))}",
@@ -54,7 +52,27 @@ def _page(summary: SummaryRecord, *, progressbar: bool) -> str:
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(title)}</title><style>{text_of('report.css')}</style></head>\n<body>\n"
+        f"<title>{html.escape(title)}</title><style>{_text_of('report.css')}</style></head>\n<body>\n"
         + "\n".join(sections)
         + f"\n<footer>posterior_consensus {version}</footer>\n</body></html>\n"
     )
+
+
+def _interactive(summary: SummaryRecord, still: str, *, progressbar: bool) -> str:
+    """Pictures, controls and table with their scripts; without Bokeh, and without scripts, the `still` ones."""
+    if util.find_spec("bokeh") is None:
+        return f"<h2>{PAIRS}</h2>{still}" if still else ""
+    from posterior_consensus.summary.report.pictures import library, pictures
+
+    script, parts = pictures()
+    section = _text_of("interactive.html")
+    for name, part in parts.items():
+        section = section.replace(f"<!--{name}-->", part)
+    packed = f'<script type="text/plain" id="payload">{payload_of(summary, progressbar=progressbar)}</script>'
+    own = f"<style>{_text_of('interactive.css')}</style>", f"<script>{_text_of('interactive.js')}</script>"
+    return "\n".join([section.replace("<!--still-->", still), packed, library(), *own, script])
+
+
+def _text_of(file: str) -> str:
+    """A file of this folder."""
+    return resources.files("posterior_consensus.summary.report").joinpath(file).read_text(encoding="utf-8")

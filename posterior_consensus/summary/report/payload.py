@@ -1,7 +1,5 @@
 """The data of the interactive pictures, as one block of text that the page's script reads."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

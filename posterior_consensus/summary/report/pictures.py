@@ -1,7 +1,5 @@
 """The interactive pictures of a report, drawn by Bokeh; the page's script fills them in."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sections of a report that are still: tables, and figures as pictures."""
 
-from __future__ import annotations
-
 import base64
 import html
 import io
@@ -17,7 +15,7 @@ from posterior_consensus.ensemble.items import Items
 from posterior_consensus.plots.credible_ball import plot_credible_ball
 from posterior_consensus.plots.data import plot_data
 from posterior_consensus.plots.draws_map import plot_draws_map
-from posterior_consensus.plots.four_panels import number_or_sizes
+from posterior_consensus.plots.four_panels import link_panels, number_or_sizes
 from posterior_consensus.plots.frame import as_png
 from posterior_consensus.plots.item_uncertainty import plot_item_uncertainty
 from posterior_consensus.plots.particles import plot_particles
@@ -33,6 +31,11 @@ _NUMBER = "Number of clusters, by chain."
 _SIZES = "Sizes of the clusters, the largest first; all draws have the same number of clusters."
 _OF_ITEMS = "Items: mean posterior similarity to the rest of their cluster, and to the nearest other cluster."
 _MOST_CHAINS = 8  # similarity matrices side by side
+_MOST_LINKS, _MOST_FOLDED = 15, 1000  # rows of uncertain links, and rows folded away
+_LINKS = (
+    "a: clusters by size, posterior and partition. b: number of clusters. c: links by probability. d: the most "
+    "uncertain links, with two Monte Carlo standard errors."
+)
 _GREY = 4  # one over the chroma from which a colour is no grey
 
 
@@ -62,6 +65,24 @@ def figures(summary: SummaryRecord) -> dict[str, list[str]]:
             text = f"Observed {values.name}, and each item's mean posterior similarity to the rest of its cluster."
             found["The data by cluster"].insert(0, figure(plot_data, values, best, items=summary.items, text=text))
     return found
+
+
+def of_links(summary: SummaryRecord) -> dict[str, list[str]]:
+    """Return the sections on links, sizes and clusters that could be joined; none if clusters are few or large."""
+    links = summary.links
+    if links is None:
+        return {}
+    uncertain = links.uncertain
+    listed = [table(uncertain.head(_MOST_LINKS))]
+    if len(uncertain) > _MOST_LINKS:
+        rows = uncertain.head(_MOST_FOLDED)
+        listed.append(folded(f"{len(rows):,} of {display.counted(len(uncertain), 'uncertain link')}", table(rows)))
+    return {
+        "Links": [figure(link_panels, summary.draws, links, text=_LINKS)],
+        "Uncertain links": listed,
+        "Clusters that could be joined": [table(links.between_clusters().head(_MOST_LINKS))],
+        "Clusters by size": [table(links.sizes.to_dataframe().dropna(axis="columns", how="all"))],
+    }
 
 
 def _of_clusters(summary: SummaryRecord) -> dict[str, list[str]]:

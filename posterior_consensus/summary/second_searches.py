@@ -1,25 +1,31 @@
-"""Sentences of a summary on the effect of more draws, and on why it is unknown."""
-
-from __future__ import annotations
+"""Second searches of a summary, on halves of the draws and for labels sampled anew, and their sentences."""
 
 from typing import Any
 
 import numpy as np
 
+from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.diagnostics.diagnosis import Diagnosis
 from posterior_consensus.diagnostics.excess import ExcessLoss, excess_loss
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.switching import numbered_like
+from posterior_consensus.evaluate.expectation import mean_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display
 from posterior_consensus.runtime import sizes
 from posterior_consensus.runtime.clock import Clock
+from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.summary.record import SummaryRecord
 
 _FEWEST = 100  # effective draws, below which halves that agree prove little
 _TOO_MANY = f"there are more than {sizes.LABELS_TO_SEARCH_AGAIN:,} labels"
-_SEARCHES = "the searches on two halves of the draws"
+_HALVES = "the searches on two halves of the draws"
+_OTHERS = "the search with labels sampled anew from the allocation probabilities"
 _MATTERS = 0.005  # share of the expected loss
+_SEED = np.random.SeedSequence([34, 2])  # of labels that no seed of a user's gives
+_SAME = 1e-9  # relative difference that rounding makes
+_STEP = "labels sampled anew"
 
 
 def look_at_halves(
@@ -51,13 +57,21 @@ def _unknown_because(draws: PartitionDraws, consensus: ConsensusPartition, diagn
 
 def halves_left_out(summary: SummaryRecord) -> list[str]:
     """Whether the searches on two halves were skipped or ended early."""
-    searches = _SEARCHES.capitalize()
     if summary.excess is not None:
-        return [f"{searches} {display.ended(summary.excess.stopped, 'were')}."] if summary.excess.stopped else []
-    if "halves" in summary.cut:
-        return [f"{searches} were not made, because no time was left."]
+        return _ended(_HALVES, "were", summary.excess.stopped)
     why = _unknown_because(summary.draws, summary.consensus, summary.diagnosis)
-    return [f"{searches} were not made, because {why}."] if why == _TOO_MANY else []
+    return _not_made(_HALVES, "were", "halves" in summary.cut, why == _TOO_MANY)
+
+
+def _ended(search: str, be: str, stopped: str) -> list[str]:
+    """How a search ended early, if it did."""
+    return [f"{search[0].upper()}{search[1:]} {display.ended(stopped, be)}."] if stopped else []
+
+
+def _not_made(search: str, be: str, was_late: bool, has_too_many: bool) -> list[str]:
+    """Why a search was not made, if it could have been."""
+    why = "no time was left" if was_late else _TOO_MANY
+    return [f"{search[0].upper()}{search[1:]} {be} not made, because {why}."] if was_late or has_too_many else []
 
 
 def more_draws_in_short(summary: SummaryRecord) -> str:
@@ -67,7 +81,7 @@ def more_draws_in_short(summary: SummaryRecord) -> str:
         why = _unknown_because(summary.draws, summary.consensus, summary.diagnosis) or "no time was left"
         return f"effect unknown, because {why}"
     if excess.stopped:
-        return f"effect unknown, because {_SEARCHES} {display.ended(excess.stopped, 'were')}"
+        return f"effect unknown, because {_HALVES} {display.ended(excess.stopped, 'were')}"
     if excess.value == 0:
         return f"no effect seen: two halves of the draws have {_same(excess)}"
     return _lower(summary, excess)
@@ -86,17 +100,13 @@ def of_more_draws(summary: SummaryRecord) -> list[str]:
 
 def more_draws_reported(summary: SummaryRecord) -> list[str]:
     """The sentence for a section on methods, if more draws would matter."""
-    if summary.excess is None or not _matters(summary):
+    excess = summary.excess
+    if excess is None or excess.stopped or not excess.value > _MATTERS * summary.consensus.expected_loss:
         return []
     return [
         "By searches on two halves of the draws, the expected loss of the partition exceeds the minimum under "
-        f"infinitely many draws by about {_value(summary, summary.excess)}."
+        f"infinitely many draws by about {_value(summary, excess)}."
     ]
-
-
-def _matters(summary: SummaryRecord) -> bool:
-    excess = summary.excess
-    return excess is not None and not excess.stopped and excess.value > _MATTERS * summary.consensus.expected_loss
 
 
 def _lower(summary: SummaryRecord, excess: ExcessLoss) -> str:
@@ -112,3 +122,51 @@ def _same(excess: ExcessLoss) -> str:
 def _value(summary: SummaryRecord, excess: ExcessLoss) -> str:
     share = excess.value / summary.consensus.expected_loss
     return f"{display.quantity(excess.value, summary.consensus.loss.unit, 2)} ({100 * share:.2g}%)"
+
+
+def look_at_other_labels(
+    clock: Clock, draws: PartitionDraws, consensus: ConsensusPartition, **options: Any
+) -> ConsensusPartition | None:
+    """The best partition for other labels, if the search used sampled labels and time is left."""
+    if not _may_depend(draws, consensus) or draws.n_items * draws.n_draws > sizes.LABELS_TO_SEARCH_AGAIN:
+        return None
+    limits = {name: number for name, number in vars(consensus.cluster_limits).items() if number is not None}
+    search = {"loss": consensus.loss, "n_starts": 3, "starts": [consensus], **limits, **options}
+    return clock.unless_over(_STEP, consensus_partition, draws.sample(random_seed=_SEED), **search)
+
+
+def _may_depend(draws: PartitionDraws, consensus: ConsensusPartition) -> bool:
+    """Whether the partition was searched for by sampled labels; expected Binder losses take the probabilities."""
+    searched = isinstance(consensus.info, SearchInfo)
+    return draws.soft is not None and consensus.loss.as_binder() is None and searched
+
+
+def of_other_labels(summary: SummaryRecord) -> list[str]:
+    """By how much the best partition for other labels differs, if it does."""
+    other, own = summary.resampled, summary.consensus.labels.values
+    if other is None:
+        return []
+    moved = int(np.sum(numbered_like(own, other.labels.values) != other.labels.values))
+    if moved == 0:
+        return []
+    both = np.stack([own, other.labels.values])
+    here, there = mean_loss(summary.draws, both, summary.loss)
+    change = there / here - 1
+    size = f"{100 * abs(change):.2g}% {'larger' if change >= 0 else 'smaller'}" if abs(change) > _SAME else "the same"
+    return [
+        f"The partition depends on the labels sampled from the allocation probabilities: with labels sampled anew, "
+        f"{display.counted(moved, 'item')} {'changes' if moved == 1 else 'change'} clusters. The expected loss of that "
+        f"partition, under the labels used here, is {size}."
+    ]
+
+
+def stopped(found: ConsensusPartition) -> str:
+    """What ended the search before its end; empty if nothing did."""
+    return found.info.stopped if isinstance(found.info, SearchInfo) else ""
+
+
+def other_labels_left_out(summary: SummaryRecord) -> list[str]:
+    """Whether the search with other labels was skipped or ended early."""
+    if summary.resampled is not None:
+        return _ended(_OTHERS, "was", stopped(summary.resampled))
+    return _not_made(_OTHERS, "was", _STEP in summary.cut, _may_depend(summary.draws, summary.consensus))
