@@ -386,7 +386,7 @@ def particles(
     array([0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 3, 3], dtype=int32)
     """
     options: dict[str, Any] = {"max_particles": max_particles, "n_starts": n_starts, "seconds": seconds}
-    options["reference"] = own_partition(draws, reference)
+    options |= {"reference": own_partition(draws, reference), "effort": _LONG}
     draws = as_draws(draws)
     return find_particles(draws, n_particles, loss, **options, random_seed=random_seed, progressbar=progressbar)
 
@@ -401,9 +401,9 @@ def find_particles(
     seconds: Any,
     random_seed: RandomSeed,
     progressbar: bool,
+    effort: Effort,
     reference: Any = None,
     one: Labels | None = None,
-    effort: Effort = _LONG,
 ) -> Particles:
     """Do what :func:`particles` does; `one`, a partition of all items, is the answer if there is one."""
     numbers = None if reference is None else numbers_in(reference, draws.items)
