@@ -23,13 +23,13 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, as_numbers, check_count
 from posterior_consensus.runtime.progress import track
+from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.search.engine import search
 from posterior_consensus.sources.door import as_draws, as_source, several_posteriors
 
 _PRICES = (0.0, 0.05, 0.1, 0.15, 0.2, EARLY, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 2.0)
 _ROUNDS = 100  # at a penalty weight; each lowers the objective, so that there are few
 _STARTS = 2  # random ones of a search that also starts from all estimates there are
-_SAME = 1e-10  # relative difference below which two losses are the same
 
 
 def agreement_path(
@@ -168,7 +168,7 @@ class _Chain:
         source = self._with_estimates(others, price)
         found = self._search(source, loss, rng, [own, *others[distinct_rows(others)[0]]], _STARTS)
         values = mean_loss(source, np.stack([own, found]), loss)
-        return found if values[1] < values[0] - _SAME * max(1.0, abs(values[0])) else own
+        return found if values[1] < values[0] - SAME * max(1.0, abs(values[0])) else own
 
     def _with_estimates(self, others: npt.NDArray[Any], price: float) -> PairSource:
         """The chain's draws and the other estimates, with their weights, as what the search takes."""

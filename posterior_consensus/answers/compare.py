@@ -24,6 +24,7 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
+from posterior_consensus.runtime.tolerances import ROUNDING, SAME
 from posterior_consensus.sources.door import as_draws
 
 _MEASURES = ("draws", "particles", "mean similarity", "rms similarity")
@@ -33,8 +34,6 @@ _OF_NORMAL = np.sqrt(2 / np.pi)  # mean of the absolute value of a standard norm
 _OF_PARTICLES = ("weight", "mcse", "ess")
 _CLEAR = 2.0  # standard errors
 _TINY = 1e-9  # seconds
-_ROUNDING = 1e-12  # of the largest cost
-_BELOW = 1e-9  # so that rounding does not choose between two draws
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -291,7 +290,7 @@ def _dressed(a: PartitionDraws, found: Particles, name: str) -> xr.DataArray:
 
 def _evenly(draws: PartitionDraws, n_draws: int) -> PartitionDraws:
     """So many draws, each of the same weight, at even quantiles of the weights."""
-    quantiles = (np.arange(n_draws) + 0.5) / n_draws - _BELOW
+    quantiles = (np.arange(n_draws) + 0.5) / n_draws - SAME
     taken = draws.take(draws.samples.at_quantiles(quantiles))
     return replace(taken, samples=taken.samples.weighted(np.ones(n_draws)))
 
@@ -379,7 +378,7 @@ def matched(costs: Floats) -> tuple[float, Floats, Floats]:
     paired = costs[:, columns]
     own = np.diagonal(paired).copy()
     excess = paired - own[:, np.newaxis]  # of a row that goes to another row's column
-    tiny = _ROUNDING * float(costs.max(initial=0.0))
+    tiny = ROUNDING * float(costs.max(initial=0.0))
     lowest = highest = own / 2  # the same for rows and columns
     for _ in range(own.size):  # shortest paths, which have no more steps (Bellman and Ford)
         lower = (lowest[:, np.newaxis] + excess).min(axis=0)

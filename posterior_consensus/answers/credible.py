@@ -19,11 +19,11 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import check_between
+from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.sources.door import as_draws, partition_of
 
 BOUNDS = ("horizontal", "upper_vertical", "lower_vertical")
 _STORED_SAMPLE = {"sample": "ball_sample", "chain": "ball_chain", "draw": "ball_draw", "weight": "ball_weight"}
-_TIE = 1e-9  # relative to the largest distance: sums of the same cells in another order differ by rounding
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -137,7 +137,7 @@ def credible_ball(
     prob = check_between("prob", prob, 1)
     center, (numbers, names) = draws.as_labels(partition), numbers_in(partition, draws.items)
     distances = loss_matrix(center[np.newaxis], draws, metric)[0]
-    tie = _TIE * float(distances.max(initial=0.0))
+    tie = SAME * float(distances.max(initial=0.0))
     radius = _quantile(distances, draws, prob, tie)
     inside = (distances <= radius + tie) & (draws.weights > 0)
     clusters = draws.n_clusters
@@ -165,7 +165,7 @@ def _quantile(distances: npt.NDArray[np.float64], draws: PartitionDraws, prob: f
     order = np.argsort(distances, kind="stable")
     reached = np.cumsum(draws.weights[order])
     # Weights such as 1 / N do not add up exactly.
-    last = min(int(np.searchsorted(reached, prob - 1e-9)), distances.size - 1)
+    last = min(int(np.searchsorted(reached, prob - SAME)), distances.size - 1)
     edge = distances[order[last]]
     return float(distances[distances <= edge + tie].max())
 

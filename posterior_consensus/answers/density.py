@@ -27,6 +27,7 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_above, check_between
 from posterior_consensus.runtime.progress import track, waiting
+from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.engine import search
 from posterior_consensus.sources.door import as_draws
 
@@ -40,7 +41,6 @@ _RUN = 10  # draws in a row that go to the same half: only at the ends of runs d
 _PEAKS = 6  # draws from which modes are searched for
 _N_STARTS = 3  # random orders of each search
 _FACTORS = np.array([0.5, 2.0])
-_TIE = 1e-12  # relative: sums in another order differ by rounding
 
 
 class _Score(NamedTuple):
@@ -158,7 +158,7 @@ class PartitionDensity(HasLabels, Stored):
         xarray.DataArray of bool
             Over the dimension ``partition``, or without dimension for a single one.
         """
-        return (self.p_value(partitions) > 1.0 - check_between("prob", prob, 1) + _TIE).rename("contains")
+        return (self.p_value(partitions) > 1.0 - check_between("prob", prob, 1) + ROUNDING).rename("contains")
 
     def least_score(self, prob: float) -> float:
         """Score from which on the credible set of posterior probability `prob` holds partitions; -inf if it holds all.
@@ -171,7 +171,7 @@ class PartitionDensity(HasLabels, Stored):
         -------
         float
         """
-        level = 1.0 - check_between("prob", prob, 1) + _TIE
+        level = 1.0 - check_between("prob", prob, 1) + ROUNDING
         tried = np.concatenate([[-np.inf], np.unique(self.scores.values)])
         inside = _p_values(tried, self.scores.values, Samples.along(self.scores)) > level
         return float(tried[inside.argmax()])
@@ -444,7 +444,7 @@ def _higher(labels: Labels, score: _Score, rng: np.random.Generator) -> Labels |
     near = replace(score.draws, samples=score.draws.samples.weighted(weights))
     found = canonical_labels(search(near, score.loss, rng=rng, n_starts=_N_STARTS, starts=[labels]).labels)
     before, after = score.draws.samples.mean(kernel)[0], score.of(found[np.newaxis])[0]
-    return found if after > before * (1 + _TIE) else None
+    return found if after > before * (1 + ROUNDING) else None
 
 
 def _modes(draws: PartitionDraws, ends: Labels, scores: Floats, loss: PartitionLoss) -> xr.DataArray:
@@ -473,7 +473,7 @@ def _p_values(scores: Floats, calibration: Floats, samples: Samples) -> Floats:
     weights, total = samples.addends
     order = np.argsort(calibration, kind="stable")
     reached = np.concatenate([[0.0], np.cumsum(weights[order])])
-    below = np.searchsorted(calibration[order], scores * (1 + _TIE), side="right")
+    below = np.searchsorted(calibration[order], scores * (1 + ROUNDING), side="right")
     p_values: Floats = (weights.max() + reached[below]) / (weights.max() + total)
     return np.minimum(p_values, 1.0)  # weights sum to 1 but for rounding
 

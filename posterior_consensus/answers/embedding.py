@@ -12,10 +12,9 @@ from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.evaluate.similarity import similarity_operator
 from posterior_consensus.runtime.arguments import check_count, check_flag
 from posterior_consensus.runtime.executor import one_blas_thread
+from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.eigenvectors import leading_of
 from posterior_consensus.sources.door import as_source
-
-_TINY = 1e-12  # share of the variation that is rounding
 
 
 def item_embedding(draws: Any, *, n_axes: int = 2, center: bool = True) -> xr.DataArray:
@@ -91,15 +90,15 @@ def item_embedding(draws: Any, *, n_axes: int = 2, center: bool = True) -> xr.Da
             variation -= float(np.sum(operator @ np.ones(n))) / n
             operator = _centred(operator)
         vectors = np.empty((n, 0))
-        if variation > _TINY * n:  # else all items are at one place
+        if variation > ROUNDING * n:  # else all items are at one place
             vectors = leading_of(operator, number).vectors[:, :number]
         values = np.sum(vectors * (operator @ vectors), axis=0)
-    values[values < _TINY * n] = 0.0
+    values[values < ROUNDING * n] = 0.0
     places = np.zeros((n, number))  # what the leading vectors lack is of eigenvalue 0
     places[:, : values.size] = vectors * np.sqrt(values)
     places *= np.where(places[np.abs(places).argmax(axis=0), np.arange(number)] < 0, -1.0, 1.0)
     shares = np.zeros(number)
-    if variation > _TINY * n:
+    if variation > ROUNDING * n:
         shares[: values.size] = values / variation
     return xr.DataArray(
         places,

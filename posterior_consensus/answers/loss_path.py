@@ -23,6 +23,7 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored, as_dataset, stored
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_between
 from posterior_consensus.runtime.progress import track
+from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.sources.door import as_draws
 
@@ -36,7 +37,6 @@ _COLUMNS = (
     "expected_vi",
     "distance_to_previous",
 )
-_SAME = 1e-12  # of an expected loss: sums in another order differ by rounding
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -251,5 +251,5 @@ def _best_for_each(
     expected = draws.samples.mean(at_half) + beyond * draws.samples.mean(slopes)
     own = np.arange(a.size)
     best = expected.argmin(axis=1)
-    best = np.where(expected[own, best] < expected[own, own] - _SAME, best, own)
+    best = np.where(expected[own, best] < expected[own, own] - ROUNDING, best, own)
     return found[best], at_half[best] + beyond * slopes[best]

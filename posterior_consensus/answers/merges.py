@@ -20,12 +20,12 @@ from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.progress import track
+from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.sources.door import as_source, partition_of
 
 _DIMS = {"n_clusters": "merged_to"}  # where they are stored
 _NUMBERS = ("first", "second")
 _AT_ONCE = 256  # partitions whose losses are computed together
-_SAME = 1e-12  # difference of losses that is rounding
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -157,7 +157,7 @@ def _merged(
             costs = mean_loss(source, unions, loss) - before
             raises |= {(nodes[i], nodes[j]): cost for (i, j), cost in zip(some, costs.tolist(), strict=True)}
         least = min(raises[nodes[i], nodes[j]] for i, j in pairs)
-        i, j = next((i, j) for i, j in pairs if raises[nodes[i], nodes[j]] <= least + _SAME)
+        i, j = next((i, j) for i, j in pairs if raises[nodes[i], nodes[j]] <= least + ROUNDING)
         labels = _union(labels, i, j)
         merged.append((nodes[i], nodes[j]))
         partitions.append(labels)

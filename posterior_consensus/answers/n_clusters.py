@@ -21,6 +21,7 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.runtime.progress import track
+from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.search.engine import search
 from posterior_consensus.sources.door import as_source
 
@@ -30,7 +31,6 @@ _HELD = 0.01  # probability from which a number of clusters is among those of th
 _BESIDE = 5  # numbers on either side of the best if there are no draws to tell which are of interest
 _PAIRS = 20  # of clusters, those most often together, whose unions are considered
 _STARTS = 5  # of the splits or unions of another answer from which a search starts
-_SAME = 1e-10  # relative difference below which two losses are the same
 _CLEAR = 2.0  # standard errors
 
 
@@ -264,7 +264,7 @@ class _Search:
         labels = self._source.as_labels(found.labels)
         k = int(labels.max()) + 1
         value = float(mean_loss(self._source, labels[np.newaxis], self._loss)[0])
-        if k not in self.found or value < self._values[k] - _SAME * max(1.0, abs(value)):
+        if k not in self.found or value < self._values[k] - SAME * max(1.0, abs(value)):
             self.found[k], self._values[k] = labels, value
         if found.info.stopped:
             raise KeyboardInterrupt

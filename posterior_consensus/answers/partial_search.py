@@ -20,9 +20,8 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import Executor, n_threads
 from posterior_consensus.runtime.progress import track, waiting
+from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.search.descent import settle_some
-
-_ROUNDING = 1e-9  # weights such as 1 / N do not add up exactly
 
 _DRAWS_AT_ONCE = 4096  # a multiple of the 64 draws in a word
 _AT_ONCE = 8  # starts between two looks at whether to end: not the number of threads, on which nothing may depend
@@ -57,7 +56,7 @@ def search(
     most = draws.n_items if most is None else most
     weights = _whole(draws.weights) if draws.samples.is_weighted else np.ones(draws.n_draws, np.int64)
     total = int(weights.sum())
-    enough = max(int(np.ceil((prob - _ROUNDING) * total)), 1)
+    enough = max(int(np.ceil((prob - SAME) * total)), 1)
     if draws.n_items <= _ALL_SUBSETS:
         labels, curve = _among_all(draws, weights, enough, most)
         return labels, curve / total
@@ -148,7 +147,7 @@ def _whole(weights: Floats) -> npt.NDArray[np.int64]:
     """Weights as integers: as multiples of the least where they are such, as repeated draws would count."""
     multiples = weights / weights.min()
     whole: npt.NDArray[np.int64] = np.rint(np.minimum(multiples, _MOST_WEIGHT)).astype(np.int64)
-    if multiples.sum() < _MOST_WEIGHT and np.all(np.abs(multiples - whole) <= _ROUNDING * multiples):
+    if multiples.sum() < _MOST_WEIGHT and np.all(np.abs(multiples - whole) <= SAME * multiples):
         return whole
     return np.maximum(np.rint(weights * _MOST_WEIGHT), 1).astype(np.int64)
 
@@ -183,7 +182,7 @@ def size_bound(draws: PartitionDraws, prob: float, labels: Labels, progressbar: 
     if prob <= 0.5 or not memory.fits(8 * n_items**2 / _MOST_PAIRS):
         return n_items
     similarity = draws.without_zero_weights().shared_similarity
-    possible = (similarity >= prob - _ROUNDING) | (similarity <= 1 - prob + _ROUNDING)
+    possible = (similarity >= prob - SAME) | (similarity <= 1 - prob + SAME)
     np.fill_diagonal(possible, False)
     with waiting("Bound of the items assigned", progressbar=progressbar):
         return int(partial.clique_bound(possible, n_items <= _FINELY))

@@ -19,6 +19,7 @@ from posterior_consensus.kernels import ensemble
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import track
+from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.search.forms import Limits
 from posterior_consensus.search.over_draws import OnDraws, OnRatios
 
@@ -34,7 +35,6 @@ _AT_ONCE = 5  # best particles that are changed, in each of two ways, between tw
 _GROUPS = 2, 3, 4  # numbers of groups of draws between which a valley may lie
 _STARTS_OF_GROUPS, _STEPS_OF_GROUPS = 4, 20  # starts of each number and half, and the most steps of each
 _LENIENT = 0.02  # evidence of a valley from which a search for particles is worth it
-_TINY = 1e-10  # relative: what is smaller is rounding
 
 
 class Placed(NamedTuple):
@@ -137,7 +137,7 @@ class ParticleSearch:
             starts += [self._swapped(some, one) for one in found[:_AT_ONCE]]
             calls = [(some, number, start, seed) for start, seed in zip(starts, self._seeds(len(starts)), strict=True)]
             found = _best(found + self._results(self._run, calls))
-            in_vain = 0 if found[0].value < best.value - _TINY * abs(best.value) else in_vain + len(calls)
+            in_vain = 0 if found[0].value < best.value - SAME * abs(best.value) else in_vain + len(calls)
         if some is self._all:
             return found[0]
         ends = [beside[0], *(one.partitions for one in found[:_ENDS])]
@@ -233,7 +233,7 @@ class ParticleSearch:
         losses = placed.losses.copy()
         losses[k] = self._losses(found[np.newaxis], draws)[0]
         value, before = losses.min(axis=0) @ draws.weights, placed.losses.min(axis=0) @ draws.weights
-        if value < before - _TINY * abs(before):
+        if value < before - SAME * abs(before):
             placed.partitions[k], placed.losses[k] = found, losses[k]
 
 
@@ -286,7 +286,7 @@ def _best(found: list[Placed]) -> list[Placed]:
     """The best few, by value, each once."""
     best: list[Placed] = []
     for one in sorted(found, key=_value):
-        if not best or one.value > best[-1].value + _TINY * abs(best[-1].value):
+        if not best or one.value > best[-1].value + SAME * abs(best[-1].value):
             best.append(one)
     return best[:_AT_ONCE]
 

@@ -12,6 +12,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS
 from posterior_consensus.evaluate.chain_gap import gap_is_real, largest_gap
 from posterior_consensus.results.display import counted, is_rough, joined, ordinal
+from posterior_consensus.runtime.tolerances import ROUNDING
 
 Floats = npt.NDArray[np.float64]
 
@@ -81,7 +82,7 @@ def _differs(shares: Floats, worth: Floats, lengths: Floats) -> npt.NDArray[np.b
             elsewhere = float(shares[known[others], k] @ ess[others] / ess[others].sum())
             pooled = float(shares[known, k] @ ess / ess.sum())
             variance = pooled * (1 - pooled) * (1 / ess[at] + 1 / ess[others].sum())
-            differs[c, k] = abs(shares[c, k] - elsewhere) > bound * np.sqrt(variance) + 1e-12
+            differs[c, k] = abs(shares[c, k] - elsewhere) > bound * np.sqrt(variance) + ROUNDING
     return differs
 
 

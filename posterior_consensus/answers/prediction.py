@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from posterior_consensus.answers.membership import Membership, as_membership, check_size, of_components
+from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.sources.door import as_draws, partition_of
 
 
@@ -77,7 +78,7 @@ def predict_allocation(new: Any, known: Any, *, partition: Any = None) -> Member
             f"`new` must have the {allocated.n_components} components of `known`; got {soft.n_components}."
         )
     order = new.samples.order_of(known.samples, "`new`")
-    if new.samples.is_weighted and not np.allclose(new.weights[order], known.weights, rtol=1e-9, atol=0):
+    if new.samples.is_weighted and not np.allclose(new.weights[order], known.weights, rtol=SAME, atol=0):
         raise ValueError("`new` must have the weights of `known`, or none; got others.")
     labels, given = known.as_labels(partition), known.items.in_order(partition)
     check_size(new.n_items, labels)

@@ -27,13 +27,13 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_above
 from posterior_consensus.runtime.progress import track
+from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.sources.door import as_draws
 from posterior_consensus.sources.log_densities import has_group, log_density, may_have_groups
 
 _POWERS = (0.8, 1.25)
 _FEWEST = 4  # effective draws a chain
 _SMALL = 0.05  # of the expected loss
-_SAME = 1e-12  # of an expected loss: sums in another order differ by rounding
 _COLUMNS = (
     "concentration",
     "pareto_k",
@@ -121,14 +121,14 @@ class PriorSensitivity(Stored):
         row = self.table.isel(alternative=worst)
         error = float(row["excess_mcse"])
         loses = display.with_error(display.quantity(excess[worst], self.loss.unit, 3), error, float(row["ess"]))
-        if excess[worst] <= _SAME:
+        if excess[worst] <= ROUNDING:
             words = "The partition is the best one found under every alternative"
         elif excess[worst] <= max(2 * np.nan_to_num(error), _SMALL * float(row["expected_loss"])):
             words = f"The partition hardly depends on the prior: it loses at most {loses} more than the best one"
         else:
             moved = f"{int(row['n_moved'])} of {self.reference.size} items change clusters"
             words = f"The partition depends on the prior: under {names[worst]} it loses {loses} more; {moved}"
-        return f"{words}{' that the draws can tell of' if unknown and excess[worst] <= _SAME else ''}." + (
+        return f"{words}{' that the draws can tell of' if unknown and excess[worst] <= ROUNDING else ''}." + (
             f" {cannot[0].upper()}{cannot[1:]}." if unknown else ""
         )
 
@@ -282,7 +282,7 @@ def _judged(samples: Samples, found: Labels, losses: Floats, clusters: Floats) -
     """The best of the partitions found under an alternative, and its row of the table from `n_clusters` on."""
     expected = samples.mean(losses)
     best = int(expected.argmin())
-    if expected[0] <= expected[best] + _SAME:
+    if expected[0] <= expected[best] + ROUNDING:
         best = 0
     more = losses[0] - losses[best]
     values = (

@@ -17,13 +17,13 @@ from posterior_consensus.ensemble.partitions import HasLabels, Labels
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import check_share
+from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.trees import cut, tree
 from posterior_consensus.sources.door import as_source
 
 LINKAGES = ("single", "complete")
 _LEVELS = np.arange(1, 101) / 100
 _MOST_IN_CURVE = 5000  # signatures of which all similarities are computed although the level does not ask for them
-_TINY = 1e-12  # what a similarity misses the level by, if no more, is rounding
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -172,7 +172,7 @@ def _classes(
     differ = source.of_items(first)
     differ.check_memory("At level 1 it is not needed.")
     merges = tree(differ.shared_similarity, linkage)
-    joined = np.searchsorted(merges[:, 2], 1.0 - np.append(_LEVELS, level) + _TINY, side="right")
+    joined = np.searchsorted(merges[:, 2], 1.0 - np.append(_LEVELS, level) + ROUNDING, side="right")
     *numbers, number = (first.size - joined).tolist()
     return cut(merges, [number])[0], np.array(numbers)
 

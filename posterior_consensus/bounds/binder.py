@@ -19,6 +19,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.progress import track
+from posterior_consensus.runtime.tolerances import ROUNDING
 
 BYTES_A_PAIR = 42  # of the costs, and of the packing of triangles
 SHARE_OF_RELAXATION = 0.1  # more than half of the narrowing is done by then
@@ -119,7 +120,7 @@ def cost_step(source: PairSource, loss: PartitionLoss) -> float:
     """
     given = [loss.numerator[term] for term in "BC"]
     costs = [Fraction(cost).limit_denominator(1000) for cost in given]
-    if source.denominator() is None or not np.allclose(given, [float(cost) for cost in costs], rtol=0, atol=1e-12):
+    if source.denominator() is None or not np.allclose(given, [float(cost) for cost in costs], rtol=0, atol=ROUNDING):
         return 0.0
     joint = math.lcm(*(cost.denominator for cost in costs))
     return math.gcd(*(int(cost * joint) for cost in costs)) / joint

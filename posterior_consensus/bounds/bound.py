@@ -6,9 +6,7 @@ from dataclasses import dataclass
 
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.results.work import Info
-
-_ROUNDING = 1e-12
-_OPTIMAL = 1e-9
+from posterior_consensus.runtime.tolerances import ROUNDING, SAME
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +37,9 @@ class Bound:
 def relative_gap(expected_loss: float, lower_bound: float) -> float:
     """(expected loss - lower bound) / expected loss; 0 where they differ by rounding only."""
     difference = expected_loss - max(lower_bound, 0.0)  # no loss is negative, but a bound may be by rounding
-    return difference / expected_loss if difference > _ROUNDING * expected_loss else 0.0
+    return difference / expected_loss if difference > ROUNDING * expected_loss else 0.0
 
 
 def status(gap: float) -> str:
     """Return "optimal" where a relative gap is negligible, else "bounded"."""
-    return "optimal" if gap < _OPTIMAL else "bounded"
+    return "optimal" if gap < SAME else "bounded"

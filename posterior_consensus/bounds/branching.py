@@ -25,7 +25,7 @@ from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import packing
 from posterior_consensus.runtime import memory
 
-_SAME = 1e-10  # relative difference below which expected losses are equal
+_SAME = 1e-10  # relative difference below which expected losses are equal; below the gap that counts as closed
 _DUST = 1e-14  # relative to a pair's costs: a smaller difference between them is rounding
 _STEP = 0.03  # share of the gap that a round of ascent must close to count as progress
 _PATIENCE = 5  # rounds in a row that may close less

@@ -22,9 +22,9 @@ from posterior_consensus.results.storage import Stored
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import sizes
 from posterior_consensus.runtime.arguments import check_seconds
+from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.sources.door import as_source, partition_of
 
-_SAME = 1e-12  # relative difference of losses that is rounding
 _SECONDS = 60.0  # estimated time of the work
 _QUICK_SECONDS = 0.3  # the same, beside other results
 
@@ -213,7 +213,7 @@ def certificate_within(
     expected = best = mean_loss(source, labels[np.newaxis], record)[0]
     if found is not labels:
         best = mean_loss(source, found[np.newaxis], record)[0]
-    is_better = best < expected * (1 - _SAME)
+    is_better = best < expected * (1 - ROUNDING)
     return Certificate(
         partition=source.items.array(labels, "partition"),
         loss=record,

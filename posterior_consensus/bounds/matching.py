@@ -15,6 +15,7 @@ from posterior_consensus.evaluate.expectation import loss_matrix
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.progress import track
+from posterior_consensus.runtime.tolerances import ROUNDING
 
 _MOST_AT_ONCE = 1_000  # draws in a block
 _SECONDS_A_LABEL = 2.5e-9  # to count one item in a contingency table
@@ -72,7 +73,7 @@ def matching_bound(
         value += _matched(draws, loss, rows)
         n_matched += rows.size
     info = MatchingInfo(n_matched_draws=n_matched, n_at_once=at_once)
-    return Bound(value * (1 - 1e-12), "matching of draws", None, info)
+    return Bound(value * (1 - ROUNDING), "matching of draws", None, info)
 
 
 def _block_size(seconds_a_draw: float, n_items: int) -> int:

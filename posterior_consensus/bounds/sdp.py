@@ -22,11 +22,10 @@ from posterior_consensus.results.work import NumbersInfo
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.runtime.progress import track
+from posterior_consensus.runtime.tolerances import ROUNDING, SAME
 
 Floats = npt.NDArray[np.float64]
 
-_ROUNDING = 1e-12  # of a share of the sum of squares; far above the rounding of a sum of eigenvalues
-_PROVEN = 1e-9
 _SHARES_OF_PRICE = 1.0, 0.7
 _SECONDS_A_SQUARE = 1.5e-8
 _STEPS_BEFORE_CUTS = 100
@@ -173,7 +172,7 @@ class Relaxation:
         """Search until the partition is proven, the bound rises no more or the budget is spent."""
         with one_blas_thread():  # the sums must not depend on the number of threads
             for _ in track(self._steps(), title, progressbar=progressbar):
-                if relative_gap(self.objective, self.lower_bound) < _PROVEN:
+                if relative_gap(self.objective, self.lower_bound) < SAME:
                     break
 
     def _steps(self) -> Iterator[None]:
@@ -259,13 +258,13 @@ class Relaxation:
         if self._k > 1:
             greatest = eigh(self._deflated(matrix), eigvals_only=True, subset_by_index=[u - self._k + 1, u - 1])
             share += float(greatest.sum())
-        bound = 1.0 - share - _ROUNDING
+        bound = 1.0 - share - ROUNDING
         if bound > self.lower_bound:
             self.lower_bound, self.method = bound, method
 
     def _consider(self, labels: npt.NDArray[np.integer]) -> None:
         moved, objective = best_moves(self._merged, labels, self._k)
-        if objective < self.objective - _ROUNDING:
+        if objective < self.objective - ROUNDING:
             self.labels, self.objective = moved, objective
 
     def _winners(self, vectors: Floats) -> npt.NDArray[np.intp]:
@@ -354,7 +353,7 @@ def best_moves(merged: Merged, labels: npt.NDArray[np.integer], n_clusters: int)
         gains = joined - lost[:, np.newaxis]
         gains[items, cluster] = -np.inf
         moved, new = np.unravel_index(int(gains.argmax()), gains.shape)
-        if not gains[moved, new] > _ROUNDING * n:
+        if not gains[moved, new] > ROUNDING * n:
             return cluster, 1.0 - float(shares.sum()) / n
         old = cluster[moved]
         cluster[moved] = new

@@ -13,9 +13,9 @@ from posterior_consensus.bounds.budget import Budget, OutOfBudget
 from posterior_consensus.bounds.instance import Floats, Instance
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import one_blas_thread
+from posterior_consensus.runtime.tolerances import ROUNDING
 
 _FACTOR = 1.4  # by which the penalty changes
-_ROUNDING = 1e-12  # relative to the sum of all weights
 _BYTES_A_PAIR = 100
 
 
@@ -33,7 +33,7 @@ class PairRelaxation:
     def __init__(self, instance: Instance, labels: npt.NDArray[np.integer], budget: Budget) -> None:
         self._weights, self._budget = instance.weights, budget
         self._apart = instance.joined + float(instance.weights.sum()) / 2
-        self._slack = _ROUNDING * float(np.abs(instance.weights).sum())
+        self._slack = ROUNDING * float(np.abs(instance.weights).sum())
         self._start = (labels[:, np.newaxis] == labels).astype(np.float64)
         self.n_iter = 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from posterior_consensus.consensus.selection import ROUNDING, Candidate, Run, Task, elected, filled
+from posterior_consensus.consensus.selection import Candidate, Run, Task, elected, filled
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
@@ -14,6 +14,7 @@ from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
 from posterior_consensus.runtime.arguments import check_count
 from posterior_consensus.runtime.progress import track
+from posterior_consensus.runtime.tolerances import ROUNDING
 
 _MOST_ROUNDS = 100
 

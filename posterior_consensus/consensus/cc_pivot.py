@@ -16,10 +16,9 @@ from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.arguments import check_between, check_count
 from posterior_consensus.runtime.progress import track
+from posterior_consensus.runtime.tolerances import ROUNDING
 
 Floats = npt.NDArray[np.float64]
-
-_TINY = 1e-12  # what is no more than this above the threshold is rounding
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +84,7 @@ def _pivoted(
         if len(pivots) == most:
             break
         similarities = row(pivot)
-        joins = (labels < 0) & (similarities > threshold + _TINY)
+        joins = (labels < 0) & (similarities > threshold + ROUNDING)
         labels[joins], nearest[joins] = len(pivots), similarities[joins]
         labels[pivot], nearest[pivot] = len(pivots), np.inf
         pivots.append(pivot)
@@ -96,7 +95,7 @@ def _pivoted(
     for k in range(len(pivots), fewest):
         pivot = int(nearest.argmin())
         similarities = row(pivot)
-        joins = similarities > nearest + _TINY
+        joins = similarities > nearest + ROUNDING
         labels[joins], nearest[joins] = k, similarities[joins]
         labels[pivot], nearest[pivot] = k, np.inf
     return labels

@@ -12,12 +12,12 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.runtime.arguments import check_count, check_flag
+from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.eigenvectors import random_walk_vectors
 
 Floats = npt.NDArray[np.float64]
 
 _MOST_ROUNDS = 50
-_TINY = 1e-12
 
 
 def cspa(draws: PairSource, loss: Loss, task: Task, *, balanced: bool = False, n_starts: int = 10) -> Candidate:
@@ -66,7 +66,7 @@ def balanced_labels(points: Floats, labels: Labels, n_clusters: int) -> Labels:
         squares = np.stack([np.square(points - c).sum(axis=1) for c in _centroids(points, labels, n_clusters)], axis=1)
         labels = transported(squares, labels.size)
         value = squares[np.arange(labels.size), labels].sum()
-        if value >= least - _TINY:
+        if value >= least - ROUNDING:
             break
         best, least = labels, value
     return best
@@ -125,7 +125,7 @@ class _Moves:
             through = reached[:, np.newaxis] + self.extra
             at = through.argmin(axis=0)
             cheapest = through[at, np.arange(at.size)]
-            better = cheapest < reached - _TINY
+            better = cheapest < reached - ROUNDING
             if not better.any():
                 break
             reached[better], before[better] = cheapest[better], at[better]

@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.consensus.kcc import check_memory, kcc
-from posterior_consensus.consensus.selection import ROUNDING, Candidate, Run, Task, best_number, filled
+from posterior_consensus.consensus.selection import Candidate, Run, Task, best_number, filled
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
 from posterior_consensus.runtime.arguments import check_count, check_flag
+from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.sources.door import as_draws
 
 Floats = npt.NDArray[np.float64]

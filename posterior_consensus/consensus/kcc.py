@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.consensus.selection import ROUNDING, Candidate, Run, Task, best_number, elected
+from posterior_consensus.consensus.selection import Candidate, Run, Task, best_number, elected
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import ensemble
@@ -19,6 +19,7 @@ from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_above, check_count
+from posterior_consensus.runtime.tolerances import ROUNDING
 
 Floats = npt.NDArray[np.float64]
 Utility = Literal["category", "entropy", "cosine", "lp"]

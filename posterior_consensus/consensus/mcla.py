@@ -15,6 +15,7 @@ from posterior_consensus.kernels import ensemble
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_count
+from posterior_consensus.runtime.tolerances import SINGLE
 from posterior_consensus.search.eigenvectors import leading_of
 from posterior_consensus.search.k_means import k_means
 
@@ -22,7 +23,6 @@ Floats = npt.NDArray[np.float64]
 
 _MOST_VERTICES = 2000
 _DIGITS = 10  # of a coordinate, so that k-means does not tell clusters apart by rounding
-_SMALL = 1e-6  # difference of mean similarities, in single precision, that is rounding
 
 
 def mcla(draws: PartitionDraws, loss: Loss, task: Task, *, n_starts: int = 10) -> Candidate:
@@ -140,7 +140,7 @@ def _joined(graph: _Graph, meta: Labels) -> npt.NDArray[np.int64]:
     shares[np.arange(meta.size), meta] = graph.counts
     shares /= shares.sum(axis=0)
     means = graph.similarity @ shares
-    joined = (means >= means.max(axis=1, keepdims=True) - _SMALL).argmax(axis=1)
+    joined = (means >= means.max(axis=1, keepdims=True) - SINGLE).argmax(axis=1)
     joined[graph.vertices] = meta
     order = np.argsort(-np.round(np.bincount(joined, graph.held), _DIGITS), kind="stable")
     return np.argsort(order)[joined]

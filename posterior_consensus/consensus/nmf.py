@@ -13,10 +13,10 @@ from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
 from posterior_consensus.runtime.arguments import check_above, check_count
+from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.search.eigenvectors import leading_eigenvectors
 
 _LIFT = 0.2  # above zero, from which multiplication cannot leave
-_SAME = 1e-9  # relative difference below which two memberships are equal
 _LEAST = np.finfo(float).tiny
 
 
@@ -62,7 +62,7 @@ def nmf(
         start = cut(leading, k, n_starts, task)
         memberships, info = _factorised(product, squares, start, k, task.effort(max_iter, k), tol)
         largest = memberships.max(axis=1, keepdims=True)
-        labels: Labels = (memberships >= (1 - _SAME) * largest).argmax(axis=1).astype(np.int32)
+        labels: Labels = (memberships >= (1 - SAME) * largest).argmax(axis=1).astype(np.int32)
         return Candidate(canonical_labels(filled(memberships, labels) if task.n_clusters else labels), info)
 
     return best_number(draws, loss, task, fit, title="Nonnegative factors")

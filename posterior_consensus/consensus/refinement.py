@@ -15,6 +15,7 @@ from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.evaluate.similarity import own_and_nearest
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.runtime.arguments import check_count
+from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.sources.door import as_source, partition_of
 
 Order = Literal["jacobi", "gauss-seidel"]
@@ -99,7 +100,7 @@ def refined_labels(source: PairSource, labels: Labels, order: Order, passes: int
 
 def _jacobi_pass(source: PairSource, labels: Labels) -> Labels:
     own, nearest, other = own_and_nearest(source, labels)
-    leaves = (nearest >= 0) & ~(own >= other - 1e-12)  # so does an item alone, whose own is NaN
+    leaves = (nearest >= 0) & ~(own >= other - ROUNDING)  # so does an item alone, whose own is NaN
     return np.where(leaves, nearest, labels).astype(np.int32)
 
 
@@ -120,7 +121,7 @@ def _gauss_seidel_pass(similarity: Floats, labels: Labels) -> Labels:
         links[old] -= row
         sizes[old] -= 1
         means = np.divide(links[:, item], sizes, out=np.full(sizes.size, -np.inf), where=sizes > 0)
-        best = means >= means.max() - 1e-12
+        best = means >= means.max() - ROUNDING
         new = old if best[old] else int(best.argmax())
         sizes[new] += 1
         links[new] += row

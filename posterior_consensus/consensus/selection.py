@@ -18,13 +18,13 @@ from posterior_consensus.results.work import Info, NumbersInfo
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.runtime.progress import track
+from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.eigenvectors import Leading
 from posterior_consensus.search.k_means import k_means
 from posterior_consensus.search.trees import cluster_range
 
 Floats = npt.NDArray[np.float64]
 
-ROUNDING = 1e-12  # difference of sums in another order
 _ITEMS_IN_MATRIX = 4000  # of which all similarities take less time than those of the draws again and again
 _ALL_TRIED = 30  # numbers of clusters of which every one is tried
 _NEXT_TRIED = 8, 2**0.5  # of more: all up to here, then each so many times the one before

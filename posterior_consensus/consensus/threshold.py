@@ -18,6 +18,7 @@ from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.arguments import check_between
 from posterior_consensus.runtime.progress import track
+from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.search.engine import search
 
 _MOST_ROUNDS = 20
@@ -94,7 +95,7 @@ def _similarities(draws: PartitionDraws, rng: np.random.Generator) -> Floats:
 def _first_threshold(similarities: Floats) -> float:
     """Halfway between the two means of 2-means."""
     x = np.sort(similarities)
-    if x.size == 0 or x[-1] - x[0] < 1e-9:
+    if x.size == 0 or x[-1] - x[0] < SAME:
         return 0.5
     low = np.arange(1, x.size)
     high = x.size - low

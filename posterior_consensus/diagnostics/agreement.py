@@ -16,6 +16,7 @@ from posterior_consensus.evaluate.chain_gap import Gap, gap_is_real, largest_gap
 from posterior_consensus.evaluate.similarity import group_planes
 from posterior_consensus.kernels import coclustering
 from posterior_consensus.losses.partition_losses import pairs
+from posterior_consensus.runtime.tolerances import ROUNDING
 
 RHAT_BAD = 1.05
 _LEVEL = 0.01  # of all tests of a kind together
@@ -96,7 +97,7 @@ def partition_variance(draws: PartitionDraws, pairs_together: Floats) -> Partiti
 
 def _not_rounding(variance: float, squares: Floats) -> float:
     """A variance, or 0 if it is rounding only: it is a difference of sums."""
-    return float(variance) if variance > 1e-12 * squares.max(initial=1.0) else 0.0
+    return float(variance) if variance > ROUNDING * squares.max(initial=1.0) else 0.0
 
 
 def partition_ess(draws: PartitionDraws, pairs_together: Floats, variance: PartitionVariance) -> float:

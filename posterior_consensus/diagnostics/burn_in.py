@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.results.display import joined
+from posterior_consensus.runtime.tolerances import ROUNDING
 
 FEWEST_DRAWS = 100
 _BATCH = 5  # draws whose mean is one number for the rule
@@ -76,6 +77,6 @@ def _squared_errors(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     backwards = ((values - values.mean()) / spread)[::-1]
     left = np.arange(1.0, values.size + 1)
     squares = np.cumsum(backwards**2) - np.cumsum(backwards) ** 2 / left
-    squares[squares < 1e-12] = 0.0  # rounding
+    squares[squares < ROUNDING] = 0.0
     fewest = max(_FEWEST_KEPT, int(np.ceil(_KEPT * values.size)))
     return (squares / left**2)[::-1][: values.size - fewest + 1]

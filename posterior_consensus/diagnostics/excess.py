@@ -16,9 +16,9 @@ from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import stored_as
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator
+from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.search.engine import search
 
-_ROUNDING = 1e-10  # of expected losses that are equal
 _PARTS = 4  # by which the difference of the halves is divided to estimate the excess
 
 
@@ -84,7 +84,7 @@ def excess_loss(
     losses = np.stack([half.samples.mean(draw_losses(tried, half, loss)) for half in halves])
     own = losses.argmin(axis=1)
     difference = (losses[0, own[1]] - losses[0, own[0]] + losses[1, own[0]] - losses[1, own[1]]) / 2
-    apart = difference if difference > _ROUNDING * losses.max() else 0.0
+    apart = difference if difference > SAME * losses.max() else 0.0
     share = 1 / draws.samples.effective_draws / sum(1 / half.samples.effective_draws for half in halves)
     return ExcessLoss(
         value=float(share * apart),

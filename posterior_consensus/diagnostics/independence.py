@@ -22,12 +22,12 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.runtime.progress import waiting
+from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.sources.door import as_draws
 
 _FEWEST = 20  # draws
 _UNCORRELATED = 0.01  # a correlation
 _RESAMPLED = 500
-_ROUNDING = 1e-12
 _MOST_ROUNDS = 10  # of votes on the reference
 _ALPHA = 0.05
 
@@ -186,7 +186,7 @@ def near_independence(
         statistic, *null = squared_discrepancies(kernel, exchanged, ~exchanged).tolist()
     return NearIndependence(
         statistic=statistic,
-        p_value=(1 + int(np.sum(np.array(null) >= statistic - _ROUNDING))) / (1 + n_permutations),
+        p_value=(1 + int(np.sum(np.array(null) >= statistic - ROUNDING))) / (1 + n_permutations),
         null=np.array(null),
         resampled=_resampled(kernel, half, rng),
         bandwidth=bandwidth,

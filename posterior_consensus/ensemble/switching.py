@@ -10,12 +10,12 @@ import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
 from posterior_consensus.ensemble.partitions import Labels, contingency_table
+from posterior_consensus.runtime.tolerances import SAME
 
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.intp]
 
 _SMALLEST = 1e-100  # in place of 0 in a logarithm
-_GAIN = 1e-9  # relative; a smaller one is rounding, and following it might never end
 
 
 def common_items(
@@ -133,7 +133,7 @@ def least_divergence(probabilities: npt.NDArray[np.floating], weights: Floats, s
             costs = -(logarithms @ draw)
             best = linear_sum_assignment(costs)[1]
             now, then = costs[places, order[t]].sum(), costs[places, best].sum()
-            if then < now - _GAIN * (1 + abs(now)):
+            if then < now - SAME * (1 + abs(now)):
                 order[t], moved = best, True
     return order
 

@@ -18,6 +18,7 @@ from posterior_consensus.evaluate.coclustered import Pairs, has_small_clusters, 
 from posterior_consensus.kernels import coclustering, ensemble
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_count, check_number
+from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.sources.door import as_source
 
 Floats = npt.NDArray[np.float64]
@@ -242,7 +243,7 @@ def _own_and_nearest(means: Floats, labels: npt.NDArray[Any]) -> tuple[Floats, n
     if means.shape[1] == 1:
         return own, np.full(labels.size, -1, np.int32), np.full(labels.size, np.nan)
     means[items, labels] = -1.0
-    ties = means >= means.max(axis=1, keepdims=True) - 1e-12
+    ties = means >= means.max(axis=1, keepdims=True) - ROUNDING
     nearest = ties.argmax(axis=1).astype(np.int32)
     return own, nearest, means[items, nearest]
 

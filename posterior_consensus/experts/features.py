@@ -13,6 +13,7 @@ import xarray as xr
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.experts.door import as_constraints, as_items
 from posterior_consensus.runtime.arguments import as_numbers, check_count
+from posterior_consensus.runtime.tolerances import ROUNDING
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +38,7 @@ class Features:
         One that does not vary becomes 0.
         """
         centre, scale = self.values.mean(axis=0), self.values.std(axis=0)
-        scale = np.where(scale > 1e-12 * np.maximum(1.0, np.abs(centre)), scale, 1.0)
+        scale = np.where(scale > ROUNDING * np.maximum(1.0, np.abs(centre)), scale, 1.0)
         return (self.values - centre) / scale, centre, scale
 
 

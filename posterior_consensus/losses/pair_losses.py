@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from posterior_consensus.losses.record import Floats, PairLoss
+from posterior_consensus.runtime.tolerances import ROUNDING
 
 
 def vi_lower_bound() -> PairLoss:
@@ -156,7 +157,7 @@ def _one_minus_pear(sizes: Floats, links: Floats, sums: Floats) -> Floats:
     together, joint, similar = ((np.sum(x, axis=-1) - n) / 2 for x in (sizes, links, sums))
     by_chance = together * similar / of_pairs
     best = (together + similar) / 2 - by_chance
-    is_trivial = best <= 1e-12 * of_pairs
+    is_trivial = best <= ROUNDING * of_pairs
     return np.where(is_trivial, 0.0, 1.0 - (joint - by_chance) / np.where(is_trivial, 1.0, best))
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from posterior_consensus.losses.record import TERMS, Floats, PairLoss, PartitionLoss, pairs
 from posterior_consensus.runtime.arguments import check_between
+from posterior_consensus.runtime.tolerances import ROUNDING
 
 
 def information(n_items: int) -> Floats:
@@ -26,9 +27,6 @@ def _per_item(n_items: int) -> float:
 
 def _per_ordered_pair(n_items: int) -> float:
     return 2.0 / n_items**2
-
-
-_TINY = 1e-12  # a threshold of 0 or 1 has no cost of one kind
 
 
 @overload
@@ -116,7 +114,7 @@ def _mean_itself(value: float, mean_similarity: float) -> float:
 
 
 def _with_threshold(mean_similarity: float) -> PartitionLoss:
-    return binder(tau=float(np.clip(mean_similarity, _TINY, 1 - _TINY)))
+    return binder(tau=float(np.clip(mean_similarity, ROUNDING, 1 - ROUNDING)))
 
 
 def _at_mean(sizes: Floats, links: Floats, sums: Floats) -> Floats:

@@ -31,6 +31,7 @@ from posterior_consensus.plots.colours import (
 from posterior_consensus.plots.frame import Axes, Size, add_legend, as_map, check_result, new_axes
 from posterior_consensus.results.display import counted
 from posterior_consensus.runtime.arguments import is_integer
+from posterior_consensus.runtime.tolerances import ROUNDING, SAME
 from posterior_consensus.sources.door import as_draws, own_partition
 
 _AREA, _LARGEST = 14.0, 1200.0  # of one draw, and of all that are equal, in square points
@@ -120,7 +121,7 @@ def plot_draws_map(
     inside = np.ones(shown.n_draws, bool)
     if ball is not None:
         reached = loss_matrix(draws.as_labels(ball.center)[np.newaxis], shown, metric)[0]
-        inside = reached <= ball.radius * (1 + 1e-9) + 1e-12
+        inside = reached <= ball.radius * (1 + SAME) + ROUNDING
     groups = _by_chain(shown) if particles is None else _by_particle(shown, particles)
     first = np.argmax(squares <= _LEAST, axis=1)  # of the draws that are equal
     _draw_groups(ax, groups, placed, inside, first)
@@ -172,7 +173,7 @@ def _scaled(
     means = squares.mean(axis=0)
     values, vectors = np.linalg.eigh(-(squares - means - means[:, np.newaxis] + means.mean()) / 2)
     positive = np.maximum(values, 0.0)
-    positive[positive < 1e-12 * max(positive[-1], 1e-12)] = 0.0
+    positive[positive < ROUNDING * max(positive[-1], ROUNDING)] = 0.0
     two = np.argsort(-positive, kind="stable")[:2]
     roots = np.zeros(2)
     places = np.zeros((shown.n_draws, 2))

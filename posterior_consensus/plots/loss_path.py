@@ -11,6 +11,7 @@ from posterior_consensus.answers.loss_path import LossPath
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import as_cmap, ink, on_dark
 from posterior_consensus.plots.frame import Axes, Size
+from posterior_consensus.runtime.tolerances import SAME
 
 _MUCH = 10  # times as many clusters at one end as at the other: then the axis is logarithmic
 
@@ -87,7 +88,7 @@ def _draw_steps(
         array=distances,
         cmap=fading if cmap is None else as_cmap(cmap),
         norm=Normalize(0.0, distances.max() or 1.0),
-        linewidths=np.where(distances < 1e-9, 5.0, 2.0),
+        linewidths=np.where(distances < SAME, 5.0, 2.0),
         capstyle="butt",
         zorder=1.8,
     )

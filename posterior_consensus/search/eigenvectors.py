@@ -11,13 +11,12 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator, eigsh
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.evaluate.similarity import similarity_operator
 from posterior_consensus.runtime.executor import one_blas_thread
+from posterior_consensus.runtime.tolerances import ROUNDING, SAME
 
 Floats = npt.NDArray[np.float64]
 Affinity = Literal["association", "rbf"]
 
-_TINY = 1e-12
-_SAME = 1e-9  # relative difference below which two eigenvalues are equal
-_APART = 1e-13  # relative difference of eigenvalues that rounding keeps and _SAME does not see
+_APART = 1e-13  # relative difference of eigenvalues that rounding keeps and SAME does not see
 _DIGITS = 10  # of a coordinate, so that k-means does not tell items apart by rounding
 _SPARE = 8  # eigenvectors beyond those requested, to see where an eigenspace ends
 _DENSE = 1000  # items up to which all eigenvectors take little
@@ -52,7 +51,7 @@ def random_walk_vectors(draws: PairSource, number: int, affinity: Affinity, gamm
             (n, n), dtype=np.float64, matvec=lambda v: similarity @ v - v, matmat=lambda v: similarity @ v - v
         )
     degrees = np.maximum(weights @ np.ones(n), 0.0)
-    alone = degrees < _TINY  # an item that no other is ever with, a walk of its own
+    alone = degrees < ROUNDING  # an item that no other is ever with, a walk of its own
     roots = np.sqrt(np.where(alone, 1.0, degrees))
 
     def product(vectors: Floats) -> Floats:
@@ -99,7 +98,7 @@ def leading_of(operator: LinearOperator, number: int) -> Leading:
         values -= norm
     order = np.argsort(-values, kind="stable")
     values, vectors = values[order], vectors[:, order]
-    tolerance = _SAME * np.abs(values).max()
+    tolerance = SAME * np.abs(values).max()
     borders = np.flatnonzero(-np.diff(values) > tolerance) + 1
     begins, ends = np.concatenate([[0], borders]), np.concatenate([borders, [values.size]])
     space = np.searchsorted(ends, np.arange(number), side="right")  # of the K-th vector
@@ -118,7 +117,7 @@ def _basis(space: Floats) -> Floats:
     left = np.einsum("ij,ij->i", space, space)
     turn = np.zeros((space.shape[1], space.shape[1]))
     for column in range(space.shape[1]):
-        item = np.argmax(left > (1 - _SAME) * left.max())
+        item = np.argmax(left > (1 - SAME) * left.max())
         row = space[item] - turn @ (space[item] @ turn)
         turn[:, column] = row / np.linalg.norm(row)
         left -= (space @ turn[:, column]) ** 2

@@ -12,11 +12,11 @@ from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.evaluate.expectation import loss_of_pairs
 from posterior_consensus.kernels.records import ZEALOUS
 from posterior_consensus.losses.record import PairLoss
+from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.forms import WORK_A_LABEL, WORK_FOR_LITTLE, Found, Limits, numbered
 
 Floats = npt.NDArray[np.float64]
 
-_TINY = 1e-12  # for each item: what is smaller is rounding
 _WIDTH = 8  # clusters to begin with
 _PLACE = 1e5  # nanoseconds that it takes to place an item
 
@@ -58,7 +58,7 @@ class OnItemTerms:
             if self._stop[0] or k > best.labels.max():
                 break
             found = self._settle(np.where(best.labels == k, -1, best.labels).astype(np.int32), order)
-            is_better = found.value < best.value - _TINY * labels.size
+            is_better = found.value < best.value - ROUNDING * labels.size
             tally = best.tally + found.tally
             tally[ZEALOUS] += is_better
             best = (found if is_better else best)._replace(tally=tally)
@@ -144,7 +144,7 @@ class _State:
             stay = float(self._sums[old] - left.sum())
             changes[old] = np.inf
         new = int(np.argmin(changes))
-        if not changes[new] < stay - _TINY * row.size:
+        if not changes[new] < stay - ROUNDING * row.size:
             return False
         self._move(i, new)
         return True
@@ -183,7 +183,7 @@ class _State:
             changes = unions + unions.T - np.add.outer(self._sums[present], self._sums[present])
             np.fill_diagonal(changes, np.inf)
             one, other = np.unravel_index(np.argmin(changes), changes.shape)
-            if present.size <= limits.most and not changes[one, other] < -_TINY * self.partition.size:
+            if present.size <= limits.most and not changes[one, other] < -ROUNDING * self.partition.size:
                 return merges
             kept, gone = present[one], present[other]
             self.partition[self.partition == gone] = kept

@@ -13,13 +13,12 @@ import xarray as xr
 from posterior_consensus.ensemble.items import Floats, Items, difference, positions
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import Place, as_array, first_of
+from posterior_consensus.runtime.tolerances import SINGLE
 from posterior_consensus.sources.labels import from_store
 from posterior_consensus.sources.places import place_in
 from posterior_consensus.sources.plain_files import is_plain, read_matrix
 from posterior_consensus.sources.samples import one_of
 from posterior_consensus.sources.subsamples import pairwise_similarity
-
-_TOLERANCE = 1e-6  # of a matrix's entries: what float32, sums in another order and short text files leave
 
 
 def as_pair_similarity(
@@ -170,13 +169,13 @@ def _checked(values: npt.NDArray[Any], place: Place) -> Floats:
             f"{first_of(wrong, place)}. Drop the items that they belong to."
         )
     low, high = values.min(), values.max()
-    if low < -_TOLERANCE or high > 1 + _TOLERANCE:
-        beyond = (values < -_TOLERANCE) | (values > 1 + _TOLERANCE)
+    if low < -SINGLE or high > 1 + SINGLE:
+        beyond = (values < -SINGLE) | (values > 1 + SINGLE)
         raise ValueError(
             f"`matrix` must have values in [0, 1]; got {low:.6g} to {high:.6g}, the first beyond at "
             f"{first_of(beyond, place)}. Divide counts by the number of draws; take 1 minus distances."
         )
-    below = np.diagonal(values) < 1 - _TOLERANCE
+    below = np.diagonal(values) < 1 - SINGLE
     if below.any():
         at = int(below.argmax())
         raise ValueError(
@@ -184,8 +183,8 @@ def _checked(values: npt.NDArray[Any], place: Place) -> Floats:
             f"at {first_of(np.diag(below), place)}. Fill it with numpy.fill_diagonal(matrix, 1) if it was left out."
         )
     apart = np.abs(values - values.T)
-    if apart.max() > _TOLERANCE:
-        first = first_of(apart > _TOLERANCE, place)
+    if apart.max() > SINGLE:
+        first = first_of(apart > SINGLE, place)
         raise ValueError(
             f"`matrix` must be symmetric; entries differ from their mirror images by up to {apart.max():.6g}, the "
             f"first at {first}. If one triangle was left out, fill it from the transpose."

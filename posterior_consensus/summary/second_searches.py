@@ -15,6 +15,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display
 from posterior_consensus.runtime import sizes
 from posterior_consensus.runtime.clock import Clock
+from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.summary.record import SummaryRecord
 
@@ -24,7 +25,6 @@ _HALVES = "the searches on two halves of the draws"
 _OTHERS = "the search with labels sampled anew from the allocation probabilities"
 _MATTERS = 0.005  # share of the expected loss
 _SEED = np.random.SeedSequence([34, 2])  # of labels that no seed of a user's gives
-_SAME = 1e-9  # relative difference that rounding makes
 _STEP = "labels sampled anew"
 
 
@@ -152,7 +152,7 @@ def of_other_labels(summary: SummaryRecord) -> list[str]:
     both = np.stack([own, other.labels.values])
     here, there = mean_loss(summary.draws, both, summary.loss)
     change = there / here - 1
-    size = f"{100 * abs(change):.2g}% {'larger' if change >= 0 else 'smaller'}" if abs(change) > _SAME else "the same"
+    size = f"{100 * abs(change):.2g}% {'larger' if change >= 0 else 'smaller'}" if abs(change) > SAME else "the same"
     return [
         f"The partition depends on the labels sampled from the allocation probabilities: with labels sampled anew, "
         f"{display.counted(moved, 'item')} {'changes' if moved == 1 else 'change'} clusters. The expected loss of that "
