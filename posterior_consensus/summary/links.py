@@ -42,12 +42,9 @@ def of_links(summary: SummaryRecord) -> list[str]:
 
 def _by_size(links: Links) -> str:
     """Intervals of the numbers of clusters of the smallest sizes."""
-    parts = [f"{range_of(links.sizes.sel(size=size))} {_named(size)}" for size in links.sizes["size"].values[:-1]]
+    names = {size: _NAMES.get(size, f"clusters of {size} items") for size in links.sizes["size"].values[:-1]}
+    parts = [f"{range_of(links.sizes.sel(size=size))} {name}" for size, name in names.items()]
     return f"There are {display.joined(parts[:_MOST_SIZES])} (a 90% interval each)."
-
-
-def _named(size: str) -> str:
-    return _NAMES.get(size, f"clusters of {size} items")
 
 
 def _nearest(summary: SummaryRecord, links: Links) -> list[str]:

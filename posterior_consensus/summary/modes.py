@@ -89,11 +89,10 @@ def further_answers(summary: SummaryRecord) -> list[str]:
         answer = f"the {display.ordinal(k)} mode ({weight:.0%} of {_draws(summary)})"
         changes = differences(own, answers.partitions.values[k], names)
         if changes:
-            more = len(changes) - _MOST_CHANGES
-            rest = (
-                [f"there {'is' if more == 1 else 'are'} {display.counted(more, 'further change')}"] if more > 0 else []
-            )
-            said.append(f"In {answer}, {'; '.join([*changes[:_MOST_CHANGES], *rest])}.")
+            shown, more = changes[:_MOST_CHANGES], len(changes) - _MOST_CHANGES
+            if more > 0:
+                shown.append(f"there {'is' if more == 1 else 'are'} {display.counted(more, 'further change')}")
+            said.append(f"In {answer}, {'; '.join(shown)}.")
         else:
             said.append(f"{answer[0].upper()}{answer[1:]} is the partition above.")
     return said

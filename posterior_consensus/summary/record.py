@@ -80,7 +80,6 @@ class SummaryRecord(HasDraws, Tabled):
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each cluster: its size, its share, its items' mean similarity, and the first few of them."""
         table = self.consensus.to_dataframe()
-        labels = self.consensus.labels.values
-        own = pd.Series(self.items.similarity.values).groupby(labels)
-        table.insert(2, "together", own.mean().to_numpy())
+        similarity = pd.Series(self.items.similarity.values).groupby(self.consensus.labels.values).mean()
+        table.insert(2, "together", similarity.to_numpy())
         return table

@@ -14,7 +14,7 @@ from posterior_consensus.answers.alignment import align_partitions
 from posterior_consensus.answers.credible import credible_ball
 from posterior_consensus.answers.item_uncertainty import item_uncertainty
 from posterior_consensus.answers.links import links, suits_links
-from posterior_consensus.bounds.certificate import Certificate, quick_certificate
+from posterior_consensus.bounds.certificate import quick_certificate
 from posterior_consensus.consensus.methods import check_no_method, takes
 from posterior_consensus.consensus.partition import check_options, consensus_partition
 from posterior_consensus.consensus.record import ConsensusPartition
@@ -381,7 +381,9 @@ def summarize(
     items = clock("items", item_uncertainty, draws, consensus)
     with waiting("Diagnosis", progressbar=progressbar):
         diagnosis = clock("diagnosis", diagnose_within, clock.part(_REST), draws, consensus, logs=logs)
-    certificate, no_certificate = _certificate(clock, draws, consensus, progressbar)
+    options = {"seconds": clock.part(_REST), "progressbar": progressbar}
+    proof = clock.unless_over("certificate", quick_certificate, draws, consensus, consensus.loss, **options)
+    certificate, no_certificate = proof or (None, "No certificate was computed, because no time was left.")
     with waiting("Halves of the draws", progressbar=progressbar):
         halves = {"seconds": clock.part(_REST), "random_seed": random_seed}
         excess = look_at_halves(clock, draws, consensus, diagnosis, metric, **halves)
@@ -407,15 +409,6 @@ def summarize(
         seconds=clock.seconds,
         cut=tuple(clock.cut),
     )
-
-
-def _certificate(
-    clock: Clock, draws: PartitionDraws, consensus: ConsensusPartition, progressbar: bool
-) -> tuple[Certificate | None, str]:
-    """A certificate, or the reason why there is none."""
-    options = {"seconds": clock.part(_REST), "progressbar": progressbar}
-    found = clock.unless_over("certificate", quick_certificate, draws, consensus, consensus.loss, **options)
-    return found or (None, "No certificate was computed, because no time was left.")
 
 
 def _alternative(
