@@ -75,11 +75,8 @@ def written(data, path):
 
 def mean_similarity(source, labels):
     """Mean similarity (n, K) of every item to the other members of each cluster."""
-    return np.concatenate([means for _, means in mean_similarities(source, np.asarray(labels), _as_they_are)])
-
-
-def _as_they_are(means, labels):
-    return means
+    blocks = source.map_links(np.asarray(labels), mean_similarities, np.bincount(labels))
+    return np.concatenate([means for _, means in blocks])
 
 
 def flip_bits(folder, read, expected, message, most):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -121,19 +121,19 @@ def agreement_path(
     _plain(record)
     several = several_posteriors(draws)
     if several is None:
-        chains_by_name = as_draws(draws).by_chain()
-        given = _Given([one for _, one in chains_by_name], [name for name, _ in chains_by_name], of_chains=True)
+        sources: dict[Any, PairSource] = dict(as_draws(draws).by_chain())
     else:
         needs = {f"loss {record.name!r}": record.needs}
-        sources = [as_source(one, needs) for one in several.values()]
-        given = _Given([_in_order(one, sources[0].items) for one in sources], list(several), of_chains=False)
-    if len(given.sources) < 2:
+        sources = {name: as_source(one, needs) for name, one in several.items()}
+        items = next(iter(sources.values())).items
+        sources = {name: _in_order(one, items) for name, one in sources.items()}
+    if len(sources) < 2:
         raise ValueError(
-            f"`draws` must have at least two chains, or be a list of several analyses; got {len(given.sources)}."
+            f"`draws` must have at least two chains, or be a list of several analyses; got {len(sources)}."
         )
-    n_matrices = len(given.sources) + 1
-    by_pairs = record.needs == "pairs" and memory.fits(8 * n_matrices * given.sources[0].n_items ** 2)
-    chains = [_Chain(source, record, by_pairs) for source in given.sources]
+    n_entries = (len(sources) + 1) * next(iter(sources.values())).n_items ** 2
+    by_pairs = record.needs == "pairs" and memory.fits(8 * n_entries)
+    chains = [_Chain(source, record, by_pairs) for source in sources.values()]
     if n_starts is not None:
         check_count("n_starts", n_starts)
     rng, along = as_generator(random_seed), _checked(prices)
@@ -145,7 +145,7 @@ def agreement_path(
         elif any(not np.array_equal(one, estimates[0]) for one in estimates[1:]):  # equal ones stay equal
             _settle(chains, estimates, price, rng)
         found.append(np.stack(estimates))
-    return _record(chains, np.stack(found), along, given, record)
+    return _record(sources, np.stack(found), along, record, of_chains=several is None)
 
 
 class _Chain:
@@ -216,14 +216,6 @@ def _with_price(loss: PartitionLoss, price: float) -> PartitionLoss:
     return with_parameters(loss, a=(float(loss.parameters["a"]) + price) / (1.0 + price))
 
 
-class _Given(NamedTuple):
-    """The draws of each chain or analysis, over the same items in the same order, and their names."""
-
-    sources: list[PairSource]
-    names: list[Any]
-    of_chains: bool
-
-
 def _in_order(source: PairSource, items: Items) -> PairSource:
     order = source.items.order_of(items, "draws")
     return source if np.array_equal(order, np.arange(items.n_items)) else source.of_items(order)
@@ -248,10 +240,10 @@ def _visits(source: PairSource, estimates: npt.NDArray[Any], loss: PartitionLoss
 
 
 def _record(
-    chains: list[_Chain], labels: npt.NDArray[Any], prices: list[float], given: _Given, loss: PartitionLoss
+    sources: dict[Any, PairSource], labels: npt.NDArray[Any], prices: list[float], loss: PartitionLoss, of_chains: bool
 ) -> AgreementPath:
-    """What is told of the estimates (prices, m, n)."""
-    judged = [loss_and_error(chain.source, labels[:, at], loss) for at, chain in enumerate(chains)]
+    """What is told of the estimates (prices, m, n) of chains or analyses, by their names."""
+    judged = [loss_and_error(source, labels[:, at], loss) for at, source in enumerate(sources.values())]
     own, errors, _ = (np.stack(column, axis=1) for column in zip(*judged, strict=True))
     disagreement = np.array([mean_between(estimates, _plain(loss)) for estimates in labels])
     columns = {
@@ -263,13 +255,13 @@ def _record(
         "own_mcse": errors,
     }
     early = labels[prices.index(EARLY)]
-    visits = np.stack([_visits(chain.source, early, _plain(loss)) for chain in chains])
-    items = given.sources[0].items
-    dims, coords = ("price", "chain"), {"price": np.array(prices), "chain": np.asarray(given.names)}
+    visits = np.stack([_visits(source, early, _plain(loss)) for source in sources.values()])
+    items, dims = next(iter(sources.values())).items, ("price", "chain")
+    coords = {"price": np.array(prices), "chain": np.asarray(list(sources))}
     return AgreementPath(
         labels=xr.DataArray(labels, dict(items.coords) | coords, (*dims, items.dim), "labels"),
         table=xr.Dataset({name: (dims[: column.ndim], column) for name, column in columns.items()}, coords),
         visits=xr.DataArray(visits, {"chain": coords["chain"]}, ("chain", "estimate"), "visits"),
         loss=loss,
-        of_chains=given.of_chains,
+        of_chains=of_chains,
     )

@@ -161,16 +161,19 @@ class AlignedPartitions(Stored):
 
     def in_words(self) -> str:
         """Say what splits, merges, is new or ends from each partition to the next one."""
+        return "\n".join(f"{step}: {words}" for step, words in self._steps)
+
+    @property
+    def _steps(self) -> list[tuple[str, str]]:
+        """What happens from each partition to the next one, in words."""
         steps = itertools.pairwise(self.partitions)
-        return "\n".join(f"{before} to {after}: {self[after].in_words()}" for before, after in steps)
+        return [(f"{before} to {after}", self[after].in_words()) for before, after in steps]
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         n_partitions, n_items = self.labels.shape
         n_clusters = np.unique(self.labels.values[self.labels.values >= 0]).size
-        steps = itertools.pairwise(self.partitions)
-        facts = [(f"{before} to {after}", self[after].in_words()) for before, after in steps]
         title = f"AlignedPartitions: {n_partitions} of {n_items} items ({self.labels.dims[1]})"
-        return f"{title}, {display.counted(n_clusters, 'cluster')} in all", facts, self.to_dataframe()
+        return f"{title}, {display.counted(n_clusters, 'cluster')} in all", self._steps, self.to_dataframe()
 
 
 def align_partitions(partitions: Any) -> AlignedPartitions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator
 
 from posterior_consensus.ensemble.draws import PartitionDraws, hard_draws
-from posterior_consensus.ensemble.pairs import PairSource, Result
+from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS
 from posterior_consensus.evaluate.coclustered import Pairs, has_small_clusters, pairs_above
 from posterior_consensus.kernels import coclustering, ensemble
@@ -194,28 +194,8 @@ def similarity_operator(source: PairSource) -> LinearOperator:
     def product(vectors: Floats) -> Floats:
         return source.product(np.asarray(vectors.reshape(n, -1), dtype=np.float64))
 
-    def product_with_vector(vector: Floats) -> Floats:
-        return product(vector).ravel()
-
-    return LinearOperator(
-        (n, n),
-        dtype=np.float64,
-        matvec=product_with_vector,
-        rmatvec=product_with_vector,
-        matmat=product,
-        rmatmat=product,
-    )
-
-
-def mean_similarities(
-    source: PairSource, labels: npt.NDArray[Any], function: Callable[[Floats, npt.NDArray[Any]], Result]
-) -> Iterator[tuple[slice, Result]]:
-    """Call ``function(means, labels)`` for blocks of items, in their order.
-
-    `means` (m, K) are the mean similarities of every item of a block to the other members of each cluster; NaN where
-    there are none.
-    """
-    return source.map_links(labels, _means, np.bincount(labels), function)
+    products = dict.fromkeys(("matvec", "rmatvec", "matmat", "rmatmat"), product)
+    return LinearOperator((n, n), dtype=np.float64, **products)
 
 
 def own_and_nearest(source: PairSource, labels: npt.NDArray[Any]) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
@@ -232,13 +212,16 @@ def own_and_nearest(source: PairSource, labels: npt.NDArray[Any]) -> tuple[Float
             sizes, kernel = np.bincount(labels), ensemble.own_and_nearest
             own, nearest, other = kernel(drawn.values, draws.starts, begins, addends, total, labels, sizes)
             return own, nearest, other
-    found = [one for _, one in mean_similarities(source, labels, _own_and_nearest)]
+    found = [one for _, one in source.map_links(labels, _own_and_nearest_of, np.bincount(labels))]
     own, nearest, other = (np.concatenate(column) for column in zip(*found, strict=True))
     return own, nearest, other
 
 
-def _own_and_nearest(means: Floats, labels: npt.NDArray[Any]) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
-    items = np.arange(labels.size)
+def _own_and_nearest_of(
+    links: Floats, labels: npt.NDArray[Any], total: float, sizes: npt.NDArray[np.intp]
+) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
+    """What :func:`own_and_nearest` says of a block of items."""
+    items, means = np.arange(labels.size), mean_similarities(links, labels, total, sizes)
     own = means[items, labels]
     if means.shape[1] == 1:
         return own, np.full(labels.size, -1, np.int32), np.full(labels.size, np.nan)
@@ -248,14 +231,9 @@ def _own_and_nearest(means: Floats, labels: npt.NDArray[Any]) -> tuple[Floats, n
     return own, nearest, means[items, nearest]
 
 
-def _means(
-    links: Floats,
-    labels: npt.NDArray[Any],
-    total: float,
-    sizes: npt.NDArray[np.intp],
-    function: Callable[[Floats, npt.NDArray[Any]], Result],
-) -> Result:
+def mean_similarities(links: Floats, labels: npt.NDArray[Any], total: float, sizes: npt.NDArray[np.intp]) -> Floats:
+    """Mean similarity (m, K) of a block's items to the other members of each cluster; NaN where there are none."""
     others = np.tile(sizes, (labels.size, 1))
     others[np.arange(labels.size), labels] -= 1
     means = np.divide(links, total * others, out=np.full(links.shape, np.nan), where=others > 0)
-    return function(np.clip(means, 0.0, 1.0), labels)
+    return np.clip(means, 0.0, 1.0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,17 +11,16 @@ import xarray as xr
 from scipy.special import digamma, softmax
 from scipy.stats import beta
 
-from posterior_consensus.experts.constraints import names_coordinate
 from posterior_consensus.experts.features import as_features
-from posterior_consensus.experts.memberships import Floats
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import check_between
 
-_MEASURES = ["sensitivity", "specificity"]
+MEASURES = ["sensitivity", "specificity"]
 _NAMES = {"expert": "expert_names", "measure": "expert_measures", "parameter": "expert_parameters"}
 _COEFFICIENTS = ("mean", "sd", "intercept", "intercept_sd", "centre", "scale")
 _SURE = 3.0  # posterior standard deviations beyond chance
+_MOST_NAMED = 12  # experts in a sentence
 _SHARE = 0.01  # of the items, below which a cluster is that of a few odd ones
 
 
@@ -122,7 +120,7 @@ class ExpertViews(Stored):
         first, second = self.reliability.values.T[..., np.newaxis]  # (measure, expert, 1)
         found = beta.ppf(ends, first, second)
         return xr.Dataset(
-            {name: (("expert", "end"), found[at]) for at, name in enumerate(_MEASURES)}, coords, {"prob": prob}
+            {name: (("expert", "end"), found[at]) for at, name in enumerate(MEASURES)}, coords, {"prob": prob}
         )
 
     @property
@@ -158,9 +156,8 @@ class ExpertViews(Stored):
         for view in range(self.n_views):
             sharing = [name for name, at, own in zip(names, views, sure, strict=True) if at == view and own]
             if sharing:
-                parts.append(
-                    f"view {view} of {display.counted(int(self.n_clusters[view]), 'cluster')}: {_few(sharing)}"
-                )
+                clusters = display.counted(int(self.n_clusters[view]), "cluster")
+                parts.append(f"view {view} of {clusters}: {display.listed(sharing, _MOST_NAMED)}")
         chance = [name for name, own in zip(names, sure, strict=True) if not own]
         if not parts:
             return (
@@ -169,7 +166,7 @@ class ExpertViews(Stored):
             )
         number = "One view is shared" if len(parts) == 1 else f"{len(parts)} views differ"
         verdict = f"{number}; {'; '.join(parts)}."
-        return verdict + (f" No more than chance: {_few(chance)}." if chance else "")
+        return verdict + (f" No more than chance: {display.listed(chance, _MOST_NAMED)}." if chance else "")
 
     def predict(self, features: Any) -> xr.Dataset:
         """Clusters of new items from their features, in each view.
@@ -240,22 +237,3 @@ class ExpertViews(Stored):
         ]
         title = f"ExpertViews: {display.counted(self.n_views, 'view')} of "
         return title + display.counted(self.n_statements.size, "expert"), facts, self.to_dataframe()
-
-
-def by_expert(
-    names: tuple[Hashable, ...], view: Floats, reliability: Floats, n_statements: Any
-) -> dict[str, xr.DataArray]:
-    """Dress what is known of each expert in the experts' names."""
-    coords = {"expert": names_coordinate(names)}
-    of_reliability = coords | {"measure": _MEASURES, "parameter": ["a", "b"]}
-    return {
-        "view_probability": xr.DataArray(view, coords, ("expert", "view"), "view_probability"),
-        "reliability": xr.DataArray(reliability, of_reliability, ("expert", "measure", "parameter"), "reliability"),
-        "n_statements": xr.DataArray(n_statements, coords, ("expert",), "n_statements"),
-    }
-
-
-def _few(names: list[str]) -> str:
-    """Names in a sentence, a dozen at most."""
-    more = len(names) - 12
-    return ", ".join(names[:12]) + (f" and {more} more" if more > 0 else "")

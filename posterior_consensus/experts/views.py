@@ -14,7 +14,7 @@ from posterior_consensus.experts.door import as_constraints
 from posterior_consensus.experts.features import Features, as_features
 from posterior_consensus.experts.inference import Fit, Inference
 from posterior_consensus.experts.memberships import FeatureMemberships, Floats, FreeMemberships, Memberships
-from posterior_consensus.experts.record import ExpertViews, by_expert
+from posterior_consensus.experts.record import MEASURES, ExpertViews
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.runtime.executor import Executor, n_threads, one_blas_thread
 from posterior_consensus.runtime.progress import track
@@ -143,18 +143,21 @@ def _as_views(
     soft = [memberships.soft(fit.parameters[view]) for view in kept]
     orders = [_by_appearance(one) for one in soft]
     soft = [one[:, order] for one, order in zip(soft, orders, strict=True)]
-    items = said.items
+    items, experts = said.items, {"expert": names_coordinate(said.experts)}
     labels = np.stack([canonical_labels(one.argmax(axis=1)) for one in soft])
-    names = items.partition_array(labels, "view", "labels")
-    counts = said.statements.must.sum(axis=1) + said.statements.cannot.sum(axis=1)
+    reliability = xr.DataArray(
+        np.stack([fit.sensitivity, fit.specificity], axis=1),
+        experts | {"measure": MEASURES, "parameter": ["a", "b"]},
+        ("expert", "measure", "parameter"),
+        "reliability",
+    )
     return ExpertViews(
-        labels=names,
+        labels=items.partition_array(labels, "view", "labels"),
         memberships=xr.DataArray(np.stack(soft), items.coords, ("view", items.dim, "cluster"), "memberships"),
-        **by_expert(
-            said.experts,
-            fit.view[:, kept],
-            np.stack([fit.sensitivity, fit.specificity], axis=1),
-            np.asarray(counts).astype(np.int64),
+        view_probability=xr.DataArray(fit.view[:, kept], experts, ("expert", "view"), "view_probability"),
+        reliability=reliability,
+        n_statements=xr.DataArray(
+            np.bincount(said.expert, minlength=said.n_experts), experts, ("expert",), "n_statements"
         ),
         bound=fit.bound,
         trace=xr.DataArray(fit.trace, dims="round", name="trace"),
