@@ -157,7 +157,18 @@ def relabel(
         allocations = _of_a_summary(posterior, partition, component_dim, sample_dims)
     allocations = None if allocations is None else as_draws(allocations)
     names, n_components = _components(posterior, component_dim, allocations)
-    draws, labels, dims = _drawn(posterior, names, allocations, var_name, sample_dims)
+    if allocations is None:
+        _check_no_items(posterior, names, sample_dims)
+        kept = _without_parameters(posterior, names, sample_dims)
+        draws = draws_of(find_source(kept, var_name, sample_dims=sample_dims).source)
+    else:
+        draws = _in_order_of(posterior, _dims_of_draws(posterior, sample_dims), allocations)
+    others = posterior.drop_dims(names)
+    if draws.soft is None and allocations is None:
+        labels, dims, _ = label_array(others, var_name, sample_dims)
+    else:
+        dims = _dims_of_draws(posterior, sample_dims)
+        labels = _labels_beside(others, None if allocations is None else var_name, (*dims, draws.items.dim))
     soft = draws.soft
     numbers = np.empty((0, 0), np.intp) if labels is None else component_numbers(labels, n_components, first_label)
     reference, clusters = _by_number(draws, partition)
@@ -215,29 +226,11 @@ def _of_a_summary(
     return None
 
 
-def _drawn(
-    posterior: xr.Dataset,
-    names: tuple[str, ...],
-    allocations: PartitionDraws | None,
-    var_name: str | None,
-    dims: tuple[str, ...],
-) -> tuple[PartitionDraws, xr.DataArray | None, tuple[str, ...]]:
-    """The draws of the posterior, or its allocations; its label variable, if it has one, and its sample dimensions."""
-    others = posterior.drop_dims(names)
-    if allocations is None:
-        _check_no_items(posterior, names, dims)
-        kept = _without_parameters(posterior, names, dims)
-        draws = draws_of(find_source(kept, var_name, sample_dims=dims).source)
-        if draws.soft is None:
-            labels, dims, _ = label_array(others, var_name, dims)
-            return draws, labels, dims
-        var_name, dims = None, _dims_of_draws(posterior, dims)
-    else:
-        dims = _dims_of_draws(posterior, dims)
-        unnamed = xr.DataArray(np.zeros((*(posterior.sizes[dim] for dim in dims), 1), np.int8), dims=(*dims, "_item"))
-        own = samples_of(unnamed.assign_coords(_coords_over(posterior, dims)), dims, None, "")
-        draws = allocations.in_order_of(own, "`allocations`")
-    return draws, _labels_beside(others, var_name, (*dims, draws.items.dim)), dims
+def _in_order_of(posterior: xr.Dataset, dims: tuple[str, ...], allocations: PartitionDraws) -> PartitionDraws:
+    """The allocations in the order of the posterior's samples."""
+    unnamed = xr.DataArray(np.zeros((*(posterior.sizes[dim] for dim in dims), 1), np.int8), dims=(*dims, "_item"))
+    own = samples_of(unnamed.assign_coords(_coords_over(posterior, dims)), dims, None, "")
+    return allocations.in_order_of(own, "`allocations`")
 
 
 def _by_number(draws: PartitionDraws, partition: Any) -> tuple[Labels, npt.NDArray[np.int64]]:

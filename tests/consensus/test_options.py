@@ -15,7 +15,7 @@ REFUSED = {
         NO_STARTS,
         ({"threshold": 1}, ValueError, "`threshold`", "between 0 and 1", "got 1"),
         ({"threshold": 0.0}, ValueError, "`threshold`", "between 0 and 1", "got 0.0"),
-        ({"threshold": "auto"}, TypeError, "`threshold`", "number", "got str"),
+        ({"threshold": "auto"}, TypeError, "`threshold`", "number", "'auto'"),
     ],
     "cspa": [NO_STARTS, ({"balanced": "yes"}, TypeError, "`balanced`", "True or False", "'yes'")],
     "exact": [
