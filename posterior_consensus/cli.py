@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
@@ -42,7 +43,7 @@ Several tables or .npy files are one chain each.
 exit codes: 0 the summary was made; 1 it was made, but an output could not be written; 2 an argument, the file or its
 contents are invalid; 130 interrupted; 141 the output was not read to its end.
 
-posterior-consensus compile compiles all kernels for this machine beforehand, for example in the image of a container.
+posterior-consensus compile compiles kernels for this machine beforehand, for example in the image of a container.
 
 A posterior with marginalized labels needs its PyMC model: use summarize(idata, model=model) in Python.
 """
@@ -60,7 +61,7 @@ _OUTPUT = "write a table of the items (.csv), or the posterior with the results 
 _FIGURES = (".pdf", ".png", ".svg")
 _COMPILE = "compile"  # in place of files
 _OUTPUTS = ("report", "figure", "output")
-_UNWRITTEN = 1
+_FAILED = 1
 _TINY = 1e-9
 _BROKEN_PIPE = 141  # as shells report a program that SIGPIPE ended
 
@@ -78,19 +79,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(error, BrokenPipeError):
             return _BROKEN_PIPE
         _complain(f"standard output cannot be written: {error.strerror}.")
-        return _UNWRITTEN
+        return _FAILED
 
 
 def _compile() -> int:
-    """Compile all kernels."""
-    from posterior_consensus.kernels import ahead
+    """Compile kernels beforehand."""
+    from posterior_consensus.compilation import compile_all
 
     began = time.monotonic()
     try:
-        ahead.compile_all(progressbar=True)
+        compile_all(progressbar=True)
     except KeyboardInterrupt:
         return _interrupted()
-    print(f"All kernels are compiled, after {time.monotonic() - began:.0f} s.")
+    except BrokenProcessPool:
+        _complain("a process was ended, perhaps for want of memory; what is missing is compiled when it is called.")
+        return _FAILED
+    print(f"Kernels are compiled, after {time.monotonic() - began:.0f} s.")
     return 0
 
 
@@ -112,7 +116,7 @@ def _run(options: argparse.Namespace) -> int:
         _complain(_in_options(str(error), options))
         return 2
     print(json.dumps(as_json(summary), indent=2) if options.json else _encodable(str(summary)))
-    return 0 if all(wrote) else _UNWRITTEN
+    return 0 if all(wrote) else _FAILED
 
 
 def _encodable(text: str) -> str:

@@ -17,7 +17,6 @@ from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.evaluate.expectation import mean_loss
 from posterior_consensus.kernels import vi_bound as kernels
 from posterior_consensus.kernels import vi_tangents
-from posterior_consensus.kernels.ahead import bound_of_vi, prepare
 from posterior_consensus.losses.partition_losses import vi
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import memory
@@ -112,7 +111,6 @@ def vi_bound(draws: PartitionDraws, incumbent: Labels, *, budget: Budget, progre
     tangents gives a valid bound. They are improved by an augmented Lagrangian method, whose steps are
     conditional-gradient steps of all items at once. The background pages derive it.
     """
-    prepare((bound_of_vi,), progressbar=progressbar)
     problem = DistinctDraws(draws)
     ascent = _Ascent(problem)
     goal = float(mean_loss(draws, np.asarray(incumbent, np.int32)[np.newaxis], vi())[0])

@@ -2,16 +2,15 @@
 
 import hashlib
 import logging
-import time
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from threading import Lock, Timer
 
 import numba
+from filelock import FileLock
 from numba.core import event
 from numba.extending import overload
 
+_PACKAGE = __name__.partition(".")[0]
 _compiled = partial(numba.njit, nogil=True, no_cfunc_wrapper=True, error_model="numpy")
 _SOURCES = hashlib.sha256(
     b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
@@ -50,57 +49,50 @@ def either(kind, one, other, words):
     return chosen
 
 
-_PATIENCE = 1.0  # seconds of compilation after which a user wants to know
-_PACKAGE = __name__.partition(".")[0]
-
-
-def announce(kernel):
-    """Say that kernels are being compiled, once for each cache of kernels."""
-    with suppress(OSError, TypeError):  # a cache that cannot be written to, or none
-        marker = Path(kernel._cache.cache_path) / f"{_PACKAGE}-{_SOURCES[:16]}.announced"
-        if marker.exists():
-            return
-        marker.parent.mkdir(parents=True, exist_ok=True)
-        marker.touch()
-    logging.getLogger(_PACKAGE).warning(
-        "%s compiles its kernels for this machine, each when it is first needed, and keeps them on disk. The command "
-        "posterior-consensus compile does it for all of them.",
-        _PACKAGE,
-    )
-
-
 class _Announcement(event.Listener):
-    """Announces compilation in this process that takes more than a second in all."""
+    """Says that kernels are compiled once, before the first one in a cache that has none."""
 
-    def __init__(self):
-        self._lock = Lock()
-        self._spent = 0.0
-        self._depth = 0  # a kernel is compiled within the compilation of its caller
-        self._timer = None
+    _is_due = True
 
     def on_start(self, compilation):
-        """Start to wait for the end of the outermost compilation."""
-        with self._lock:
-            self._depth += 1
-            kernel = compilation.data["dispatcher"]
-            if self._depth == 1 and self._spent < _PATIENCE and kernel.py_func.__module__.startswith(_PACKAGE):
-                self._began = time.monotonic()
-                self._timer = Timer(_PATIENCE - self._spent, self._say, [kernel])
-                self._timer.daemon = True
-                self._timer.start()
+        """Look at the first kernel of this package."""
+        kernel = compilation.data["dispatcher"]
+        if self._is_due and kernel.py_func.__module__.startswith(f"{_PACKAGE}."):
+            self._is_due = False
+            if not any(Path(kernel.stats.cache_path).glob("*.nbi")):
+                logging.getLogger(_PACKAGE).warning(
+                    "%s compiles its kernels for this machine, each when it is first called, and keeps them on disk. "
+                    "The command posterior-consensus compile does it for all of them.",
+                    _PACKAGE,
+                )
 
     def on_end(self, compilation):
-        """Stop to wait, if there is nothing left to wait for."""
-        with self._lock:
-            self._depth -= 1
-            if self._depth == 0 and self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
-                self._spent += time.monotonic() - self._began
+        """Nothing is to be done."""
 
-    def _say(self, kernel):
-        self._spent = _PATIENCE
-        announce(kernel)
+
+class _Turns(event.Listener):
+    """Lets one process at a time compile a kernel; the next one finds it on disk."""
+
+    def __init__(self, folder):
+        self._folder, self._locks = folder, []
+
+    def on_start(self, compilation):
+        """Wait until no other process compiles this kernel."""
+        kernel = compilation.data["dispatcher"]
+        if kernel.stats.cache_path is not None:
+            self._locks.append(FileLock(f"{self._folder}/{kernel.py_func.__module__}.{kernel.py_func.__name__}"))
+            self._locks[-1].acquire()
+
+    def on_end(self, compilation):
+        """Let the next one compile it."""
+        if compilation.data["dispatcher"].stats.cache_path is not None:
+            self._locks.pop().release()
+
+
+def compile_in_turns(folder):
+    """Let processes that name the same folder compile a kernel in turns, as numba's cache needs it; on one thread."""
+    numba.config.NUMBA_NUM_THREADS = 1
+    event.register("numba:compile", _Turns(folder))
 
 
 event.register("numba:compile", _Announcement())

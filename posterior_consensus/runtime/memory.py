@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from posterior_consensus.runtime import sizes
 
-_VARIABLE = "POSTERIOR_CONSENSUS_MEMORY"
+VARIABLE = "POSTERIOR_CONSENSUS_MEMORY"
 _DEFAULT = 4_000_000_000
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
@@ -26,12 +26,12 @@ def budget() -> int:
     ValueError
         If the variable says no size.
     """
-    text = os.environ.get(_VARIABLE)
+    text = os.environ.get(VARIABLE)
     if text is None:
         return _DEFAULT
     size = re.fullmatch(r"\s*(\d+\.?\d*)\s*(B|KB|MB|GB|TB)?\s*", text, re.IGNORECASE)
     if size is None or float(size[1]) == 0:
-        raise ValueError(f"The environment variable {_VARIABLE} must be a size such as '2GB' or '500MB'; got {text!r}.")
+        raise ValueError(f"The environment variable {VARIABLE} must be a size such as '2GB' or '500MB'; got {text!r}.")
     return int(float(size[1]) * _UNITS[(size[2] or "B").upper()])
 
 
@@ -49,7 +49,7 @@ def check(n_bytes: float, what: str, hint: str = "") -> None:
         If it takes more.
     """
     if not fits(n_bytes):
-        enough = f"{_VARIABLE}={in_words(1.05 * n_bytes).replace(' ', '')}"
+        enough = f"{VARIABLE}={in_words(1.05 * n_bytes).replace(' ', '')}"
         raise MemoryError(
             f"{what} would take {in_words(n_bytes)} of memory, and the budget is {in_words(budget())}. "
             f"{hint + ' Or set' if hint else 'Set'} the environment variable {enough} if the machine has as much."

@@ -16,7 +16,6 @@ from posterior_consensus.ensemble.draws import draws_of, hard_draws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.evaluate.expectation import least_loss, mean_loss
-from posterior_consensus.kernels.ahead import prepare
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.losses.record import Loss, PairLoss, PartitionLoss
@@ -108,7 +107,6 @@ def search(
     effort = _Effort(n_starts, n_agree, progressbar)
     with Executor(jobs, seconds, n_labels) as executor:
         form = _form(searched, loss, limits, executor.stop)
-        prepare(*form.kernels, progressbar=progressbar)
         also: list[Found] = []
         if from_unconstrained and limits.fewest > 1 and not loss.falls_with_clusters:
             with Executor(jobs, None if seconds is None else seconds / 2, n_labels) as another:
@@ -189,7 +187,6 @@ def _of_any_number(
 ) -> Found:
     """The best partition of runs for any number of clusters, with the work of all."""
     form = _form(searched, loss, Limits(1, searched.n_items), executor.stop)
-    prepare(*form.kernels, progressbar=effort.progressbar)
     runs = _begun(form, executor, searched, given, rng, effort)
     runs.finish(rng, by_twos=False)
     return runs.best._replace(tally=runs.tally)

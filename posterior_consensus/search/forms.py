@@ -58,7 +58,6 @@ class FormOfRuns(Form, Protocol):
     explores_all: bool  # whether `explore` ends where `polish` does
     work_for_little: float  # nanoseconds, roughly, that a search of very few labels takes at least
     work_a_label: float  # the same for each label of many
-    kernels: tuple[Any, ...]  # sets of kernels that it calls, see kernels.ahead
 
     @property
     def sums(self) -> FormOfSums | None:

@@ -30,7 +30,6 @@ class OnItemTerms:
     sums = None
     is_capped = False
     ratios = None
-    kernels = ()
     work_for_little, work_a_label = WORK_FOR_LITTLE, WORK_A_LABEL
 
     def __init__(self, source: PairSource, loss: PairLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.kernels import ahead, cells, records, tables
+from posterior_consensus.kernels import cells, records, tables
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime import memory
 from posterior_consensus.search import descent
@@ -62,11 +62,6 @@ class OnDraws:
         self._kind = cells.sparse_draws if sparse else cells.Draws
         self.limits = limits
         self.has_matrix = not sparse or draws.n_items <= _MOST_IN_TREE
-        self.kernels: tuple[Any, ...] = ((ahead.search_over_draws, sparse, loss.is_linear),)
-        if sparse:
-            self.kernels += ((ahead.similarities, draws.drawn.dtype.name),)
-        if limits.fewest > 1:
-            self.kernels += ((ahead.clusters_opened, sparse),)
         self.work_a_label = WORK_A_LABEL
         if sparse:
             slower = 1 + _columns_like_sparse(draws) / _COLUMNS
@@ -198,7 +193,6 @@ class OnRatios(OnDraws):
     def __init__(self, draws: PartitionDraws, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
         super().__init__(draws, loss, limits, stop)
         self.work_a_label = _HARDER[1] * WORK_A_LABEL
-        self.kernels += ((ahead.search_over_draws, False, True),)  # for `along_sizes`
 
     @property
     def sums(self) -> None:

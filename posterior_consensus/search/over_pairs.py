@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.kernels import ahead, pair_moves, records
+from posterior_consensus.kernels import pair_moves, records
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.search import descent
 from posterior_consensus.search.forms import CALL, WORK_A_LABEL, WORK_FOR_LITTLE, FormOfSums, Found, Limits, numbered
@@ -23,7 +23,6 @@ class OnPairs:
     explores_all = True
     is_capped = False
     ratios = None
-    kernels = ((ahead.search_over_pairs,),)
     work_for_little, work_a_label = WORK_FOR_LITTLE, WORK_A_LABEL
 
     def __init__(self, draws: PairSource, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:

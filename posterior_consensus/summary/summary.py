@@ -22,7 +22,6 @@ from posterior_consensus.diagnostics.diagnosis import diagnose_within
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.kernels import ahead
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.plots.four_panels import four_panels, link_panels
@@ -370,7 +369,6 @@ def summarize(
         draws = draws_of(source)
         observed = observed_of(data, draws)
         logs = log_of_draws(data, draws) if group == "posterior" else None
-    ahead.expect((ahead.summary_of_labels, draws.drawn.dtype.name))
     searched = {"random_seed": random_seed, "progressbar": progressbar}
     if seconds is not None and takes(options.get("method", "greedy"), "seconds"):
         options["seconds"] = clock.part(_SEARCH)

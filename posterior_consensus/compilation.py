@@ -1,0 +1,174 @@
+"""Kernels compiled beforehand: each phase of an analysis is called on tiny posteriors.
+
+Phases run in as many processes as there are processors. A kernel is compiled in one of them at a time, and the others
+find it on disk.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import tempfile
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import active_children, get_context
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import numpy.typing as npt
+
+import posterior_consensus as pc
+from posterior_consensus import agreement, consensus, diagnostics, experts, priors
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.kernels._jit import compile_in_turns
+from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.executor import n_threads
+from posterior_consensus.runtime.progress import track
+
+_QUIET: dict[str, Any] = {"random_seed": 1, "progressbar": False}
+
+
+def _few() -> npt.NDArray[np.int64]:
+    """Draws (chain, draw, item) of few clusters, whose labels are bytes."""
+    rng = np.random.default_rng(1)
+    shape = 2, 30, 40
+    return np.where(rng.random(shape) < 0.3, rng.integers(4, size=shape), np.arange(40) % 4)
+
+
+def _many() -> npt.NDArray[np.int64]:
+    """Draws (draw, item) of some 300 small clusters, whose labels are of two bytes and whose tables are sparse."""
+    rng = np.random.default_rng(1)
+    truth, alone = np.arange(600) // 2, np.arange(600, 1200)
+    return np.array([np.where(rng.random(600) < 0.1, alone, truth) for _ in range(20)])
+
+
+def _soft() -> PartitionDraws:
+    """Draws with allocation probabilities."""
+    odds = np.random.default_rng(1).gamma(0.3, size=(40, 40, 4))
+    return pc.as_allocation_probabilities(odds / odds.sum(axis=-1, keepdims=True))
+
+
+def _searches_by_loss() -> None:
+    for loss in pc.LOSSES:
+        pc.consensus_partition(_few(), loss=loss, **_QUIET)
+
+
+def _searches_of_many() -> None:
+    for n_clusters in (None, 250):
+        pc.consensus_partition(_many(), n_clusters=n_clusters, **_QUIET)
+
+
+def _searches_of_pairs() -> None:
+    for n_clusters in (None, 6):
+        pc.consensus_partition(_soft(), loss="binder", n_clusters=n_clusters, **_QUIET)
+
+
+def _summaries() -> None:
+    for draws in (_few(), _soft(), _many()):
+        pc.summarize(draws, **_QUIET)
+
+
+def _bounds() -> None:
+    best = pc.consensus_partition(_few(), **_QUIET)
+    for loss in ("vi", "binder"):
+        pc.certify(_few(), best, loss=loss, seconds=1.0, progressbar=False)
+
+
+def _methods() -> None:
+    for draws, n_clusters in ((_few(), 4), (_many(), 300)):
+        for method in ("align_and_vote", "boem", "hbgf", "kcc", "mcla"):
+            pc.consensus_partition(draws, method=method, n_clusters=n_clusters, **_QUIET)
+    for draws in (_few(), _many()):
+        consensus.refine_partition(draws, draws.reshape(-1, draws.shape[-1])[0], order="gauss-seidel")
+    pc.consensus_partition(_few(), method="rpm_em", n_clusters=3, **_QUIET)
+    pc.consensus_partition(_few(), n_clusters=6, **_QUIET)
+
+
+def _answers() -> None:
+    draws = _few()
+    best = pc.consensus_partition(draws, **_QUIET)
+    pc.partial_partition(draws, **_QUIET)
+    pc.membership(draws, best)
+    pc.particles(draws, 3, **_QUIET)
+    pc.partition_density(draws, random_seed=1)
+    pc.cluster_merges(draws, best, progressbar=False)
+    pc.loss_by_n_clusters(draws, n_clusters=[2, 3], **_QUIET)
+
+
+def _similarities() -> None:
+    for draws in (_few(), _many()):
+        weighted = pc.as_partition_draws(draws, weights=np.arange(1.0, draws[..., 0].size + 1))
+        for given in (pc.as_partition_draws(draws), weighted):
+            pc.posterior_similarity_matrix(given)
+            pc.posterior_similarity_matrix(given, above=0.5)
+            pc.posterior_similarity_matrix(given, nearest=3)
+        pc.item_embedding(draws)
+
+
+def _diagnostics() -> None:
+    for draws in (_few(), _many()):
+        diagnostics.similarity_mcse(draws)
+        for loss in ("vi", "nid"):
+            diagnostics.sequential_distances(draws, loss=loss)
+
+
+def _tables_and_experts() -> None:
+    table = np.random.default_rng(1).integers(9, size=(12, 10))
+    agreement.cocluster(table, n_row_clusters=2, n_column_clusters=2, n_clusterings=3, **_QUIET)
+    agreement.agreement_path([_few()[0], _few()[1]], **_QUIET)
+    said = {"Ann": np.arange(12) % 2, "Bob": np.arange(12) % 3}
+    experts.expert_views(said, n_clusters=2, max_views=2, n_starts=2, **_QUIET)
+    priors.crp(1.0).n_clusters(20)
+    priors.stick_breaking(1.0, 5).n_clusters(20)
+
+
+def _labels_in_blocks() -> None:
+    """What reads labels on disk, and what goes another way where memory is scarce."""
+    for draws, budget in ((_few(), "2KB"), (_many(), "32KB")):
+        with tempfile.TemporaryDirectory() as folder:
+            stored = pc.as_partition_draws(draws, store=Path(folder) / "store", progressbar=False)
+            best = stored.labels[0]
+            pc.credible_ball(stored, best)
+            pc.item_uncertainty(stored, best)
+            pc.diagnose(stored, best)
+            pc.pairwise_losses(stored)
+            pc.posterior_similarity_matrix(stored)
+        with patch.dict(os.environ, {memory.VARIABLE: budget}):
+            pc.item_uncertainty(pc.as_partition_draws(draws), best)
+
+
+_PHASES = (  # those that take longest first
+    _searches_by_loss,
+    _searches_of_many,
+    _bounds,
+    _methods,
+    _searches_of_pairs,
+    _summaries,
+    _answers,
+    _similarities,
+    _labels_in_blocks,
+    _tables_and_experts,
+    _diagnostics,
+)
+
+
+def compile_all(*, progressbar: bool) -> None:
+    """Compile what the phases call and is not on disk."""
+    with tempfile.TemporaryDirectory() as folder:
+        with ProcessPoolExecutor(n_threads(), get_context("spawn"), _begin, (folder,)) as pool:
+            try:
+                phases = [pool.submit(phase) for phase in _PHASES]
+                for phase in track(phases, "Compiling kernels", progressbar=progressbar):
+                    phase.result()
+            except BaseException:
+                for process in active_children():
+                    process.terminate()
+                raise
+
+
+def _begin(folder: str) -> None:
+    compile_in_turns(folder)
+    warnings.simplefilter("ignore")
+    logging.disable()
