@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.answers.partial_search import agreement
+from posterior_consensus.answers.partial_partition import agreement
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.items import Floats, cluster_names, cluster_numbers, members_of
 from posterior_consensus.ensemble.partitions import HasLabels, Labels, canonical_labels

@@ -12,9 +12,8 @@ import pandas as pd
 import xarray as xr
 from scipy.stats import spearmanr
 
-from posterior_consensus.answers.expected_loss import one_or_many
 from posterior_consensus.answers.modes import separated_modes
-from posterior_consensus.answers.partition_loss import checked_losses, same_items
+from posterior_consensus.answers.partition_loss import checked_losses, one_or_many, same_items
 from posterior_consensus.ensemble.autocorrelation import autocorrelation_time
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items

@@ -11,15 +11,18 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.diagnostics.agreement import differ, odd_chain, partition_ess, partition_variance
 from posterior_consensus.diagnostics.burn_in import clear_burn_in
 from posterior_consensus.diagnostics.copies import copies
 from posterior_consensus.diagnostics.traces import (
     Floats,
     arviz_statistics,
     central_draw,
+    differ,
     far_distances,
+    odd_chain,
     pairs_together,
+    partition_ess,
+    partition_variance,
     size_traces,
     still_chains,
     together_trace,

@@ -10,8 +10,13 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.diagnostics.agreement import partition_ess, partition_variance
-from posterior_consensus.diagnostics.traces import Floats, central_draw, pairs_together
+from posterior_consensus.diagnostics.traces import (
+    Floats,
+    central_draw,
+    pairs_together,
+    partition_ess,
+    partition_variance,
+)
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import canonical_labels, canonical_rows
 from posterior_consensus.ensemble.samples import evenly_spaced

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.diagnostics.agreement import RHAT_BAD
 from posterior_consensus.diagnostics.burn_in import burn_in_in_words
 from posterior_consensus.diagnostics.copies import Copies, without
-from posterior_consensus.diagnostics.traces import central_draw
+from posterior_consensus.diagnostics.traces import RHAT_BAD, central_draw
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from posterior_consensus.answers.differences import differences
+from posterior_consensus.answers.alignment import differences
 from posterior_consensus.answers.particles import Effort, Particles, find_particles
 from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.ensemble.draws import PartitionDraws

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from posterior_consensus.answers.differences import differences
+from posterior_consensus.answers.alignment import differences
 from posterior_consensus.ensemble.partitions import canonical_labels
 
 

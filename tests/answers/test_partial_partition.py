@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import posterior_consensus as pc
-from posterior_consensus.answers import partial_search
+from posterior_consensus.answers import partial_partition as module
 from posterior_consensus.runtime import executor
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws, random_draws, two_modes
@@ -60,7 +60,7 @@ def test_enumeration_of_any_draws(draws, prob, data):
 @pytest.mark.parametrize("weights", ["none", "whole", "any"])
 def test_search_against_enumeration(weights, monkeypatch):
     """The search that larger problems take, on those that can be enumerated."""
-    monkeypatch.setattr(partial_search, "_ALL_SUBSETS", 0)
+    monkeypatch.setattr(module, "_ALL_SUBSETS", 0)
     for seed in range(4):
         rng = np.random.default_rng(seed)
         draws = noisy_draws(rng, 70, 7, 3, 0.25)
@@ -90,7 +90,7 @@ def test_threads_and_the_order_of_draws_do_not_matter(monkeypatch):
 @pytest.mark.parametrize("enumerated", [True, False])
 def test_degenerate_draws(enumerated, monkeypatch):
     if not enumerated:
-        monkeypatch.setattr(partial_search, "_ALL_SUBSETS", 0)
+        monkeypatch.setattr(module, "_ALL_SUBSETS", 0)
     for draws in DEGENERATE.values():
         partial = partial_of(draws, 0.9, complete="vi")
         assert partial.n_items == np.flatnonzero(best_by_size(draws) >= 0.9).max()
@@ -162,22 +162,22 @@ def test_starts_are_made_when_they_are_needed():
     draws = noisy_draws(np.random.default_rng(1), 50, 12, 3, 0.1)
     some, many = (pc.partial_partition(draws, 0.5, n_starts=n, random_seed=1, progressbar=False) for n in (64, 10**12))
     np.testing.assert_array_equal(many.labels, some.labels)
-    orders = list(islice(partial_search._orders(5, np.random.default_rng(1)), 10))
+    orders = list(islice(module._orders(5, np.random.default_rng(1)), 10))
     assert all(sorted(order) == list(range(5)) for order in orders)
     assert sorted(order[0] for order in orders[:5]) == sorted(order[0] for order in orders[5:]) == list(range(5))
 
 
 def test_seconds_end_it(monkeypatch):
-    grown, grow = [], partial_search.partial.grow
-    monkeypatch.setattr(partial_search.partial, "grow", lambda *given: grown.append(given) or grow(*given))
-    monkeypatch.setattr(partial_search, "_AGREE", 100)
+    grown, grow = [], module.partial.grow
+    monkeypatch.setattr(module.partial, "grow", lambda *given: grown.append(given) or grow(*given))
+    monkeypatch.setattr(module, "_AGREE", 100)
     draws = noisy_draws(np.random.default_rng(0), 30, 20, 3, 0.1)
     partial_of(draws, 0.5, n_starts=20)
-    of_parts = 4 * partial_search._STARTS_OF_A_FOLD
-    assert len(grown) == 20 + of_parts > partial_search._AT_ONCE + of_parts
+    of_parts = 4 * module._STARTS_OF_A_FOLD
+    assert len(grown) == 20 + of_parts > module._AT_ONCE + of_parts
     grown.clear()
     found = partial_of(draws, 0.5, n_starts=20, seconds=1e-9)
-    assert len(grown) == partial_search._AT_ONCE + of_parts
+    assert len(grown) == module._AT_ONCE + of_parts
     assert found.n_items >= 1 and found.search_probability >= 0.5
 
 
@@ -246,5 +246,5 @@ def test_no_smaller_than_salso(monkeypatch):
         assert partial.n_items >= n_items
         assert partial.area >= SALSO_AREA
         assert partial.search_probability == pytest.approx(share_that_agrees(partial, draws.labels), abs=1e-12)
-    monkeypatch.setattr(partial_search, "_LAST_SIZE", 0)  # no member leaves again
+    monkeypatch.setattr(module, "_LAST_SIZE", 0)  # no member leaves again
     assert partial_of(draws, prob).area < partial.area

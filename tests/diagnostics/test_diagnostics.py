@@ -9,7 +9,7 @@ import xarray as xr
 from arviz_stats.base import array_stats
 
 import posterior_consensus as pc
-from posterior_consensus.diagnostics import agreement, traces
+from posterior_consensus.diagnostics import traces
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, associations, noisy_draws, sticky_chains, two_modes, unequal_chains
 from tests.helpers import GOOD, check
@@ -398,4 +398,4 @@ def test_taken_draws_keep_everything_else(rng):
 
 def test_half_chains_leave_out_a_middle_draw():
     draws = pc.as_partition_draws(np.zeros((2, 5, 3), int))
-    assert agreement.half_chains(draws).tolist() == [[0, 1], [5, 6], [3, 4], [8, 9]]
+    assert traces.half_chains(draws).tolist() == [[0, 1], [5, 6], [3, 4], [8, 9]]
