@@ -145,10 +145,8 @@ def table_of_cells(results: pd.DataFrame) -> pd.DataFrame:
     by = results[results["noise"].isin(NOISES)].groupby(["noise", "method", "refined", "set"])["ari"]
     cells = pd.DataFrame({"ours": by.mean(), "standard_error": by.sem(), "replications": by.size()}).reset_index()
     beside = dict(SIMPLE) | {row.name: row.printed for row in ROWS}
-    cells["paper"] = [
-        np.nan if beside[cell.method] is None else PRINTED[cell.noise][beside[cell.method], cell.refined][cell.set - 1]
-        for cell in cells.itertuples()
-    ]
+    rows = [(cell.noise, beside[cell.method], cell.refined, f"set {cell.set}") for cell in cells.itertuples()]
+    cells["paper"] = PRINTED.stack().reindex(rows).to_numpy()
     cells["difference"] = cells["ours"] - cells["paper"]
     order = [name for name, _ in SIMPLE[:2]] + [row.name for row in ROWS] + ["Oracle"]
     cells["method"] = pd.Categorical(cells["method"], order, ordered=True)
