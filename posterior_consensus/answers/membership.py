@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -280,8 +281,8 @@ def of_components(draws: PartitionDraws, soft: AllocationProbabilities, labels: 
     there = is_matched(np.take_along_axis(common, order[:, np.newaxis], axis=1)[:, 0])
     order = np.minimum(order, n_components - 1)
 
-    def mean_over(rows: Rows, items: slice) -> Floats:
-        taken = np.take_along_axis(soft.probabilities[rows, items], order[rows, np.newaxis], axis=2)
+    def mean_over(rows: Rows, some: slice) -> Floats:
+        taken = np.take_along_axis(soft.probabilities[rows, some], order[rows, np.newaxis], axis=2)
         weights = draws.weights[rows]
         weighted = weights[:, np.newaxis] * there[rows] / max(weights.sum(), _TINY)
         mean = np.einsum("tc,tnc->nc", weighted, taken, dtype=np.float64)
@@ -291,18 +292,15 @@ def of_components(draws: PartitionDraws, soft: AllocationProbabilities, labels: 
     return _with_errors(mean_over, draws.samples, n_items, width)
 
 
-def _with_errors(
-    mean_over: Callable[[Rows, slice], Floats], samples: Samples, n_items: int, width: int
-) -> tuple[Floats, Floats]:
+def _with_errors(mean_over: Callable[..., Floats], samples: Samples, n_items: int, width: int) -> tuple[Floats, Floats]:
     """Means over all draws, and their standard errors from those over batches, of so many items at a time."""
-    blocks = [_of_some(mean_over, samples, items) for items in slices(n_items, width)]
-    values, errors = (np.concatenate(found) for found in zip(*blocks, strict=True))
-    return values, errors
-
-
-def _of_some(mean_over: Callable[[Rows, slice], Floats], samples: Samples, items: slice) -> tuple[Floats, Floats]:
-    mean = mean_over(np.arange(samples.n_draws), items)
-    return np.minimum(mean, 1.0), samples.error_by_batches(mean, lambda rows: mean_over(rows, items))
+    values, errors = [], []
+    for items in slices(n_items, width):
+        mean_of = partial(mean_over, some=items)
+        mean = mean_of(np.arange(samples.n_draws))
+        values.append(np.minimum(mean, 1.0))
+        errors.append(samples.error_by_batches(mean, mean_of))
+    return np.concatenate(values), np.concatenate(errors)
 
 
 def predict_allocation(new: Any, known: Any, *, partition: Any = None) -> Membership:

@@ -178,11 +178,13 @@ def loss_by_n_clusters(
     rng = as_generator(random_seed)
     if n_clusters is None and record.falls_with_clusters:
         raise ValueError(f"loss {record.name!r} needs `n_clusters`: it falls with every further cluster.")
+    requested = None if n_clusters is None else _checked(n_clusters, source.n_items)
     search = _Search(source, record, n_starts, rng)
-    numbers = _default_numbers(source, search) if n_clusters is None else _checked(n_clusters, source.n_items)
-    search.along(numbers, progressbar)
-    missing = tuple(k for k in numbers if k not in search.found)
-    numbers = [k for k in numbers if k in search.found]
+    if not record.falls_with_clusters:
+        search.freely()
+    requested = requested or _default_numbers(source, *search.found)
+    search.along(requested, progressbar)
+    numbers = [k for k in requested if k in search.found]
     partitions = np.stack([search.found[k] for k in numbers])
     values = (*compared_losses(source, partitions, record), *_probabilities(source, numbers))
     columns = dict(zip(_COLUMNS, values, strict=True))
@@ -193,7 +195,7 @@ def loss_by_n_clusters(
         loss=record,
         n_draws=source.n_draws,
         stopped=search.stopped,
-        missing=missing,
+        missing=tuple(k for k in requested if k not in search.found),
     )
 
 
@@ -204,25 +206,22 @@ class _Search:
         self._source, self._loss, self._n_starts, self._rng = source, loss, n_starts, rng
         self.found: dict[int, Labels] = {}
         self._values: dict[int, float] = {}
-        self._free: list[Labels] = []  # the partition found for any number
         self.stopped = ""
 
-    def freely(self) -> int:
-        """Search without a number of clusters; the number that was found."""
+    def freely(self) -> None:
+        """Search first without a number of clusters."""
         try:
-            k = self._greedy(None, (), self._n_starts)
+            self._greedy(None, [], self._n_starts)
         except KeyboardInterrupt:
             if not self.found:
                 raise
             self.stopped = "interrupted"
-            (k,) = self.found
-        self._free = [self.found[k]]
-        return k
 
     def along(self, numbers: list[int], progressbar: bool) -> None:
         """Search for each of the numbers until none becomes better, or Ctrl-C is pressed once some were found."""
         try:
-            self._along(numbers, progressbar)
+            if not self.stopped:
+                self._along(numbers, progressbar)
         except KeyboardInterrupt:
             self.stopped = "interrupted"
         if not self.found.keys() & set(numbers):
@@ -230,14 +229,11 @@ class _Search:
 
     def _along(self, numbers: list[int], progressbar: bool) -> None:
         """Search for each of the numbers, and then from the partitions of its neighbours, until none becomes better."""
-        if not self._free and not self._loss.falls_with_clusters:
-            self.freely()
-        if self.stopped:
-            return
+        free = list(self.found.values())
         for k in track(numbers, "Loss by number of clusters", progressbar=progressbar):
             below = [self.found[n] for n in numbers if n < k][-1:]
             starts = [start for labels in below for start in self._splits(labels)]
-            self._greedy(k, [*starts, *self._free], self._n_starts)
+            self._greedy(k, [*starts, *free], self._n_starts)
         changed, order = set(numbers), numbers[::-1]
         while changed:
             better: set[int] = set()
@@ -250,15 +246,15 @@ class _Search:
                         better.add(k)
             changed, order = better, order[::-1]
 
-    def _greedy(self, n_clusters: int | None, starts: Iterable[Labels], n_starts: int | None) -> int:
-        """Search and keep what is found; the number of its clusters."""
+    def _greedy(self, n_clusters: int | None, starts: list[Labels], n_starts: int | None) -> None:
+        """Search and keep what is found."""
         found = search(
             self._source,
             self._loss,
             n_clusters=n_clusters,
             rng=self._rng,
             n_starts=n_starts,
-            starts=list(starts),
+            starts=starts,
             from_unconstrained=False,
         )
         labels = self._source.as_labels(found.labels)
@@ -268,7 +264,6 @@ class _Search:
             self.found[k], self._values[k] = labels, value
         if found.info.stopped:
             raise KeyboardInterrupt
-        return k
 
     def _splits(self, labels: Labels) -> list[Labels]:
         """The best few partitions in which one cluster is split in two, around two dissimilar items."""
@@ -287,9 +282,8 @@ class _Search:
         """The best few partitions in which two clusters are merged, of those most similar."""
         sizes = np.bincount(labels)
         links, _ = self._source.links(labels)
-        between = np.add.reduceat(links[labels.argsort(kind="stable")], np.cumsum(sizes) - sizes) / np.outer(
-            sizes, sizes
-        )
+        sums = np.add.reduceat(links[labels.argsort(kind="stable")], np.cumsum(sizes) - sizes)
+        between = sums / np.outer(sizes, sizes)
         first, second = np.triu_indices(sizes.size, 1)
         order = np.argsort(-between[first, second], kind="stable")[:_PAIRS]
         return self._best_of([np.where(labels == second[pair], first[pair], labels) for pair in order])
@@ -301,8 +295,7 @@ class _Search:
         return list(rows[mean_loss(self._source, rows, self._loss).argsort(kind="stable")[:_STARTS]])
 
 
-def _default_numbers(source: PairSource, search: _Search) -> list[int]:
-    best = search.freely()
+def _default_numbers(source: PairSource, best: int) -> list[int]:
     numbers = [best - _BESIDE + 1, best + _BESIDE - 1]
     if (draws := draws_if_any(source)) is not None:
         shares = np.bincount(draws.n_clusters, draws.weights)

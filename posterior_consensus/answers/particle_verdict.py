@@ -9,12 +9,11 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS
 from posterior_consensus.evaluate.chain_gap import gap_is_real, largest_gap
 from posterior_consensus.results.display import counted, is_rough, joined, ordinal
 from posterior_consensus.runtime.tolerances import ROUNDING
-
-Floats = npt.NDArray[np.float64]
 
 _NEARLY_NONE = 0.05  # of a chain's draws; 1 less it is nearly all
 _LEVEL = 0.01  # of all tests together

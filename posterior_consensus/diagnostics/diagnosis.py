@@ -14,7 +14,6 @@ import xarray as xr
 from posterior_consensus.diagnostics.burn_in import clear_burn_in
 from posterior_consensus.diagnostics.copies import copies
 from posterior_consensus.diagnostics.traces import (
-    Floats,
     arviz_statistics,
     central_draw,
     differ,
@@ -30,6 +29,7 @@ from posterior_consensus.diagnostics.traces import (
 )
 from posterior_consensus.diagnostics.verdict import Evidence, about_chains, judge
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels, by_name
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.evaluate.chain_gap import Gap, largest_gap

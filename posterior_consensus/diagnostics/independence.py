@@ -11,13 +11,13 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.diagnostics.traces import (
-    Floats,
     central_draw,
     pairs_together,
     partition_ess,
     partition_variance,
 )
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import canonical_labels, canonical_rows
 from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.ensemble.switching import most_in_common

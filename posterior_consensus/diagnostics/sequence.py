@@ -11,8 +11,8 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.diagnostics.burn_in import FEWEST_DRAWS, end_of_burn_in
-from posterior_consensus.diagnostics.traces import Floats
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.evaluate.expectation import losses_of_draws, paired_losses
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss

@@ -13,6 +13,7 @@ from scipy.stats import f, rankdata
 from posterior_consensus.ensemble import counting
 from posterior_consensus.ensemble.autocorrelation import autocorrelation_time
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.labels import DrawnLabels
 from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.evaluate.chain_gap import Gap, gap_is_real, largest_gap
@@ -23,8 +24,6 @@ from posterior_consensus.losses.partition_losses import information, pairs
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime.tolerances import ROUNDING
 
-Floats = npt.NDArray[np.float64]
-
 STATISTICS = ("rhat", "ess_bulk", "ess_tail")
 _CANDIDATE_PAIRS, _COMPARISONS = 20_000, 20_000_000  # bound the time of the search for pairs to follow
 _CENTERS = 64
@@ -33,8 +32,6 @@ _TAIL = (0.05, 0.95)
 RHAT_BAD = 1.05
 _LEVEL = 0.01  # of all tests of a kind together
 _BATCHES = 5  # of a half-chain
-
-Floats = npt.NDArray[np.float64]
 
 
 def pairs_together(draws: PartitionDraws) -> Floats:
