@@ -8,10 +8,10 @@ import numpy as np
 
 from posterior_consensus.kernels._jit import jit
 from posterior_consensus.runtime.executor import in_blocks
+from posterior_consensus.runtime.tolerances import ROUNDING
 
 _ITEMS_AT_ONCE = 128  # whose sums stay in the fastest cache
 _ITEMS_IN_ROW = 1024
-_SAME = 1e-12  # of two similarities
 
 
 @jit
@@ -107,10 +107,10 @@ def refine_in_place(labels, starts, weights, partition, counts, sizes):
         best_mean = -1.0
         for k in range(n_clusters):
             others = sizes[k] - (k == old)
-            if others > 0 and links[k] / others > best_mean + 1e-12:
+            if others > 0 and links[k] / others > best_mean + ROUNDING:
                 best = k
                 best_mean = links[k] / others
-        if best >= 0 and best != old and (sizes[old] == 1 or best_mean > links[old] / (sizes[old] - 1) + 1e-12):
+        if best >= 0 and best != old and (sizes[old] == 1 or best_mean > links[old] / (sizes[old] - 1) + ROUNDING):
             partition[i] = best
             sizes[old] -= 1
             sizes[best] += 1
@@ -198,9 +198,9 @@ def _own_and_nearest(first, last, labels, clusters, weights, total, partition, s
         best = 0.0
         for m in range(n_met):
             best = max(best, links[met[m]] / (total * sizes[met[m]]))
-        found = sizes.size if best > _SAME else np.int64(home == 0)  # the first one, if it is with none
+        found = sizes.size if best > ROUNDING else np.int64(home == 0)  # the first one, if it is with none
         for m in range(n_met):
-            if met[m] != home and links[met[m]] / (total * sizes[met[m]]) >= best - _SAME:
+            if met[m] != home and links[met[m]] / (total * sizes[met[m]]) >= best - ROUNDING:
                 found = min(found, met[m])
         nearest[i], other[i] = found, min(links[found] / (total * sizes[found]), 1.0)
         for m in range(n_met):

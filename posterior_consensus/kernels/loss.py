@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from posterior_consensus.kernels._jit import either, inner, jit
+from posterior_consensus.runtime.tolerances import ROUNDING
 
-_TINY = 1e-12  # relative to the numbers compared: what is smaller is rounding
 _ZERO = 1e-14  # relative to top: what coefficients such as 1.5 and 0.5 leave where A = B = C
 
 
@@ -93,8 +93,8 @@ def _any_value(loss, is_ratio, top, a, b, c):
         return value
     divisor = _linear_form(loss.denominator, top, a, b, c)
     # 0/0: both partitions are trivial; the distance of equal ones is 0, of different ones 1
-    if divisor <= _TINY * top:
-        value, divisor = 0.0 if abs(b - a) + abs(c - a) <= _TINY * top else 1.0, 1.0
+    if divisor <= ROUNDING * top:
+        value, divisor = 0.0 if abs(b - a) + abs(c - a) <= ROUNDING * top else 1.0, 1.0
     return value / divisor
 
 

@@ -4,8 +4,7 @@ import numpy as np
 
 from posterior_consensus.kernels._jit import inner, jit
 from posterior_consensus.runtime.executor import in_blocks
-
-_TINY = 1e-13  # of a mutual information; smaller gains are rounding
+from posterior_consensus.runtime.tolerances import ROUNDING
 
 
 @inner
@@ -78,7 +77,7 @@ def _climb(first, last, profiles, marginals, n_maps, n_clusters, passes, labels,
                         if gain > best:
                             best, new = gain, k
                 leaving = _gains(-1.0, old, held[:n_held], shares, marginal, n_maps, totals, table, terms)
-                if best + leaving <= _TINY:
+                if best + leaving <= ROUNDING:
                     continue
                 for at in range(n_held):
                     y = held[at]

@@ -9,6 +9,7 @@ of the smaller of 0 and the reduced cost.
 import numpy as np
 
 from posterior_consensus.kernels._jit import inner, jit
+from posterior_consensus.runtime.tolerances import SAME
 
 
 @inner
@@ -169,7 +170,7 @@ def improve(weights, labels):
         for i in range(n):
             old = labels[i]
             new = np.argmax(pull[i])
-            if pull[i, new] > pull[i, old] + 1e-9 * (1.0 + abs(pull[i, new])):
+            if pull[i, new] > pull[i, old] + SAME * (1.0 + abs(pull[i, new])):
                 for j in range(n):
                     pull[j, old] -= weights[i, j]
                     pull[j, new] += weights[i, j]

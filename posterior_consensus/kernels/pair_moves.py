@@ -12,7 +12,6 @@ from posterior_consensus.kernels._jit import inner, jit
 from posterior_consensus.kernels.columns import first_free, n_clusters, up_to
 from posterior_consensus.kernels.records import SPLITS, ZEALOUS
 
-TINY = 1e-12  # relative to the scores compared: what is smaller is rounding
 _WIDTH = 8  # clusters to begin with
 _LEADERS = 4
 _FOLLOWERS = 8

@@ -5,7 +5,6 @@ import numpy as np
 from posterior_consensus.kernels._jit import inner, jit
 from posterior_consensus.kernels.columns import first_free, n_clusters
 from posterior_consensus.kernels.pair_moves import (
-    TINY,
     PairSearch,
     compact_links,
     links_of,
@@ -16,6 +15,7 @@ from posterior_consensus.kernels.pair_moves import (
     score_of,
     widened_links,
 )
+from posterior_consensus.runtime.tolerances import ROUNDING
 
 
 @jit
@@ -24,7 +24,7 @@ def begin_pairs(similarity, costs, partition, order, most):
     unplaced = order[partition[order] < 0]
     state = links_of(similarity, partition)
     margins, targets = np.empty(partition.size), np.empty(partition.size, np.int64)
-    allocation = PairSearch(similarity, costs, TINY * partition.size, 1, most, np.zeros(1, np.uint8))
+    allocation = PairSearch(similarity, costs, ROUNDING * partition.size, 1, most, np.zeros(1, np.uint8))
     state, _ = place_pairs(allocation, state, unplaced, margins, targets)
     return state
 
@@ -63,7 +63,7 @@ def move_best(similarity, costs, partition, fewest, most, changes):
     int
         Number of moves; `changes.size` if there may be more.
     """
-    search = PairSearch(similarity, costs, TINY * partition.size, fewest, most, np.zeros(1, np.uint8))
+    search = PairSearch(similarity, costs, ROUNDING * partition.size, fewest, most, np.zeros(1, np.uint8))
     state = links_of(similarity, partition)
     if compact_links(state) < fewest:
         state = open_pairs(search, state, np.empty(0))

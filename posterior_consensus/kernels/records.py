@@ -6,9 +6,9 @@ import numpy as np
 
 from posterior_consensus.kernels.cells import Draws, SparseDraws
 from posterior_consensus.kernels.loss import GeneralLoss, LinearLoss, has_denominator, is_linear
+from posterior_consensus.runtime.tolerances import ROUNDING
 
 SCANS, MOVES, MERGES, CHAINS, ZEALOUS, SPLITS = range(6)  # places in a tally
-_TINY = 1e-12  # relative to the scores compared: what is smaller is rounding
 
 
 class Slopes(NamedTuple):
@@ -57,7 +57,7 @@ def slopes_of(loss, n_draws):
 
 def search_of(draws, loss, slopes, state, limits, stop):
     """A search from these tables."""
-    rounding = _TINY * (slopes.steps[-2] if is_linear(loss) else 1.0 if has_denominator(loss) else loss.h[-1])
+    rounding = ROUNDING * (slopes.steps[-2] if is_linear(loss) else 1.0 if has_denominator(loss) else loss.h[-1])
     width = 2 * (state.sizes.size + state.partition.size)  # of tables, whose columns double when all are taken
     seen = np.empty(np.diff(draws.starts).max(), np.int64)
     out = Scratch(np.empty(width), np.empty(width, np.int32), np.zeros(width, np.bool_), seen, stop)

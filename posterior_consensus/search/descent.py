@@ -18,7 +18,6 @@ from posterior_consensus.kernels.chains import move_chain
 from posterior_consensus.kernels.columns import WIDTH, compact
 from posterior_consensus.kernels.loss import GeneralLoss, LinearLoss, is_linear
 from posterior_consensus.kernels.pair_moves import (
-    TINY,
     Costs,
     PairSearch,
     chain_pairs,
@@ -33,6 +32,7 @@ from posterior_consensus.kernels.records import CHAINS, MERGES, MOVES, SCANS, Sc
 from posterior_consensus.kernels.scan import Course, move_doubtful, scan
 from posterior_consensus.kernels.tables import expected_losses, set_slopes
 from posterior_consensus.kernels.unions import merge
+from posterior_consensus.runtime.tolerances import ROUNDING
 
 Order = npt.NDArray[np.integer[Any]]
 Tally = npt.NDArray[np.int64]  # how many scans, moves, merges, chains, zealous updates and splits there were
@@ -135,7 +135,7 @@ def settle_pairs(
         As of :func:`settle`.
     """
     fewest, most = limits
-    search = PairSearch(similarity, costs, TINY * partition.size, fewest, most, stop)
+    search = PairSearch(similarity, costs, ROUNDING * partition.size, fewest, most, stop)
     state = begin_pairs(similarity, costs, partition, order, most)
     state, tally = _descend(_OVER_PAIRS, search, state, order, 0.0, 2, stop)
     partition[:] = state.partition
