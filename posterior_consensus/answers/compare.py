@@ -16,6 +16,7 @@ from posterior_consensus.answers.particles import Particles, particles
 from posterior_consensus.answers.partition_loss import same_items
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS
+from posterior_consensus.ensemble.switching import cheapest_paths
 from posterior_consensus.evaluate.expectation import Floats, loss_matrix
 from posterior_consensus.evaluate.similarity import similarity_errors
 from posterior_consensus.losses.lookup import as_loss, as_metric
@@ -379,14 +380,8 @@ def matched(costs: Floats) -> tuple[float, Floats, Floats]:
     own = np.diagonal(paired).copy()
     excess = paired - own[:, np.newaxis]  # of a row that goes to another row's column
     tiny = ROUNDING * float(costs.max(initial=0.0))
-    lowest = highest = own / 2  # the same for rows and columns
-    for _ in range(own.size):  # shortest paths, which have no more steps (Bellman and Ford)
-        lower = (lowest[:, np.newaxis] + excess).min(axis=0)
-        higher = (highest - excess).max(axis=1)
-        settled = np.all(lower >= lowest - tiny) and np.all(higher <= highest + tiny)
-        lowest, highest = lower, higher
-        if settled:
-            break
+    lowest, _ = cheapest_paths(excess, own / 2, tiny)  # the same for rows and columns
+    highest = -cheapest_paths(excess.T, -own / 2, tiny)[0]
     of_pairs = (lowest + highest) / 2
     of_columns = np.empty(own.size)
     of_columns[columns] = of_pairs

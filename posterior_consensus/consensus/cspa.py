@@ -10,6 +10,7 @@ import numpy.typing as npt
 from posterior_consensus.consensus.selection import Candidate, Task, best_number, cut
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
+from posterior_consensus.ensemble.switching import cheapest_paths
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.runtime.arguments import check_count, check_flag
 from posterior_consensus.runtime.tolerances import ROUNDING
@@ -119,16 +120,7 @@ class _Moves:
 
     def make(self, sources: npt.NDArray[np.bool_], targets: npt.NDArray[np.bool_], sizes: npt.NDArray[np.intp]) -> None:
         """Move an item along each step of the cheapest path from one of the sources to one of the targets."""
-        reached = np.where(sources, 0.0, np.inf)  # Bellman and Ford: moves can gain, but no circle of them does
-        before = np.full(sizes.size, -1)
-        while True:
-            through = reached[:, np.newaxis] + self.extra
-            at = through.argmin(axis=0)
-            cheapest = through[at, np.arange(at.size)]
-            better = cheapest < reached - ROUNDING
-            if not better.any():
-                break
-            reached[better], before[better] = cheapest[better], at[better]
+        reached, before = cheapest_paths(self.extra, np.where(sources, 0.0, np.inf), ROUNDING)
         k = int(np.where(targets, reached, np.inf).argmin())
         sizes[k] += 1
         path = [k]

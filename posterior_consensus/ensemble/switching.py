@@ -143,3 +143,20 @@ def with_the_rest(assigned: Numbers, n_components: int) -> Numbers:
     free = np.ones((len(assigned), n_components), np.bool_)
     np.put_along_axis(free, assigned, False, axis=1)
     return np.concatenate([assigned, np.nonzero(free)[1].reshape(len(assigned), -1)], axis=1)
+
+
+def cheapest_paths(steps: Floats, start: Floats, tiny: float) -> tuple[Floats, Numbers]:
+    """Cost (m,) of the cheapest path to each node, and the node before it, -1 if the path begins there.
+
+    The algorithm of Bellman and Ford. `steps[k, l]` is the cost of a step from k to l, `start[k]` that of a path which
+    begins at k. Steps can have costs below 0, circles of steps cannot. Gains up to `tiny` are rounding.
+    """
+    reached, before = start.copy(), np.full(start.size, -1)
+    while True:
+        through = reached[:, np.newaxis] + steps
+        at = through.argmin(axis=0)
+        cheapest = through[at, np.arange(at.size)]
+        better = cheapest < reached - tiny
+        if not better.any():
+            return reached, before
+        reached[better], before[better] = cheapest[better], at[better]

@@ -53,7 +53,7 @@ def plot_cluster_sizes(links: Links, *, figsize: Size = None, ax: Axes | None = 
     draw_means(ax, at, table["mean"].values, table["lower"].values, table["upper"].values, table["partition"].values)
     if table["prior"].notnull().all():
         ax.plot(at, table["prior"], "o", color=PRIOR, markersize=5, linestyle="", label="prior mean")
-    ax.set_xticks(at, table["size"].values)
+    ax.set_xticks(at, [str(size).replace(" or ", " or\n") for size in table["size"].values])
     tick_integers(ax.yaxis)
     ax.set(xlabel="items per cluster", ylabel="number of clusters")
     add_legend(ax, loc="upper right")

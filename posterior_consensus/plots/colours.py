@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,6 +90,11 @@ def repeats(n_clusters: int, patterned: bool = True) -> str:
 def chain_colour(k: int, n_chains: int) -> str:
     """Colour of chain number `k`; more chains than can be told apart all have one."""
     return _CHAIN_COLOURS[k % len(_CHAIN_COLOURS) if n_chains <= MOST_CHAINS else 0]
+
+
+def chain_labels(names: Sequence[Any], together: str | None) -> list[str | None]:
+    """Entries of a legend for the chains; of more than can be told apart, one for all of them."""
+    return [f"chain {name}" for name in names] if len(names) <= MOST_CHAINS else [together, *[None] * (len(names) - 1)]
 
 
 def chain_line(k: int, n_chains: int) -> dict[str, Any]:

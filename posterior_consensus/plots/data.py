@@ -12,17 +12,7 @@ from posterior_consensus.answers.item_uncertainty import ItemUncertainty
 from posterior_consensus.answers.partial_partition import PartialPartition
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
-from posterior_consensus.plots import frame
-from posterior_consensus.plots.colours import (
-    MARKERS,
-    NEUTRAL,
-    OPEN,
-    colours_of,
-    ink,
-    is_patterned,
-    patch_style,
-    patterns_of,
-)
+from posterior_consensus.plots import colours, frame
 from posterior_consensus.plots.frame import Axes, Line2D, Size
 from posterior_consensus.plots.observed import Observed, observed_table
 from posterior_consensus.plots.rows import numbers_along, plain
@@ -207,39 +197,37 @@ def _draw_histogram(ax: Axes, values: Floats, labels: Labels) -> Floats:
     edges = np.histogram_bin_edges(values, n_bins if np.ptp(values) > 0 else 1)
     floor = np.zeros(edges.size - 1)
     present = np.unique(labels)
-    patterned = is_patterned(frame.extent(ax)[1], present.size)
+    patterned = colours.is_patterned(frame.extent(ax)[1], present.size)
     for k in np.roll(present, -int(present[0] < 0)):  # unassigned items on top
         top = floor + np.histogram(values[labels == k], edges)[0]
         alpha = 0.7 if k >= 0 else _PALE
-        ax.stairs(top, edges, baseline=floor, fill=True, alpha=alpha, **patch_style(int(k), patterned))
+        ax.stairs(top, edges, baseline=floor, fill=True, alpha=alpha, **colours.patch_style(int(k), patterned))
         floor = top
     depth = 0.3 * floor.max()
-    ax.axhline(0.0, color=ink(), linewidth=0.8)
+    ax.axhline(0.0, color=colours.ink(), linewidth=0.8)
     ax.set_ylim(-1.1 * depth, 1.05 * floor.max())
     ticks = [tick for tick in ax.get_yticks() if 0 <= tick <= floor.max() and float(tick).is_integer()]
     ax.set_yticks(ticks)
-    # Multiples of the golden ratio spread neighbours evenly, the same way every time.
-    rank = np.argsort(np.argsort(values, kind="stable"))
-    return -depth * (0.15 + 0.8 * ((rank * 0.6180339887) % 1.0))
+    return -depth * (0.15 + 0.8 * frame.spread(np.argsort(np.argsort(values, kind="stable"))))
 
 
 def _draw_points(ax: Axes, x: Floats, y: Floats, labels: Labels, similarity: Floats) -> None:
     alone = np.isnan(similarity)
     sure = np.nan_to_num(similarity, nan=1.0)
     area = _area(sure) * (0.4 if x.size > 500 else 1.0)
-    colours = np.array(colours_of(labels))
-    patterns = patterns_of(labels)
+    hues = np.array(colours.colours_of(labels))
+    patterns = colours.patterns_of(labels)
     is_open = labels < 0
     if is_open.any():
-        ax.scatter(x[is_open], y[is_open], s=_SMALLEST, c=OPEN, alpha=_PALE, linewidths=0.0)
+        ax.scatter(x[is_open], y[is_open], s=_SMALLEST, c=colours.OPEN, alpha=_PALE, linewidths=0.0)
     for pattern in np.unique(patterns):
         for full in (True, False):
             at = (patterns == pattern) & (full == (sure >= 0.5)) & ~alone & ~is_open
-            face = colours[at] if full else "none"
-            style = {"marker": MARKERS[pattern], "edgecolors": colours[at], "facecolors": face}
+            face = hues[at] if full else "none"
+            style = {"marker": colours.MARKERS[pattern], "edgecolors": hues[at], "facecolors": face}
             ax.scatter(x[at], y[at], s=area[at], alpha=0.8, linewidths=0.8, **style)
     if alone.any():
-        ax.scatter(x[alone], y[alone], s=area[alone], c=colours[alone], marker="x", linewidths=1.4)
+        ax.scatter(x[alone], y[alone], s=area[alone], c=hues[alone], marker="x", linewidths=1.4)
 
 
 def _area(similarity: Any) -> Any:
@@ -251,14 +239,14 @@ def _entries(found: Observed, similarity: Floats, with_items: bool) -> list[Line
     entries = frame.cluster_entries(found.labels, found.names, found.numbers)
     if np.any(found.labels < 0):
         entries.append(
-            frame.point(f"unassigned (n = {np.sum(found.labels < 0)})", "o", OPEN, alpha=_PALE, markersize=4)
+            frame.point(f"unassigned (n = {np.sum(found.labels < 0)})", "o", colours.OPEN, alpha=_PALE, markersize=4)
         )
     if not with_items:
         return entries
-    entries.append(frame.point("mean similarity\nto its cluster", "", ink()))
+    entries.append(frame.point("mean similarity\nto its cluster", "", colours.ink()))
     for level in (1.0, 0.75, 0.25):
         name, fill = (f"{level:g}", "full") if level >= 0.5 else (f"{level:g}\n(hollow below 0.5)", "none")
-        entries.append(frame.point(name, "o", NEUTRAL, markersize=np.sqrt(_area(level)), fillstyle=fill))
+        entries.append(frame.point(name, "o", colours.NEUTRAL, markersize=np.sqrt(_area(level)), fillstyle=fill))
     if np.isnan(similarity).any():
-        entries.append(frame.point("on its own", "x", NEUTRAL))
+        entries.append(frame.point("on its own", "x", colours.NEUTRAL))
     return entries

@@ -16,18 +16,7 @@ from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.evaluate.expectation import loss_matrix, losses_of_draws
 from posterior_consensus.losses.partition_losses import vi
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.plots.colours import (
-    MARK,
-    MARKERS,
-    MOST_CHAINS,
-    NEUTRAL,
-    chain_colour,
-    chain_marker,
-    colours_of,
-    ink,
-    ink_on,
-    patterns_of,
-)
+from posterior_consensus.plots import colours
 from posterior_consensus.plots.frame import Axes, Size, add_legend, as_map, check_result, new_axes
 from posterior_consensus.results.display import counted
 from posterior_consensus.runtime.arguments import is_integer
@@ -127,13 +116,13 @@ def plot_draws_map(
     _draw_groups(ax, groups, placed, inside, first)
     if ball is not None and not inside.all():
         text = f"outside of the {ball.prob:.0%} ball"
-        ax.scatter([], [], s=_AREA, linewidth=0.7, facecolor="none", edgecolor=ink(), label=text)
+        ax.scatter([], [], s=_AREA, linewidth=0.7, facecolor="none", edgecolor=colours.ink(), label=text)
     for (name, (symbol, _)), (x, y) in zip(marks.items(), added, strict=True):
         if isinstance(symbol, int):
             _draw_number(ax, symbol, x, y)
             continue
-        size = 190 if symbol == "*" else 80
-        ax.scatter(x, y, size, color=MARK, marker=symbol, edgecolor="white", linewidth=0.9, label=name, zorder=4)
+        style: dict[str, Any] = {"color": colours.MARK, "marker": symbol, "edgecolor": "white", "linewidth": 0.9}
+        ax.scatter(x, y, 190 if symbol == "*" else 80, label=name, zorder=4, **style)
     unit = f", {metric.unit}" if metric.unit else ""
     ax.set_xlabel(f"first axis ({metric.name}{unit}): {shares[0]:.0%} of the variation")
     some = f"\ndistances over {at.size:,} of {draws.n_items:,} items" if at.size < draws.n_items else ""
@@ -190,9 +179,9 @@ def _scaled(
 
 
 def _draw_number(ax: Axes, k: int, x: float, y: float) -> None:
-    (colour,) = colours_of(np.array([k]))
-    box = {"boxstyle": "circle", "facecolor": colour, "edgecolor": ink()}
-    ax.text(x, y, str(k), ha="center", va="center", fontsize=8, color=ink_on([colour])[0], bbox=box, zorder=5)
+    (colour,) = colours.colours_of(np.array([k]))
+    box = {"boxstyle": "circle", "facecolor": colour, "edgecolor": colours.ink()}
+    ax.text(x, y, str(k), ha="center", va="center", fontsize=8, color=colours.ink_on([colour])[0], bbox=box, zorder=5)
 
 
 class _Group(NamedTuple):
@@ -205,21 +194,21 @@ class _Group(NamedTuple):
 
 
 def _by_chain(shown: PartitionDraws) -> list[_Group]:
-    chains = shown.samples.chains
-    groups = []
-    for k, rows in enumerate(chains):
-        name = f"chain {shown.samples.chain[rows[0]]}" if len(chains) <= MOST_CHAINS else "draws" if k == 0 else None
-        groups.append(_Group(rows, chain_colour(k, len(chains)), chain_marker(k, len(chains)), name))
-    return groups
+    samples, n_chains = shown.samples, len(shown.samples.chains)
+    labels = colours.chain_labels(samples.chain_names, "draws")
+    return [
+        _Group(rows, colours.chain_colour(k, n_chains), colours.chain_marker(k, n_chains), label)
+        for k, (rows, label) in enumerate(zip(samples.chains, labels, strict=True))
+    ]
 
 
 def _by_particle(shown: PartitionDraws, particles: Particles) -> list[_Group]:
     partitions = np.stack([shown.as_labels(partition, "particles") for partition in particles.partitions])
     nearest = loss_matrix(partitions, shown, particles.loss).argmin(axis=0)
     numbers = np.arange(len(partitions))
-    looks = zip(numbers, colours_of(numbers), patterns_of(numbers), strict=True)
+    looks = zip(numbers, colours.colours_of(numbers), colours.patterns_of(numbers), strict=True)
     return [
-        _Group(np.flatnonzero(nearest == k), colour, MARKERS[pattern], f"nearest to particle {k}")
+        _Group(np.flatnonzero(nearest == k), colour, colours.MARKERS[pattern], f"nearest to particle {k}")
         for k, colour, pattern in looks
     ]
 
@@ -240,6 +229,6 @@ def _draw_groups(
         ax.scatter([], [], _AREA, facecolor=colour, edgecolor=colour, marker=marker, label=name, **style)
     for count in sorted({1, min(most, round(_IN_LEGEND / area))}) if most > 1 else ():
         label = counted(count, "equal draw") if count > 1 else "1 draw"
-        ax.scatter([], [], area * count, facecolor="none", edgecolor=NEUTRAL, label=label)
+        ax.scatter([], [], area * count, facecolor="none", edgecolor=colours.NEUTRAL, label=label)
     if most * area > _IN_LEGEND:
         ax.scatter([], [], 0.0, label=f"(largest: {most:,} equal draws)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,13 +39,15 @@ def check_result(name: str, value: Any, kind: type, maker: str) -> None:
         raise TypeError(f"`{name}` must be what {maker}() returns; got {type(value).__name__}.")
 
 
-def new_axes(ax: Any, figsize: Any, width: float, height: float, *, framed: bool = False) -> Axes:
+def new_axes(
+    ax: Any, figsize: Any, width: float, height: float, *, framed: bool = False, layout: str = "constrained"
+) -> Axes:
     """The user's axes, or new ones in a figure of `figsize`, by default of this width and height in inches."""
     from matplotlib.axes import Axes
 
     if not isinstance(ax, Axes | None):
         raise TypeError(f"`ax` must be a matplotlib Axes or None; got {type(ax).__name__}.")
-    own: Axes = grid_axes(ax, figsize, 1, 1, width, height, framed=framed, name="ax").item()
+    own: Axes = grid_axes(ax, figsize, 1, 1, width, height, framed=framed, layout=layout, name="ax").item()
     return own
 
 
@@ -57,13 +60,14 @@ def grid_axes(
     height: float,
     *,
     framed: bool = False,
+    layout: str = "constrained",
     name: str = "axes",
     **ratios: Any,
 ) -> Grid:
     """The user's array of axes, or new ones in a figure of `figsize`, by default of this width and height in inches.
 
     `ratios` are those of the widths and heights of a new figure's columns and rows. Axes have no lines above and on the
-    right if they are not `framed`.
+    right if they are not `framed`. Images of square pixels need the layout "compressed": "constrained" cuts labels.
     """
     from matplotlib.axes import Axes
 
@@ -77,7 +81,7 @@ def grid_axes(
     if axes is None:
         import matplotlib.pyplot as plt
 
-        figure = plt.figure(figsize=(width, height), layout="constrained")
+        figure = plt.figure(figsize=(width, height), layout=layout)
         axes = figure.subplots(n_rows, n_columns, squeeze=False, **ratios)
     grid = np.asarray(axes, dtype=object)
     for ax in grid.flat:
@@ -222,6 +226,30 @@ def scatter_clusters(ax: Axes, x: Any, y: Any, clusters: npt.NDArray[np.integer]
         ax.scatter(x[at], y[at], c=colours[at], marker=MARKERS[pattern], **own)
 
 
+def spread(rank: npt.NDArray[np.integer]) -> npt.NDArray[np.float64]:
+    """Heights from 0 to 1 that spread neighbours evenly, the same way every time: multiples of the golden ratio."""
+    return np.asarray(rank * 0.6180339887 % 1.0, np.float64)
+
+
+def runs_of(labels: npt.NDArray[np.integer]) -> npt.NDArray[np.intp]:
+    """Where each run of equal labels starts, and where the last one ends."""
+    return np.concatenate([[0], np.flatnonzero(np.diff(labels)) + 1, [labels.size]])
+
+
+def colour_runs(ax: Axes, edges: Any, clusters: npt.NDArray[np.integer], low: float, high: float, **style: Any) -> None:
+    """Rectangles in the clusters' colours between these edges, from a low to a high share of the axes' height."""
+    from matplotlib.collections import PolyCollection
+
+    corners = [[(x, low), (end, low), (end, high), (x, high)] for x, end in pairwise(edges)]
+    style = {"facecolors": colours_of(clusters), "linewidths": 0, "transform": ax.get_xaxis_transform(), **style}
+    ax.add_collection(PolyCollection(corners, **style), autolim=False)
+
+
+def largest_of(sizes: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """The largest clusters, as many as a legend names, in their order."""
+    return np.sort(np.argsort(-sizes, kind="stable")[:MOST_NAMED])
+
+
 def add_colour_bar(ax: Any, shown: Any, label: str, *, pad: float = 0.03, **style: Any) -> None:
     """What the colours of an image or of lines mean, beside one or several axes."""
     bar = shown.figure.colorbar(shown, ax=ax, fraction=0.046, pad=pad, **style)
@@ -252,7 +280,7 @@ def cluster_entries(
 ) -> list[Line2D]:
     """Entries of a legend for the largest clusters, by their numbers' looks; items of a label below 0 are in none."""
     sizes = np.bincount(labels[labels >= 0])
-    largest = np.sort(np.argsort(-sizes, kind="stable")[:MOST_NAMED])
+    largest = largest_of(sizes)
     looks = numbers[largest]
     entries = [
         point(f"{shortened(str(names[k]), LONGEST)} (n = {sizes[k]})", MARKERS[pattern], colour)

@@ -95,9 +95,8 @@ def draw_shares(
         floor = np.where(home == k, floor, end)
     names = _names(membership)
     sizes = np.bincount(membership.cluster.values, minlength=len(names))[:-1]
-    largest = np.sort(np.argsort(-sizes, kind="stable")[: frame.MOST_NAMED]).tolist()
-    looks = [(frame.shortened(names[k], 24), patch_style(numbers[k], patterned)) for k in (*largest, -1)]
-    frame.add_legend(ax, [Patch(label=name, **style) for name, style in looks])
+    looks = [(names[k], patch_style(numbers[k], patterned)) for k in (*frame.largest_of(sizes), -1)]
+    frame.add_legend(ax, [Patch(label=frame.shortened(name, frame.LONGEST), **style) for name, style in looks])
 
 
 def _names(membership: Membership) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from posterior_consensus.plots.colours import BARS, MOST_CHAINS, PRIOR, chain_colour, chain_marker
+from posterior_consensus.plots.colours import BARS, PRIOR, chain_colour, chain_labels, chain_marker
 from posterior_consensus.plots.frame import Axes, Size, add_legend, mark_value, new_axes, tick_integers
 from posterior_consensus.priors.record import PartitionPrior, check_prior
 from posterior_consensus.results.display import counted
@@ -67,17 +67,14 @@ def plot_n_clusters(
     ax = new_axes(ax, figsize, 5.6, 3.4)
     shares = np.bincount(draws.n_clusters - fewest, draws.weights)
     ax.bar(numbers, shares, width=0.8, color=BARS, label="all chains")
-    chains = draws.samples.chains
-    n_chains = len(chains)
+    chains, n_chains = draws.samples.chains, len(draws.samples.chains)
+    labels = chain_labels(draws.samples.chain_names, "each chain")
     for k, rows in enumerate(chains if n_chains > 1 and fewest < most else []):
         weights = draws.weights[rows]
         if weights.sum() > 0:
             share = np.bincount(draws.n_clusters[rows] - fewest, weights, minlength=numbers.size) / weights.sum()
-            name = (
-                f"chain {draws.samples.chain[rows[0]]}" if n_chains <= MOST_CHAINS else "each chain" if k == 0 else None
-            )
             beside = 0.6 * (k + 0.5) / n_chains - 0.3
-            style: dict[str, Any] = {"color": chain_colour(k, n_chains), "markersize": 4, "label": name}
+            style: dict[str, Any] = {"color": chain_colour(k, n_chains), "markersize": 4, "label": labels[k]}
             ax.plot(numbers + beside, share, chain_marker(k, n_chains), **style)
     if prior is not None:
         fewest, most = _draw_prior(ax, check_prior(prior), draws.n_items, fewest, most)

@@ -100,8 +100,7 @@ def _draw_points(ax: Axes, values: Floats, labels: Labels, numbers: npt.NDArray[
     table = table.sort_values(["cluster", "value"], kind="stable")
     groups = table.groupby("cluster")["value"]
     cluster = table["cluster"].to_numpy()
-    # Multiples of the golden ratio spread neighbours evenly over the row, the same way every time.
-    heights = cluster + 0.6 * ((groups.cumcount().to_numpy() * 0.6180339887) % 1.0 - 0.5)
+    heights = cluster + 0.6 * (frame.spread(groups.cumcount().to_numpy()) - 0.5)
     alpha = np.clip(100 / groups.transform("size").to_numpy(), 0.3, 0.8)
     frame.scatter_clusters(ax, table["value"].to_numpy(), heights, numbers[cluster], s=12, alpha=alpha, linewidths=0)
     quartiles = groups.quantile(np.array([0.25, 0.5, 0.75])).unstack()

@@ -18,7 +18,7 @@ from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.evaluate.chain_gap import largest_gap
 from posterior_consensus.evaluate.similarity import posterior_similarity_matrix
 from posterior_consensus.plots import frame
-from posterior_consensus.plots.colours import MARK, as_cmap, colours_of, ink_on
+from posterior_consensus.plots.colours import MARK, as_cmap, ink_on
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import check_order, label_along
 from posterior_consensus.sources.door import as_draws, as_source, own_partition
@@ -161,7 +161,7 @@ def _plot_one(source: PairSource, partition: Any, order: Any, cmap: Colormap, fi
     is_partial = isinstance(partition, PartialPartition)
     labels = given if given is None or is_partial else canonical_labels(given)
     in_row = item_order(values, labels, None if along is None else along.rank[at])
-    ax = frame.new_axes(ax, figsize, 5.6, 4.8, framed=True)
+    ax = frame.new_axes(ax, figsize, 5.6, 4.8, framed=True, layout="compressed")
     image = ax.imshow(values[np.ix_(in_row, in_row)], cmap=cmap, vmin=0.0, vmax=1.0, interpolation="nearest")
     frame.add_colour_bar(ax, image, "co-clustering probability")
     ax.set(xlabel=frame.with_share(items.dim, at.size, items.n_items), ylabel=items.dim)
@@ -213,7 +213,7 @@ def _chain_axes(axes: Any, figsize: Size, n_chains: int, below: float) -> Grid:
     n_columns = min(n_chains, _MOST_COLUMNS)
     n_rows = -(-n_chains // n_columns)
     width, height = max(_SIDE * n_columns + 0.9, 4.2), (_SIDE + below) * n_rows + 0.6
-    grid = frame.grid_axes(None, figsize, n_rows, n_columns, width, height, framed=True).ravel()
+    grid = frame.grid_axes(None, figsize, n_rows, n_columns, width, height, framed=True, layout="compressed").ravel()
     for unused in grid[n_chains:]:
         unused.remove()
     return grid[:n_chains]
@@ -233,28 +233,14 @@ def _draw_clusters(
         image.set_alpha(np.where(np.logical_and.outer(sure, sure), 1.0, _PALE))
     else:
         names, numbers = list(cluster_names(partition, given)), cluster_numbers(partition, given)
-    first = np.append(0, np.flatnonzero(np.diff(labels)) + 1)
-    sizes, own = np.diff(np.append(first, labels.size)), labels[first]
+    edges = frame.runs_of(labels)
+    first, sizes, own = edges[:-1], np.diff(edges), labels[edges[:-1]]
     width = 1.3 if sizes.size <= _MOST_CLUSTERS else 0.5
     for start, size in zip(first[numbers[own] >= 0], sizes[numbers[own] >= 0], strict=True):
         corner = (start - 0.5, start - 0.5)
         ax.add_patch(Rectangle(corner, size, size, fill=False, edgecolor=MARK, linewidth=width))
-    _draw_colours(ax, sizes, numbers[own])
+    frame.colour_runs(ax, edges - 0.5, numbers[own], 1.01, 1.035, clip_on=False)
     return sizes, [str(names[k]) for k in own]
-
-
-def _draw_colours(ax: Axes, sizes: npt.NDArray[np.intp], numbers: npt.NDArray[np.int64]) -> None:
-    """A strip above the matrix in the clusters' colours."""
-    from matplotlib.collections import PolyCollection
-
-    ends = np.cumsum(sizes) - 0.5
-    corners = [
-        [(end - size, 1.01), (end, 1.01), (end, 1.035), (end - size, 1.035)]
-        for size, end in zip(sizes, ends, strict=True)
-    ]
-    colours = colours_of(numbers)
-    strip = PolyCollection(corners, facecolors=colours, linewidths=0, transform=ax.get_xaxis_transform(), clip_on=False)
-    ax.add_collection(strip, autolim=False)
 
 
 def _is_matrix(psm: Any) -> bool:

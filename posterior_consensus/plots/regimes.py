@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from posterior_consensus.answers.membership import Membership
 from posterior_consensus.ensemble.items import Floats, Items
-from posterior_consensus.plots.colours import colours_of, ink
-from posterior_consensus.plots.frame import Axes, Grid, Size, check_result, extent, grid_axes, tick_dates
+from posterior_consensus.plots import frame
+from posterior_consensus.plots.colours import ink
+from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.membership import draw_shares
 from posterior_consensus.plots.observed import observed_table
 from posterior_consensus.plots.rows import check_order, coordinate, numbers_along, plain
@@ -81,7 +82,7 @@ def plot_regimes(
     >>> [axes[0].get_ylabel(), axes[1].get_xlabel()]
     ['flow', 'year']
     """
-    check_result("membership", membership, Membership, "membership")
+    frame.check_result("membership", membership, Membership, "membership")
     found = observed_table(data, membership.cluster, "membership")
     names = found.features if features is None else [str(name) for name in features]
     if not set(names) <= set(found.features) or not 1 <= len(names) <= _MOST_FEATURES:
@@ -94,7 +95,7 @@ def plot_regimes(
     in_row = np.argsort(x, kind="stable")
     dated, x = x.dtype.kind == "M", numbers_along(name, x[in_row])
     n = len(names)
-    grid = grid_axes(axes, figsize, n + 1, 1, _PANEL[0], _PANEL[1] * n + 1.9).ravel()
+    grid = frame.grid_axes(axes, figsize, n + 1, 1, _PANEL[0], _PANEL[1] * n + 1.9).ravel()
     edges = np.concatenate([x[:1], (x[1:] + x[:-1]) / 2, x[-1:]])
     if edges[0] == edges[-1]:  # one item, or all at one place
         edges = edges[0] + np.linspace(-0.5, 0.5, edges.size)
@@ -109,7 +110,7 @@ def plot_regimes(
     for ax in grid:
         ax.set_xlim(edges[0], edges[-1])
         if dated:
-            tick_dates(ax.xaxis)
+            frame.tick_dates(ax.xaxis)
     return grid
 
 
@@ -129,14 +130,8 @@ def _axis(order: Any, items: Items) -> tuple[str, npt.NDArray[Any]]:
 
 def _draw_values(ax: Axes, x: Floats, values: Floats, edges: Floats, numbers: npt.NDArray[np.integer]) -> None:
     """A line with points, and behind it a rectangle for each run of items in one cluster."""
-    from matplotlib.collections import PolyCollection
-
-    first = np.append(0, np.flatnonzero(np.diff(numbers)) + 1)
-    starts, ends = edges[first], edges[np.append(first[1:], numbers.size)]
-    corners = np.array([[starts, ends, ends, starts], [0 * starts, 0 * starts, 0 * starts + 1, 0 * starts + 1]])
-    colours = colours_of(numbers[first])
-    behind: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "linewidths": 0, "alpha": _PALE, "zorder": 0.5}
-    ax.add_collection(PolyCollection(list(corners.transpose(2, 1, 0)), facecolors=colours, **behind), autolim=False)
+    runs = frame.runs_of(numbers)
+    frame.colour_runs(ax, edges[runs], numbers[runs[:-1]], 0.0, 1.0, alpha=_PALE, zorder=0.5)
     ax.plot(x, values, color=ink(), linewidth=0.8)
-    if extent(ax)[0] / x.size > _LEAST_ROOM:
+    if frame.extent(ax)[0] / x.size > _LEAST_ROOM:
         ax.scatter(x, values, s=12, color=ink())

@@ -124,7 +124,7 @@ def item_row(
         starts = np.cumsum(sizes) - sizes
         kept = [_spread(at[starts[k] : starts[k] + sizes[k]], each) for k in chosen]
         at, clusters, sizes = np.concatenate(kept), clusters[chosen], np.array([len(some) for some in kept], np.intp)
-    n_runs = int(np.count_nonzero(np.diff(labels[at]))) + 1
+    n_runs = frame.runs_of(labels[at]).size - 1
     return ItemRow(items, at, clusters, sizes, along, note, is_patterned(width, n_runs))
 
 

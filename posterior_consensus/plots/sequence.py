@@ -8,7 +8,7 @@ import numpy as np
 
 from posterior_consensus.diagnostics.sequence import SequentialDistances
 from posterior_consensus.plots.colours import MOST_CHAINS, chain_colour, chain_line
-from posterior_consensus.plots.frame import Grid, Size, add_legend, check_result, grid_axes, with_unit
+from posterior_consensus.plots.frame import Grid, Size, add_legend, check_result, grid_axes, tick_integers, with_unit
 
 _PANEL = 2.3, 7.6  # inches: height of a row, width of the figure
 
@@ -72,6 +72,7 @@ def plot_sequence(sequence: SequentialDistances, *, figsize: Size = None, axes: 
         ax.set_xlim(0, int(burn_in["n_draws"].max()) - 1 or 1)
         ax.set_ylim(0, None)
         ax.tick_params(labelsize="small")
+        tick_integers(ax.xaxis)
     axes[0].tick_params(labelbottom=False)
     axes[1].set_xlabel("draw of the chain; the line ends the burn-in", fontsize="small")
     if axes[0].get_legend_handles_labels()[0]:

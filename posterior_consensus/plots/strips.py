@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.ensemble.switching import numbered_like
 from posterior_consensus.plots.colours import colours_of, patch_style, patterns_of
-from posterior_consensus.plots.frame import Axes
+from posterior_consensus.plots.frame import Axes, runs_of
 from posterior_consensus.plots.rows import item_row, name_row
 
 HEIGHT = 0.36  # of half a strip, where strips are 1 apart
@@ -46,7 +46,7 @@ def draw_strips(
             aspect="auto",
             interpolation="nearest",
         )
-        for start, end in _runs(shown) if row.patterned else []:
+        for start, end in pairwise(runs_of(shown).tolist()) if row.patterned else ():
             cluster = int(shown[start])
             if patterns_of(np.array([cluster]))[0]:
                 ax.add_patch(Rectangle((start - 0.5, place - HEIGHT), end - start, 2 * HEIGHT, **patch_style(cluster)))
@@ -64,9 +64,3 @@ def change(one: Labels, other: Labels) -> Floats:
     common = np.bincount(cells)[cells]
     changed: Floats = 1 - common / (np.bincount(one)[one] + np.bincount(other)[other] - common)
     return changed
-
-
-def _runs(labels: npt.NDArray[np.integer]) -> list[tuple[int, int]]:
-    """Where each run of equal labels starts and ends."""
-    edges = [0, *(np.flatnonzero(np.diff(labels)) + 1).tolist(), labels.size]
-    return list(itertools.pairwise(edges))

@@ -9,7 +9,16 @@ import numpy.typing as npt
 
 from posterior_consensus.diagnostics.diagnosis import Diagnosis
 from posterior_consensus.plots.colours import MOST_CHAINS, chain_line, ink
-from posterior_consensus.plots.frame import Axes, Grid, Size, check_result, grid_axes, with_unit
+from posterior_consensus.plots.frame import (
+    Axes,
+    Grid,
+    Size,
+    add_legend,
+    check_result,
+    grid_axes,
+    tick_integers,
+    with_unit,
+)
 
 _BINS = 20  # of the ranks
 _MOST_IN_ROW = 4  # entries of the legend, one below the other, beside the first row
@@ -59,6 +68,8 @@ def plot_traces(diagnosis: Diagnosis, *, figsize: Size = None, axes: Any = None)
     >>> axes.shape
     (7, 2)
     """
+    from matplotlib.lines import Line2D
+
     check_result("diagnosis", diagnosis, Diagnosis, "diagnose")
     traces = diagnosis.traces
     names = traces["summary"].values.tolist()
@@ -75,24 +86,16 @@ def plot_traces(diagnosis: Diagnosis, *, figsize: Size = None, axes: Any = None)
             right.set_title(f"R-hat {rhat:.3f}", loc="right", fontsize="small")
     for ax in axes.ravel():
         ax.tick_params(labelsize="small")
+    tick_integers(axes[-1, 0].xaxis)
     for ax in axes[:-1].ravel():
         ax.tick_params(labelbottom=False)
     axes[-1, 0].set_xlabel("draw of the chain", fontsize="small")
     axes[-1, 1].set_xlabel("rank among the draws of all chains", fontsize="small")
     if 1 < len(chains) <= MOST_CHAINS:
-        legend = axes[0, 1].legend(
-            axes[0, 0].lines[: len(chains)],
-            [str(chain[rows[0]]) for rows in chains],
-            title="chain",
-            ncols=-(-len(chains) // _MOST_IN_ROW),
-            loc="upper left",
-            bbox_to_anchor=(1.0, 1.1),
-            frameon=False,
-            fontsize="small",
-            title_fontsize="small",
-        )
-        for line in legend.get_lines():
-            line.set(linewidth=2.0, alpha=1.0)
+        looks = [chain_line(k, len(chains)) | {"linewidth": 2.0} for k in range(len(chains))]
+        entries = [Line2D([], [], label=str(chain[rows[0]]), **look) for rows, look in zip(chains, looks, strict=True)]
+        place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.1), "ncols": -(-len(chains) // _MOST_IN_ROW)}
+        add_legend(axes[0, 1], entries, title="chain", title_fontsize="small", **place)
     return axes
 
 
