@@ -83,11 +83,7 @@ class Inference:
         self._statements, self._memberships, self._n_views = statements, memberships, n_views
         self._n_must = np.asarray(statements.must.sum(axis=1), np.float64)
         self._n_cannot = np.asarray(statements.cannot.sum(axis=1), np.float64)
-        n, (first, second) = statements.n_items, statements.pairs.T
-        ends = np.concatenate([first, second]), np.concatenate([second, first])
-        numbers = csr_array((np.tile(np.arange(len(first)) + 1.0, 2), ends), shape=(n, n))
-        self._pair_of_entry = numbers.data.astype(np.intp) - 1
-        self._pattern = numbers.indices, numbers.indptr, (n, n)
+        self._entries = np.concatenate([statements.pairs, statements.pairs[:, ::-1]]).T
 
     def run(self, rng: np.random.Generator, stop: npt.NDArray[np.uint8], one_each: bool) -> Fit:
         """Climb from a start at random until the bound settles.
@@ -147,8 +143,8 @@ class Inference:
         in_must, in_cannot = weights_of(fit)
         must, cannot = self._statements.must, self._statements.cannot
         by_view = (must.T @ (fit.view * in_must) + cannot.T @ (fit.view * in_cannot)).T  # (G, P)
-        indices, indptr, shape = self._pattern
-        return [csr_array((weights[self._pair_of_entry], indices, indptr), shape=shape) for weights in by_view]
+        shape = self._statements.n_items, self._statements.n_items
+        return [csr_array((np.tile(weights, 2), self._entries), shape) for weights in by_view]
 
     def _climb(self, fit: Fit, rng: np.random.Generator, far: bool) -> None:
         """Raise the terms of each view, also from far away if that is requested."""

@@ -71,7 +71,7 @@ class Loss(ABC):
     @property
     def needs(self) -> Need:
         """What its posterior expectation is computed from: similarities of pairs, or draws."""
-        return "draws" if self.as_binder() is None else "pairs"
+        return "pairs" if self.by_draw() is None or self.as_binder() is not None else "draws"
 
     @property
     @abstractmethod
@@ -193,11 +193,6 @@ class PairLoss(Loss):
     item_terms: Callable[[Floats, Floats], Floats] | None = None
     pair_threshold: Callable[[float, float], float] | None = None
     given_mean: Callable[[float], PartitionLoss] | None = None
-
-    @property
-    def needs(self) -> Need:
-        """Pairs."""
-        return "pairs"
 
     @property
     def is_linear(self) -> bool:
