@@ -56,13 +56,13 @@ def total(folder: Path, pattern: str = "**/*.py") -> Weight:
 
 
 def weights(root: Path) -> dict[str, Weight]:
-    """Weigh the package's rooms, the package, benchmarks and tests."""
+    """Weigh the package's rooms, the package, benchmarks with the reproductions among them, tests and examples."""
     package = root / "posterior_consensus"
     rooms = sorted(init.parent for init in package.glob("*/__init__.py"))
     found = {room.name: total(room) for room in rooms}
     found["beside the rooms"] = total(package, "*.py")
     found["package"] = total(package)
-    for name in ("benchmarks", "tests", "examples"):
+    for name in ("benchmarks", "benchmarks/reproductions", "tests", "examples"):
         found[name] = total(root / name)
     return found
 
@@ -81,12 +81,12 @@ def main() -> None:
     other = parser.parse_args().folder
     here = weights(ROOT)
     there = {} if other is None else weights(other)
-    print(" ".join([f"{'':18}", *(f"{column:>20}" for column in COLUMNS)]))
+    print(" ".join([f"{'':24}", *(f"{column:>20}" for column in COLUMNS)]))
     for name in dict.fromkeys([*here, *there]):
         values = here.get(name, Weight())
         changes = values.plus(there.get(name, Weight()), -1)
         cells = [f"{v:,}" + (f" ({c:+,})" if there else "") for v, c in zip(values, changes, strict=True)]
-        print(" ".join([f"{name:18}", *(f"{cell:>20}" for cell in cells)]))
+        print(" ".join([f"{name:24}", *(f"{cell:>20}" for cell in cells)]))
     now = names_at_the_top(ROOT)
     print(f"names at the top: {now}" + (f" ({now - names_at_the_top(other):+})" if other else ""))
 

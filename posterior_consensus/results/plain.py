@@ -15,18 +15,13 @@ _LEVELS = "levels_of_"  # attribute for each dimension of several levels
 
 
 def as_json(value: Any) -> str:
-    """Text of plain values and of NumPy's, for an attribute; :func:`from_json` reads it."""
+    """Text of plain values and of NumPy's, for an attribute."""
     return json.dumps(value, default=lambda other: other.tolist() if hasattr(other, "tolist") else str(other))
-
-
-def from_json(text: str) -> Any:
-    """Plain values from the text of an attribute."""
-    return json.loads(text)
 
 
 def names_from_json(text: str) -> tuple[Hashable, ...]:
     """Names of clusters or chains from the text of an attribute."""
-    return tuple(tuple(name) if isinstance(name, list) else name for name in from_json(text))
+    return tuple(tuple(name) if isinstance(name, list) else name for name in json.loads(text))
 
 
 def names_as_coordinate(names: Sequence[Hashable]) -> Any:
@@ -76,7 +71,7 @@ def _is_plain_attribute(value: Any) -> bool:
 def restored_levels(dataset: xr.Dataset) -> xr.Dataset:
     """Make each MultiIndex again that `storable` took apart."""
     names = [str(name) for name in dataset.attrs if str(name).startswith(_LEVELS)]
-    levels = {name.removeprefix(_LEVELS): from_json(dataset.attrs[name]) for name in names}
+    levels = {name.removeprefix(_LEVELS): json.loads(dataset.attrs[name]) for name in names}
     restored = dataset.set_index(levels)
     restored.attrs = {name: value for name, value in dataset.attrs.items() if name not in names}
     return restored

@@ -7,6 +7,7 @@ A field without such metadata is not stored. A field that is None is not stored 
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ import xarray as xr
 
 from posterior_consensus.losses.lookup import loss_attrs, loss_from
 from posterior_consensus.losses.record import Loss
-from posterior_consensus.results.plain import as_json, from_json, names_as_coordinate, names_from_json
+from posterior_consensus.results.plain import as_json, names_as_coordinate, names_from_json
 from posterior_consensus.results.work import Info
 
 _KEY = "stored"  # of a field's metadata
@@ -164,36 +165,35 @@ def table(variables: str | Mapping[str, str], columns: Iterable[str] = (), *args
     return {_KEY: Form(write, read)}
 
 
+def _variable(name: str, to_plain: Callable[[Any, Any], Any], from_plain: Callable[[xr.DataArray], Any]) -> Declared:
+    def write(value: Any, record: Any, parts: Parts) -> None:
+        parts.variables[name] = to_plain(value, record)
+
+    return {_KEY: Form(write, lambda dataset, field: from_plain(dataset[name]))}
+
+
 def number(variable: str, *, measured: bool = False) -> Declared:
     """A number that is a variable, perhaps one measured in the unit of the record's loss."""
 
-    def write(value: float, record: Any, parts: Parts) -> None:
+    def with_unit(value: float, record: Any) -> Any:
         own = record.loss if measured else None
-        parts.variables[variable] = ((), value, {} if own is None else {"loss": own.name, "unit": own.unit})
+        return (), value, {} if own is None else {"loss": own.name, "unit": own.unit}
 
-    return {_KEY: Form(write, lambda dataset, field: dataset[variable].values.item())}
+    return _variable(variable, with_unit, lambda found: found.values.item())
 
 
 def values(variable: str, dim: str) -> Declared:
     """An ndarray of one dimension."""
-
-    def write(value: Any, record: Any, parts: Parts) -> None:
-        parts.variables[variable] = ((dim,), value)
-
-    return {_KEY: Form(write, lambda dataset, field: dataset[variable].values)}
+    return _variable(variable, lambda value, record: ((dim,), value), lambda found: found.values)
 
 
 def by_number(variable: str, dim: str) -> Declared:
     """A dict of numbers by integers."""
-
-    def write(value: Mapping[int, float], record: Any, parts: Parts) -> None:
-        parts.variables[variable] = xr.DataArray(list(value.values()), {dim: list(value)}, dim)
-
-    def read(dataset: xr.Dataset, field: str) -> dict[int, float]:
-        found = dataset[variable]
-        return dict(zip(found[dim].values.tolist(), found.values.tolist(), strict=True))
-
-    return {_KEY: Form(write, read)}
+    return _variable(
+        variable,
+        lambda value, record: xr.DataArray(list(value.values()), {dim: list(value)}, dim),
+        lambda found: dict(zip(found[dim].values.tolist(), found.values.tolist(), strict=True)),
+    )
 
 
 def _attribute(name: str, to_plain: Callable[[Any], Any], from_plain: Callable[[Any], Any]) -> Declared:
@@ -220,7 +220,7 @@ def names(name: str) -> Declared:
 
 def in_json(name: str) -> Declared:
     """Anything that JSON holds."""
-    return _attribute(name, as_json, from_json)
+    return _attribute(name, as_json, json.loads)
 
 
 def work(name: str) -> Declared:

@@ -3,12 +3,13 @@
 import base64
 import html
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import xarray as xr
 
 from posterior_consensus.answers.links import MANY
 from posterior_consensus.ensemble.items import Items
@@ -41,30 +42,32 @@ _GREY = 4  # one over the chroma from which a colour is no grey
 
 def figures(summary: SummaryRecord) -> dict[str, list[str]]:
     """Return the figures by heading; where links are shown, none with a block or a bar for each cluster."""
-    draws, best = summary.draws, summary.consensus
     found = {} if summary.links is not None else _of_clusters(summary)
-    found["Agreement of the chains"] = [
-        figure(plot_traces, summary.diagnosis, text="Scalar summaries of the partition along each chain."),
-        figure(plot_draws_map, draws, best, ball=summary.ball, text="Map of the draws by their distances."),
-    ]
-    if summary.links is None and 1 < len(draws.samples.chains) <= _MOST_CHAINS:
-        found["Agreement of the chains"].insert(
-            1, figure(plot_psm, draws, best, by="chain", text="The similarity matrix of each chain.")
-        )
+    found["Agreement of the chains"] = list(_of_chains(summary))
     if summary.answers is not None and summary.answers.n_particles > 1:
         found["Further modes"] = [
             table(summary.answers.to_dataframe()),
             figure(plot_particles, summary.answers, text="The partitions of the modes, with their weights."),
         ]
     if summary.observed is not None:
-        values = summary.observed
-        found["The data by cluster"] = [
-            figure(plot_cluster_profiles, values, best, text=f"Observed {values.name}, cluster by cluster.")
-        ]
-        if values.notnull().all([dim for dim in values.dims if dim != draws.items.dim]).any():
-            text = f"Observed {values.name}, and each item's mean posterior similarity to the rest of its cluster."
-            found["The data by cluster"].insert(0, figure(plot_data, values, best, items=summary.items, text=text))
+        found["The data by cluster"] = list(_of_data(summary, summary.observed))
     return found
+
+
+def _of_chains(summary: SummaryRecord) -> Iterator[str]:
+    draws, best = summary.draws, summary.consensus
+    yield figure(plot_traces, summary.diagnosis, text="Scalar summaries of the partition along each chain.")
+    if summary.links is None and 1 < len(draws.samples.chains) <= _MOST_CHAINS:
+        yield figure(plot_psm, draws, best, by="chain", text="The similarity matrix of each chain.")
+    yield figure(plot_draws_map, draws, best, ball=summary.ball, text="Map of the draws by their distances.")
+
+
+def _of_data(summary: SummaryRecord, values: xr.DataArray) -> Iterator[str]:
+    best = summary.consensus
+    if values.notnull().all([dim for dim in values.dims if dim != summary.draws.items.dim]).any():
+        text = f"Observed {values.name}, and each item's mean posterior similarity to the rest of its cluster."
+        yield figure(plot_data, values, best, items=summary.items, text=text)
+    yield figure(plot_cluster_profiles, values, best, text=f"Observed {values.name}, cluster by cluster.")
 
 
 def of_links(summary: SummaryRecord) -> dict[str, list[str]]:
