@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from posterior_consensus.consensus.selection import Candidate, Task, best_number
+from posterior_consensus.consensus.selection import Candidate, Task, best_k_means
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.runtime.arguments import check_count
-from posterior_consensus.search.k_means import k_means
 
 
 def basic(draws: PairSource, loss: Loss, task: Task, *, n_starts: int = 10) -> Candidate:
@@ -24,8 +23,4 @@ def basic(draws: PairSource, loss: Loss, task: Task, *, n_starts: int = 10) -> C
     """
     check_count("n_starts", n_starts)
     rows = draws.shared_similarity
-
-    def fit(k: int) -> Candidate:
-        return Candidate(k_means(rows, k, task.effort(n_starts, k), task.rng))
-
-    return best_number(draws, loss, task, fit, title="Basic aggregation")
+    return best_k_means(draws, loss, task, lambda k: rows, n_starts, title="Basic aggregation")

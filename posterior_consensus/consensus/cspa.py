@@ -52,10 +52,9 @@ def cspa(draws: PairSource, loss: Loss, task: Task, *, balanced: bool = False, n
     leading = random_walk_vectors(draws, task.numbers(draws)[-1], "association", 1.0)
 
     def fit(k: int) -> Candidate:
-        labels = cut(leading, k, n_starts, task)
-        if balanced:
-            labels = canonical_labels(balanced_labels(leading.coordinates(k), labels, k))
-        return Candidate(labels)
+        points = leading.coordinates(k)
+        labels = cut(points, k, n_starts, task)
+        return Candidate(canonical_labels(balanced_labels(points, labels, k)) if balanced else labels)
 
     return best_number(draws, loss, task, fit, title="Cuts of the items' graph")
 

@@ -8,7 +8,7 @@ from posterior_consensus.bounds.binder import binder_bound
 from posterior_consensus.bounds.budget import Deadline, WorkBudget
 from posterior_consensus.consensus.selection import Candidate, Task
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.evaluate.expectation import mean_loss
+from posterior_consensus.evaluate.expectation import least_loss
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.runtime.arguments import check_seconds
 from posterior_consensus.search.engine import search
@@ -40,6 +40,4 @@ def exact(draws: PairSource, loss: Loss, task: Task, *, seconds: float | None = 
     budget = WorkBudget(_SECONDS) if seconds is None else Deadline(float(seconds))
     bound = binder_bound(draws, record, start, budget=budget, progressbar=task.progressbar)
     candidates = np.stack([start, start if bound.partition is None else bound.partition])
-    losses = mean_loss(draws, candidates, loss)
-    best = int(losses.argmin())
-    return Candidate(candidates[best], bound.info, bound.value)
+    return Candidate(least_loss(draws, loss, [candidates])[0], bound.info, bound.value)

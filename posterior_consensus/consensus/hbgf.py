@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
-from posterior_consensus.consensus.selection import Candidate, Task, best_number, cut
+from posterior_consensus.consensus.selection import Candidate, Task, best_k_means
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.kernels import ensemble
@@ -44,11 +44,7 @@ def hbgf(draws: PartitionDraws, loss: Loss, task: Task, *, n_starts: int = 10) -
     """
     check_count("n_starts", n_starts)
     leading = leading_of(_walk(draws), task.numbers(draws)[-1])
-
-    def fit(k: int) -> Candidate:
-        return Candidate(cut(leading, k, n_starts, task))
-
-    return best_number(draws, loss, task, fit, title="Cuts of the bipartite graph")
+    return best_k_means(draws, loss, task, leading.coordinates, n_starts, title="Cuts of the bipartite graph")
 
 
 def _walk(draws: PartitionDraws) -> LinearOperator:

@@ -22,7 +22,7 @@ from posterior_consensus.consensus.kcc import kcc
 from posterior_consensus.consensus.lange_buhmann import lange_buhmann
 from posterior_consensus.consensus.mcla import mcla
 from posterior_consensus.consensus.nmf import nmf
-from posterior_consensus.consensus.rpm_em import rpm_em
+from posterior_consensus.consensus.perturbation.fit import rpm_em
 from posterior_consensus.consensus.sccc import sccc
 from posterior_consensus.consensus.sdp import sdp
 from posterior_consensus.consensus.selection import Candidate

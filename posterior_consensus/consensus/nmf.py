@@ -59,7 +59,7 @@ def nmf(
     leading = leading_eigenvectors(draws, task.numbers(draws)[-1])
 
     def fit(k: int) -> Candidate:
-        start = cut(leading, k, n_starts, task)
+        start = cut(leading.coordinates(k), k, n_starts, task)
         memberships, info = _factorised(product, squares, start, k, task.effort(max_iter, k), tol)
         largest = memberships.max(axis=1, keepdims=True)
         labels: Labels = (memberships >= (1 - SAME) * largest).argmax(axis=1).astype(np.int32)

@@ -19,7 +19,6 @@ from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING
-from posterior_consensus.search.eigenvectors import Leading
 from posterior_consensus.search.k_means import k_means
 from posterior_consensus.search.trees import cluster_range
 
@@ -148,9 +147,20 @@ def small_matrix(draws: PairSource) -> Floats | None:
     return draws.shared_similarity if is_small else None
 
 
-def cut(leading: Leading, n_clusters: int, n_starts: int, task: Task) -> Labels:
-    """Cluster the items by k-means on their coordinates in leading eigenvectors."""
-    return k_means(leading.coordinates(n_clusters), n_clusters, task.effort(n_starts, n_clusters), task.rng)
+def best_k_means(
+    draws: PairSource, loss: Loss, task: Task, coordinates: Callable[[int], Floats], n_starts: int, *, title: str
+) -> Candidate:
+    """Cluster the items by k-means on their coordinates (n, d) for each number of clusters."""
+
+    def fit(k: int) -> Candidate:
+        return Candidate(cut(coordinates(k), k, n_starts, task))
+
+    return best_number(draws, loss, task, fit, title=title)
+
+
+def cut(points: Floats, n_clusters: int, n_starts: int, task: Task) -> Labels:
+    """Cluster the items by k-means, with fewer starts for many clusters."""
+    return k_means(points, n_clusters, task.effort(n_starts, n_clusters), task.rng)
 
 
 def allowed(partitions: npt.NDArray[Any], task: Task) -> npt.NDArray[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from posterior_consensus.consensus.selection import Candidate, Task, best_number, cut
+from posterior_consensus.consensus.selection import Candidate, Task, best_k_means
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.runtime.arguments import check_above, check_count
@@ -58,8 +58,4 @@ def spectral(
         leading = leading_eigenvectors(draws, most)
     else:
         leading = random_walk_vectors(draws, most, affinity, gamma)
-
-    def fit(k: int) -> Candidate:
-        return Candidate(cut(leading, k, n_starts, task))
-
-    return best_number(draws, loss, task, fit, title="Spectral aggregation")
+    return best_k_means(draws, loss, task, leading.coordinates, n_starts, title="Spectral aggregation")

@@ -29,8 +29,8 @@ from posterior_consensus.consensus.cc_pivot import PivotInfo as PivotInfo
 from posterior_consensus.consensus.impurity import ImpurityInfo as ImpurityInfo
 from posterior_consensus.consensus.kcc import KMeansInfo as KMeansInfo
 from posterior_consensus.consensus.perturbation.fit import PerturbationFit as PerturbationFit
+from posterior_consensus.consensus.perturbation.fit import PerturbationInfo as PerturbationInfo
 from posterior_consensus.consensus.record import ConsensusPartition as ConsensusPartition
-from posterior_consensus.consensus.rpm_em import PerturbationInfo as PerturbationInfo
 from posterior_consensus.consensus.sccc import SeedsInfo as SeedsInfo
 from posterior_consensus.consensus.threshold import Threshold as Threshold
 from posterior_consensus.diagnostics.comparison import PartitionComparison as PartitionComparison

@@ -11,11 +11,13 @@ import xarray as xr
 
 from posterior_consensus.consensus.perturbation.draws import differ, is_large, model_draws
 from posterior_consensus.consensus.perturbation.search import Search, search
-from posterior_consensus.consensus.selection import Task
+from posterior_consensus.consensus.selection import Candidate, Task
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import HasLabels
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
+from posterior_consensus.results.work import FitInfo
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_clusters, check_count
 from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.sources.door import as_draws
@@ -112,6 +114,15 @@ class PerturbationFit(HasLabels, Stored):
         return title, facts, self.to_dataframe()
 
 
+@dataclass(frozen=True, kw_only=True)
+class PerturbationInfo(FitInfo):
+    """Record of "rpm_em": `noise`, `error_rate` and `log_likelihood` are those of a :class:`PerturbationFit`."""
+
+    noise: float
+    error_rate: float
+    log_likelihood: float
+
+
 def random_perturbation_em(
     draws: Any,
     n_clusters: int | None = None,
@@ -200,6 +211,37 @@ def random_perturbation_em(
     rng = as_generator(random_seed)
     task = Task(rng, n_clusters, max_clusters, progressbar)
     return as_fit(draws, fit(draws, task, noise, n_starts, max_steps))
+
+
+def rpm_em(
+    draws: PartitionDraws, loss: Loss, task: Task, *, noise: Noise = "shared", n_starts: int = 10, max_steps: int = 300
+) -> Candidate:
+    """Take the most probable clusters of the random perturbation model, whatever the loss.
+
+    Parameters
+    ----------
+    noise : {"shared", "per_draw"}
+        Whether all draws are equally noisy, or each has a noise of its own.
+    n_starts : int
+        Number of draws to start from.
+    max_steps : int
+        Largest number of steps from the best of them.
+
+    Notes
+    -----
+    :func:`random_perturbation_em` returns all results of the model; `objective` and `trace` are those of its climb.
+    Clusters without items are omitted, so that the result may have fewer than `n_clusters`.
+    """
+    found = as_fit(draws, fit(draws, task, noise, n_starts, max_steps))
+    info = PerturbationInfo.of(
+        found.trace.tolist(),
+        found.converged,
+        noise=found.noise,
+        error_rate=found.error_rate,
+        log_likelihood=found.log_likelihood,
+        objectives=found.objectives.tolist(),
+    )
+    return Candidate(found.labels.values, info)
 
 
 def fit(draws: PartitionDraws, task: Task, noise: Noise, n_starts: int, max_steps: int) -> Search:
