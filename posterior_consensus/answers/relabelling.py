@@ -164,6 +164,7 @@ def relabel(
     else:
         draws = _in_order_of(posterior, _dims_of_draws(posterior, sample_dims), allocations)
     others = posterior.drop_dims(names)
+    labels: xr.DataArray | None
     if draws.soft is None and allocations is None:
         labels, dims, _ = label_array(others, var_name, sample_dims)
     else:
