@@ -249,7 +249,9 @@ def compare_posteriors(
     seed = int(as_generator(random_seed).integers(2**63))  # one for both: equal posteriors have equal particles
     plain = a.labels_only(), b.labels_only()
     n_matched = max(1, min(n_draws, a.n_draws // 2, b.n_draws // 2))
-    between = _between_draws(_evenly(plain[0], n_matched), _evenly(plain[1], n_matched), metric)
+    even = [_evenly(draws, n_matched) for draws in plain]
+    distance, *potentials = matched(loss_matrix(even[0].labels, even[1], metric))
+    between = _with_error(distance, even, potentials)
     within = np.array([_within(draws, n_matched, metric) for draws in plain])
     of_pairs, of_items = _similarities(a, b)
     seen: list[Particles] = []
@@ -303,12 +305,6 @@ def _with_error(
     found = (draws.samples.mcse_and_ess(potential) for draws, potential in zip(both, potentials, strict=True))
     errors, sizes = zip(*found, strict=True)
     return value, float(np.hypot(*errors)), float(np.fmin(*sizes))
-
-
-def _between_draws(one: PartitionDraws, other: PartitionDraws, metric: PartitionLoss) -> tuple[float, float, float]:
-    """Wasserstein distance between equally many draws of the same weight, with its error and effective size."""
-    value, *potentials = matched(loss_matrix(one.labels, other, metric))
-    return _with_error(value, (one, other), potentials)
 
 
 def _within(draws: PartitionDraws, n_draws: int, metric: PartitionLoss) -> float:

@@ -146,7 +146,8 @@ def credible_ball(
         "upper_vertical": inside & (clusters == clusters[inside].min()),
         "lower_vertical": inside & (clusters == clusters[inside].max()),
     }
-    bounds = _bounds(draws, distances, {name: _farthest(distances, rows, tie) for name, rows in among.items()})
+    farthest = {name: np.flatnonzero(own & (distances >= distances[own].max() - tie)) for name, own in among.items()}
+    bounds = _bounds(draws, distances, farthest)
     for bound in bounds.values():
         bound.values = [numbered_as(labels, numbers, names)[0] for labels in bound.values]
     return CredibleBall(
@@ -168,11 +169,6 @@ def _quantile(distances: npt.NDArray[np.float64], draws: PartitionDraws, prob: f
     last = min(int(np.searchsorted(reached, prob - SAME)), distances.size - 1)
     edge = distances[order[last]]
     return float(distances[distances <= edge + tie].max())
-
-
-def _farthest(distances: npt.NDArray[np.float64], among: npt.NDArray[np.bool_], tie: float) -> npt.NDArray[np.intp]:
-    """Return the rows of these draws that are farthest from the center."""
-    return np.flatnonzero(among & (distances >= distances[among].max() - tie))
 
 
 def _bounds(

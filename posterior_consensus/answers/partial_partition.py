@@ -350,7 +350,9 @@ def grown(
     best = max(range(len(found)), key=lambda one: (sizes[one], found[one][1][sizes[one]]))
     # Without any one item, a partition holds in at least as many draws.
     curve = np.maximum.accumulate(curve[::-1])[::-1]
-    return _numbered(found[best][0]), curve / total
+    labels = found[best][0].astype(np.int32)
+    labels[labels >= 0] = canonical_labels(labels[labels >= 0])
+    return labels, curve / total
 
 
 def held_out_agreement(
@@ -396,14 +398,6 @@ def _among_all(
                     best[:] = -1
                     best[list(chosen)] = rows[first[sums.argmax()]]
     return best, curve
-
-
-def _numbered(labels: npt.NDArray[Any]) -> Labels:
-    """Number the clusters by first appearance; unassigned items keep -1."""
-    sure = labels >= 0
-    numbers = np.full(labels.size, -1, np.int32)
-    numbers[sure] = canonical_labels(labels[sure])
-    return numbers
 
 
 def _orders(n_items: int, rng: np.random.Generator) -> Iterator[npt.NDArray[np.int64]]:

@@ -254,17 +254,16 @@ def prior_sensitivity(
     names, dim = [str(name) for name in others], "alternative"
     partitions, rows = np.full((len(names), taken.n_items), -1, np.int32), []
     for k, (one, other) in enumerate(zip(weighted, others.values(), strict=True)):
-        answer = dict.fromkeys(_COLUMNS[4:], np.nan)
+        answer: tuple[Any, ...] = (np.nan,) * len(_COLUMNS[4:])
         if _can_tell(one):
             partitions[k], answer = _judged(one.samples, found, losses, clusters)
-        rows.append([other.concentration, one.pareto_k, one.rare, one.samples.effective_draws, *answer.values()])
+        rows.append((other.concentration, one.pareto_k, one.rare, one.samples.effective_draws, *answer))
     columns = {name: (dim, column) for name, column in zip(_COLUMNS, np.array(rows).T, strict=True)}
-    is_prior = isinstance(prior, PartitionPrior)
     return PriorSensitivity(
         reference=taken.items.array(judged, "reference"),
         partitions=taken.items.partition_array(partitions, dim, "partitions").assign_coords({dim: names}),
         table=xr.Dataset(columns, {dim: names}),
-        prior=repr(prior) if is_prior else "log_prior",
+        prior=repr(prior) if isinstance(prior, PartitionPrior) else "log_prior",
         concentration=median(prior.concentration) if isinstance(prior, PartitionPrior) else None,
         n_clusters=float(taken.samples.mean(clusters)),
         n_clusters_mcse=float(taken.samples.mcse(clusters)),
@@ -278,14 +277,14 @@ def _can_tell(one: Smoothed) -> bool:
     return one.can_tell() and enough
 
 
-def _judged(samples: Samples, found: Labels, losses: Floats, clusters: Floats) -> tuple[Labels, dict[str, float]]:
+def _judged(samples: Samples, found: Labels, losses: Floats, clusters: Floats) -> tuple[Labels, tuple[Any, ...]]:
     """The best of the partitions found under an alternative, and its row of the table from `n_clusters` on."""
     expected = samples.mean(losses)
     best = int(expected.argmin())
     if expected[0] <= expected[best] + ROUNDING:
         best = 0
     more = losses[0] - losses[best]
-    values = (
+    return found[best], (
         samples.mean(clusters),
         samples.mcse(clusters),
         found[best].max() + 1,
@@ -294,7 +293,6 @@ def _judged(samples: Samples, found: Labels, losses: Floats, clusters: Floats) -
         *samples.mcse_and_ess(more),
         np.sum(numbered_like(found[0], found[best]) != found[best]),
     )
-    return found[best], {name: float(value) for name, value in zip(_COLUMNS[4:], values, strict=True)}
 
 
 def _alternatives(

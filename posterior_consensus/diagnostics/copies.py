@@ -88,18 +88,14 @@ def _ids(draws: PartitionDraws, items: PartitionDraws) -> Numbers:
     """Numbers (N,) of the draws, the same for equal ones."""
     if draws.soft is not None:
         return _numbered(_digests(draws.soft.probabilities))
-    blocks = [found for _, found in items.drawn.map_blocks(_digests_of_block)]
+    blocks = [found for _, found in items.drawn.map_blocks(_digests)]
     ids = _numbered(blocks[0])
     for digests in blocks[1:]:
         ids = _numbered(ids * draws.n_draws + _numbered(digests))
     return ids
 
 
-def _digests_of_block(labels: npt.NDArray[Any], items: slice) -> npt.NDArray[np.uint64]:
-    return _digests(labels)
-
-
-def _digests(rows: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+def _digests(rows: npt.NDArray[Any], items: slice | None = None) -> npt.NDArray[np.uint64]:
     return np.array([int.from_bytes(blake2b(row.tobytes(), digest_size=8).digest(), "big") for row in rows], np.uint64)
 
 

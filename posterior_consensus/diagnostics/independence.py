@@ -181,10 +181,14 @@ def near_independence(
     if check_count("max_draws", max_draws) < _FEWEST:
         raise ValueError(f"`max_draws` must be at least {_FEWEST}; got {max_draws}.")
     with waiting("Near independence", progressbar=progressbar):
-        ess = _effective_draws(draws)
+        some = draws.of_some_items()[1]
+        together = pairs_together(some)
+        ess = partition_ess(some, together, partition_variance(some, together))
         rows = rng.permutation(_uncorrelated(draws, ess, max_draws))
         half = rows.size // 2
-        kernel, bandwidth = gaussian_kernel(*_two_samples(draws, rows[:half], rows[half : 2 * half], rng))
+        shuffled = rng.permuted(matched_labels(draws.take(rows[half : 2 * half])), axis=0)
+        both = np.concatenate([draws.labels[rows[:half]], shuffled])
+        kernel, bandwidth = gaussian_kernel(*canonical_rows(both, int(both.max()) + 1))
         first = np.arange(2 * half) < half
         exchanged = rng.permuted(np.tile(first, (n_permutations + 1, 1)), axis=1)
         exchanged[0] = first
@@ -198,12 +202,6 @@ def near_independence(
         n_draws=2 * half,
         ess=ess,
     )
-
-
-def _effective_draws(draws: PartitionDraws) -> float:
-    some = draws.of_some_items()[1]
-    together = pairs_together(some)
-    return partition_ess(some, together, partition_variance(some, together))
 
 
 def _uncorrelated(draws: PartitionDraws, ess: float, max_draws: int) -> npt.NDArray[np.intp]:
@@ -222,14 +220,6 @@ def _uncorrelated(draws: PartitionDraws, ess: float, max_draws: int) -> npt.NDAr
             "Run longer chains; diagnose() says whether they agree."
         )
     return rows[evenly_spaced(rows.size, max_draws)]
-
-
-def _two_samples(
-    draws: PartitionDraws, kept: npt.NDArray[np.intp], shuffled: npt.NDArray[np.intp], rng: np.random.Generator
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    """Canonical labels, and their numbers of clusters, of some draws and of others with their items shuffled."""
-    both = np.concatenate([draws.labels[kept], rng.permuted(matched_labels(draws.take(shuffled)), axis=0)])
-    return canonical_rows(both, int(both.max()) + 1)
 
 
 def _resampled(kernel: Floats, half: int, rng: np.random.Generator) -> xr.DataArray:

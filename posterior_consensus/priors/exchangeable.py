@@ -153,7 +153,9 @@ def _add_chances(group: _Nodes, n_items: int, chances: Floats) -> None:
     for q in kept[np.argsort(-group.concentrations[kept])]:
         node = group.take(slice(q, q + 1))
         most = n_items if node.components is None else min(n_items, node.components[0])
-        own = _chances(node.log_v(n_items, numbers)[0] + log_counts)
+        log_chances = node.log_v(n_items, numbers)[0] + log_counts
+        own = np.exp(log_chances - log_chances.max(initial=-np.inf))
+        own /= own.sum()
         if not _is_whole(own, numbers, most):
             least = 1e-300 if kept.size > 1 else _LEAST_CHANCE
             found = occupancy.n_clusters_of_sequence(n_items, node.concentrations[0], group.discount, least)
@@ -161,11 +163,6 @@ def _add_chances(group: _Nodes, n_items: int, chances: Floats) -> None:
             own = found[numbers - 1] / found.sum()
             log_counts = np.log(own) - node.log_v(n_items, numbers)[0]
         chances[numbers - 1] += np.exp(node.log_weights[0]) * own
-
-
-def _chances(log_chances: Floats) -> Floats:
-    own = np.exp(log_chances - log_chances.max(initial=-np.inf))
-    return np.asarray(own / own.sum())
 
 
 def _is_whole(chances: Floats, numbers: npt.NDArray[np.int64], most: float) -> bool:
