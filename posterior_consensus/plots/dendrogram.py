@@ -65,11 +65,11 @@ def plot_dendrogram(merges: ClusterMerges, *, figsize: Size = None, ax: Axes | N
     ax.set(xlim=(-0.7, leaves.size - 0.3), xlabel="clusters")
     ax.set_ylabel(frame.with_unit(f"expected {merges.loss.name}", merges.loss.unit))
     ax.spines["bottom"].set_visible(False)
-    sizes = np.bincount(merges.partitions[0].values)
+    sizes, names = np.bincount(merges.partitions[0].values), frame.short_names([merges.names[k] for k in leaves], 12)
     if leaves.size <= frame.MOST_NAMED:
-        names = [f"{frame.shortened(str(merges.names[k]), 12)}\n(n = {sizes[k]})" for k in leaves]
-        ax.set_xticks(range(leaves.size), names, fontsize="small")
-    elif not frame.label_items(ax, "x", np.array([frame.shortened(str(merges.names[k]), 12) for k in leaves])):
+        captions = [f"{name}\n(n = {sizes[k]})" for name, k in zip(names, leaves, strict=True)]
+        ax.set_xticks(range(leaves.size), captions, fontsize="small")
+    elif not frame.label_items(ax, "x", np.array(names)):
         ax.xaxis.set_major_locator(NullLocator())
     ax.tick_params("x", length=0)
     return ax

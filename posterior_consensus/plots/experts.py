@@ -8,7 +8,7 @@ import numpy as np
 
 from posterior_consensus.experts.record import ExpertViews
 from posterior_consensus.plots.colours import NEUTRAL, chain_colour, ink
-from posterior_consensus.plots.frame import LONGEST, Axes, Size, add_legend, check_result, new_axes, point, shortened
+from posterior_consensus.plots.frame import LONGEST, Axes, Size, add_legend, check_result, new_axes, point, short_names
 from posterior_consensus.plots.strips import HEIGHT, draw_strips
 from posterior_consensus.results.display import counted
 
@@ -67,7 +67,7 @@ def plot_experts(
             ax.plot(ends[expert], [row + aside] * 2, color=colour, linewidth=1.4)
             ax.plot(means[expert], row + aside, marker, color=colour, markersize=4.5)
     ax.axvline(0.5, color=ink(), linewidth=0.8, linestyle=":")
-    names = [shortened(str(views.view_probability["expert"].values[k]), LONGEST) for k in order]
+    names = short_names(views.view_probability["expert"].values[order], LONGEST)
     captions = [f"{name} ({weight[k]:.1f})" for name, k in zip(names, order, strict=True)]
     ax.set_yticks(np.arange(len(order)), captions, fontsize="small")
     ax.set(ylim=(len(order) - 0.4, -0.6), xlabel=f"posterior mean and {intervals.prob:.0%} interval")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -166,13 +166,13 @@ def label_some(ax: Axes, sides: str, names: npt.NDArray[Any]) -> None:
     needed = 10.0 * len(names) / length_of(ax, sides)  # a name takes 10 points
     step = next(k * 10**power for power in range(len(str(len(names))) + 1) for k in _STEPS if k * 10**power >= needed)
     at = np.arange(0, len(names), step)
-    set_ticks(ax, sides, at, [shortened(str(names[k]), 16) for k in at], upright=True)
+    set_ticks(ax, sides, at, short_names(names[at], 16), upright=True)
 
 
 def label_clusters(ax: Axes, sides: str, sizes: npt.NDArray[np.intp], names: list[str], by: str = "cluster") -> None:
     """Tick, along all `sides`, every cluster of items in a row, and name those that have room, the largest first."""
     centers = np.cumsum(sizes) - (sizes + 1) / 2
-    shown = [shortened(name, 12) for name in names]
+    shown = short_names(names, 12)
     places = (centers + 0.5) / sizes.sum() * length_of(ax, sides)
     named = with_room(places, shown, np.argsort(-sizes, kind="stable"))
     set_ticks(ax, sides, centers[named], [shown[k] for k in named])
@@ -281,14 +281,26 @@ def cluster_entries(
     """Entries of a legend for the largest clusters, by their numbers' looks; items of a label below 0 are in none."""
     sizes = np.bincount(labels[labels >= 0])
     largest = largest_of(sizes)
-    looks = numbers[largest]
+    shown, looks = short_names([names[k] for k in largest], LONGEST), numbers[largest]
     entries = [
-        point(f"{shortened(str(names[k]), LONGEST)} (n = {sizes[k]})", MARKERS[pattern], colour)
-        for k, pattern, colour in zip(largest, patterns_of(looks), colours_of(looks), strict=True)
+        point(f"{name} (n = {size})", MARKERS[pattern], colour)
+        for name, size, pattern, colour in zip(
+            shown, sizes[largest], patterns_of(looks), colours_of(looks), strict=True
+        )
     ]
     if sizes.size > MOST_NAMED:
         entries.append(point(f"and {sizes.size - MOST_NAMED} smaller ones", "", ink()))
     return entries
+
+
+def short_names(names: Iterable[Any], longest: int) -> list[str]:
+    """Long names without their middle; where they then coincide, without the beginning that they share."""
+    given = [str(name) for name in names]
+    shown = [shortened(name, longest) for name in given]
+    if len(set(shown)) < len(set(given)):
+        n_shared = next(at for at, letters in enumerate(zip_longest(*given)) if len(set(letters)) > 1)
+        shown = [shortened(f"…{name[n_shared:]}", longest) for name in given]
+    return shown
 
 
 def shortened(name: str, longest: int) -> str:

@@ -122,12 +122,11 @@ def _draw_exemplars(
         x, y = places[exemplars[k]]
         ax.scatter(x, y, s=4 * _AREA, color=colour, marker=MARKERS[pattern], edgecolor=ink(), linewidth=1.0, zorder=4)
     points = places * min(np.divide(frame.extent(ax), np.maximum(np.ptp(places, axis=0), _LEAST_SPAN)))
+    shown = dict(zip(exemplars.tolist(), frame.short_names(names[exemplars], _LONGEST), strict=True))
     named = list[int]()
-    for item in exemplars[order]:
-        width = max((_LETTER * len(frame.shortened(names[other], _LONGEST)) for other in (item, *named)), default=0.0)
+    for item in exemplars[order].tolist():
+        width = max(_LETTER * len(shown[other]) for other in (item, *named))
         away = np.abs(points[named] - points[item])
         if np.all((away[:, 0] > width) | (away[:, 1] > _LINE)):
-            ax.annotate(
-                frame.shortened(names[item], _LONGEST), places[item], (6, 6), textcoords="offset points", fontsize=_FONT
-            )
+            ax.annotate(shown[item], places[item], (6, 6), textcoords="offset points", fontsize=_FONT)
             named.append(item)

@@ -9,7 +9,7 @@ import numpy as np
 from posterior_consensus.answers.links import SURE, UNLIKELY, Links
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.plots.colours import COLOURS, MARK, NEUTRAL, ink
-from posterior_consensus.plots.frame import LONGEST, Axes, Grid, Size, add_legend, check_result, grid_axes, shortened
+from posterior_consensus.plots.frame import LONGEST, Axes, Grid, Size, add_legend, check_result, grid_axes, short_names
 from posterior_consensus.results.display import counted
 
 _MOST_NAMED = 20  # links
@@ -43,7 +43,7 @@ def plot_links(links: Links, *, figsize: Size = None, axes: Any = None) -> Grid:
     On the left, pairs are counted by probability on a logarithmic axis; those in different clusters of the partition
     are stacked on those that it co-clusters. On the right are at most 20 links with a probability from 0.05 to
     0.95, those nearest to 1/2. Lines extend two Monte Carlo standard errors to either side. Names of more than 24
-    characters are shortened in the middle.
+    characters are short_names in the middle.
 
     Examples
     --------
@@ -88,8 +88,9 @@ def draw_uncertain(ax: Axes, links: Links) -> None:
     ax.hlines(at, np.maximum(chance - error, 0.0), np.minimum(chance + error, 1.0), colors=NEUTRAL, linewidths=1.2)
     ax.scatter(chance, at, c=np.array(COLOURS[:2])[np.where(within[shown], 0, 1)], edgecolors=ink(), linewidths=0.6)
     ax.axvline(0.5, color=MARK, linewidth=0.8, linestyle="--", zorder=0.5)
-    ends = [items.named(links.pairs[end].values[shown]).tolist() for end in ("first", "second")]
-    names = [" and ".join(shortened(name, LONGEST) for name in pair) for pair in zip(*ends, strict=True)]
+    ends = np.stack([items.named(links.pairs[end].values[shown]) for end in ("first", "second")], axis=1)
+    short = short_names(ends.ravel(), LONGEST)
+    names = [" and ".join(pair) for pair in zip(short[::2], short[1::2], strict=True)]
     ax.set_yticks(at, names, fontsize=min(9.0, 160.0 / max(shown.size, 1)))
     for name in ax.get_yticklabels():
         name.set_parse_math(False)

@@ -95,8 +95,10 @@ def draw_shares(
         floor = np.where(home == k, floor, end)
     names = _names(membership)
     sizes = np.bincount(membership.cluster.values, minlength=len(names))[:-1]
-    looks = [(names[k], patch_style(numbers[k], patterned)) for k in (*frame.largest_of(sizes), -1)]
-    frame.add_legend(ax, [Patch(label=frame.shortened(name, frame.LONGEST), **style) for name, style in looks])
+    largest = [*frame.largest_of(sizes), -1]
+    shown = frame.short_names([names[k] for k in largest], frame.LONGEST)
+    looks = [patch_style(numbers[k], patterned) for k in largest]
+    frame.add_legend(ax, [Patch(label=name, **style) for name, style in zip(shown, looks, strict=True)])
 
 
 def _names(membership: Membership) -> list[str]:

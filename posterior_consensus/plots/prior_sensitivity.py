@@ -106,6 +106,6 @@ def _tick(ax: Any, sensitivity: PriorSensitivity, x: Floats, along: bool, *, nam
         return
     names = [sensitivity.prior, *map(str, sensitivity.table["alternative"].values)]
     step = max(1, -(-len(names) // _MOST_NAMES))
-    shown = [frame.shortened(name, frame.LONGEST).replace("$", r"\$") if named else "" for name in names]
+    shown = [name.replace("$", r"\$") if named else "" for name in frame.short_names(names, frame.LONGEST)]
     turned = {"rotation": 90} if len(names) > _MOST_SLANTED else {"rotation": 30, "ha": "right"}
     ax.set_xticks(np.roll(x, 1)[::step], shown[::step], **turned)

@@ -76,10 +76,10 @@ def plot_cluster_profiles(
     sizes = np.bincount(found.labels)
     several = found.values.shape[1] > 1
     width = min(3.0 + 0.45 * found.values.shape[1], 12.0) if several else 5.6
-    features = [frame.shortened(name, frame.LONGEST) for name in found.features]
+    features = frame.short_names(found.features, frame.LONGEST)
     upright = frame.CHARACTER * max(len(name) for name in features) / 72 if several else 0.0  # inches below the cells
     ax = frame.new_axes(ax, figsize, width, min(1.4 + 0.42 * sizes.size, 10.0) + upright)
-    names = [frame.shortened(name, frame.LONGEST) for name in found.names]
+    names = frame.short_names(found.names, frame.LONGEST)
     _set_names(ax, "y", [f"{name} (n = {size})" for name, size in zip(names, sizes, strict=True)])
     if several:
         _draw_cells(ax, found.values, found.labels, as_cmap(cmap))

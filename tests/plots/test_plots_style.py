@@ -15,7 +15,7 @@ from matplotlib.text import Text
 import posterior_consensus as pc
 from posterior_consensus.plots.colours import COLOURS, MARK, chain_colour, chain_line
 from posterior_consensus.plots.four_panels import four_panels
-from posterior_consensus.plots.frame import cluster_entries, label_items
+from posterior_consensus.plots.frame import cluster_entries, label_items, short_names
 from tests.catalogue.functions import BY_NAME
 from tests.catalogue.plots import LABELS, PLOTS, ball, drawn, draws, function_of, items
 from tests.helpers import check_all
@@ -222,3 +222,9 @@ def test_long_names_are_written_where_they_take_little_of_the_shorter_side():
     for height, written in ((2, False), (10, True)):
         ax = plt.figure(figsize=(10, height)).gca()
         assert label_items(ax, "x", names) is written
+
+
+def test_long_names_that_begin_and_end_alike_are_told_apart():
+    shown = short_names([f"patient number {k} of the hospital in the city" for k in range(5)], 16)
+    assert len(set(shown)) == 5 and max(map(len, shown)) <= 16
+    assert short_names(["x" * 20, "y" * 20, "y" * 20], 5) == ["xx…xx", "yy…yy", "yy…yy"]
