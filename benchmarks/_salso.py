@@ -4,6 +4,7 @@ import shutil
 import statistics
 import subprocess
 import tempfile
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -43,17 +44,24 @@ def searched(draws, loss: str, seed: int) -> Used:
     return used(pc.consensus_partition, draws, loss=loss, random_seed=seed, n_jobs=2, progressbar=False)
 
 
-def compared(
-    draws: pc.results.PartitionDraws, loss: str, repeats: int, beside: bool
-) -> tuple[float, list[list[float]]]:
-    """Median seconds of ours after a call that warms up, and seconds and losses of salso's calls, alternately."""
-    ours, theirs = [], []
+def alternately(ours: Callable[[int], float], repeats: int, beside: bool, script: str, *arguments) -> tuple:
+    """Median of the seconds that ours returns, called with the number of the repeat, and all that a script prints."""
+    seconds, theirs = [], []
     for repeat in range(repeats):
-        searched(draws, loss, 0)
-        ours.append(statistics.median(searched(draws, loss, 10 * repeat + k).seconds for k in range(5)))
+        seconds.append(ours(repeat))
         if beside:
-            theirs.append(ask("time_salso.R", draws.labels, loss))
-    return statistics.median(ours), theirs
+            theirs.append(ask(script, *arguments))
+    return statistics.median(seconds), theirs
+
+
+def compared(draws, loss: str, repeats: int, beside: bool) -> tuple[float, list[list[float]]]:
+    """Median seconds of ours after a call that warms up, and seconds and losses of salso's calls, alternately."""
+
+    def ours(repeat):
+        searched(draws, loss, 0)
+        return statistics.median(searched(draws, loss, 10 * repeat + k).seconds for k in range(5))
+
+    return alternately(ours, repeats, beside, "time_salso.R", draws.labels, loss)
 
 
 def salso_columns(theirs: list[list[float]], seconds: float, beside: bool, unit: str = "ms") -> dict[str, object]:

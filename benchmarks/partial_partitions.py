@@ -11,7 +11,7 @@ import numpy as np
 import posterior_consensus as pc
 from benchmarks._data import posteriors
 from benchmarks._runner import used
-from benchmarks._salso import ask, has_salso
+from benchmarks._salso import alternately, has_salso
 
 PROBS = (0.5, 0.8, 0.95)
 N_DRAWS = 1_000
@@ -74,13 +74,14 @@ def _area(name, draws, seeds, beside):
 
 def _alternately(draws, prob, seeds, of_chips, **options):
     """Median milliseconds of ours over half of the seeds, and what salso's chips prints each time."""
-    ours, theirs = [], []
     pc.partial_partition(draws, prob, random_seed=0, **options)
-    for repeat in range(REPEATS):
+
+    def ours(repeat):
         own = [len(seeds) * repeat + seed for seed in seeds[: len(seeds) // 2]]
-        ours.append(median(used(pc.partial_partition, draws, prob, random_seed=s, **options).seconds for s in own))
-        theirs += [ask("time_chips.R", draws.labels, *of_chips)] if of_chips else []
-    return 1000 * median(ours), theirs
+        return median(used(pc.partial_partition, draws, prob, random_seed=s, **options).seconds for s in own)
+
+    seconds, theirs = alternately(ours, REPEATS, bool(of_chips), "time_chips.R", draws.labels, *of_chips)
+    return 1000 * seconds, theirs
 
 
 def _held_out(name, labels, prob):

@@ -5,7 +5,7 @@ import statistics
 import posterior_consensus as pc
 from benchmarks._data import random_draws
 from benchmarks._runner import apart, median_seconds, used
-from benchmarks._salso import ask, has_salso
+from benchmarks._salso import alternately, has_salso
 
 SIZES = [(1_000, 1_000, 16), (5_000, 1_000, 16), (5_000, 1_000, 256), (10_000, 1_000, 256)]
 REPEATS = 3
@@ -18,20 +18,21 @@ def tables(smallest):
 
 def _row(n_items, n_draws, n_labels, beside, repeats):
     draws = pc.as_partition_draws(random_draws(n_draws, n_items, n_labels))
-    ours, theirs = [], []
-    for _ in range(repeats):
+
+    def ours(_):
         pc.posterior_similarity_matrix(draws)  # compiles, and takes memory that another process has just given up
-        ours += median_seconds(lambda: pc.posterior_similarity_matrix(draws), repeats=3)
-        theirs += ask("time_salso_psm.R", draws.labels) if beside else []
+        return median_seconds(lambda: pc.posterior_similarity_matrix(draws), repeats=3)[0]
+
+    seconds, theirs = alternately(ours, repeats, beside, "time_salso_psm.R", draws.labels)
     row = {
         "items x draws": f"{n_items:,} x {n_draws:,}",
         "labels": n_labels,
-        "seconds": statistics.median(ours),
+        "seconds": seconds,
         "memory beyond the result": f"{apart(extra_memory, n_draws, n_items, n_labels):.1%}",
     }
     if theirs:
-        seconds = statistics.median(theirs)
-        row |= {"salso psm(), 2 cores, seconds": seconds, "ratio": round(seconds / row["seconds"], 1)}
+        of_salso = statistics.median(run[0] for run in theirs)
+        row |= {"salso psm(), 2 cores, seconds": of_salso, "ratio": round(of_salso / seconds, 1)}
     return row
 
 
