@@ -75,15 +75,14 @@ def steps(file: Path) -> tuple[list[dict], str]:
     import xarray as xr
 
     import posterior_consensus as pc
-    from posterior_consensus.ensemble.stored import StoredLabels
+    from posterior_consensus.ensemble import stored
 
     pc.summarize(np.arange(60).reshape(6, 10) % 3, progressbar=False)  # compiles what most steps need
-    rows, sizes, read = [], [], StoredLabels._read
+    rows, sizes, read = [], [], stored._read
 
-    def counted(*arguments):
-        found = read(*arguments)
-        sizes.append(found.nbytes)
-        return found
+    def counted(file, offset, chunk):
+        read(file, offset, chunk)
+        sizes.append(chunk.nbytes)
 
     def step(name, function, *arguments, **options):
         sizes.clear()
@@ -99,7 +98,7 @@ def steps(file: Path) -> tuple[list[dict], str]:
         )
         return call.result
 
-    with mock.patch.object(StoredLabels, "_read", counted), xr.open_datatree(file, engine="h5netcdf") as tree:
+    with mock.patch.object(stored, "_read", counted), xr.open_datatree(file, engine="h5netcdf") as tree:
         draws = step("store", pc.as_partition_draws, tree, store=file.with_name("store"))
         partition = draws.drawn.take(np.array([0])).values[0]
         step("expected loss", pc.expected_loss, draws, partition)

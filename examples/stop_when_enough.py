@@ -77,7 +77,7 @@ display(pc.summarize(draws, random_seed=1, progressbar=False))
 # %% [markdown]
 # ## If the process may be killed
 #
-# With a path the accumulator writes every hundred draws of a chain to a Zarr store. If the process is killed, at most
+# With a path the accumulator writes every hundred draws of a chain to a NetCDF file. If the process is killed, at most
 # the draws since then are lost. The same call opens the store again, and continues from its draws.
 
 # %%

@@ -80,12 +80,12 @@ def mean_similarity(source, labels):
 
 
 def flip_bits(folder, read, expected, message, most):
-    """Flip single bits of each file of a folder, all or so many at random, one at a time.
+    """Flip single bits of a file or of each file of a folder, all or so many at random, one at a time.
 
     `read` must then raise a ValueError with this message, or give what is expected. Returns how often it raised.
     """
     n_noticed, rng = 0, np.random.default_rng(1)
-    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+    for file in [folder] if folder.is_file() else sorted(path for path in folder.rglob("*") if path.is_file()):
         content = file.read_bytes()
         n_bits = 8 * len(content)
         for bit in rng.choice(n_bits, min(most, n_bits), replace=False):

@@ -2,6 +2,7 @@
 
 from contextlib import contextmanager
 
+import h5py
 import numpy as np
 import pytest
 import xarray as xr
@@ -23,9 +24,9 @@ class Killed(BaseException):
 
 
 @contextmanager
-def stopped(monkeypatch, error, n_chunks=0):
-    """Raise the error when so many chunks are written; after `Killed`, nothing is removed."""
-    write, left = stores._write_chunk, [n_chunks]
+def stopped(monkeypatch, error, n_blocks=0):
+    """Raise the error when so many blocks are written; after `Killed`, nothing is removed."""
+    write, left = stores._put, [n_blocks]
 
     def one_more(*arguments):
         if not left[0]:
@@ -34,9 +35,9 @@ def stopped(monkeypatch, error, n_chunks=0):
         write(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(stores, "_write_chunk", one_more)
+        patch.setattr(stores, "_put", one_more)
         if error is Killed:
-            patch.setattr(stores.shutil, "rmtree", lambda *_, **__: None)
+            patch.setattr(stores.Path, "unlink", lambda *_, **__: None)
         yield
 
 
@@ -48,6 +49,20 @@ def assert_same_draws(found, expected):
         np.testing.assert_array_equal(getattr(found.samples, name), getattr(expected.samples, name))
     assert found.items.dim == expected.items.dim
     assert found.items.coords.to_dataset().identical(expected.items.coords.to_dataset())
+
+
+def first_chunk(store):
+    """Where a store has its first chunk of labels, and its bytes."""
+    with h5py.File(store) as variables:
+        chunk = variables["labels"].id.get_chunk_info(0)
+    return chunk.byte_offset, chunk.size
+
+
+def damage_labels(store):
+    """Flip a bit of the first label."""
+    content = bytearray(store.read_bytes())
+    content[first_chunk(store)[0]] ^= 1
+    store.write_bytes(content)
 
 
 def total(labels, items):

@@ -1,8 +1,7 @@
-"""What keeps files whole: a new name once they are written, a lock for the one process that writes, and checksums."""
+"""What keeps files whole: a new name once they are written, and a lock for the one process that writes."""
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -10,8 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from filelock import BaseFileLock, FileLock, Timeout
-
-LOCK = "lock"  # in a directory that is written to
 
 
 @contextmanager
@@ -45,51 +42,20 @@ def written_whole(path: Path) -> Iterator[Path]:
             new.replace(target)
 
 
-def locked(path: Path) -> BaseFileLock:
-    """Lock a store until the lock is released, also by the end of the process, however it ends.
+def locked(path: Path, lock: Path) -> BaseFileLock:
+    """Lock a store, by a file of its own, until the lock is released, also by the end of the process, however it ends.
 
     Raises
     ------
     BlockingIOError
         If it is locked already.
     """
-    lock = FileLock(path / LOCK, thread_local=False)  # released by whatever thread drops the last draws
+    found = FileLock(lock, thread_local=False)  # released by whatever thread closes the store
     try:
-        lock.acquire(blocking=False)
+        found.acquire(blocking=False)
     except Timeout:
         raise BlockingIOError(
             f"`store` {str(path)!r} is in use by another process, and only one process at a time can write to "
             "it. Wait for it, close the accumulator there, or end that process."
         ) from None
-    return lock
-
-
-def checksum_of(file: Path) -> Path:
-    """Where the checksum of a file lies."""
-    return file.with_name(f"{file.name}.sha256")
-
-
-def sign(file: Path) -> None:
-    """Write the checksum of a file beside it, in the format of ``sha256sum``."""
-    checksum_of(file).write_bytes(_checksum(file.name, file.read_bytes()))
-
-
-def signed(file: Path) -> bytes:
-    """Read a file that has its checksum beside it.
-
-    Raises
-    ------
-    ValueError
-        If either is missing, or they do not fit.
-    """
-    try:
-        content, checksum = file.read_bytes(), checksum_of(file).read_bytes()
-    except FileNotFoundError as error:
-        raise ValueError(f"{error.filename} is missing") from None
-    if checksum != _checksum(file.name, content):
-        raise ValueError(f"{file} is not as it was written")
-    return content
-
-
-def _checksum(name: str, content: bytes) -> bytes:
-    return f"{hashlib.sha256(content).hexdigest()}  {name}\n".encode()
+    return found

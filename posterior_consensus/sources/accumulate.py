@@ -61,9 +61,9 @@ class PartitionAccumulator(display.Shown):
 
     Notes
     -----
-    :meth:`close`, or the end of a ``with`` block, writes what makes up no complete batch. A batch in a store is a Zarr
-    array of draws x items without compression, as in the store that :func:`as_partition_draws` makes, with checksums.
-    It gets its name when it is complete, so that a batch is there or it is not.
+    :meth:`close`, or the end of a ``with`` block, writes what makes up no complete batch. A batch in a store is a
+    NetCDF file, a store as :func:`as_partition_draws` makes it. It gets its name when it is complete, so that a batch
+    is there or it is not.
     The store is locked as long as the accumulator is open; the system ends the lock of a process that has died. Labels
     are numbered by first appearance before they are kept. The store must lie on a file system of this machine.
 
@@ -283,7 +283,7 @@ def _by_batch(batches: Batches, rest: Rest) -> Iterator[Part]:
 
 def is_accumulated(path: Any) -> bool:
     """Whether a path leads to an accumulator's store that holds draws."""
-    return isinstance(path, (str, Path)) and any(Path(path).glob("chain_*/batch_*"))
+    return isinstance(path, (str, Path)) and any(Path(path).glob("chain_*_batch_*.nc"))
 
 
 def _as_names(items: Any) -> list[Any] | None:

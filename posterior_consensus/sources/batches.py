@@ -1,23 +1,25 @@
-"""Where an accumulator keeps complete batches of draws: in memory, or in a directory as stores keep labels."""
+"""Where an accumulator keeps complete batches of draws: in memory, or in a directory with a store for each."""
 
 from __future__ import annotations
 
-import shutil
+import os
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from filelock import BaseFileLock
 
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import DrawnLabels, LabelsInMemory
 from posterior_consensus.ensemble.on_blocks import as_they_are
-from posterior_consensus.ensemble.stored import StoredLabels
-from posterior_consensus.runtime.files import LOCK, checksum_of, locked
-from posterior_consensus.sources.stores import ITEMS, UNFINISHED, Put, read_items, write_items, write_labels
+from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.runtime.files import locked
+from posterior_consensus.sources.stores import Put, checked_labels, read_about, write_store
 
 Rows = npt.NDArray[Any]
+_LOCK = "lock"
 
 
 class Batches:
@@ -37,7 +39,7 @@ class Batches:
 
     def append(self, chain: int, labels: Rows, items: Items) -> None:
         """Keep one more batch (n_draws, n_items) of a chain."""
-        self._count(chain, LabelsInMemory.of(labels))
+        self.kept.setdefault(chain, []).append(LabelsInMemory.of(labels))
 
     def give(self, chain: int, number: int, put: Put) -> npt.NDArray[np.int64]:
         """Give the labels of a batch to `put`; return their numbers of clusters."""
@@ -45,9 +47,6 @@ class Batches:
 
     def close(self) -> None:
         """Let another process write to the store, if there is one."""
-
-    def _count(self, chain: int, batch: DrawnLabels) -> None:
-        self.kept.setdefault(chain, []).append(batch)
 
 
 def give(drawn: DrawnLabels, put: Put) -> npt.NDArray[np.int64]:
@@ -63,8 +62,10 @@ class OnDisk(Batches):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.path = path
-        self.items = self._read_items()
-        self._open_all()
+        numbers = [tuple(map(int, file.stem.split("_")[1::2])) for file in path.glob(_name("*", "*"))]
+        for chain in sorted({chain for chain, _ in numbers}):
+            for number in range(1 + max(number for one, number in numbers if one == chain)):
+                self._open(chain, number)
 
     def give(self, chain: int, number: int, put: Put) -> npt.NDArray[np.int64]:
         """Give the labels of a batch to `put`; return their numbers of clusters."""
@@ -73,51 +74,37 @@ class OnDisk(Batches):
         except ValueError as error:
             raise self._damaged(chain, number) from error
 
-    def _at(self, chain: int, number: int) -> Path:
-        return self.path / f"chain_{chain}" / f"batch_{number:06d}"
+    def _file(self, chain: int, number: int) -> Path:
+        return self.path / _name(chain, f"{number:06d}")
+
+    def _open(self, chain: int, number: int) -> None:
+        try:
+            labels = checked_labels(self._file(chain, number))
+            if self.items is None:
+                _, self.items = read_about(labels.path)
+        except ValueError as error:
+            raise self._damaged(chain, number) from error
+        self.kept.setdefault(chain, []).append(labels)
 
     def _damaged(self, chain: int, number: int) -> ValueError:
-        where = self._at(chain, number)
         return ValueError(
-            f"`store` is damaged: batch {number} of chain {chain} is missing or not as it was written. "
-            f"Restore {where}, or remove it and the later batches of this chain, whose draws are then lost."
+            f"`store` is damaged: batch {number} of chain {chain} is missing or not as it was written. Restore "
+            f"{self._file(chain, number)}, or remove it and the later batches of this chain, whose draws are then lost."
         )
-
-    def _read_items(self) -> Items | None:
-        if not (self.path / ITEMS).exists() and not any(self.path.glob("chain_*")):
-            return None
-        try:
-            return read_items(self.path)
-        except ValueError as error:
-            raise ValueError(
-                f"`store` is damaged: {error}. Restore it, with the file of its checksum. The draws themselves are the "
-                f"Zarr arrays in {self.path}, one for each batch."
-            ) from error
-
-    def _open_all(self) -> None:
-        for folder in self.path.glob("chain_*"):
-            chain = int(folder.name.removeprefix("chain_"))
-            numbers = {int(batch.name.removeprefix("batch_")) for batch in folder.glob("batch_*")}
-            for number in range(max(numbers, default=-1) + 1):
-                try:
-                    self._count(chain, StoredLabels.opened(self._at(chain, number)))
-                except (OSError, ValueError) as error:
-                    raise self._damaged(chain, number) from error
 
 
 class Writable(OnDisk):
     """Batches in a directory, which no other process can write to meanwhile.
 
-    A batch is written under another name, and gets its own by one call of the system once it is complete.
+    Nothing is written and no lock is taken in a directory in which this process may not write.
     """
 
     def __init__(self, path: Path) -> None:
         if path.exists() and not _is_store(path):
             raise ValueError(f"`store` must be a new or empty directory, or one of draws; got {str(path)!r}.")
         path.mkdir(parents=True, exist_ok=True)
-        self._new, self._lock = path / UNFINISHED, locked(path)
+        self._lock: BaseFileLock | None = locked(path, path / _LOCK) if os.access(path, os.W_OK) else None
         try:
-            shutil.rmtree(self._new, ignore_errors=True)  # of a process that was killed
             super().__init__(path)
         except BaseException:
             self.close()
@@ -125,32 +112,26 @@ class Writable(OnDisk):
 
     def append(self, chain: int, labels: Rows, items: Items) -> None:
         """Write one more batch of a chain, or leave the store as it is."""
-        number = len(self.kept.get(chain, ()))
-        self._new.mkdir(exist_ok=True)
-        try:
-            if self.items is None:
-                write_items(items, self._new)
-                for name in (checksum_of(self._new / ITEMS).name, ITEMS):
-                    (self._new / name).replace(self.path / name)
-                self.items = items
-            batch = LabelsInMemory.of(labels)
-            part = np.arange(batch.n_draws), partial(give, batch)
-            write_labels([part], labels.shape, batch.dtype, self._new / "batch")
-            self._at(chain, number).parent.mkdir(exist_ok=True)
-            # Ctrl-C between the next line and the count below leaves a batch uncounted, which then comes here again.
-            shutil.rmtree(self._at(chain, number), ignore_errors=True)
-            (self._new / "batch").replace(self._at(chain, number))
-        finally:
-            shutil.rmtree(self._new, ignore_errors=True)
-        self._count(chain, StoredLabels.opened(self._at(chain, number)))
+        kept = self.kept.get(chain, ())
+        first, batch = sum(one.n_draws for one in kept), LabelsInMemory.of(labels)
+        draw = np.arange(first, first + batch.n_draws)
+        samples = Samples(np.full(draw.size, chain), draw, np.full(draw.size, 1 / draw.size))
+        part = np.arange(batch.n_draws), partial(give, batch)
+        write_store(self._file(chain, len(kept)), [part], labels.shape, batch.dtype, items, samples)
+        self._open(chain, len(kept))
 
     def close(self) -> None:
         """Let another process write to the store."""
-        self._lock.release()
+        if self._lock is not None:
+            self._lock.release()
+
+
+def _name(chain: Any, number: Any) -> str:
+    return f"chain_{chain}_batch_{number}.nc"
 
 
 def _is_store(path: Path) -> bool:
     if not path.is_dir():
         return False
-    names = {file.name for file in path.iterdir()}
-    return not names.isdisjoint({ITEMS, checksum_of(path / ITEMS).name}) or names <= {LOCK, UNFINISHED}
+    has_batches = any(path.glob(_name("*", "*") + "*"))  # perhaps an unfinished one
+    return has_batches or {file.name for file in path.iterdir()} <= {_LOCK}

@@ -65,8 +65,8 @@ def as_partition_draws(
     log_weights : array_like, optional
         Their logarithms instead, up to a constant; minus infinity for a weight of 0.
     store : path, optional
-        New or empty directory for the labels, see Notes. By default they are in memory, or in a temporary directory
-        where they come from a file and are large.
+        New NetCDF file for the labels, see Notes. By default they are in memory, or in a temporary file if they come
+        from a file and are large.
     progressbar : bool
         Whether the bytes that are written to a store, and later those that are read of it, are shown with the time
         left.
@@ -97,8 +97,8 @@ def as_partition_draws(
     -----
     Variables of Zarr or NetCDF files and of dask that take more than a quarter of the memory budget are read in blocks,
     at most twice. Their labels are kept in memory if these take no more than a quarter of it, else in a store, of which
-    each function reads blocks of items. A store is a directory with a Zarr array and what else makes up draws; its path
-    as `data` gives them again. Checksums tell of damage. A store is there once it is finished: after an error, Ctrl-C
+    each function reads blocks of items. A store is a NetCDF file, which ``xr.open_dataset`` reads as well; its path as
+    `data` gives the draws again. Checksums detect damage. A store is there once it is finished: after an error, Ctrl-C
     or the death of the process it is made anew. A temporary one goes when no draws need it any more, at the latest when
     the process ends. Its place is that of the system's temporary files (``TMPDIR``).
 

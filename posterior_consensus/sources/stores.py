@@ -1,34 +1,38 @@
-"""Stores of canonical labels: a directory with a Zarr array, written once, and what else makes up draws."""
+"""Stores of canonical labels: a NetCDF file, written once, with all that makes up draws."""
 
 from __future__ import annotations
 
 import errno
+import hashlib
+import itertools
+import math
 import os
 import shutil
-import stat
 import sys
 import tempfile
 import weakref
-import zlib
-from collections.abc import Callable, Sequence
-from io import BytesIO
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+import h5netcdf
+import h5py
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
-from filelock import BaseFileLock
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.ensemble.labels import LabelsInMemory, block_width
+from posterior_consensus.ensemble.labels import ALIGNED, LabelsInMemory, block_width
+from posterior_consensus.ensemble.partitions import smallest_dtype
 from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.ensemble.stored import Layout, StoredLabels, chunk_file
-from posterior_consensus.results.plain import restored_levels, storable
+from posterior_consensus.ensemble.stored import CHECKSUM_BYTES, LABELS, N_CLUSTERS, StoredLabels, chunks_of, opened
+from posterior_consensus.results.plain import as_json, from_json, restored_levels, storable
 from posterior_consensus.runtime import memory, sizes
+from posterior_consensus.runtime.cluster import client_for
 from posterior_consensus.runtime.executor import in_order
-from posterior_consensus.runtime.files import LOCK, checksum_of, locked, sign, signed
+from posterior_consensus.runtime.files import locked
 from posterior_consensus.runtime.progress import track
 
 Labels = npt.NDArray[Any]
@@ -36,10 +40,13 @@ Put = Callable[[Labels], None]
 # Draws by number, and what gives their canonical labels to a function, some items after others, and their clusters.
 Part = tuple[npt.NDArray[np.int64], Callable[[Put], npt.NDArray[np.int64]]]
 
-_FORMAT = "posterior_consensus labels 3"
-_DRAWS, UNFINISHED = "draws", "unfinished"  # in a store
-_LABELS, _ABOUT, ITEMS = "labels", "about.nc", "items.nc"  # in its draws
-_TEMPORARY, _MARK = "posterior_consensus_labels_", "temporary"  # how a temporary one begins, and a file in it
+_MARK = "posterior_consensus labels"  # begins the format, near both ends of a store: damage leaves one of them
+_FORMAT = f"{_MARK} 4"
+_NEAR = 4096  # bytes
+_OWN = {LABELS, N_CLUSTERS, "weight", "chain", "draw", "sample"}  # names that coordinates of items cannot have
+_WIDTH, _LABELS_IN_CHUNK = 2**14, 2**20
+_OVERHEAD, _SPARE = 64, 2**16  # bytes at most that HDF5 adds to a chunk, and to a file
+_CACHE, _SLOTS = 2**25, 10_007  # bytes and places for chunks that are written in parts
 
 
 def are_large(shape: tuple[int, int], dtype: np.dtype[Any]) -> bool:
@@ -50,21 +57,35 @@ def are_large(shape: tuple[int, int], dtype: np.dtype[Any]) -> bool:
 def in_memory(parts: Sequence[Part], shape: tuple[int, int], dtype: np.dtype[Any]) -> LabelsInMemory:
     """Put the labels of all draws in one array."""
     labels = np.empty(shape, dtype)
-    for _ in in_order(_fill, ((*part, labels) for part in parts)):
-        pass
-    return LabelsInMemory.of(labels)
+    n_clusters = _fill(labels, parts)
+    return LabelsInMemory(labels.astype(smallest_dtype(int(n_clusters.max())), copy=False), n_clusters)
 
 
-def _fill(rows: npt.NDArray[np.int64], give: Any, labels: Labels) -> None:
-    n_put, runs = 0, list(_successive(rows))
+def _fill(labels: Any, parts: Sequence[Part], progressbar: bool = False) -> npt.NDArray[np.int64]:
+    """Put the labels of all draws in an array, or in a variable of a file; return their numbers of clusters."""
+    n_clusters = np.empty(labels.shape[0], np.int64)
+    n_bytes = [rows.size * labels.shape[1] * labels.dtype.itemsize for rows, _ in parts]
+    done = zip(parts, in_order(_fill_rows, ((labels, *part) for part in parts)), strict=True)
+    for (rows, _), numbers in track(done, "Labels to disk", progressbar=progressbar, n_bytes=n_bytes):
+        n_clusters[rows] = numbers
+    return n_clusters
+
+
+def _fill_rows(labels: Any, rows: npt.NDArray[np.int64], give: Any) -> npt.NDArray[np.int64]:
+    ends = [0, *np.flatnonzero(np.diff(rows) != 1) + 1, rows.size]  # of rows that follow one another
+    n_put = 0
 
     def put(block: Labels) -> None:
         nonlocal n_put
-        for at, run in runs:
-            labels[run, n_put : n_put + block.shape[1]] = block[at]
+        for first, end in itertools.pairwise(ends):
+            _put(labels, slice(rows[first], rows[end - 1] + 1), slice(n_put, n_put + block.shape[1]), block[first:end])
         n_put += block.shape[1]
 
-    give(put)
+    return np.asarray(give(put))
+
+
+def _put(labels: Any, rows: slice, items: slice, block: Labels) -> None:
+    labels[rows, items] = block
 
 
 def written(
@@ -85,45 +106,163 @@ def written(
     parts : sequence of Part
         All draws, each once.
     store : Path or None
-        A new or empty directory. By default a temporary one, in the directory `beside` or where the system has such
-        ones, that goes when no draws need it any more, at the latest when the process ends. What a killed process has
-        left is removed by the next one that makes a store in the same place.
+        A new file. By default a temporary one, in the directory `beside` or where the system has such ones, that goes
+        when no draws need it any more, at the latest when the process ends.
     """
-    owner = Temporary(beside) if store is None else None
-    path = owner.path if owner is not None else store
-    assert path is not None
-    lock = None if owner is not None else _taken(path)
-    new = path / UNFINISHED
+    if store is None:
+        place = beside or Path(tempfile.gettempdir())
+        path, owner = _temporary(place, shape[0] * shape[1])
+        _write_labels(path, place, parts, shape, dtype, "item", progressbar)
+        return PartitionDraws(items, samples, StoredLabels.opened(path, progressbar=progressbar, owner=owner))
+    store.parent.mkdir(parents=True, exist_ok=True)
+    lock_file = store.with_name(f"{store.name}.lock")
+    lock = locked(store, lock_file)
     try:
-        shutil.rmtree(new, ignore_errors=True)  # of a process that was killed
-        new.mkdir()
-        write_labels(parts, shape, dtype, new / _LABELS, progressbar)
-        if owner is None:
-            _write_samples(samples, new)
-            write_items(items, new)
-        new.rename(path / _DRAWS)
-        drawn = StoredLabels.opened(path / _DRAWS / _LABELS, progressbar=progressbar, owner=owner)
+        if store.exists():
+            what = "already has draws. Pass its path as `data` to read them" if is_store(store) else "exists"
+            raise ValueError(f"`store` must be a new file; {str(store)!r} {what}, or remove it.")
+        write_store(store, parts, shape, dtype, items, samples, progressbar)
+    finally:
+        if sys.platform != "win32":  # which removes no file that is open
+            lock_file.unlink(missing_ok=True)
+        lock.release()
+    return stored_draws(store, progressbar=progressbar)
+
+
+def _temporary(place: Path, n_labels: int) -> tuple[Path, _Temporary]:
+    """Make a file that goes with the object beside its path.
+
+    On Linux it has no name: nothing is left of it, however the process ends. Other processes of the machine find it by
+    its descriptor. Workers of dask may be on other machines that see the disk, so they need the name.
+    """
+    descriptor, name = tempfile.mkstemp(".nc", "posterior_consensus_labels_", place)
+    owner = _Temporary()
+    if sys.platform == "linux" and client_for(n_labels) is None:
+        os.unlink(name)
+        weakref.finalize(owner, os.close, descriptor)
+        return Path(f"/proc/{os.getpid()}/fd/{descriptor}"), owner
+    os.close(descriptor)
+    weakref.finalize(owner, _remove, Path(name), os.getpid())
+    return Path(name), owner
+
+
+class _Temporary:
+    """Keeps a temporary file for as long as something refers to this object."""
+
+
+def _remove(path: Path, pid: int) -> None:
+    if os.getpid() == pid:  # a forked process ends before the one that made the file
+        path.unlink(missing_ok=True)
+
+
+def unfinished(store: Path) -> Path:
+    """Where a store is written until it is whole."""
+    return store.with_name(f"{store.name}.unfinished")
+
+
+def write_store(
+    store: Path,
+    parts: Sequence[Part],
+    shape: tuple[int, int],
+    dtype: np.dtype[Any],
+    items: Items,
+    samples: Samples,
+    progressbar: bool = False,
+) -> None:
+    """Write a store, which gets its name once it is whole."""
+    new = unfinished(store)
+    renamed = {name: f"item_{name}" for name in {items.dim, *map(str, items.coords)} & _OWN}
+    about = storable(_renamed(xr.Dataset(coords=items.coords), renamed))
+    about = about.assign(weight=("sample", samples.weights))
+    about = about.assign_coords(chain=("sample", samples.chain), draw=("sample", samples.draw))
+    try:
+        _write_labels(new, store.parent, parts, shape, dtype, renamed.get(items.dim, items.dim), progressbar)
+        size = 4 * about.nbytes + _SPARE
+        with _room(store.parent, size), new.open("r+b") as file:
+            _reserve(file, new.stat().st_size + size)
+            about.assign_attrs(renamed=as_json(renamed)).to_netcdf(new, mode="a", engine="h5netcdf")
+            file.write(_last_line(file, new.stat().st_size))
+        new.replace(store)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def _write_labels(
+    path: Path,
+    place: Path,
+    parts: Sequence[Part],
+    shape: tuple[int, int],
+    dtype: np.dtype[Any],
+    item_dim: str,
+    progressbar: bool,
+) -> None:
+    """Write a file of labels and numbers of clusters.
+
+    A chunk has draws that are written at once, so that HDF5 need not read it again.
+    """
+    width = min(block_width(shape[0]), _WIDTH, shape[1])
+    width = min(width, -(-shape[1] // -(-shape[1] // width) // ALIGNED) * ALIGNED)
+    most, together = _LABELS_IN_CHUNK // width, parts[0][0].size
+    chunks = -(-together // -(-together // most)), width
+    settings = {"libver": "latest", "rdcc_nbytes": _CACHE, "rdcc_nslots": _SLOTS}
+    n_chunks = [-(-length // size) for length, size in zip(shape, chunks, strict=True)]
+    size = math.prod(n_chunks) * (math.prod(chunks) * dtype.itemsize + _OVERHEAD) + _SPARE
+    with _room(place, size), path.open("w+b", buffering=0) as file, h5netcdf.File(file, "w", **settings) as variables:
+        _reserve(file, size)
+        variables.attrs["format"] = _FORMAT
+        variables.dimensions = {"sample": shape[0], item_dim: shape[1]}
+        labels = variables.create_variable(LABELS, ("sample", item_dim), dtype, chunks=chunks, fletcher32=True)
+        n_clusters = variables.create_variable(N_CLUSTERS, ("sample",), np.int64)
+        n_clusters[:] = _fill(labels, parts, progressbar)
+
+
+@contextmanager
+def _room(place: Path, n_bytes: int) -> Iterator[None]:
+    """Say what a disk without room needs."""
+    try:
+        if shutil.disk_usage(place).free < n_bytes:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        yield
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
-        size = f"{shape[0] * shape[1] * dtype.itemsize / 1e9:.3g} GB"
         raise OSError(
             errno.ENOSPC,
-            f"There is no room in {str(path)!r} for labels of {size}. Name a directory that has room by `store`.",
+            f"There is no room in {str(place)!r} for labels of {n_bytes / 1e9:.3g} GB. Name a place that has room by "
+            "`store`.",
         ) from error
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
-        if lock is not None:
-            lock.release()
-    return PartitionDraws(items, samples, drawn)
+
+
+def _reserve(file: BinaryIO, n_bytes: int) -> None:
+    """Take room for what HDF5 writes, which crashes on a disk that is full."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, n_bytes)
+
+
+def _last_line(file: Any, end: int) -> bytes:
+    """Give the last line of a store: a checksum of all before `end` but the labels, whose chunks end with their own."""
+    with h5py.File(file) as variables:
+        chunks = chunks_of(variables[LABELS])
+    checksum = hashlib.sha256()
+    file.seek(0)
+    for chunk in sorted(chunks, key=lambda chunk: chunk.byte_offset):
+        checksum.update(file.read(max(0, chunk.byte_offset - file.tell())))
+        file.seek(chunk.byte_offset + chunk.size - CHECKSUM_BYTES)
+    checksum.update(file.read(max(0, end - file.tell())))
+    return f"\n{_FORMAT} sha256 {checksum.hexdigest()}\n".encode()
 
 
 def is_store(path: Any) -> bool:
     """Whether a path leads to a store, finished or not."""
     if not isinstance(path, (str, Path)):
         return False
-    about = Path(path) / _DRAWS / _ABOUT
-    return about.exists() or checksum_of(about).exists() or (Path(path) / UNFINISHED / _LABELS).exists()
+    path = Path(path)
+    if not path.is_file():
+        return unfinished(path).exists()
+    with path.open("rb") as file:
+        first = file.read(_NEAR)
+        file.seek(max(0, path.stat().st_size - _NEAR))
+        return _MARK.encode() in first + file.read()
 
 
 def stored_draws(path: Path, *, progressbar: bool) -> PartitionDraws:
@@ -134,170 +273,44 @@ def stored_draws(path: Path, *, progressbar: bool) -> PartitionDraws:
     ValueError
         If the store is unfinished or damaged.
     """
-    folder = path / _DRAWS
-    if not folder.exists():
+    if not path.exists():
         raise ValueError(
             f"`data` must be a store that is finished; {str(path)!r} is being written, or its "
             "process was killed. In the latter case make it again: as_partition_draws(data, store=...)."
         )
-    try:
-        about, items = _read(folder / _ABOUT), read_items(folder)
-        drawn = StoredLabels.opened(folder / _LABELS, progressbar=progressbar)
-    except (OSError, ValueError) as error:
-        raise ValueError(
-            f"The store {str(path)!r} is damaged: {error}. Restore it, or remove the store and make it again from the "
-            "draws."
-        ) from error
-    samples = Samples(about["chain"].values, about["draw"].values, about["weight"].values)
-    return PartitionDraws(items, samples, drawn)
+    drawn = checked_labels(path, progressbar=progressbar)
+    about, items = read_about(path)
+    return PartitionDraws(items, Samples(about["chain"].values, about["draw"].values, about["weight"].values), drawn)
 
 
-class Temporary:
-    """A directory that goes with this object, or when the process ends."""
-
-    def __init__(self, beside: Path | None) -> None:
-        place = Path(tempfile.gettempdir()) if beside is None else beside
-        for left in filter(_is_temporary, place.glob(f"{_TEMPORARY}*")):  # by processes that were killed
-            _remove_left(left)
-        self.path = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=place))
-        lock = locked(self.path)
-        (self.path / _MARK).touch()  # under the lock: what is marked but not locked was left
-        weakref.finalize(self, _remove, self.path, lock, os.getpid())
-
-
-def _is_temporary(path: Path) -> bool:
-    """Whether a path is a temporary store that this user's processes made, told without opening anything.
-
-    Others can put links under its name where all can write, but nothing into a directory of the user's own that is
-    closed to them. Stores that a user named bear no mark.
-    """
-    try:
-        about = path.lstat()
-        is_own = sys.platform == "win32" or (about.st_uid == os.getuid() and not about.st_mode & 0o077)
-        return stat.S_ISDIR(about.st_mode) and is_own and stat.S_ISREG((path / _MARK).lstat().st_mode)
-    except OSError:
-        return False
-
-
-def _remove(path: Path, lock: BaseFileLock, pid: int) -> None:
-    if os.getpid() == pid:  # a forked process ends before the one that made the directory
-        lock.release()
-        shutil.rmtree(path, ignore_errors=True)
-
-
-def _remove_left(path: Path) -> None:
-    try:
-        lock = locked(path)
-    except OSError:
-        return
-    _remove(path, lock, os.getpid())
-
-
-def _taken(path: Path) -> BaseFileLock:
-    """Lock a directory to write a store in it."""
-    if (path / _DRAWS / _ABOUT).exists():
-        raise ValueError(
-            f"`store` must be a new or empty directory; {str(path)!r} already has draws. Pass its path as "
-            "`data` to read them, or remove it."
-        )
-    if path.exists() and not (path.is_dir() and {file.name for file in path.iterdir()} <= {LOCK, UNFINISHED}):
-        raise ValueError(f"`store` must be a new or empty directory; got {str(path)!r}.")
-    path.mkdir(parents=True, exist_ok=True)
-    return locked(path)
-
-
-def write_labels(
-    parts: Sequence[Part], shape: tuple[int, int], dtype: np.dtype[Any], folder: Path, progressbar: bool = False
-) -> None:
-    """Write the labels of all draws to a new folder, which `StoredLabels.opened` reads."""
-    runs = sorted(run.start for rows, _ in parts for _, run in _successive(rows))
-    width = min(block_width(shape[0]), shape[1])
-    n_chunks = -(-shape[1] // width)
-    checksums = np.empty((len(runs), n_chunks), np.uint32)
-    layout = Layout(shape, width, dtype, np.array([*runs, shape[0]], np.int64), checksums)
-    if shutil.disk_usage(folder.parent).free < n_chunks * layout.chunk_bytes:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    folder.mkdir()
-    for number in range(n_chunks):
-        with chunk_file(folder, number).open("wb") as file:
-            file.truncate(layout.chunk_bytes)
-    n_clusters = np.empty(shape[0], np.int64)
-    found = in_order(_write_part, ((*part, folder, layout) for part in parts))
-    sizes = [rows.size * shape[1] * dtype.itemsize for rows, _ in parts]
-    done = zip(parts, found, strict=True)
-    for (rows, _), numbers in track(done, "Labels to disk", progressbar=progressbar, n_bytes=sizes):
-        n_clusters[rows] = numbers
-    layout.describe(folder, n_clusters)
-
-
-def _write_part(rows: npt.NDArray[np.int64], give: Any, folder: Path, layout: Layout) -> npt.NDArray[np.int64]:
-    """Write some draws to all chunks, each as soon as all of its items are there."""
-    runs, width = list(_successive(rows)), layout.width
-    left, number = np.empty((rows.size, 0), layout.dtype), 0
-
-    def put(block: Labels) -> None:
-        nonlocal left, number
-        labels = np.concatenate([left, block], axis=1, dtype=layout.dtype) if left.size else block
-        for first in range(0, labels.shape[1] - width + 1, width):
-            _write_chunk(labels[:, first : first + width], runs, folder, number, layout)
-            number += 1
-        left = labels[:, labels.shape[1] // width * width :].copy()
-
-    n_clusters = np.asarray(give(put))
-    if left.size:
-        filled = np.zeros((rows.size, width), layout.dtype)
-        filled[:, : left.shape[1]] = left
-        _write_chunk(filled, runs, folder, number, layout)
-    return n_clusters
-
-
-def _write_chunk(
-    labels: Labels, runs: Sequence[tuple[slice, slice]], folder: Path, number: int, layout: Layout
-) -> None:
-    with chunk_file(folder, number).open("r+b") as file:
-        for at, run in runs:
-            piece = np.ascontiguousarray(labels[at], layout.dtype)
-            layout.checksums[np.searchsorted(layout.runs, run.start), number] = zlib.crc32(piece.data)
-            file.seek(run.start * layout.width * layout.dtype.itemsize)
-            file.write(piece.data)
-
-
-def _write_samples(samples: Samples, folder: Path) -> None:
-    about = {"chain": samples.chain, "draw": samples.draw, "weight": samples.weights}
-    _write(xr.Dataset({name: ("sample", values) for name, values in about.items()}), folder / _ABOUT)
-
-
-def write_items(items: Items, folder: Path) -> None:
-    """Write what the items are; :func:`read_items` reads it."""
-    attrs = {"format": _FORMAT, "n_items": items.n_items, "item_dim": items.dim}
-    _write(storable(xr.Dataset(coords=items.coords, attrs=attrs)), folder / ITEMS)
-
-
-def read_items(folder: Path) -> Items:
-    """Read the items of a store.
+def checked_labels(path: Path, *, progressbar: bool = False) -> StoredLabels:
+    """Open the labels in a store, of which all but the labels is compared with its checksum.
 
     Raises
     ------
     ValueError
-        If they are missing or damaged, or of another format.
+        If the store is missing or damaged.
     """
-    found = restored_levels(_read(folder / ITEMS))
-    about, found.attrs = found.attrs, {}
-    if about["format"] != _FORMAT:
-        raise ValueError(f"its format is {about['format']!r}, and this version reads {_FORMAT!r}")
-    return Items(int(about["n_items"]), about["item_dim"], found.coords)
+    with opened(path) as file:
+        length = len(f"\n{_FORMAT} sha256 \n") + 2 * hashlib.sha256().digest_size
+        expected = _last_line(file, path.stat().st_size - length)
+        if file.read() != expected:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+    return StoredLabels.opened(path, progressbar=progressbar)
 
 
-def _write(dataset: xr.Dataset, file: Path) -> None:
-    dataset.to_netcdf(file, engine="h5netcdf")
-    sign(file)
+def read_about(path: Path) -> tuple[xr.Dataset, Items]:
+    """Read what a store has beside its labels, and the items."""
+    with path.open("rb") as file, xr.open_dataset(file, engine="h5netcdf") as found:
+        (_, item_dim), n_items = found[LABELS].dims, found[LABELS].shape[1]
+        about = restored_levels(found.drop_vars(LABELS).load())
+    if about.attrs["format"] != _FORMAT:
+        raise ValueError(f"The format of {path} is {about.attrs['format']!r}, and this version reads {_FORMAT!r}.")
+    original = {new: old for old, new in from_json(about.attrs["renamed"]).items()}
+    of_items = about.drop_dims("sample")
+    of_items.attrs = {}
+    return about, Items(n_items, original.get(item_dim, item_dim), _renamed(of_items, original).coords)
 
 
-def _read(file: Path) -> xr.Dataset:
-    return xr.load_dataset(BytesIO(signed(file)), engine="h5netcdf")
-
-
-def _successive(rows: npt.NDArray[np.int64]) -> list[tuple[slice, slice]]:
-    """Where ascending numbers follow one another: their positions, and the range that they make up."""
-    runs = np.split(np.arange(rows.size), np.flatnonzero(np.diff(rows) != 1) + 1)
-    return [(slice(int(at[0]), int(at[-1]) + 1), slice(int(rows[at[0]]), int(rows[at[-1]]) + 1)) for at in runs]
+def _renamed(dataset: xr.Dataset, names: dict[str, str]) -> xr.Dataset:
+    return dataset.rename({old: new for old, new in names.items() if old in dataset.variables or old in dataset.dims})
