@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import itertools
+import json
 import math
 import os
 import shutil
@@ -28,7 +29,7 @@ from posterior_consensus.ensemble.labels import ALIGNED, LabelsInMemory, block_w
 from posterior_consensus.ensemble.partitions import smallest_dtype
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.stored import CHECKSUM_BYTES, LABELS, N_CLUSTERS, StoredLabels, chunks_of, opened
-from posterior_consensus.results.plain import as_json, from_json, restored_levels, storable
+from posterior_consensus.results.plain import restored_levels, storable
 from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.cluster import client_for
 from posterior_consensus.runtime.executor import in_order
@@ -180,7 +181,7 @@ def write_store(
         size = 4 * about.nbytes + _SPARE
         with _room(store.parent, size), new.open("r+b") as file:
             _reserve(file, new.stat().st_size + size)
-            about.assign_attrs(renamed=as_json(renamed)).to_netcdf(new, mode="a", engine="h5netcdf")
+            about.assign_attrs(renamed=json.dumps(renamed)).to_netcdf(new, mode="a", engine="h5netcdf")
             file.write(_last_line(file, new.stat().st_size))
         new.replace(store)
     finally:
@@ -306,7 +307,7 @@ def read_about(path: Path) -> tuple[xr.Dataset, Items]:
         about = restored_levels(found.drop_vars(LABELS).load())
     if about.attrs["format"] != _FORMAT:
         raise ValueError(f"The format of {path} is {about.attrs['format']!r}, and this version reads {_FORMAT!r}.")
-    original = {new: old for old, new in from_json(about.attrs["renamed"]).items()}
+    original = {new: old for old, new in json.loads(about.attrs["renamed"]).items()}
     of_items = about.drop_dims("sample")
     of_items.attrs = {}
     return about, Items(n_items, original.get(item_dim, item_dim), _renamed(of_items, original).coords)
