@@ -81,7 +81,7 @@ class _Graph(NamedTuple):
     """The different clusters (C) of all draws, and those (m) that are vertices."""
 
     number: npt.NDArray[np.intp]  # (R,), which of them each cluster of each draw is
-    held: Floats  # (C,), weight of the draws that have it
+    weights: Floats  # (C,), weight of the draws that have it
     vertices: npt.NDArray[np.intp]  # (m,), of them
     counts: Floats  # (m,), weight of the draws with a vertex, among those that the vertices come from
     similarity: npt.NDArray[np.float32]  # (C, m), of Jaccard
@@ -94,9 +94,9 @@ def _graph(draws: PartitionDraws) -> _Graph:
     _, first, number = np.unique(sums[:, 0] + 1j * sums[:, 1], return_index=True, return_inverse=True)
     drawn = np.repeat(np.arange(draws.n_draws), draws.n_clusters)  # the draw of each cluster
     weights = draws.weights if first.size <= _MOST_VERTICES else _sampled(draws)
-    held, counts = (np.bincount(number, w[drawn]).astype(np.float64) for w in (draws.weights, weights))
+    totals, counts = (np.bincount(number, w[drawn]).astype(np.float64) for w in (draws.weights, weights))
     vertices = np.flatnonzero(counts)
-    return _Graph(number, held, vertices, counts[vertices], _jaccard(draws, first, number, drawn, vertices))
+    return _Graph(number, totals, vertices, counts[vertices], _jaccard(draws, first, number, drawn, vertices))
 
 
 def _sampled(draws: PartitionDraws) -> Floats:
@@ -142,5 +142,5 @@ def _joined(graph: _Graph, meta: Labels) -> npt.NDArray[np.int64]:
     means = graph.similarity @ shares
     joined = (means >= means.max(axis=1, keepdims=True) - SINGLE).argmax(axis=1)
     joined[graph.vertices] = meta
-    order = np.argsort(-np.round(np.bincount(joined, graph.held), _DIGITS), kind="stable")
+    order = np.argsort(-np.round(np.bincount(joined, graph.weights), _DIGITS), kind="stable")
     return np.argsort(order)[joined]
