@@ -134,6 +134,7 @@ def _labels_in_blocks() -> None:
             pc.item_uncertainty(stored, best)
             pc.diagnose(stored, best)
             pc.partition_loss(stored)
+            diagnostics.sequential_distances(stored)
             pc.posterior_similarity_matrix(stored)
         with patch.dict(os.environ, {memory.VARIABLE: budget}):
             pc.item_uncertainty(pc.as_partition_draws(draws), best)

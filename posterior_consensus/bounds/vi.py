@@ -268,7 +268,7 @@ class _Ascent:
             self._separate()
         self.n_steps += 1
         if self.n_steps % _CENTRE_EVERY == 0:
-            kernels.settle(self._centre, self._means.sets, self._met_groups(), _RATE)
+            kernels.price_pairs(self._centre, self._means.sets, self._met_groups(), _RATE, self._centre)
             self._duals_centre = self._present_duals()
 
     def _shares(self) -> npt.NDArray[np.float32]:

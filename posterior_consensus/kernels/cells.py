@@ -83,18 +83,11 @@ def tables_of(draws, partition, width):
 
 def _fill_dense(state, draws):
     labels, starts, weights = draws
-    partition, counts = state.partition, state.counts
-    n_draws = weights.size
-    for t in range(0, n_draws, 4):  # four at once: a count waits for the last one in the same place
-        t1, t2, t3 = min(t + 1, n_draws - 1), min(t + 2, n_draws - 1), min(t + 3, n_draws - 1)
-        one, two, three = np.int32(t1 > t), np.int32(t2 > t1), np.int32(t3 > t2)
-        for i in range(partition.size):
-            k = partition[i]
+    for t in range(weights.size):
+        for i in range(state.partition.size):
+            k = state.partition[i]
             if k >= 0:
-                counts[starts[t] + labels[t, i], k] += 1
-                counts[starts[t1] + labels[t1, i], k] += one
-                counts[starts[t2] + labels[t2, i], k] += two
-                counts[starts[t3] + labels[t3, i], k] += three
+                state.counts[starts[t] + labels[t, i], k] += 1
 
 
 def _fill_sparse(state, draws):

@@ -17,6 +17,15 @@ def _pair(i, j, n):
     return i * n + j if i < j else j * n + i
 
 
+@inner
+def _write(rows, count, i, j, k, n):
+    """Write the triangle whose pair (j, k) comes first, if it fits."""
+    if count < rows.shape[0]:
+        rows[count, 0] = _pair(j, k, n)
+        rows[count, 1] = _pair(i, j, n)
+        rows[count, 2] = _pair(i, k, n)
+
+
 @jit
 def list_conflicts(weights, least, rows):
     """Write triangles with two weights (n, n) above `least` and one below -`least`, that pair first, to `rows`.
@@ -37,10 +46,7 @@ def list_conflicts(weights, least, rows):
             for t in range(s):
                 k = near[t]
                 if weights[j, k] < -least:
-                    if count < rows.shape[0]:
-                        rows[count, 0] = _pair(j, k, n)
-                        rows[count, 1] = _pair(i, j, n)
-                        rows[count, 2] = _pair(i, k, n)
+                    _write(rows, count, i, j, k, n)
                     count += 1
     return count
 
@@ -67,10 +73,7 @@ def list_violations(x, slack, rows):
             for t in range(s):
                 k = near[t]
                 if row[k] > allowed + x[i, k]:
-                    if count < rows.shape[0]:
-                        rows[count, 0] = _pair(j, k, n)
-                        rows[count, 1] = _pair(i, j, n)
-                        rows[count, 2] = _pair(i, k, n)
+                    _write(rows, count, i, j, k, n)
                     count += 1
     return count
 

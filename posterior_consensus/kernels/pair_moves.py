@@ -99,6 +99,18 @@ def score_of(costs, state, i, k):
 
 
 @inner
+def best_other(costs, state, i):
+    """What item i adds to the expected loss in the cluster that suits it best but for its own, and that cluster."""
+    best, target = np.inf, -1
+    for k in range(state.sizes.size):
+        if state.sizes[k] > 0 and k != state.partition[i]:
+            value = score_of(costs, state, i, k)
+            if value < best:
+                best, target = value, k
+    return best, target
+
+
+@inner
 def place_pairs(search, state, items, margins, targets):
     """Put every item of `items` where the expected loss is least; return the state and how many moved.
 
@@ -117,12 +129,7 @@ def place_pairs(search, state, items, margins, targets):
         if alone and number <= fewest:
             continue
         stay = score_of(costs, state, i, old) if old >= 0 else np.inf
-        best, target = np.inf, -1
-        for k in range(state.sizes.size):
-            if k != old and state.sizes[k] > 0:
-                value = score_of(costs, state, i, k)
-                if value < best:
-                    best, target = value, k
+        best, target = best_other(costs, state, i)
         margins[i], targets[i] = best - stay, target
         if number < most and not alone and 0.0 < best - rounding:
             if first_free(state) == state.sizes.size:

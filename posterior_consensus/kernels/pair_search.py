@@ -6,6 +6,7 @@ from posterior_consensus.kernels._jit import inner, jit
 from posterior_consensus.kernels.columns import first_free, n_clusters
 from posterior_consensus.kernels.pair_moves import (
     PairSearch,
+    best_other,
     compact_links,
     links_of,
     merge_pairs,
@@ -27,18 +28,6 @@ def begin_pairs(similarity, costs, partition, order, most):
     allocation = PairSearch(similarity, costs, ROUNDING * partition.size, 1, most, np.zeros(1, np.uint8))
     state, _ = place_pairs(allocation, state, unplaced, margins, targets)
     return state
-
-
-@inner
-def _best_other(costs, state, i):
-    """What item i adds to the expected loss in the cluster that suits it best but for its own, and that cluster."""
-    best, target = np.inf, -1
-    for k in range(state.sizes.size):
-        if state.sizes[k] > 0 and k != state.partition[i]:
-            value = score_of(costs, state, i, k)
-            if value < best:
-                best, target = value, k
-    return best, target
 
 
 @jit
@@ -71,7 +60,7 @@ def move_best(similarity, costs, partition, fewest, most, changes):
         merge_pairs(search, state)
     values, targets = np.empty(partition.size), np.empty(partition.size, np.int64)
     for i in range(partition.size):
-        values[i], targets[i] = _best_other(costs, state, i)
+        values[i], targets[i] = best_other(costs, state, i)
     n_moves = 0
     while n_moves < changes.size:
         number = n_clusters(state)
@@ -106,7 +95,7 @@ def _update_best(costs, state, i, moved, old, new, values, targets):
     """Bring up to date which other cluster suits item i best, after an item moved from `old` to `new`."""
     at = targets[i]
     if i == moved or ((at == old or at == new) and (state.sizes[at] == 0 or score_of(costs, state, i, at) > values[i])):
-        values[i], targets[i] = _best_other(costs, state, i)
+        values[i], targets[i] = best_other(costs, state, i)
         return
     for k in (old, new):
         if state.sizes[k] > 0 and k != state.partition[i]:

@@ -10,14 +10,21 @@ _FLUSH = 256  # draws whose scores are summed in single precision
 _HALF = LANES // 2
 
 
-def _score_item_dense(state, draws, slopes, i, out):
-    labels, starts, _ = draws
-    steps = slopes.steps
-    old = state.partition[i]
+@inner
+def _n_columns(state):
+    """How many columns there are up to the last that a cluster has."""
     used = 0
     for k in range(state.sizes.size):
         if state.sizes[k] > 0:
             used = k + 1
+    return used
+
+
+def _score_item_dense(state, draws, slopes, i, out):
+    labels, starts, _ = draws
+    steps = slopes.steps
+    old = state.partition[i]
+    used = _n_columns(state)
     scores = out.scores[:used]
     scores[:] = 0.0
     staying = 0.0
@@ -127,10 +134,7 @@ def _score_block_dense(state, draws, slopes, first_item, last_item, scores, out)
     steps = slopes.steps
     n_items = last_item - first_item
     sums, totals = np.empty((n_items, LANES), np.float32), np.empty((n_items, LANES))
-    used = 0
-    for k in range(state.sizes.size):
-        if state.sizes[k] > 0:
-            used = k + 1
+    used = _n_columns(state)
     for i in range(first_item, last_item):
         margins[i] = np.inf
         for k in range(entering.shape[1]):

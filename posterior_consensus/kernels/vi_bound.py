@@ -203,32 +203,20 @@ def violated_triangles(means, groups, first, last, threshold, found, by):
 
 
 @jit
-def _settle_items(first, last, centre, means, groups, rate):
+def _price_pairs(first, last, centre, means, groups, rate, pairs):
     for i in range(first, last):
         for b in groups:
-            for j in range(i):
-                price = centre[b, i, j] + rate * (np.float64(means[b, i, j]) - np.float64(means[b, j, i]))
-                centre[b, i, j] = price
-                centre[b, j, i] = -price
-
-
-def settle(centre, means, groups, rate):
-    """Add rate x (means - means') to the centre of these groups, exactly antisymmetrically."""
-    n = means.shape[1]
-    in_blocks(_settle_items, 0, n, centre, means, groups, rate, work=n * groups.size)
-
-
-@jit
-def _price_pairs(first, last, centre, means, groups, rate, prices):
-    pairs, constants = prices
-    for i in range(first, last):
-        for b in groups:
-            constants[b, i] = 0.0
             pairs[b, i, i] = 0.0
             for j in range(i):
                 price = centre[b, i, j] + rate * (np.float64(means[b, i, j]) - np.float64(means[b, j, i]))
                 pairs[b, i, j] = price
                 pairs[b, j, i] = -price
+
+
+def price_pairs(centre, means, groups, rate, pairs):
+    """Write centre + rate x (means - means'), exactly antisymmetric, to the pairs of these groups, or to the centre."""
+    n = means.shape[1]
+    in_blocks(_price_pairs, 0, n, centre, means, groups, rate, pairs, work=n * groups.size)
 
 
 @jit
@@ -254,8 +242,8 @@ def total_prices(centre, means, groups, rate, triangles, duals, multiplicity, pr
     partition, to the sum over items, in which an item's problem counts as often as its multiplicity. `constants`
     receive the terms of x_jj.
     """
-    n = centre.shape[1]
-    in_blocks(_price_pairs, 0, n, centre, means, groups, rate, prices, work=n * groups.size)
+    price_pairs(centre, means, groups, rate, prices.pairs)
+    prices.constants[groups] = 0.0
     arguments = groups, triangles, duals, multiplicity, prices
     in_blocks(_price_triangles, 0, groups.size, *arguments, work=duals.size)
 

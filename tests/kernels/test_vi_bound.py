@@ -188,7 +188,7 @@ def test_no_partition_pays_more_than_nothing(multiplicity, rng):
 def test_settling_takes_the_present_prices_of_pairs_as_the_centre(rng):
     means = some_means(rng)
     centre = np.zeros((N_GROUPS, N, N))
-    _, (settled, *_) = run(vi_bound.settle, centre, means, np.arange(N_GROUPS), 0.3)
+    _, (settled, *_) = run(vi_bound.price_pairs, centre, means, np.arange(N_GROUPS), 0.3, centre)
     np.testing.assert_array_equal(settled, -settled.transpose(0, 2, 1))
     np.testing.assert_allclose(settled, 0.3 * (means - means.transpose(0, 2, 1)), atol=1e-7)
 
