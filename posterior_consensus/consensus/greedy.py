@@ -45,8 +45,9 @@ def greedy(
         loss after every tenth. With a loss that is not linear the search also ends once so many runs in a row found
         nothing better; considered after every second run.
     n_perturbations : int, optional
-        Number of searches from random changes of the best partitions: by default as many as take little time, up to two
-        for each item.
+        Number of restarts, searches from random changes of the best partitions. By default they end after 64 in a row
+        without a gain, or 32 if `n_agree` runs agreed (twice as many for a number of clusters), and when they took
+        what `search/engine.py` allows: none of large posteriors.
     starts : sequence
         Further partitions to start from: "best_draw", "hierarchical", "spectral", label vectors or result objects. A
         search for a number of clusters also starts from the best partition of any number: it searches for that one
@@ -66,9 +67,9 @@ def greedy(
     of the best partition are at last dissolved and allocated again (zealous updates) and split in two, each for
     itself. Of a few items every two are moved at once, which takes little and leaves the search few traps.
 
-    Losses that are not linear in the cells of the contingency table, such as the ratios, take longer and have more
-    traps. Three more runs then start from cuts of the average-linkage tree (up to 2,000 items), and a run is given
-    up on 128 draws if it had to gain more than any other did to become the best.
+    Every other run begins at a draw instead. Cuts of the average-linkage tree are starts, too: of small posteriors,
+    and of up to 2,000 items for losses that are not linear in the cells of the contingency table, such as the ratios,
+    which take longer and have more traps.
 
     From 131,072 items on, or where the labels take more than the memory budget, all this is done on 65,536 items and at
     most 1,024 draws. The partition found is extended to the other items, and items move and clusters merge, by all

@@ -121,9 +121,9 @@ def consensus_partition(
     -----
     Greedy search runs from up to ``n_starts`` random orders of the items (16, fewer for more than 3.75 million labels)
     and from further ``starts``: label vectors, result objects, or "best_draw", "hierarchical" and "spectral". It ends
-    early once ``n_agree`` (3) runs reached the minimum loss, or when ``seconds`` are over. Small posteriors are then
-    searched from starts of other kinds (draws, cuts of a tree, one cluster, single items), and from up to two random
-    changes of the best partitions for each item, or ``n_perturbations`` of them. It uses as many threads as ``n_jobs``
+    early once ``n_agree`` (3) runs reached the minimum loss, or when ``seconds`` are over. Restarts from random changes
+    of the best partitions follow, until many in a row gained nothing or they took what small posteriors are worth;
+    ``n_perturbations`` sets their number. It uses as many threads as ``n_jobs``
     says (-1: one for each processor), which does not change the result. Ctrl-C ends it with a warning and the best
     partition so far. `info` has the number of runs, their kinds, how many of them ended at the best loss, the scans and
     the moves of each kind, the seconds, the loss of every run and the minimum loss so far.

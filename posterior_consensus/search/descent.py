@@ -6,6 +6,7 @@ The steps are kernels, or few lines around one: each is compiled by itself, and 
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,6 +43,15 @@ MARGIN = 1e-5  # of an item's score: bounds the rounding of single precision
 FIRST_ORDER = 8.0  # times 1 / n, of an item's score: bounds what the first order leaves out
 
 
+class Effort(IntEnum):
+    """Which moves a search tries: each adds one kind to those before."""
+
+    SCANS = 0
+    MERGES = 1
+    CHAINS = 2
+    APART = 3  # clusters are dissolved (zealous updates) and split
+
+
 class _Steps(NamedTuple):
     """The steps over draws, or over pairs; those that return a state may have given it more columns."""
 
@@ -64,7 +74,7 @@ def settle(
     limits: tuple[int, int],
     stop: Stop,
     *,
-    effort: int,
+    effort: Effort,
     exactly: bool,
 ) -> tuple[float, float, Tally]:
     """Complete a partition and change it until no move of its kinds lowers the expected loss.
@@ -83,8 +93,7 @@ def settle(
     stop : uint8 array of shape (1,)
         Another thread may set it to 1 to have the partition as it is. Where it has more clusters than allowed, the
         smallest of them merge first, whatever that costs.
-    effort : int
-        -1 for scans alone, 0 for merges too, 1 for chains of moves too, 2 for zealous updates and splits too.
+    effort : Effort
     exactly : bool
         Whether a loss that is not linear in A and B is scored without approximation before the search ends.
 
@@ -137,7 +146,7 @@ def settle_pairs(
     fewest, most = limits
     search = PairSearch(similarity, costs, ROUNDING * partition.size, fewest, most, stop)
     state = begin_pairs(similarity, costs, partition, order, most)
-    state, tally = _descend(_OVER_PAIRS, search, state, order, 0.0, 2, stop)
+    state, tally = _descend(_OVER_PAIRS, search, state, order, 0.0, Effort.APART, stop)
     partition[:] = state.partition
     links = state.links[state.partition, np.arange(partition.size)]
     scores = costs.a * links + costs.b * (state.sizes[state.partition] - 1)
@@ -164,7 +173,7 @@ def settle_some(draws: Draws, loss: LinearLoss | GeneralLoss, partition: Labels,
 
 
 def _descend(
-    steps: _Steps, search: Any, state: Any, order: Order, most_doubt: float, effort: int, stop: Stop
+    steps: _Steps, search: Any, state: Any, order: Order, most_doubt: float, effort: Effort, stop: Stop
 ) -> tuple[Any, Tally]:
     """Change a partition of all items until nothing lowers its expected loss; return the state and the tally.
 
@@ -184,16 +193,16 @@ def _descend(
             continue
         doubt = MARGIN
         improved = moved > 0
-        if not improved and (effort >= 0 or _n_clusters(state) > search.most):
+        if not improved and (effort >= Effort.MERGES or _n_clusters(state) > search.most):
             n_merges = steps.merge(search, state)
             tally[MERGES] += n_merges
             improved = n_merges > 0
         if stop[0] != 0:  # the margins may not be known
             continue
-        if not improved and effort > 0:
+        if not improved and effort >= Effort.CHAINS:
             improved = steps.move_chain(search, state, margins, targets)
             tally[CHAINS] += improved
-        if not improved and effort > 1:
+        if not improved and effort >= Effort.APART:
             state, improved = steps.rearrange(search, state, order, margins, tally)
         if not improved:
             break

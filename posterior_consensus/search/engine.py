@@ -23,12 +23,12 @@ from posterior_consensus.results.display import counted
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_count, check_seconds
 from posterior_consensus.runtime.executor import Executor
-from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.forms import Form, FormOfRuns, Found, Limits, check_memory
 from posterior_consensus.search.item_terms import OnItemTerms
 from posterior_consensus.search.over_draws import OnDraws, OnRatios, is_sparse
 from posterior_consensus.search.over_pairs import OnPairs
-from posterior_consensus.search.runs import Runs, SearchInfo, has_few_items, is_less
+from posterior_consensus.search.policy import Allowed
+from posterior_consensus.search.runs import Runs, SearchInfo, is_less
 from posterior_consensus.search.scale import OnBlocks, sample_of
 from posterior_consensus.search.trees import best_cut, cluster_range
 
@@ -41,7 +41,7 @@ _MOST_STARTS, _LEAST_STARTS = 16, 3
 _LABELS_READ = 60_000_000  # in all draws and runs: of many items runs hardly ever end at quite the same partition
 _TINY = 1e-9
 _WORTH_A_MATRIX = 0.29  # share of the memory budget that a similarity matrix may take if there is another way
-_DRAWS_TRIED = 64  # draws from which a search then starts too
+_BUDGET, _BUDGET_NOT_LINEAR = 3e6, 2e7  # elementary operations of all restarts
 
 
 class Searched(NamedTuple):
@@ -72,6 +72,55 @@ def search(
     With `from_unconstrained`, a search for a number of clusters also starts from the best partition of any number.
     """
     began = time.monotonic()
+    _check_options(n_starts, n_agree, seconds, n_jobs)
+    if isinstance(loss, PairLoss):
+        if loss.pair_threshold is not None:
+            own: dict[str, Any] = {"n_starts": n_starts, "n_agree": n_agree, "n_perturbations": n_perturbations}
+            own |= {"seconds": seconds, "n_jobs": n_jobs, "progressbar": progressbar, "rng": rng}
+            own |= {"n_clusters": n_clusters, "max_clusters": max_clusters}
+            return _along_thresholds(draws, loss, loss.pair_threshold, starts, own)
+        if loss.item_terms is None:
+            raise ValueError(
+                f"`loss` must have `item_terms` or `pair_threshold` for greedy search; {loss.name!r} has neither. Give "
+                "its PairLoss one of them, or take another method, such as method='hierarchical'."
+            )
+        starts = [partial(_best_cut, loss, n_clusters, max_clusters), *starts]
+    draws = draws.without_zero_weights()  # which must not take a place in the samples
+    limits = Limits(n_clusters, n_clusters) if n_clusters is not None else Limits(1, max_clusters or draws.n_items)
+    sample = sample_of(draws, loss, limits, rng)
+    searched = draws if sample is None else sample.draws
+    given = [_labels_of(start, draws, searched) for start in starts]
+    parts = given if sample is None else [sample.part_of(labels) for labels in given]
+    allowed = _allowed(searched, loss, limits, n_starts, n_agree, n_perturbations)
+    n_labels = searched.n_items * (searched.n_draws or searched.n_items)
+    jobs = 0 if _is_little(searched.n_items, n_labels, loss) else n_jobs
+    with Executor(jobs, seconds, n_labels) as executor:
+        form = _form(searched, loss, limits, executor.stop)
+        runs = Runs(form, executor, searched, rng)
+        if from_unconstrained and limits.fewest > 1 and not loss.falls_with_clusters:
+            with Executor(jobs, None if seconds is None else seconds / 2, n_labels) as another:
+                free = _form(searched, loss, Limits(1, searched.n_items), another.stop)
+                first = Runs(free, another, searched, rng.spawn(1)[0])
+                first.follow(allowed._replace(n_perturbations=0), parts, progressbar=progressbar)
+            if another.stopped == "interrupted":
+                executor.halt(another.stopped)
+            runs.tally += first.tally
+            runs.start_from([first.best.labels], "unconstrained")
+        runs.follow(allowed, parts, progressbar=progressbar)
+        best = runs.best
+        ended: Form = form
+        if sample is not None:
+            ended = blocks = OnBlocks(sample, limits, executor, progressbar)
+            best = _on_all(blocks, best, given)
+            runs.tally += best.tally
+    _warn(ended, limits, best, draws.most_clusters, executor.stopped, len(runs.values))
+    info = runs.info(searched, loss, time.monotonic() - began)
+    if sample is not None:
+        info = replace(info, sample=[sample.items.size, sample.rows.size])
+    return Searched(best.labels, info)
+
+
+def _check_options(n_starts: int | None, n_agree: int, seconds: float | None, n_jobs: int) -> None:
     if n_starts is not None:
         check_count("n_starts", n_starts)
     check_count("n_agree", n_agree)
@@ -79,117 +128,44 @@ def search(
         check_count("n_jobs", n_jobs)
     if seconds is not None:
         check_seconds(seconds)
-    asked: dict[str, Any] = {"n_clusters": n_clusters, "max_clusters": max_clusters, "rng": rng}
-    if isinstance(loss, PairLoss):
-        if loss.pair_threshold is None and loss.item_terms is None:
-            raise ValueError(
-                f"`loss` must have `item_terms` or `pair_threshold` for greedy search; {loss.name!r} has neither. Give "
-                "its PairLoss one of them, or take another method, such as method='hierarchical'."
-            )
-        if loss.pair_threshold is not None:
-            own: dict[str, Any] = {"n_starts": n_starts, "n_agree": n_agree, "n_perturbations": n_perturbations}
-            own |= {"seconds": seconds, "n_jobs": n_jobs}
-            return _along_thresholds(draws, loss, loss.pair_threshold, starts, own, progressbar=progressbar, **asked)
-        starts = [partial(_best_cut, loss, n_clusters, max_clusters), *starts]
-    n_labels = draws.n_items * (draws.n_draws or 1)
-    draws = draws.without_zero_weights()  # which must not take a place in the samples
-    limits = Limits(n_clusters, n_clusters) if n_clusters is not None else Limits(1, max_clusters or draws.n_items)
-    sample = sample_of(draws, loss, limits, rng)
-    searched = draws if sample is None else sample.draws
+
+
+def _allowed(
+    source: PairSource,
+    loss: Loss,
+    limits: Limits,
+    n_starts: int | None,
+    n_agree: int,
+    n_perturbations: int | None,
+) -> Allowed:
+    """What a search is allowed: of many labels it has few runs; a fixed number of clusters has more traps."""
     if n_starts is None:
-        n_labels = n_labels if sample is None else sample.labels.size
-        n_starts = max(_LEAST_STARTS, min(_MOST_STARTS, _LABELS_READ // n_labels))
-    given = [_labels_of(start, draws, searched) for start in starts]
-    n_labels = searched.n_items * (searched.n_draws or searched.n_items)
-    is_little = searched.n_items <= _LITTLE[0] and n_labels <= (_LITTLE[1] if loss.is_linear else _LITTLE_HARDER)
-    jobs = 0 if is_little else n_jobs
-    parts = given if sample is None else [sample.part_of(labels) for labels in given]
-    effort = _Effort(n_starts, n_agree, progressbar)
-    with Executor(jobs, seconds, n_labels) as executor:
-        form = _form(searched, loss, limits, executor.stop)
-        also: list[Found] = []
-        if from_unconstrained and limits.fewest > 1 and not loss.falls_with_clusters:
-            with Executor(jobs, None if seconds is None else seconds / 2, n_labels) as another:
-                best = _of_any_number(searched, loss, another, parts, rng.spawn(1)[0], effort)
-            if another.stopped == "interrupted":
-                executor.halt(another.stopped)
-            (end,) = executor.results(form.polish, [(best.labels,)])
-            also.append(end._replace(tally=end.tally + best.tally))
-        runs = _begun(form, executor, searched, parts, rng, effort)
-        few = has_few_items(searched)
-        if few and not executor.stopped:
-            runs.try_also([np.arange(searched.n_items), *searched.some_labels(_DRAWS_TRIED)], "draw")
-        runs.finish(rng, by_twos=few)
-        runs.start_otherwise(rng)
-        runs.restart(rng, n_perturbations)
-        runs.end_also(also, "unconstrained")
-        best = runs.best
-        ended: Form = form
-        if sample is not None:
-            ended = blocks = OnBlocks(sample, limits, executor, progressbar)
-            best = _on_all(blocks, best, given)
-            runs.tally += best.tally
+        affordable = _LABELS_READ // (source.n_items * (source.n_draws or 1))
+        n_starts = max(_LEAST_STARTS, min(_MOST_STARTS, affordable))
+    twice = 1 if limits.fewest == 1 else 2
+    budget = twice * (_BUDGET if loss.is_linear else _BUDGET_NOT_LINEAR)
+    return Allowed(n_starts, n_agree, n_perturbations, budget, patience=twice)
+
+
+def _is_little(n_items: int, n_labels: int, loss: Loss) -> bool:
+    """Whether threads cost more than they save."""
+    return n_items <= _LITTLE[0] and n_labels <= (_LITTLE[1] if loss.is_linear else _LITTLE_HARDER)
+
+
+def _warn(ended: Form, limits: Limits, best: Found, drawn: int, stopped: str, n_runs: int) -> None:
+    """Say where memory or the user ended the search; refuse a result that memory alone may have made worse."""
     if best.labels.max() + 1 == ended.limits.most < limits.most:
         # More clusters may be better, but their tables are too large.
-        check_memory(ended, ended.limits.most + 1, limits, draws.most_clusters)
+        check_memory(ended, ended.limits.most + 1, limits, drawn)
     elif ended.is_capped:
         warnings.warn(
             f"The memory budget of {memory.in_words(memory.budget())} has room for a search among at most "
             f"{ended.limits.most} clusters, and more may have a lower expected loss. The environment variable "
             "POSTERIOR_CONSENSUS_MEMORY sets the budget.",
-            stacklevel=4,
+            stacklevel=5,
         )
-    if executor.stopped == "interrupted":
-        warnings.warn(
-            f"The search was interrupted; the result is the best of {counted(len(runs.values), 'run')}.", stacklevel=4
-        )
-    info = runs.info(searched, loss, time.monotonic() - began)
-    if sample is not None:
-        info = replace(info, sample=[sample.items.size, sample.rows.size])
-    return Searched(best.labels, info)
-
-
-class _Effort(NamedTuple):
-    """How many random orders to start from."""
-
-    n_starts: int
-    n_agree: int
-    progressbar: bool
-
-
-def _begun(
-    form: FormOfRuns,
-    executor: Executor,
-    searched: PairSource,
-    given: list[Labels],
-    rng: np.random.Generator,
-    effort: _Effort,
-) -> Runs:
-    """The runs from given partitions, from trees and from random orders."""
-    n_starts, n_agree, progressbar = effort
-    runs = Runs(form, executor, searched)
-    runs.start_from(given, "given")
-    runs.start_from_trees()
-    for first in track(range(0, n_starts, form.at_once), "Greedy search", progressbar=progressbar):
-        runs.run(min(form.at_once, n_starts - first), rng)
-        if executor.stopped or runs.n_at_best >= n_agree or (form.ratios and runs.n_in_vain >= n_agree):
-            break
-    return runs
-
-
-def _of_any_number(
-    searched: PairSource,
-    loss: Loss,
-    executor: Executor,
-    given: list[Labels],
-    rng: np.random.Generator,
-    effort: _Effort,
-) -> Found:
-    """The best partition of runs for any number of clusters, with the work of all."""
-    form = _form(searched, loss, Limits(1, searched.n_items), executor.stop)
-    runs = _begun(form, executor, searched, given, rng, effort)
-    runs.finish(rng, by_twos=False)
-    return runs.best._replace(tally=runs.tally)
+    if stopped == "interrupted":
+        warnings.warn(f"The search was interrupted; the result is the best of {counted(n_runs, 'run')}.", stacklevel=5)
 
 
 def _on_all(form: OnBlocks, best: Found, given: list[Labels]) -> Found:
@@ -223,10 +199,7 @@ def _along_thresholds(
     loss: PairLoss,
     pair_threshold: Callable[[float, float], float],
     starts: Sequence[Start],
-    own: dict[str, Any],
-    *,
-    progressbar: bool,
-    **asked: Any,
+    options: dict[str, Any],
 ) -> Searched:
     """Search with the Binder loss that falls with this one where it has the best value so far, until that stays.
 
@@ -236,18 +209,19 @@ def _along_thresholds(
     pairs = source.as_pairs()
     n_pairs = max(1, source.n_items * (source.n_items - 1))
     mean = (pairs.values.sum() - source.n_items) / n_pairs
-    cut = _best_cut(loss, asked["n_clusters"], asked["max_clusters"], source)
+    n_clusters, max_clusters, seconds = options["n_clusters"], options["max_clusters"], options["seconds"]
+    cut = _best_cut(loss, n_clusters, max_clusters, source)
     others = [_labels_of(start, source, source) for start in starts]
-    numbers = cluster_range(source, asked["n_clusters"], asked["max_clusters"] or source.n_items)
+    numbers = cluster_range(source, n_clusters, max_clusters or source.n_items)
     within = [labels for labels in others if labels.max() + 1 in numbers]  # the others are searched from alone
     best, values = least_loss(pairs, loss, [np.stack([cut, *within])])
     rounds = [min(values)]
-    ends = None if own["seconds"] is None else time.monotonic() + own["seconds"]
+    ends = None if seconds is None else time.monotonic() + seconds
     while True:
         tau = float(np.clip(pair_threshold(rounds[-1], mean), _TINY, 1 - _TINY))
         if ends is not None:
-            own["seconds"] = max(ends - time.monotonic(), _TINY)
-        found = search(pairs, binder(tau=tau), starts=[best, *others], progressbar=progressbar, **own, **asked)
+            options["seconds"] = max(ends - time.monotonic(), _TINY)
+        found = search(pairs, binder(tau=tau), starts=[best, *others], **options)
         value = float(mean_loss(pairs, found.labels[np.newaxis], loss)[0])
         if not is_less(value, rounds[-1]):
             break

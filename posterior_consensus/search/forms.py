@@ -10,10 +10,6 @@ import numpy.typing as npt
 from posterior_consensus.ensemble.partitions import Labels, canonical_rows, smallest_dtype
 from posterior_consensus.runtime import memory
 
-WORK_FOR_LITTLE = 2e7  # nanoseconds, roughly, that a search of very few labels takes at least
-WORK_A_LABEL = 25.0  # the same for each label of many
-CALL = 5e4  # nanoseconds that a search from a partition takes at least
-
 
 class Found(NamedTuple):
     """A partition at which a search ended."""
@@ -22,11 +18,10 @@ class Found(NamedTuple):
     value: float  # expected loss, but for its scale
     in_one: float  # the same of the partition of one cluster
     tally: npt.NDArray[np.int64]  # scans, moves, merges, chains, zealous updates, splits
-    work: float = 0.0  # nanoseconds, roughly, on one thread: what effort is counted in
 
     def then(self, later: Found) -> Found:
         """Where a search that went on from here ended, with the work of both."""
-        return later._replace(tally=self.tally + later.tally, work=self.work + later.work)
+        return later._replace(tally=self.tally + later.tally)
 
 
 class Limits(NamedTuple):
@@ -54,18 +49,12 @@ class FormOfRuns(Form, Protocol):
     """A form in which random runs begin, which changes of the best follow."""
 
     at_once: int  # runs between two looks at whether to stop: not the number of threads, on which nothing may depend
-    has_matrix: bool  # whether a similarity matrix, and what it leads to, takes little beside the search
     explores_all: bool  # whether `explore` ends where `polish` does
-    work_for_little: float  # nanoseconds, roughly, that a search of very few labels takes at least
-    work_a_label: float  # the same for each label of many
+    is_sum: bool  # whether the loss is a sum over clusters: changes at several places are judged apart
+    is_ratio: bool  # whether the loss is not linear: it has more local optima, of which few runs reach the same
 
-    @property
-    def sums(self) -> FormOfSums | None:
-        """The form itself, where the loss is a sum over clusters: changes at several places are judged apart."""
-
-    @property
-    def ratios(self) -> FormOfRatios | None:
-        """The form itself, where the loss is not linear: it has more local optima and asks for other starts."""
+    def cuts(self) -> list[Labels]:
+        """Partitions that a tree of the items leads to; none where other starts are as good."""
 
     def explore(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64], from_draw: bool) -> Found:
         """Search from an allocation of the items in this order, or from a draw, perhaps without using all draws."""
@@ -76,34 +65,11 @@ class FormOfRuns(Form, Protocol):
     def restart(self, labels: Labels, order: npt.NDArray[Any], elite: list[Found]) -> Found:
         """Search from a partition, of which -1 stands for items to allocate in this order; `elite` is known."""
 
-    def work_from(self, n_clusters: int) -> float:
-        """Nanoseconds, roughly, that a search from a partition into so many clusters takes at least."""
+    def operations(self, n_clusters: int) -> float:
+        """Elementary operations, comparisons of a label with a cluster, of one scan with so many clusters."""
 
     def companions(self, i: int, quantile: float) -> npt.NDArray[np.bool_]:
         """Items that item i is often with, the fewer the larger this number from 0 to 1 or at random by it."""
-
-
-class FormOfSums(FormOfRuns, Protocol):
-    """A form for losses that are sums over clusters."""
-
-    def terms(self, labels: Labels) -> npt.NDArray[np.float64]:
-        """What each cluster adds to the expected loss, but for its scale, of the items whose label is not -1."""
-
-
-class FormOfRatios(FormOfRuns, Protocol):
-    """A form for losses that are not linear in A and B, in which runs on some of the draws are compared on all."""
-
-    def cuts(self) -> list[Labels]:
-        """Cuts of the tree of average linkage to search from."""
-
-    def from_cut(self, labels: Labels) -> Found:
-        """Search from a cut, without using all draws."""
-
-    def along_sizes(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64], price: float) -> Found:
-        """Search for the linear loss `price` x B - A, without using all draws."""
-
-    def value(self, labels: Labels) -> float:
-        """Expected loss, but for its scale."""
 
 
 def check_memory(form: Form, n_clusters: int, limits: Limits, drawn: int) -> None:

@@ -13,24 +13,22 @@ from posterior_consensus.evaluate.expectation import loss_of_pairs
 from posterior_consensus.kernels.records import ZEALOUS
 from posterior_consensus.losses.record import PairLoss
 from posterior_consensus.runtime.tolerances import ROUNDING
-from posterior_consensus.search.forms import WORK_A_LABEL, WORK_FOR_LITTLE, Found, Limits, numbered
+from posterior_consensus.search.forms import Found, Limits, numbered
 
 Floats = npt.NDArray[np.float64]
 
 _WIDTH = 8  # clusters to begin with
-_PLACE = 1e5  # nanoseconds that it takes to place an item
+_PLACE = 1e5  # elementary operations that take as long as placing an item
 
 
 class OnItemTerms:
     """Search over the similarity matrix for the least sum over items of a term of cluster size and own links."""
 
     at_once = 3
-    has_matrix = True
     explores_all = False
-    sums = None
     is_capped = False
-    ratios = None
-    work_for_little, work_a_label = WORK_FOR_LITTLE, WORK_A_LABEL
+    is_sum = False
+    is_ratio = False
 
     def __init__(self, source: PairSource, loss: PairLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
         self.limits = limits
@@ -67,8 +65,12 @@ class OnItemTerms:
         """Search from a partition, of which -1 stands for items to allocate in this order."""
         return self._settle(labels, order)
 
-    def work_from(self, n_clusters: int) -> float:
-        """A scan of the items."""
+    def cuts(self) -> list[Labels]:
+        """No partitions: allocations lead as low."""
+        return []
+
+    def operations(self, n_clusters: int) -> float:
+        """Elementary operations of a scan of the items."""
         return _PLACE * len(self._similarity)
 
     def companions(self, i: int, quantile: float) -> npt.NDArray[np.bool_]:
@@ -89,7 +91,7 @@ class OnItemTerms:
                     break
             state.open_clusters(self.limits.fewest)
         partition = numbered(state.partition.astype(np.int32))
-        return Found(partition, self._value(partition), self._in_one, tally, _PLACE * order.size * float(tally[0]))
+        return Found(partition, self._value(partition), self._in_one, tally)
 
     def _value(self, labels: Labels) -> float:
         return float(loss_of_pairs(self._similarity, labels[np.newaxis], self._loss)[0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -11,16 +10,12 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.kernels import cells, records, tables
+from posterior_consensus.kernels import cells, tables
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime import memory
 from posterior_consensus.search import descent
+from posterior_consensus.search.descent import Effort
 from posterior_consensus.search.forms import (
-    CALL,
-    WORK_A_LABEL,
-    WORK_FOR_LITTLE,
-    FormOfRatios,
-    FormOfSums,
     Found,
     Limits,
     check_memory,
@@ -34,13 +29,10 @@ _MANY = 1024  # draws above which a linear loss has this middle, too
 _CHAINED = 5000  # draws up to which chains of moves are tried on all of them
 _PAIRS_OF_DRAWS = 8  # from which is estimated how many cells of a search's tables are not zero
 _FAR = 5  # times as many clusters as any draw has: Binder's loss was seen to ask for four times, VI for fewer
-_COLUMNS = 16  # clusters that double what a scan takes
-_CLUSTERS_WORTH_EFFORT = 1000  # up to which effort grows: beyond, each restart changes the more places
 _SPARSE_ROW, _SPARSE_CELL = 100, 4  # cells of dense tables that take as long as a sparse row and one of its cells
 _MOST_IN_TREE = 2000  # items of which a tree is made
-_CUTS = 16  # numbers of clusters into which it is cut
-_OPENED = 3  # scans of sparse tables that take as long as clusters opened for items
-_HARDER = 5.0, 2.0  # how many times the work for little and a label, for a linear loss
+_CUTS, _FEW_CUTS = 16, 4  # numbers of clusters into which it is cut, for a linear loss
+_LITTLE_TREE = 3e6  # pairs of labels up to which a search for a linear loss has a tree
 _NEAR = 0.003  # relative difference from the minimum loss up to which a search goes on without approximation
 
 AnyDraws = cells.Draws | cells.SparseDraws
@@ -52,39 +44,23 @@ class OnDraws:
     at_once = 3
     explores_all = False
     is_capped = False
-    work_for_little = WORK_FOR_LITTLE
-    _scan, _union = 2.5, 1.0  # nanoseconds for a label that is considered, and for two clusters in a draw
+    is_sum = True  # the loss is one over clusters
+    is_ratio = False
 
     def __init__(self, draws: PartitionDraws, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
         self._draws = draws
-        self._given, self._loss = loss, loss.arrays(draws.n_items)
+        self._loss = loss.arrays(draws.n_items)
         sparse = loss.is_linear and is_sparse(draws, limits.fewest)
         self._kind = cells.sparse_draws if sparse else cells.Draws
         self.limits = limits
-        self.has_matrix = not sparse or draws.n_items <= _MOST_IN_TREE
-        self.work_a_label = WORK_A_LABEL
-        if sparse:
-            slower = 1 + _columns_like_sparse(draws) / _COLUMNS
-            self._scan *= slower
-            self.work_a_label *= slower * (1 + min(draws.n_clusters.mean(), _CLUSTERS_WORTH_EFFORT) / _COLUMNS)
-        else:
+        if not sparse:
             check_memory(self, limits.fewest, limits, draws.most_clusters)
             room = memory.budget() // self.bytes_a_cluster
             self.limits = limits._replace(most=min(limits.most, room))
-            self.is_capped = room < min(limits.most, _FAR * draws.most_clusters if self.sums else limits.most)
+            self.is_capped = room < min(limits.most, _FAR * draws.most_clusters if self.is_sum else limits.most)
         self._stop = stop
         self._labels = cells.searched(draws.labels)
         self._all = self._kind(self._labels, draws.starts, draws.weights)
-
-    @property
-    def sums(self) -> FormOfSums | None:
-        """The form itself: the loss is a sum over clusters."""
-        return self
-
-    @property
-    def ratios(self) -> FormOfRatios | None:
-        """None: the loss is linear."""
-        return None
 
     @property
     def bytes_a_cluster(self) -> int:
@@ -96,13 +72,21 @@ class OnDraws:
         return self._sample((np.arange(_MIDDLE) + 0.5) / _MIDDLE)
 
     def explore(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64], from_draw: bool) -> Found:
-        """Allocate the items in this order and search from there, without using all draws."""
+        """Search from a draw, or from an allocation of the items in this order, without using all draws."""
         middle = self._middle if self._draws.n_draws > _MANY else None
-        return self._explore(np.full(order.size, -1, np.int32), order, random, middle)
+        start = self._start(order.size, random, from_draw)
+        return self._explore(start, order, random, middle)
+
+    def _start(self, n_items: int, random: npt.NDArray[np.float64], from_draw: bool) -> Labels:
+        """A draw, or a partition of which all items are to be allocated."""
+        if not from_draw:
+            return np.full(n_items, -1, np.int32)
+        row = int(self._draws.samples.at_quantiles(random[-1]))
+        return np.asarray(self._labels[row], np.int32)
 
     def polish(self, labels: Labels) -> Found:
         """Search from a partition, on all draws."""
-        effort = 1 if self._draws.n_draws <= _CHAINED else 0
+        effort = _last_effort(self._draws.n_draws)
         return self._settle(self._all, labels, np.arange(labels.size), effort)
 
     def restart(self, labels: Labels, order: npt.NDArray[Any], elite: list[Found]) -> Found:
@@ -110,46 +94,49 @@ class OnDraws:
 
         Most restarts lead back to where they came from: once scans of the items do, the search is at its end.
         """
-        found = self._settle(self._all, labels, order, effort=-1)
+        found = self._settle(self._all, labels, order, Effort.SCANS)
         if any(np.array_equal(found.labels, known.labels) for known in elite):
             return found
-        return found.then(self._settle(self._all, found.labels, order, effort=1))
+        return found.then(self._settle(self._all, found.labels, order, Effort.CHAINS))
 
-    def work_from(self, n_clusters: int) -> float:
-        """Two scans of the items and a look at all unions, on all draws."""
-        return self._work(self._all, n_clusters, 2, 1)
+    def operations(self, n_clusters: int) -> float:
+        """Elementary operations, comparisons of a label with a cluster, of one scan with so many clusters."""
+        return float(self._labels.size) * max(n_clusters, float(self._draws.n_clusters.mean()))
+
+    def cuts(self) -> list[Labels]:
+        """Cuts of the tree of average linkage to search from, if it takes little beside a run."""
+        n_items = self._draws.n_items
+        if n_items == 1 or n_items * self._labels.size > _LITTLE_TREE or not memory.fits(8 * n_items**2):
+            return []
+        fewest, most = self.limits.fewest, min(self.limits.most, max(self._draws.most_clusters, self.limits.fewest))
+        numbers = np.unique(np.geomspace(fewest, most, _FEW_CUTS).astype(np.int64))
+        return list(cut(tree(self._draws.similarity(), "average"), numbers).astype(np.int32))
 
     def companions(self, i: int, quantile: float) -> npt.NDArray[np.bool_]:
         """The items that item i is with in the draw at this quantile of the weights."""
         labels = self._labels[self._draws.samples.at_quantiles(quantile)]
         return np.asarray(labels == labels[i])
 
-    def terms(self, labels: Labels) -> npt.NDArray[np.float64]:
-        """What each cluster adds to the expected loss, but for its scale, of the items whose label is not -1."""
-        return np.asarray(
-            tables.cluster_terms(self._all.labels, self._all.weights, self._loss, labels, int(labels.max()) + 1)
-        )
-
     def polish_for(self, labels: Labels, rows: npt.NDArray[np.intp], weights: npt.NDArray[np.float64]) -> Labels:
         """Search from a partition, on some draws with weights of any sum.
 
         With a loss that is not linear the partition may be no better than `labels`: they are not compared exactly.
         """
-        effort = 1 if rows.size <= _CHAINED else 0
+        effort = _last_effort(rows.size)
         draws = self._some(rows, weights / weights.sum())
         return self._settle(draws, labels, np.arange(labels.size), effort).labels
 
     def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: npt.NDArray[np.float64]) -> Found:
         """Dissolve and split clusters of a partition, on a sample of the draws."""
-        return self._settle(self._sample(random[:_SMALL]), labels, order, effort=2)
+        return self._settle(self._sample(random[:_SMALL]), labels, order, Effort.APART)
 
     def _explore(
         self, start: Labels, order: npt.NDArray[Any], random: npt.NDArray[np.float64], middle: AnyDraws | None
     ) -> Found:
-        found = self._settle(self._sample(random[:_SMALL]), start, order, effort=0)
+        found = self._settle(self._sample(random[:_SMALL]), start, order, Effort.MERGES)
         if middle is None:
             return found
-        return found.then(self._settle(middle, found.labels, order, effort=1))
+        return found.then(self._settle(middle, found.labels, order, Effort.CHAINS))
 
     def _sample(self, quantiles: npt.NDArray[np.float64]) -> AnyDraws:
         """The draws at these quantiles of their weights, or all if there are no more."""
@@ -164,48 +151,24 @@ class OnDraws:
         return self._kind(self._labels[rows], starts, weights)
 
     def _settle(
-        self, draws: AnyDraws, labels: Labels, order: npt.NDArray[Any], effort: int, exactly: bool = False
+        self, draws: AnyDraws, labels: Labels, order: npt.NDArray[Any], effort: Effort, exactly: bool = False
     ) -> Found:
         partition = labels.copy()
         value, in_one, tally = descent.settle(
             draws, self._loss, partition, order, self.limits, self._stop, effort=effort, exactly=exactly
         )
-        n_merges = (effort >= 0) + tally[records.MERGES]
-        opened = isinstance(draws, cells.SparseDraws) and labels.max() + 1 < self.limits.fewest
-        n_scans = 1 + tally[records.SCANS] + _OPENED * opened
-        work = self._work(draws, int(partition.max()) + 1, n_scans, n_merges)
-        return Found(numbered(partition), value, in_one, tally, work)
-
-    def _work(self, draws: AnyDraws, n_clusters: int, n_scans: int, n_merges: int) -> float:
-        columns = 0 if isinstance(draws, cells.SparseDraws) else n_clusters
-        scans = draws.labels.size * (1.0 + columns / _COLUMNS) * n_scans
-        unions = draws.weights.size * columns**2 / 2 * n_merges
-        return CALL + self._scan * scans + self._union * unions
+        return Found(numbered(partition), value, in_one, tally)
 
 
 class OnRatios(OnDraws):
     """Search over draws for a loss that is not linear in A and B: it has more local optima, and scans take longer."""
 
     at_once = 2
-    work_for_little = _HARDER[0] * WORK_FOR_LITTLE
-    _scan, _union = 5.0, 7.0
-
-    def __init__(self, draws: PartitionDraws, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
-        super().__init__(draws, loss, limits, stop)
-        self.work_a_label = _HARDER[1] * WORK_A_LABEL
-
-    @property
-    def sums(self) -> None:
-        """None: what a cluster adds depends on the others."""
-        return None
-
-    @property
-    def ratios(self) -> FormOfRatios:
-        """The form itself."""
-        return self
+    is_sum = False
+    is_ratio = True
 
     def cuts(self) -> list[Labels]:
-        """Cuts of the tree of average linkage to search from.
+        """Where searches on some of the draws end that begin at cuts of the tree of average linkage.
 
         They lead to better local optima than allocation does. The tree is cut at three numbers of clusters: that of
         minimum loss; twice that, because merging clusters that are too fine works better than splitting those that are
@@ -223,11 +186,9 @@ class OnRatios(OnDraws):
             if self._stop[0]:
                 break
         best = int(numbers[np.argmin(losses)])
-        return list(cut(merges, np.unique([best, min(2 * best, most), int(np.median(drawn))])).astype(np.int32))
-
-    def from_cut(self, labels: Labels) -> Found:
-        """Search from a cut, without using all draws."""
-        return self._settle(self._middle, labels, np.arange(labels.size), effort=1)
+        chosen = cut(merges, np.unique([best, min(2 * best, most), int(np.median(drawn))])).astype(np.int32)
+        order = np.arange(self._draws.n_items)
+        return [self._settle(self._middle, labels, order, Effort.CHAINS).labels for labels in chosen]
 
     def explore(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64], from_draw: bool) -> Found:
         """Search from a draw, or from an allocation of the items in this order, without using all draws.
@@ -235,20 +196,12 @@ class OnRatios(OnDraws):
         Allocation minimizes B + C - 2 A and reaches few local optima. Each run takes another sample of draws: with one
         sample for all, a local optimum whose loss is overestimated on it would never be found.
         """
-        start = np.full(order.size, -1, np.int32)
-        if from_draw:
-            row = int(self._draws.samples.at_quantiles(random[-1]))
-            start = self._labels[row].astype(np.int32)
         middle = self._sample((np.arange(_MIDDLE) + random[-2]) / _MIDDLE)
-        return self._explore(start, order, random, middle)
-
-    def value(self, labels: Labels) -> float:
-        """Expected loss, but for its scale."""
-        return self._value(labels, self._all)
+        return self._explore(self._start(order.size, random, from_draw), order, random, middle)
 
     def polish(self, labels: Labels) -> Found:
         """Search from a partition, on all draws."""
-        return self._settle(self._all, labels, np.arange(labels.size), effort=1, exactly=True)
+        return self._settle(self._all, labels, np.arange(labels.size), Effort.CHAINS, exactly=True)
 
     def restart(self, labels: Labels, order: npt.NDArray[Any], elite: list[Found]) -> Found:
         """Search from a partition, without approximation only if it comes near the minimum expected loss."""
@@ -256,19 +209,14 @@ class OnRatios(OnDraws):
         least = elite[0].value
         return found if found.value > least + _NEAR * abs(least) else found.then(self.polish(found.labels))
 
-    def along_sizes(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64], price: float) -> Found:
-        """Search for the linear loss `price` x B - A, without using all draws.
-
-        The loss asks for some B, the sum of h over the sizes of the clusters. What is best for one B may lie far from
-        what is best for another, and single moves do not lead there.
-        """
-        linear = replace(self._given, numerator={"A": -1.0, "B": price}, denominator={})
-        problem = OnDraws(self._draws, linear, self.limits, self._stop)
-        return problem.explore(order, random, from_draw=False)
-
     def _value(self, labels: Labels, draws: AnyDraws) -> float:
         state = cells.tables_of(draws, labels, int(labels.max()) + 1)
         return float(tables.expected_losses(draws, self._loss, state)[0])
+
+
+def _last_effort(n_draws: int) -> Effort:
+    """The moves of a search on so many draws: chains take long on many."""
+    return Effort.CHAINS if n_draws <= _CHAINED else Effort.MERGES
 
 
 def is_sparse(draws: PartitionDraws, fewest: int = 1) -> bool:

@@ -7,6 +7,7 @@ from posterior_consensus.kernels import allocation, pair_moves
 from posterior_consensus.kernels.records import CHAINS, MERGES, MOVES, SCANS
 from posterior_consensus.losses import binder
 from posterior_consensus.search import descent
+from posterior_consensus.search.descent import Effort
 from tests import reference
 from tests.kernels import searching
 from tests.kernels.checks import in_plain_python
@@ -28,7 +29,7 @@ NAMES = ["vi", "binder(a=0.3)", "nid"]  # the others take the same ways: each ha
 ORDER = np.random.default_rng(8).permutation(N_ITEMS)
 
 
-def settled(name, start, fewest=1, most=N_ITEMS, effort=2, stopped=0):
+def settled(name, start, fewest=1, most=N_ITEMS, effort=Effort.APART, stopped=0):
     draws, (record, definition) = some_draws(), RECORDS[name]
     partition = np.array(start, np.int32)
     stop = np.array([stopped], np.uint8)
@@ -44,8 +45,8 @@ def settled(name, start, fewest=1, most=N_ITEMS, effort=2, stopped=0):
 @pytest.mark.parametrize(
     ("name", "effort", "start"),
     [
-        *((NAMES[(effort + k) % 3], effort, k) for effort, k in product(range(3), range(4))),
-        *((name, 1 + k % 2, k % 4) for k, name in enumerate(sorted({*RECORDS} - {*NAMES}))),
+        *((NAMES[(effort + k) % 3], effort, k) for effort, k in product(list(Effort)[1:], range(4))),
+        *((name, Effort(2 + k % 2), k % 4) for k, name in enumerate(sorted({*RECORDS} - {*NAMES}))),
     ],
 )
 def test_the_loss_falls_until_no_neighbour_is_better(name, effort, start):
@@ -55,7 +56,7 @@ def test_the_loss_falls_until_no_neighbour_is_better(name, effort, start):
         assert loss <= mean_loss(start, draws, definition) + 1e-12
     assert loss <= min(mean_loss(p, draws, definition) for p in reference.neighbours(partition)) + 1e-12
     assert tally[SCANS] > 0
-    if effort == 0:
+    if effort == Effort.MERGES:
         assert not tally[CHAINS:].any()
 
 
@@ -132,14 +133,14 @@ def test_pairs_give_the_loss_and_limits_that_draws_give(a, fewest, most):
         assert record.scale(N_ITEMS) * before == pytest.approx(expected, abs=1e-12)
         after, _, tally = descent.settle(
             *(draws, record.arrays(N_ITEMS), partition, ORDER, (fewest, most), np.zeros(1, np.uint8)),
-            effort=0,
+            effort=Effort.MERGES,
             exactly=True,
         )
         if not stopped:  # what a search over pairs leaves, scans and merges over draws cannot improve
             assert after == pytest.approx(before, abs=1e-10) and tally[MOVES] == tally[MERGES] == 0
 
 
-@pytest.mark.parametrize("effort", range(3))
+@pytest.mark.parametrize("effort", list(Effort)[1:])
 @pytest.mark.parametrize(("n_items", "n_draws", "n_labels"), [(9, 6, 4), (40, 30, 25), (150, 10, 70), (100, 25, 6)])
 def test_sparse_and_dense_tables_lead_through_the_same_moves_to_the_same_partition(effort, n_items, n_draws, n_labels):
     for seed, name in enumerate(searching.LINEAR):

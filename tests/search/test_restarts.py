@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 
 import posterior_consensus as pc
-from benchmarks.records import records
 from posterior_consensus import losses
 from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.search import restarts
-from posterior_consensus.search.forms import Limits
+from posterior_consensus.search.forms import Found, Limits
 from posterior_consensus.search.over_draws import OnDraws
-from posterior_consensus.search.over_pairs import OnPairs
 from tests import reference
 from tests.catalogue.posteriors import noisy_draws, random_draws
 from tests.kernels.checks import compiled_only
@@ -47,9 +45,7 @@ def test_the_search_leaves_the_trap_in_which_all_allocations_end():
     result = find(splits(34))
     assert result.expected_loss < 1.58199
     info = result.info
-    ends = dict(zip(info.kinds, info.expected_losses, strict=True))
-    assert ends["allocation"] > 1.60 and len(info.kinds) == len(info.expected_losses) == info.n_starts
-    assert info.n_starts_at_best < info.n_starts
+    assert len(info.kinds) == len(info.expected_losses) == info.n_starts > info.n_starts_at_best
 
 
 @compiled_only
@@ -72,28 +68,12 @@ def test_perturbations_find_what_no_start_reached_and_say_so():
 
 
 @compiled_only
-def test_there_are_perturbations_where_starts_differ_and_they_take_little():
+def test_there_are_perturbations_where_they_take_little():
     rng = np.random.default_rng(1)
     clear, many = noisy_draws(rng, 30, 30, 3, 0.02), random_draws(rng, 2000, 60, 5)
-    agreed = find(clear, "binder").info
-    assert find(splits(34)).info.n_perturbations > 0 == find(many).info.n_perturbations == agreed.n_perturbations
-    assert len(set(agreed.kinds)) >= 4 and find(clear, "binder", n_perturbations=5).info.n_perturbations == 5
-
-
-@compiled_only
-def test_trees_and_components_are_starts_where_a_similarity_matrix_takes_little():
-    kinds = [set(find(records(n, 30)).info.kinds) for n in (600, 2100)]
-    assert {"tree", "components", "draw"} <= kinds[0]
-    assert not {"tree", "components"} & kinds[1] and "draw" in kinds[1]
-
-
-@compiled_only
-def test_effort_grows_with_the_number_of_clusters_up_to_a_thousand():
-    one, other, more = (
-        OnDraws(pc.as_partition_draws(records(n, 16)), losses.vi(), Limits(1, n), NEVER).work_a_label
-        for n in (600, 2000, 4000)
-    )
-    assert one < 0.7 * other and more == pytest.approx(other, rel=0.01)
+    assert find(splits(0), "id").info.n_perturbations >= 64 > find(clear, "binder").info.n_perturbations == 32
+    assert find(many).info.n_perturbations < 16
+    assert find(clear, "binder", n_perturbations=5).info.n_perturbations == 5
 
 
 def test_agreement_tells_the_kinds_of_start(approved):
@@ -109,43 +89,13 @@ def test_agreement_tells_the_kinds_of_start(approved):
     approved("search", "agreement", "\n".join(told))
 
 
-@pytest.mark.parametrize(
-    ("loss", "form"),
-    [(losses.vi(a=0.7), OnDraws), (losses.binder(a=1.5), OnDraws), (losses.binder(a=1.5), OnPairs)],
-)
-def test_terms_of_clusters_add_up_to_the_loss(loss, form):
-    rng = np.random.default_rng(2)
-    draws = pc.as_partition_draws(random_draws(rng, 8, 20, 4), weights=rng.exponential(size=8))
-    problem = form(draws, loss, Limits(1, 20), NEVER)
-    one, other = (reference.canonical(rng.integers(0, 5, 20)).astype(np.int32) for _ in range(2))
-    gap = problem.terms(one).sum() - problem.terms(other).sum()
-    values = pc.expected_loss(draws, np.stack([one, other]), loss=loss)["expected_loss"].values
-    assert loss.scale(20) * gap == pytest.approx(values[0] - values[1], abs=1e-12)
-    part = np.where(one == 2, 2, -1).astype(np.int32)
-    assert problem.terms(part)[2] == pytest.approx(problem.terms(one)[2], abs=1e-12)
-
-
-def test_the_best_of_both_is_the_best_choice_in_each_block():
-    """Blocks of four items; each of the two partitions is the better one in some."""
-    rng = np.random.default_rng(3)
-    draws = random_draws(rng, 9, 16, 6)
-    within = [rng.integers(0, 3, (2, 4)) for _ in range(4)]
-    one, other = (np.concatenate([3 * b + block[k] for b, block in enumerate(within)]) for k in range(2))
-    problem = OnDraws(pc.as_partition_draws(draws), losses.vi(), Limits(1, 16), NEVER)
-    one, other = (reference.canonical(labels).astype(np.int32) for labels in (one, other))
-    best = restarts.best_of_both(one, other, problem.terms)
-    mixed = [np.concatenate([3 * b + block[choice >> b & 1] for b, block in enumerate(within)]) for choice in range(16)]
-    least = min(reference.expected(labels, draws, reference.LOSSES["vi"]) for labels in mixed)
-    assert reference.expected(best, draws, reference.LOSSES["vi"]) == pytest.approx(least, abs=1e-12)
-    np.testing.assert_array_equal(restarts.best_of_both(one, one, problem.terms), one)
-
-
 def test_changes_are_partitions_of_all_items_and_differ():
     rng = np.random.default_rng(4)
     draws = random_draws(rng, 10, 30, 5)
     problem = OnDraws(pc.as_partition_draws(draws), losses.vi(), Limits(1, 30), NEVER)
     elite = [np.arange(30, dtype=np.int32), reference.canonical(draws[0]).astype(np.int32)]
-    changed = restarts.changes(elite, draws, problem.companions, None, True, rng)
+    none = np.zeros(6, np.int64)
+    changed = restarts.changes([Found(one, 1.0, 1.0, none) for one in elite], problem.companions, True, rng)
     seen = set()
     for _ in range(66):
         labels, order = next(changed)
@@ -153,9 +103,7 @@ def test_changes_are_partitions_of_all_items_and_differ():
         np.testing.assert_array_equal(np.unique(labels[labels >= 0]), np.arange(labels.max() + 1))
         np.testing.assert_array_equal(np.sort(order), np.arange(30))
         seen.add(labels.tobytes())
-    assert len(seen) > 50  # some draws come twice
-    fixed = restarts.changes(elite, draws, problem.companions, 3, True, rng)
-    assert any(next(fixed)[0].max() == 2 for _ in range(11))
+    assert len(seen) > 50
 
 
 @compiled_only

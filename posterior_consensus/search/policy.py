@@ -1,0 +1,63 @@
+"""When a search stops: what it is allowed, and what it does next.
+
+Runs from random orders of the items come first. Then the best partition's clusters are taken apart. Then restarts from
+the best partitions follow, until many in a row gained nothing, or until they took what the budget allows. All is
+counted, nothing timed, so that a search ends at the same partition on every machine.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+_AT_ONCE = 8  # restarts between two looks at what they gained
+_PATIENCE_IF_AGREED, _PATIENCE = 32, 64  # restarts in a row without a gain
+
+
+class Allowed(NamedTuple):
+    """What a search is allowed."""
+
+    n_starts: int  # runs from random orders of the items
+    n_agree: int  # runs at the minimum loss that end the runs
+    n_perturbations: int | None  # restarts, or None for those that patience and budget leave
+    budget: float  # elementary operations of all restarts: comparisons of a label with a cluster
+    patience: int  # factor of the number of restarts without a gain
+
+
+class Progress(NamedTuple):
+    """How far a search is."""
+
+    n_runs: int
+    n_at_best: int  # runs that reached the minimum loss
+    runs_in_vain: int  # since the first of them, where that ends the runs
+    is_apart: bool  # whether the best partition's clusters were taken apart
+    n_restarts: int
+    restarts_in_vain: int  # since the last gain
+    operations: float  # elementary ones of a restart
+
+
+class Step(Enum):
+    """What a search does next."""
+
+    RUN = "run"
+    TAKE_APART = "take apart"
+    RESTART = "restart"
+    END = "end"
+
+
+def next_step(allowed: Allowed, progress: Progress) -> tuple[Step, int]:
+    """Say what comes next, and how many of it."""
+    agreed = progress.n_at_best >= allowed.n_agree
+    if not progress.is_apart:
+        left = allowed.n_starts - progress.n_runs
+        enough = agreed or progress.runs_in_vain >= allowed.n_agree
+        if progress.n_runs == 0 or (left > 0 and not enough):
+            return Step.RUN, left
+        return Step.TAKE_APART, 1
+    if allowed.n_perturbations is not None:
+        left = allowed.n_perturbations - progress.n_restarts
+    else:
+        patience = allowed.patience * (_PATIENCE_IF_AGREED if agreed else _PATIENCE)
+        affordable = int(allowed.budget / progress.operations)
+        left = min(patience - progress.restarts_in_vain, affordable - progress.n_restarts)
+    return (Step.RESTART, min(_AT_ONCE, left)) if left > 0 else (Step.END, 0)
