@@ -110,9 +110,9 @@ def test_mcla_by_hand():
         weights = np.repeat(draws.weights, draws.n_clusters)
         clusters = np.unique(table.T, axis=0)
         graph = mcla._graph(draws)
-        assert len(clusters) == graph.vertices.size == graph.held.size
-        np.testing.assert_allclose(graph.held, graph.counts)
-        np.testing.assert_allclose(np.bincount(graph.number, weights), graph.held)
+        assert len(clusters) == graph.vertices.size == graph.weights.size
+        np.testing.assert_allclose(graph.weights, graph.counts)
+        np.testing.assert_allclose(np.bincount(graph.number, weights), graph.weights)
         similarity = np.array([[np.minimum(a, b).sum() / np.maximum(a, b).sum() for b in table.T] for a in table.T])
         ours = graph.similarity[np.ix_(graph.number, graph.number)]
         np.testing.assert_allclose(ours, similarity, atol=1e-6)
@@ -128,7 +128,7 @@ def test_mcla_of_many_clusters_goes_on_from_some():
     with patch.object(mcla, "_MOST_VERTICES", 40):
         graph = mcla._graph(draws)
         some = find(draws, "mcla", n_clusters=4)
-    assert 4 <= graph.vertices.size <= 40 < graph.held.size
+    assert 4 <= graph.vertices.size <= 40 < graph.weights.size
     assert graph.counts.sum() == pytest.approx(4)  # clusters of a draw
     np.testing.assert_array_equal(graph.similarity[graph.vertices].diagonal(), 1)
     np.testing.assert_array_equal(every.labels, some.labels)
