@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
+from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
 from numpy.testing import assert_array_equal
 
@@ -67,7 +68,10 @@ def test_a_cluster_summary_has_the_numbers_of_its_partition(z):
     assert "5: 0." in repr(found)
     ax = pc.plot_cluster_summary(found)
     assert [text.get_text().split()[0] for text in ax.get_yticklabels()] == ["0", "2", "5"]
-    assert [to_hex(line.get_color()) for line in ax.lines] == [COLOURS[k].lower() for k in (0, 2, 5)]
+    spans = [collection for collection in ax.collections if isinstance(collection, LineCollection)]
+    for span in spans:
+        assert [to_hex(colour) for colour in span.get_color()] == [COLOURS[k].lower() for k in (0, 2, 5)]
+    assert len(spans) == 2
     plt.close("all")
 
 
