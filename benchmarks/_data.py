@@ -5,9 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks._runner import HERE
+from benchmarks._runner import ROOT
 
-ROOT = HERE.parent
 GOLDEN, SHIPPED = ROOT / "tests" / "golden", ROOT / "examples" / "data"
 FOLDER = Path(os.environ.get("POSTERIORS", GOLDEN))  # others may not be redistributed
 ORDER = ("galaxy", "iris", "ex2", "dpmm")

@@ -69,16 +69,19 @@ def _one_large(rng):
 
 
 def _records(rng):
-    """Clusters of one, two, three or five records, as in record linkage, that some leave now and then."""
-    n_items = int(rng.integers(120, 200))
+    return linked_records(rng, int(rng.integers(120, 200)), 40, is_hard=True)
+
+
+def linked_records(rng, n_items, n_draws, is_hard):
+    """Clusters of one, two, three or five records, that some leave: the harder ones often, and for others as well."""
     sizes = rng.choice([1, 2, 3, 5], n_items, p=[0.4, 0.3, 0.2, 0.1])
     truth = np.repeat(np.arange(n_items), sizes)[:n_items]
-    stays, alone = rng.beta(4, 1.5, n_items), np.arange(n_items, 2 * n_items)
+    stays, alone = rng.beta(4 if is_hard else 8, 1.5, n_items), np.arange(n_items, 2 * n_items)
     draws = []
-    for _ in range(40):
-        other = np.where(rng.random(n_items) < 0.3, rng.permuted(truth), alone)
+    for _ in range(n_draws):
+        other = np.where(rng.random(n_items) < 0.3, rng.permuted(truth), alone) if is_hard else alone
         draws.append(np.where(rng.random(n_items) > stays, other, truth))
-    return Posterior(np.array(draws), int(truth[-1]) + 1)
+    return Posterior(np.array(draws, np.int32), int(truth[-1]) + 1)
 
 
 def _mixture(rng):

@@ -25,23 +25,19 @@ def has_salso() -> bool:
     return bool(found)
 
 
-def written(labels: np.ndarray, folder: str) -> Path:
-    file = Path(folder) / "draws.bin"
-    (labels.astype(np.int32) + 1).T.tofile(file)  # R fills a matrix column by column
-    return file
-
-
 def ask(script: str, labels: np.ndarray, *arguments: object) -> list[float]:
     """The numbers that a script prints."""
     with tempfile.TemporaryDirectory() as folder:
-        command = ["Rscript", HERE / script, written(labels, folder), *labels.shape, *arguments]
+        file = Path(folder) / "draws.bin"
+        (labels.astype(np.int32) + 1).T.tofile(file)  # R fills a matrix column by column
+        command = ["Rscript", HERE / script, file, *labels.shape, *arguments]
         done = subprocess.run([*map(str, command)], capture_output=True, check=True, text=True)
     return [float(number) for number in done.stdout.split()]
 
 
-def searched(draws, loss: str, seed: int) -> Used:
-    """One default call of ours, on two threads."""
-    return used(pc.consensus_partition, draws, loss=loss, random_seed=seed, n_jobs=2, progressbar=False)
+def searched(draws, loss: str, seed: int, **options) -> Used:
+    """One call of ours, by default as it is without options, on two threads."""
+    return used(pc.consensus_partition, draws, loss=loss, random_seed=seed, n_jobs=2, progressbar=False, **options)
 
 
 def alternately(ours: Callable[[int], float], repeats: int, beside: bool, script: str, *arguments) -> tuple:

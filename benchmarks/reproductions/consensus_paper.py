@@ -29,7 +29,7 @@ OPTIONS = {"--share": {"type": float, "default": 1.0, "help": "share of the pape
 
 @dataclass(frozen=True)
 class Row:
-    """A row of our tables: a method, the row of the paper it stands beside, and why the two differ where they do."""
+    """A row of our tables: a method, and the row of the paper it stands beside."""
 
     name: str
     printed: str | None
@@ -37,39 +37,17 @@ class Row:
     options: dict = field(default_factory=dict)
     n_clusters: int | None = K
     refined: bool = False
-    why: str = ""
 
-
-EM_WHY = (
-    "Its likelihood creeps up and the labels with it, so that the numbers are those of a stopping rule, which the "
-    "paper does not tell; after up to 300 iterations ours is above them for clusters of equal size and where one has "
-    "half of the items, and below them where one has three quarters or more."
-)
-BOEM_WHY = (
-    "Ours moves on until no single move lowers the expected loss, which does far better for clusters of equal size, "
-    "better where one has half of the items and, before refinement, worse where one has three quarters or more; no "
-    "start, threshold or limit of moves that we tried has the printed numbers."
-)
-SC_WHY = (
-    "With clusters of unequal size the leading eigenvectors split the largest one, however they are scaled; "
-    "scikit-learn's SpectralClustering at its defaults, which has a Gaussian kernel on the rows of the matrix, "
-    "has the printed numbers."
-)
-BEST_WHY = (
-    "The printed numbers are those of a random draw; the draw of least expected Binder loss is better for clusters of "
-    "equal size, and a little worse where one has three quarters of the items or more, as the loss then favours draws "
-    "of small clusters."
-)
 
 ROWS = (
     Row("Basic", "Basic", "basic", refined=True),
     Row("Spectral, Gaussian kernel", "SC", "spectral", {"affinity": "rbf"}, refined=True),
     Row("KCC", "KCC", "kcc", refined=True),
     Row("CC-Pivot", "CCPivot", "cc_pivot", {"threshold": 0.25, "n_starts": 1}, None, refined=True),
-    Row("Spectral, Algorithm 2 as printed", "SC", "spectral", refined=True, why=SC_WHY),
-    Row("BOEM", "BOEM", "boem", refined=True, why=BOEM_WHY),
-    Row("EM", "EM", "lange_buhmann", {"n_starts": 1}, why=EM_WHY),
-    Row("Best-Of-K", "Best Of K", "best_draw", n_clusters=None, why=BEST_WHY),
+    Row("Spectral, Algorithm 2 as printed", "SC", "spectral", refined=True),
+    Row("BOEM", "BOEM", "boem", refined=True),
+    Row("EM", "EM", "lange_buhmann", {"n_starts": 1}),
+    Row("Best-Of-K", "Best Of K", "best_draw", n_clusters=None),
     Row("Align and vote", None, "align_and_vote"),
     Row("RPM-EM, K given", None, "rpm_em"),
     Row("RPM-EM, K = 10 given", None, "rpm_em", n_clusters=10),
@@ -94,7 +72,7 @@ def tables(smallest, share):
         (folder / "tables.md").write_text(written + "\n", encoding="utf-8")
         save_figures(results, folder)
     yield f"cells within {CLOSE} of the paper's", agreement_by_row(cells).reset_index(names="row").to_dict("records")
-    yield "\n".join(near), ({"where ours differs": row.name, "why": row.why} for row in ROWS if row.why)
+    print("\n".join(near))
     print(f"\n{len(tasks):,} replications in {(time.perf_counter() - began) / 60:.1f} minutes; written to {folder}/")
 
 

@@ -11,8 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import normalized_mutual_info_score as nmi
 
 import posterior_consensus as pc
-from benchmarks._data import ROOT
-from benchmarks._runner import used
+from benchmarks._runner import ROOT, used
 from benchmarks.reproductions._expert_figures import draw
 
 N_ITEMS, REPEATS = 600, 10
