@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from operator import itemgetter
+from operator import getitem, itemgetter
 from typing import Any
 
 import numpy as np
@@ -76,7 +76,7 @@ class DaskLabels(DrawnLabels):
 
     def take(self, rows: npt.NDArray[np.intp]) -> DaskLabels:
         """Keep some draws, by row number; they stay where they are."""
-        parts = [self._client.submit(_rows, part, rows, pure=False) for part in self._parts]
+        parts = [self._client.submit(getitem, part, rows, pure=False) for part in self._parts]
         return DaskLabels(parts, self._bounds, self.n_clusters[rows], self.dtype, self._client)
 
     def _calls(self, blocks: list[slice]) -> list[tuple[Any, slice]]:
@@ -138,10 +138,6 @@ def _numbered(block: npt.NDArray[Any], name: str, first: int) -> tuple[npt.NDArr
 
 def _labels(numbered: tuple[npt.NDArray[Any], npt.NDArray[np.int64]], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     return numbered[0].astype(dtype, copy=False)
-
-
-def _rows(labels: npt.NDArray[Any], rows: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
-    return labels[rows]
 
 
 def _joined(first: int, n_items: int, *parts: npt.NDArray[Any]) -> npt.NDArray[Any]:

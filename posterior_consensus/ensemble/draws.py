@@ -19,7 +19,7 @@ from posterior_consensus.ensemble.pairs import PairSource, Result
 from posterior_consensus.ensemble.partitions import distinct_rows
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.kernels import coclustering, ensemble
-from posterior_consensus.losses.record import Need, PartitionLoss
+from posterior_consensus.losses.record import Need
 from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.arguments import RandomSeed
 
@@ -112,10 +112,6 @@ class PartitionDraws(PairSource):
                 "as_allocation_probabilities, or compute them by allocation_probabilities(model, idata)."
             )
         return self.soft
-
-    def marginal_losses(self, partitions: npt.NDArray[Any], loss: PartitionLoss) -> Floats | None:
-        """Losses of partitions (P, n) expected given each draw's parameters, (P, N); None if they are not known."""
-        return None if self.soft is None else self.soft.losses(partitions, loss)
 
     def take(self, rows: npt.NDArray[np.intp]) -> Self:
         """Keep some draws, by row number; their weights sum to 1 again, and equal ones where all of them were 0."""
@@ -311,18 +307,15 @@ class PartitionDraws(PairSource):
             return self.soft.product_with_others(columns, self.weights) + columns
         addends, total = self.samples.addends
         columns, table = np.ascontiguousarray(columns), np.zeros((self.starts[-1], columns.shape[1]))
-        for items, block in self._whole_blocks():
+        held = self.drawn.held()  # all items at once, or blocks in order: sums of floats are taken item by item
+        whole = self.drawn.map_blocks(on_blocks.as_they_are) if held is None else [(slice(None), held)]
+        for items, block in whole:
             ensemble.scatter_more(block, self.starts, columns[items], table)
         product = np.empty(columns.shape)
         for items, found in self.drawn.map_blocks(on_blocks.gather, self.starts, addends, table):
             product[items] = found
         product /= total
         return product
-
-    def _whole_blocks(self) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
-        """Labels of all items, or block by block: sums of floats must be taken item by item to be the same."""
-        held = self.drawn.held()
-        return self.drawn.map_blocks(on_blocks.as_they_are) if held is None else iter([(slice(None), held)])
 
     def links(self, labels: npt.NDArray[Any]) -> tuple[Floats, float]:
         """Sums (n, K) of every item's similarities to the other members of each cluster, and what to divide them by."""

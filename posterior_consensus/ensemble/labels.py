@@ -258,10 +258,6 @@ class LabelsInMemory(DrawnLabels):
         """Labels (n_items, n_draws) of some items, those of each in one piece of memory."""
         return np.ascontiguousarray(self.array[:, items].T)
 
-    def of_items(self, at: npt.NDArray[np.intp]) -> LabelsInMemory:
-        """Keep some items, by position."""
-        return LabelsInMemory(*canonical_rows(self.array[:, at], int(self.n_clusters.max())))
-
     def take(self, rows: npt.NDArray[np.intp]) -> LabelsInMemory:
         """Keep some draws, by row number."""
         return LabelsInMemory(self.array[rows], self.n_clusters[rows])

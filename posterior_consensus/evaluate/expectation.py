@@ -109,7 +109,7 @@ def draw_losses(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: Parti
 
     For Binder's loss the allocations are averaged out where their probabilities are known.
     """
-    marginal = draws.marginal_losses(partitions, loss)
+    marginal = None if draws.soft is None else draws.soft.losses(partitions, loss)
     return loss_matrix(partitions, draws, loss) if marginal is None else marginal
 
 

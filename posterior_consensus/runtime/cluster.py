@@ -227,10 +227,7 @@ class Workers:
 
 
 def _added(*tables: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    total = tables[0].copy()
-    for table in tables[1:]:
-        total += table
-    return total
+    return sum(tables[1:], tables[0])
 
 
 def _n_bytes(value: Any) -> int:

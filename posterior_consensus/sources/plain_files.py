@@ -56,19 +56,15 @@ def read_plain(data: Any, var_name: str | None) -> pd.DataFrame | npt.NDArray[An
 
 def read_numbers(path: str | Path) -> npt.NDArray[Any]:
     """Read an array of numbers of a text or a NumPy file, one dimension less where a table has one column."""
-    path = Path(path)
-    _check_exists(path)
-    values = _read_text(path).to_numpy() if path.name.lower().endswith(_TEXT) else _read_numpy(path, None)
+    values = np.asarray(_content(Path(path), None))
     return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
 
 
 def read_matrix(path: str | Path) -> pd.DataFrame | npt.NDArray[Any]:
     """Read a matrix of numbers, with the names of a table's rows unless R or pandas counted them."""
-    path = Path(path)
-    _check_exists(path)
-    if path.name.lower().endswith(_NUMPY):
-        return _read_numpy(path, None)
-    table = _read_text(path)
+    table = _content(Path(path), None)
+    if isinstance(table, np.ndarray):
+        return table
     rows, columns = table.index, table.columns
     if len(rows) != len(columns) or (is_counted(rows) and is_counted(columns)):
         return table.to_numpy()
@@ -124,13 +120,17 @@ def _chain(found: pd.DataFrame | npt.NDArray[Any], path: Path) -> pd.DataFrame:
 
 
 def _read(path: Path, var_name: str | None) -> pd.DataFrame | npt.NDArray[Any]:
-    _check_exists(path)
-    if path.name.lower().endswith(_NUMPY):
-        return _read_numpy(path, var_name)
-    table = _read_text(path)
+    table = _content(path, var_name)
+    if isinstance(table, np.ndarray):
+        return table
     _check_first_line(table, path)
     _check_first_column(table, path)
     return by_draw(table, repr(path.name), var_name)
+
+
+def _content(path: Path, var_name: str | None) -> pd.DataFrame | npt.NDArray[Any]:
+    _check_exists(path)
+    return _read_numpy(path, var_name) if path.name.lower().endswith(_NUMPY) else _read_text(path)
 
 
 def _check_exists(path: Path) -> None:

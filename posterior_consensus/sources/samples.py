@@ -80,32 +80,16 @@ def _weighted(samples: Samples, weights: Any) -> Samples:
         values = samples.in_order(given, name).astype(np.float64)
     except TypeError:
         raise TypeError(f"{name} must be numbers; got {type(given).__name__} of {values.dtype}.") from None
-    if is_log:
-        return samples.weighted(_exponentials(values, samples))
-    wrong = ~(np.isfinite(values) & (values >= 0))
+    lowest = -np.inf if is_log else 0.0
+    wrong = ~((values >= lowest) & (values < np.inf))
     if wrong.any():
-        row = wrong.argmax()
-        raise ValueError(f"`weights` must be finite and not negative; got {values[row]!s} at {_place(samples, row)}.")
-    if not values.any():
-        raise ValueError("`weights` must not all be 0.")
-    # Divided first, so that the sum of huge or tiny weights neither overflows nor vanishes.
-    return samples.weighted(values / values.max())
-
-
-def _exponentials(values: npt.NDArray[np.float64], samples: Samples) -> npt.NDArray[np.float64]:
-    """Weights of which the largest is 1, from their logarithms."""
-    wrong = np.isnan(values) | (values == np.inf)
-    if wrong.any():
-        row = wrong.argmax()
-        place = _place(samples, row)
-        raise ValueError(f"`log_weights` must be finite or minus infinity; got {values[row]!s} at {place}.")
-    if np.all(values == -np.inf):
-        raise ValueError("`log_weights` must not all be minus infinity.")
-    return np.exp(values - values.max())
-
-
-def _place(samples: Samples, row: Any) -> str:
-    return f"chain {samples.chain[row]}, draw {samples.draw[row]}"
+        row, allowed = wrong.argmax(), "finite or minus infinity" if is_log else "finite and not negative"
+        place = f"chain {samples.chain[row]}, draw {samples.draw[row]}"
+        raise ValueError(f"{name} must be {allowed}; got {values[row]!s} at {place}.")
+    if np.all(values == lowest):
+        raise ValueError(f"{name} must not all be {'minus infinity' if is_log else '0'}.")
+    # The largest becomes 1, so that the sum of huge or tiny weights neither overflows nor vanishes.
+    return samples.weighted(np.exp(values - values.max()) if is_log else values / values.max())
 
 
 def _sample_ids(labels: xr.DataArray, dims: tuple[str, ...], n_draws: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
