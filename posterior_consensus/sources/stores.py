@@ -172,7 +172,7 @@ def write_store(
 ) -> None:
     """Write a store, which gets its name once it is whole."""
     new = unfinished(store)
-    renamed = {name: f"item_{name}" for name in {items.dim, *map(str, items.coords)} & _OWN}
+    renamed = _stored_names({items.dim, *map(str, items.coords)})
     about = storable(_renamed(xr.Dataset(coords=items.coords), renamed))
     about = about.assign(weight=("sample", samples.weights))
     about = about.assign_coords(chain=("sample", samples.chain), draw=("sample", samples.draw))
@@ -311,6 +311,17 @@ def read_about(path: Path) -> tuple[xr.Dataset, Items]:
     of_items = about.drop_dims("sample")
     of_items.attrs = {}
     return about, Items(n_items, original.get(item_dim, item_dim), _renamed(of_items, original).coords)
+
+
+def _stored_names(names: set[str]) -> dict[str, str]:
+    """Give other names to what a store or NetCDF does not hold by its own."""
+    stored: dict[str, str] = {}
+    for name in sorted(name for name in names if name in _OWN or name == "" or "/" in name):
+        new = f"item_{name.replace('/', '_')}"
+        while new in names or new in stored.values():
+            new += "_"
+        stored[name] = new
+    return stored
 
 
 def _renamed(dataset: xr.Dataset, names: dict[str, str]) -> xr.Dataset:

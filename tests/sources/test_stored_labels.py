@@ -228,6 +228,17 @@ def test_items_may_have_the_names_of_the_variables_of_a_store(tmp_path):
     assert_same_draws(pc.as_partition_draws(tmp_path / "store"), expected)
 
 
+@pytest.mark.parametrize("dim", ["a/b", "item_labels"])
+def test_names_that_a_store_does_not_hold_come_back(dim, tmp_path):
+    coords = {dim: list("uvw"), "labels": (dim, [3, 1, 2])}
+    labels = xr.DataArray([[0, 0, 1], [0, 1, 1]], dims=("sample", dim), coords=coords)
+    pc.as_partition_draws(labels, item_dim=dim, store=tmp_path / "store")
+    items = pc.as_partition_draws(tmp_path / "store").items
+    assert items.dim == dim
+    assert items.coords[dim].values.tolist() == list("uvw")
+    assert items.coords["labels"].values.tolist() == [3, 1, 2]
+
+
 def test_large_draws_of_an_accumulator_stay_on_disk(tmp_path, monkeypatch):
     narrow(monkeypatch, 256)
     with pc.PartitionAccumulator(tmp_path / "draws", batch_size=8) as kept:
