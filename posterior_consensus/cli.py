@@ -60,7 +60,6 @@ _REMEDIES = {  # of Python, in the words of the shell
 _OUTPUT = "write a table of the items (.csv), or the posterior with the results in a group 'consensus' (.nc)"
 _FIGURES = (".pdf", ".png", ".svg")
 _COMPILE = "compile"  # in place of files
-_OUTPUTS = ("report", "figure", "output")
 _FAILED = 1
 _TINY = 1e-9
 _BROKEN_PIPE = 141  # as shells report a program that SIGPIPE ended
@@ -107,7 +106,7 @@ def _run(options: argparse.Namespace) -> int:
     try:
         _check_files(options)
         summary = _summary(options)
-        wrote = [_wrote(name, options, summary) for name in _OUTPUTS if getattr(options, name) is not None]
+        wrote = [_wrote(name, path, options, summary) for name, path in _outputs(options).items()]
     except KeyboardInterrupt:
         return _interrupted()
     except BrokenPipeError:
@@ -242,9 +241,8 @@ def _check_files(options: argparse.Namespace) -> None:
     if len(options.posterior) > 1 and not tables:
         names = ", ".join(repr(str(path)) for path in options.posterior)
         raise ValueError(f"Several files must be tables or .npy files, one for each chain; got {names}.")
-    for name in _OUTPUTS:
-        if getattr(options, name) is not None:
-            _check_writable(name, getattr(options, name))
+    for name, path in _outputs(options).items():
+        _check_writable(name, path)
     _check_apart(options)
     if options.figure is not None and options.figure.suffix.lower() not in _FIGURES:
         raise ValueError(f"--figure must end in {', '.join(_FIGURES)}; got {str(options.figure)!r}.")
@@ -258,6 +256,11 @@ def _check_files(options: argparse.Namespace) -> None:
         raise ValueError(
             f"--output must end in .csv or .nc; got {str(options.output)!r}. In Python, attach() gives Zarr."
         )
+
+
+def _outputs(options: argparse.Namespace) -> dict[str, Path]:
+    given = {"report": options.report, "figure": options.figure, "output": options.output}
+    return {name: path for name, path in given.items() if path is not None}
 
 
 def _check_file(path: Path) -> None:
@@ -289,14 +292,12 @@ def _check_apart(options: argparse.Namespace) -> None:
             taken[_identity(Path(given))] = f"that of {name}"
     with suppress(OSError):  # standard output may be closed
         taken[_identity(1)] = "standard output"
-    for name in _OUTPUTS:
-        path = getattr(options, name)
-        if path is not None:
-            places = [_identity(place) for place in (path, *path.resolve().parents)]  # a Zarr store is a directory
-            other = next((taken[place] for place in places if place in taken), None)
-            if other is not None:
-                raise ValueError(f"--{name} must be another file than {other}; got {str(path)!r}.")
-            taken[places[0]] = f"that of --{name}"
+    for name, path in _outputs(options).items():
+        places = [_identity(place) for place in (path, *path.resolve().parents)]  # a Zarr store is a directory
+        other = next((taken[place] for place in places if place in taken), None)
+        if other is not None:
+            raise ValueError(f"--{name} must be another file than {other}; got {str(path)!r}.")
+        taken[places[0]] = f"that of --{name}"
 
 
 def _identity(file: Path | int) -> tuple[int | str, ...]:
@@ -307,9 +308,8 @@ def _identity(file: Path | int) -> tuple[int | str, ...]:
     return found.st_dev, found.st_ino
 
 
-def _wrote(name: str, options: argparse.Namespace, summary: Summary) -> bool:
+def _wrote(name: str, path: Path, options: argparse.Namespace, summary: Summary) -> bool:
     """Write an output, and say so or why not."""
-    path = getattr(options, name)
     try:
         if name == "report":
             summary.to_html(path, progressbar=not (options.quiet or options.json))
