@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 
 import posterior_consensus as pc
-from benchmarks.mixtures import dirichlet_process_draws
 
 
 class Posterior(NamedTuple):
@@ -15,6 +14,42 @@ class Posterior(NamedTuple):
     labels: np.ndarray
     n_clusters: int
     counts: np.ndarray | None = None
+
+
+def dirichlet_process_draws(
+    observations: np.ndarray, spread: float, concentration: float, n_draws: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Partitions (n_draws, n) from the posterior of normal clusters of unit variance, one after each sweep.
+
+    A collapsed Gibbs sampler (Neal 2000, algorithm 3, https://doi.org/10.1080/10618600.2000.10474879).
+    The coordinates of `observations` (n, d) are independent, their means normal around 0 with standard deviation
+    `spread`. Each observation is allocated by its density given those of the cluster, the means integrated out.
+    """
+    n_items, n_coordinates = observations.shape
+    size = np.arange(n_items + 1)
+    shrinkage = 1 / (size + spread**-2)  # variance of a mean given so many observations
+    log_weight = np.log(np.where(size > 0, size, concentration)) - n_coordinates / 2 * np.log1p(shrinkage)
+    precision = 1 / (1 + shrinkage) / 2
+    labels = np.zeros(n_items, np.int32)
+    sizes = np.zeros(n_items + 1, np.int64)  # at least one is empty once an observation is taken out
+    sums = np.zeros((n_items + 1, n_coordinates))
+    sizes[0], sums[0] = n_items, observations.sum(axis=0)
+    draws = np.empty((n_draws, n_items), np.int32)
+    for draw in draws:
+        for i, x in enumerate(observations):
+            sizes[labels[i]] -= 1
+            sums[labels[i]] -= x
+            full = np.flatnonzero(sizes)
+            choice = np.append(full, np.argmin(sizes))
+            n = sizes[choice]
+            mean = np.where(n > 0, shrinkage[n], 0)[:, np.newaxis] * sums[choice]
+            score = log_weight[n] - precision[n] * ((x - mean) ** 2).sum(axis=1)
+            cumulative = np.cumsum(np.exp(score - score.max()))
+            labels[i] = choice[np.searchsorted(cumulative, rng.random() * cumulative[-1])]
+            sizes[labels[i]] += 1
+            sums[labels[i]] += x
+        draw[:] = labels
+    return draws
 
 
 def _splits(rng, n_items=60, n_draws=30, size=6):

@@ -3,12 +3,10 @@
 Two groups of 300 items each in one dimension. A Gibbs sampler of a mixture of ten normals with a sparse Dirichlet
 prior; then the consensus under VI of the sampled labels, and two of the similarity of the components: under Binder's
 loss at the mean similarity and under the lower bound of VI. Prints the table of docs/background/components.md: the
-number of clusters, that of clusters with at least 5% of the items, and the adjusted Rand index with the truth. Then the
-seconds for distances of ten components without and with a closed form, and for more items and components.
+number of clusters, that of clusters with at least 5% of the items, and the adjusted Rand index with the truth.
 """
 
 import numpy as np
-from scipy import stats
 from sklearn.metrics import adjusted_rand_score
 
 import posterior_consensus as pc
@@ -78,27 +76,9 @@ def span(values):
     return f"{min(values):.0f}" if min(values) == max(values) else f"{min(values):.0f}-{max(values):.0f}"
 
 
-def seconds_of(n_draws, n_items, n_components, distribution=None):
-    """Seconds for random labels and components, normal by default."""
-    rng = np.random.default_rng(1)
-    labels = rng.integers(n_components, size=(n_draws, n_items))
-    mean, sd = 3 * rng.normal(size=(n_draws, n_components)), rng.gamma(5, 0.2, size=(n_draws, n_components))
-    own = {"mean": mean, "sd": sd} if distribution is None else {"df": 4.0, "loc": mean, "scale": sd}
-    given = own | {"distribution": distribution, "first_label": 0, "progressbar": False}
-    return used(pc.component_similarity, labels, **given).seconds
-
-
 def tables(smallest):
     options = {"n": 20, "sweeps": 120, "burn_in": 20} if smallest else {}
     yield "", (_row(shape, 2 if smallest else 10, options) for shape in GROUPS)
-    n = 20 if smallest else 4_000
-    settings = {
-        "Student's t, 10 components, 10 items": (n, 10, 10, stats.t),
-        "normal, 10 components, 10 items": (n, 10, 10),
-        "normal, 6 components, 1,000 items": (n, 1_000, 6),
-        "normal, 60 components, 1,000 items": (n, 1_000, 60),
-    }
-    yield "", ({f"{n:,} draws": name, "seconds": seconds_of(*size)} for name, size in settings.items())
 
 
 def _row(shape, repeats, options):

@@ -1,7 +1,7 @@
 """How often `particles` finds as many answers as simulated posteriors have modes.
 
 100 posteriors a family. The random perturbation model has 100 items in 4 clusters and 400 draws, unless the row says
-otherwise. The Gibbs sampler is that of benchmarks.mixtures, on 60 observations or, with two structures, 40."""
+otherwise. The Gibbs sampler is that of benchmarks._posteriors, on 60 observations or, with two structures, 40."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 import posterior_consensus as pc
-from benchmarks.mixtures import dirichlet_process_draws
+from benchmarks._posteriors import dirichlet_process_draws
 
 N_POSTERIORS = 100
 N_ITEMS, N_CLUSTERS, N_DRAWS = 100, 4, 400

@@ -2,7 +2,7 @@
 
 First all 877 partitions of seven observations in normal clusters: draws of the posterior under each prior, weighted to
 each other one, against the exact expected number of clusters, for 200 samples of 4,000 draws. Then the galaxies: runs
-of the Gibbs sampler of benchmarks.mixtures (algorithm 3 of Neal 2000) at four concentrations, each weighted to the
+of the Gibbs sampler of benchmarks._posteriors (algorithm 3 of Neal 2000) at four concentrations, each weighted to the
 others, against the runs themselves. Last the seconds that the prior of the number of clusters takes."""
 
 import itertools
@@ -11,8 +11,8 @@ import numpy as np
 from scipy import stats
 
 import posterior_consensus as pc
+from benchmarks._posteriors import dirichlet_process_draws
 from benchmarks._runner import used
-from benchmarks.mixtures import dirichlet_process_draws
 from posterior_consensus.ensemble.importance import smoothed
 from posterior_consensus.ensemble.partitions import enumerate_partitions
 from posterior_consensus.ensemble.samples import Samples

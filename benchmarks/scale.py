@@ -62,7 +62,7 @@ def rows_of(n_items: int, n_draws: int, only: list[str]) -> list[dict]:
             for name in only:
                 FUNCTIONS[name](little, little.labels[0])
     made = used(pc.as_partition_draws, labels)
-    draws, size = made.result, f"{labels.nbytes / 1e9:.3g} GB of labels"
+    draws = made.result
     del labels
     partition, rows = draws.drawn.columns(np.arange(n_items))[:, 0], []
     for name in only:
@@ -74,18 +74,10 @@ def rows_of(n_items: int, n_draws: int, only: list[str]) -> list[dict]:
                 "draws": f"{n_draws:,}",
                 "function": name,
                 "seconds": call.seconds,
-                "processor seconds": call.cpu,
                 "GB": call.gigabytes,
-                "answer": size if name == "draws" else _answer(call.result),
             }
         )
     return rows
-
-
-def _answer(found):
-    if hasattr(found, "method"):
-        return f"{found.n_clusters} clusters, {found.loss.name} {found.expected_loss:.6g}"
-    return type(found).__name__
 
 
 def draws_of(n_items: int, n_draws: int, seed: int = 0) -> np.ndarray:

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from benchmarks import _runner
-from benchmarks.mixtures import dirichlet_process_draws
+from benchmarks._posteriors import dirichlet_process_draws
 from benchmarks.reproductions import consensus_paper
 
 

@@ -6,6 +6,7 @@ better of two graph methods. Written to reproduction/ as PNG and CSV.
 """
 
 import time
+import warnings
 from pathlib import Path
 
 import joblib
@@ -14,11 +15,12 @@ import numpy as np
 import pandas as pd
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import pdist
+from sklearn import cluster, datasets, mixture
+from sklearn.preprocessing import StandardScaler
 
 import posterior_consensus as pc
 from benchmarks.reproductions._consensus_figures import save
 from benchmarks.reproductions._folder import folder_of_results
-from benchmarks.reproductions._schemes import table, ten_schemes
 
 N_SCHEMES = range(4, 11)
 N_ENSEMBLES = 500
@@ -45,6 +47,31 @@ def _errors(name, errors, found):
     for m, of_consensus in found.iterrows():
         of_schemes = {"best scheme": errors[:m].min(), "mean": errors[:m].mean(), "worst": errors[:m].max()}
         yield {"data": name, "m": m} | of_schemes | of_consensus.to_dict()
+
+
+def table(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Features, of wine standardised, and the truth."""
+    data = getattr(datasets, f"load_{name}")()
+    return (StandardScaler().fit_transform(data.data) if name == "wine" else data.data), data.target
+
+
+def ten_schemes(features: np.ndarray, k: int) -> dict[str, np.ndarray]:
+    """Labels of ten of scikit-learn's methods by name: an ensemble as analysts make it."""
+    schemes = {
+        "k-means": cluster.KMeans(k, n_init=10, random_state=1),
+        "Ward": cluster.AgglomerativeClustering(k, linkage="ward"),
+        "average linkage": cluster.AgglomerativeClustering(k, linkage="average"),
+        "normal mixture, diagonal": mixture.GaussianMixture(k, covariance_type="diag", n_init=5, random_state=1),
+        "spectral, neighbours": cluster.SpectralClustering(k, affinity="nearest_neighbors", random_state=1),
+        "complete linkage": cluster.AgglomerativeClustering(k, linkage="complete"),
+        "Birch": cluster.Birch(n_clusters=k),
+        "spectral, Gaussian": cluster.SpectralClustering(k, gamma=0.1, random_state=1),
+        "normal mixture": mixture.GaussianMixture(k, n_init=5, random_state=1),
+        "bisecting k-means": cluster.BisectingKMeans(k, random_state=1),
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a graph that is not connected
+        return {name: scheme.fit_predict(features) for name, scheme in schemes.items()}
 
 
 def synergy(name: str, n_schemes: list[int] | range) -> tuple[np.ndarray, pd.DataFrame]:
