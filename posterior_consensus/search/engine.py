@@ -91,9 +91,12 @@ def search(
     searched = draws if sample is None else sample.draws
     given = [_labels_of(start, draws, searched) for start in starts]
     parts = given if sample is None else [sample.part_of(labels) for labels in given]
-    allowed = _allowed(searched, loss, limits, n_starts, n_agree, n_perturbations)
+    twice = 1 if limits.fewest == 1 else 2  # a fixed number of clusters has more traps
+    budget = twice * (_BUDGET if loss.is_linear else _BUDGET_NOT_LINEAR)
+    allowed = Allowed(n_starts or _affordable_starts(searched), n_agree, n_perturbations, budget, patience=twice)
     n_labels = searched.n_items * (searched.n_draws or searched.n_items)
-    jobs = 0 if _is_little(searched.n_items, n_labels, loss) else n_jobs
+    little = _LITTLE[1] if loss.is_linear else _LITTLE_HARDER
+    jobs = 0 if searched.n_items <= _LITTLE[0] and n_labels <= little else n_jobs
     with Executor(jobs, seconds, n_labels) as executor:
         form = _form(searched, loss, limits, executor.stop)
         runs = Runs(form, executor, searched, rng)
@@ -111,8 +114,8 @@ def search(
         ended: Form = form
         if sample is not None:
             ended = blocks = OnBlocks(sample, limits, executor, progressbar)
-            best = _on_all(blocks, best, given)
-            runs.tally += best.tally
+            best = blocks.search(best.labels, given)
+            runs.tally += blocks.tally
     _warn(ended, limits, best, draws.most_clusters, executor.stopped, len(runs.values))
     info = runs.info(searched, loss, time.monotonic() - began)
     if sample is not None:
@@ -130,26 +133,9 @@ def _check_options(n_starts: int | None, n_agree: int, seconds: float | None, n_
         check_seconds(seconds)
 
 
-def _allowed(
-    source: PairSource,
-    loss: Loss,
-    limits: Limits,
-    n_starts: int | None,
-    n_agree: int,
-    n_perturbations: int | None,
-) -> Allowed:
-    """What a search is allowed: of many labels it has few runs; a fixed number of clusters has more traps."""
-    if n_starts is None:
-        affordable = _LABELS_READ // (source.n_items * (source.n_draws or 1))
-        n_starts = max(_LEAST_STARTS, min(_MOST_STARTS, affordable))
-    twice = 1 if limits.fewest == 1 else 2
-    budget = twice * (_BUDGET if loss.is_linear else _BUDGET_NOT_LINEAR)
-    return Allowed(n_starts, n_agree, n_perturbations, budget, patience=twice)
-
-
-def _is_little(n_items: int, n_labels: int, loss: Loss) -> bool:
-    """Whether threads cost more than they save."""
-    return n_items <= _LITTLE[0] and n_labels <= (_LITTLE[1] if loss.is_linear else _LITTLE_HARDER)
+def _affordable_starts(source: PairSource) -> int:
+    """How many runs a search has: few of many labels."""
+    return max(_LEAST_STARTS, min(_MOST_STARTS, _LABELS_READ // (source.n_items * (source.n_draws or 1))))
 
 
 def _warn(ended: Form, limits: Limits, best: Found, drawn: int, stopped: str, n_runs: int) -> None:
@@ -166,17 +152,6 @@ def _warn(ended: Form, limits: Limits, best: Found, drawn: int, stopped: str, n_
         )
     if stopped == "interrupted":
         warnings.warn(f"The search was interrupted; the result is the best of {counted(n_runs, 'run')}.", stacklevel=5)
-
-
-def _on_all(form: OnBlocks, best: Found, given: list[Labels]) -> Found:
-    """Go on from the sample's best partition, and from the given ones of all items, over all items and draws."""
-    ends = [form.extend(best.labels)]
-    ends += [form.polish(labels) for labels in given if form.takes(labels)]
-    least = min(ends, key=lambda end: end.value)
-    if form.limits.fewest == 1 and is_less(least.in_one, least.value):
-        ends.append(form.polish(np.zeros_like(least.labels)))
-        least = min(ends, key=lambda end: end.value)
-    return least._replace(tally=sum((end.tally for end in ends), np.zeros(6, np.int64)))
 
 
 def _form(source: PairSource, loss: Loss, limits: Limits, stop: npt.NDArray[np.uint8]) -> FormOfRuns:

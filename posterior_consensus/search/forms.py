@@ -1,4 +1,4 @@
-"""What a search asks of its forms: over the draws, for losses that are not linear, over pairs, item terms or blocks."""
+"""What a search asks of its forms: over draws, for losses that are not linear, over pairs, item terms or blocks."""
 
 from __future__ import annotations
 
@@ -32,29 +32,27 @@ class Limits(NamedTuple):
 
 
 class Form(Protocol):
-    """A way to search from a partition of all items."""
+    """What is searched, and how much memory a cluster takes there."""
 
     limits: Limits  # those requested, or fewer clusters where memory ends
-    is_capped: bool  # whether the memory budget leaves out numbers of clusters at which the loss may be lower
-
-    @property
-    def bytes_a_cluster(self) -> int:
-        """What the tables take for each cluster."""
-
-    def polish(self, labels: Labels) -> Found:
-        """Search from a partition, on all draws."""
+    is_capped: bool = False  # whether the memory budget leaves out numbers of clusters at which the loss may be lower
+    bytes_a_cluster: int  # what the tables take for each cluster
 
 
 class FormOfRuns(Form, Protocol):
     """A form in which random runs begin, which changes of the best follow."""
 
-    at_once: int  # runs between two looks at whether to stop: not the number of threads, on which nothing may depend
-    explores_all: bool  # whether `explore` ends where `polish` does
-    is_sum: bool  # whether the loss is a sum over clusters: changes at several places are judged apart
-    is_ratio: bool  # whether the loss is not linear: it has more local optima, of which few runs reach the same
+    at_once: int = 3  # runs between two looks at whether to stop: no answer may depend on the number of threads
+    explores_all: bool = False  # whether `explore` ends where `polish` does
+    is_sum: bool = False  # whether the loss is a sum over clusters: changes at several places are judged apart
+    is_ratio: bool = False  # whether the loss is not linear: it has more local optima, of which few runs reach the same
 
     def cuts(self) -> list[Labels]:
         """Partitions that a tree of the items leads to; none where other starts are as good."""
+        return []
+
+    def polish(self, labels: Labels) -> Found:
+        """Search from a partition, on all draws."""
 
     def explore(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64], from_draw: bool) -> Found:
         """Search from an allocation of the items in this order, or from a draw, perhaps without using all draws."""

@@ -14,6 +14,7 @@ from posterior_consensus.kernels.records import ZEALOUS
 from posterior_consensus.losses.record import PairLoss
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.forms import Found, Limits, numbered
+from posterior_consensus.search.over_pairs import FormOfPairs
 
 Floats = npt.NDArray[np.float64]
 
@@ -21,32 +22,14 @@ _WIDTH = 8  # clusters to begin with
 _PLACE = 1e5  # elementary operations that take as long as placing an item
 
 
-class OnItemTerms:
+class OnItemTerms(FormOfPairs):
     """Search over the similarity matrix for the least sum over items of a term of cluster size and own links."""
-
-    at_once = 3
-    explores_all = False
-    is_capped = False
-    is_sum = False
-    is_ratio = False
 
     def __init__(self, source: PairSource, loss: PairLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
         self.limits = limits
-        self._loss, self._similarity, self._stop = loss, source.shared_similarity, stop
+        self.bytes_a_cluster = 8 * source.n_items  # a sum of similarities for each item
+        self._loss, self.similarity, self._stop = loss, source.shared_similarity, stop
         self._in_one = self._value(np.zeros(source.n_items, np.int32))
-
-    @property
-    def bytes_a_cluster(self) -> int:
-        """A sum of similarities for each item."""
-        return 8 * len(self._similarity)
-
-    def explore(self, order: npt.NDArray[Any], random: Floats, from_draw: bool) -> Found:
-        """Allocate the items in this order and search from there."""
-        return self._settle(np.full(order.size, -1, np.int32), order)
-
-    def polish(self, labels: Labels) -> Found:
-        """Search from a partition."""
-        return self._settle(labels, np.arange(labels.size))
 
     def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: Floats) -> Found:
         """Dissolve the clusters of a partition, one after the other, and keep the result if it is better."""
@@ -61,24 +44,12 @@ class OnItemTerms:
             best = (found if is_better else best)._replace(tally=tally)
         return best
 
-    def restart(self, labels: Labels, order: npt.NDArray[Any], elite: list[Found]) -> Found:
-        """Search from a partition, of which -1 stands for items to allocate in this order."""
-        return self._settle(labels, order)
-
-    def cuts(self) -> list[Labels]:
-        """No partitions: allocations lead as low."""
-        return []
-
     def operations(self, n_clusters: int) -> float:
         """Elementary operations of a scan of the items."""
-        return _PLACE * len(self._similarity)
-
-    def companions(self, i: int, quantile: float) -> npt.NDArray[np.bool_]:
-        """The items whose similarity to item i is above this."""
-        return np.asarray(self._similarity[i] > quantile)
+        return _PLACE * len(self.similarity)
 
     def _settle(self, labels: Labels, order: npt.NDArray[Any]) -> Found:
-        state = _State(self._similarity, self._loss, labels)
+        state = _State(self.similarity, self._loss, labels)
         tally = np.zeros(6, np.int64)
         while True:
             tally[0] += 1
@@ -94,7 +65,7 @@ class OnItemTerms:
         return Found(partition, self._value(partition), self._in_one, tally)
 
     def _value(self, labels: Labels) -> float:
-        return float(loss_of_pairs(self._similarity, labels[np.newaxis], self._loss)[0])
+        return float(loss_of_pairs(self.similarity, labels[np.newaxis], self._loss)[0])
 
 
 class _State:

@@ -15,12 +15,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime import memory
 from posterior_consensus.search import descent
 from posterior_consensus.search.descent import Effort
-from posterior_consensus.search.forms import (
-    Found,
-    Limits,
-    check_memory,
-    numbered,
-)
+from posterior_consensus.search.forms import FormOfRuns, Found, Limits, check_memory, numbered
 from posterior_consensus.search.trees import cut, tree
 
 _MIDDLE = 128  # draws between the small sample and all of them
@@ -38,14 +33,10 @@ _NEAR = 0.003  # relative difference from the minimum loss up to which a search 
 AnyDraws = cells.Draws | cells.SparseDraws
 
 
-class OnDraws:
+class OnDraws(FormOfRuns):
     """Search over draws: begun on a small sample of them, continued on a larger one, ended on all."""
 
-    at_once = 3
-    explores_all = False
-    is_capped = False
-    is_sum = True  # the loss is one over clusters
-    is_ratio = False
+    is_sum = True
 
     def __init__(self, draws: PartitionDraws, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
         self._draws = draws
@@ -53,6 +44,7 @@ class OnDraws:
         sparse = loss.is_linear and is_sparse(draws, limits.fewest)
         self._kind = cells.sparse_draws if sparse else cells.Draws
         self.limits = limits
+        self.bytes_a_cluster = 4 * int(draws.starts[-1])  # in dense tables
         if not sparse:
             check_memory(self, limits.fewest, limits, draws.most_clusters)
             room = memory.budget() // self.bytes_a_cluster
@@ -62,27 +54,22 @@ class OnDraws:
         self._labels = cells.searched(draws.labels)
         self._all = self._kind(self._labels, draws.starts, draws.weights)
 
-    @property
-    def bytes_a_cluster(self) -> int:
-        """What dense tables take for each cluster."""
-        return 4 * int(self._draws.starts[-1])
-
     @cached_property
     def _middle(self) -> AnyDraws:
         return self._sample((np.arange(_MIDDLE) + 0.5) / _MIDDLE)
 
     def explore(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64], from_draw: bool) -> Found:
         """Search from a draw, or from an allocation of the items in this order, without using all draws."""
-        middle = self._middle if self._draws.n_draws > _MANY else None
-        start = self._start(order.size, random, from_draw)
-        return self._explore(start, order, random, middle)
+        start = np.full(order.size, -1, np.int32)
+        if from_draw:
+            start[:] = self._labels[self._draws.samples.at_quantiles(random[-1])]
+        found = self._settle(self._sample(random[:_SMALL]), start, order, Effort.MERGES)
+        middle = self._middle_of_run(random)
+        return found if middle is None else found.then(self._settle(middle, found.labels, order, Effort.CHAINS))
 
-    def _start(self, n_items: int, random: npt.NDArray[np.float64], from_draw: bool) -> Labels:
-        """A draw, or a partition of which all items are to be allocated."""
-        if not from_draw:
-            return np.full(n_items, -1, np.int32)
-        row = int(self._draws.samples.at_quantiles(random[-1]))
-        return np.asarray(self._labels[row], np.int32)
+    def _middle_of_run(self, random: npt.NDArray[np.float64]) -> AnyDraws | None:
+        """The larger sample on which a run goes on, or None where all draws are few."""
+        return self._middle if self._draws.n_draws > _MANY else None
 
     def polish(self, labels: Labels) -> Found:
         """Search from a partition, on all draws."""
@@ -129,14 +116,6 @@ class OnDraws:
     def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: npt.NDArray[np.float64]) -> Found:
         """Dissolve and split clusters of a partition, on a sample of the draws."""
         return self._settle(self._sample(random[:_SMALL]), labels, order, Effort.APART)
-
-    def _explore(
-        self, start: Labels, order: npt.NDArray[Any], random: npt.NDArray[np.float64], middle: AnyDraws | None
-    ) -> Found:
-        found = self._settle(self._sample(random[:_SMALL]), start, order, Effort.MERGES)
-        if middle is None:
-            return found
-        return found.then(self._settle(middle, found.labels, order, Effort.CHAINS))
 
     def _sample(self, quantiles: npt.NDArray[np.float64]) -> AnyDraws:
         """The draws at these quantiles of their weights, or all if there are no more."""
@@ -190,14 +169,13 @@ class OnRatios(OnDraws):
         order = np.arange(self._draws.n_items)
         return [self._settle(self._middle, labels, order, Effort.CHAINS).labels for labels in chosen]
 
-    def explore(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64], from_draw: bool) -> Found:
-        """Search from a draw, or from an allocation of the items in this order, without using all draws.
+    def _middle_of_run(self, random: npt.NDArray[np.float64]) -> AnyDraws:
+        """Another sample for each run.
 
-        Allocation minimizes B + C - 2 A and reaches few local optima. Each run takes another sample of draws: with one
-        sample for all, a local optimum whose loss is overestimated on it would never be found.
+        Allocation minimizes B + C - 2 A and reaches few local optima. With one sample for all runs, a local optimum
+        whose loss is overestimated on it would never be found.
         """
-        middle = self._sample((np.arange(_MIDDLE) + random[-2]) / _MIDDLE)
-        return self._explore(self._start(order.size, random, from_draw), order, random, middle)
+        return self._sample((np.arange(_MIDDLE) + random[-2]) / _MIDDLE)
 
     def polish(self, labels: Labels) -> Found:
         """Search from a partition, on all draws."""

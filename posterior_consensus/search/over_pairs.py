@@ -1,8 +1,8 @@
-"""Search for Binder's loss over the similarities of pairs."""
+"""Search over the similarities of pairs, and with them for Binder's loss."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,36 +12,16 @@ from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.kernels import pair_moves
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.search import descent
-from posterior_consensus.search.forms import Found, Limits, numbered
+from posterior_consensus.search.forms import FormOfRuns, Found, Limits, numbered
 
 
-class OnPairs:
-    """Search over the similarity matrix, which holds all that Binder's loss asks of the draws."""
+class FormOfPairs(FormOfRuns, Protocol):
+    """A form over a similarity matrix: all of its searches take the same steps."""
 
-    at_once = 10  # a run takes little, and Binder's loss has many partitions that are nearly the best
-    explores_all = True
-    is_capped = False
-    is_sum = True
-    is_ratio = False
+    similarity: npt.NDArray[np.float64]
 
-    def __init__(self, draws: PairSource, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
-        self.limits = limits
-        self._stop = stop
-        self._similarity = draws.similarity()
-        np.fill_diagonal(self._similarity, 0.0)
-        self._costs = pair_moves.Costs(loss.numerator["A"], loss.numerator["B"])
-        together = float(self._similarity.sum()) / 2
-        self._apart = loss.numerator["C"] * together  # the expected loss of single items
-        self._in_one = self._apart + self._costs.a * together + self._costs.b * loss.h(draws.n_items)[-1]
-
-    @property
-    def bytes_a_cluster(self) -> int:
-        """A sum of similarities for each item."""
-        return 8 * len(self._similarity)
-
-    def cuts(self) -> list[Labels]:
-        """No partitions: allocations lead as low."""
-        return []
+    def _settle(self, labels: Labels, order: npt.NDArray[Any]) -> Found:
+        """Search from a partition, of which -1 stands for items to allocate in this order."""
 
     def explore(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64], from_draw: bool) -> Found:
         """Allocate the items in this order and search from there."""
@@ -51,25 +31,44 @@ class OnPairs:
         """Search from a partition."""
         return self._settle(labels, np.arange(labels.size))
 
-    def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: npt.NDArray[np.float64]) -> Found:
-        """Search from a partition, its clusters dissolved and split in this order of the items."""
-        return self._settle(labels, order)
-
     def restart(self, labels: Labels, order: npt.NDArray[Any], elite: list[Found]) -> Found:
         """Search from a partition, of which -1 stands for items to allocate in this order."""
         return self._settle(labels, order)
 
-    def operations(self, n_clusters: int) -> float:
-        """Elementary operations of a restart: the similarities are summed within each cluster."""
-        return float(len(self._similarity)) ** 2
-
     def companions(self, i: int, quantile: float) -> npt.NDArray[np.bool_]:
         """The items whose similarity to item i is above this, and itself."""
-        near: npt.NDArray[np.bool_] = self._similarity[i] > quantile
+        near: npt.NDArray[np.bool_] = self.similarity[i] > quantile
         near[i] = True
         return near
 
+
+class OnPairs(FormOfPairs):
+    """Search over the similarity matrix, which holds all that Binder's loss asks of the draws."""
+
+    at_once = 10  # a run takes little, and Binder's loss has many partitions that are nearly the best
+    explores_all = True
+    is_sum = True
+
+    def __init__(self, draws: PairSource, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
+        self.limits = limits
+        self._stop = stop
+        self.similarity = draws.similarity()
+        self.bytes_a_cluster = 8 * draws.n_items  # a sum of similarities for each item
+        np.fill_diagonal(self.similarity, 0.0)
+        self._costs = pair_moves.Costs(loss.numerator["A"], loss.numerator["B"])
+        together = float(self.similarity.sum()) / 2
+        self._apart = loss.numerator["C"] * together  # the expected loss of single items
+        self._in_one = self._apart + self._costs.a * together + self._costs.b * loss.h(draws.n_items)[-1]
+
+    def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: npt.NDArray[np.float64]) -> Found:
+        """Search from a partition, its clusters dissolved and split in this order of the items."""
+        return self._settle(labels, order)
+
+    def operations(self, n_clusters: int) -> float:
+        """Elementary operations of a restart: the similarities are summed within each cluster."""
+        return float(len(self.similarity)) ** 2
+
     def _settle(self, labels: Labels, order: npt.NDArray[Any]) -> Found:
         partition = labels.copy()
-        value, tally = descent.settle_pairs(self._similarity, self._costs, partition, order, self.limits, self._stop)
+        value, tally = descent.settle_pairs(self.similarity, self._costs, partition, order, self.limits, self._stop)
         return Found(numbered(partition), self._apart + value, self._in_one, tally)

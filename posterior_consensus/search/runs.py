@@ -21,18 +21,17 @@ from posterior_consensus.results import display
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import waiting
+from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.search.forms import FormOfRuns, Found
 from posterior_consensus.search.policy import Allowed, Progress, Step, next_step
 from posterior_consensus.search.restarts import changes
 
-_SAME = 1e-10  # relative difference below which two runs reached the same loss
 _FEW = 12  # items of which every two are moved together at the end
 _ENDS_TRIED = 4  # partitions in which that is done
 _LITTLE_WORK = 2e6  # items^3 x draws up to which that is done
-
 _DRAWS_TRIED = 64  # draws from which a search of few items then starts too
 _ELITE = 8  # best partitions from which restarts begin
-
+_TALLIED = "n_scans", "n_moves", "n_merges", "n_chains", "n_zealous_updates", "n_splits"
 
 PERTURBATION = "perturbation"
 """Kind of a run that began at a change of the best partitions before it."""
@@ -124,19 +123,16 @@ class Runs:
             self.start_from(given, "given")
             (cuts,) = self.executor.results(self._form.cuts, [()])
             self.start_from(cuts, "tree")
-            self._go_on(allowed)
-
-    def _go_on(self, allowed: Allowed) -> None:
-        while not (self._ends and self.executor.stopped):
-            step, number = next_step(allowed, self._progress())
-            if step is Step.RUN:
-                self._run(min(number, self._form.at_once))
-            elif step is Step.TAKE_APART:
-                self._take_apart()
-            elif step is Step.RESTART:
-                self._restart(number)
-            else:
-                return
+            while not (self._ends and self.executor.stopped):
+                step, number = next_step(allowed, self._progress())
+                if step is Step.RUN:
+                    self._run(min(number, self._form.at_once))
+                elif step is Step.TAKE_APART:
+                    self._take_apart()
+                elif step is Step.RESTART:
+                    self._restart(number)
+                else:
+                    return
 
     def start_from(self, partitions: list[Labels], kind: str) -> None:
         """Run from these partitions."""
@@ -171,11 +167,12 @@ class Runs:
         Runs that ended at the best partition end where this does.
         """
         at_best = self._at_best()
-        few = _has_few_items(self._source)
+        n_items, n_draws = self._source.n_items, self._source.n_draws or 0
+        few = n_items <= _FEW and n_items**3 * n_draws <= _LITTLE_WORK
         if few:
             before = self.best.value
             drawn = self._source.some_labels(_DRAWS_TRIED).astype(np.int32)
-            self._polish([np.arange(self._source.n_items, dtype=np.int32), *drawn])
+            self._polish([np.arange(n_items, dtype=np.int32), *drawn])
             if is_less(self.best.value, before):
                 self._count([self.best.value], "draw")
                 at_best = self._at_best()
@@ -227,22 +224,16 @@ class Runs:
 
     def info(self, draws: PairSource, loss: Loss, seconds: float) -> SearchInfo:
         """What there is to tell, with expected losses in the loss's unit."""
-        scans, moves, merges, chains, zealous, splits = self.tally.tolist()
         if not self._at_best():
             self._count([self.best.value], PERTURBATION)
-        scale = loss.scale(draws.n_items)
-        losses = [scale * value for value in self.values]
+        losses = (loss.scale(draws.n_items) * np.array(self.values)).tolist()
+        tally: dict[str, Any] = dict(zip(_TALLIED, self.tally.tolist(), strict=True))
         return SearchInfo(
             n_starts=len(self.values),
             n_starts_at_best=len(self._at_best()),
             kinds=self.kinds,
             n_perturbations=self.n_perturbations,
-            n_scans=scans,
-            n_moves=moves,
-            n_merges=merges,
-            n_chains=chains,
-            n_zealous_updates=zealous,
-            n_splits=splits,
+            **tally,
             expected_losses=losses,
             trace=np.minimum.accumulate(losses).tolist(),
             seconds=seconds,
@@ -266,12 +257,7 @@ class Runs:
 
 def is_less(value: float, other: float) -> bool:
     """Whether one of two losses is lower by more than rounding."""
-    return value < other - _SAME * max(1.0, abs(other))
-
-
-def _has_few_items(draws: PairSource) -> bool:
-    """Whether every two items can be moved together at the end."""
-    return draws.n_items <= _FEW and draws.n_items**3 * (draws.n_draws or 0) <= _LITTLE_WORK
+    return value < other - SAME * max(1.0, abs(other))
 
 
 def _changed_by_twos(labels: Labels) -> list[Labels]:

@@ -24,10 +24,20 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_rows
 from posterior_consensus.kernels import ensemble, tables
 from posterior_consensus.kernels.allocation import allocate
-from posterior_consensus.kernels.cells import Dense, Draws, searched
+from posterior_consensus.kernels.cells import Dense, Draws, searched, tables_of
 from posterior_consensus.kernels.columns import compact
 from posterior_consensus.kernels.loss import GeneralLoss, LinearLoss
-from posterior_consensus.kernels.records import MERGES, MOVES, SCANS, Scores, Scratch, Search, Slopes, search_of
+from posterior_consensus.kernels.records import (
+    MERGES,
+    MOVES,
+    SCANS,
+    Scores,
+    Scratch,
+    Search,
+    Slopes,
+    search_of,
+    slopes_of,
+)
 from posterior_consensus.kernels.scan import Course, move_doubtful
 from posterior_consensus.kernels.scores import score_block
 from posterior_consensus.kernels.unions import merge
@@ -36,8 +46,9 @@ from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.descent import FIRST_ORDER, MARGIN
-from posterior_consensus.search.forms import Found, Limits, check_memory, numbered
+from posterior_consensus.search.forms import Form, Found, Limits, check_memory, numbered
 from posterior_consensus.search.over_draws import is_sparse
+from posterior_consensus.search.runs import is_less
 
 Floats = npt.NDArray[np.float64]
 
@@ -121,10 +132,8 @@ def some_labels(drawn: DrawnLabels, items: npt.NDArray[np.intp], rows: npt.NDArr
     return np.concatenate([part for _, part in drawn.map_blocks(_some, items, rows)], axis=1)
 
 
-class OnBlocks:
+class OnBlocks(Form):
     """A search over all items from a partition of some or all of them."""
-
-    is_capped = False
 
     def __init__(self, sample: Sample, limits: Limits, executor: Executor, progressbar: bool) -> None:
         self._sample, self._draws, self._executor = sample, sample.whole, executor
@@ -133,44 +142,37 @@ class OnBlocks:
         self.limits = limits._replace(most=min(limits.most, memory.budget() // self.bytes_a_cluster))
         self._loss = sample.loss.arrays(self._draws.n_items)
         self._linear = sample.loss.is_linear
-        self._steps = np.concatenate([[0.0], np.diff(self._loss.h), [0.0]])
         self._doubt = MARGIN if self._linear else max(MARGIN, FIRST_ORDER / self._draws.n_items)
         self._progressbar = progressbar
-        self._tally = np.zeros(6, np.int64)
+        self.tally = np.zeros(6, np.int64)  # of all searches
 
-    def takes(self, labels: Labels) -> bool:
-        """Whether a search can begin with this partition."""
-        return labels.size == self._draws.n_items and self.limits.fewest <= labels.max() + 1 <= self.limits.most
+    def search(self, of_sample: Labels, given: list[Labels]) -> Found:
+        """Search from a partition of the sample, and from given ones of all items that are within the limits."""
+        ends = [self._settle(np.full(self._draws.n_items, -1, np.int32), of_sample)]
+        for labels in given:
+            if labels.size == self._draws.n_items and self.limits.fewest <= labels.max() + 1 <= self.limits.most:
+                ends.append(self._settle(labels.copy(), of_sample))
+        least = min(ends, key=lambda end: end.value)
+        if self.limits.fewest == 1 and is_less(least.in_one, least.value):
+            ends.append(self._settle(np.zeros_like(least.labels), of_sample))
+        return min(ends, key=lambda end: end.value)
 
-    def extend(self, labels: Labels) -> Found:
-        """Search from a partition of the sample."""
-        return self._settle(np.full(self._draws.n_items, -1, np.int32), labels)
-
-    def polish(self, labels: Labels) -> Found:
-        """Search from a partition of all items."""
-        return self._settle(labels.copy(), None)
-
-    def _settle(self, partition: Labels, of_sample: Labels | None) -> Found:
-        """Search from a partition of all items, or of the sample, which is extended first; changes `partition`."""
-        self._tally = np.zeros(6, np.int64)
+    def _settle(self, partition: Labels, of_sample: Labels) -> Found:
+        """Search from a partition, after the sample's is extended if it has items to allocate; changes it."""
         try:
-            value, in_one = self._improve(partition, self._begun(partition, of_sample))
+            value, in_one = self._improve(partition, of_sample)
         except KeyboardInterrupt:  # which may have come between a move and its note in the partition
             self._executor.halt("interrupted")
-            value, in_one = self._improve(partition, self._begun(partition, of_sample))
-        return Found(numbered(partition), value, in_one, self._tally)
+            value, in_one = self._improve(partition, of_sample)
+        return Found(numbered(partition), value, in_one, self.tally)
 
-    def _begun(self, partition: Labels, of_sample: Labels | None) -> npt.NDArray[np.int32]:
-        """The tables of a partition, of all items once that is done."""
-        if of_sample is not None and partition.min() < 0:
-            return self._extended(partition, of_sample)
-        return self._tables(partition)
-
-    def _improve(self, partition: Labels, counts: npt.NDArray[np.int32]) -> tuple[float, float]:
+    def _improve(self, partition: Labels, of_sample: Labels) -> tuple[float, float]:
         """Move items and merge clusters, in place, until nothing lowers the expected loss."""
+        counts = self._extended(partition, of_sample) if partition.min() < 0 else self._tables(partition)
         n_draws = self._draws.n_draws
-        state = _state(partition, counts, n_draws)
-        slopes = Slopes(np.empty(n_draws), np.empty(1), self._steps)
+        sizes = np.bincount(partition, minlength=counts.shape[1])
+        state = Dense(partition, sizes, np.zeros(n_draws), np.zeros(n_draws), counts)
+        slopes = slopes_of(self._loss, n_draws)
         no_labels = searched(np.empty((n_draws, 0), self._draws.drawn.dtype))  # which merges do without
         draws = Draws(no_labels, self._draws.starts, self._draws.weights)
         while True:
@@ -183,7 +185,7 @@ class OnBlocks:
                 state, moved = self._scan(state, slopes)
             if moved == 0:
                 merges = merge(self._search(draws, state, slopes), state)
-                self._tally[MERGES] += merges
+                self.tally[MERGES] += merges
                 if merges == 0:
                     return value, in_one
 
@@ -208,7 +210,7 @@ class OnBlocks:
             state.partition[items.start + at] = partition
             state = after._replace(partition=state.partition)
             moved += course.moved
-        self._tally[[SCANS, MOVES]] += 1, moved
+        self.tally[[SCANS, MOVES]] += 1, moved
         return state, moved
 
     def _extended(self, partition: Labels, of_sample: Labels) -> npt.NDArray[np.int32]:
@@ -219,9 +221,9 @@ class OnBlocks:
         draws, rows, labels = self._draws, self._sample.rows, self._sample.labels
         starts = np.concatenate([[0], np.cumsum(draws.n_clusters[rows])])
         width = int(of_sample.max()) + 1 + _SPARE
-        state = _state(of_sample.copy(), ensemble.joint_counts(labels, starts, of_sample, width), rows.size)
         few = Draws(searched(labels), starts, self._sample.draws.weights)
-        slopes = Slopes(np.empty(rows.size), np.empty(1), self._steps)
+        state = tables_of(few, of_sample.copy(), width)
+        slopes, own = slopes_of(self._loss, rows.size), slopes_of(self._loss, rows.size)  # of blocks, of single items
         _survey(few, self._sample.loss.arrays(of_sample.size), state, slopes)
         terms = self._terms(starts, few.weights, state, slopes)
         partition[:] = -1
@@ -233,15 +235,12 @@ class OnBlocks:
             if at.size:
                 few = few._replace(labels=searched(columns[rows]))
                 state = state._replace(partition=np.full(at.size, -1, np.int32))
-                own = Slopes(np.empty(rows.size), np.empty(1), self._steps)  # those of blocks stay as they are
                 state = allocate(self._search(few, state, own), state, np.arange(at.size))
                 partition[items.start + at] = state.partition
                 counts = np.pad(counts, ((0, 0), (0, state.sizes.size - counts.shape[1])))
             if counted.dtype == counts.dtype:
-                counts[:, :width] += counted
                 ensemble.add_joint_counts(columns, draws.starts, partition[items.start + at], counts)
-            else:
-                ensemble.add_joint_counts(counted, draws.starts, partition[items], counts)
+            _add(counts, counted, draws.starts, partition[items])
         return counts
 
     def _tables(self, partition: Labels) -> npt.NDArray[np.int32]:
@@ -250,10 +249,7 @@ class OnBlocks:
         counts = np.zeros((int(starts[-1]), width), np.int32)
         blocks = self._draws.drawn.map_blocks(_counted, partition.copy(), starts, width)
         for items, counted in self._tracked(blocks, "tables"):
-            if counted.dtype == counts.dtype:
-                counts += counted
-            else:
-                ensemble.add_joint_counts(counted, starts, partition[items], counts)
+            _add(counts, counted, starts, partition[items])
         return counts
 
     def _search(self, draws: Draws, state: Dense, slopes: Slopes) -> Search:
@@ -302,6 +298,16 @@ def _smaller(
     return counts
 
 
+def _add(
+    counts: npt.NDArray[np.int32], counted: npt.NDArray[Any], starts: npt.NDArray[np.int64], partition: Labels
+) -> None:
+    """Add what a block counted, or count the labels that it gave instead."""
+    if counted.dtype == counts.dtype:
+        counts[:, : counted.shape[1]] += counted
+    else:
+        ensemble.add_joint_counts(counted, starts, partition, counts)
+
+
 def _allocated(
     labels: npt.NDArray[Any],
     items: slice,
@@ -338,8 +344,3 @@ def _doubtful(
     best = np.minimum(margins, np.where((sizes > 1) & terms.may_open, -staying, np.inf))
     at = np.flatnonzero(best <= doubt * np.abs(staying - terms.slopes.b[0] * terms.slopes.steps[sizes]))
     return at, labels[:, at], staying[at], margins[at], entering if linear else entering[at]
-
-
-def _state(partition: Labels, counts: npt.NDArray[np.int32], n_draws: int) -> Dense:
-    sizes = np.bincount(partition, minlength=counts.shape[1])
-    return Dense(partition, sizes, np.zeros(n_draws), np.zeros(n_draws), counts)
