@@ -74,17 +74,11 @@ class Links(Stored):
         dim, cluster, names = str(self.cluster.dims[0]), self.cluster.values, np.array(self.names, dtype=object)
         own = self.cluster.indexes.get(dim, pd.RangeIndex(cluster.size))
         items = own.to_flat_index()
-        first, second = self.pairs["first"].values, self.pairs["second"].values
-        table = pd.DataFrame(
-            {
-                "first": items[first],
-                "second": items[second],
-                "probability": self.pairs["probability"].values,
-                "mcse": self.pairs["mcse"].values,
-                "first_cluster": pd.Index(names[cluster[first]]).infer_objects(),
-                "second_cluster": pd.Index(names[cluster[second]]).infer_objects(),
-            }
-        )
+        table = self.pairs.reset_coords(drop=True).to_dataframe()[["first", "second", "probability", "mcse"]]
+        for end in ("first", "second"):
+            positions = self.pairs[end].values
+            table[end] = items[positions]
+            table[f"{end}_cluster"] = pd.Index(names[cluster[positions]]).infer_objects()
         order = np.argsort(np.abs(self.pairs["probability"].values - 0.5), kind="stable")
         return table.iloc[order].reset_index(drop=True)
 

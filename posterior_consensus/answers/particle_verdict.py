@@ -113,13 +113,9 @@ def judged(
     if n_modes == 1:
         if doubt := doubt or _of_chains_apart(draws):
             return "unknown", () if supposed is None else supposed.belonging, doubt
-        if number is None:
-            return (
-                "one mode",
-                (),
-                ("One mode: no second mode was found. If the chains agree, report the consensus partition."),
-            )
-        return "one mode", (), f"One mode: no valley lies between the {number} particles, which divide it."
+        divided = f"One mode: no valley lies between the {number} particles, which divide it."
+        alone = "One mode: no second mode was found. If the chains agree, report the consensus partition."
+        return "one mode", (), alone if number is None else divided
     found, (errors, sizes) = visits(draws, at_modes), draws.samples.mcse_and_ess(at_modes)
     verdict = _of_modes(found, draws.samples.mean(at_modes), errors, sizes)
     if number is not None and number != n_modes:

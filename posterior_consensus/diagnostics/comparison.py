@@ -53,9 +53,8 @@ class PartitionComparison(Stored):
         return self.table.to_dataframe()
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        names = [str(name) for name in self.table["partition"].values]
-        clear = self.table["clear"].values
-        open_to_doubt = [name for name, is_clear in zip(names[1:], clear[1:], strict=True) if not is_clear]
+        names = self.table["partition"].values.astype(str)
+        open_to_doubt = names[1:][np.logical_not(self.table["clear"].values[1:])]
         facts = [
             ("best", names[0]),
             ("within Monte Carlo error", ", ".join(open_to_doubt) or "none"),

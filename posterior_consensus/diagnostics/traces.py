@@ -14,7 +14,6 @@ from posterior_consensus.ensemble import counting
 from posterior_consensus.ensemble.autocorrelation import autocorrelation_time
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
-from posterior_consensus.ensemble.labels import DrawnLabels
 from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.evaluate.chain_gap import Gap, gap_is_real, largest_gap
 from posterior_consensus.evaluate.expectation import losses_of_draws
@@ -75,24 +74,19 @@ def still_chains(draws: PartitionDraws) -> tuple[bool, npt.NDArray[np.bool_]]:
     ends = np.cumsum([chain.size for chain in chains])
     some = draws.drawn.some_items[1]
     for drawn in (some, draws.drawn):
-        apart = _apart(drawn, rows, others)
+        apart = np.zeros(rows.size, bool)
+        for _, found in drawn.map_blocks(_differ, rows, others):
+            apart |= found
         still = np.array([not part.any() for part in np.split(apart, ends)[:-1]])
         if some.n_items == draws.n_items or not still.any():
             break  # chains that move do so among a few items, typically
     return not apart.any(), still
 
 
-def _apart(drawn: DrawnLabels, rows: npt.NDArray[np.intp], others: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-    """Whether draws `rows[p]` and `others[p]` differ."""
-    apart = np.zeros(rows.size, bool)
-    for _, found in drawn.map_blocks(_differ, rows, others):
-        apart |= found
-    return apart
-
-
 def _differ(
     labels: npt.NDArray[Any], items: slice, rows: npt.NDArray[np.intp], others: npt.NDArray[np.intp]
 ) -> npt.NDArray[np.bool_]:
+    """Whether draws `rows[p]` and `others[p]` differ among these items."""
     return np.array([not np.array_equal(labels[row], labels[other]) for row, other in zip(rows, others, strict=True)])
 
 
