@@ -125,7 +125,9 @@ def _by_family(name, options, calls):
         row = {"beaten": family}
         for loss in [*options.losses, "all"]:
             those = [call for call in own if loss in (call.loss, "all")]
-            row[loss] = _beaten([_excess(call.found[name][0], min(call.rivals.values())) for call in those])
+            row[loss] = _beaten(
+                [_excess(call.found[name][0], min(call.rivals.values(), default=np.inf)) for call in those]
+            )
         yield row | {"median ms": _milliseconds([call.found[name][1] for call in own])}
 
 
