@@ -4,8 +4,6 @@ Phases run in as many processes as there are processors. A kernel is compiled in
 find it on disk.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import tempfile

@@ -1,7 +1,5 @@
 """Co-clustering by agreement: several clusterings of the rows and of the columns of a table that explain each other."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any

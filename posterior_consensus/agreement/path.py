@@ -1,7 +1,5 @@
 """Estimates of each chain, with a penalty on disagreement."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any

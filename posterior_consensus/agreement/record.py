@@ -1,7 +1,5 @@
 """The result of agreement_path(): estimates by chain along the penalty weight on disagreement, and a verdict."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,7 +1,5 @@
 """How much do clusterings agree? The Jaccard index averaged over all pairs of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

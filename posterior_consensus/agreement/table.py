@@ -1,7 +1,5 @@
 """A contingency table from whatever holds it: shares in a sparse array, rows and columns with their names."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, cast
 

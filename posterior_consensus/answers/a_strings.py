@@ -1,7 +1,5 @@
 """A-strings: what every draw says of an item, as a matrix of draws by clusters with a one in each row."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

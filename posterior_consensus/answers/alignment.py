@@ -1,7 +1,5 @@
 """Which cluster is which? One name for a cluster in several partitions: clusters that last, split, merge or are new."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What is the mean of this cluster? Parameters of clusters over the draws that have them, without relabelling."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """How far apart two posteriors over the same items are, and which items' co-members differ most."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Which components are nearly one? Similarities of items from the distances between their components."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property

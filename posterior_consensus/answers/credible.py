@@ -1,7 +1,5 @@
 """The credible ball: which partitions are as close to the estimate as most draws are."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A density on partitions, and a credible set of any shape."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Where do the items lie? Coordinates that put similar items close."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

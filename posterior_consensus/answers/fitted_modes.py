@@ -1,7 +1,5 @@
 """fit_modes(): the partitions around which the draws are, if they are around several."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Hellinger distances between the components of each draw, in closed form or by numerical integration."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

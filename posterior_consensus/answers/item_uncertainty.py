@@ -1,7 +1,5 @@
 """Which items are ambiguous? Each item's mean similarity to the rest of its cluster, and to the nearest other one."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Which pairs of items are links? For many small clusters, as in record linkage: links, sizes, and clusters to join."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any

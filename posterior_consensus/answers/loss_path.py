@@ -1,7 +1,5 @@
 """How much does the partition depend on the loss? The partitions of minimum expected loss along its parameter."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise

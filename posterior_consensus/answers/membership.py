@@ -1,7 +1,5 @@
 """With what probability does an item belong to a cluster? Draws' clusters are matched with those of a partition."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Which clusters are nearest to being one? A partition's clusters merged two by two, at the minimum expected loss."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any

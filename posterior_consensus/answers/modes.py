@@ -1,7 +1,5 @@
 """How many separated modes a posterior of partitions has: whether draws lie between the candidates."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """What would another number of clusters cost? The minimum expected loss for each number, and its probability."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """pair_threshold(): the pair threshold tau of Binder's loss, calibrated on the draws themselves."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The largest set of items whose joint clustering has at least a given posterior probability."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field

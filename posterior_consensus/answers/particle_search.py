@@ -1,7 +1,5 @@
 """Search for the few partitions that are nearest to the draws, from several starts at once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations

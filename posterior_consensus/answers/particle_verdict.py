@@ -1,7 +1,5 @@
 """Whether a posterior has several modes, or a sampler does not mix: which chains visit which mode, and the verdict."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

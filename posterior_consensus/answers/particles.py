@@ -1,7 +1,5 @@
 """particles(): the posterior as a few weighted partitions."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple

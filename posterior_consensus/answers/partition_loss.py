@@ -1,7 +1,5 @@
 """Losses between two partitions, and between all draws of sets of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Does the partition depend on the prior? The reported partition evaluated under other priors, by weights."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Label switching undone: the components of every draw brought to the order of the consensus clusters."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Which items do the draws co-cluster? Stable components: items whose labels agree in most draws or in all."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """The alternating direction method of multipliers: what both semidefinite relaxations have in common."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from posterior_consensus.ensemble.items import Floats

@@ -1,7 +1,5 @@
 """A lower bound of the minimum expected Binder loss: dual ascent, then the linear program, then branching."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """What a bounding method returns."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from posterior_consensus.ensemble.partitions import Labels

@@ -1,7 +1,5 @@
 """Branch and bound over the partitions of signatures."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Generator, Iterator
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The certificate of a partition: how far from the minimum expected loss it can be."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, field
 from typing import Any, ClassVar

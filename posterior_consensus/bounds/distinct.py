@@ -1,7 +1,5 @@
 """What the bound for VI is computed from: distinct draws of distinct items."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

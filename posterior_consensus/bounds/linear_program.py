@@ -1,7 +1,5 @@
 """The linear program over triangle inequalities, solved by cutting planes."""
 
-from __future__ import annotations
-
 import highspy
 import numpy as np
 import numpy.typing as npt

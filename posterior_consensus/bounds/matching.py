@@ -1,7 +1,5 @@
 """A lower bound for every loss that is a metric: draws matched with draws far from them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The bounding methods, and the losses that each of them takes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple

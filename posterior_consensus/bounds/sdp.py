@@ -1,7 +1,5 @@
 """A lower bound of the k-means objective "within_variance" at a number of clusters, by semidefinite relaxation."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The semidefinite relaxation of Binder's expected loss, for draws too noisy for triangle inequalities."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """Triangle inequalities that cut the semidefinite relaxation of "within_variance", with their multipliers."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

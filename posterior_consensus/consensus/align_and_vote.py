@@ -1,7 +1,5 @@
 """The barycentre in misclassification distance: draws aligned with a partition, which is voted on anew."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from posterior_consensus.consensus.selection import Candidate, Run, Task, elected, filled

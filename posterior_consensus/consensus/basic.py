@@ -1,7 +1,5 @@
 """Basic aggregation: k-means on the rows of the similarity matrix."""
 
-from __future__ import annotations
-
 from posterior_consensus.consensus.selection import Candidate, Task, best_k_means
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.losses.record import Loss

@@ -1,7 +1,5 @@
 """The draw of minimum expected loss."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from posterior_consensus.consensus.selection import Candidate, Task, allowed

@@ -1,7 +1,5 @@
 """Best one-element moves: of all items and clusters, the move that lowers Binder's loss most, again and again."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pivoting: the first item left takes with it every item that is similar enough."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

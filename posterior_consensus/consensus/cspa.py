@@ -1,7 +1,5 @@
 """CSPA: a normalized cut of the graph of the items, with or without clusters of equal size."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every partition there is."""
 
-from __future__ import annotations
-
 from posterior_consensus.consensus.selection import Candidate, Task, allowed
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import enumerate_partitions

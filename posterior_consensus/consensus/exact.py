@@ -1,7 +1,5 @@
 """The partition of minimum expected loss, proven."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from posterior_consensus.bounds.binder import binder_bound

@@ -1,7 +1,5 @@
 """Greedy search for the partition of minimum expected loss."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

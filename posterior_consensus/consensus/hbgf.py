@@ -1,7 +1,5 @@
 """HBGF: a spectral cut of the graph that joins every item with its clusters in all draws."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 

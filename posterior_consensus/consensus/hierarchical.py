@@ -1,7 +1,5 @@
 """Hierarchical clustering of the items by 1 - posterior similarity."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from posterior_consensus.consensus.selection import Candidate, Task

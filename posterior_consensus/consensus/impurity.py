@@ -1,7 +1,5 @@
 """Summed impurity of the clusters (Model 1 of ensemble clustering by A-strings), and a search for the least."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Any

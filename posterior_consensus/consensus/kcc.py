@@ -1,7 +1,5 @@
 """K-means-based consensus clustering: k-means on the one-hot matrix of all draws, which is not formed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

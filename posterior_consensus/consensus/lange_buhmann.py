@@ -1,7 +1,5 @@
 """Probabilistic label aggregation: EM for a mixture in which two items are drawn from one cluster."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.special import xlogy
 

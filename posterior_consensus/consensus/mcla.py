@@ -1,7 +1,5 @@
 """MCLA: clusters of the draws' clusters, which the items then vote for."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The methods by name."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """NMF: the similarity matrix as a product of nonnegative matrices, by multiplicative updates."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """consensus_partition(): one call from draws to the partition to report."""
 
-from __future__ import annotations
-
 import inspect
 import time
 import warnings

@@ -1,7 +1,5 @@
 """Local refinement: every item joins the cluster that it is with most often, on average over its members."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, Literal
 

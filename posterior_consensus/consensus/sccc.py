@@ -1,7 +1,5 @@
 """Stable component consensus clustering: large components that are far from each other found clusters, others join."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from statistics import fmean, pstdev
 

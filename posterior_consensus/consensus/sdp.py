@@ -1,7 +1,5 @@
 """Ensemble clustering by semidefinite programming: k-means on the one-hot matrix of all draws, relaxed and bounded."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from posterior_consensus.bounds.budget import Deadline, WorkBudget

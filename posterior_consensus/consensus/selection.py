@@ -1,7 +1,5 @@
 """What a method is asked for and returns, and how one of several partitions is chosen by its expected loss."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Spectral aggregation: k-means on the leading eigenvectors of the similarity matrix, which is not formed."""
 
-from __future__ import annotations
-
 from posterior_consensus.consensus.selection import Candidate, Task, best_k_means
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.losses.record import Loss

@@ -1,7 +1,5 @@
 """The pair threshold tau of Binder's loss in a consensus: as it is given, or calibrated on the draws in rounds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Where the burn-in of a chain ends, by MSER-5, and whether one is left in."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

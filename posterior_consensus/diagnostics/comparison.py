@@ -1,7 +1,5 @@
 """Whether one partition is better than another, beyond the Monte Carlo error."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Chains that hold the same draws: copies, or runs from one seed. Their agreement is no sign of convergence."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Collection, Sequence
 from hashlib import blake2b

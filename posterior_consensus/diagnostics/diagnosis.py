@@ -1,7 +1,5 @@
 """diagnose(): agreement of the chains, and effective sample sizes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any

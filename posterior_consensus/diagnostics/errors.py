@@ -1,7 +1,5 @@
 """Monte Carlo standard errors of the posterior similarity matrix."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import xarray as xr

@@ -1,7 +1,5 @@
 """How much more draws would lower the expected loss of a partition, from searches on two halves of the draws."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

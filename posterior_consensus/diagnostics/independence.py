@@ -1,7 +1,5 @@
 """Do the items change clusters independently of each other? A two-sample test against the product of marginals."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

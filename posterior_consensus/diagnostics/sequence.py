@@ -1,7 +1,5 @@
 """How far the chain moves from draw to draw, and where its burn-in ends."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

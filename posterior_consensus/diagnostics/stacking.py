@@ -1,7 +1,5 @@
 """Weights of chains that do not mix, by stacking of their predictive distributions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Summaries of the partition along the chains, and ArviZ's statistics of them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The verdict in words: whether the chains agree, what to do, and how chains that disagree differ."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

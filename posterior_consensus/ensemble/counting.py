@@ -4,8 +4,6 @@ The tables hold integers, and sums over them are taken in the order in which the
 them: both give the same bits.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Draws in nearly independent parts, for cross-validation."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -1,7 +1,5 @@
 """Pareto-smoothed importance sampling: weights of draws that stand for another posterior."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Functions for :meth:`DrawnLabels.map_blocks`: what draws compute of a block of items, here or on workers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which component of each draw is which cluster: optimal assignments, by labels or by probabilities."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

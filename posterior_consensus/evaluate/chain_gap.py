@@ -1,7 +1,5 @@
 """The largest difference between the similarity matrices of two chains, and whether it is more than chance."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

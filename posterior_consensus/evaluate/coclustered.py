@@ -1,7 +1,5 @@
 """Pairs of items that the draws co-cluster, found cluster by cluster: for many small clusters."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a partition loses: against one other partition, against every draw, and in posterior expectation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 

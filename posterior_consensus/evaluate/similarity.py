@@ -1,7 +1,5 @@
 """The posterior similarity matrix, formed or as an operator."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, overload
 

@@ -1,7 +1,5 @@
 """SemiCrowd: filtered constraints, completed to a matrix of low rank, teach a metric for k-means."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """as_constraints(): constraints in tables, arrays, or sampled from partitions and posterior draws."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Features of the items: checked, with the items' names, and standardized."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

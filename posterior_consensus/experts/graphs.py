@@ -1,7 +1,5 @@
 """Competing methods that cut a graph: of the experts by agreement, and of the items by mean constraints."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

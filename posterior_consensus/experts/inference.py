@@ -1,7 +1,5 @@
 """Variational inference of the views from one start: updates in closed form, and climbs of each view's memberships."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import NamedTuple

@@ -3,8 +3,6 @@
 Given the experts, the evidence lower bound is a sum over views, so that each is climbed alone.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.optimize import Bounds, minimize
 from scipy.sparse import csr_array

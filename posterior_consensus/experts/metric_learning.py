@@ -1,7 +1,5 @@
 """ITML: a metric that keeps must-links near and cannot-links far; then k-means."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """MPCKMeans: k-means that pays for constraints it breaks, in a metric of its own."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """ExpertViews, the result of expert_views()."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

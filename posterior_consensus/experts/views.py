@@ -1,7 +1,5 @@
 """expert_views(): who shares a view, who is reliable, and the clusters of each view."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

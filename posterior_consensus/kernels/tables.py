@@ -36,38 +36,6 @@ def expected_losses(draws, loss, state):
 
 
 @jit
-def cluster_terms(labels, weights, loss, partition, width):
-    """What each of so many clusters adds to the expectation of a loss that is linear in A and B, but for its scale.
-
-    Items with the label -1 are left out.
-    """
-    terms = np.zeros(width)
-    sizes = np.zeros(width + 1, np.int64)
-    for k in partition:
-        sizes[k + 1] += k >= 0
-    for k in range(width):
-        terms[k] = loss.numerator[2] * loss.h[sizes[k + 1]]
-        sizes[k + 1] += sizes[k]
-    members = np.empty(partition.size, np.int64)
-    ends = sizes[:-1].copy()
-    for i in range(partition.size):
-        if partition[i] >= 0:
-            members[ends[partition[i]]] = i
-            ends[partition[i]] += 1
-    met = np.zeros(partition.size, np.int64)
-    for t in range(weights.size):
-        slope = loss.numerator[1] * weights[t]
-        for k in range(width):
-            for i in members[sizes[k] : ends[k]]:
-                label = labels[t, i]
-                met[label] += 1
-                terms[k] += slope * (loss.h[met[label]] - loss.h[met[label] - 1])
-            for i in members[sizes[k] : ends[k]]:
-                met[labels[t, i]] = 0
-    return terms
-
-
-@jit
 def current(loss, draws, state):
     """Expected loss of a partition of all items, but for the loss's scale, from the sums as they are kept."""
     is_ratio = has_denominator(loss)

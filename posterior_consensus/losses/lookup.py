@@ -1,7 +1,5 @@
 """Losses by name or record, as users give them and as results store them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, overload

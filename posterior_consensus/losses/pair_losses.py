@@ -1,7 +1,5 @@
 """The losses of a partition given a similarity matrix, one factory each, and PAIR_LOSSES, which has them by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

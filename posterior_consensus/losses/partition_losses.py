@@ -3,8 +3,6 @@
 The sums A, B, C and top of their formulas are those of :mod:`posterior_consensus.losses.record`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Literal, overload
 

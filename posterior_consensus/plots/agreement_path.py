@@ -1,7 +1,5 @@
 """Plot the agreement between chains, and its cost to them, against the penalty weight on disagreement."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from posterior_consensus.agreement.record import EARLY, AgreementPath

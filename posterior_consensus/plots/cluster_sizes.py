@@ -1,7 +1,5 @@
 """The numbers of clusters by size as a picture."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Parameters of clusters as a picture."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How many clusters are left when similar components are merged, as a picture."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The credible ball as a picture: its center and its bounds, item by item."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The observed data by cluster, with each item's uncertainty, as a picture."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

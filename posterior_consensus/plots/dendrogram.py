@@ -1,7 +1,5 @@
 """A partition's clusters as a tree, joined where their union costs least."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -1,7 +1,5 @@
 """Which draws are typical, and how far from more typical ones, as a picture."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from posterior_consensus.answers.density import PartitionDensity, to_higher

@@ -1,7 +1,5 @@
 """A map of the draws by their partition distances."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

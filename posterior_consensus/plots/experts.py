@@ -1,7 +1,5 @@
 """Experts by view and reliability, and the clusters of each view, as pictures."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

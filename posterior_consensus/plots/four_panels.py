@@ -1,7 +1,5 @@
 """The whole result in one figure of four panels, for a paper: of clusters, or of links where clusters are small."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

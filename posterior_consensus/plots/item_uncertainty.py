@@ -1,7 +1,5 @@
 """The uncertainty of every item as a picture."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

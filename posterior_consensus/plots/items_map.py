@@ -1,7 +1,5 @@
 """Plot a map of the items by their similarity."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

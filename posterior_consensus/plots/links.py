@@ -1,7 +1,5 @@
 """Links as a picture: the number of pairs by probability, and the most uncertain links."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

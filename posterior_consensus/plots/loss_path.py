@@ -1,7 +1,5 @@
 """The path of partitions along the loss's parameter as a picture."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Each item's probabilities of the clusters as stacked bars."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The posterior of the number of clusters as a picture, chain by chain."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How far the posterior is from the product of its marginals, as a picture."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from posterior_consensus.diagnostics.independence import NearIndependence

@@ -1,7 +1,5 @@
 """Observed data and a partition of their items, brought to one order."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Plot the share of draws that agree with partial partitions against the number of assigned items."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Particles as a picture: the partitions one under another, their weights, and where they differ."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What differs between two posteriors as a picture: pairs of items, and the items whose co-members differ most."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

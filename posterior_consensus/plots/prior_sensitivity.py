@@ -1,7 +1,5 @@
 """Number of clusters and excess loss under other priors as a picture."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Values along time or another coordinate of the items, over the clusters and their probabilities, as a picture."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

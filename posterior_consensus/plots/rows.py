@@ -1,7 +1,5 @@
 """Items in a row: which of them are shown, in which order, and how the axis names them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """How far each draw is from the one before, and where the burn-in ends, as a picture."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Number of stable components against the level as a picture."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from posterior_consensus.answers.stable import StableComponents

@@ -1,7 +1,5 @@
 """Partitions as strips of items one under another, a colour for each cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """The summaries of a diagnosis along the chains, as a picture."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Concentrations, fixed or with a prior, which is integrated by quadrature in the log concentration."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

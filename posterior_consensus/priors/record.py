@@ -1,7 +1,5 @@
 """A prior on partitions as a record, and the cluster sizes of the draws that it is computed from."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Truncated stick breaking: a prior on labels as they were sampled."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

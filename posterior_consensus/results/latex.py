@@ -1,7 +1,5 @@
 """Tables of results for LaTeX, with the rules of the package booktabs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """What every file format holds: numbers, text and times, and text in JSON for names of any kind."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Hashable, Sequence
 from typing import Any

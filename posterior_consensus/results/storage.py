@@ -1,7 +1,5 @@
 """Results that are stored as their fields declare, and come back from there."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar, Protocol, Self

@@ -4,8 +4,6 @@
 A field without such metadata is not stored. A field that is None is not stored either, and comes back as None.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Callable, Hashable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """The time that the steps of a summary take, and what is left of a limit."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import TypeVar

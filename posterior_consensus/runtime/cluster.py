@@ -3,8 +3,6 @@
 Nothing of dask is imported here: who has a client has imported it.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections import Counter

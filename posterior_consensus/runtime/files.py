@@ -1,7 +1,5 @@
 """What keeps files whole: a new name once they are written, and a lock for the one process that writes."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Iterator

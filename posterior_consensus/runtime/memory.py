@@ -5,8 +5,6 @@ on how busy a machine is. Each step asks by itself for its largest arrays, those
 pairs of items or with clusters times draws; what it computes on the way may take two or three times as much.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 The steps are kernels, or few lines around one: each is compiled by itself, and only if it is needed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, NamedTuple

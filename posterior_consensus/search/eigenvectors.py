@@ -1,7 +1,5 @@
 """Leading eigenvectors of similarities and of random walks, which are not formed."""
 
-from __future__ import annotations
-
 from typing import Literal, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The search for the partition of minimum expected loss, from several starts at once."""
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Search for a pair loss that is a sum over items, such as the lower bound of the expected VI."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """k-means, with labels that do not depend on the number of threads."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Search over the draws, on tables of the partition with each of them."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Any
 

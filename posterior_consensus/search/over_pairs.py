@@ -1,7 +1,5 @@
 """Search over the similarities of pairs, and with them for Binder's loss."""
 
-from __future__ import annotations
-
 from typing import Any, Protocol
 
 import numpy as np

@@ -5,8 +5,6 @@ the best partitions follow, until many in a row gained nothing, or until they to
 counted, nothing timed, so that a search ends at the same partition on every machine.
 """
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Restarts: partitions near a good one, from which a search may leave its basin."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle
 

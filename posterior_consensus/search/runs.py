@@ -3,8 +3,6 @@
 `policy.next_step` says what comes next, `Runs` does it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice

@@ -9,8 +9,6 @@ No answer depends on the sizes of the blocks: what is summed over them are count
 and items in doubt move in the order of all items.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Trees of the items, and their cuts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

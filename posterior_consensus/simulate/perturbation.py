@@ -1,7 +1,5 @@
 """The random perturbation model: draws that are noisy copies of a partition one knows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal
 

@@ -4,8 +4,6 @@ K clusters, N draws, and in each draw an item gets, with probability p, one of t
 then has probability q = p/K, the true one 1 - p + q.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Draws of a sampler that still runs: kept in memory or in a store, and to be had at any time."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from functools import partial

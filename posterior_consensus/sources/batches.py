@@ -1,7 +1,5 @@
 """Where an accumulator keeps complete batches of draws: in memory, or in a directory with a store for each."""
 
-from __future__ import annotations
-
 import os
 from functools import partial
 from pathlib import Path

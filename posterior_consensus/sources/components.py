@@ -1,7 +1,5 @@
 """Parameters of the components in each draw, and the component of each item, as arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

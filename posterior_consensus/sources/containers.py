@@ -4,8 +4,6 @@ ArviZ 0.x hands out ``InferenceData``, ArviZ 1.x ``xarray.DataTree``, and either
 told apart by what they are and never by a version number.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec

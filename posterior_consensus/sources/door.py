@@ -1,7 +1,5 @@
 """On input: any data become the source they hold, draws of labels, allocation probabilities, or a matrix."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Columns of a table that are elements of a variable: ``z[1]``, ``z[2]``; ``p[1,1]``, ``p[1,2]``; Stan's ``p.1.1``."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Hashable, Iterable

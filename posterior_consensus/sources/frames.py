@@ -1,7 +1,5 @@
 """Tables of draws, of pandas or of a file: which draw a row is, which columns are items, and what neither can be."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Callable, Hashable, Sequence

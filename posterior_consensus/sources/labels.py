@@ -1,7 +1,5 @@
 """Labels of any origin become PartitionDraws, one checked and canonical object that all else works on."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """Log prior and log likelihood of each draw, from the groups that ArviZ names so."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple

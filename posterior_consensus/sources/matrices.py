@@ -1,7 +1,5 @@
 """A posterior similarity matrix that a user has, without the draws that it comes from."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Where in the user's data a value is, in words for an error."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Draws in files without names for what they hold: tables of text, as R writes them, and NumPy's arrays."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import re

@@ -1,7 +1,5 @@
 """Allocation probabilities that a posterior holds, or their logarithms."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """reweight(): draws of one posterior weighted to those of another."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Whether probabilities sum to one, as nearly as their digits allow."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

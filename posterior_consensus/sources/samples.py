@@ -1,7 +1,5 @@
 """Chain, draw and weight of every draw, from the coordinates of an array and what the user gives."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Similarities of pairs from draws that do not hold every item, as runs on subsamples do not."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Warnings of plain arrays, whose axes have no names, if their values indicate another order of the axes."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -3,8 +3,6 @@
 Allocation probabilities have one dimension more, that of the components.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence

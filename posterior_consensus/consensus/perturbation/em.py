@@ -1,7 +1,5 @@
 """Expectation and maximization for the random perturbation model, on plain arrays."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

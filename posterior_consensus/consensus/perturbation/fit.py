@@ -1,7 +1,5 @@
 """random_perturbation_em(): the partition around which the draws are noise, with the noise and what it leaves open."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 

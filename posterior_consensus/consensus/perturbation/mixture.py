@@ -1,7 +1,5 @@
 """Several partitions, each with draws around it: a mixture of random perturbation models, on plain arrays."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

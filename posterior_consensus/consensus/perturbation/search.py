@@ -1,7 +1,5 @@
 """From draws to the most probable state of the random perturbation model: starts, climbs, empty clusters."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

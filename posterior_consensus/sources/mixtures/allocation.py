@@ -1,7 +1,5 @@
 """allocation_probabilities(): from a model and a posterior without labels to P(z_i = k | theta_t, y_i)."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from pathlib import Path

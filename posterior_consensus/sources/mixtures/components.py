@@ -1,7 +1,5 @@
 """The components of a PyMC model in each draw: their family, their parameters, and what allocates items to them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

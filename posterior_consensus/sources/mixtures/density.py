@@ -1,7 +1,5 @@
 """log w_k f_k(y_i | theta) as a graph, with the components kept apart that PyMC's own density sums over."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Items and components as the user knows them: names and coordinates of the model or of the new observations."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Labels that pymc-extras has marginalized from a model: their probabilities given parameters and data."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """A PyMC model read: which of its variables is the mixture, what its data are, which dimensions are named."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 
