@@ -120,8 +120,10 @@ def written(
     lock = locked(store, lock_file)
     try:
         if store.exists():
-            what = "already has draws. Pass its path as `data` to read them" if is_store(store) else "exists"
-            raise ValueError(f"`store` must be a new file; {str(store)!r} {what}, or remove it.")
+            what = (
+                "already has draws: pass its path as `data` to read them, or remove it" if is_store(store) else "exists"
+            )
+            raise ValueError(f"`store` must be a new file; {str(store)!r} {what}.")
         write_store(store, parts, shape, dtype, items, samples, progressbar)
     finally:
         if sys.platform != "win32":  # which removes no file that is open
