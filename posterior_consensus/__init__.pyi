@@ -64,6 +64,7 @@ from posterior_consensus.plots.traces import plot_traces as plot_traces
 from posterior_consensus.sources.accumulate import PartitionAccumulator as PartitionAccumulator
 from posterior_consensus.sources.containers import attach as attach
 from posterior_consensus.sources.labels import as_partition_draws as as_partition_draws
+from posterior_consensus.sources.layers import as_layers as as_layers
 from posterior_consensus.sources.matrices import as_pair_similarity as as_pair_similarity
 from posterior_consensus.sources.mixtures import allocation_probabilities as allocation_probabilities
 from posterior_consensus.sources.probabilities import as_allocation_probabilities as as_allocation_probabilities

@@ -41,6 +41,7 @@ from posterior_consensus.diagnostics.sequence import SequentialDistances as Sequ
 from posterior_consensus.ensemble.allocations import AllocationProbabilities as AllocationProbabilities
 from posterior_consensus.ensemble.draws import PartitionDraws as PartitionDraws
 from posterior_consensus.ensemble.items import Items as Items
+from posterior_consensus.ensemble.layers import Layers as Layers
 from posterior_consensus.ensemble.pairs import PairSimilarity as PairSimilarity
 from posterior_consensus.ensemble.samples import Samples as Samples
 from posterior_consensus.evaluate.chain_gap import Gap as Gap

@@ -1,0 +1,138 @@
+"""Several partitions in each draw: draws of each layer, from the same samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import Items
+from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.results import display
+from posterior_consensus.runtime.tolerances import ROUNDING
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Layers(display.Shown, Mapping[Any, PartitionDraws]):
+    """Draws of several partitions at once, such as those of the same people at each time; made by :func:`as_layers`.
+
+    A mapping of the layers' names to their :class:`PartitionDraws`, which all have the same samples. A label of one
+    layer says nothing of the same label in another one.
+
+    Attributes
+    ----------
+    draws : dict of PartitionDraws
+        Draws of each layer, by its name.
+    dim : str
+        Name of the dimension that runs over layers.
+    ordered : bool
+        Whether the layers follow each other, as times do.
+    samples : Samples
+        Chains, draws and weights, the same in each layer.
+    """
+
+    draws: dict[Any, PartitionDraws]
+    dim: str
+    ordered: bool
+
+    @classmethod
+    def of(cls, named: Mapping[Any, PartitionDraws], dim: str, ordered: bool) -> Layers:
+        """Pair the draws of all layers with those of the first by chain and draw.
+
+        Raises
+        ------
+        ValueError
+            If there is no layer, or a layer has other draws or weights than the first.
+        """
+        if not named:
+            raise ValueError("`data` must hold at least one layer; got none.")
+        first, *_ = named
+        samples, known, paired = named[first].samples, list[Items](), dict[Any, PartitionDraws]()
+        for name, draws in named.items():
+            draws = draws.in_order_of(samples, f"layer {name!r}")
+            differ = np.abs(draws.weights - samples.weights).max()
+            if differ > ROUNDING:
+                raise ValueError(
+                    f"Layer {name!r} must have the weights of layer {first!r}; they differ by up to {differ:.3g}. "
+                    "Weights are those of a draw, with all its layers: give `weights` to as_layers."
+                )
+            items = next((one for one in known if _are_same(one, draws.items)), draws.items)
+            known += [items] * (items is draws.items)
+            paired[name] = replace(draws, items=items, samples=samples)
+        return cls(paired, dim, ordered)
+
+    def __getitem__(self, name: Any) -> PartitionDraws:
+        try:
+            return self.draws[name]
+        except (KeyError, TypeError):
+            present = display.listed([repr(one) for one in self.draws], 10)
+            raise KeyError(f"There is no layer {name!r}; present: {present}.") from None
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.draws)
+
+    def __len__(self) -> int:
+        return len(self.draws)
+
+    @property
+    def samples(self) -> Samples:
+        """Chains, draws and weights, the same in each layer."""
+        return next(iter(self.draws.values())).samples
+
+    def common(self, one: Any, other: Any) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """Positions in two layers of the items that both have, by name, or by place where these have no names."""
+        ours, theirs = self[one].items, self[other].items
+        if ours is theirs:
+            both = np.arange(ours.n_items)
+            return both, both
+        if ours.dim != theirs.dim:
+            return np.empty(0, np.intp), np.empty(0, np.intp)
+        found = _index(theirs).get_indexer(_index(ours))
+        at = np.flatnonzero(found >= 0)
+        return at, found[at]
+
+    def _parts(self) -> display.Parts:
+        facts = [
+            *self.samples.facts(),
+            ("layers", f"{display.listed(list(self), 10)} ({self.dim}{', in this order' if self.ordered else ''})"),
+        ]
+        columns = {
+            "items": [draws.n_items for draws in self.values()],
+            "dimension": [draws.items.dim for draws in self.values()],
+            "fewest": [draws.n_clusters.min() for draws in self.values()],
+            "most": [draws.most_clusters for draws in self.values()],
+        }
+        table = pd.DataFrame(columns, index=pd.Index([str(name) for name in self], name=self.dim))
+        return f"Layers: {display.counted(len(self), 'partition')} in each draw", facts, table
+
+
+def _index(items: Items) -> pd.Index:
+    return items.coords[items.dim].to_index() if items.dim in items.coords else pd.RangeIndex(items.n_items)
+
+
+def _are_same(one: Items, other: Items) -> bool:
+    """Whether two layers have the same items in the same order; those of one dimension must be told apart by name.
+
+    Raises
+    ------
+    ValueError
+        If items of one dimension cannot be paired, as their names are not unique or only one side has some.
+    """
+    if one.dim != other.dim:
+        return False
+    named = [items.dim in items.coords for items in (one, other)]
+    if not all(named) and (any(named) or one.n_items != other.n_items):
+        raise ValueError(
+            f"Items of {one.dim!r} must have names, by which layers are paired, or be as many in each layer; got "
+            f"{one.n_items} and {other.n_items} items{', of which some have names' * any(named)}. Give them a "
+            f"coordinate {one.dim!r}, or different items a dimension of another name."
+        )
+    mine, others = _index(one), _index(other)
+    if not (mine.equals(others) or (mine.is_unique and others.is_unique)):
+        raise ValueError(f"Names of items of {one.dim!r} must be unique, as layers are paired by them.")
+    return mine.equals(others)

@@ -1,0 +1,1 @@
+"""Several partitions in each draw: how far they are apart, and who moves between them."""

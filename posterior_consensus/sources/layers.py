@@ -1,0 +1,241 @@
+"""Several partitions in each draw, of one variable with a dimension of layers, several variables, or draws of each."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
+from posterior_consensus.ensemble.items import coords_of
+from posterior_consensus.ensemble.layers import Layers
+from posterior_consensus.ensemble.partitions import as_array
+from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.arguments import check_flag
+from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
+from posterior_consensus.sources.door import find_source, several_posteriors
+from posterior_consensus.sources.elements import elements_of
+from posterior_consensus.sources.frames import variables_of_table
+from posterior_consensus.sources.labels import from_store
+from posterior_consensus.sources.places import listing
+from posterior_consensus.sources.plain_files import is_plain, read_plain
+from posterior_consensus.sources.samples import one_of
+from posterior_consensus.sources.variables import as_numpy, dataset_of_dict, dim_names, other_dims
+
+
+def as_layers(
+    data: Any,
+    var_name: str | Mapping[Any, str] | None = None,
+    *,
+    layer_dim: str | None = None,
+    item_dim: str | None = None,
+    missing: Any = np.nan,
+    ordered: bool | None = None,
+    group: str = "posterior",
+    sample_dims: str | Sequence[str] | None = None,
+    weights: Any = None,
+    log_weights: Any = None,
+) -> Layers:
+    """Convert draws that hold several partitions each: one for each time, each kind of data, or rows and columns.
+
+    Parameters
+    ----------
+    data : InferenceData, DataTree, Dataset, DataArray, ndarray, DataFrame, dict, path or Layers
+        A posterior whose labels have a dimension of layers, or which has a variable for each layer, or a dict of the
+        draws of each layer, which are anything that :func:`summarize` takes. Arrays are draws x layers x items or
+        chains x draws x layers x items; a table has columns ``z[1,2]`` for item 2 of layer 1. Allocation probabilities
+        have a dimension of components more.
+    var_name : str or mapping, optional
+        Name of the variable, or a variable for each layer: ``{"rows": "z_row", "columns": "z_col"}``. By default the
+        only variable with the dimension `layer_dim`.
+    layer_dim : str, optional
+        Dimension that runs over layers; of arrays, tables and dicts of arrays, by default the first after the draws'.
+    item_dim : str, optional
+        Dimension that runs over items; by default the one that is left.
+    missing : scalar
+        Label of an item that a layer does not have, by default NaN: -1 in arrays of integers. It is missing in all
+        draws of the layer, or in none.
+    ordered : bool, optional
+        Whether the layers follow each other. By default they do where their coordinate has increasing numbers or times,
+        or there is none.
+    group, sample_dims, weights, log_weights
+        As for :func:`as_partition_draws`. Weights are those of a draw, with all its layers.
+
+    Returns
+    -------
+    Layers
+        A mapping of names to :class:`PartitionDraws` with the same samples.
+
+    Raises
+    ------
+    ValueError
+        If there is no such variable or dimension, an item is missing in some draws of a layer only, layers have
+        different draws or weights, items of different layers cannot be paired by name, or labels are invalid as
+        :func:`as_partition_draws` says.
+
+    Notes
+    -----
+    Labels of different layers need not mean the same: a layer's partition counts, and what items it has in common with
+    other layers, which are told by the name of their dimension and their coordinate.
+
+    Examples
+    --------
+    >>> import numpy as np, xarray as xr
+    >>> import posterior_consensus as pc
+    >>> z = np.array([[[[0, 0, 1], [0, 1, 1]], [[0, 0, 1], [0, 0, 1]]]])
+    >>> z = xr.DataArray(z, dims=("chain", "draw", "year", "firm"), coords={"year": [1935, 1936]}, name="z")
+    >>> layers = pc.as_layers(z, layer_dim="year")
+    >>> list(layers), layers.ordered
+    ([1935, 1936], True)
+    >>> layers[1936].labels
+    array([[0, 1, 1],
+           [0, 0, 1]], dtype=uint8)
+    """
+    if ordered is not None:
+        check_flag("ordered", ordered)
+    where: dict[str, Any] = {"item_dim": item_dim, "weights": one_of(weights, log_weights)}
+    if isinstance(data, Layers):
+        return data if ordered is None else replace(data, ordered=ordered)
+    given = several_posteriors(data) if isinstance(data, dict) and var_name is None and layer_dim is None else None
+    if given is not None:
+        of_layer = {name: _draws(one, group=group, sample_dims=sample_dims, **where) for name, one in given.items()}
+        return Layers.of(of_layer, "layer", bool(ordered))
+    with opened(as_numpy(data)) as held:
+        dims = dim_names(sample_dims, held, group)
+        variables, is_named = _variables(held, var_name, group, dims)
+        if isinstance(var_name, Mapping):
+            values = {name: variables[one] for name, one in _checked(var_name, variables).items()}
+            layer_dim, in_order = layer_dim or "layer", False
+        else:
+            array = _chosen(variables, var_name, dims, layer_dim if is_named else None)
+            array, layer_dim = _with_layers(array, dims, layer_dim, item_dim, is_named)
+            where["item_dim"] = item_dim if is_named else "item"
+            values = _by_layer(array, dims, layer_dim, where["item_dim"], missing)
+            in_order = _are_increasing(array, layer_dim)
+        of_layer = {name: _draws(one, sample_dims=dims, **where) for name, one in values.items()}
+        return Layers.of(of_layer, layer_dim, in_order if ordered is None else ordered)
+
+
+def _draws(data: Any, **where: Any) -> PartitionDraws:
+    with opened(from_store(data)) as held:
+        return draws_of(find_source(held, progressbar=False, **where).source, "A layer")
+
+
+def _variables(data: Any, var_name: Any, group: str, dims: tuple[str, ...]) -> tuple[xr.Dataset, bool]:
+    """The variables that data hold, and whether their dimensions have names of the user's."""
+    one = None if isinstance(var_name, Mapping) else var_name
+    data = read_plain(data, one) if is_plain(data) else data
+    if isinstance(data, (xr.Dataset, xr.DataTree)) or is_inference_data(data):
+        return group_dataset(data, group), True
+    if isinstance(data, xr.DataArray):
+        return data.to_dataset(name=data.name or "data"), True
+    if isinstance(data, pd.DataFrame):
+        found = variables_of_table(data, one, dims)
+        return xr.Dataset({name: _unstacked(values) for name, values in found.items()}), False
+    if isinstance(data, Mapping):
+        return dataset_of_dict(data, one, *((1, 2) if isinstance(var_name, Mapping) else (2, 3))), False
+    values = as_array(data, "`data`")
+    names = {3: ("sample", "layer", "item"), 4: ("chain", "draw", "layer", "item")}.get(values.ndim)
+    if names is None:
+        raise ValueError(
+            "`data` must be an array of draws x layers x items or chains x draws x layers x items; got shape "
+            f"{values.shape}."
+        )
+    return xr.Dataset({"data": (names, values)}), False
+
+
+def _unstacked(values: xr.DataArray) -> xr.DataArray:
+    """Labels of the columns ``z[1,2]`` by layer and item; NaN where there is no such column."""
+    dim = str(values.dims[-1])
+    at = list(elements_of(values[dim].values).get(str(values.name), {}).values())
+    if {len(indices) for indices in at} != {2}:
+        return values
+    index = pd.MultiIndex.from_tuples(at, names=("layer", "item"))
+    return values.drop_vars(dim).assign_coords(coords_of(index, dim)).unstack(dim)
+
+
+def _checked(named: Mapping[Any, str], variables: xr.Dataset) -> Mapping[Any, str]:
+    for layer, name in named.items():
+        if name not in variables:
+            raise ValueError(
+                f"`var_name[{layer!r}]` must name a variable of the group; got {name!r}, present: "
+                f"{listing(variables.data_vars)}."
+            )
+    return named
+
+
+def _chosen(variables: xr.Dataset, name: str | None, dims: tuple[str, ...], layer_dim: str | None) -> xr.DataArray:
+    """The variable of that name, or the only one that can be labels of several layers."""
+    if name is not None:
+        return variables[_checked({0: name}, variables)[0]]
+    shaped = [
+        one
+        for one in variables.data_vars.values()
+        if len(others := other_dims(one, dims)) in (2, 3) and (layer_dim is None or layer_dim in others)
+    ]
+    found = [one for one in shaped if one.dtype.kind in "iubUSTO"] or shaped
+    if len(found) != 1:
+        along = "" if layer_dim is None else f" with the dimension {layer_dim!r}"
+        raise ValueError(
+            f"`var_name` must name the labels{along}; candidates: {listing(one.name for one in found)}; present: "
+            f"{listing(variables.data_vars)}."
+        )
+    return found[0]
+
+
+def _with_layers(
+    values: xr.DataArray, dims: tuple[str, ...], layer_dim: str | None, item_dim: str | None, is_named: bool
+) -> tuple[xr.DataArray, str]:
+    """The variable with its dimension of layers; where dimensions have no names of the user's, the first is it."""
+    others = [str(dim) for dim in other_dims(values, dims)]
+    if not is_named and len(others) > 1:
+        wanted = dict(zip(others, (layer_dim or "layer", item_dim or "item"), strict=False))
+        return values.rename(wanted), wanted[others[0]]
+    if layer_dim is None and len(others) == 2 and item_dim in others:
+        layer_dim = next(dim for dim in others if dim != item_dim)
+    if layer_dim not in others or len(others) < 2:
+        raise ValueError(
+            f"`layer_dim` must name the dimension of {values.name!r} that runs over layers, beside that of the items; "
+            f"got {layer_dim!r}, present: {listing(others)}."
+        )
+    return values, layer_dim
+
+
+def _by_layer(
+    values: xr.DataArray, dims: tuple[str, ...], layer_dim: str, item_dim: str | None, missing: Any
+) -> dict[Any, xr.DataArray]:
+    """The labels of each layer, of the items that it has."""
+    if memory.fits(values.nbytes):
+        values = values.load()
+    names = values[layer_dim].values
+    names = np.datetime_as_string(names, unit="auto") if names.dtype.kind == "M" else names
+    if np.unique(names).size < names.size:
+        raise ValueError(f"Names of layers must be unique; those of {layer_dim!r} are not.")
+    item = item_dim or next(str(dim) for dim in other_dims(values, dims) if dim != layer_dim)
+    here = np.ones((names.size, values.sizes[item]), np.bool_)
+    if values.dtype.kind == "f" or not pd.isna(missing):
+        absent = values.isnull() if pd.isna(missing) else values == missing
+        rest = [dim for dim in values.dims if dim not in (layer_dim, item)]
+        some, every = (found.transpose(layer_dim, item).values for found in (absent.any(rest), absent.all(rest)))
+        if np.any(some != every):
+            layer, at = np.argwhere(some != every)[0]
+            raise ValueError(
+                f"An item must be `missing` in all draws of a layer or in none; item {values[item].values[at]!s} "
+                f"of layer {names[layer]!s} is missing in some of them."
+            )
+        here = ~every
+    if item not in values.coords and not here.all():
+        values = values.assign_coords({item: np.arange(values.sizes[item])})
+    layers = (values.isel({layer_dim: k}, drop=True) for k in range(names.size))
+    return {
+        name: one if own.all() else one.isel({item: own})
+        for name, one, own in zip(names.tolist(), layers, here, strict=True)
+    }
+
+
+def _are_increasing(values: xr.DataArray, layer_dim: str) -> bool:
+    """Whether layers have increasing numbers or times, or are numbered."""
+    index = values[layer_dim].to_index()
+    return index.is_monotonic_increasing and not (index.dtype == object or pd.api.types.is_string_dtype(index))

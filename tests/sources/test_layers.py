@@ -1,0 +1,150 @@
+"""as_layers(): layers from every kind of data, paired by chain, draw and item."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import posterior_consensus as pc
+from posterior_consensus.runtime.arguments import as_generator
+
+Z = as_generator(4).integers(0, 3, (2, 15, 4, 6))
+DIMS = ("chain", "draw", "time", "person")
+NAMED = xr.DataArray(Z, dims=DIMS, coords={"time": [1, 3, 4, 9], "person": list("abcdef")}, name="z")
+POSTERIOR = xr.Dataset({"z": NAMED, "mu": (("chain", "draw", "time", "cluster"), np.zeros((2, 15, 4, 3)))})
+TABLE = pd.DataFrame({f"z[{t + 1},{i + 1}]": Z[0, :, t, i] for t in range(4) for i in range(6)})
+
+
+def assert_same_labels(layers, expected):
+    """Of each layer in its order, labels (draws, items) of the same partitions."""
+    assert len(layers) == len(expected)
+    for draws, labels in zip(layers.values(), expected, strict=True):
+        np.testing.assert_array_equal(draws.labels, pc.as_partition_draws(labels).labels)
+
+
+OF_ALL = [Z[:, :, t] for t in range(4)]
+
+
+@pytest.mark.parametrize(
+    "data, options",
+    [
+        (POSTERIOR, {"layer_dim": "time"}),
+        (POSTERIOR, {"var_name": "z", "item_dim": "person"}),
+        (NAMED.transpose("person", "draw", "time", "chain"), {"layer_dim": "time"}),
+        (xr.DataTree.from_dict({"posterior": POSTERIOR}), {"layer_dim": "time"}),
+        (Z, {}),
+        (Z.tolist(), {}),
+        ({"z": Z}, {"layer_dim": "time"}),
+        ({t: Z[:, :, t] for t in range(4)}, {}),
+        (
+            xr.Dataset({f"z{t}": NAMED[:, :, t].drop_vars("time") for t in range(4)}),
+            {"var_name": {t: f"z{t}" for t in range(4)}},
+        ),
+    ],
+)
+def test_every_kind_of_data(data, options):
+    assert_same_labels(pc.as_layers(data, **options), OF_ALL)
+
+
+def test_tables_and_files(tmp_path):
+    TABLE.to_csv(tmp_path / "z.csv", index=False)
+    np.save(tmp_path / "z.npy", Z)
+    xr.DataTree.from_dict({"posterior": POSTERIOR}).to_netcdf(tmp_path / "z.nc", engine="h5netcdf")
+    one_chain = [Z[0, :, t] for t in range(4)]
+    assert_same_labels(pc.as_layers(TABLE), one_chain)
+    assert_same_labels(pc.as_layers(tmp_path / "z.csv", "z", layer_dim="time"), one_chain)
+    assert_same_labels(pc.as_layers(tmp_path / "z.npy"), OF_ALL)
+    assert_same_labels(pc.as_layers(tmp_path / "z.nc", layer_dim="time"), OF_ALL)
+    stores = {t: tmp_path / f"{t}.nc" for t in range(2)}
+    for t, store in stores.items():
+        pc.as_partition_draws(NAMED[:, :, t], store=store)
+    assert_same_labels(pc.as_layers(stores), OF_ALL[:2])
+
+
+def test_columns_that_are_not_there_are_items_that_a_layer_does_not_have():
+    layers = pc.as_layers(TABLE.drop(columns="z[2,3]"))
+    assert layers[2].items.names.tolist() == ["1", "2", "4", "5", "6"]
+    ours, theirs = layers.common(1, 2)
+    assert ours.tolist() == [0, 1, 3, 4, 5] and theirs.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_missing_items():
+    gone = NAMED.astype(float)
+    gone[:, :, 1, 2] = np.nan
+    assert pc.as_layers(gone, layer_dim="time")[3].items.names.tolist() == ["a", "b", "d", "e", "f"]
+    coded = gone.fillna(-1).astype(int).drop_vars("person")
+    layers = pc.as_layers(coded, layer_dim="time", missing=-1)
+    assert layers[3].items.names.tolist() == ["0", "1", "3", "4", "5"]
+    assert layers.common(3, 4)[1].tolist() == [0, 1, 3, 4, 5]
+    gone[0, 0, 1, 2] = 0
+    with pytest.raises(ValueError, match=r"`missing`.*c of layer 3 "):
+        pc.as_layers(gone, layer_dim="time")
+
+
+def test_soft_assignments():
+    p = as_generator(1).dirichlet(np.ones(3), (2, 15, 4, 6))
+    layers = pc.as_layers(xr.DataArray(p, dims=(*DIMS, "component"), name="p"), layer_dim="time")
+    np.testing.assert_allclose(layers[2].soft.probabilities, p[:, :, 2].reshape(30, 6, 3), rtol=1e-12)
+
+
+def test_draws_are_paired_by_name():
+    ids = {"chain": [0, 1], "draw": np.arange(15)}
+    one, other = (NAMED[:, :, t].assign_coords(ids) for t in (0, 1))
+    layers = pc.as_layers({"a": one, "b": other.isel(draw=slice(None, None, -1))})
+    np.testing.assert_array_equal(layers["b"].labels, pc.as_partition_draws(other).labels)
+    with pytest.raises(ValueError, match="'b'.*draw 0.*missing"):
+        pc.as_layers({"a": one, "b": other.assign_coords(draw=np.arange(20, 35))})
+    with pytest.raises(ValueError, match="'b'.*weights"):
+        pc.as_layers({"a": pc.as_partition_draws(one), "b": pc.as_partition_draws(other, weights=np.arange(30))})
+
+
+def test_items_are_paired_by_name_or_refused():
+    other = NAMED[:, :, 1].isel(person=[5, 0, 2])
+    layers = pc.as_layers({"a": NAMED[:, :, 0], "b": other})
+    assert [at.tolist() for at in layers.common("a", "b")] == [[0, 2, 5], [1, 2, 0]]
+    rows_and_columns = pc.as_layers({"a": NAMED[:, :, 0], "b": other.rename(person="pet")})
+    assert rows_and_columns.common("a", "b")[0].size == 0
+    for odd in (Z[:, :, 1, :4], NAMED[:, :, 1].rename(person="item")):
+        with pytest.raises(ValueError, match="'item'.*names"):
+            pc.as_layers({"a": Z[:, :, 0], "b": odd})
+    with pytest.raises(ValueError, match="'person'.*unique"):
+        pc.as_layers({"a": NAMED[:, :, 0], "b": NAMED[:, :, 1].assign_coords(person=list("aacdef"))})
+
+
+@pytest.mark.parametrize(
+    "coords, ordered",
+    [([1, 3, 4, 9], True), ([4, 3, 2, 1], False), (list("abcd"), False), (None, True)],
+)
+def test_order(coords, ordered):
+    z = NAMED.drop_vars("time") if coords is None else NAMED.assign_coords(time=coords)
+    layers = pc.as_layers(z, layer_dim="time")
+    assert layers.ordered is ordered
+    assert pc.as_layers(layers, ordered=not ordered).ordered is not ordered
+
+
+def test_days_have_names():
+    days = NAMED.assign_coords(time=pd.date_range("2020-01-01", periods=4))
+    assert next(iter(pc.as_layers(days, layer_dim="time"))) == "2020-01-01"
+
+
+@pytest.mark.parametrize(
+    "data, options, match",
+    [
+        (POSTERIOR, {"layer_dim": "tim"}, "'tim'.*'z', 'mu'"),
+        (POSTERIOR, {"var_name": "z"}, "`layer_dim`.*'time', 'person'"),
+        (POSTERIOR, {"var_name": {"a": "x"}}, r"`var_name\['a'\]`.*'x'"),
+        (Z[0, 0], {}, r"\(4, 6\)"),
+        ({}, {}, "at least one|none"),
+        (NAMED.assign_coords(time=[1, 1, 2, 3]), {"layer_dim": "time"}, "unique.*'time'"),
+    ],
+)
+def test_what_is_refused(data, options, match):
+    with pytest.raises(ValueError, match=match):
+        pc.as_layers(data, **options)
+
+
+def test_layers_show_themselves():
+    layers = pc.as_layers(NAMED, layer_dim="time")
+    assert "1, 3, 4, 9 (time, in this order)" in repr(layers)
+    with pytest.raises(KeyError, match="2.*1, 3, 4, 9"):
+        layers[2]
