@@ -1,8 +1,11 @@
 """What several test files need that is no fixture."""
 
+import importlib.util
 import re
+import sys
 import threading
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +22,15 @@ def array(values=GOOD, dims=("draw", "obs"), **coords):
 
 
 ROWS = array(GOOD[np.newaxis], ("chain", "draw", "obs"), chain=[0], draw=[0, 1, 2, 3])
+
+
+def example(name):
+    """Import a script of the folder examples."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).parents[1] / "examples" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # numba's cache looks the module up by its name
+    spec.loader.exec_module(module)
+    return module
 
 
 def check(function, argument, error, parts):

@@ -1,28 +1,21 @@
 """The sampler of the example draws from the posterior that it claims."""
 
-import importlib.util
 import math
-import sys
 from collections import Counter
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from posterior_consensus.ensemble.partitions import canonical_labels, enumerate_partitions
+from tests.helpers import example
 
-SCRIPT = Path(__file__).parents[1] / "examples" / "sample_block_model.py"
 LINKS = np.array([[0, 1, 1, 0, 0], [1, 0, 1, 0, 0], [1, 1, 0, 1, 0], [0, 0, 1, 0, 1], [0, 0, 0, 1, 0]], np.uint8)
 
 
 @pytest.fixture(scope="module")
 def block_model():
-    spec = importlib.util.spec_from_file_location("sample_block_model", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # numba's cache looks the module up by its name
-    spec.loader.exec_module(module)
-    return module
+    return example("sample_block_model")
 
 
 def weight(z, alpha):
