@@ -154,7 +154,7 @@ class AgreementPath(Stored):
         counted = display.counted(number, what) if self.of_chains else f"{number} analyses"
         facts = [
             ("verdict", self.verdict),
-            ("loss", f"{self.loss.name}{f', {self.loss.unit}' if self.loss.unit else ''}"),
+            ("loss", display.name_and_unit(self.loss)),
         ]
         return f"AgreementPath: {counted} of {self.labels.shape[-1]} items", facts, self.to_dataframe()
 

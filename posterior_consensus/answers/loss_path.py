@@ -98,7 +98,7 @@ class LossPath(Stored):
         values, clusters = self.table[self.parameter].values, self.table["n_clusters"].values
         same = int(np.sum(self.table["distance_to_previous"].values[1:] == 0))
         facts = [
-            ("loss", f"{self.loss.name}{f', {self.loss.unit}' if self.loss.unit else ''}"),
+            ("loss", display.name_and_unit(self.loss)),
             ("clusters", f"{clusters.min()} to {clusters.max()}"),
             ("same as before", f"{same} of {display.counted(values.size - 1, 'step')}"),
             ("draws", str(self.n_draws)),

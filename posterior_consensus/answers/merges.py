@@ -61,7 +61,7 @@ class ClusterMerges(Stored):
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         facts = [
-            ("loss", f"{self.loss.name}{f', {self.loss.unit}' if self.loss.unit else ''}"),
+            ("loss", display.name_and_unit(self.loss)),
             ("draws", display.number_of_draws(self.n_draws)),
             *display.about_errors(self.table["ess"]),
         ]

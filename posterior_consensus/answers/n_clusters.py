@@ -84,7 +84,7 @@ class LossByNClusters(Stored):
         facts = [
             ("least", display.counted(self.best, "cluster")),
             ("within Monte Carlo error", ", ".join(others) or "none"),
-            ("loss", f"{self.loss.name}{f', {self.loss.unit}' if self.loss.unit else ''}"),
+            ("loss", display.name_and_unit(self.loss)),
             ("draws", display.number_of_draws(self.n_draws)),
             *display.about_errors(self.table["ess"]),
             *display.about_interrupt(self.stopped, self.missing, "numbers"),

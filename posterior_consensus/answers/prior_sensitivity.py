@@ -138,7 +138,7 @@ class PriorSensitivity(Stored):
         own = display.with_error(display.number(self.n_clusters), self.n_clusters_mcse)
         facts = [
             ("verdict", self.verdict),
-            ("loss", f"{self.loss.name}{f', {self.loss.unit}' if self.loss.unit else ''}"),
+            ("loss", display.name_and_unit(self.loss)),
             ("clusters", f"{own} expected under {self.prior}"),
             ("draws", str(self.n_draws)),
             *display.about_errors(self.table["ess"]),

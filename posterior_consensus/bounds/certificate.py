@@ -94,7 +94,7 @@ class Certificate(Stored):
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         gap = "none" if self.gap == 0 else f"{self.gap:.3g} of the expected loss at most"
         facts = [
-            ("loss", self.loss.name + (f", in {self.loss.unit}" if self.loss.unit else "")),
+            ("loss", display.name_and_unit(self.loss)),
             ("gap", gap),
             ("method", f"{self.method}, {display.duration(self.seconds)}"),
         ]

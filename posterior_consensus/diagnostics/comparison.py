@@ -56,7 +56,7 @@ class PartitionComparison(Stored):
         facts = [
             ("best", names[0]),
             ("within Monte Carlo error", ", ".join(open_to_doubt) or "none"),
-            ("loss", f"{self.loss.name}{f', {self.loss.unit}' if self.loss.unit else ''}"),
+            ("loss", display.name_and_unit(self.loss)),
             ("draws", str(self.n_draws)),
             *display.about_errors(self.table["ess"]),
         ]

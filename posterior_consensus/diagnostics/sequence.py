@@ -66,10 +66,9 @@ class SequentialDistances(Stored):
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         total = self.steps.size
-        unit = f", {self.loss.unit}" if self.loss.unit else ""
         facts = [
             ("kept", f"{self.kept.size} of {total} draws"),
-            ("distance", f"{self.loss.name}{unit}, from the draw {self.lag} before"),
+            ("distance", f"{display.name_and_unit(self.loss)}, from the draw {self.lag} before"),
         ]
         if not self.settled:
             settled = self.burn_in["settled"].values

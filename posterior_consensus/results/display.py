@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 import posterior_consensus
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.runtime.guesses import no_attribute
 
 MOST_ROWS = 12  # a result fills one screen at most
@@ -31,6 +32,11 @@ def quantity(value: float, unit: str, digits: int = 6) -> str:
     """A number with its unit, if it has one."""
     number = f"{value:.{digits}g}"
     return f"{number} {unit.removesuffix('s') if number == '1' else unit}".rstrip()
+
+
+def name_and_unit(loss: Loss) -> str:
+    """The name of a loss, with its unit if it has one."""
+    return f"{loss.name}, {loss.unit}" if loss.unit else loss.name
 
 
 def number_of_draws(n_draws: int | None) -> str:

@@ -1,7 +1,6 @@
 """On input: any data become the source they hold, draws of labels, allocation probabilities, or a matrix."""
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,24 +12,23 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasDraws
 from posterior_consensus.losses.record import Need
 from posterior_consensus.sources.accumulate import PartitionAccumulator
-from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
+from posterior_consensus.sources.containers import is_inference_data, opened
 from posterior_consensus.sources.frames import variables_of_table
 from posterior_consensus.sources.labels import as_partition_draws, from_store
 from posterior_consensus.sources.mixtures import allocation_probabilities
 from posterior_consensus.sources.places import listing
-from posterior_consensus.sources.plain_files import is_plain, read_plain
 from posterior_consensus.sources.probabilities import as_allocation_probabilities
 from posterior_consensus.sources.rounding import sums_to_one
 from posterior_consensus.sources.samples import made_already
 from posterior_consensus.sources.variables import (
-    as_numpy,
-    dataset_of_dict,
+    array_or_table,
     dim_names,
     is_whole,
     label_array,
     label_candidates,
     other_dims,
     probability_candidates,
+    variables_of,
 )
 
 _FAR = 6.0  # standard errors: labels that are further from the probabilities are not sampled from them
@@ -120,84 +118,96 @@ def find_source(
     progressbar: bool = True,
 ) -> Source:
     """Find the source in opened data; arguments are those of :func:`summarize`."""
-    where: dict[str, Any] = {"group": group, "sample_dims": sample_dims, "item_dim": item_dim, "weights": weights}
     if model is not None:
         if item_dim is not None:
             raise ValueError(f"`item_dim` must be None with a model, which names its items; got {item_dim!r}.")
         soft = allocation_probabilities(model, data, var_name=var_name, group=group, progressbar=progressbar)
         return Source(made_already(soft, None, None, weights), "allocation probabilities computed from the model")
-    data = as_numpy(from_store(data, progressbar=progressbar))
+    data = from_store(data, progressbar=progressbar)
     if isinstance(data, PairSource):
         source = made_already(data, var_name, item_dim, weights)
         return Source(source, "allocation probabilities" if hard_draws(source) is None else "labels")
-    if is_plain(data):
-        data = read_plain(data, var_name)
-        var_name = var_name if isinstance(data, pd.DataFrame) else None
-    dims, is_table = dim_names(sample_dims, data, group), isinstance(data, pd.DataFrame)
-    where["sample_dims"] = dims
-    as_labels: Callable[..., PartitionDraws] = partial(as_partition_draws, **where, progressbar=progressbar)
-    as_soft: Callable[..., PartitionDraws] = partial(as_allocation_probabilities, **where)
-    dataset = _variables(data, var_name, group, dims)
+    data, var_name = array_or_table(data, var_name)
+    dims = dim_names(sample_dims, data, group)
+    held = _what_is_held(data, var_name, group, dims, item_dim)
+    where: dict[str, Any] = {"group": group, "sample_dims": dims, "item_dim": item_dim, "weights": weights}
+    if held.is_soft:
+        draws = as_allocation_probabilities(held.data, held.var_name, **where)
+    else:
+        draws = as_partition_draws(held.data, held.var_name, **where, progressbar=progressbar)
+    kind = "allocation probabilities" if held.is_soft else "labels"
+    named = "" if held.name is None else f" `{held.name}`"
+    return Source(draws, f"{kind}{named}{_about_labels(draws, held, dims)}")
+
+
+class _Held(NamedTuple):
+    """What is read of data, and as what.
+
+    Attributes
+    ----------
+    data, var_name : object, str or None
+        For the function that reads it.
+    is_soft : bool
+        Whether that are allocation probabilities, else labels.
+    name : object or None
+        The variable's.
+    labels : list of DataArray
+        Those next to allocation probabilities.
+    """
+
+    data: Any
+    var_name: str | None
+    is_soft: bool
+    name: Any = None
+    labels: Sequence[xr.DataArray] = ()
+
+
+def _what_is_held(data: Any, var_name: str | None, group: str, dims: tuple[str, ...], item_dim: str | None) -> _Held:
+    """Find allocation probabilities or labels: an array, the variable of this name, or the only one there is."""
+    is_table = isinstance(data, pd.DataFrame)
+    dataset = variables_of(data, var_name, group, 1, 2)
+    if is_table:
+        dataset, item_dim = variables_of_table(data, var_name, dims) or None, None
     if dataset is None:
-        if _is_soft(data, dims) or _has_components(data):
-            return Source(as_soft(data, var_name), "allocation probabilities")
-        return Source(as_labels(data, var_name), "labels")
-    held = data if is_table else dataset
+        return _Held(data, var_name, _has_components(data, dims))
+    if not is_table:
+        data = dataset
     if var_name is not None:
-        if var_name in dataset and len(other_dims(dataset[var_name], dims)) == 2:
-            return Source(as_soft(held, var_name), f"allocation probabilities `{var_name}`")
-        return Source(as_labels(held, var_name), f"labels `{var_name}`")
-    item_dim = None if is_table else item_dim
+        is_soft = var_name in dataset and len(other_dims(dataset[var_name], dims)) == 2
+        return _Held(data, var_name, is_soft, var_name)
     hard = label_candidates(dataset, dims, item_dim)
-    found = probability_candidates(dataset, dims, (item_dim, None))
-    if len(found) == 1:
-        soft = as_soft(held, str(found[0].name)) if is_table else as_soft(found[0])
-        return _soft_source(soft, str(found[0].name), hard, dims)
-    if found or len(hard) > 1:
-        names = listing(v.name for v in (*found, *hard))
+    soft = probability_candidates(dataset, dims, (item_dim, None))
+    if len(soft or hard) > 1:
+        names = listing(v.name for v in (*soft, *hard))
         raise ValueError(f"`var_name` must name the variable to take; candidates: {names}. {BY_NAME}")
-    draws = as_labels(hard[0] if hard and not is_table else held)  # which says what is missing
-    return Source(draws, f"labels `{hard[0].name}`")
+    if not soft and not hard:
+        return _Held(data, None, is_soft=False)  # the function that reads labels says what is missing
+    [found] = soft or hard
+    taken = (data, str(found.name)) if is_table else (found, None)
+    return _Held(*taken, bool(soft), found.name, hard if soft else ())
 
 
-def _variables(data: Any, var_name: str | None, group: str, dims: tuple[str, ...]) -> xr.Dataset | None:
-    """The variables that data hold; None if they are one array, or a table of items."""
-    if isinstance(data, (xr.Dataset, xr.DataTree)) or is_inference_data(data):
-        return group_dataset(data, group)
-    if isinstance(data, pd.DataFrame):
-        return variables_of_table(data, var_name, dims) or None
-    if isinstance(data, Mapping) and group == "posterior":
-        return dataset_of_dict(data, var_name, 1, 2)
-    return None
-
-
-def _is_soft(values: Any, dims: tuple[str, ...]) -> bool:
-    """Whether an array of floats has a dimension of components too."""
-    if isinstance(values, xr.DataArray) and {*dims, "sample"}.isdisjoint(values.dims):
+def _has_components(data: Any, dims: tuple[str, ...]) -> bool:
+    """Whether an array of floats has a dimension of components; chains x draws x items are labels, thus integers."""
+    if getattr(getattr(data, "dtype", None), "kind", "") != "f":
         return False
-    n_rest = len(other_dims(values, dims)) if isinstance(values, xr.DataArray) else getattr(values, "ndim", 0) - 2
-    return n_rest == 2 and values.dtype.kind == "f"
-
-
-def _has_components(data: Any) -> bool:
-    """Whether an array is draws x items x components; chains x draws x items are labels, which are integers."""
-    if not isinstance(data, np.ndarray) or data.ndim != 3 or data.dtype.kind != "f":
-        return False
+    if isinstance(data, xr.DataArray):
+        return not {*dims, "sample"}.isdisjoint(data.dims) and len(other_dims(data, dims)) == 2
+    if data.ndim != 3 or not isinstance(data, np.ndarray):
+        return bool(data.ndim == 4)
     values = xr.DataArray(data)
     return not is_whole(values) or sums_to_one(values, "dim_2")
 
 
-def _soft_source(soft: PartitionDraws, name: str, hard: list[xr.DataArray], sample_dims: Any) -> Source:
-    """Take the allocation probabilities, unless there are labels that are not sampled from them."""
-    description = f"allocation probabilities `{name}`"
-    for labels in hard:
-        if not _drawn_from(soft, labels, sample_dims):
+def _about_labels(draws: PartitionDraws, held: _Held, dims: tuple[str, ...]) -> str:
+    """Say that the labels next to allocation probabilities are sampled from them, or refuse others."""
+    for labels in held.labels:
+        if not _drawn_from(draws, labels, dims):
             raise ValueError(
                 f"`var_name` must name the variable to take: the labels {labels.name!r} are not sampled from the "
-                f"allocation probabilities {name!r}. {BY_NAME}"
+                f"allocation probabilities {str(held.name)!r}. {BY_NAME}"
             )
-        description += f"; the labels `{labels.name}` are sampled from them"
-    return Source(soft, description)
+    return "".join(f"; the labels `{labels.name}` are sampled from them" for labels in held.labels)
 
 
 def _drawn_from(draws: PartitionDraws, labels: xr.DataArray, sample_dims: Any) -> bool:

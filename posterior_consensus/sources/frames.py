@@ -1,5 +1,6 @@
 """Tables of draws, of pandas or of a file: which draw a row is, which columns are items, and what neither can be."""
 
+import math
 import re
 import warnings
 from collections.abc import Callable, Hashable, Sequence
@@ -91,11 +92,10 @@ def array_of_table(
     names = [str(rest[0] or frame.columns.name or "item"), *("component" if dim is None else dim for dim in rest[1:])]
     for name in names:
         check_apart(name, ("sample", "chain", "draw", *dims))
-    items = by_draw(frame, "the DataFrame", var_name, dims)
-    variables = variables_in(items, var_name)
-    if variables:
+    if variables := variables_of_table(frame, var_name, dims):
         found = choose(variables, dims, (None,) * len(rest)) if var_name is None else variables[var_name]
         return found.rename(dict(zip(found.dims[1:], names, strict=False)))
+    items = by_draw(frame, "the DataFrame", var_name, dims)
     if len(rest) == 2:
         raise ValueError(
             "`data`, a table, must have a column for each item and component, such as 'p[1,2]' or Stan's 'p.1.2' for "
@@ -190,40 +190,35 @@ def _counted(names: pd.Index) -> str | None:
 
 
 def _refuse_repeated(items: pd.DataFrame, ids: Sequence[Hashable], name: str) -> NoReturn:
-    """Say what a draw in several rows may be: one item in each, or one chain."""
-    n_draws = items.index.drop_duplicates().size
+    """Say what a draw in several rows may be: one item in each, one component of each item, or one chain."""
     for k, column in enumerate(items.columns):
-        values = items.iloc[:, k]
         others = [one for one in items.columns if one != column]
-        each_once = not items.index.to_frame().assign(item=values).duplicated().any()
-        if others and each_once and values.nunique() * n_draws == len(items):
+        if others and _is_row_for_each(items, [k]):
             labels = repr(others[0]) if len(others) == 1 else "the labels' column"
             raise ValueError(
                 f"`data` must have a row for each draw and a column for each item; {name} has a row for each "
                 f"{column!r} of each draw. Make it wide: .pivot(index={ids}, columns={column!r}, values={labels}) in "
                 "pandas, pivot_wider in R."
             )
-    _refuse_long_probabilities(items, ids, name)
+    is_float = [dtype.kind == "f" for dtype in items.dtypes]
+    columns = sorted(range(len(is_float)), key=is_float.__getitem__)
+    if sorted(is_float) == [False, False, True] and _is_row_for_each(items, columns[:2]):
+        one, other, value = items.columns[columns]
+        raise ValueError(
+            f"`data` must have a row for each draw; {name} has a row for each {one!r} and {other!r} of each draw. Make "
+            f"it an array: .set_index({[*ids, one, other]})[{value!r}].to_xarray() in pandas."
+        )
     raise ValueError(
         f"`data` must have each draw of a chain once; {ids[-1]!r} of {name} repeats "
         f"{items.index[items.index.duplicated()][0][1]}. If there are several chains, add a column 'chain'."
     )
 
 
-def _refuse_long_probabilities(items: pd.DataFrame, ids: Sequence[Hashable], name: str) -> None:
-    """Refuse a table with a row for each component of each item: two columns name these, and a third has floats."""
-    floats = [k for k, dtype in enumerate(items.dtypes) if dtype.kind == "f"]
-    if items.shape[1] != 3 or len(floats) != 1:
-        return
-    named = [column for k, column in enumerate(items.columns) if k not in floats]
-    sizes = [items[column].nunique() for column in named]
-    is_full = items.index.drop_duplicates().size * sizes[0] * sizes[1] == len(items)
-    if is_full and not items.index.to_frame().assign(one=items[named[0]], other=items[named[1]]).duplicated().any():
-        index = [*ids, *named]
-        raise ValueError(
-            f"`data` must have a row for each draw; {name} has a row for each {named[0]!r} and {named[1]!r} of each "
-            f"draw. Make it an array: .set_index({index})[{items.columns[floats[0]]!r}].to_xarray() in pandas."
-        )
+def _is_row_for_each(items: pd.DataFrame, columns: Sequence[int]) -> bool:
+    """Whether each draw has one row for each combination of the values in these columns."""
+    keys = items.iloc[:, columns]
+    n_rows = items.index.drop_duplicates().size * math.prod(keys.nunique())
+    return n_rows == len(items) and not keys.reset_index().duplicated().any()
 
 
 def _check_labels(items: pd.DataFrame, name: str) -> None:

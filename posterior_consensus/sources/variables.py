@@ -137,6 +137,26 @@ def _in_memory(variable: xr.DataArray) -> xr.DataArray:
     return variable.copy(deep=False, data=variable.values).load()
 
 
+def array_or_table(data: Any, var_name: str | None) -> tuple[Any, str | None]:
+    """Read plain files, and make other libraries' arrays NumPy's; a NumPy file that is read needs its name no more."""
+    if not is_plain(data):
+        return as_numpy(data), var_name
+    found = read_plain(data, var_name)
+    return found, var_name if isinstance(found, pd.DataFrame) else None
+
+
+def variables_of(data: Any, var_name: str | None, group: str, *n_rest: int) -> xr.Dataset | None:
+    """Variables by name, of a group or a dict; None of what has no such names, and of tables.
+
+    Those of a dict have `n_rest` dimensions other than the draws'.
+    """
+    if isinstance(data, (xr.Dataset, xr.DataTree)) or is_inference_data(data):
+        return group_dataset(data, group)
+    if group != "posterior" and not isinstance(data, xr.DataArray):  # which may be of that group
+        raise ValueError(f"`group` must be left out for tables and arrays, which have no groups; got {group!r}.")
+    return dataset_of_dict(data, var_name, *n_rest) if isinstance(data, Mapping) else None
+
+
 def _find(
     data: Any,
     var_name: str | None,
@@ -147,21 +167,11 @@ def _find(
 ) -> xr.DataArray:
     """Take the variable of that name, or the one that is chosen; `rest` are the dimensions other than the draws'."""
     _check_name("var_name", var_name)
-    data = as_numpy(data)
-    has_groups = isinstance(data, (xr.Dataset, xr.DataTree)) or is_inference_data(data)
-    if group != "posterior" and not has_groups and not isinstance(data, xr.DataArray):  # which may be of that group
-        raise ValueError(f"`group` must be left out for tables and arrays, which have no groups; got {group!r}.")
-    if is_plain(data):
-        data = read_plain(data, var_name)
-        var_name = var_name if isinstance(data, pd.DataFrame) else None
-    if isinstance(data, xr.DataArray):
-        if var_name is not None and data.name not in (None, var_name):
-            raise ValueError(
-                f"`var_name` must be the name of the DataArray or None; got {var_name!r}, present: {data.name!r}."
-            )
-        return data
-    if has_groups or isinstance(data, Mapping):
-        dataset = group_dataset(data, group) if has_groups else dataset_of_dict(data, var_name, len(rest))
+    data, var_name = array_or_table(data, var_name)
+    dataset = variables_of(data, var_name, group, len(rest))
+    if isinstance(data, pd.DataFrame):
+        return array_of_table(data, var_name, dims, rest, choose)
+    if dataset is not None:
         if var_name is None:
             return choose(dataset, dims, rest)
         if var_name not in dataset.data_vars:
@@ -170,19 +180,17 @@ def _find(
                 f"present: {listing(dataset.data_vars)}."
             )
         return dataset[var_name]
-    if isinstance(data, pd.DataFrame):
-        return array_of_table(data, var_name, dims, rest, choose)
+    if isinstance(data, xr.DataArray):
+        if var_name is not None and data.name not in (None, var_name):
+            raise ValueError(
+                f"`var_name` must be the name of the DataArray or None; got {var_name!r}, present: {data.name!r}."
+            )
+        return data
     if var_name is not None:
         raise ValueError(
             f"`var_name` must be None for {type(data).__name__}, which has no variables; got {var_name!r}."
         )
-    is_rows = isinstance(data, Sequence) and not isinstance(data, (str, bytes))
-    if isinstance(data, np.ndarray) or _is_dask(data) or is_rows:
-        return _from_array(data, rest)
-    raise TypeError(
-        "`data` must be an InferenceData, DataTree, Dataset, DataArray, array, list, DataFrame, dict or path; "
-        f"got {type(data).__module__}.{type(data).__qualname__}.{_hint_at_type(data)}"
-    )
+    return _from_array(data, rest)
 
 
 def _hint_at_type(data: Any) -> str:
@@ -369,6 +377,12 @@ def _is_named_partition(one: Any) -> bool:
 
 
 def _from_array(data: Any, rest: tuple[str | None, ...]) -> xr.DataArray:
+    is_rows = isinstance(data, Sequence) and not isinstance(data, (str, bytes))
+    if not (is_rows or isinstance(data, np.ndarray) or _is_dask(data)):
+        raise TypeError(
+            "`data` must be an InferenceData, DataTree, Dataset, DataArray, array, list, DataFrame, dict or path; "
+            f"got {type(data).__module__}.{type(data).__qualname__}.{_hint_at_type(data)}"
+        )
     if isinstance(data, (list, tuple)) and len(data) == 1 and _is_named_partition(data[0]):
         raise TypeError(
             f"`data` must be posterior draws; got a list of one partition, a {type(data[0]).__name__}. Pass the draws "
