@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any
 import posterior_consensus
 from posterior_consensus.bounds.bound import status
 from posterior_consensus.ensemble.draws import draws_of
-from posterior_consensus.runtime.arguments import check_count, check_seconds
+from posterior_consensus.runtime.arguments import check_count
+from posterior_consensus.runtime.clock import Clock
 from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.sources.containers import group_dataset, open_tree, opened
 from posterior_consensus.sources.door import BY_NAME, find_source
@@ -61,7 +62,6 @@ _OUTPUT = "write a table of the items (.csv), or the posterior with the results 
 _FIGURES = (".pdf", ".png", ".svg")
 _COMPILE = "compile"  # in place of files
 _FAILED = 1
-_TINY = 1e-9
 _BROKEN_PIPE = 141  # as shells report a program that SIGPIPE ended
 
 
@@ -178,10 +178,8 @@ def _parser() -> argparse.ArgumentParser:
 def _summary(options: argparse.Namespace) -> Summary:
     from posterior_consensus.summary.observed import observed_of  # which takes a second to load
 
-    began = time.monotonic()
     thin = check_count("thin", options.thin)
-    if options.seconds is not None:
-        check_seconds(options.seconds)
+    clock = Clock(options.seconds)
     if options.burn_in < 0:
         raise ValueError(f"`burn_in` must be a number of draws, 0 or more; got {options.burn_in}.")
     progressbar = not (options.quiet or options.json)
@@ -210,7 +208,7 @@ def _summary(options: argparse.Namespace) -> Summary:
         prob=options.prob,
         random_seed=options.random_seed,
         progressbar=progressbar,
-        seconds=None if options.seconds is None else max(options.seconds - (time.monotonic() - began), _TINY),
+        seconds=clock.part(1.0),
     )
     return replace(summary, source=found.description, observed=observed)
 

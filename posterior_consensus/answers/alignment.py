@@ -16,7 +16,7 @@ from posterior_consensus.ensemble.items import Items, cluster_names, cluster_num
 from posterior_consensus.ensemble.partitions import HasLabels, Labels, by_name, canonical_labels, contingency_table
 from posterior_consensus.ensemble.switching import partners
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.display import counted, joined
+from posterior_consensus.results.display import capitalized, counted, joined
 from posterior_consensus.results.plain import names_as_coordinate
 from posterior_consensus.results.storage import Stored
 
@@ -100,7 +100,7 @@ class ClusterMatch(HasLabels, Stored):
             come, left = display.counted(n_new, "new item"), display.counted(self.n_gone, "item")
             said.append(f"{come} and {left} gone: only the {display.counted(before.size, 'shared item')} count")
         words = "; ".join(said) or "the partitions are the same"
-        return f"{words[0].upper()}{words[1:]}."
+        return f"{capitalized(words)}."
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         n_clusters = np.unique(self.labels.values).size

@@ -23,6 +23,7 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
+from posterior_consensus.runtime.clock import NO_TIME
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME
 from posterior_consensus.sources.door import as_draws
 
@@ -32,7 +33,6 @@ _OF_ITEMS = ("difference", "mcse", "by_chance", "joined", "left")
 _OF_NORMAL = np.sqrt(2 / np.pi)  # mean of the absolute value of a standard normal variable
 _OF_PARTICLES = ("weight", "mcse", "ess")
 _CLEAR = 2.0  # standard errors
-_TINY = 1e-9  # seconds
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,11 +109,11 @@ class PosteriorComparison(Stored):
         far = f"the distance between {both} is {display.with_error(display.quantity(between, unit, 3), error)}"
         within = self.within.values
         if np.isnan([*within, error]).any():
-            return f"{far[0].upper()}{far[1:]}; there are too few draws to compare it with halves of one posterior."
+            return f"{display.capitalized(far)}; there are too few draws to compare it with halves of one posterior."
         widest, name = float(within.max()), self.names[within.argmax()]
         own = display.quantity(widest, unit, 3)
         if between - widest > _CLEAR * error:
-            return f"{far[0].upper()}{far[1:]}, and {own} at most between halves of one of them: the two differ."
+            return f"{display.capitalized(far)}, and {own} at most between halves of one of them: the two differ."
         longer = " Run longer chains, and see whether they agree." if widest > between else ""
         return (
             f"The distance between the halves of {name} is {own}, and {far}: this does not show that the posteriors "
@@ -254,7 +254,7 @@ def compare_posteriors(
     of_pairs, of_items = _similarities(a, b)
     seen: list[Particles] = []
     for draws in plain:  # after Ctrl-C, the particles found at once
-        seconds = _TINY if any(one.stopped for one in seen) else None
+        seconds = NO_TIME if any(one.stopped for one in seen) else None
         found = particles(draws, n_particles, loss=metric, seconds=seconds, random_seed=seed, progressbar=progressbar)
         seen.append(found)
     moved, plan = _between_particles(plain, seen, metric)

@@ -180,7 +180,7 @@ def loss_by_n_clusters(
     search = _Search(source, record, n_starts, rng)
     if not record.falls_with_clusters:
         search.freely()
-    requested = requested or _default_numbers(source, *search.found)
+    requested = requested or default_numbers(source, *search.found)
     search.along(requested, progressbar)
     numbers = [k for k in requested if k in search.found]
     partitions = np.stack([search.found[k] for k in numbers])
@@ -293,7 +293,8 @@ class _Search:
         return list(rows[mean_loss(self._source, rows, self._loss).argsort(kind="stable")[:_STARTS]])
 
 
-def _default_numbers(source: PairSource, best: int) -> list[int]:
+def default_numbers(source: PairSource, best: int) -> list[int]:
+    """Successive numbers of clusters, from one below to one above those of the posterior and its best partition."""
     numbers = [best - _BESIDE + 1, best + _BESIDE - 1]
     if (draws := draws_if_any(source)) is not None:
         shares = np.bincount(draws.n_clusters, draws.weights)

@@ -30,7 +30,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_between, check_count, check_seconds
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_between, check_count
 from posterior_consensus.runtime.clock import Clock
 from posterior_consensus.runtime.executor import Executor, n_threads
 from posterior_consensus.runtime.progress import track, waiting
@@ -265,8 +265,6 @@ def partial_partition(
     prob = check_between("prob", prob, 1)
     n_starts = check_count("n_starts", n_starts)
     loss = None if complete is None else _loss(complete)
-    if seconds is not None:
-        check_seconds(seconds)
     rng = as_generator(random_seed)
     clock = Clock(seconds)
     labels, curve = grown(draws, prob, n_starts, rng, clock.part(0.5), progressbar)

@@ -21,7 +21,7 @@ from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
-from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count, check_seconds, is_integer
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count, is_integer
 from posterior_consensus.runtime.clock import Clock
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.search.engine import search
@@ -411,8 +411,6 @@ def find_particles(
     if isinstance(n_particles, str) and n_particles != "auto":
         raise ValueError(f"`n_particles` must be an integer or 'auto'; got {n_particles!r}.")
     number = None if n_particles == "auto" else check_count("n_particles", n_particles)
-    if seconds is not None:
-        check_seconds(seconds)
     clock, rng = Clock(seconds), as_generator(random_seed)
     at, labels = np.arange(draws.n_items), draws.labels_only()  # without probabilities: they have no regions
     if draws.n_items * draws.n_draws > effort.most_labels:

@@ -114,7 +114,7 @@ class PriorSensitivity(Stored):
         unknown = [str(name) for name in names[~self.can_tell]]
         cannot = f"the draws cannot tell what holds under {display.listed(unknown, 3)}" if unknown else ""
         if not self.can_tell.any():
-            return f"{cannot[0].upper()}{cannot[1:]}: sample under it."
+            return f"{display.capitalized(cannot)}: sample under it."
         worst = int(np.nanargmax(excess))
         row = self.table.isel(alternative=worst)
         error = float(row["excess_mcse"])
@@ -127,7 +127,7 @@ class PriorSensitivity(Stored):
             moved = f"{int(row['n_moved'])} of {self.reference.size} items change clusters"
             words = f"The partition depends on the prior: under {names[worst]} it loses {loses} more; {moved}"
         return f"{words}{' that the draws can tell of' if unknown and excess[worst] <= ROUNDING else ''}." + (
-            f" {cannot[0].upper()}{cannot[1:]}." if unknown else ""
+            f" {display.capitalized(cannot)}." if unknown else ""
         )
 
     def to_dataframe(self) -> pd.DataFrame:

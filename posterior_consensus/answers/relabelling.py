@@ -11,7 +11,7 @@ import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.items import cluster_numbers
-from posterior_consensus.ensemble.partitions import HasDraws, Labels
+from posterior_consensus.ensemble.partitions import HasDraws
 from posterior_consensus.ensemble.switching import (
     Floats,
     Numbers,
@@ -168,28 +168,13 @@ def relabel(
     else:
         dims = _dims_of_draws(posterior, sample_dims)
         labels = _labels_beside(others, None if allocations is None else var_name, (*dims, draws.items.dim))
-    soft = draws.soft
     numbers = np.empty((0, 0), np.intp) if labels is None else component_numbers(labels, n_components, first_label)
-    reference, clusters = _by_number(draws, partition)
-    n_clusters = clusters.size
-    if n_clusters > n_components:
-        raise ValueError(
-            f"`partition` must have at most as many clusters as there are components, {n_components}; "
-            f"got {n_clusters}. Search for one with max_clusters={n_components}."
-        )
-    if soft is None:
-        common = common_items(numbers, reference, n_components)
-    else:
-        common = expected_common_items(soft.probabilities, reference)
-    order = with_the_rest(most_in_common(common), n_components)
-    if soft is not None:
-        order = least_divergence(soft.probabilities, draws.weights, order)
-    clusters = np.append(clusters, clusters[-1] + 1 + np.arange(n_components - n_clusters))
+    order, clusters, common = _matched(draws, numbers, partition, n_components)
+    n_clusters = common.shape[2]
     result = _reordered(posterior, names, dims, order[:, :n_clusters], clusters[:n_clusters])
     if labels is not None:
-        result[labels.name] = _renumbered(labels, numbers, order, clusters).variable.transpose(
-            *posterior[labels.name].dims
-        )
+        renumbered = _renumbered(labels, numbers, order, clusters).variable
+        result[labels.name] = renumbered.transpose(*posterior[labels.name].dims)
     record = _record(result, (*dims, names[0]), order[:, :n_clusters], common, draws)
     _warn_of_mixtures(record)
     if isinstance(idata, xr.Dataset):
@@ -199,7 +184,7 @@ def relabel(
         by_component = posterior[[name for name, v in posterior.data_vars.items() if set(names) & set(v.dims)]]
         added["extra_components"] = _reordered(by_component, names, dims, order[:, n_clusters:], clusters[n_clusters:])
     added["relabelling"] = record.assign_attrs(
-        method="ECR" if soft is None else "Stephens", component_dim=", ".join(names)
+        method="ECR" if draws.soft is None else "Stephens", component_dim=", ".join(names)
     )
     beside = isinstance(idata, xr.DataTree) and group not in idata.children  # the group's own node has no others
     return with_groups(xr.DataTree() if beside else idata, added)
@@ -232,11 +217,30 @@ def _in_order_of(posterior: xr.Dataset, dims: tuple[str, ...], allocations: Part
     return allocations.in_order_of(own, "`allocations`")
 
 
-def _by_number(draws: PartitionDraws, partition: Any) -> tuple[Labels, npt.NDArray[np.int64]]:
-    """Place (n_items,) of each item's cluster among the numbers of the clusters, and these, ascending."""
-    labels, numbers = draws.as_labels(partition), cluster_numbers(partition, draws.items.in_order(partition))
-    order = np.argsort(numbers)
-    return np.argsort(order)[labels].astype(np.int32), numbers[order]
+def _matched(
+    draws: PartitionDraws, numbers: npt.NDArray[np.integer[Any]], partition: Any, n_components: int
+) -> tuple[Numbers, npt.NDArray[np.int64], Floats]:
+    """Components of each draw in the order of the clusters (n_draws, n_components), by ECR or Stephens's method.
+
+    Also the numbers (n_components,) they get, those of the clusters first, and the items that they have in common with
+    the clusters (n_draws, n_components, n_clusters).
+    """
+    labels, clusters = draws.as_labels(partition), cluster_numbers(partition, draws.items.in_order(partition))
+    if clusters.size > n_components:
+        raise ValueError(
+            f"`partition` must have at most as many clusters as there are components, {n_components}; "
+            f"got {clusters.size}. Search for one with max_clusters={n_components}."
+        )
+    ascending = np.argsort(clusters)
+    reference, clusters = np.argsort(ascending)[labels].astype(np.int32), clusters[ascending]
+    clusters = np.append(clusters, clusters[-1] + 1 + np.arange(n_components - clusters.size))
+    if draws.soft is None:
+        common = common_items(numbers, reference, n_components)
+        return with_the_rest(most_in_common(common), n_components), clusters, common
+    probabilities = draws.soft.probabilities
+    common = expected_common_items(probabilities, reference)
+    order = with_the_rest(most_in_common(common), n_components)
+    return least_divergence(probabilities, draws.weights, order), clusters, common
 
 
 def _without_parameters(posterior: xr.Dataset, names: tuple[str, ...], dims: tuple[str, ...]) -> xr.Dataset:

@@ -189,8 +189,7 @@ def certify(
     record = as_loss(loss, partition)
     source = as_source(draws, {f"loss {record.name!r}": record.needs})
     record = loss_on(source, record)
-    if seconds is not None:
-        check_seconds(seconds)
+    check_seconds(seconds)
     budget = WorkBudget(_SECONDS) if seconds is None else Deadline(float(seconds))
     return certificate_within(budget, source, partition, record, progressbar=progressbar)
 

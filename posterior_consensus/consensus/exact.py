@@ -31,8 +31,7 @@ def exact(draws: PairSource, loss: Loss, task: Task, *, seconds: float | None = 
         )
     if task.most is not None:
         raise ValueError("method 'exact' takes neither `n_clusters` nor `max_clusters`. Use 'greedy'.")
-    if seconds is not None:
-        check_seconds(seconds)
+    check_seconds(seconds)
     found = search(draws, loss, rng=task.rng, progressbar=task.progressbar)
     start = draws.as_labels(found.labels)
     budget = WorkBudget(_SECONDS) if seconds is None else Deadline(float(seconds))

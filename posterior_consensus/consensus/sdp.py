@@ -40,8 +40,7 @@ def sdp(draws: PairSource, loss: Loss, task: Task, *, seconds: float | None = No
     .. [1] Singh, Mukherjee, Peng and Xu (2010), Ensemble clustering using semidefinite programming with applications,
        Machine Learning 79, 177-200. https://doi.org/10.1007/s10994-009-5158-y
     """
-    if seconds is not None:
-        check_seconds(seconds)
+    check_seconds(seconds)
     merged = merge(draws)
     share = 1 / min(len(task.numbers(draws)), _MOST_SHARES)
     solved: dict[int, tuple[float, float]] = {}

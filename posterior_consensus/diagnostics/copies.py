@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.results.display import joined
+from posterior_consensus.results.display import capitalized, joined
 
 Numbers = npt.NDArray[np.int64]
 
@@ -35,7 +35,7 @@ class Copies(NamedTuple):
         spare = {name for group in self.groups for name in group[1:]}
         leave = f", or keep one of each: `{without(self.names, spare)}`" if spare else ""
         return (
-            f"{words[0].upper()}{words[1:]}. Copies agree whatever the posterior is. They make effective sample "
+            f"{capitalized(words)}. Copies agree whatever the posterior is. They make effective sample "
             f"sizes too large and Monte Carlo errors too small. Run each chain from a seed of its own{leave}."
         )
 

@@ -7,11 +7,13 @@ import numpy.typing as npt
 
 from posterior_consensus.diagnostics.burn_in import burn_in_in_words
 from posterior_consensus.diagnostics.copies import Copies, without
+from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.diagnostics.traces import RHAT_BAD, central_draw
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS
-from posterior_consensus.evaluate.chain_gap import Gap, gap_is_real
+from posterior_consensus.evaluate.chain_gap import gap_is_real
 from posterior_consensus.evaluate.expectation import losses_between
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display
@@ -25,27 +27,20 @@ _MOST_NAMED = 8  # chains whose mean log densities are listed
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a verdict rests on.
+    """What a verdict rests on next to the diagnosis.
 
     Attributes
     ----------
     draws : PartitionDraws
         What is judged.
-    n_compared : int
-        Number of items whose pairs are compared between chains.
     moves : bool
         Whether any two draws differ.
     still : list
         Names of the chains whose draws are all the same partition.
-    rhats, ess : dict of str to float
-        By the name of the summary; NaN where undefined.
-    beyond_chance : list of str
-        Names of the summaries that differ between chains by more than chance, and "partition".
+    beyond_chance : bool array of shape (n_summaries,)
+        Whether each summary differs between chains by more than chance.
     pair_rhat : float
         Worst of a sample of pairs that differ between chains by more than chance; NaN if none does.
-    gap : Gap
-    odd_chain : object or None
-        Name of the one chain that differs from all others, which agree.
     copies : Copies
         Chains that hold the same draws.
     burn_in : dict of object to int
@@ -53,66 +48,104 @@ class Evidence:
     """
 
     draws: PartitionDraws
-    n_compared: int
     moves: bool
     still: list[object]
-    rhats: dict[str, float]
-    ess: dict[str, float]
-    beyond_chance: list[str]
+    beyond_chance: npt.NDArray[np.bool_]
     pair_rhat: float
-    gap: Gap
-    odd_chain: object | None
     copies: Copies
     burn_in: dict[object, int]
 
 
-def judge(evidence: Evidence, names: tuple[str, str]) -> tuple[str, str]:
-    """Return the status, one of those of :class:`Diagnosis`, and the verdict; `names` are those of the gap's items."""
-    status, verdict = _judged(evidence, names)
+def judge(found: Diagnosis, evidence: Evidence) -> tuple[str, str]:
+    """Return the status of a diagnosis, and the verdict."""
+    status, verdict = (
+        _without_comparison(evidence)
+        or _of_disagreement(found, evidence)
+        or _of_few_draws(found, evidence)
+        or _of_agreement(found, evidence)
+    )
     burn_in = burn_in_in_words(evidence.burn_in)
     return status, f"{verdict} {burn_in}" if burn_in else verdict
 
 
-def _judged(evidence: Evidence, names: tuple[str, str]) -> tuple[str, str]:
-    draws = evidence.draws
-    n_chains = len(draws.samples.chains)
-    weights = _about_weights(draws)
-    if draws.n_items == 1:
+def _without_comparison(evidence: Evidence) -> tuple[str, str] | None:
+    """Status and verdict where there is nothing to compare."""
+    if evidence.draws.n_items == 1:
         return "agree", "There is a single item, hence a single partition; convergence is trivial."
-    if draws.samples.shortest < FEWEST_DRAWS:
+    if evidence.draws.samples.shortest < FEWEST_DRAWS:
         return "unknown", "A chain has fewer than four draws, too few to assess convergence: run longer chains."
-    if not evidence.moves:
-        return "unknown", (
-            "All draws are the same partition: either the posterior is that concentrated, or the sampler never moved. "
-            "Start the chains from different partitions to find out."
+    if evidence.moves:
+        return None
+    return "unknown", (
+        "All draws are the same partition: either the posterior is that concentrated, or the sampler never moved. "
+        "Start the chains from different partitions to find out."
+    )
+
+
+def _of_disagreement(found: Diagnosis, evidence: Evidence) -> tuple[str, str] | None:
+    """Status and verdict where chains disagree."""
+    signs = []
+    draws, gap, odd = evidence.draws, found.gap, found.odd_chain
+    if real := gap_is_real(gap, found.n_compared, draws.samples):
+        if odd is None:
+            where = f"between chains {gap.chains[0]} and {gap.chains[1]}"
+        else:
+            other = gap.chains[gap.chains[0] == odd]
+            where = f"chain {odd} differs from all others, which agree: between it and chain {other}"
+        signs.append(
+            f"{where} the co-clustering probability of items {' and '.join(found.gap_items)} differs by {gap.size:.2f} "
+            f"(MCSE {gap.mcse:.2g})"
         )
-    found, copied = _disagreements(evidence, names), evidence.copies.in_words()
-    if found:
-        real = gap_is_real(evidence.gap, evidence.n_compared, draws.samples)
-        start = "The chains disagree" if real else "The chains do not agree yet"
-        better = "marginalized labels" if draws.soft is None else "tempering"
-        return "disagree", (
-            f"{start}: {' and '.join(found)}. Run longer chains, or a sampler that mixes better (such as one with "
-            f"{better}), before reporting a partition.{weights}{' ' * bool(copied)}{copied}"
-        )
-    if copied:
-        return "unknown", f"{copied}{weights}"
-    if draws.samples.effective_draws < FEWEST_DRAWS * n_chains:
-        return "unknown", (
-            f"The weights leave too few effective draws: {draws.samples.about_weights}. All probabilities, "
-            "balls and standard errors rest on these few. Sample from the posterior itself, or from "
-            "a distribution nearer to it, before reporting a partition."
-        )
-    wanted = ESS_PER_CHAIN * n_chains
-    least, ess = _extreme(evidence.ess, -1.0)
+    beyond_chance = np.where(evidence.beyond_chance, found.summaries["rhat"].values, np.nan)
+    worst, rhat = _extreme(found, found.partition_rhat, beyond_chance, 1.0)
+    if len(evidence.still) == found.n_chains:
+        signs.append("no chain ever moves, and each stays at a different partition")
+    elif rhat == np.inf:
+        signs.append(f"the {worst} differs between chains and hardly varies within them (its R-hat is infinite)")
+    elif rhat > RHAT_BAD:
+        signs.append(f"the R-hat of the {worst} is {rhat:.2f}, above the limit {RHAT_WANTED}")
+    elif evidence.pair_rhat > RHAT_BAD and not signs:
+        signs.append(f"the worst R-hat of the sampled pairs is {evidence.pair_rhat:.2f}")
+    if signs and 0 < len(evidence.still) < found.n_chains:
+        signs.append(f"chain {' and chain '.join(map(str, evidence.still))} never moves")
+    if not signs:
+        return None
+    copied = evidence.copies.in_words()
+    start = "The chains disagree" if real else "The chains do not agree yet"
+    better = "marginalized labels" if draws.soft is None else "tempering"
+    return "disagree", (
+        f"{start}: {' and '.join(signs)}. Run longer chains, or a sampler that mixes better (such as one with "
+        f"{better}), before reporting a partition.{_about_weights(draws)}{' ' * bool(copied)}{copied}"
+    )
+
+
+def _of_few_draws(found: Diagnosis, evidence: Evidence) -> tuple[str, str] | None:
+    """Status and verdict where chains are copies, or weights leave next to no draws."""
+    if copied := evidence.copies.in_words():
+        return "unknown", f"{copied}{_about_weights(evidence.draws)}"
+    if found.effective_draws >= FEWEST_DRAWS * found.n_chains:
+        return None
+    return "unknown", (
+        f"The weights leave too few effective draws: {evidence.draws.samples.about_weights}. All probabilities, "
+        "balls and standard errors rest on these few. Sample from the posterior itself, or from "
+        "a distribution nearer to it, before reporting a partition."
+    )
+
+
+def _of_agreement(found: Diagnosis, evidence: Evidence) -> tuple[str, str]:
+    """Status and verdict where nothing speaks against agreement: whether the chains are long enough to tell."""
+    weights = _about_weights(evidence.draws)
+    wanted = ESS_PER_CHAIN * found.n_chains
+    smaller = np.fmin(found.summaries["ess_bulk"].values, found.summaries["ess_tail"].values)
+    least, ess = _extreme(found, found.partition_ess, smaller, -1.0)
     times = f"about {wanted / ess:.1f} times as many draws" if ess < wanted else ""
-    if n_chains == 1:
+    if found.n_chains == 1:
         short = f" This one is short, too: the {least} has an effective sample size of {ess:.0f}." if times else ""
         return "unknown", (
             "There is one chain, so convergence cannot be assessed. Run at least four from "
             f"different starts.{short}{weights}"
         )
-    worst, rhat = _extreme(evidence.rhats, 1.0)
+    worst, rhat = _extreme(found, found.partition_rhat, found.summaries["rhat"].values, 1.0)
     if times or rhat > RHAT_WANTED:
         reasons = [f"the {least} has an effective sample size of {ess:.0f}, {wanted} are needed"] if times else []
         if rhat > RHAT_WANTED:
@@ -121,16 +154,12 @@ def _judged(evidence: Evidence, names: tuple[str, str]) -> tuple[str, str]:
             f"There is no sign that the chains disagree, but they are short: {' and '.join(reasons)}. "
             f"Run {times or 'longer chains'} before relying on small differences.{weights}"
         )
+    n_items, n_compared = evidence.draws.n_items, found.n_compared
+    sample = f" (pairs of {n_compared:,} of the {n_items:,} items, chosen at random)" if n_compared < n_items else ""
     return "agree", (
         f"The chains agree: R-hat is at most {max(rhat, 1.0):.3f}, the effective sample size at least {ess:.0f}, and "
-        f"co-clustering probabilities differ by at most {evidence.gap.size:.2f} between chains"
-        f"{about_sample(evidence.n_compared, draws.n_items)}.{weights}"
+        f"co-clustering probabilities differ by at most {found.gap.size:.2f} between chains{sample}.{weights}"
     )
-
-
-def about_sample(n_compared: int, n_items: int) -> str:
-    """Which pairs of items are meant, where those of all would be too many."""
-    return "" if n_compared == n_items else f" (pairs of {n_compared:,} of the {n_items:,} items, chosen at random)"
 
 
 def _about_weights(draws: PartitionDraws) -> str:
@@ -142,40 +171,14 @@ def _about_weights(draws: PartitionDraws) -> str:
     )
 
 
-def _disagreements(evidence: Evidence, names: tuple[str, str]) -> list[str]:
-    found = []
-    gap, odd = evidence.gap, evidence.odd_chain
-    if gap_is_real(gap, evidence.n_compared, evidence.draws.samples):
-        if odd is None:
-            where = f"between chains {gap.chains[0]} and {gap.chains[1]}"
-        else:
-            other = gap.chains[gap.chains[0] == odd]
-            where = f"chain {odd} differs from all others, which agree: between it and chain {other}"
-        found.append(
-            f"{where} the co-clustering probability of items {names[0]} and {names[1]} differs by {gap.size:.2f} "
-            f"(MCSE {gap.mcse:.2g})"
-        )
-    worst, rhat = _extreme({name: evidence.rhats[name] for name in evidence.beyond_chance}, 1.0)
-    if len(evidence.still) == len(evidence.draws.samples.chains):
-        found.append("no chain ever moves, and each stays at a different partition")
-    elif rhat == np.inf:
-        found.append(f"the {worst} differs between chains and hardly varies within them (its R-hat is infinite)")
-    elif rhat > RHAT_BAD:
-        found.append(f"the R-hat of the {worst} is {rhat:.2f}, above the limit {RHAT_WANTED}")
-    elif evidence.pair_rhat > RHAT_BAD and not found:
-        found.append(f"the worst R-hat of the sampled pairs is {evidence.pair_rhat:.2f}")
-    if found and 0 < len(evidence.still) < len(evidence.draws.samples.chains):
-        found.append(f"chain {' and chain '.join(map(str, evidence.still))} never moves")
-    return found
-
-
-def _extreme(values: dict[str, float], sign: float) -> tuple[str, float]:
-    """The largest value, or for sign -1 the smallest, and its name; NaN if there is none."""
-    known = {name: value for name, value in values.items() if not np.isnan(value)}
-    if not known:
+def _extreme(found: Diagnosis, of_partition: float, of_summaries: Floats, sign: float) -> tuple[str, float]:
+    """The name of the largest value, or for sign -1 the smallest, and the value; NaN if there is none."""
+    names = ["partition", *found.summaries["summary"].values.tolist()]
+    values = np.append(of_partition, of_summaries)
+    if np.isnan(values).all():
         return "", np.nan
-    name = max(known, key=lambda one: sign * known[one])
-    return name, known[name]
+    at = int(np.nanargmax(sign * values))
+    return names[at], float(values[at])
 
 
 def about_chains(

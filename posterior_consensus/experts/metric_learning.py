@@ -16,7 +16,7 @@ from posterior_consensus.search.k_means import k_means
 _PAIRS_FOR_LIMITS = 20_000  # of which the quantiles of the distances are taken
 _QUANTILES = (5, 95)
 _N_STARTS = 10  # of k-means
-_TINY = 1e-10
+_TINY = 1e-10  # added to the diagonal: rounding can leave a learnt metric not quite positive definite
 
 
 def itml_k_means(

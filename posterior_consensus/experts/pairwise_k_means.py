@@ -17,7 +17,7 @@ from posterior_consensus.runtime.progress import track
 _ROUNDS = 100
 _ENOUGH = 1e-7  # relative fall of the objective at which a run ends
 _SHIFT = 0.01  # standard deviation of a centre put near that of all items, in those of the features
-_TINY = 1e-12
+_TINY = 1e-12  # least that a feature pays: it has a finite weight where its clusters have a single value
 
 
 class Penalised(NamedTuple):

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.diagnostics.diagnosis import Diagnosis
+from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.plots.colours import MOST_CHAINS, chain_line, ink
 from posterior_consensus.plots.frame import (
     Axes,

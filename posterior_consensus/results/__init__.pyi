@@ -34,9 +34,9 @@ from posterior_consensus.consensus.record import ConsensusPartition as Consensus
 from posterior_consensus.consensus.sccc import SeedsInfo as SeedsInfo
 from posterior_consensus.consensus.threshold import Threshold as Threshold
 from posterior_consensus.diagnostics.comparison import PartitionComparison as PartitionComparison
-from posterior_consensus.diagnostics.diagnosis import Diagnosis as Diagnosis
 from posterior_consensus.diagnostics.excess import ExcessLoss as ExcessLoss
 from posterior_consensus.diagnostics.independence import NearIndependence as NearIndependence
+from posterior_consensus.diagnostics.record import Diagnosis as Diagnosis
 from posterior_consensus.diagnostics.sequence import SequentialDistances as SequentialDistances
 from posterior_consensus.ensemble.allocations import AllocationProbabilities as AllocationProbabilities
 from posterior_consensus.ensemble.draws import PartitionDraws as PartitionDraws

@@ -86,6 +86,11 @@ def table_of_members(members: Sequence[Sequence[object]], n_items: int, dim: str
     return pd.DataFrame({"size": sizes, "share": sizes / n_items, dim: listed}, index=index)
 
 
+def capitalized(words: str) -> str:
+    """Words with a capital, at the start of a sentence."""
+    return f"{words[0].upper()}{words[1:]}"
+
+
 def duration(seconds: float) -> str:
     """A time, in seconds."""
     return f"{seconds:.2g} s" if seconds < 9.95 else f"{seconds:,.0f} s"

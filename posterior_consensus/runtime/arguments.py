@@ -89,8 +89,10 @@ def check_share(name: str, value: Any) -> float:
     return float(value)
 
 
-def check_seconds(seconds: float) -> None:
-    """Take a positive number of seconds."""
+def check_seconds(seconds: float | None) -> None:
+    """Take a positive number of seconds, or None for no limit."""
+    if seconds is None:
+        return
     check_number("seconds", seconds)
     if not seconds > 0:
         raise ValueError(f"`seconds` must be positive; got {seconds}.")

@@ -4,22 +4,25 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from posterior_consensus.runtime.arguments import check_seconds
+
 Result = TypeVar("Result")
 
-_TINY = 1e-9
+NO_TIME = 1e-9  # seconds of a limit that is over
 
 
 class Clock:
     """Calls functions, and keeps the time they take and the names of those that a time limit cut or left out."""
 
     def __init__(self, seconds: float | None) -> None:
+        check_seconds(seconds)
         self.seconds: dict[str, float] = {}
         self.cut: list[str] = []
         self._ends = None if seconds is None else time.monotonic() + seconds
 
     def part(self, share: float) -> float | None:
         """Seconds of a share of what is left; None without a limit."""
-        return None if self._ends is None else max(share * (self._ends - time.monotonic()), _TINY)
+        return None if self._ends is None else max(share * (self._ends - time.monotonic()), NO_TIME)
 
     @property
     def is_over(self) -> bool:

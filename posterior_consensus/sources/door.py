@@ -183,8 +183,10 @@ def _what_is_held(data: Any, var_name: str | None, group: str, dims: tuple[str, 
     if not soft and not hard:
         return _Held(data, None, is_soft=False)  # the function that reads labels says what is missing
     [found] = soft or hard
-    taken = (data, str(found.name)) if is_table else (found, None)
-    return _Held(*taken, bool(soft), found.name, hard if soft else ())
+    labels = hard if soft else []
+    if is_table:
+        return _Held(data, str(found.name), bool(soft), found.name, labels)
+    return _Held(found, None, bool(soft), found.name, labels)
 
 
 def _has_components(data: Any, dims: tuple[str, ...]) -> bool:

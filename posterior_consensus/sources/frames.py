@@ -216,7 +216,7 @@ def _refuse_repeated(items: pd.DataFrame, ids: Sequence[Hashable], name: str) ->
 
 def _is_row_for_each(items: pd.DataFrame, columns: Sequence[int]) -> bool:
     """Whether each draw has one row for each combination of the values in these columns."""
-    keys = items.iloc[:, columns]
+    keys = items.iloc[:, list(columns)]
     n_rows = items.index.drop_duplicates().size * math.prod(keys.nunique())
     return n_rows == len(items) and not keys.reset_index().duplicated().any()
 

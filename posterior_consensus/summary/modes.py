@@ -61,9 +61,9 @@ def answers_in_short(summary: SummaryRecord) -> str:
         n_draws = answers.assignment.size
         few = "" if n_draws == summary.draws.n_draws else f" (searched on {n_draws:,} of the draws)"
         return f"no second mode found{few}"
-    *weights, last = (f"{weight:.0%}" for weight in answers.weights.values)
+    weights = display.joined([f"{weight:.0%}" for weight in answers.weights.values])
     chains = "; the chains do not mix between them" if answers.status == "chains in different modes" else ""
-    return f"{answers.n_particles}, with {', '.join(weights)} and {last} of {_draws(summary)}{chains}"
+    return f"{answers.n_particles}, with {weights} of {_draws(summary)}{chains}"
 
 
 def rough_because(ess: float) -> str:
@@ -94,7 +94,7 @@ def further_answers(summary: SummaryRecord) -> list[str]:
                 shown.append(f"there {'is' if more == 1 else 'are'} {display.counted(more, 'further change')}")
             said.append(f"In {answer}, {'; '.join(shown)}.")
         else:
-            said.append(f"{answer[0].upper()}{answer[1:]} is the partition above.")
+            said.append(f"{display.capitalized(answer)} is the partition above.")
     return said
 
 

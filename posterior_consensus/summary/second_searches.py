@@ -6,8 +6,8 @@ import numpy as np
 
 from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.consensus.record import ConsensusPartition
-from posterior_consensus.diagnostics.diagnosis import Diagnosis
 from posterior_consensus.diagnostics.excess import ExcessLoss, excess_loss
+from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.switching import numbered_like
 from posterior_consensus.evaluate.expectation import mean_loss
@@ -65,13 +65,13 @@ def halves_left_out(summary: SummaryRecord) -> list[str]:
 
 def _ended(search: str, be: str, stopped: str) -> list[str]:
     """How a search ended early, if it did."""
-    return [f"{search[0].upper()}{search[1:]} {display.ended(stopped, be)}."] if stopped else []
+    return [f"{display.capitalized(search)} {display.ended(stopped, be)}."] if stopped else []
 
 
 def _not_made(search: str, be: str, was_late: bool, has_too_many: bool) -> list[str]:
     """Why a search was not made, if it could have been."""
     why = "no time was left" if was_late else _TOO_MANY
-    return [f"{search[0].upper()}{search[1:]} {be} not made, because {why}."] if was_late or has_too_many else []
+    return [f"{display.capitalized(search)} {be} not made, because {why}."] if was_late or has_too_many else []
 
 
 def more_draws_in_short(summary: SummaryRecord) -> str:

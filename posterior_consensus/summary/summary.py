@@ -28,7 +28,7 @@ from posterior_consensus.plots.four_panels import four_panels, link_panels
 from posterior_consensus.results import display
 from posterior_consensus.results.storage import reading
 from posterior_consensus.results.stored_as import read_fields
-from posterior_consensus.runtime.arguments import RandomSeed, as_path, check_between, check_seconds
+from posterior_consensus.runtime.arguments import RandomSeed, as_path, check_between
 from posterior_consensus.runtime.clock import Clock
 from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.runtime.progress import waiting
@@ -359,8 +359,6 @@ def summarize(
     check_no_method(loss)
     as_loss(loss, kind=PartitionLoss)  # report a wrong name or number before the model is read
     check_between("prob", prob, 1)
-    if seconds is not None:
-        check_seconds(seconds)
     clock = Clock(seconds)
     weights = one_of(weights, log_weights)
     where = {"group": group, "sample_dims": sample_dims, "item_dim": item_dim, "weights": weights}

@@ -89,7 +89,7 @@ def findings(summary: SummaryRecord) -> list[str]:
     ]
     if _ambiguous_items(summary).size:
         ambiguous = _ambiguous(summary)
-        sentences.append(f"{ambiguous[0].upper()}{ambiguous[1:]}.")
+        sentences.append(f"{display.capitalized(ambiguous)}.")
     elif summary.consensus.n_clusters < summary.draws.n_items:
         every = "Every item" + " that is not alone" * bool(summary.consensus.cluster_sizes.min() == 1)
         sentences.append(f"{every} has a mean posterior similarity of at least {_HALF:g} to the rest of its cluster.")

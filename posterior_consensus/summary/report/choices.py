@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from posterior_consensus.answers.loss_path import loss_path
-from posterior_consensus.answers.n_clusters import loss_by_n_clusters
+from posterior_consensus.answers.n_clusters import default_numbers, loss_by_n_clusters
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.ensemble.switching import numbered_like
@@ -15,13 +15,12 @@ from posterior_consensus.results import display
 from posterior_consensus.results.display import counted
 from posterior_consensus.summary.modes import some_draws
 from posterior_consensus.summary.record import SummaryRecord
-from posterior_consensus.summary.text import LOSS_NAMES, number_probabilities
+from posterior_consensus.summary.text import LOSS_NAMES
 
 _MOST_LABELS = 2_000_000  # items times draws that the slider for the number of clusters is computed from
 _MOST_CLUSTERS = 100  # among which the sliders' partitions are searched for
 _MOST_NUMBERS = 15  # of clusters on the slider
 _THRESHOLDS = np.arange(1, 10) / 10
-_HELD = 0.01  # probability from which a number of clusters is on the slider
 _SEED = 1  # the report of a summary is the same every time
 
 
@@ -66,10 +65,9 @@ def _modes(summary: SummaryRecord) -> Iterator[Choice]:
 
 def _by_number(summary: SummaryRecord, draws: PartitionDraws, progressbar: bool) -> Iterator[Choice]:
     best = summary.consensus.n_clusters
-    held = np.append(np.flatnonzero(number_probabilities(draws) >= _HELD), best)
-    least, most = max(1, held.min() - 1), min(draws.n_items, held.max() + 1)
-    numbers = np.linspace(least, most, min(most - least + 1, _MOST_NUMBERS)).round().astype(int)
-    wanted = {*numbers.tolist(), best}
+    numbers = default_numbers(draws, best)
+    some = np.linspace(numbers[0], numbers[-1], min(len(numbers), _MOST_NUMBERS)).round().astype(int)
+    wanted = {best, *some.tolist()}
     options: dict[str, Any] = {"n_clusters": wanted, "n_starts": 1, "random_seed": _SEED, "progressbar": progressbar}
     result = loss_by_n_clusters(draws, loss=summary.loss, **options)
     unit, error = result.loss.unit, result.table["difference_mcse"].values

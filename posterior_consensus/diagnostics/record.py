@@ -1,0 +1,134 @@
+"""Diagnosis: agreement of the chains and effective sample sizes."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.evaluate.chain_gap import Gap
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.storage import Stored
+
+_STORED_SAMPLE = {"sample": "trace_sample", "chain": "trace_chain", "draw": "trace_draw"}
+_OF_CHAINS = ("rhat", "ess_bulk", "ess_tail")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Diagnosis(Stored):
+    """Agreement of the chains and effective sample sizes; made by :func:`diagnose`.
+
+    Attributes
+    ----------
+    status : {"agree", "short", "disagree", "unknown"}
+        "short": no sign that the chains disagree, but too few effective draws; "unknown": one chain, or chains that are
+        too short, never move or are copies of one another, or weights that leave next to no draws.
+    verdict : str
+        The evidence for the status, and what to do.
+    traces : xarray.DataArray of shape (summary, sample)
+        The summaries of every draw, with coordinates ``chain``, ``draw`` and ``unit``.
+    summaries : xarray.Dataset
+        ``mean``, ``mcse``, ``rhat`` (rank-normalized split R-hat), ``ess_bulk`` and ``ess_tail`` over the dimension
+        ``summary``. R-hat is infinite where chains that never move differ. It ignores weights; all else counts them.
+    pairs : xarray.Dataset
+        ``mean``, ``rhat``, ``ess_bulk`` and ``ess_tail`` of the co-clustering of a sample of pairs, over ``pair``, with
+        their items as ``pair_first`` and ``pair_second``.
+    partition_rhat : float
+        R-hat of the partition itself: of the association matrix, summed over all pairs of items.
+    partition_ess : float
+        Its effective sample size, from the distances between successive draws and Kish's effective number.
+    gap : Gap
+        The pair whose co-clustering probability differs most between two chains: ``size``, ``mcse``, ``items``
+        (positions), ``chains`` and ``shares``.
+    gap_items : tuple of str
+        Names of the gap's items.
+    n_compared : int
+        Number of items whose pairs `pairs`, `partition_rhat`, `partition_ess` and `gap` are of: all, or 10,000.
+    odd_chain : object or None
+        Name of the one chain that differs from all others while these agree; None if there is none.
+    items : xarray.DataArray of shape (n_items,), dtype int32
+        Labels of the partition from which distances are taken.
+    n_chains, n_draws : int
+    effective_draws : float
+        Kish's effective number of draws, `n_draws` without weights.
+    loss : PartitionLoss
+        The distance.
+    """
+
+    _figure = "plot_traces"
+
+    status: str = field(metadata=stored_as.attribute("status"))
+    verdict: str = field(metadata=stored_as.attribute("verdict"))
+    traces: xr.DataArray = field(metadata=stored_as.array("trace", _STORED_SAMPLE, name="trace"))
+    summaries: xr.Dataset = field(metadata=stored_as.table("summary_{}", ("mean", "mcse", *_OF_CHAINS)))
+    pairs: xr.Dataset = field(metadata=stored_as.table("pair_{}", ("mean", *_OF_CHAINS)))
+    partition_rhat: float = field(metadata=stored_as.number("partition_rhat"))
+    partition_ess: float = field(metadata=stored_as.number("partition_ess"))
+    gap: Gap = field(metadata=stored_as.record(Gap))
+    gap_items: tuple[str, str] = field(metadata=stored_as.names("chain_gap_items"))
+    n_compared: int = field(metadata=stored_as.attribute("diagnosis_items_compared"))
+    odd_chain: object | None = field(metadata=stored_as.in_json("odd_chain"))
+    items: xr.DataArray = field(metadata=stored_as.array("diagnosis_center", name="center", of_items=True))
+    n_chains: int = field(metadata=stored_as.attribute("diagnosis_chains"))
+    n_draws: int = field(metadata=stored_as.attribute("diagnosis_draws"))
+    effective_draws: float = field(metadata=stored_as.number("effective_draws"))
+    loss: PartitionLoss = field(metadata=stored_as.loss("diagnosis_"))
+
+    @property
+    def worst_rhat(self) -> float:
+        """Largest R-hat of any summary and of the partition; NaN if there is none."""
+        return float(np.fmax.reduce([*self.summaries["rhat"].values, self.partition_rhat]))
+
+    @property
+    def least_ess(self) -> float:
+        """Smallest effective sample size, bulk or tail, of any summary and the partition; NaN if there is none."""
+        bulk, tail = self.summaries["ess_bulk"].values, self.summaries["ess_tail"].values
+        return float(np.fmin.reduce([*bulk, *tail, self.partition_ess]))
+
+    @property
+    def traces_by_chain(self) -> xr.Dataset:
+        """`traces` as ArviZ takes them: a variable of shape (chain, draw) for each, chains cut to the shortest.
+
+        ``az.summary``, ``az.plot_trace``, ``az.plot_rank`` and, from ArviZ 1, ``az.diagnose`` take it.
+        """
+        chain, draw = self.traces["chain"].values, self.traces["draw"].values
+        samples = Samples(chain, draw, np.full(chain.size, 1.0 / chain.size))
+        first = [rows[0] for rows in samples.chains]
+        values = samples.by_chain(self.traces.values)
+        named = zip(self.traces["summary"].values, self.traces["unit"].values, values, strict=True)
+        arrays = {str(name): (("chain", "draw"), trace, {"units": str(unit)}) for name, unit, trace in named}
+        return xr.Dataset(arrays, {"chain": chain[first], "draw": draw[samples.chains[0][: values.shape[-1]]]})
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for each scalar summary."""
+        return self.summaries.reset_coords(drop=True).to_dataframe()
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        partition = f"R-hat {self.partition_rhat:.3f}, ESS {self.partition_ess:.0f} of {self.n_draws} draws"
+        facts = [("verdict", self.verdict), ("partition", partition)]
+        if self.n_compared < self.items.size:
+            facts.insert(1, ("pairs", f"of {self.n_compared:,} of the {self.items.size:,} items, chosen at random"))
+        if not np.isnan(self.gap.size):
+            (low, high), (least, most) = self.gap.chains, self.gap.shares
+            pair = f"items {' and '.join(self.gap_items)}, co-clustered with probability"
+            size = display.with_error(f"{self.gap.size:.3f}", self.gap.mcse)
+            where = f"{size}: {pair} {least:.2f} in chain {low}, {most:.2f} in chain {high}"
+            facts.append(("largest difference", where))
+        if self.pairs.sizes["pair"]:
+            facts.append((f"{self.pairs.sizes['pair']} pairs", self._worst_pairs()))
+        chains = display.counted(self.n_chains, "chain")
+        return f"Diagnosis: {chains}, {self.status}", facts, self.to_dataframe()
+
+    def _worst_pairs(self) -> str:
+        parts = []
+        for name, text, worst in (
+            ("rhat", "R-hat at most {:.3f}", np.nanargmax),
+            ("ess_bulk", "ESS at least {:.0f}", np.nanargmin),
+        ):
+            values = self.pairs[name].values
+            if not np.isnan(values).all():
+                at = self.pairs.isel(pair=int(worst(values)))
+                parts.append(f"{text.format(float(at[name]))} ({at['pair_first'].item()}, {at['pair_second'].item()})")
+        return ", ".join(parts) or "too few draws"
