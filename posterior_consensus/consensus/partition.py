@@ -193,6 +193,10 @@ def consensus_partition(
             f"The partition has {labels.max() + 1} clusters, not {n_clusters}: {reason}.",
             stacklevel=2,
         )
+    threshold = None
+    if tau is not None:
+        within, between = pair_means(source, labels)
+        threshold = Threshold(tau=tau, within=within, between=between)
     expected, mcse, ess = (float(values[0]) for values in loss_and_error(source, labels[np.newaxis], record))
     lower_bound = candidate.lower_bound
     if lower_bound is None and time.monotonic() - began <= (options.get("seconds") or np.inf) / 2:
@@ -208,7 +212,7 @@ def consensus_partition(
         lower_bound=None if lower_bound is None else min(lower_bound, expected),
         info=candidate.info,
         cluster_limits=ClusterLimits(**limits),
-        threshold=None if tau is None else Threshold(tau, *pair_means(source, labels)),
+        threshold=threshold,
     )
 
 
