@@ -12,7 +12,7 @@ from tests.catalogue.functions import PUBLIC
 FUNCTIONS = {name: inspect.signature(value) for name, value in PUBLIC.items() if inspect.isfunction(value)}
 DEFAULTS = {"loss": None, "tau": None, "seconds": None, "random_seed": None, "progressbar": True}
 IN_ORDER = ("loss", "n_clusters", "max_clusters", "n_starts", "seconds", "random_seed", "progressbar")
-AS_THEY_COME = "draws idata data a new psm matrix table strings partition partitions constraints model"
+AS_THEY_COME = "draws idata data layers a new psm matrix table strings partition partitions constraints model"
 RESULTS = """path ball merges density views items partial particles sequence diagnosis membership links losses
     independence comparison components sensitivity clusters similarity"""
 DATA = {*AS_THEY_COME.split(), *RESULTS.split()}

@@ -47,6 +47,7 @@ from posterior_consensus.ensemble.samples import Samples as Samples
 from posterior_consensus.evaluate.chain_gap import Gap as Gap
 from posterior_consensus.experts.constraints import Constraints as Constraints
 from posterior_consensus.experts.record import ExpertViews as ExpertViews
+from posterior_consensus.layers.record import LayerComparison as LayerComparison
 from posterior_consensus.results.work import CandidatesInfo as CandidatesInfo
 from posterior_consensus.results.work import ClusterLimits as ClusterLimits
 from posterior_consensus.results.work import FitInfo as FitInfo

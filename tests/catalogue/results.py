@@ -60,6 +60,7 @@ def features(z):
 ABC, ODD = ["a", "b", "c"], ["a", ("b", 1), 7]
 ONE, ALONE = np.array([0] + 7 * [-1]), np.array([0, 0] + 6 * [-1])
 SEEDED = {"random_seed": 1}
+NO_BAR = {"progressbar": False}
 QUIET = SEEDED | {"progressbar": False}
 CRP = pc.priors.crp(1.0)
 OTHER_PRIORS = {"mine": pc.priors.crp(1.1), "far": pc.priors.crp(1e9)}
@@ -140,6 +141,10 @@ RESULTS = {
     "independence": lambda z: pc.diagnostics.near_independence(z, n_permutations=19),
     "threshold": lambda z: pc.consensus.pair_threshold(z, **SEEDED),
     "perturbation": lambda z: pc.consensus.random_perturbation_em(z, 3, max_steps=30, **SEEDED),
+    "layers": lambda z: pc.compare_layers(pc.as_layers({"a": z, "b": z[:, :, 2:]}, ordered=True), **NO_BAR),
+    "layers, names": lambda z: pc.compare_layers(
+        {"a": z, 3: z[:, ::-1], "c": z[:, :, :1]}, loss=pc.vi(a=0.6), **NO_BAR
+    ),
     "modes": lambda z: pc.consensus.fit_modes(z, "auto", max_modes=2, max_steps=30, **QUIET),
 }
 
@@ -147,7 +152,7 @@ FIGURES = {  # of each record, by their names in the package; None where no figu
     **dict.fromkeys(("PartitionDraws", "PairSimilarity"), "plot_psm"),
     **dict.fromkeys(("AlignedPartitions", "ClusterMatch"), "plot_alluvial"),
     **dict.fromkeys(("ConsensusPartition", "PairThreshold", "PerturbationFit", "PartitionModes", "Coclustering")),
-    **dict.fromkeys(("Certificate", "PartitionComparison", "Constraints")),
+    **dict.fromkeys(("Certificate", "PartitionComparison", "Constraints", "LayerComparison")),
     "AgreementPath": "agreement.plot_agreement_path",
     "ClusterMerges": "plot_dendrogram",
     "ClusterSummary": "plot_cluster_summary",
