@@ -9,15 +9,13 @@ from benchmarks._runner import ROOT
 
 GOLDEN, SHIPPED = ROOT / "tests" / "golden", ROOT / "examples" / "data"
 FOLDER = Path(os.environ.get("POSTERIORS", GOLDEN))  # others may not be redistributed
-ORDER = ("galaxy", "iris", "ex2", "dpmm")
 
 
 def posteriors(smallest: bool = False) -> dict[str, np.ndarray]:
     """Labels by name, of files NAME_draws.npz in tests/golden or the folder POSTERIORS; few of them if smallest."""
     found = {path.stem.removesuffix("_draws"): path for path in sorted(FOLDER.glob("*_draws.npz"))}
-    in_order = [*(name for name in ORDER if name in found), *(name for name in found if name not in ORDER)]
     part = (slice(50), slice(100)) if smallest else ...
-    return {name: np.load(found[name])["labels"][part] for name in in_order}
+    return {name: np.load(path)["labels"][part] for name, path in found.items()}
 
 
 def dpmm() -> np.ndarray:
@@ -25,10 +23,21 @@ def dpmm() -> np.ndarray:
     return np.load(GOLDEN / "dpmm_draws.npz")["labels"]
 
 
-def random_draws(n_draws: int, n_items: int, n_labels: int) -> np.ndarray:
-    """Draws of a noisy partition whose labels, up to `n_labels`, switch from draw to draw."""
-    rng = np.random.default_rng(n_items)
-    truth = rng.integers(n_labels, size=n_items)
-    noisy = np.where(rng.random((n_draws, n_items)) < 0.3, rng.integers(n_labels, size=(n_draws, n_items)), truth)
-    names = rng.permuted(np.tile(np.arange(n_labels), (n_draws, 1)), axis=1)
-    return np.take_along_axis(names, noisy, axis=1).astype(np.uint16)
+def random_draws(n_draws: int, n_items: int, n_labels: int, noise: float = 0.3, seed: int = 0) -> np.ndarray:
+    """Draws (n_draws, n_items) of a noisy partition, the same for every seed, whose labels switch from draw to draw."""
+    dtype = np.min_scalar_type(n_labels - 1)
+    truth = np.random.default_rng(n_items).integers(n_labels, size=n_items, dtype=dtype)
+    rng = np.random.default_rng([n_items, seed])
+    labels = np.empty((n_draws, n_items), dtype)
+    for row in labels:
+        is_noise = rng.random(n_items, np.float32) < noise
+        noisy = np.where(is_noise, rng.integers(n_labels, size=n_items, dtype=dtype), truth)
+        row[:] = rng.permutation(n_labels)[noisy]
+    return labels
+
+
+def kept(labels: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
+    """Draws (n_draws, n_items) in which each item keeps its label of the draw before with this probability."""
+    for t in range(1, len(labels) if share else 0):
+        labels[t] = np.where(rng.random(labels.shape[1]) < share, labels[t - 1], labels[t])
+    return labels

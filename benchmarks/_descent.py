@@ -53,14 +53,12 @@ def _starts(labels, shares, n_clusters):
 @numba.njit(cache=True, error_model="numpy", fastmath=True)
 def _value(numerator, denominator, top, a, b, c):
     """A ratio of two forms linear in the terms of TERMS; the loss of trivial partitions, 0/0, is 0 or 1."""
-    most, fewest, product = max(b, c), min(b, c), b * c / max(top, 1.0)
-    above = numerator[0] * top + numerator[1] * a + numerator[2] * b + numerator[3] * c
-    above += numerator[4] * most + numerator[5] * fewest + numerator[6] * product
-    below = denominator[0] * top + denominator[1] * a + denominator[2] * b + denominator[3] * c + denominator[8]
-    below += denominator[4] * most + denominator[5] * fewest + denominator[6] * product
-    if denominator[7] != 0.0:
-        root = np.sqrt(max(0.0, (top - b) * (top - c)))
-        above, below = above + numerator[7] * root, below + denominator[7] * root
+    root = np.sqrt(max(0.0, (top - b) * (top - c)))
+    terms = (top, a, b, c, max(b, c), min(b, c), b * c / max(top, 1.0), root)
+    above, below = 0.0, denominator[8]
+    for k in range(8):
+        above += numerator[k] * terms[k]
+        below += denominator[k] * terms[k]
     is_trivial = below <= 1e-12 * top
     of_trivial = 0.0 if abs(b - a) + abs(c - a) <= 1e-12 * top else 1.0
     return of_trivial if is_trivial else above / below

@@ -107,9 +107,9 @@ def _records(rng):
     return linked_records(rng, int(rng.integers(120, 200)), 40, is_hard=True)
 
 
-def linked_records(rng, n_items, n_draws, is_hard):
-    """Clusters of one, two, three or five records, that some leave: the harder ones often, and for others as well."""
-    sizes = rng.choice([1, 2, 3, 5], n_items, p=[0.4, 0.3, 0.2, 0.1])
+def linked_records(rng, n_items, n_draws, is_hard, sizes=(1, 2, 3, 5), shares=(0.4, 0.3, 0.2, 0.1)):
+    """Clusters of few records, that some leave: the harder ones often, and for others as well."""
+    sizes = rng.choice(sizes, n_items, p=shares)
     truth = np.repeat(np.arange(n_items), sizes)[:n_items]
     stays, alone = rng.beta(4 if is_hard else 8, 1.5, n_items), np.arange(n_items, 2 * n_items)
     draws = []

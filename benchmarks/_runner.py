@@ -10,10 +10,11 @@ import gc
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from importlib import import_module
 from multiprocessing import get_context
+from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,17 +36,32 @@ def run(name: str, arguments: list[str]) -> None:
     parser.add_argument("--smallest", action="store_true", help="run at the smallest size only, as the tests do")
     for option, settings in getattr(module, "OPTIONS", {}).items():
         parser.add_argument(option, **settings)
+    began = time.perf_counter()
     for title, rows in module.tables(**vars(parser.parse_args(arguments))):
         print(f"\n{title}\n" if title else "")
         print_table(rows)
+    print(f"\n{time.perf_counter() - began:.0f} s")
 
 
 def print_table(rows: Iterable[dict[str, object]]) -> None:
-    """Print a Markdown table, as the documentation shows it."""
+    """Print a Markdown table."""
+    for line in markdown(rows):
+        print(line, flush=True)
+
+
+def markdown(rows: Iterable[dict[str, object]]) -> Iterator[str]:
+    """The lines of a Markdown table, as the documentation shows it."""
     for k, row in enumerate(rows):
-        cells = [f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in row.values()]
+        cells = [_shown(cell) for cell in row.values()]
         for line in [row, ["---"] * len(row), cells] if k == 0 else [cells]:
-            print("| " + " | ".join(line) + " |", flush=True)
+            yield "| " + " | ".join(line) + " |"
+
+
+def _shown(cell: object) -> str:
+    """Three digits of a number that is not whole; thousands with a comma."""
+    if isinstance(cell, float):
+        return f"{cell:.3g}" if abs(cell) < 999.5 else f"{float(f'{cell:.3g}'):,.0f}"
+    return f"{cell:,}" if isinstance(cell, Integral) and not isinstance(cell, bool) else str(cell)
 
 
 class Used(NamedTuple):

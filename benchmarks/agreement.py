@@ -133,7 +133,7 @@ def _large(n_rows, n_columns, n_entries):
     ends = {side: call.result.trace[f"{side}_jaccard"].values[[0, -1]] for side in ("row", "column")}
     return {
         "table": f"{n_rows:,} x {n_columns:,}",
-        "entries": f"{table.nnz:,}",
+        "entries": table.nnz,
         "clusters": f"{k[0]} and {k[1]}, {m} times",
         "s": call.seconds,
         "CPU s": call.cpu,

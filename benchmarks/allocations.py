@@ -77,9 +77,7 @@ def tables(smallest):
 
 def _row(name, *size):
     seconds = apart(seconds_of, name, *size)
-    sizes = " x ".join(f"{number:,}" for number in size)
-    row = {"model": name, "draws x items x components": sizes}
-    return row | dict(zip(("seconds, first call", "seconds, second call"), seconds, strict=True))
+    return {"model": name} | dict(zip(("first call (s)", "second (s)"), seconds, strict=True))
 
 
 def seconds_of(name: str, *size: int) -> list[float]:

@@ -38,7 +38,7 @@ def _rows(smallest):
                 "posterior": name,
                 "loss": loss,
                 "their best": f"{theirs:.15g}",
-                "the same, by us, difference": ours - theirs,
+                "its loss as we compute it, difference": ours - theirs,
                 "our best, difference": found.expected_loss - theirs,
                 "credible ball, difference": max(gaps, key=abs),
                 "matrix exact": exact,

@@ -12,16 +12,13 @@ SECONDS = {
     "binder": {"galaxy": 1.0, "iris": 3.0, "ex2": 3.0, "dpmm": 20.0},
     "vi": {"galaxy": 60.0, "iris": 60.0, "ex2": 60.0, "dpmm": 120.0},
 }
-OPTIONS = {
-    "--loss": {"choices": list(SECONDS), "default": "binder"},
-    "--seconds": {"type": float, "help": "budget of every posterior, in place of its own"},
-}
+OPTIONS = {"--loss": {"choices": list(SECONDS), "default": "binder"}}
 
 
-def tables(smallest, loss, seconds):
+def tables(smallest, loss):
     repeats = 3 if loss == "binder" and not smallest else 1
     found = posteriors(smallest).items()
-    yield "", (_row(name, labels, loss, seconds or SECONDS[loss].get(name, 20.0), repeats) for name, labels in found)
+    yield "", (_row(name, labels, loss, SECONDS[loss][name], repeats) for name, labels in found)
 
 
 def _row(name, labels, loss, seconds, repeats):

@@ -12,13 +12,14 @@ from unittest.mock import patch
 import numpy as np
 
 import posterior_consensus as pc
+from benchmarks._data import random_draws
 from benchmarks._runner import median_seconds, used
 from posterior_consensus.ensemble import dask_labels
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.runtime import executor
 
 SIZES = [(50_000, 400), (100_000, 400), (200_000, 400)]
-N_CLUSTERS = 10
+N_CLUSTERS, _NOISE = 10, 0.1
 LARGE = 100_000_000, 1_000, 100  # items, draws, workers
 NETWORK = 1.25e9  # bytes a second and worker, of ten gigabits
 _CHUNKS = 8  # of draws, as samplers leave them
@@ -38,14 +39,13 @@ class Costs(NamedTuple):
     """Of one step of the work."""
 
     tasks: float
-    read: float  # bytes of labels, by all workers
+    labels: float  # that all workers read, of one byte each
     moved: float  # bytes that workers send
-    steps: float  # label by label, by all workers
     most: float  # bytes that the busiest worker sends or receives
 
     def seconds(self, rate: float, rates: Rates, n_workers: int) -> float:
-        """Steps, transfers and scheduling one after the other: none hides another."""
-        return self.steps * rate / n_workers + self.most / rates.network + self.tasks * rates.task
+        """Labels, transfers and scheduling one after the other: none hides another."""
+        return self.labels * rate / n_workers + self.most / rates.network + self.tasks * rates.task
 
 
 def costs(
@@ -62,18 +62,16 @@ def costs(
     apart = 1 - 1 / n_workers
     tables = 8 * n_draws * n_clusters**2
     return {
-        "door": Costs(
+        "input": Costs(
             tasks=5 * n_chunks + 2 * n_blocks,
-            read=labels,
+            labels=labels,
             moved=apart * labels,
-            steps=labels,
             most=apart * labels / n_workers,
         ),
         "pass": Costs(
             tasks=n_blocks * 9 / 8,
-            read=labels,
+            labels=labels,
             moved=4 * n_items * (n_workers - 1) + tables * n_workers,
-            steps=labels,
             most=4 * n_items + 8 * tables,
         ),
     }
@@ -84,33 +82,20 @@ def joint_counts(labels, items, starts, partition, n_clusters):
     return ensemble.joint_counts(labels, starts, partition[items], n_clusters)
 
 
-def chunk(seed, n_draws, n_items):
-    """Draws around one partition."""
-    truth = np.random.default_rng(n_items).integers(N_CLUSTERS, size=n_items, dtype=np.uint8)
-    rng = np.random.default_rng([n_items, seed])
-    labels = np.empty((n_draws, n_items), np.uint8)
-    for row in labels:
-        other = rng.random(n_items, dtype=np.float32) < 0.1
-        row[:] = rng.permutation(N_CLUSTERS).astype(np.uint8)[
-            np.where(other, rng.integers(N_CLUSTERS, size=n_items, dtype=np.uint8), truth)
-        ]
-    return labels
-
-
 def drawn(n_items, n_draws):
     """A dask array of draws, made where it will lie."""
     import dask.array as da
     from dask import delayed
 
     each = n_draws // _CHUNKS
-    parts = [delayed(chunk)(seed, each, n_items) for seed in range(_CHUNKS)]
+    parts = [delayed(random_draws)(each, n_items, N_CLUSTERS, _NOISE, seed) for seed in range(_CHUNKS)]
     return da.concatenate([da.from_delayed(part, (each, n_items), np.uint8) for part in parts])
 
 
 def tables(smallest):
     warm, sizes = ([], SIZES[:1]) if smallest else (SIZES[:1], SIZES)  # the first call loads kernels
     found, rates = _found([*warm, *sizes])
-    kernels = f"door {rates.door * 1e9:.3g} ns a label, pass {rates.step * 1e9:.3g} ns"
+    kernels = f"input {rates.door * 1e9:.3g} ns a label, pass {rates.step * 1e9:.3g} ns"
     network = f"{rates.task * 1e3:.3g} ms a task; {rates.network / 1e9:.3g} GB/s between workers"
     yield f"rates: {kernels}; {network}", _times(sizes, found, rates)
     yield "", _bytes(sizes, found)
@@ -121,7 +106,7 @@ def tables(smallest):
 def _found(sizes):
     """What was measured by size and number of workers, 0 for the threads of this process; and the rates."""
     import dask
-    from distributed import Client, LocalCluster
+    from distributed import Client, LocalCluster, wait
 
     found = {(*size, 0): _measured(drawn(*size).compute(scheduler="threads")) for size in sizes}
     rates = _seconds_a_label()
@@ -132,18 +117,12 @@ def _found(sizes):
             Client(workers) as client,
         ):
             for size in sizes:
-                found[*size, n_workers] = _measured(_persisted(client, *size), client)
+                array = client.persist(drawn(*size))
+                wait(array)
+                found[*size, n_workers] = _measured(array, client)
             if n_workers == 2:
                 rates = Rates(*rates, _seconds_a_task(client), _bytes_a_second(client))
     return found, rates
-
-
-def _persisted(client, n_items, n_draws):
-    from distributed import wait
-
-    array = client.persist(drawn(n_items, n_draws))
-    wait(array)
-    return array
 
 
 def _measured(array, client=None):
@@ -155,8 +134,8 @@ def _measured(array, client=None):
         (seconds[name],) = median_seconds(lambda: kept.update({name: function()}), repeats=repeats)
         moved[name] = (_sent(client) - before) / repeats
 
-    step("door", lambda: _door(array))
-    draws = kept["door"]
+    step("input", lambda: _door(array))
+    draws = kept["input"]
     partition = np.arange(draws.n_items, dtype=np.int32) % N_CLUSTERS
     given = draws.starts, partition, N_CLUSTERS
     step("pass", lambda: draws.drawn.sum_blocks(joint_counts, *given))
@@ -185,7 +164,7 @@ def _sent(client):
 
 def _seconds_a_label(n_items=40_000, n_draws=400):
     """Seconds of the door and of a pass, on one thread."""
-    codes = np.concatenate([chunk(seed, n_draws // _CHUNKS, n_items) for seed in range(_CHUNKS)])
+    codes = random_draws(n_draws, n_items, N_CLUSTERS, _NOISE)
     starts = N_CLUSTERS * np.arange(n_draws + 1)
     partition = np.arange(n_items, dtype=np.int32) % N_CLUSTERS
 
@@ -223,7 +202,7 @@ def _times(sizes, found, rates):
                 "items x draws": f"{n_items:,} x {n_draws}",
                 "on": f"{n_workers} workers" if n_workers else "threads",
             }
-            for step, rate in (("door", rates.door), ("pass", rates.step)):
+            for step, rate in (("input", rates.door), ("pass", rates.step)):
                 row[f"{step}, s"], row[f"{step}, predicted"] = seconds[step], ""
                 if n_workers:
                     counted = costs(n_items, n_draws, N_CLUSTERS, n_workers, n_blocks)[step]
@@ -232,7 +211,7 @@ def _times(sizes, found, rates):
 
 
 def _bytes(sizes, found):
-    for (n_items, n_draws), n_workers, step in product(sizes, (1, 2), ("door", "pass")):
+    for (n_items, n_draws), n_workers, step in product(sizes, (1, 2), ("input", "pass")):
         _, moved, n_blocks = found[n_items, n_draws, n_workers]
         counted = costs(n_items, n_draws, N_CLUSTERS, n_workers, n_blocks)[step]
         row = {"items x draws": f"{n_items:,} x {n_draws}", "workers": n_workers, "step": step}
@@ -242,14 +221,13 @@ def _bytes(sizes, found):
 def _predicted(rates):
     n_items, n_draws, n_workers = LARGE
     counted = costs(n_items, n_draws, N_CLUSTERS, n_workers, -(-n_items * n_draws // _BLOCK), n_draws)
-    for step, rate in (("door", rates.door), ("pass", rates.step)):
+    for step, rate in (("input", rates.door), ("pass", rates.step)):
         one = counted[step]
         yield {
             "step": step,
             "tasks": one.tasks,
-            "GB read": one.read / 1e9,
+            "GB read": one.labels / 1e9,
             "GB moved": one.moved / 1e9,
-            "steps": one.steps,
             "GB of one worker": one.most / 1e9,
             "seconds": one.seconds(rate, rates, n_workers),
         }

@@ -83,7 +83,7 @@ def times(n_items: int, n_draws: int) -> Iterator[dict]:
         yield {
             "method": row.name,
             "clusters": "10 given" if n_clusters else f"{found.n_clusters} found",
-            "wall clock": float(np.median([run.seconds for run in runs])),
-            "processor": float(np.median([run.cpu for run in runs])),
+            "wall clock, s": float(np.median([run.seconds for run in runs])),
+            "CPU s": float(np.median([run.cpu for run in runs])),
             "misclassified": f"{pc.losses.misclassification_distance(found, truth):.4f}",
         }

@@ -88,9 +88,6 @@ def _best(draws, loss, method, **options):
 
 def perturbed(n_items: int, n_draws: int) -> tuple[pc.results.PartitionDraws, np.ndarray]:
     """Draws that keep each label of ten clusters with probability 0.55, and else have any."""
-    rng = np.random.default_rng(1)
-    truth = np.arange(n_items, dtype=np.uint8) % 10
-    labels = np.empty((n_draws, n_items), np.uint8)
-    for row in labels:
-        row[:] = np.where(rng.random(n_items) < 0.45, rng.integers(10, size=n_items), truth)
-    return pc.as_partition_draws(labels), truth
+    truth = np.arange(n_items) % 10
+    made = pc.simulate.random_perturbation(n_items, 10, n_draws=n_draws, noise=0.45, truth=truth, random_seed=1)
+    return made.draws, truth

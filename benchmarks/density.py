@@ -6,12 +6,11 @@ Real posteriors hold out each chain in turn.
 
 import json
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
 import posterior_consensus as pc
-from benchmarks._data import GOLDEN, SHIPPED, random_draws
+from benchmarks._data import GOLDEN, SHIPPED, dpmm, random_draws
 from benchmarks._runner import median_seconds
 from posterior_consensus.ensemble.partitions import enumerate_partitions
 
@@ -23,19 +22,12 @@ HALVES = {
     "Gibbs, all draws by turns": lambda n: (slice(None, None, 2), slice(1, None, 2)),
     "Gibbs, first and second half": lambda n: (slice(None, n // 2), slice(n // 2, None)),
 }
-OPTIONS = {
-    "folder": {
-        "nargs": "?",
-        "type": Path,
-        "help": "further draws, NAME_draws.npz, and cbi's figures, golden_views.json",
-    }
-}
 
 
-def tables(smallest, folder):
+def tables(smallest):
     yield "", _exact(*((2, 60, 1) if smallest else (100, N_DRAWS, None)))
     yield "", _held_out(*((1, 50) if smallest else (None, None)))
-    yield "", _beside_cbi(folder)
+    yield "", _beside_cbi()
     yield "", _pairwise(*((50, 60, 1) if smallest else (2000, 1000, 7)))
 
 
@@ -119,20 +111,9 @@ def _held_out(n_posteriors, n_draws):
             yield row | _by_probability(share)
 
 
-def _beside_cbi(folder):
-    posteriors = {"dpmm": (GOLDEN / "dpmm_draws.npz", json.loads((GOLDEN / "dpmm_density.json").read_text()))}
-    if folder is not None:
-        answers = json.loads((folder / "golden_views.json").read_text())
-        names = [name for name in answers if "cbi" in answers[name]]
-        posteriors |= {name: (folder / f"{name}_draws.npz", answers[name]["cbi"]) for name in names}
-    for name, (file, answer) in posteriors.items():
-        labels = np.load(file)["labels"]
-        labels = labels[:: max(1, len(labels) // 1000)][:1000]
-        yield {"posterior": name, "largest difference from cbi_partitions": f"{difference_from(answer, labels):.2g}"}
-
-
-def difference_from(answer: dict, labels: np.ndarray) -> float:
+def _beside_cbi():
     """Largest difference of scores, p-values, distances and peaks from cbi_partitions' on the same halves."""
+    labels, answer = dpmm(), json.loads((GOLDEN / "dpmm_density.json").read_text())
     density = pc.partition_density(labels[::2], calibration=labels[1::2], bandwidth=2.0, random_seed=1)
     peaks = density.scores.values * density.to_higher.values
     top = np.argsort(-peaks)[:6]
@@ -145,7 +126,8 @@ def difference_from(answer: dict, labels: np.ndarray) -> float:
         (peaks[top], answer["largest_six_score_times_delta"]),
         (top, answer["their_rows"]),
     ]
-    return max(float(np.abs(np.asarray(ours) - np.asarray(theirs)).max()) for ours, theirs in pairs)
+    largest = max(np.abs(np.asarray(ours) - np.asarray(theirs)).max() for ours, theirs in pairs)
+    yield {"posterior": "dpmm", "largest difference from cbi_partitions": f"{largest:.2g}"}
 
 
 def _pairwise(n_draws, n_items, repeats):

@@ -26,7 +26,7 @@ def tables(smallest):
 def _row(name, case, repetitions):
     found = ratios(np.random.default_rng(1), *case, repetitions)
     shown = {measure: f"{ratio:.2f}" for measure, ratio in zip(MEASURES, found, strict=True)}
-    return {"chains of": name, "effective size of a chain": f"{ess_a_chain(*case):.0f}", **shown}
+    return {"chains of": name, "ESS of a chain": f"{ess_a_chain(*case):.0f}", **shown}
 
 
 def chains(rng: np.random.Generator, stay: float, length: int, modes: bool) -> np.ndarray:

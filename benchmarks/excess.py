@@ -7,6 +7,7 @@ cluster. In slow chains an item keeps its label with a probability of 0.9 from d
 import numpy as np
 
 import posterior_consensus as pc
+from benchmarks._data import kept
 from posterior_consensus.diagnostics.excess import excess_loss
 from posterior_consensus.evaluate.expectation import mean_loss
 from posterior_consensus.losses.lookup import as_loss
@@ -53,7 +54,4 @@ def _excess(rng, loss, stay, n_draws):
 def _chain(rng, home, other, moves, n_draws, stay):
     shape = n_draws, N_ITEMS
     moved = np.where(rng.random(shape) < 0.7, other, rng.integers(0, N_CLUSTERS + 1, shape))
-    rows = np.where(rng.random(shape) < moves, moved, home)
-    for t in range(1, n_draws if stay else 0):
-        rows[t] = np.where(rng.random(N_ITEMS) < stay, rows[t - 1], rows[t])
-    return rows
+    return kept(np.where(rng.random(shape) < moves, moved, home), stay, rng)

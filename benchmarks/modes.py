@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 import posterior_consensus as pc
+from benchmarks._data import kept
 from benchmarks._posteriors import dirichlet_process_draws
 
 N_POSTERIORS = 100
@@ -33,7 +34,7 @@ def tables(smallest):
 def _row(family, n_posteriors):
     posteriors = [family.draw(np.random.default_rng([k, 1])) for k in range(n_posteriors)]
     right = {
-        f"right under {loss}": sum(n_modes(labels, loss) == family.n_modes for labels in posteriors)
+        f"right under {loss}": sum(_n_modes(labels, loss) == family.n_modes for labels in posteriors)
         for loss in LOSSES_SHOWN
     }
     return {"posterior": family.name, "modes": family.n_modes, **right}
@@ -41,74 +42,51 @@ def _row(family, n_posteriors):
 
 def families() -> list[Family]:
     """Return all families, in the order of the table."""
-    one = [
+    return [
         *(Family(f"random perturbation, noise {p}", 1, _perturbed([1.0], p)) for p in (0.03, 0.1, 0.2, 0.45, 0.7)),
         Family("noise from 0.02 to 0.6, another for each draw", 1, _perturbed([1.0], (0.02, 0.6))),
         Family("noise 0.15, 20 items", 1, _perturbed([1.0], 0.15, n_items=20)),
         Family("noise 0.1, 25 draws", 1, _perturbed([1.0], 0.1, n_draws=25)),
         Family("noise 0.3, 30 draws of 400 items", 1, _perturbed([1.0], 0.3, n_items=400, n_draws=30)),
         Family("noise 0.1, 5,000 draws of 40 items", 1, _perturbed([1.0], 0.1, n_items=40, n_draws=5_000)),
-        Family("noise 0.2, an item keeps its cluster for 10 draws on average", 1, _perturbed([1.0], 0.2, kept=0.9)),
+        Family("noise 0.2, an item keeps its cluster for 10 draws on average", 1, _perturbed([1.0], 0.2, stay=0.9)),
         Family("Gibbs sampler, clusters apart", 1, _gibbs(spread=5.0)),
         Family("Gibbs sampler, clusters overlap", 1, _gibbs(spread=2.0)),
         Family("Gibbs sampler, clusters overlap on a line", 1, _gibbs(spread=2.0, n_coordinates=1)),
-    ]
-    two = [
         Family("noise 0.1, 5 items move, weights 0.6 0.4", 2, _perturbed([0.6, 0.4], 0.1, moved=5)),
         Family("noise 0.15, 20 items move, weights 0.9 0.1", 2, _perturbed([0.9, 0.1], 0.15, moved=20)),
         Family("noise 0.2, 50 items move, weights 0.7 0.3", 2, _perturbed([0.7, 0.3], 0.2, moved=50)),
-        Family("noise 0.1, a cluster splits in two, weights 0.7 0.3", 2, _splitting([0.7, 0.3], 0.1)),
+        Family("noise 0.1, a cluster splits in two, weights 0.7 0.3", 2, _perturbed([0.7, 0.3], 0.1, split=True)),
         Family("noise 0.1, 60 draws, 20 items move, 0.7 0.3", 2, _perturbed([0.7, 0.3], 0.1, moved=20, n_draws=60)),
         Family("Gibbs sampler, two structures in long stretches, 0.5 0.5", 2, _two_structures(0.5, 0.97)),
         Family("Gibbs sampler, two structures, weights 0.9 0.1", 2, _two_structures(0.1, 0.0)),
-    ]
-    three = [
         Family("noise 0.1, 20 items move, weights 0.5 0.3 0.2", 3, _perturbed([0.5, 0.3, 0.2], 0.1, moved=20)),
         Family("noise 0.15, 40 items move, weights 0.8 0.1 0.1", 3, _perturbed([0.8, 0.1, 0.1], 0.15, moved=40)),
-    ]
-    hard = [
         Family("noise 0.45, 50 items move, weights 0.6 0.4", 2, _perturbed([0.6, 0.4], 0.45, moved=50)),
         Family("noise 0.1, 60 draws, 20 items move, 0.9 0.1", 2, _perturbed([0.9, 0.1], 0.1, moved=20, n_draws=60)),
     ]
-    return one + two + three + hard
 
 
-def n_modes(labels: np.ndarray, loss: str) -> int:
-    """Count the separated modes of draws (n_draws, n_items)."""
+def _n_modes(labels, loss):
     return pc.particles(labels, loss=loss, random_seed=0, progressbar=False).n_particles
 
 
-def _perturbed(weights, noise, *, moved=0, n_items=N_ITEMS, n_draws=N_DRAWS, kept=0.0):
+def _perturbed(weights, noise, *, moved=0, split=False, n_items=N_ITEMS, n_draws=N_DRAWS, stay=0.0):
+    """Draws around modes that differ by items that move, or by one cluster that is split."""
+
     def draw(rng):
         truth = rng.integers(N_CLUSTERS, size=n_items)
-        truths = [truth]
-        for _ in weights[1:]:
-            other = truth.copy()
-            items = rng.permutation(n_items)[:moved]
-            other[items] = (other[items] + rng.integers(1, N_CLUSTERS, size=moved)) % N_CLUSTERS
-            truths.append(other)
+        truths = [truth, *(truth.copy() for _ in weights[1:])]
+        for other in truths[1:]:
+            if split:
+                first = np.flatnonzero(truth == 0)
+                other[first[: first.size // 2]] = N_CLUSTERS
+            else:
+                items = rng.permutation(n_items)[:moved]
+                other[items] = (other[items] + rng.integers(1, N_CLUSTERS, size=moved)) % N_CLUSTERS
         p = rng.uniform(*noise, n_draws) if isinstance(noise, tuple) else noise
-        made = pc.simulate.random_perturbation(
-            n_items, N_CLUSTERS, n_draws=n_draws, noise=p, modes=weights, truth=truths, random_seed=rng
-        )
-        labels = made.aligned_labels()
-        for t in range(1, n_draws if kept else 0):
-            labels[t] = np.where(rng.random(n_items) < kept, labels[t - 1], labels[t])
-        return labels
-
-    return draw
-
-
-def _splitting(weights, noise):
-    def draw(rng):
-        whole = rng.integers(N_CLUSTERS, size=N_ITEMS)
-        split = whole.copy()
-        first = np.flatnonzero(whole == 0)
-        split[first[: first.size // 2]] = N_CLUSTERS
-        truths = [whole, split]
-        return pc.simulate.random_perturbation(
-            N_ITEMS, N_CLUSTERS + 1, n_draws=N_DRAWS, noise=noise, modes=weights, truth=truths, random_seed=rng
-        ).draws.labels
+        given = {"n_draws": n_draws, "noise": p, "modes": weights, "truth": truths, "random_seed": rng}
+        return kept(pc.simulate.random_perturbation(n_items, N_CLUSTERS + split, **given).aligned_labels(), stay, rng)
 
     return draw
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import numpy as np
-import xarray as xr
 
 import posterior_consensus as pc
 from benchmarks._data import SHIPPED
@@ -17,14 +16,11 @@ OPTIONS = {"files": {"nargs": "*", "type": Path, "help": "archives of labels, in
 def tables(smallest, files):
     posteriors = {file.stem.removesuffix("_draws"): pc.as_partition_draws(np.load(file)["labels"]) for file in files}
     shipped = list(VARIABLES.items())[: 1 if smallest else None]
-    posteriors = posteriors or {name: _shipped(name, variable) for name, variable in shipped}
+    posteriors = posteriors or {
+        name: pc.as_partition_draws(SHIPPED / f"{name}.nc", variable) for name, variable in shipped
+    }
     seeds, losses = (SEEDS[:1], ["vi"]) if smallest else (SEEDS, ["vi", "binder"])
     yield "", (_row(name, draws, loss, seeds) for name, draws in posteriors.items() for loss in losses)
-
-
-def _shipped(name, variable):
-    with xr.open_datatree(SHIPPED / f"{name}.nc", engine="h5netcdf") as file:
-        return pc.as_partition_draws(file.load(), variable)
 
 
 def _row(name, draws, loss, seeds):
@@ -48,7 +44,7 @@ def _row(name, draws, loss, seeds):
         "numbers": f"{numbers[0]} to {numbers[-1]}",
         "s": seconds[0],
         "one by one, s": seconds[1],
-        "at the least known": there[0],
+        "at the smallest known": there[0],
         "one by one": there[1],
         "mean excess": excess[0],
         "one by one, excess": excess[1],

@@ -1,27 +1,29 @@
 """A posterior that does not fit in memory: time, peak memory and reads of the store, of the door and of a summary.
 
 The draws are made in a NetCDF file first. A process whose memory is limited then puts their labels in a store and works
-on that. `--items 20000000` makes 20 GB of labels, or a tenth where the disk has no room for the file and the store.
+on that. `--items 20000000` makes 20 GB of labels; the folder needs room for the file and the store.
 """
 
 import os
 import resource
-import shutil
 import tempfile
+from itertools import islice, product
 from pathlib import Path
 from unittest import mock
 
+import h5netcdf
 import numpy as np
+import xarray as xr
 
+import posterior_consensus as pc
 from benchmarks._runner import apart, used
+from benchmarks.scale import each_draw
+from posterior_consensus.ensemble import stored
 
 _LIMIT = 2_000_000_000  # bytes of memory
 _BUDGET = "1GB"  # arrays of a step; what it computes on the way takes as much again
 _CHUNK = (25, 500_000)  # of the file, draws and items
 _CHAINS = 4
-_CLUSTERS = 10
-_NOISE = 0.04
-_AMBIGUOUS = 0.1  # items that are in another cluster in some draws
 OPTIONS = {
     "--items": {"type": int, "default": 2_000_000},
     "--draws": {"type": int, "default": 1_000},
@@ -31,9 +33,6 @@ OPTIONS = {
 
 def tables(smallest, items, draws, folder):
     n_items, n_draws = (20_000, 40) if smallest else (items, draws)
-    if shutil.disk_usage(folder).free < 2.1 * n_items * n_draws:
-        n_items //= 10
-        print(f"{folder} has no room for the file and the store: a tenth of the items is taken.")
     with tempfile.TemporaryDirectory(dir=folder) as room:
         file = Path(room) / "draws.nc"
         made = used(_make, file, n_items, n_draws).seconds
@@ -43,40 +42,21 @@ def tables(smallest, items, draws, folder):
 
 
 def _make(file, n_items, n_draws):
-    import h5netcdf
-
-    rng = np.random.default_rng(0)
-    truth = rng.integers(_CLUSTERS, size=n_items, dtype=np.uint8)
-    other = np.where(rng.random(n_items) < _AMBIGUOUS, rng.integers(_CLUSTERS, size=n_items, dtype=np.uint8), truth)
+    draws = each_draw(n_items)
     with h5netcdf.File(file, "w") as new:
         group = new.create_group("posterior")
         group.dimensions = {"chain": _CHAINS, "draw": n_draws // _CHAINS, "item": n_items}
         chunks = 1, min(_CHUNK[0], n_draws // _CHAINS), min(_CHUNK[1], n_items)
         z = group.create_variable("z", ("chain", "draw", "item"), np.uint8, chunks=chunks)
-        for chain in range(_CHAINS):
-            for first in range(0, n_draws // _CHAINS, chunks[1]):
-                rows = np.stack([_draw(rng, truth, other) for _ in range(min(chunks[1], n_draws // _CHAINS - first))])
-                z[chain, first : first + len(rows)] = rows
-
-
-def _draw(rng, truth, other):
-    """Labels of one draw, of any names."""
-    chance = rng.random(truth.size, dtype=np.float32)
-    row = np.where(chance < 0.3, other, truth)
-    noisy = np.flatnonzero(chance > 1 - _NOISE)
-    row[noisy] = rng.integers(_CLUSTERS, size=noisy.size, dtype=np.uint8)
-    return rng.permutation(_CLUSTERS).astype(np.uint8)[row]
+        for chain, first in product(range(_CHAINS), range(0, n_draws // _CHAINS, chunks[1])):
+            rows = np.stack([*islice(draws, min(chunks[1], n_draws // _CHAINS - first))])
+            z[chain, first : first + len(rows)] = rows
 
 
 def steps(file: Path) -> tuple[list[dict], str]:
     """A row for each step, and what the summary finds, in a process whose memory is limited here."""
     resource.setrlimit(resource.RLIMIT_DATA, (_LIMIT, _LIMIT))
     os.environ["POSTERIOR_CONSENSUS_MEMORY"] = _BUDGET
-    import xarray as xr
-
-    import posterior_consensus as pc
-    from posterior_consensus.ensemble import stored
-
     pc.summarize(np.arange(60).reshape(6, 10) % 3, progressbar=False)  # compiles what most steps need
     rows, sizes, read = [], [], stored._read
 
@@ -86,16 +66,10 @@ def steps(file: Path) -> tuple[list[dict], str]:
 
     def step(name, function, *arguments, **options):
         sizes.clear()
-        call = used(_within_memory, function, *arguments, **options)
-        n_labels = tree["posterior"]["z"].size
-        rows.append(
-            {
-                "step": f"{name}: {call.result}" if isinstance(call.result, MemoryError) else name,
-                "seconds": call.seconds,
-                "peak memory (GB)": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9,
-                "reads of the store": sum(sizes) / n_labels if rows else 0.0,
-            }
-        )
+        call = used(function, *arguments, **options)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+        reads = sum(sizes) / tree["posterior"]["z"].size if rows else 0.0  # to make the store is none
+        rows.append({"step": name, "seconds": call.seconds, "peak memory (GB)": peak, "reads of the store": reads})
         return call.result
 
     with mock.patch.object(stored, "_read", counted), xr.open_datatree(file, engine="h5netcdf") as tree:
@@ -104,14 +78,5 @@ def steps(file: Path) -> tuple[list[dict], str]:
         step("expected loss", pc.expected_loss, draws, partition)
         step("credible ball", pc.credible_ball, draws, partition)
         step("diagnosis", pc.diagnose, draws)
-        summary = step("summary", pc.summarize, draws, random_seed=1)
-    if isinstance(summary, MemoryError):
-        return rows, ""
-    return rows, f"{summary.consensus.n_clusters} clusters, expected VI {summary.consensus.expected_loss:.6g}"
-
-
-def _within_memory(function, *arguments, **options):
-    try:
-        return function(*arguments, **options)
-    except MemoryError as error:
-        return error
+        best = step("summary", pc.summarize, draws, random_seed=1).consensus
+    return rows, f"{best.n_clusters} clusters, expected VI {best.expected_loss:.6g}"

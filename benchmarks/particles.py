@@ -42,11 +42,11 @@ def _row(name, draws, number, theirs, their_seconds, n_seeds):
         "posterior": name,
         "particles": number,
         "WASABI": f"{theirs:.6f}",
-        "least": f"{min(found):.6f}",
+        "minimum": f"{min(found):.6f}",
         "median": f"{np.median(found):.6f}",
         "worst": f"{max(found):.6f}",
         f"at or below, of {SEEDS}": sum(x <= theirs + _ROUNDING for x in found),
         "seconds": f"{np.median([run.seconds for run in runs]):.2f}",
-        "processor's seconds": f"{np.median([run.cpu for run in runs]):.2f}",
+        "CPU seconds": f"{np.median([run.cpu for run in runs]):.2f}",
         "WASABI's seconds": their_seconds or "",
     }

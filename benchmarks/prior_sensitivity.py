@@ -99,7 +99,7 @@ def _runs(seed, burn_in, sweeps):
         ratio = pc.priors.crp(b).log_prob(runs[a]) - pc.priors.crp(a).log_prob(runs[a])
         found = smoothed(runs[a].samples, ratio.values)
         weighted = pc.reweight(runs[a], ratio, max_pareto_k=np.inf)
-        row = {"run at": a, "weighted to": b, "k-hat": found.pareto_k, "rare": f"{found.rare:.1%}"}
+        row = {"run at": a, "weighted to": b, "k-hat": found.pareto_k}
         row["effective draws"] = f"{weighted.samples.effective_draws:.0f}"
         for what, one, other in zip(
             ("clusters", "expected VI"), _means(weighted, best), _means(runs[b], best), strict=True

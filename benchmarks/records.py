@@ -7,6 +7,7 @@ salso at its defaults for the first, one call of each in turn.
 import numpy as np
 
 import posterior_consensus as pc
+from benchmarks._posteriors import linked_records
 from benchmarks._runner import apart
 from benchmarks._salso import ask, has_salso, salso_columns, searched
 
@@ -22,7 +23,7 @@ def tables(smallest):
 
 def _row(n_items, loss, beside):
     seconds, *cells = apart(measured, records(n_items), records(100), loss, REPEATS)
-    row = {"records": f"{n_items:,}", "loss": loss, "seconds": seconds}
+    row = {"records": n_items, "loss": loss, "seconds": seconds}
     row |= dict(zip(("GB beyond the draws", "clusters", "expected loss"), cells, strict=True))
     theirs = [ask("time_salso.R", records(n_items), loss)] if beside and n_items == SIZES[0] else []
     return row | salso_columns(theirs, seconds, beside, "s")
@@ -40,9 +41,5 @@ def measured(labels: np.ndarray, few: np.ndarray, loss: str, repeats: int) -> tu
 
 def records(n_items: int, n_draws: int = N_DRAWS) -> np.ndarray:
     """Draws (n_draws, n_items) of clusters of one to four records, some of which leave theirs now and then."""
-    rng = np.random.default_rng(1)
-    size = rng.choice([1, 2, 3, 4], n_items, p=[0.5, 0.3, 0.15, 0.05])
-    truth = np.repeat(np.arange(n_items), size)[:n_items]
-    keep = rng.beta(8, 1.5, n_items)
-    alone = np.arange(n_items, 2 * n_items)
-    return np.array([np.where(rng.random(n_items) > keep, alone, truth) for _ in range(n_draws)], np.int32)
+    rng, sizes = np.random.default_rng(1), {"sizes": (1, 2, 3, 4), "shares": (0.5, 0.3, 0.15, 0.05)}
+    return linked_records(rng, n_items, n_draws, is_hard=False, **sizes).labels

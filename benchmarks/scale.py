@@ -5,6 +5,7 @@ of its own, and each function a call of few items before, for its kernels. Memor
 when the call begins, the draws among it. On Linux only, which tells a process its peak.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -46,11 +47,9 @@ def tables(smallest, more, figure, only):
 
     yield "", measured()
     curves = {name: _curve([row for row in rows if row["function"] == name]) for name in only}
-    slopes = {name: [_slope(*curve[:2]), _slope(*curve[:2, -2:])] for name, curve in curves.items()}
-    columns = "function", "slope of seconds", "slope of the last two sizes"
-    yield "", (dict(zip(columns, (name, *slope), strict=True)) for name, slope in slopes.items())
+    yield "", ({"function": name, "slope of the last two sizes": _slope(*curve)} for name, curve in curves.items())
     if figure:
-        _draw(curves, slopes, figure)
+        _draw(curves, figure)
 
 
 def rows_of(n_items: int, n_draws: int, only: list[str]) -> list[dict]:
@@ -68,51 +67,48 @@ def rows_of(n_items: int, n_draws: int, only: list[str]) -> list[dict]:
     for name in only:
         call = made if name == "draws" else used(FUNCTIONS[name], draws, partition)
         partition = call.result.labels.values if hasattr(call.result, "method") else partition
-        rows.append(
-            {
-                "items": f"{n_items:,}",
-                "draws": f"{n_draws:,}",
-                "function": name,
-                "seconds": call.seconds,
-                "GB": call.gigabytes,
-            }
-        )
+        row = {"items": n_items, "draws": n_draws, "function": name}
+        rows.append(row | {"seconds": call.seconds, "GB": call.gigabytes})
     return rows
 
 
-def draws_of(n_items: int, n_draws: int, seed: int = 0) -> np.ndarray:
-    """Draws (n_draws, n_items) whose labels switch."""
-    rng = np.random.default_rng(seed)
+def draws_of(n_items: int, n_draws: int) -> np.ndarray:
+    """Draws (n_draws, n_items)."""
+    return np.fromiter(each_draw(n_items), (np.uint8, n_items), n_draws)
+
+
+def each_draw(n_items: int) -> Iterator[np.ndarray]:
+    """One draw (n_items,) after the other, without end, whose labels switch."""
+    rng = np.random.default_rng(0)
     truth, other = rng.integers(N_CLUSTERS, size=(2, n_items), dtype=np.uint8)
     is_between = rng.random(n_items) < 0.1
-    labels = np.empty((n_draws, n_items), np.uint8)
-    for row in labels:
+    while True:
         share = rng.random(n_items, dtype=np.float32)
-        row[:] = np.where(is_between & (share < 0.3), other, truth)
+        row = np.where(is_between & (share < 0.3), other, truth)
         is_random = np.flatnonzero(share > 0.98)
         row[is_random] = rng.integers(N_CLUSTERS, size=is_random.size)
-        row[:] = rng.permutation(N_CLUSTERS).astype(np.uint8)[row]
-    return labels
+        yield rng.permutation(N_CLUSTERS).astype(np.uint8)[row]
 
 
 def _curve(rows):
     """Items, seconds and GB of a function by size, but for that of fewer draws."""
-    own = [row for row in rows if (row["items"], row["draws"]) != (f"{MORE[0]:,}", f"{MORE[1]:,}")]
-    return np.array([(float(row["items"].replace(",", "")), row["seconds"], row["GB"]) for row in own]).T
+    own = [row for row in rows if (row["items"], row["draws"]) != MORE]
+    return np.array([(row["items"], row["seconds"], row["GB"]) for row in own]).T
 
 
-def _slope(items, seconds):
+def _slope(items, seconds, _):
     """Slope of log seconds on log items."""
-    return float(np.polyfit(np.log10(items), np.log10(seconds), 1)[0])
+    return float(np.diff(np.log(seconds[-2:]))[0] / np.diff(np.log(items[-2:]))[0])
 
 
-def _draw(curves, slopes, path):
+def _draw(curves, path):
     from matplotlib.figure import Figure
 
     figure = Figure((9.5, 3.6), layout="constrained")
     panels = figure.subplots(1, 2)
     for name, (items, seconds, gigabytes) in curves.items():
-        panels[0].plot(items, seconds, "o-", markersize=4, label=f"{name}: slope {slopes[name][1]:.2f}")
+        slope = _slope(items, seconds, gigabytes)
+        panels[0].plot(items, seconds, "o-", markersize=4, label=f"{name}: slope {slope:.2f}")
         panels[1].plot(items, np.maximum(gigabytes, 1e-3), "o-", markersize=4)
     for panel, what in zip(panels, ("seconds", "GB beyond the draws"), strict=True):
         panel.set(xscale="log", yscale="log", xlabel="items", ylabel=what)

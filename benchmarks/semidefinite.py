@@ -89,7 +89,7 @@ def _row(name, draws, k):
         "k-means, 50 starts": f"{trace(k_means.expected_loss):.3f}",
         "gap": float(best.gap),
         "steps": best.info.n_iter,
-        "seconds of a processor": call.cpu,
+        "CPU seconds": call.cpu,
     }
 
 

@@ -10,27 +10,20 @@ import sys
 import tempfile
 
 from benchmarks._data import SHIPPED
-from benchmarks._runner import median_seconds
+from benchmarks._runner import ROOT, median_seconds
 
 UNIT = "import numpy, scipy.sparse, pandas, xarray, numba"
 SUMMARY = """
 import numpy as np
 import posterior_consensus as pc
-rng = np.random.default_rng(1)
 {posterior}
 pc.summarize(posterior, random_seed=1, progressbar=False)
 """
 GALAXIES = f"posterior = {str(SHIPPED / 'galaxies.nc')!r}"
-RECORDS = """
-truth = np.repeat(np.arange(800), rng.choice([1, 2, 3, 4], 800, p=[0.5, 0.3, 0.15, 0.05]))[:800]
-keep, alone = rng.beta(8, 1.5, 800), np.arange(800, 1600)
-posterior = np.array([np.where(rng.random(800) > keep, alone, truth) for _ in range(100)])
-"""
-WIDE = """
-truth = rng.permutation(np.arange(3000) % 300)
-posterior = np.array([np.where(rng.random(3000) < 0.1, rng.integers(300, size=3000), truth) for _ in range(60)])
-"""
+RECORDS = "from benchmarks.records import records; posterior = records(800, 100)"
+WIDE = "from benchmarks._data import random_draws; posterior = random_draws(60, 3_000, 300, 0.1)"
 SOFT = """
+rng = np.random.default_rng(1)
 odds = np.exp(4.0 * np.eye(3)[rng.integers(3, size=60)] + rng.normal(size=(200, 60, 3)))
 posterior = pc.as_allocation_probabilities(odds / odds.sum(axis=-1, keepdims=True))
 """
@@ -63,4 +56,4 @@ def _row(name, code, cache, repeats):
 
 def _run(code, cache):
     environment = os.environ | {"NUMBA_CACHE_DIR": cache}
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, env=environment)
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, env=environment, cwd=ROOT)

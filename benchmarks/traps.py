@@ -1,15 +1,13 @@
 """How often, and by how much, something else ends below the default search, over families of posteriors and losses.
 
 The rivals: a plain descent by single items from many simple starts, the hierarchical tree and the best draw, a search
-from these three, every method of METHODS that is feasible for the size, and R's salso at its defaults where it is
-installed and has the loss. `--before CHECKOUT` searches with an earlier version of the package, too, alternately. Each
-version has a process of its own.
+from these three, and R's salso at its defaults where it is installed and has the loss. `--before CHECKOUT` searches
+with an earlier version of the package, too, alternately. Each version has a process of its own.
 """
 
 import statistics
 import warnings
 from contextlib import ExitStack
-from functools import partial
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,16 +15,15 @@ from types import SimpleNamespace
 import numpy as np
 
 import posterior_consensus as pc
-from benchmarks._data import posteriors
+from benchmarks._data import posteriors, random_draws
 from benchmarks._descent import best_by_descent
 from benchmarks._posteriors import FAMILIES, Posterior, linked_records
 from benchmarks._runner import ROOT, process
 from benchmarks._salso import IN_SALSO, ask, has_salso, searched
 
-NOT_TRIED = "greedy", "enumeration", "exact", "sdp"  # the search itself, and what takes ten items or many minutes
 CLUSTERS = "free", "3", "meant"  # numbers of clusters: none given, three, as many as the posterior was made with
 LARGER = "named", "records", "harder-records", "large"  # beside the families of small posteriors
-RIVALS = "descent", "starts", "methods", "salso"
+RIVALS = "descent", "starts", "salso"
 RECORDS = (1_000, 3_000)
 TOLERANCE = 1e-9  # relative difference of losses below which neither is beaten
 OPTIONS = {
@@ -81,9 +78,7 @@ def _posteriors(family, seed):
     if family == "named":
         return [Posterior(labels, 3) for labels in posteriors().values()]
     if family == "large":
-        truth = rng.integers(0, 12, 10**6).astype(np.uint8)
-        is_noise = rng.random((200, 10**6), np.float32) < 0.1
-        return [Posterior(np.where(is_noise, rng.integers(0, 12, is_noise.shape, np.uint8), truth), 12)]
+        return [Posterior(random_draws(200, 10**6, 12, 0.1, seed), 12)]
     return [linked_records(rng, n, 200, is_hard=family == "harder-records") for n in RECORDS]
 
 
@@ -100,22 +95,18 @@ def _rivals(names, posterior, loss, n_clusters):
     """Expected loss that each rival reached, without those that have no partition of so many clusters."""
     draws = pc.as_partition_draws(posterior.labels, weights=posterior.counts)
     found = {}
-    by_method = partial(
-        pc.consensus_partition, draws, loss=loss, n_clusters=n_clusters, random_seed=1, progressbar=False
-    )
+    given = {"loss": loss, "n_clusters": n_clusters, "random_seed": 1, "progressbar": False}
     if "descent" in names or "starts" in names:
-        counts = np.ones(draws.n_draws) if posterior.counts is None else posterior.counts
-        shares = counts / counts.sum()
-        found["descent"] = best_by_descent(draws.labels.astype(np.int64), shares, pc.LOSSES[loss](), n_clusters)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that there are fewer clusters than asked for
-        simple = ("hierarchical", "best_draw") if "starts" in names else ()
-        for method in [name for name in pc.METHODS if name not in NOT_TRIED] if "methods" in names else simple:
-            if method != "best_draw" or n_clusters in (None, *draws.n_clusters):
-                found[method] = by_method(method=method).labels.values
-        found = {name: labels for name, labels in found.items() if labels is not None}
-        if "starts" in names:
-            found["starts"] = by_method(starts=list(found.values()), n_perturbations=0).labels.values
+        end = best_by_descent(draws.labels.astype(np.int64), draws.weights, pc.LOSSES[loss](), n_clusters)
+        found |= {} if end is None else {"descent": end}
+    if "starts" in names:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that there are fewer clusters than asked for
+            for method in ("hierarchical", "best_draw"):
+                if method != "best_draw" or n_clusters in (None, *draws.n_clusters):
+                    found[method] = pc.consensus_partition(draws, method=method, **given).labels.values
+            starts = list(found.values())
+            found["starts"] = pc.consensus_partition(draws, starts=starts, n_perturbations=0, **given).labels.values
     there = {name: labels for name, labels in found.items() if n_clusters in (None, np.unique(labels).size)}
     return {name: pc.expected_loss(draws, one, loss=loss)["expected_loss"].item() for name, one in there.items()}
 
@@ -139,13 +130,17 @@ def _by_loss(versions, options, calls):
         own = [call for call in calls if loss in (call.loss, "all")]
         row = {"loss": loss, "calls": len(own)}
         for name in versions:
-            least = [min(value for value, _ in call.found.values()) for call in own]
-            above = [_excess(call.found[name][0], value) for call, value in zip(own, least, strict=True)]
-            cpu = [call.found[name][1] for call in own]
-            row |= {f"{name}: above the other": _beaten(above), f"{name}: median ms": _milliseconds(cpu)}
-            row |= {f"{name}: longest": _milliseconds([max(cpu)]), f"{name}: all, s": f"{sum(cpu):.1f}"}
+            if len(versions) > 1:
+                least = [min(value for value, _ in call.found.values()) for call in own]
+                above = [_excess(call.found[name][0], value) for call, value in zip(own, least, strict=True)]
+                row[f"{name}: above the other"] = _beaten(above)
+            row |= _times(f"{name}: ", [call.found[name][1] for call in own])
         theirs = [call.salso for call in own if call.salso is not None]
-        yield row | ({"salso, ms": _milliseconds(theirs), "longest of salso": max(theirs)} if theirs else {})
+        yield row | (_times("salso: ", theirs) if theirs else {})
+
+
+def _times(name, seconds):
+    return {f"{name}median ms": _milliseconds(seconds), f"{name}longest": _milliseconds([max(seconds)])}
 
 
 def _excess(ours, theirs):

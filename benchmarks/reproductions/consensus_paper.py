@@ -6,7 +6,7 @@ numbers do not depend on the processes. The folder reproduction/ gets tables.md,
 figure_1.png to figure_4.png.
 """
 
-import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import joblib
@@ -15,6 +15,7 @@ import pandas as pd
 from rich.progress import track
 
 import posterior_consensus as pc
+from benchmarks._runner import markdown
 from benchmarks.reproductions._consensus_figures import save_figures
 from benchmarks.reproductions._folder import folder_of_results
 from benchmarks.reproductions._printed import NOISES, PRINTED, SETTINGS, K
@@ -56,7 +57,6 @@ SIMPLE = (("Input", "Input"), ("A random draw", "Best Of K"), ("Oracle", None)) 
 
 
 def tables(smallest, share):
-    began = time.perf_counter()
     if smallest:
         tasks = [(s, 0.45, 0) for s in (1, 8)]
     else:
@@ -68,12 +68,11 @@ def tables(smallest, share):
     near = [near_oracle(cells, row.name) for row in ROWS if row.method == "rpm_em"]
     with folder_of_results(smallest) as folder:
         cells.to_csv(folder / "tables.csv", index=False, float_format="%.4f")
-        written = "\n\n".join([*map(markdown, pages(cells)), *near])
+        written = "\n\n".join([*pages(cells), *near])
         (folder / "tables.md").write_text(written + "\n", encoding="utf-8")
         save_figures(results, folder)
     yield f"cells within {CLOSE} of the paper's", agreement_by_row(cells).reset_index(names="row").to_dict("records")
-    print("\n".join(near))
-    print(f"\n{len(tasks):,} replications in {(time.perf_counter() - began) / 60:.1f} minutes; written to {folder}/")
+    print("\n".join([*near, f"{len(tasks):,} replications, written to {folder}/"]))
 
 
 def in_parallel(tasks: list[tuple[int, float, int]]) -> list[dict]:
@@ -152,19 +151,11 @@ def near_oracle(cells: pd.DataFrame, name: str) -> str:
     )
 
 
-def pages(cells: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+def pages(cells: pd.DataFrame) -> Iterator[str]:
     """A table for each noise, as the paper has them: methods down, settings across."""
     paper = cells["paper"].map(" / {:.2f}".format).where(cells["paper"].notna(), "")
     text = cells.assign(cell=cells["ours"].map("{:.2f}".format) + paper)
-    return [
-        (f"p = {noise}: ours / the paper's", page.pivot(index=["method", "refined"], columns="set", values="cell"))
-        for noise, page in text.groupby("noise")
-    ]
-
-
-def markdown(page: tuple[str, pd.DataFrame]) -> str:
-    """A titled table."""
-    title, table = page
-    lines = [["method", "refined", *(f"Set {s}" for s in table.columns)], ["---"] * (2 + table.shape[1])]
-    lines += [[str(name), "yes" if refined else "", *table.loc[name, refined]] for name, refined in table.index]
-    return "\n".join([f"**{title}**", "", *("| " + " | ".join(line) + " |" for line in lines)])
+    text = text.assign(set="Set " + text["set"].astype(str), refined=np.where(text["refined"], "yes", ""))
+    for noise, page in text.groupby("noise"):
+        rows = page.pivot(index=["method", "refined"], columns="set", values="cell").reset_index().to_dict("records")
+        yield "\n".join([f"**p = {noise}: ours / the paper's**", "", *markdown(rows)])

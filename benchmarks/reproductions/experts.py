@@ -92,17 +92,16 @@ def _views(data, number, repeats, kept):
         views, labels = call.result.expert_view.values, call.result.labels
         meta = pc.experts.meta_clustering(said, random_seed=repeat).values
         clusters = [nmi(one, labels[views[0]]), nmi(other, labels[views[-1]])]
-        runs.append([nmi(belongs, views), nmi(belongs, meta), *clusters, call.seconds, call.cpu])
+        runs.append([nmi(belongs, views), nmi(belongs, meta), *clusters, call.cpu])
     kept[number] = np.array(runs)
     least, mean, median = (f(runs, axis=0) for f in (np.min, np.mean, np.median))
     return {
-        "statements an expert": number,
+        "constraints per expert": number,
         "NMI of experts' views, least": f"{least[0]:.2f}",
         "meta_clustering, mean": f"{mean[1]:.2f}",
         "NMI of the first view, mean (least)": f"{mean[2]:.3f} ({least[2]:.3f})",
         "of the second": f"{mean[3]:.3f} ({least[3]:.3f})",
-        "seconds": f"{median[4]:.1f}",
-        "processor's seconds / 2": f"{median[5] / 2:.1f}",
+        "CPU seconds / 2": f"{median[4] / 2:.1f}",
     }
 
 
@@ -116,7 +115,6 @@ def _with_n_clusters(data, said, n_clusters):
         "NMI of experts' views": f"{nmi(np.repeat([0, 1], 5), views):.2f}",
         "first": f"{nmi(one, found.labels[views[0]]):.2f}",
         "second": f"{nmi(other, found.labels[views[-1]]):.2f}",
-        "clusters used": ", ".join(map(str, found.n_clusters.values)),
         "sizes": [np.sort(np.bincount(labels))[::-1].tolist() for labels in found.labels.values],
     }
 
@@ -154,7 +152,7 @@ def _intervals(data, number, repeats):
         for measure, values in found.intervals(0.95).items():
             inside.append((values.values[:, 0] <= truth) & (truth <= values.values[:, 1]))
             off.append(getattr(found, measure).values - truth)
-    row = {"statements an expert": number, "95% intervals that hold the truth": f"{np.mean(inside):.0%}"}
+    row = {"constraints per expert": number, "95% intervals that hold the truth": f"{np.mean(inside):.0%}"}
     return row | {"mean less truth": f"{np.mean(off):+.3f}"}
 
 
@@ -185,4 +183,4 @@ def _one_view(data, accuracies, numbers, repeats):
 
 
 def _curve(name, curve):
-    return {"statements an expert": name} | {str(number): f"{mean:.2f} ({sd:.2f})" for number, mean, sd in curve}
+    return {"constraints per expert": name} | {str(number): f"{mean:.2f} ({sd:.2f})" for number, mean, sd in curve}
