@@ -12,7 +12,6 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import numpy.typing as npt
@@ -123,8 +122,8 @@ def _tables_and_experts() -> None:
 
 
 def _labels_in_blocks() -> None:
-    """What reads labels on disk, and what goes another way where memory is scarce."""
-    for draws, budget in ((_few(), "2KB"), (_many(), "32KB")):
+    """What reads labels on disk."""
+    for draws in (_few(), _many()):
         with tempfile.TemporaryDirectory() as folder:
             stored = pc.as_partition_draws(draws, store=Path(folder) / "store", progressbar=False)
             best = stored.labels[0]
@@ -134,11 +133,17 @@ def _labels_in_blocks() -> None:
             pc.partition_loss(stored)
             diagnostics.sequential_distances(stored)
             pc.posterior_similarity_matrix(stored)
-        with patch.dict(os.environ, {memory.VARIABLE: budget}):
-            pc.item_uncertainty(pc.as_partition_draws(draws), best)
 
 
-_PHASES = (  # those that take longest first
+def _scarce_memory() -> None:
+    """What goes another way where memory is scarce, as it is in this process from here on."""
+    for labels, budget in ((_few(), "2KB"), (_many(), "32KB")):
+        os.environ[memory.VARIABLE] = budget
+        draws = pc.as_partition_draws(labels)
+        pc.item_uncertainty(draws, draws.labels[0])
+
+
+_PHASES = (  # those that take longest first, and at the end that after which a process has little memory
     _searches_by_loss,
     _searches_of_many,
     _bounds,
@@ -150,6 +155,7 @@ _PHASES = (  # those that take longest first
     _labels_in_blocks,
     _tables_and_experts,
     _diagnostics,
+    _scarce_memory,
 )
 
 
