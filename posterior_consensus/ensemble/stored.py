@@ -201,17 +201,18 @@ def chunks_of(labels: h5py.Dataset) -> list[Any]:
 
 
 def _read(file: FileIO, offset: int, chunk: npt.NDArray[Any]) -> None:
-    """Read a chunk, which has the checksum fletcher32 behind it.
-
-    HDF5 lets one thread read at a time.
-    """
+    """Read a chunk without HDF5, which lets one thread read at a time."""
     file.seek(offset)
-    is_whole = file.readinto(chunk.data) == chunk.nbytes
-    written = np.frombuffer(file.read(CHECKSUM_BYTES), np.uint16)
+    if file.readinto(chunk.data) != chunk.nbytes or file.read(CHECKSUM_BYTES) != checksum_of(chunk):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def checksum_of(chunk: npt.NDArray[Any]) -> bytes:
+    """Give the checksum that HDF5 keeps behind a chunk: of no words but zeros is it zero, not of others."""
     content = chunk.reshape(-1).view(np.uint8)
     words = np.append(content, np.uint8(0)) if content.size % 2 else content
-    if not is_whole or tuple(written.byteswap() % 65535) != checksum.fletcher32(words.view(np.uint16)):
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
+    sums = [one or 65535 * bool(content.any()) for one in map(int, checksum.fletcher32(words.view(np.uint16)))]
+    return np.array(sums, np.uint16).byteswap().tobytes()
 
 
 def _on_block(drawn: StoredLabels, function: Callable[..., Result], items: slice, arguments: tuple[Any, ...]) -> Result:

@@ -1,6 +1,7 @@
 """Draws of a sampler that still runs: kept in memory or in a store, and to be had at any time."""
 
 import os
+import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -18,8 +19,8 @@ from posterior_consensus.ensemble.partitions import as_array, as_codes, canonica
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.results import display
 from posterior_consensus.runtime.arguments import as_path, check_count, is_integer
-from posterior_consensus.sources.batches import Batches, OnDisk, Writable, give
-from posterior_consensus.sources.stores import Part, are_large, in_memory, written
+from posterior_consensus.sources.batches import Batches, give, locked_directory
+from posterior_consensus.sources.stores import NOT_STORED, Part, are_large, in_memory, written
 
 Rest = dict[int, list[npt.NDArray[Any]]]  # draws of each chain that make up no complete batch
 
@@ -100,13 +101,14 @@ class PartitionAccumulator(display.Shown):
         self._items = None if names is None else self._items_named(len(names), names)
         self._rest: Rest = {}
         self._is_open = True
-        self._batches = Batches() if self.store is None else Writable(self.store)
-        if self._batches.items is not None:
-            try:
+        self._lock = None if self.store is None else locked_directory(self.store)
+        try:
+            self._batches = Batches(self.store)
+            if self._batches.items is not None:
                 self._go_on(self._batches.items, names)
-            except BaseException:
-                self._batches.close()
-                raise
+        except BaseException:
+            self._let_go()
+            raise
 
     @property
     def n_draws(self) -> int:
@@ -191,13 +193,17 @@ class PartitionAccumulator(display.Shown):
         if self._is_open:
             self.flush()
             self._is_open = False
-            self._batches.close()
+            self._let_go()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
+
+    def _let_go(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
 
     def _check_open(self) -> None:
         if not self._is_open:
@@ -238,7 +244,7 @@ class PartitionAccumulator(display.Shown):
 
 def read_draws(store: Path) -> PartitionDraws:
     """Give the draws in an accumulator's store, which another process may write to; needs no right to write."""
-    batches = OnDisk(store)
+    batches = Batches(store)
     return _draws_of(batches, {}, batches.items)
 
 
@@ -252,9 +258,9 @@ def _draws_of(batches: Batches, rest: Rest, items: Items | None) -> PartitionDra
     kept: list[Any] = [*batches.kept.values(), *rest.values()]
     parts, dtype = list(_by_batch(batches, rest)), np.result_type(*(one.dtype for labels in kept for one in labels))
     shape = chain.size, items.n_items
-    if isinstance(batches, OnDisk) and are_large(shape, dtype):
+    if batches.path is not None and are_large(shape, dtype):
         beside = batches.path if os.access(batches.path, os.W_OK) else None
-        return written(parts, shape, dtype, items, samples, store=None, beside=beside)
+        return written(parts, dtype, items, samples, store=None, beside=beside)
     return PartitionDraws(items, samples, in_memory(parts, shape, dtype))
 
 
@@ -279,11 +285,6 @@ def _by_batch(batches: Batches, rest: Rest) -> Iterator[Part]:
             first += size
 
 
-def is_accumulated(path: Any) -> bool:
-    """Whether a path leads to an accumulator's store that holds draws."""
-    return isinstance(path, (str, Path)) and any(Path(path).glob("chain_*_batch_*.nc"))
-
-
 def _as_names(items: Any) -> list[Any] | None:
     if items is None:
         return None
@@ -292,8 +293,9 @@ def _as_names(items: Any) -> list[Any] | None:
         names.ndim != 1
         or not names.size
         or names.dtype.kind not in "iuUT" + "O" * all(isinstance(name, str) for name in names.flat)
+        or re.search(NOT_STORED, "".join(map(str, names)))
     ):
-        raise ValueError(f"`items` must be names, text or integers; got {items!r}.")
+        raise ValueError(f"`items` must be names, integers or text without NUL and surrogates; got {items!r}.")
     if np.unique(names).size < names.size:
         raise ValueError("`items` must have a name of its own for each item.")
     return names.tolist()

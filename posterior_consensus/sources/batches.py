@@ -1,6 +1,8 @@
 """Where an accumulator keeps complete batches of draws: in memory, or in a directory with a store for each."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,30 +23,68 @@ _LOCK = "lock"
 
 
 class Batches:
-    """Batches of canonical labels of several chains, in memory.
+    """Batches of canonical labels of several chains.
 
     Attributes
     ----------
+    path : Path or None
+        Directory with a store for each, as they are when it is opened; another process may write to it. By default
+        they are in memory.
     kept : dict of int to list of DrawnLabels
         Batches of each chain.
     items : Items or None
         What a store says of the items; None without a store, or before there are labels in it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path
         self.kept: dict[int, list[DrawnLabels]] = {}
         self.items: Items | None = None
+        files = [] if path is None else path.glob(_name("*", "*"))
+        numbers = [tuple(map(int, file.stem.split("_")[1::2])) for file in files]
+        for chain in sorted({chain for chain, _ in numbers}):
+            for number in range(1 + max(number for one, number in numbers if one == chain)):
+                self._open(chain, number)
 
     def append(self, chain: int, labels: Rows, items: Items) -> None:
-        """Keep one more batch (n_draws, n_items) of a chain."""
-        self.kept.setdefault(chain, []).append(LabelsInMemory.of(labels))
+        """Keep one more batch (n_draws, n_items) of a chain, or change nothing."""
+        kept, batch = self.kept.setdefault(chain, []), LabelsInMemory.of(labels)
+        if self.path is None:
+            kept.append(batch)
+            return
+        first = sum(one.n_draws for one in kept)
+        draw = np.arange(first, first + batch.n_draws)
+        samples = Samples(np.full(draw.size, chain), draw, np.full(draw.size, 1 / draw.size))
+        part = np.arange(batch.n_draws), partial(give, batch)
+        write_store(self._file(chain, len(kept)), [part], batch.dtype, items, samples)
+        self._open(chain, len(kept))
 
     def give(self, chain: int, number: int, put: Put) -> npt.NDArray[np.int64]:
         """Give the labels of a batch to `put`; return their numbers of clusters."""
-        return give(self.kept[chain][number], put)
+        with self._damage_is_named(chain, number):
+            return give(self.kept[chain][number], put)
 
-    def close(self) -> None:
-        """Let another process write to the store, if there is one."""
+    def _file(self, chain: int, number: int) -> Path:
+        assert self.path is not None
+        return self.path / _name(chain, f"{number:06d}")
+
+    def _open(self, chain: int, number: int) -> None:
+        with self._damage_is_named(chain, number):
+            labels = checked_labels(self._file(chain, number))
+            if self.items is None:
+                _, self.items = read_about(labels.path)
+        self.kept.setdefault(chain, []).append(labels)
+
+    @contextmanager
+    def _damage_is_named(self, chain: int, number: int) -> Iterator[None]:
+        try:
+            yield
+        except ValueError as error:
+            raise ValueError(
+                f"`store` is damaged: batch {number} of chain {chain} is missing or not as it was written. Restore "
+                f"{self._file(chain, number)}, or remove it and the later batches of this chain, whose draws are then "
+                "lost."
+            ) from error
 
 
 def give(drawn: DrawnLabels, put: Put) -> npt.NDArray[np.int64]:
@@ -54,82 +94,25 @@ def give(drawn: DrawnLabels, put: Put) -> npt.NDArray[np.int64]:
     return drawn.n_clusters
 
 
-class OnDisk(Batches):
-    """Batches in a directory, as they are when it is opened; another process may write to it."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.path = path
-        numbers = [tuple(map(int, file.stem.split("_")[1::2])) for file in path.glob(_name("*", "*"))]
-        for chain in sorted({chain for chain, _ in numbers}):
-            for number in range(1 + max(number for one, number in numbers if one == chain)):
-                self._open(chain, number)
-
-    def give(self, chain: int, number: int, put: Put) -> npt.NDArray[np.int64]:
-        """Give the labels of a batch to `put`; return their numbers of clusters."""
-        try:
-            return super().give(chain, number, put)
-        except ValueError as error:
-            raise self._damaged(chain, number) from error
-
-    def _file(self, chain: int, number: int) -> Path:
-        return self.path / _name(chain, f"{number:06d}")
-
-    def _open(self, chain: int, number: int) -> None:
-        try:
-            labels = checked_labels(self._file(chain, number))
-            if self.items is None:
-                _, self.items = read_about(labels.path)
-        except ValueError as error:
-            raise self._damaged(chain, number) from error
-        self.kept.setdefault(chain, []).append(labels)
-
-    def _damaged(self, chain: int, number: int) -> ValueError:
-        return ValueError(
-            f"`store` is damaged: batch {number} of chain {chain} is missing or not as it was written. Restore "
-            f"{self._file(chain, number)}, or remove it and the later batches of this chain, whose draws are then lost."
-        )
+def locked_directory(path: Path) -> BaseFileLock | None:
+    """Make a directory for batches if there is none, and lock it; None if this process may not write in it."""
+    if path.exists() and not _is_for_batches(path):
+        raise ValueError(f"`store` must be a new or empty directory, or one of draws; got {str(path)!r}.")
+    path.mkdir(parents=True, exist_ok=True)
+    return locked(path, path / _LOCK) if os.access(path, os.W_OK) else None
 
 
-class Writable(OnDisk):
-    """Batches in a directory, which no other process can write to meanwhile.
-
-    Nothing is written and no lock is taken in a directory in which this process may not write.
-    """
-
-    def __init__(self, path: Path) -> None:
-        if path.exists() and not _is_store(path):
-            raise ValueError(f"`store` must be a new or empty directory, or one of draws; got {str(path)!r}.")
-        path.mkdir(parents=True, exist_ok=True)
-        self._lock: BaseFileLock | None = locked(path, path / _LOCK) if os.access(path, os.W_OK) else None
-        try:
-            super().__init__(path)
-        except BaseException:
-            self.close()
-            raise
-
-    def append(self, chain: int, labels: Rows, items: Items) -> None:
-        """Write one more batch of a chain, or leave the store as it is."""
-        kept = self.kept.get(chain, ())
-        first, batch = sum(one.n_draws for one in kept), LabelsInMemory.of(labels)
-        draw = np.arange(first, first + batch.n_draws)
-        samples = Samples(np.full(draw.size, chain), draw, np.full(draw.size, 1 / draw.size))
-        part = np.arange(batch.n_draws), partial(give, batch)
-        write_store(self._file(chain, len(kept)), [part], labels.shape, batch.dtype, items, samples)
-        self._open(chain, len(kept))
-
-    def close(self) -> None:
-        """Let another process write to the store."""
-        if self._lock is not None:
-            self._lock.release()
-
-
-def _name(chain: Any, number: Any) -> str:
-    return f"chain_{chain}_batch_{number}.nc"
-
-
-def _is_store(path: Path) -> bool:
+def _is_for_batches(path: Path) -> bool:
     if not path.is_dir():
         return False
     has_batches = any(path.glob(_name("*", "*") + "*"))  # perhaps an unfinished one
     return has_batches or {file.name for file in path.iterdir()} <= {_LOCK}
+
+
+def is_accumulated(path: Any) -> bool:
+    """Whether a path leads to a directory that holds batches."""
+    return isinstance(path, (str, Path)) and any(Path(path).glob(_name("*", "*")))
+
+
+def _name(chain: Any, number: Any) -> str:
+    return f"chain_{chain}_batch_{number}.nc"

@@ -110,9 +110,16 @@ class LabelBlocks:
     def _box(self, most: float, most_draws_in_parts: float) -> list[int]:
         """Length of a block along each dimension: whole chunks and, if possible, whole draws."""
         labels = self._labels
-        chunks: dict[Any, int] = {dim: max(sizes) for dim, sizes in labels.chunksizes.items()}
+        chunks: dict[Any, int] = {dim: max(lengths) for dim, lengths in labels.chunksizes.items()}
         chunks = chunks or labels.encoding.get("preferred_chunks", {})
         *outer, item_dim = labels.dims
+        if (
+            not chunks and most >= sizes.DRAWS_IN_CHUNK * sizes.ITEMS_IN_CHUNK
+        ):  # as a store will have them, of one chain each
+            most_draws = sizes.DRAWS_IN_CHUNK
+            n_draws = max(n for n in range(1, most_draws + 1) if self._shape[-1] % n == 0)
+            n_draws = n_draws if 2 * n_draws >= most_draws else most_draws
+            chunks = {outer[-1]: n_draws, item_dim: sizes.ITEMS_IN_CHUNK}
         box = [min(chunks.get(dim, 1), size) for dim, size in zip(outer, self._shape, strict=True)]
         least = min(chunks.get(item_dim, self.n_items), self.n_items)
         if item_dim not in chunks:

@@ -11,7 +11,8 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasDraws, as_codes, smallest_dtype
 from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.sources.accumulate import PartitionAccumulator, is_accumulated
+from posterior_consensus.sources.accumulate import PartitionAccumulator
+from posterior_consensus.sources.batches import is_accumulated
 from posterior_consensus.sources.stores import is_store
 from posterior_consensus.sources.variables import found_labels
 

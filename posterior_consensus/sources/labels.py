@@ -14,7 +14,8 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasDraws, as_codes, canonical_rows
 from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.arguments import as_path
-from posterior_consensus.sources.accumulate import PartitionAccumulator, is_accumulated, read_draws
+from posterior_consensus.sources.accumulate import PartitionAccumulator, read_draws
+from posterior_consensus.sources.batches import is_accumulated
 from posterior_consensus.sources.blocks import LabelBlocks
 from posterior_consensus.sources.places import place_in
 from posterior_consensus.sources.samples import made_already, one_of, samples_of
@@ -139,7 +140,7 @@ def as_partition_draws(
         if store is None and not (is_elsewhere(labels) and are_large(shape, blocks.dtype)):
             return PartitionDraws(items, samples, in_memory(parts, shape, blocks.dtype))
         path = None if store is None else as_path("store", store)
-        return written(parts, shape, blocks.dtype, items, samples, store=path, progressbar=progressbar)
+        return written(parts, blocks.dtype, items, samples, store=path, progressbar=progressbar)
 
 
 def from_store(data: Any, *, progressbar: bool = True) -> Any:

@@ -8,27 +8,38 @@ import itertools
 import json
 import math
 import os
+import re
 import shutil
 import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import h5netcdf
 import h5py
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
+from xarray.backends import H5NetCDFStore
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import ALIGNED, LabelsInMemory, block_width
 from posterior_consensus.ensemble.partitions import smallest_dtype
 from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.ensemble.stored import CHECKSUM_BYTES, LABELS, N_CLUSTERS, StoredLabels, chunks_of, opened
+from posterior_consensus.ensemble.stored import (
+    CHECKSUM_BYTES,
+    LABELS,
+    N_CLUSTERS,
+    StoredLabels,
+    checksum_of,
+    chunks_of,
+    opened,
+)
 from posterior_consensus.results.plain import restored_levels, storable
 from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.cluster import client_for
@@ -43,10 +54,11 @@ Part = tuple[npt.NDArray[np.int64], Callable[[Put], npt.NDArray[np.int64]]]
 
 _MARK = "posterior_consensus labels"  # begins the format, near both ends of a store: damage leaves one of them
 _FORMAT = f"{_MARK} 4"
+NOT_STORED = "[\0\ud800-\udfff]"  # characters that HDF5 has in no text
 _NEAR = 4096  # bytes
 _OWN = {LABELS, N_CLUSTERS, "weight", "chain", "draw", "sample"}  # names that coordinates of items cannot have
-_WIDTH, _LABELS_IN_CHUNK = 2**14, 2**20
-_OVERHEAD, _SPARE = 64, 2**16  # bytes at most that HDF5 adds to a chunk, and to a file
+_LABELS_IN_CHUNK = 2**20
+_OVERHEAD, _SPARE = 64, 2**16  # bytes at most that HDF5 adds for a chunk, and for all of them
 _CACHE, _SLOTS = 2**25, 10_007  # bytes and places for chunks that are written in parts
 
 
@@ -79,19 +91,36 @@ def _fill_rows(labels: Any, rows: npt.NDArray[np.int64], give: Any) -> npt.NDArr
     def put(block: Labels) -> None:
         nonlocal n_put
         for first, end in itertools.pairwise(ends):
-            _put(labels, slice(rows[first], rows[end - 1] + 1), slice(n_put, n_put + block.shape[1]), block[first:end])
+            _put(labels, int(rows[first]), n_put, block[first:end])
         n_put += block.shape[1]
 
     return np.asarray(give(put))
 
 
-def _put(labels: Any, rows: slice, items: slice, block: Labels) -> None:
-    labels[rows, items] = block
+def _put(labels: Any, row: int, item: int, block: Labels) -> None:
+    """Put a block in its place; whole chunks of a file as they are on disk, which HDF5 makes on one thread only."""
+    end, last = row + block.shape[0], item + block.shape[1]
+    if isinstance(labels, np.ndarray):
+        labels[row:end, item:last] = block
+        return
+    height, width = labels.chunks
+    tops, lefts = range(row // height * height, end, height), range(item // width * width, last, width)
+    for top, left in itertools.product(tops, lefts):
+        bottom, right = min(top + height, labels.shape[0]), min(left + width, labels.shape[1])
+        rows, items = slice(max(top, row), min(bottom, end)), slice(max(left, item), min(right, last))
+        part = block[rows.start - row : rows.stop - row, items.start - item : items.stop - item]
+        if part.shape == (bottom - top, right - left):
+            content = np.zeros(height * width * labels.dtype.itemsize + CHECKSUM_BYTES, np.uint8)
+            chunk = content[:-CHECKSUM_BYTES].view(labels.dtype).reshape(height, width)
+            chunk[: bottom - top, : right - left] = part
+            content[-CHECKSUM_BYTES:] = np.frombuffer(checksum_of(chunk), np.uint8)
+            labels.id.write_direct_chunk((top, left), content)
+        else:
+            labels[rows, items] = part
 
 
 def written(
     parts: Sequence[Part],
-    shape: tuple[int, int],
     dtype: np.dtype[Any],
     items: Items,
     samples: Samples,
@@ -112,9 +141,12 @@ def written(
     """
     if store is None:
         place = beside or Path(tempfile.gettempdir())
-        path, owner = _temporary(place, shape[0] * shape[1])
-        _write_labels(path, place, parts, shape, dtype, "item", progressbar)
-        return PartitionDraws(items, samples, StoredLabels.opened(path, progressbar=progressbar, owner=owner))
+        file, nameless = (
+            _Temporary(place, samples.n_draws * items.n_items),
+            Items(items.n_items, items.dim, xr.Coordinates()),
+        )
+        _write(file.path, place, parts, dtype, nameless, samples, progressbar)
+        return PartitionDraws(items, samples, StoredLabels.opened(file.path, progressbar=progressbar, owner=file))
     store.parent.mkdir(parents=True, exist_ok=True)
     lock_file = store.with_name(f"{store.name}.lock")
     lock = locked(store, lock_file)
@@ -124,7 +156,7 @@ def written(
                 "already has draws: pass its path as `data` to read them, or remove it" if is_store(store) else "exists"
             )
             raise ValueError(f"`store` must be a new file; {str(store)!r} {what}.")
-        write_store(store, parts, shape, dtype, items, samples, progressbar)
+        write_store(store, parts, dtype, items, samples, progressbar)
     finally:
         if sys.platform != "win32":  # which removes no file that is open
             lock_file.unlink(missing_ok=True)
@@ -132,25 +164,23 @@ def written(
     return stored_draws(store, progressbar=progressbar)
 
 
-def _temporary(place: Path, n_labels: int) -> tuple[Path, _Temporary]:
-    """Make a file that goes with the object beside its path.
+class _Temporary:
+    """A file that goes with this object.
 
     On Linux it has no name: nothing is left of it, however the process ends. Other processes of the machine find it by
     its descriptor. Workers of dask may be on other machines that see the disk, so they need the name.
     """
-    descriptor, name = tempfile.mkstemp(".nc", "posterior_consensus_labels_", place)
-    owner = _Temporary()
-    if sys.platform == "linux" and client_for(n_labels) is None:
-        os.unlink(name)
-        weakref.finalize(owner, os.close, descriptor)
-        return Path(f"/proc/{os.getpid()}/fd/{descriptor}"), owner
-    os.close(descriptor)
-    weakref.finalize(owner, _remove, Path(name), os.getpid())
-    return Path(name), owner
 
-
-class _Temporary:
-    """Keeps a temporary file for as long as something refers to this object."""
+    def __init__(self, place: Path, n_labels: int) -> None:
+        descriptor, name = tempfile.mkstemp(".nc", "posterior_consensus_labels_", place)
+        self.path = Path(name)
+        if sys.platform == "linux" and client_for(n_labels) is None:
+            os.unlink(name)
+            weakref.finalize(self, os.close, descriptor)
+            self.path = Path(f"/proc/{os.getpid()}/fd/{descriptor}")
+        else:
+            os.close(descriptor)
+            weakref.finalize(self, _remove, self.path, os.getpid())
 
 
 def _remove(path: Path, pid: int) -> None:
@@ -166,7 +196,6 @@ def unfinished(store: Path) -> Path:
 def write_store(
     store: Path,
     parts: Sequence[Part],
-    shape: tuple[int, int],
     dtype: np.dtype[Any],
     items: Items,
     samples: Samples,
@@ -174,49 +203,69 @@ def write_store(
 ) -> None:
     """Write a store, which gets its name once it is whole."""
     new = unfinished(store)
-    renamed = _stored_names({items.dim, *map(str, items.coords)})
-    about = storable(_renamed(xr.Dataset(coords=items.coords), renamed))
-    about = about.assign(weight=("sample", samples.weights))
-    about = about.assign_coords(chain=("sample", samples.chain), draw=("sample", samples.draw))
     try:
-        _write_labels(new, store.parent, parts, shape, dtype, renamed.get(items.dim, items.dim), progressbar)
-        size = 4 * about.nbytes + _SPARE
-        with _room(store.parent, size), new.open("r+b") as file:
-            _reserve(file, new.stat().st_size + size)
-            about.assign_attrs(renamed=json.dumps(renamed)).to_netcdf(new, mode="a", engine="h5netcdf")
-            file.write(_last_line(file, new.stat().st_size))
+        _write(new, store.parent, parts, dtype, items, samples, progressbar)
         new.replace(store)
     finally:
         new.unlink(missing_ok=True)
 
 
-def _write_labels(
+def _write(
     path: Path,
     place: Path,
     parts: Sequence[Part],
-    shape: tuple[int, int],
     dtype: np.dtype[Any],
-    item_dim: str,
+    items: Items,
+    samples: Samples,
     progressbar: bool,
 ) -> None:
-    """Write a file of labels and numbers of clusters.
+    """Write a file; room for all of it is taken first, as HDF5 crashes on a disk that is full."""
+    shape = samples.n_draws, items.n_items
+    chunks = _chunks(shape, parts[0][0].size)
+    about = _without_labels(dtype, chunks, items, samples)
+    n_chunks = math.prod(-(-length // size) for length, size in zip(shape, chunks, strict=True))
+    size = about.getbuffer().nbytes + n_chunks * (math.prod(chunks) * dtype.itemsize + _OVERHEAD) + _SPARE
+    size += 8 * samples.n_draws  # their numbers of clusters
+    with _room(place, size), path.open("w+b", buffering=0) as file:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, size)
+        shutil.copyfileobj(about, file)
+        with h5py.File(file, "r+", libver="latest", rdcc_nbytes=_CACHE, rdcc_nslots=_SLOTS) as variables:
+            variables[N_CLUSTERS][...] = _fill(variables[LABELS], parts, progressbar)
+        file.write(_last_line(file, file.seek(0, os.SEEK_END)))
 
-    A chunk has draws that are written at once, so that HDF5 need not read it again.
-    """
-    width = min(block_width(shape[0]), _WIDTH, shape[1])
+
+def _chunks(shape: tuple[int, int], together: int) -> tuple[int, int]:
+    """Draws and items of a chunk; its draws are written together, so that HDF5 need not read it again."""
+    width = min(block_width(shape[0]), sizes.ITEMS_IN_CHUNK, shape[1])
     width = min(width, -(-shape[1] // -(-shape[1] // width) // ALIGNED) * ALIGNED)
-    most, together = _LABELS_IN_CHUNK // width, parts[0][0].size
-    chunks = -(-together // -(-together // most)), width
-    settings = {"libver": "latest", "rdcc_nbytes": _CACHE, "rdcc_nslots": _SLOTS}
-    n_chunks = [-(-length // size) for length, size in zip(shape, chunks, strict=True)]
-    size = math.prod(n_chunks) * (math.prod(chunks) * dtype.itemsize + _OVERHEAD) + _SPARE
-    with _room(place, size), path.open("w+b", buffering=0) as file, h5netcdf.File(file, "w", **settings) as variables:
-        _reserve(file, size)
-        variables.attrs["format"] = _FORMAT
-        variables.dimensions = {"sample": shape[0], item_dim: shape[1]}
-        labels = variables.create_variable(LABELS, ("sample", item_dim), dtype, chunks=chunks, fletcher32=True)
-        n_clusters = variables.create_variable(N_CLUSTERS, ("sample",), np.int64)
-        n_clusters[:] = _fill(labels, parts, progressbar)
+    return -(-together // -(-together // (_LABELS_IN_CHUNK // width))), width
+
+
+def _without_labels(dtype: np.dtype[Any], chunks: tuple[int, int], items: Items, samples: Samples) -> BytesIO:
+    """Make a store in memory whose labels are not written yet."""
+    names = {items.dim, *items.coords}
+    if odd := [name for name in names if not isinstance(name, str)]:
+        raise TypeError(f"`data` must have coordinates whose names are text, as a store keeps them; got {odd[0]!r}.")
+    renamed = _stored_names(names)
+    about = storable(_renamed(xr.Dataset(coords=items.coords), renamed))
+    about = about.assign(weight=("sample", samples.weights)).assign_attrs(format=_FORMAT, renamed=json.dumps(renamed))
+    about = about.assign_coords(chain=("sample", samples.chain), draw=("sample", samples.draw))
+    file, item_dim = BytesIO(), renamed.get(items.dim, items.dim)
+    try:
+        with h5netcdf.File(file, "w", libver="latest") as variables:
+            about.dump_to_store(H5NetCDFStore(variables))
+            if item_dim not in variables.dimensions:
+                variables.dimensions[item_dim] = items.n_items
+            variables.create_variable(LABELS, ("sample", item_dim), dtype, chunks=chunks, fletcher32=True)
+            variables.create_variable(N_CLUSTERS, ("sample",), np.int64)
+    except ValueError as error:  # of text that HDF5 does not hold
+        raise ValueError(
+            f"`data` must have coordinates of {items.dim!r} whose text has no NUL and no surrogates, as a store keeps "
+            f"it; got {error}"
+        ) from error
+    file.seek(0)
+    return file
 
 
 @contextmanager
@@ -227,19 +276,13 @@ def _room(place: Path, n_bytes: int) -> Iterator[None]:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         yield
     except OSError as error:
-        if error.errno != errno.ENOSPC:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
         raise OSError(
-            errno.ENOSPC,
-            f"There is no room in {str(place)!r} for labels of {n_bytes / 1e9:.3g} GB. Name a place that has room by "
-            "`store`.",
+            error.errno,
+            f"There is no room in {str(place)!r} for a file of labels of {n_bytes / 1e9:.3g} GB. Name a place that has "
+            "room by `store`.",
         ) from error
-
-
-def _reserve(file: BinaryIO, n_bytes: int) -> None:
-    """Take room for what HDF5 writes, which crashes on a disk that is full."""
-    if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(file.fileno(), 0, n_bytes)
 
 
 def _last_line(file: Any, end: int) -> bytes:
@@ -318,11 +361,13 @@ def read_about(path: Path) -> tuple[xr.Dataset, Items]:
 def _stored_names(names: set[str]) -> dict[str, str]:
     """Give other names to what a store or NetCDF does not hold by its own."""
     stored: dict[str, str] = {}
-    for name in sorted(name for name in names if name in _OWN or name == "" or "/" in name):
-        new = f"item_{name.replace('/', '_')}"
-        while new in names or new in stored.values():
-            new += "_"
-        stored[name] = new
+    for name in sorted(names):
+        plain = re.sub(f"/|{NOT_STORED}", "_", name)
+        if plain != name or name in _OWN | {"", "."}:
+            new = f"item_{plain}"
+            while new in names or new in stored.values():
+                new += "_"
+            stored[name] = new
     return stored
 
 

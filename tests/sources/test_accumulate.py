@@ -109,7 +109,7 @@ def test_what_was_killed_loses_at_most_its_last_batches(store, monkeypatch):
     with stopped(monkeypatch, Killed), pytest.raises(Killed):
         kept.add(LABELS[27:40])
     assert [path.name for path in store.glob("*.unfinished")] == ["chain_0_batch_000002.nc.unfinished"]
-    kept._batches.close()  # the system does that for a process
+    kept._lock.release()  # the system does that for a process
     assert_goes_on(store)
 
 
@@ -302,7 +302,7 @@ def test_of_bad_draws_nothing_is_kept():
 def test_what_cannot_be_is_refused():
     with pytest.raises(ValueError, match="`batch_size`.*1; got 0"):
         pc.PartitionAccumulator(batch_size=0)
-    for items in ([], [[1]], ["a", "a"], [0.5]):
+    for items in ([], [[1]], ["a", "a"], [0.5], ["a", "\ud800"], np.array(["a", "b\0c"])):
         with pytest.raises(ValueError, match="`items` must"):
             pc.PartitionAccumulator(items=items)
     with pytest.raises(ValueError, match="`item_dim`.* got 'draw'"):

@@ -3,6 +3,7 @@
 import errno
 import gc
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -36,7 +37,7 @@ def assert_can_be_made(store):
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(errno.ENOSPC, "full")], ids=["Ctrl-C", "full disk"])
 def test_what_is_stopped_leaves_nothing(store, monkeypatch, error):
-    parts = f"'{store.parent}'.* 0.000108 GB. .*`store`" if isinstance(error, OSError) else None
+    parts = rf"'{store.parent}'.* 0.0001\d+ GB. .*`store`" if isinstance(error, OSError) else None
     with stopped(monkeypatch, error), pytest.raises(type(error), match=parts):
         pc.as_partition_draws(LABELS, store=store)
     assert names_in(store.parent) == []
@@ -48,6 +49,53 @@ def test_a_disk_that_is_too_small_is_an_error(store, monkeypatch):
         patch.setattr(stores.shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**5, 60_000, 40_000))
         with pytest.raises(OSError, match="no room"):
             pc.as_partition_draws(LABELS, store=store)
+    assert names_in(store.parent) == []
+
+
+@pytest.mark.parametrize("number", [errno.EDQUOT, errno.EFBIG], ids=["quota", "size of files"])
+def test_a_limit_of_the_system_is_a_full_disk(store, monkeypatch, number):
+    with (
+        stopped(monkeypatch, OSError(number, "limit")),
+        pytest.raises(OSError, match="no room in .* GB. .*`store`") as at,
+    ):
+        pc.as_partition_draws(LABELS, store=store)
+    assert at.value.errno == number
+    assert names_in(store.parent) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a limit of the size of files")
+def test_the_size_that_is_named_is_that_of_all(store):
+    """The names are larger than the labels here; half of all is enough for the labels."""
+    names = [f"{number:0400}" for number in range(700)]
+    data = xr.DataArray(LABELS, dims=("chain", "draw", "item"), coords={"item": names})
+    whole = pc.as_partition_draws(data, store=store).drawn.path.stat().st_size
+    store.unlink()
+    resource = pytest.importorskip("resource")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (whole // 2, limits[1]))
+    try:
+        with pytest.raises(OSError, match="no room in") as at:
+            pc.as_partition_draws(data, store=store)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    named = 1e9 * float(re.search(r"of ([\d.e-]+) GB", str(at.value))[1])
+    assert whole <= named <= 1.3 * whole
+    assert names_in(store.parent) == []
+
+
+TEXT = {
+    "NUL": {"obs": np.array(["a", "b\0c"], object)},
+    "half of a surrogate pair": {"obs": ["a", "\ud800"]},
+    "attribute": {"obs": xr.DataArray(list("ab"), dims="obs", attrs={"unit": "\0k"})},
+    "no text": {5: ("obs", [1, 2])},
+}
+
+
+@pytest.mark.parametrize("coords", TEXT.values(), ids=TEXT)
+def test_coordinates_that_a_file_does_not_hold_are_refused(coords, store):
+    data = xr.DataArray([[0, 1], [0, 0]], dims=("sample", "obs"), coords=coords)
+    with pytest.raises((ValueError, TypeError), match="`data` must have coordinates .* text.* got"):
+        pc.as_partition_draws(data, item_dim="obs", store=store)
     assert names_in(store.parent) == []
 
 
@@ -157,7 +205,8 @@ def test_of_a_temporary_store_nothing_is_left(tmp_path, monkeypatch):
 
 def test_a_temporary_store_with_a_name_goes_with_its_draws(tmp_path, monkeypatch):
     monkeypatch.setattr(stores, "client_for", lambda n_labels: "a client")  # whose workers need the name
-    path, owner = stores._temporary(tmp_path, 1)
+    owner = stores._Temporary(tmp_path, 1)
+    path = owner.path
     assert path.parent == tmp_path and path.exists()
     stores._remove(path, -1)  # a forked process
     assert path.exists()

@@ -4,6 +4,7 @@ import gc
 import pickle
 from dataclasses import replace
 
+import h5py
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,10 +15,11 @@ import posterior_consensus as pc
 from posterior_consensus.ensemble import stored as labels_on_disk
 from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.stored import StoredLabels
-from posterior_consensus.runtime import progress
+from posterior_consensus.runtime import progress, sizes
 from posterior_consensus.search import scale
 from posterior_consensus.sources import stores
 from tests import reference
+from tests.catalogue.posteriors import noisy_draws
 from tests.helpers import Impatient
 from tests.stores import BUDGET, LABELS, assert_same_draws, large_file, narrow, total
 
@@ -220,6 +222,36 @@ def test_xarray_reads_a_store(tmp_path):
         assert_array_equal(again.labels, draws.labels)
 
 
+CHUNKS_OF_BYTES = {
+    "random": np.random.default_rng(0).integers(0, 256, 30),
+    "zeros": np.zeros(30),
+    "odd": np.arange(15),
+    "multiple": np.array([255, 255, 0, 0]),  # of 65535, which is not written as zero
+}
+
+
+@pytest.mark.parametrize("content", CHUNKS_OF_BYTES.values(), ids=CHUNKS_OF_BYTES)
+def test_the_checksum_of_a_chunk_is_that_of_hdf5(content, tmp_path):
+    chunk = content.astype(np.uint8)
+    with h5py.File(tmp_path / "file.nc", "w") as file:
+        written = file.create_dataset("z", data=chunk, chunks=chunk.shape, fletcher32=True)
+        _, whole = written.id.read_direct_chunk((0,))
+    assert whole == chunk.tobytes() + labels_on_disk.checksum_of(chunk)
+
+
+@pytest.mark.parametrize("n_draws", [250, 151])  # in chunks of one chain each, or also of two
+def test_chunks_are_read_by_hdf5_however_they_were_written(n_draws, tmp_path, monkeypatch):
+    labels = noisy_draws(np.random.default_rng(2), 2 * n_draws, 700, 4, 0.3).reshape(2, n_draws, 700)
+    monkeypatch.setattr(sizes, "LABELS_READ_AT_ONCE", 600_000)
+    monkeypatch.setattr(sizes, "ITEMS_IN_CHUNK", 256)
+    draws = pc.as_partition_draws(labels)
+    stored = pc.as_partition_draws(labels, store=tmp_path / "store").drawn
+    assert stored.chunk == ((125, 256) if n_draws == 250 else (128, 256))
+    with xr.open_dataset(tmp_path / "store") as store:
+        assert_array_equal(store["labels"], draws.labels)
+    assert_array_equal(stored.values, draws.labels)
+
+
 def test_items_may_have_the_names_of_the_variables_of_a_store(tmp_path):
     coords = {"labels": [f"item {i}" for i in range(700)], "weight": ("labels", np.arange(700))}
     data = xr.DataArray(LABELS, dims=("chain", "draw", "labels"), coords=coords)
@@ -228,7 +260,7 @@ def test_items_may_have_the_names_of_the_variables_of_a_store(tmp_path):
     assert_same_draws(pc.as_partition_draws(tmp_path / "store"), expected)
 
 
-@pytest.mark.parametrize("dim", ["a/b", "item_labels"])
+@pytest.mark.parametrize("dim", ["a/b", "item_labels", ".", "a\0b", "\ud800"])
 def test_names_that_a_store_does_not_hold_come_back(dim, tmp_path):
     coords = {dim: list("uvw"), "labels": (dim, [3, 1, 2])}
     labels = xr.DataArray([[0, 0, 1], [0, 1, 1]], dims=("sample", dim), coords=coords)
