@@ -200,6 +200,12 @@ def expert_views():
     return pc.experts.expert_views(said, n_clusters=4, max_views=2, random_seed=1, progressbar=False)
 
 
+def plot_modes():
+    pc.consensus.plot_modes(
+        pc.consensus.fit_modes(iris().draws.isel(draw=slice(None, None, 10)), 2, random_seed=1, progressbar=False)
+    )
+
+
 def plot_experts():
     pc.experts.plot_experts(expert_views())
 

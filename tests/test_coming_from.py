@@ -15,7 +15,7 @@ from tests.catalogue.posteriors import noisy_draws
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = {page: (DOCS / page).read_text(encoding="utf-8") for page in ("from_r.md", "from_graph_tool.md")}
-CALL = re.compile(r"`((?:1 - )?(?:pc|found|density|kde)\.[^`]*)`")
+CALL = re.compile(r"`((?:1 - )?(?:pc|found|density|kde|modes)\.[^`]*)`")
 N_DRAWS, N_ITEMS, K = 40, 8, 3
 
 
@@ -48,6 +48,7 @@ def names():
         "best": pc.consensus_partition(draws, random_seed=1),
         "ball": pc.credible_ball(draws, estimate),
         "found": pc.particles(draws, 2, random_seed=1),
+        "modes": pc.consensus.fit_modes(draws, 2, random_seed=1),
         "density": pc.partition_density(draws, random_seed=1),
         "prior": pc.priors.crp(1.0),
         "other_prior": pc.priors.crp(2.0),

@@ -14,7 +14,7 @@ DEFAULTS = {"loss": None, "tau": None, "seconds": None, "random_seed": None, "pr
 IN_ORDER = ("loss", "n_clusters", "max_clusters", "n_starts", "seconds", "random_seed", "progressbar")
 AS_THEY_COME = "draws idata data layers a new psm matrix table strings partition partitions constraints model"
 RESULTS = """path ball merges density views items partial particles sequence diagnosis membership links losses
-    independence comparison components sensitivity clusters similarity"""
+    independence comparison components sensitivity clusters similarity modes"""
 DATA = {*AS_THEY_COME.split(), *RESULTS.split()}
 WITHOUT_DATA = re.compile(r"binder|vi|losses\..*|priors\..*|simulate\.(?!misclassification)\w+")
 OF_DATA = {name: function for name, function in FUNCTIONS.items() if not WITHOUT_DATA.fullmatch(name)}

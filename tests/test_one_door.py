@@ -66,7 +66,7 @@ ELSEWHERE = {"as_pair_similarity", "from_a_strings"}  # take a matrix and A-stri
 TAKES_A_RESULT = {
     *("plot_dendrogram", "plot_credible_ball", "plot_density_peaks", "plot_item_uncertainty", "plot_particles"),
     *("plot_partial_partition", "plot_traces", "plot_stable_components", "plot_prior_sensitivity"),
-    *("plot_membership", "plot_links", "plot_cluster_sizes"),
+    *("plot_membership", "plot_links", "plot_cluster_sizes", "plot_modes"),
 }
 # Several posteriors there, and one partition.
 SEVERAL = {"agreement_path of chains": (dict, list), "as_constraints": dict, "others": pc.results.Summary}

@@ -6,15 +6,20 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import xarray as xr
+from scipy.special import logsumexp
 
-from posterior_consensus.consensus.perturbation.draws import model_draws
+from posterior_consensus.answers.partition_loss import one_or_many, same_items
+from posterior_consensus.consensus.perturbation.draws import ModelDraws, model_draws
 from posterior_consensus.consensus.perturbation.mixture import Mixture, mixture
+from posterior_consensus.consensus.perturbation.probability import Mode, is_exact, log_joint
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.partitions import distinct_rows
+from posterior_consensus.ensemble.items import Items
+from posterior_consensus.ensemble.partitions import canonical_rows, distinct_rows, is_partition, smallest_dtype
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_clusters, check_count
 from posterior_consensus.runtime.progress import track
+from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.sources.door import as_draws
 
 
@@ -35,6 +40,12 @@ class PartitionModes(Stored):
         Probability of each cluster, over the dimension ``consensus_cluster``; 0 for those that a mode does not have.
     noise : xarray.DataArray of shape (n_modes,), dtype float64
         Probability that an item's label in a draw around the mode is random.
+    label_shares : xarray.DataArray of shape (n_modes, n_numbers), dtype float64
+        Probability that a draw around the mode has so many labels, over the dimension ``n_labels``; some labels may
+        have no item.
+    surprise : xarray.DataArray of shape (n_draws,), dtype float64
+        Minus the logarithm of the probability of each draw's partition, in bits, with the coordinates ``chain``,
+        ``draw`` and ``weight``.
     log_likelihood : float
         Lower bound of the log-likelihood.
     evidence : dict
@@ -45,13 +56,15 @@ class PartitionModes(Stored):
         Whether no probability changed by more than 1e-5 in the last step.
     """
 
-    _no_figure = "plot_alluvial(modes.labels) shows its partitions"
+    _figure = "consensus.plot_modes"
 
     labels: xr.DataArray = field(metadata=stored_as.array("mode_labels", of_items=True))
     shares: xr.DataArray = field(metadata=stored_as.array("mode_share"))
     responsibilities: xr.DataArray = field(metadata=stored_as.array("mode_responsibility", without=("weight",)))
     memberships: xr.DataArray = field(metadata=stored_as.array("mode_membership", without=("consensus_cluster",)))
     noise: xr.DataArray = field(metadata=stored_as.array("mode_noise"))
+    label_shares: xr.DataArray = field(metadata=stored_as.array("mode_label_share", {"n_labels": "mode_n_labels"}))
+    surprise: xr.DataArray = field(metadata=stored_as.array("mode_surprise"))
     log_likelihood: float = field(metadata=stored_as.number("mode_log_likelihood"))
     evidence: dict[int, float] = field(metadata=stored_as.by_number("mode_evidence", "n_modes"))
     trace: np.ndarray = field(metadata=stored_as.values("mode_trace", "mode_step"))
@@ -66,6 +79,190 @@ class PartitionModes(Stored):
     def n_clusters(self) -> xr.DataArray:
         """Number of clusters of each mode."""
         return (self.labels.max(str(self.labels.dims[1])) + 1).rename("n_clusters")
+
+    def sample(self, n: int, *, random_seed: RandomSeed = None) -> PartitionDraws:
+        """Sample partitions from the fitted mixture.
+
+        Parameters
+        ----------
+        n : int
+            Number of partitions.
+        random_seed : int, Generator, SeedSequence or None
+            The same seed gives the same partitions.
+
+        Returns
+        -------
+        PartitionDraws
+            One chain of independent draws, over the items of the modes.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If `n` is not a positive integer.
+
+        Notes
+        -----
+        The model is that of :func:`random_perturbation_em` for one new draw, with the fitted values in place of the
+        parameters. A draw is around mode g with the probability ``shares[g]``. It has L labels with the probability
+        ``label_shares[g]``, of which the first K stand for the K clusters of the mode. Each item, independently of the
+        others, gets any of the L labels with the probability p = ``noise[g]``, and else the label of cluster k with
+        the probability r_ik = ``memberships[g, i, k]``: in total that of label l is (1 - p) r_il + p / L, where r_il is
+        0 for labels that stand for no cluster. Then the names of the labels are forgotten.
+
+        Items that are uncertain in the posterior move independently here, although they may move together there.
+
+        Examples
+        --------
+        >>> import posterior_consensus as pc
+        >>> draws = [[0, 0, 0, 1, 1, 1]] * 6 + [[0, 1, 0, 1, 0, 1]] * 3
+        >>> modes = pc.consensus.fit_modes(draws, 2, random_seed=1)
+        >>> modes.sample(3, random_seed=2).labels
+        array([[0, 0, 0, 1, 1, 1],
+               [0, 0, 0, 1, 1, 1],
+               [0, 1, 0, 1, 0, 1]], dtype=uint8)
+        """
+        rng = as_generator(random_seed)
+        around = rng.choice(self.n_modes, size=check_count("n", n), p=self.shares.values)
+        labels = np.empty((n, self.labels.shape[1]), smallest_dtype(int(self.label_shares["n_labels"].max())))
+        for g, mode in enumerate(self._modes):
+            at = np.flatnonzero(around == g)
+            labels[at] = mode.sampled(at.size, rng)
+        return PartitionDraws.of(canonical_rows(labels, int(labels.max()) + 1)[0], items=self._items)
+
+    def log_prob(self, partitions: Any) -> xr.DataArray:
+        """Logarithm of the probability of partitions under the fitted mixture, from which :meth:`sample` draws.
+
+        Parameters
+        ----------
+        partitions : partition, sequence of partitions, PartitionDraws or any posterior that :func:`summarize` takes
+            A partition is a result object, DataArray or label vector of shape (n_items,). Of allocation probabilities
+            the sampled labels are used, and of a summary its consensus; pass its ``draws`` for those. Items are matched
+            by name.
+
+        Returns
+        -------
+        xarray.DataArray of shape (sample,), dtype float64
+            In nats, with the coordinates ``chain`` and ``draw``, or without dimension for a single partition; -inf for
+            a partition of more clusters than any draw that the modes were fitted to. The coordinate ``exact`` is False
+            where the value is a lower bound.
+
+        Raises
+        ------
+        ValueError
+            If the partitions are of other items, or invalid as :func:`as_partition_draws` says.
+
+        Notes
+        -----
+        A partition with the blocks B_1 to B_k has, given the mode and the number L of labels, the probability
+
+            sum over s of prod_b prod_(i in B_b) ((1 - p) r_(i, s(b)) + p / L),
+
+        where s gives each block a label of its own, and the other symbols are those of :meth:`sample`. The sum over all
+        s is exact if the partition or each mode has at most seven clusters, whatever L: it is taken block by block
+        over the sets of labels that the blocks so far have. If both have more, only those s count that match most of
+        the blocks with clusters in the best way (Hungarian algorithm), which gives a lower bound. The probabilities of
+        all partitions of the items sum to 1.
+
+        Examples
+        --------
+        >>> import posterior_consensus as pc
+        >>> draws = [[0, 0, 0, 1, 1, 1]] * 6 + [[0, 1, 0, 1, 0, 1]] * 3
+        >>> modes = pc.consensus.fit_modes(draws, 2, random_seed=1)
+        >>> modes.log_prob([[0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 1, 0], [0, 1, 2, 0, 1, 2]]).values.round(2)
+        array([-0.51, -8.1 ,  -inf])
+        """
+        joint = self._joint(as_draws(self._listed(partitions)), is_partition(partitions))
+        return joint.reduce(logsumexp, "mode").rename("log_prob").assign_attrs(unit="nats")
+
+    def classify(self, partitions: Any) -> xr.Dataset:
+        """Find the mode that partitions are around, and how surprising they are next to the draws.
+
+        Parameters
+        ----------
+        partitions : partition, sequence of partitions, PartitionDraws or any posterior that :func:`summarize` takes
+            As for :meth:`log_prob`.
+
+        Returns
+        -------
+        xarray.Dataset
+            Over the dimension ``sample``, or without it for a single partition:
+
+            - ``responsibilities``, over the dimension ``mode`` too: the probability of each mode given the partition;
+              NaN if the partition is impossible under all of them;
+            - ``surprise``: minus the logarithm of the partition's probability, in bits;
+            - ``as_surprising``: the share, by weight, of the draws that the modes were fitted to whose surprise is at
+              least as large. If it is near 0, the partition is not typical of them.
+
+            Coordinates are those of :meth:`log_prob`.
+
+        Raises
+        ------
+        ValueError
+            As :meth:`log_prob`.
+
+        Notes
+        -----
+        The responsibilities of the fit itself are approximate, and given each draw's number of labels. Those here
+        follow from :meth:`log_prob`, also if that is a lower bound.
+
+        Examples
+        --------
+        >>> import posterior_consensus as pc
+        >>> draws = [[0, 0, 0, 1, 1, 1]] * 6 + [[0, 1, 0, 1, 0, 1]] * 3
+        >>> modes = pc.consensus.fit_modes(draws, 2, random_seed=1)
+        >>> found = modes.classify([[0, 1, 0, 1, 0, 1], [0, 1, 1, 1, 1, 1]])
+        >>> found["responsibilities"].values.round(2)
+        array([[0.  , 1.  ],
+               [0.35, 0.65]])
+        >>> found["as_surprising"].values.round(2)
+        array([0.33, 0.  ])
+        """
+        joint = self._joint(as_draws(self._listed(partitions)), is_partition(partitions))
+        total = joint.reduce(logsumexp, "mode")
+        surprise = (-total / np.log(2)).assign_attrs(unit="bits")
+        with np.errstate(invalid="ignore"):
+            responsibilities = np.exp(joint - total)
+        order = np.argsort(self.surprise.values)
+        at_least = np.append(np.cumsum(self.surprise["weight"].values[order][::-1])[::-1], 0.0)
+        place = np.searchsorted(self.surprise.values[order], surprise.values * (1 - SAME))
+        as_surprising = surprise.dims, at_least[place]
+        return xr.Dataset({"responsibilities": responsibilities, "surprise": surprise, "as_surprising": as_surprising})
+
+    @property
+    def _items(self) -> Items:
+        return Items.along(self.labels, str(self.labels.dims[1]))
+
+    @property
+    def _modes(self) -> list[Mode]:
+        sizes = self.label_shares["n_labels"].values.tolist()
+        return [
+            Mode(share, memberships[:, :number], noise, dict(zip(sizes, chances, strict=True)))
+            for share, memberships, number, noise, chances in zip(
+                self.shares.values.tolist(),
+                self.memberships.values,
+                self.n_clusters.values,
+                self.noise.values.tolist(),
+                self.label_shares.values.tolist(),
+                strict=True,
+            )
+        ]
+
+    def _listed(self, partitions: Any) -> Any:
+        """One or several partitions as draws; a posterior as it is."""
+        listed = isinstance(partitions, (list, tuple)) and all(map(is_partition, partitions))
+        by_row = isinstance(partitions, xr.DataArray) and {"chain", "draw", "sample"}.isdisjoint(partitions.dims)
+        if not (is_partition(partitions) or listed or by_row):
+            return partitions
+        given, _ = one_or_many(partitions, self._items)
+        rows = np.stack([self._items.as_labels(partition, "partitions") for partition in given])
+        return PartitionDraws.of(rows, items=self._items)
+
+    def _joint(self, draws: PartitionDraws, single: bool) -> xr.DataArray:
+        """Logarithms of the probability of each mode and partition, over the modes alone for a single partition."""
+        draws = same_items(draws, self._items, "partitions")
+        coords = draws.samples.coords | {"exact": ("sample", is_exact(self._modes, draws.n_clusters))}
+        joint = xr.DataArray(log_joint(self._modes, draws), coords, ("sample", "mode"))
+        return joint[0].drop_vars(["chain", "draw"]) if single else joint
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each mode: its share, noise and number of clusters."""
@@ -197,29 +394,44 @@ def fit_modes(
         if len(tried) > 1 and tried[-1].evidence <= tried[-2].evidence:
             break
     best = max(tried, key=lambda found: found.evidence)
-    return _as_modes(draws, best, {number: found.evidence for number, found in zip(numbers, tried, strict=False)})
+    evidence = {number: found.evidence for number, found in zip(numbers, tried, strict=False)}
+    return _as_modes(draws, used, best, evidence)
 
 
-def _as_modes(draws: PartitionDraws, found: Mixture, evidence: dict[int, float]) -> PartitionModes:
+def _as_modes(draws: PartitionDraws, used: ModelDraws, found: Mixture, evidence: dict[int, float]) -> PartitionModes:
     """Dress a mixture in the user's coordinates, the modes by their shares, the clusters by their first items."""
-    modes = np.argsort(-found.shares, kind="stable")
+    order = np.argsort(-found.shares, kind="stable").tolist()
     widest = max(memberships.shape[1] for memberships in found.memberships)
-    memberships = np.zeros((modes.size, draws.n_items, widest))
-    for row, g in enumerate(modes):
-        memberships[row, :, : found.memberships[g].shape[1]] = found.memberships[g]
-    responsibilities = np.full((draws.n_draws, modes.size), np.nan)
-    responsibilities[draws.weights > 0] = found.responsibilities[:, modes]
-    noise = np.array([found.states[g].parameters.noise[0] for g in modes])
+    memberships = np.zeros((len(order), draws.n_items, widest))
+    responsibilities = np.full((draws.n_draws, len(order)), np.nan)
+    responsibilities[draws.weights > 0] = found.responsibilities[:, order]
+    widths = [used.widths(found.states[g].parameters.shares.size) for g in order]
+    sizes = np.unique(widths)
+    label_shares = np.empty((len(order), sizes.size))
+    modes = []
+    for row, g in enumerate(order):
+        n_clusters = found.memberships[g].shape[1]
+        memberships[row, :, :n_clusters] = found.memberships[g]
+        counts = np.bincount(
+            np.searchsorted(sizes, widths[row]), used.counts * found.responsibilities[:, g], sizes.size
+        )
+        label_shares[row] = counts / counts.sum()
+        noise = float(found.states[g].parameters.noise[0])
+        n_labels = dict(zip(sizes.tolist(), label_shares[row].tolist(), strict=True))
+        modes.append(Mode(float(found.shares[g]), memberships[row, :, :n_clusters], noise, n_labels))
+    surprise = -logsumexp(log_joint(modes, draws), axis=1) / np.log(2)
     dims = ("mode", draws.items.dim, "consensus_cluster")
     sample = draws.samples.coords
     return PartitionModes(
         labels=draws.items.partition_array(memberships.argmax(axis=2).astype(np.int32), "mode", "labels"),
-        shares=xr.DataArray(found.shares[modes], dims="mode", name="shares"),
+        shares=xr.DataArray([mode.share for mode in modes], dims="mode", name="shares"),
         responsibilities=xr.DataArray(
             responsibilities, dims=("sample", "mode"), coords=sample, name="responsibilities"
         ),
         memberships=xr.DataArray(memberships, dims=dims, coords=draws.items.coords, name="memberships"),
-        noise=xr.DataArray(noise, dims="mode", name="noise"),
+        noise=xr.DataArray([mode.noise for mode in modes], dims="mode", name="noise"),
+        label_shares=xr.DataArray(label_shares, {"n_labels": sizes}, ("mode", "n_labels"), "label_shares"),
+        surprise=draws.samples.array(surprise, "surprise", unit="bits"),
         log_likelihood=found.log_likelihood,
         evidence=evidence,
         trace=np.array(found.trace),

@@ -19,15 +19,21 @@ HEIGHT = 0.36  # of half a strip, where strips are 1 apart
 
 
 def draw_strips(
-    ax: Axes, partitions: Sequence[xr.DataArray], captions: Sequence[str], by: str, order: Any
+    ax: Axes,
+    partitions: Sequence[xr.DataArray],
+    captions: Sequence[str],
+    by: str,
+    order: Any,
+    strengths: Sequence[Floats] | None = None,
 ) -> npt.NDArray[np.intp]:
     """Draw partitions in the first of the rows, which have a caption each; return the items drawn, left to right.
 
     Clusters have the colour of the first partition's cluster with which they are matched. By cluster, items are ordered
     by their cluster in the first partition, which the axis calls `by`, then in each of the others. If there is no room
     for all clusters, the largest are shown and those whose co-members change most from the first partition to others.
+    Items fade into the page as their `strengths` (n,) in a partition go from 1 to 0.
     """
-    from matplotlib.colors import to_rgb
+    from matplotlib.colors import to_rgba_array
     from matplotlib.patches import Rectangle
 
     first, n_rows = partitions[0].values, len(captions)
@@ -37,9 +43,9 @@ def draw_strips(
     row = item_row(ax, items, first, order, then=strips[1:], certainty=-changes, doubted="least stable")
     for place, labels in enumerate(strips):
         shown = labels[row.at]
-        colours = np.array([to_rgb(colour) for colour in colours_of(shown)])
+        alpha = None if strengths is None else strengths[place][row.at]
         ax.imshow(
-            colours[np.newaxis],
+            to_rgba_array(colours_of(shown), alpha)[np.newaxis],
             extent=(-0.5, shown.size - 0.5, place + HEIGHT, place - HEIGHT),
             aspect="auto",
             interpolation="nearest",

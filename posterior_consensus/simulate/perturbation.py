@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus.consensus.perturbation.probability import perturbed
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import smallest_dtype
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, as_numbers, check_count
@@ -176,7 +177,7 @@ def random_perturbation(
     mode = rng.choice(shares.size, size=n_draws, p=shares)
     labels = np.empty((n_draws, n_items), smallest_dtype(n_clusters))
     for t in range(n_draws):  # draw by draw: all the random numbers at once would be many times the labels
-        labels[t] = np.where(rng.random(n_items) < noise[t], rng.integers(n_clusters, size=n_items), truths[mode[t]])
+        labels[t] = perturbed(truths[mode[t]], noise[t], n_clusters, rng)
     draws = as_partition_draws(labels, weights=weights)
     alignment = np.full((n_draws, n_clusters), -1)
     for t in range(n_draws):

@@ -60,6 +60,7 @@ def functions_of(draws, partition):
         "from_a_strings": lambda: consensus.from_a_strings(consensus.a_strings(draws)),
         "random_perturbation_em": lambda: consensus.random_perturbation_em(draws, 3, n_starts=1, **seeded),
         "fit_modes": lambda: consensus.fit_modes(draws, 1, n_clusters=3, n_starts=1, **seeded),
+        "plot_modes": lambda: consensus.plot_modes(consensus.fit_modes(draws, 1, n_clusters=3, n_starts=1, **seeded)),
         "loss_by_n_clusters": lambda: pc.loss_by_n_clusters(draws, n_clusters=[2, 3], **seeded, **quiet),
         "as_constraints": lambda: pc.experts.as_constraints(draws, **seeded),
         "compare_posteriors": lambda: pc.compare_posteriors(draws, draws, n_particles=2, **seeded, **quiet),

@@ -59,6 +59,7 @@ PLOTS = {
     "loss_by_n_clusters": lambda: [pc.loss_by_n_clusters(draws(), n_clusters=[2, 3, 4], **QUIET)],
     "loss_path": lambda: [pc.loss_path(draws(), loss="binder", values=[0.01, 0.6], method="best_draw")],
     "membership": lambda: [membership()],
+    "modes": lambda: [pc.consensus.fit_modes(draws(), 2, **QUIET)],
     "n_clusters": lambda: [draws(), LABELS],
     "near_independence": lambda: [pc.diagnostics.near_independence(draws())],
     "partial_partition": lambda: [pc.partial_partition(draws(), 0.3, random_seed=1)],

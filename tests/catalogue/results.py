@@ -151,7 +151,7 @@ RESULTS = {
 FIGURES = {  # of each record, by their names in the package; None where no figure takes the record alone
     **dict.fromkeys(("PartitionDraws", "PairSimilarity"), "plot_psm"),
     **dict.fromkeys(("AlignedPartitions", "ClusterMatch"), "plot_alluvial"),
-    **dict.fromkeys(("ConsensusPartition", "PairThreshold", "PerturbationFit", "PartitionModes", "Coclustering")),
+    **dict.fromkeys(("ConsensusPartition", "PairThreshold", "PerturbationFit", "Coclustering")),
     **dict.fromkeys(("Certificate", "PartitionComparison", "Constraints", "LayerComparison")),
     "AgreementPath": "agreement.plot_agreement_path",
     "ClusterMerges": "plot_dendrogram",
@@ -169,6 +169,7 @@ FIGURES = {  # of each record, by their names in the package; None where no figu
     "PartialPartition": "plot_partial_partition",
     "Particles": "plot_particles",
     "PartitionDensity": "plot_density_peaks",
+    "PartitionModes": "consensus.plot_modes",
     "PosteriorComparison": "plot_posterior_comparison",
     "PriorSensitivity": "plot_prior_sensitivity",
     "SequentialDistances": "diagnostics.plot_sequence",

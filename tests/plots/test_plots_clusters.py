@@ -1,5 +1,7 @@
 """Plots of items, of observed data and of several partitions show what they should."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -199,3 +201,18 @@ def test_what_cannot_be_drawn_is_refused():
         (["item_uncertainty", pc.item_uncertainty(GOOD, CENTER), {"ax": 3}], TypeError, "`ax`", "Axes or None"),
     ]
     check_all(plotted, cases)
+
+
+def test_modes_are_rows_of_items_that_fade_and_of_draws_chain_by_chain():
+    labels = np.array([[[0, 0, 1, 1]] * 2 + [[0, 1, 0, 1]]] * 3)[:, [2, 0, 1]]
+    draws = xr.DataArray(labels, {"chain": ["a", "b", "c"], "city": NAMES}, ("chain", "draw", "city"))
+    modes = pc.consensus.fit_modes(draws.stack(sample=["draw", "chain"]), 2, random_seed=1, progressbar=False)
+    half = replace(modes, memberships=modes.memberships * 0.5)
+    items, rows = pc.consensus.plot_modes(half)
+    assert [tick.get_text() for tick in items.get_xticklabels()] == ["Bonn", "Kiel", "Ulm", "Jena"]
+    assert [tick.get_text() for tick in rows.get_xticklabels()] == ["a", "b", "c"]
+    for k, (strip, row) in enumerate(zip(items.images, rows.images, strict=True)):
+        np.testing.assert_allclose(strip.get_array()[0, :, 3], half.memberships[k].max("consensus_cluster"))
+        of_chain = modes.responsibilities[:, k].values.reshape(3, 3).T
+        np.testing.assert_array_equal(row.get_array()[0], of_chain.ravel())
+    check_all(pc.consensus.plot_modes, [(modes.labels, TypeError, "`modes`", "fit_modes()", "DataArray")])
