@@ -10,6 +10,7 @@ import xarray as xr
 
 from posterior_consensus.diagnostics.burn_in import clear_burn_in
 from posterior_consensus.diagnostics.copies import copies
+from posterior_consensus.diagnostics.layers import layer_traces
 from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.diagnostics.traces import (
     arviz_statistics,
@@ -28,6 +29,7 @@ from posterior_consensus.diagnostics.traces import (
 from posterior_consensus.diagnostics.verdict import Evidence, about_chains, judge
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.ensemble.layers import Layers
 from posterior_consensus.ensemble.partitions import Labels, by_name
 from posterior_consensus.evaluate.chain_gap import largest_gap
 from posterior_consensus.evaluate.expectation import loss_matrix
@@ -55,7 +57,10 @@ def diagnose(
 
     Parameters
     ----------
-    draws : PartitionDraws or any posterior that :func:`summarize` takes
+    draws : PartitionDraws, Layers or any posterior that :func:`summarize` takes
+        :class:`Layers` are taken as one partition of the items of all layers, each named by its layer and its own name,
+        and no two of different layers co-clustered. Further traces are then the loss from the center within each layer,
+        and between each layer and the next one (of at most ten layers without an order, between all pairs).
     partition : result object, DataArray or label vector of shape (n_items,), optional
         Partition whose distance to every draw is followed, typically the consensus. By default that of a summary,
         else a central draw: that of minimum expected loss among 64.
@@ -124,6 +129,8 @@ def diagnose(
     2.0
     """
     followed: dict[str, Any] = {"references": references, "loss": loss, "n_pairs": n_pairs, "random_seed": random_seed}
+    if isinstance(draws, Layers):
+        return diagnose_within(None, draws.joint(), partition, layers=draws, **followed)
     taken = as_draws(draws)
     followed["logs"] = log_of_draws(draws, taken)
     return diagnose_within(None, taken, own_partition(draws, partition), **followed)
@@ -134,6 +141,7 @@ def diagnose_within(
     draws: PartitionDraws,
     partition: Any,
     *,
+    layers: Layers | None = None,
     logs: LogOfDraws | None = None,
     references: Any = None,
     loss: str | PartitionLoss | None = None,
@@ -146,7 +154,8 @@ def diagnose_within(
     plain, samples = draws.as_sampled(), draws.samples
     center = central_draw(plain, record) if partition is None else draws.as_labels(partition)
     name = "distance to central draw" if partition is None else "distance to consensus"
-    traces = _traces(plain, {name: center}, references, record).assign_coords(samples.coords)
+    more = {} if layers is None else layer_traces(layers, center, record)
+    traces = _traces(plain, more, {name: center}, references, record).assign_coords(samples.coords)
     named = {"summary": traces["summary"], "unit": traces["unit"]}
     at, some = _compared(plain, seconds)
     together = pairs_together(some)
@@ -198,8 +207,14 @@ def _compared(draws: PartitionDraws, seconds: float | None) -> tuple[npt.NDArray
     return draws.of_some_items(max(_FEWEST_COMPARED, most))
 
 
-def _traces(draws: PartitionDraws, center: dict[str, Labels], references: Any, loss: PartitionLoss) -> xr.DataArray:
-    """What is followed along the chains: sizes, and distances to the center and to references or two far draws."""
+def _traces(
+    draws: PartitionDraws,
+    more: dict[str, tuple[Floats, str]],
+    center: dict[str, Labels],
+    references: Any,
+    loss: PartitionLoss,
+) -> xr.DataArray:
+    """What is followed along the chains: sizes, more, distances to the center and to references or two far draws."""
     given = {} if references is None else by_name(references, "references")
     what = "distance to" if isinstance(references, Mapping) else "distance to reference"
     named = center | {f"{what} {name}": draws.as_labels(partition, "references") for name, partition in given.items()}
@@ -207,7 +222,7 @@ def _traces(draws: PartitionDraws, center: dict[str, Labels], references: Any, l
     if references is None:
         far = far_distances(draws, next(iter(distances.values())), loss)
         distances |= dict(zip(("distance to far draw", "distance to opposite draw"), far, strict=True))
-    followed = size_traces(draws) | {name: (row, loss.unit) for name, row in distances.items()}
+    followed = size_traces(draws) | more | {name: (row, loss.unit) for name, row in distances.items()}
     values, units = zip(*followed.values(), strict=True)
     coords = {"summary": list(followed), "unit": ("summary", list(units))}
     return xr.DataArray(np.stack(values), coords, ("summary", "sample"), "trace")

@@ -11,7 +11,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import Items
+from posterior_consensus.ensemble.items import Items, coords_of
+from posterior_consensus.ensemble.partitions import smallest_dtype
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.results import display
 from posterior_consensus.runtime.tolerances import ROUNDING
@@ -95,6 +96,28 @@ class Layers(display.Shown, Mapping[Any, PartitionDraws]):
         found = _index(theirs).get_indexer(_index(ours))
         at = np.flatnonzero(found >= 0)
         return at, found[at]
+
+    def paired(self, one: Any, other: Any) -> PartitionDraws | None:
+        """Partitions of the items that two layers have in common: in the N draws of one, then of the other."""
+        common = self.common(one, other)
+        if common[0].size == 0:
+            return None
+        labels = [self[name].labels for name in (one, other)]
+        if self[one].items is not self[other].items:
+            labels = [own[:, at] for own, at in zip(labels, common, strict=True)]
+        return PartitionDraws.of(np.concatenate(labels))
+
+    def joint(self) -> PartitionDraws:
+        """Partitions of the items of all layers, named by both, whose clusters have items of one layer each."""
+        first = np.cumsum([draws.n_clusters for draws in self.values()], axis=0)
+        ends = np.cumsum([draws.n_items for draws in self.values()])
+        labels = np.empty((self.samples.n_draws, ends[-1]), smallest_dtype(int(first[-1].max())))
+        for draws, last, end in zip(self.values(), first, ends, strict=True):
+            before = (last - draws.n_clusters).astype(labels.dtype)
+            np.add(draws.labels, before[:, np.newaxis], out=labels[:, end - draws.n_items : end])
+        names = [f"{layer}: {item}" for layer, draws in self.items() for item in draws.items.names]
+        items = Items(len(names), "item", coords_of(pd.Index(names), "item"))
+        return PartitionDraws.of(labels, samples=self.samples, items=items)
 
     def _parts(self) -> display.Parts:
         facts = [

@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.layers import Layers
 from posterior_consensus.ensemble.samples import Samples
@@ -75,22 +74,11 @@ def blocks_of(samples: Samples) -> npt.NDArray[np.intp]:
     return samples.at_quantiles(points).reshape(_APART, n_blocks)
 
 
-def paired_draws(layers: Layers, one: object, other: object) -> PartitionDraws | None:
-    """Partitions of the items that two layers have in common: of one in all draws, then of the other; None if none."""
-    common = layers.common(one, other)
-    if common[0].size == 0:
-        return None
-    labels = [layers[name].labels for name in (one, other)]
-    if layers[one].items is not layers[other].items:
-        labels = [own[:, at] for own, at in zip(labels, common, strict=True)]
-    return PartitionDraws.of(np.concatenate(labels))
-
-
 def _compared(
     layers: Layers, one: object, other: object, blocks: npt.NDArray[np.intp], loss: PartitionLoss, prob: float
 ) -> tuple[Distance, Floats]:
     """Compare two layers, the first one's partitions as estimates; also the loss in each draw."""
-    samples, both = layers.samples, paired_draws(layers, one, other)
+    samples, both = layers.samples, layers.paired(one, other)
     if both is None:
         return Distance(), np.full(samples.n_draws, np.nan)
     same, n_draws = np.arange(samples.n_draws), samples.n_draws

@@ -1,0 +1,149 @@
+"""Distances between layers: how often intervals hold the truth, errors if layers are independent, time and memory."""
+
+import itertools
+
+import numpy as np
+from scipy.special import logsumexp
+
+import posterior_consensus as pc
+from benchmarks import _runner
+
+REPETITIONS = 200
+SIZES = ((50, 2_000, 1_000), (1_000, 100, 500))  # layers, items, draws
+CHAINS = {
+    "4 of 250 independent draws": (4, 250, 1.0),
+    "1 of 400 independent draws": (1, 400, 1.0),
+    "4 of 250, an item moves with .3": (4, 250, 0.3),
+    "4 of 1,000, an item moves with .1": (4, 1_000, 0.1),
+    "1 of 2,000, an item moves with .2": (1, 2_000, 0.2),
+}
+N_GROUPS, N_MEMBERS, N_DRAWS = 8, 5, 400  # of the model whose posterior is sampled exactly
+SPREAD = 2.0  # of the clusters' means, in standard deviations of an observation
+STRENGTHS = {"layers nearly alike": 8.0, "a few changes": 3.0, "independent": 0.0}
+
+
+def tables(smallest):
+    repetitions = 3 if smallest else REPETITIONS
+    yield (
+        f"90% intervals of the loss between two layers, {repetitions} data sets from the model",
+        (_of_coverage(name, strength, repetitions) for name, strength in STRENGTHS.items()),
+    )
+    yield (
+        f"Layers that are independent, {repetitions} posteriors each",
+        (_of_independence(name, case, repetitions) for name, case in list(CHAINS.items())[: 2 if smallest else None]),
+    )
+    sizes = ((4, 50, 40), (60, 20, 40)) if smallest else SIZES
+    yield "Time and memory", (_runner.apart(_of_time, *size) for size in sizes)
+
+
+def coverage(strength: float, repetitions: int) -> tuple[float, float]:
+    """Share of 90% intervals of VI and of Binder's loss that hold the truth, and the mean width of those of VI.
+
+    A group of five items has a partition in each layer. The first is from a Chinese restaurant process, the second one
+    from the same times exp(-strength VI). Both layers observe each item with normal noise about the mean of its
+    cluster. All 52 x 52 partitions of a group are enumerated, and draws are independent and from the posterior itself.
+    Partitions of all items are unions of those of groups.
+    """
+    rng = np.random.default_rng(1)
+    partitions = np.array(
+        [
+            p
+            for p in itertools.product(range(5), repeat=5)
+            if all(k <= max(p[:i], default=-1) + 1 for i, k in enumerate(p))
+        ]
+    )
+    sizes = [np.bincount(p) for p in partitions]
+    log_prior = np.array([np.log([np.prod(np.arange(1, m)) for m in own if m]).sum() for own in sizes])
+    log_joint = log_prior - strength * pc.partition_loss(partitions).values
+    log_joint += (log_prior - logsumexp(log_prior) - logsumexp(log_joint, axis=1))[:, np.newaxis]
+    held, widths = [], []
+    for _ in range(repetitions):
+        truth, draws = [], []
+        for group in range(N_GROUPS):
+            at = _sampled(log_joint, 1, rng)[:, 0]
+            observed = [_observed(partitions[k], rng) for k in at]
+            evidence = [np.array([_log_evidence(p, y) for p in partitions]) for y in observed]
+            drawn = _sampled(log_joint + evidence[0][:, np.newaxis] + evidence[1], N_DRAWS, rng)
+            truth.append(N_MEMBERS * group + partitions[at])
+            draws.append(N_MEMBERS * group + partitions[drawn])
+        truth, draws = np.concatenate(truth, axis=1), np.concatenate(draws, axis=2).swapaxes(0, 1)
+        found = [pc.compare_layers(draws, loss=loss, progressbar=False).distances for loss in ("vi", "binder")]
+        at = [one.isel(layer=0, other_layer=1) for one in found]
+        losses = [pc.partition_loss(*truth, loss=loss) for loss in ("vi", "binder")]
+        held.append([one["low"] - 1e-9 <= loss <= one["high"] + 1e-9 for one, loss in zip(at, losses, strict=True)])
+        widths.append(float(at[0]["high"] - at[0]["low"]))
+    return (*np.mean(held, axis=0).tolist(), float(np.mean(widths)))
+
+
+def within_two_errors(n_chains: int, length: int, moves: float, repetitions: int) -> tuple[float, float]:
+    """Share of differences within two of their errors, and mean error over the differences' root mean square.
+
+    In a chain of either layer each of 30 items gets a new label with this probability from draw to draw.
+    """
+    rng = np.random.default_rng(2)
+    found = []
+    for _ in range(repetitions):
+        draws = np.stack([_chains(rng, n_chains, length, moves) for _ in range(2)], axis=2)
+        at = pc.compare_layers(draws, progressbar=False).distances.isel(layer=0, other_layer=1)
+        found.append([float(at["difference"]), float(at["difference_mcse"])])
+    differences, errors = np.array(found).T
+    within = np.abs(differences) <= 2 * errors
+    return float(within.mean()), float(np.sqrt(np.square(errors).mean() / np.square(differences).mean()))
+
+
+def _of_coverage(name, strength, repetitions):
+    of_vi, of_binder, width = coverage(strength, repetitions)
+    return {"layers": name, "VI": f"{of_vi:.1%}", "Binder": f"{of_binder:.1%}", "mean width, bits": f"{width:.2f}"}
+
+
+def _of_independence(name, case, repetitions):
+    share, ratio = within_two_errors(*case, repetitions)
+    return {"chains of each layer": name, "within two errors": f"{share:.1%}", "error over spread": f"{ratio:.2f}"}
+
+
+def _of_time(n_layers, n_items, n_draws):
+    rng = np.random.default_rng(3)
+    draws = np.empty((4, n_draws // 4, n_layers, n_items), np.uint8)
+    base = rng.integers(0, 15, n_items)
+    for layer in range(n_layers):
+        base = np.where(rng.random(n_items) < 0.03, rng.integers(0, 15, n_items), base)
+        noisy = rng.random((4, n_draws // 4, n_items)) < 0.2
+        draws[:, :, layer] = np.where(noisy, rng.integers(0, 15, noisy.shape), base)
+    layers = pc.as_layers(draws)
+    pc.compare_layers(pc.as_layers(draws[:, :, :2]), progressbar=False)
+    call = _runner.used(pc.compare_layers, layers, random_seed=1, progressbar=False)
+    pairs = len(call.result.to_dataframe())
+    size = f"{n_layers:,} x {n_items:,} x {n_draws:,}"
+    return {
+        "layers x items x draws": size,
+        "pairs": f"{pairs:,}",
+        "seconds": call.seconds,
+        "CPU seconds": call.cpu,
+        "GB beyond the labels": call.gigabytes,
+    }
+
+
+def _sampled(log_weights: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
+    """Rows and columns (2, size) of a table, drawn by these weights."""
+    weights = np.exp(log_weights - logsumexp(log_weights)).ravel()
+    return np.array(np.unravel_index(rng.choice(weights.size, size, p=weights / weights.sum()), log_weights.shape))
+
+
+def _observed(partition: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return SPREAD * rng.normal(size=5)[partition] + rng.normal(size=partition.size)
+
+
+def _log_evidence(partition: np.ndarray, observed: np.ndarray) -> float:
+    """Log density of observations given the partition, the clusters' means integrated out, but for a constant."""
+    sizes, sums = np.bincount(partition), np.bincount(partition, observed)
+    variance = 1 + sizes * SPREAD**2
+    return float(0.5 * (SPREAD**2 / variance * sums**2).sum() - 0.5 * np.log(variance).sum())
+
+
+def _chains(rng: np.random.Generator, n_chains: int, length: int, moves: float) -> np.ndarray:
+    """Labels (chains, draws, 30)."""
+    fresh = rng.integers(4, size=(n_chains, length, 30))
+    moved = rng.random(fresh.shape) < moves
+    moved[:, 0] = True
+    last = np.maximum.accumulate(np.where(moved, np.arange(length)[:, np.newaxis], 0), axis=1)
+    return np.take_along_axis(fresh, last, axis=1)

@@ -1,0 +1,30 @@
+"""What is followed along the chains of several layers: how far each is from a center, and from other layers."""
+
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.ensemble.layers import Layers
+from posterior_consensus.evaluate.expectation import loss_matrix, paired_losses
+from posterior_consensus.losses.record import PartitionLoss
+
+_FEW = 10  # layers without an order, of which all pairs are followed
+
+
+def layer_traces(layers: Layers, center: npt.NDArray[Any], loss: PartitionLoss) -> dict[str, tuple[Floats, str]]:
+    """Traces (n_draws,) with their unit: loss of a center of all items within each layer, and between layers."""
+    ends = np.cumsum([draws.n_items for draws in layers.values()])
+    found: dict[str, tuple[Floats, str]] = {}
+    for (name, draws), own in zip(layers.items(), np.split(center, ends[:-1]), strict=True):
+        labels = np.unique(own, return_inverse=True)[1].astype(np.int32)
+        found[f"distance within {name}"] = loss_matrix(labels[np.newaxis], draws, loss)[0], loss.unit
+    rows = np.arange(layers.samples.n_draws)
+    pairs = combinations(layers, 2) if len(layers) <= _FEW and not layers.ordered else pairwise(layers)
+    for one, other in pairs:
+        if (both := layers.paired(one, other)) is not None:
+            losses = paired_losses(both, rows, rows.size + rows, loss)
+            found[f"distance from {one} to {other}"] = losses, loss.unit
+    return found
