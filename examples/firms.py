@@ -41,26 +41,21 @@ display(layers)
 # %% [markdown]
 # ## Do the chains agree?
 #
-# They do in each year:
+# `diagnose` takes all layers at once. It summarizes the partition of all firms in all years, as usual, and also the
+# distance of each year from its central draw, and the distances between successive years:
 
 # %%
-diagnoses = {year: pc.diagnose(draws) for year, draws in layers.items()}
-display(
-    pd.DataFrame(
-        {
-            "status": {year: found.status for year, found in diagnoses.items()},
-            "R-hat of the partition": {year: found.partition_rhat for year, found in diagnoses.items()},
-            "effective draws": {year: found.partition_ess for year, found in diagnoses.items()},
-        }
-    ).round(3)
-)
+diagnosis = pc.diagnose(layers)
+print(diagnosis.verdict)
+between = diagnosis.summaries.to_dataframe().filter(like="distance from", axis="index")
+display(between[["mean", "mcse", "rhat", "ess_bulk"]].round(3))
 
 # %% [markdown]
 # ## The partition of each year
 #
-# The best partition of all years together is made of the best partitions of each year, so separate searches lose
-# nothing ([](../background/layers.md)). `align_partitions` gives clusters of successive years the same name if they
-# share members.
+# Under VI, the best partition of all years together is made of the best partitions of each year, so separate searches
+# lose nothing ([](../background/layers.md)). `align_partitions` gives clusters of successive years the same name if
+# they share members.
 
 # %%
 best = {year: pc.consensus_partition(draws, random_seed=1, progressbar=False) for year, draws in layers.items()}
