@@ -12,13 +12,15 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import pandas as pd
 
 import posterior_consensus
 from posterior_consensus.bounds.bound import status
@@ -28,18 +30,21 @@ from posterior_consensus.runtime.clock import Clock
 from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.sources.containers import group_dataset, open_tree, opened
 from posterior_consensus.sources.door import BY_NAME, find_source
+from posterior_consensus.sources.layers import as_layers
 from posterior_consensus.sources.places import listing
 from posterior_consensus.sources.plain_files import is_plain, read_numbers
 from posterior_consensus.sources.samples import one_of
 
 if TYPE_CHECKING:
-    from posterior_consensus.summary import Summary
+    from posterior_consensus.ensemble.draws import PartitionDraws
+    from posterior_consensus.ensemble.layers import Layers
+    from posterior_consensus.summary import LayersSummary, Summary
 
 _EPILOG = """\
 files: NetCDF or Zarr that ArviZ wrote; .npy, labels or probabilities, draws x items x components; or tables (.csv,
 .tsv, .txt, also .gz) with a row for each draw and a column for each item, as R's write.csv makes them, in which columns
 'chain' and 'draw' are understood, or with columns such as z[1] and p[1,2], as CmdStan and R's posterior have them.
-Several tables or .npy files are one chain each.
+Several tables or .npy files are one chain each. With --layers, several other files are one layer each, in their order.
 
 exit codes: 0 the summary was made; 1 it was made, but an output could not be written; 2 an argument, the file or its
 contents are invalid; 130 interrupted; 141 the output was not read to its end.
@@ -48,7 +53,7 @@ posterior-consensus compile compiles kernels for this machine beforehand, for ex
 
 A posterior with marginalized labels needs its PyMC model: use summarize(idata, model=model) in Python.
 """
-_OPTIONS = {"var_name": "--var", "data": "the file", "idata": "the file"}  # by another name
+_OPTIONS = {"var_name": "--var", "layer_dim": "--layers", "data": "the file", "idata": "the file"}  # by another name
 _REMEDIES = {  # of Python, in the words of the shell
     ", or read the file with index_col=0": "",
     ", or give log=True": "",
@@ -165,9 +170,10 @@ def _parser() -> argparse.ArgumentParser:
     add("--seconds", type=float, help="time limit of the summary, which reports what it skips; none by default")
     add("--group", default="posterior", help="group of the file (posterior)")
     add("--item-dim", metavar="DIM", help="dimension of the items")
+    add("--layers", metavar="DIM", help="dimension of the layers, if each draw holds several partitions")
     add("--random-seed", type=int, default=0, help="seed of the search (0)")
     add("--report", type=Path, metavar="FILE.html", help="write a report with figures")
-    add("--figure", type=Path, metavar="FILE", help="write the four-panel figure, as PNG, PDF or SVG by its suffix")
+    add("--figure", type=Path, metavar="FILE", help="write the figure of the summary, as PNG, PDF or SVG by its suffix")
     add("--output", type=Path, metavar="FILE", help=_OUTPUT)
     add("--json", action="store_true", help="print JSON instead of a table")
     add("--quiet", action="store_true", help="show no progress")
@@ -175,7 +181,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _summary(options: argparse.Namespace) -> Summary:
+def _summary(options: argparse.Namespace) -> Summary | LayersSummary:
     from posterior_consensus.summary.observed import observed_of  # which takes a second to load
 
     thin = check_count("thin", options.thin)
@@ -183,18 +189,17 @@ def _summary(options: argparse.Namespace) -> Summary:
     if options.burn_in < 0:
         raise ValueError(f"`burn_in` must be a number of draws, 0 or more; got {options.burn_in}.")
     progressbar = not (options.quiet or options.json)
+    draws: PartitionDraws | Layers
+    known: dict[str, Any] = {}
     with opened(options.posterior if len(options.posterior) > 1 else options.posterior[0]) as data:
-        found = find_source(
-            data,
-            options.var,
-            None,
-            group=options.group,
-            item_dim=options.item_dim,
-            weights=one_of(_weights("weights", options, data), _weights("log_weights", options, data)),
-            progressbar=progressbar,
-        )
-        draws = draws_of(found.source)
-        observed = observed_of(data, draws)
+        weights = one_of(_weights("weights", options, data), _weights("log_weights", options, data))
+        where = {"group": options.group, "item_dim": options.item_dim, "weights": weights}
+        if options.layers is not None:
+            draws = _layers(data, options, where)
+        else:
+            found = find_source(data, options.var, None, **where, progressbar=progressbar)
+            draws = draws_of(found.source)
+            known = {"source": found.description, "observed": observed_of(data, draws)}
     shortest = draws.samples.shortest
     if options.burn_in >= shortest:
         raise ValueError(
@@ -210,7 +215,19 @@ def _summary(options: argparse.Namespace) -> Summary:
         progressbar=progressbar,
         seconds=clock.part(1.0),
     )
-    return replace(summary, source=found.description, observed=observed)
+    return replace(summary, **known)
+
+
+def _layers(data: Any, options: argparse.Namespace, where: dict[str, Any]) -> Layers:
+    """Layers along a dimension of one variable, or those of several files."""
+    if _is_several_stores(options):
+        layers = as_layers({path.stem: path for path in options.posterior}, **where)
+        return replace(layers, dim=options.layers, ordered=True)
+    return as_layers(data, options.var, layer_dim=options.layers, **where)
+
+
+def _is_several_stores(options: argparse.Namespace) -> bool:
+    return len(options.posterior) > 1 and not is_plain(options.posterior)
 
 
 def _weights(name: str, options: argparse.Namespace, data: Any) -> Any:
@@ -220,8 +237,8 @@ def _weights(name: str, options: argparse.Namespace, data: Any) -> Any:
         return None
     if is_plain(given):
         return read_numbers(given)
-    if is_plain(options.posterior):
-        raise ValueError(f"`{name}` must be a CSV or .npy file if draws are tables; got {given!r}.")
+    if is_plain(options.posterior) or len(options.posterior) > 1:
+        raise ValueError(f"`{name}` must be a CSV or .npy file if draws are tables or several files; got {given!r}.")
     dataset = group_dataset(data, options.group)
     if given not in dataset:
         raise ValueError(
@@ -235,10 +252,12 @@ def _check_files(options: argparse.Namespace) -> None:
     """Refuse files that cannot be read or written before the work and not after it."""
     for path in options.posterior:
         _check_file(path)
-    tables = is_plain(options.posterior)
-    if len(options.posterior) > 1 and not tables:
+    if _is_several_stores(options) and options.layers is None:
         names = ", ".join(repr(str(path)) for path in options.posterior)
-        raise ValueError(f"Several files must be tables or .npy files, one for each chain; got {names}.")
+        raise ValueError(
+            f"Several files must be tables or .npy files, one for each chain, or one for each layer with --layers; "
+            f"got {names}."
+        )
     for name, path in _outputs(options).items():
         _check_writable(name, path)
     _check_apart(options)
@@ -248,8 +267,10 @@ def _check_files(options: argparse.Namespace) -> None:
         raise ImportError("--figure and --report need matplotlib: pip install 'posterior-consensus[plots]'.")
     if options.output is None:
         return
-    if options.output.suffix != ".csv" and tables:
-        raise ValueError(f"--output must end in .csv if draws are tables; got {str(options.output)!r}.")
+    if options.output.suffix != ".csv" and (is_plain(options.posterior) or len(options.posterior) > 1):
+        raise ValueError(
+            f"--output must end in .csv if draws are tables or several files; got {str(options.output)!r}."
+        )
     if options.output.suffix not in (".csv", ".nc"):
         raise ValueError(
             f"--output must end in .csv or .nc; got {str(options.output)!r}. In Python, attach() gives Zarr."
@@ -306,7 +327,7 @@ def _identity(file: Path | int) -> tuple[int | str, ...]:
     return found.st_dev, found.st_ino
 
 
-def _wrote(name: str, path: Path, options: argparse.Namespace, summary: Summary) -> bool:
+def _wrote(name: str, path: Path, options: argparse.Namespace, summary: Summary | LayersSummary) -> bool:
     """Write an output, and say so or why not."""
     try:
         if name == "report":
@@ -323,11 +344,12 @@ def _wrote(name: str, path: Path, options: argparse.Namespace, summary: Summary)
     return True
 
 
-def _write(name: str, path: Path, options: argparse.Namespace, summary: Summary) -> None:
+def _write(name: str, path: Path, options: argparse.Namespace, summary: Summary | LayersSummary) -> None:
     if name == "figure":
-        summary.plot()[0, 0].figure.savefig(path, dpi=200)
+        axes = summary.plot()
+        getattr(axes, "flat", [axes])[0].figure.savefig(path, dpi=200)
     elif path.suffix == ".csv":
-        summary.items.to_dataframe().to_csv(path)
+        _items(summary).to_csv(path)
     else:
         with open_tree(options.posterior[0]) as tree:
             found = posterior_consensus.attach(tree.load(), summary)
@@ -336,8 +358,18 @@ def _write(name: str, path: Path, options: argparse.Namespace, summary: Summary)
         found.to_netcdf(path, engine="h5netcdf")
 
 
-def as_json(summary: Summary) -> dict[str, Any]:
+def _items(summary: Summary | LayersSummary) -> pd.DataFrame:
+    """A row for each item, of each layer where there are layers."""
+    if not isinstance(summary, Mapping):
+        return summary.items.to_dataframe()
+    tables = {name: one.items.to_dataframe() for name, one in summary.items()}
+    return pd.concat(tables, names=[summary.layers.dim, *next(iter(tables.values())).index.names])
+
+
+def as_json(summary: Summary | LayersSummary) -> dict[str, Any]:
     """What the summary found, as JSON holds it: NaN and infinity become null."""
+    if isinstance(summary, Mapping):
+        return _layers_as_json(summary)
     best, ball, diagnosis, answers = summary.consensus, summary.ball, summary.diagnosis, summary.answers
     names = summary.draws.items.names.tolist()
     items = zip(names, best.labels.values.tolist(), summary.items.similarity.values.tolist(), strict=True)
@@ -369,6 +401,25 @@ def as_json(summary: Summary) -> dict[str, Any]:
             "worst_rhat": diagnosis.worst_rhat,
             "least_ess": diagnosis.least_ess,
             "largest_gap": diagnosis.gap.size,
+        },
+        "findings": summary.findings(),
+        "cut": list(summary.cut),
+        "seconds": summary.seconds,
+    }
+    return _finite(table)
+
+
+def _layers_as_json(summary: LayersSummary) -> dict[str, Any]:
+    compared = summary.comparison
+    table = {
+        "dim": summary.layers.dim,
+        "layers": [{"layer": name, **as_json(one)} for name, one in summary.items()],
+        "comparison": None
+        if compared is None
+        else {
+            "loss": compared.loss.name,
+            "unit": compared.loss.unit,
+            "distances": compared.to_dataframe().reset_index().to_dict("records"),
         },
         "findings": summary.findings(),
         "cut": list(summary.cut),

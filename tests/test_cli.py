@@ -280,6 +280,68 @@ def test_weights_of_a_file_or_of_the_group(labels, table, posterior_tree, rng, t
     assert found["expected_loss"] == pytest.approx(best.expected_loss, rel=1e-14)
 
 
+@pytest.fixture
+def layers(rng):
+    """Labels of two chains of 20 draws of five items in three years."""
+    labels = noisy_draws(rng, 120, 5, 2, 0.2).reshape(2, 20, 3, 5)
+    coords = {"year": [1935, 1936, 1940], "firm": list("abcde")}
+    return xr.DataArray(labels, coords, ("chain", "draw", "year", "firm"), "z")
+
+
+def test_layers_of_every_kind_of_file(layers, tmp_path, capsys):
+    tree = xr.DataTree.from_dict({"posterior": layers.to_dataset()})
+    np.save(tmp_path / "z.npy", layers)
+    for year, one in layers.groupby("year"):
+        pc.as_partition_draws(one.squeeze("year", drop=True), store=tmp_path / f"{year}.nc")
+    table = layers[0].stack(column=["year", "firm"])
+    columns = [f"z[{t},{i}]" for t in (1, 2, 3) for i in range(1, 6)]
+    pd.DataFrame(table.values, columns=columns).to_csv(tmp_path / "z.csv", index=False)
+    expected = pc.summarize(pc.as_layers(layers, layer_dim="year"), random_seed=0, progressbar=False)
+    for files, names in (
+        ([written(tree, tmp_path / "posterior.nc")], [1935, 1936, 1940]),
+        ([tmp_path / "z.npy"], [0, 1, 2]),
+        ([tmp_path / f"{year}.nc" for year in (1935, 1936, 1940)], ["1935", "1936", "1940"]),
+    ):
+        found = printed(capsys, *files, "--layers", "year")
+        assert found["dim"] == "year" and [one["layer"] for one in found["layers"]] == names
+        assert [one["expected_loss"] for one in found["layers"]] == [
+            one.consensus.expected_loss for one in expected.values()
+        ]
+        assert found["comparison"]["distances"][1]["expected_loss"] == pytest.approx(
+            expected.comparison.distances["expected_loss"][0, 2]
+        )
+        assert found["findings"]
+    found = printed(capsys, tmp_path / "z.csv", "--layers", "year", "--burn-in", "10", "--var", "z")
+    assert [(one["layer"], one["n_draws"]) for one in found["layers"]] == [(1, 10), (2, 10), (3, 10)]
+
+
+def test_layers_are_printed_and_written(layers, tmp_path, capsys):
+    file = written(xr.DataTree.from_dict({"posterior": layers.to_dataset()}), tmp_path / "posterior.nc")
+    report, table, output = (tmp_path / name for name in ("report.html", "items.csv", "out.nc"))
+    for path in (table, output):
+        assert main([str(file), "--layers", "year", "--report", str(report), "--output", str(path)]) == 0
+    assert capsys.readouterr().out.startswith("Summary of 3 layers (year)")
+    assert pd.read_csv(table).columns[:3].tolist() == ["year", "firm", "cluster"] and len(pd.read_csv(table)) == 15
+    assert "Distances between layers" in report.read_text(encoding="utf-8")
+    with xr.open_datatree(output, engine="h5netcdf") as tree:
+        assert set(tree["consensus"].children) == {"comparison", "layers"}
+        found = pc.results.LayersSummary.from_datatree(tree["consensus"], pc.as_layers(tree, layer_dim="year"))
+    assert found[1940].labels.sizes == {"firm": 5}
+
+
+def test_what_is_wrong_with_layers(layers, tmp_path, capsys):
+    file = str(written(xr.DataTree.from_dict({"posterior": layers.to_dataset()}), tmp_path / "posterior.nc"))
+    for arguments, parts in {
+        f"{file} --layers time": ["--var must name the labels", "'time'"],
+        f"{file} {file}": ["--layers"],
+        f"{file} {file} --layers year --output {tmp_path}/out.nc": ["--output must end in .csv"],
+        f"{file} --layers year --burn-in 20": ["--burn-in", "got 20"],
+    }.items():
+        assert main(arguments.split()) == 2
+        message = capsys.readouterr().err
+        assert all(part in message for part in parts), message
+
+
 def to_a_closed_pipe():
     """As in `posterior-consensus z.csv | head -0`: no word, and the exit code that shells give a broken pipe."""
     reader, writer = os.pipe()

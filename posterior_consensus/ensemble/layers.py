@@ -85,6 +85,11 @@ class Layers(display.Shown, Mapping[Any, PartitionDraws]):
         """Chains, draws and weights, the same in each layer."""
         return next(iter(self.draws.values())).samples
 
+    def isel(self, *, chain: Any = slice(None), draw: Any = slice(None)) -> Layers:
+        """Keep some draws of all layers by their position, see :meth:`PartitionDraws.isel`."""
+        kept = {name: draws.isel(chain=chain, draw=draw) for name, draws in self.items()}
+        return Layers.of(kept, self.dim, self.ordered)
+
     def common(self, one: Any, other: Any) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
         """Positions in two layers of the items that both have, by name, or by place where these have no names."""
         ours, theirs = self[one].items, self[other].items

@@ -20,6 +20,14 @@ class HasDataset(Protocol):
         ...
 
 
+class HasDataTree(Protocol):
+    """Several results that can be stored."""
+
+    def to_datatree(self) -> xr.DataTree:
+        """Everything worth storing, in groups."""
+        ...
+
+
 class Stored(display.Shown, Tabled):
     """A result, a dataclass whose fields declare how they are stored, and which comes back from there."""
 

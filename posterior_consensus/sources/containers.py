@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import xarray as xr
 
-from posterior_consensus.results.storage import HasDataset, storable
+from posterior_consensus.results.storage import HasDataset, HasDataTree, storable
 from posterior_consensus.sources.places import listing
 from posterior_consensus.sources.plain_files import is_plain
 
@@ -80,7 +80,7 @@ def open_tree(path: Path) -> xr.DataTree:
         ) from error
 
 
-def attach(data: Container, *results: HasDataset, group: str = "consensus") -> Container:
+def attach(data: Container, *results: HasDataset | HasDataTree, group: str = "consensus") -> Container:
     """Add results to a posterior as a group.
 
     Parameters
@@ -88,7 +88,8 @@ def attach(data: Container, *results: HasDataset, group: str = "consensus") -> C
     data : arviz.InferenceData or xarray.DataTree
         What the sampler returned; it is not changed, and its arrays are not copied.
     *results : ConsensusPartition, CredibleBall, ItemUncertainty or any object with ``to_dataset()``
-        What to store, merged into one Dataset. Each comes back by its class's ``from_dataset``.
+        What to store, merged into one Dataset. Each comes back by its class's ``from_dataset``. A single one can be a
+        LayersSummary, whose groups are those of its ``to_datatree``; `data` is then a DataTree.
     group : str
         Name of the new group. A group of that name in `data` is replaced.
 
@@ -119,12 +120,16 @@ def attach(data: Container, *results: HasDataset, group: str = "consensus") -> C
     """
     if not results:
         raise ValueError("`results` must hold at least one result; got none.")
-    for result in results:
-        if not hasattr(result, "to_dataset"):
-            raise TypeError(f"`results` must have a method to_dataset(); got {type(result).__name__}.")
     if not isinstance(group, str) or not group or "/" in group:
         raise ValueError(f"`group` must be a name without '/'; got {group!r}.")
-    datasets = [storable(result.to_dataset()) for result in results]
+    if len(results) == 1 and hasattr(results[0], "to_datatree"):
+        return with_groups(data, {group: results[0].to_datatree()})
+    datasets = []
+    for result in results:
+        if not hasattr(result, "to_dataset"):
+            alone = " beside others; attach it by itself" if hasattr(result, "to_datatree") else ""
+            raise TypeError(f"`results` must have a method to_dataset(); got {type(result).__name__}{alone}.")
+        datasets.append(storable(result.to_dataset()))
     try:
         dataset = xr.merge(datasets, join="exact", compat="identical", combine_attrs="drop_conflicts")
     except (xr.MergeError, ValueError) as error:
@@ -134,17 +139,17 @@ def attach(data: Container, *results: HasDataset, group: str = "consensus") -> C
     return with_groups(data, {group: dataset})
 
 
-def with_groups(data: Container, groups: Mapping[str, xr.Dataset]) -> Container:
+def with_groups(data: Container, groups: Mapping[str, xr.Dataset | xr.DataTree]) -> Container:
     """Return a posterior with groups added or replaced; `data` is not changed, and its arrays are not copied."""
     if isinstance(data, xr.DataTree):
         tree = data.copy(deep=False)
         for name, dataset in groups.items():
-            tree[name] = xr.DataTree(dataset)
+            tree[name] = dataset if isinstance(dataset, xr.DataTree) else xr.DataTree(dataset)
         return tree
-    if is_inference_data(data):
+    nested = any(isinstance(dataset, xr.DataTree) for dataset in groups.values())
+    if is_inference_data(data) and not nested:
         source: Any = data
-        kept: dict[str, xr.Dataset] = {name: source[name] for name in source.groups()}
+        kept: dict[str, Any] = {name: source[name] for name in source.groups()}
         return source.__class__(attrs=source.attrs, **kept | dict(groups))
-    raise TypeError(
-        f"`data` must be an InferenceData or a DataTree; got {type(data).__name__}. Use the result's to_dataset()."
-    )
+    wanted, own = ("a DataTree", "to_datatree") if nested else ("an InferenceData or a DataTree", "to_dataset")
+    raise TypeError(f"`data` must be {wanted}; got {type(data).__name__}. Use the result's {own}().")

@@ -1,5 +1,7 @@
 """From a posterior to a reported clustering in one call."""
 
-from posterior_consensus.summary.summary import Summary, summarize
+from posterior_consensus.summary.layers import LayersSummary
+from posterior_consensus.summary.summarizing import summarize
+from posterior_consensus.summary.summary import Summary
 
-__all__ = ["Summary", "summarize"]
+__all__ = ["LayersSummary", "Summary", "summarize"]

@@ -1,6 +1,5 @@
-"""summarize(): one call and one object with all results to report for a posterior of partitions."""
+"""All results to report for a posterior of partitions, in one object."""
 
-import inspect
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -10,44 +9,24 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.answers.alignment import align_partitions
-from posterior_consensus.answers.credible import credible_ball
-from posterior_consensus.answers.item_uncertainty import item_uncertainty
-from posterior_consensus.answers.links import links, suits_links
-from posterior_consensus.bounds.certificate import quick_certificate
-from posterior_consensus.consensus.methods import check_no_method, takes
-from posterior_consensus.consensus.partition import check_options, consensus_partition
-from posterior_consensus.consensus.record import ConsensusPartition
-from posterior_consensus.diagnostics.diagnosis import diagnose_within
-from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
+from posterior_consensus.ensemble.draws import draws_of
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.losses.lookup import as_loss
-from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.plots.four_panels import four_panels, link_panels
 from posterior_consensus.results import display
 from posterior_consensus.results.storage import reading
 from posterior_consensus.results.stored_as import read_fields
-from posterior_consensus.runtime.arguments import RandomSeed, as_path, check_between
-from posterior_consensus.runtime.clock import Clock
+from posterior_consensus.runtime.arguments import as_path
 from posterior_consensus.runtime.files import written_whole
-from posterior_consensus.runtime.progress import waiting
-from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.sources.containers import opened
 from posterior_consensus.sources.door import find_source
 from posterior_consensus.sources.labels import from_store
-from posterior_consensus.sources.log_densities import log_of_draws
 from posterior_consensus.sources.samples import one_of
-from posterior_consensus.summary.modes import look_for_answers
 from posterior_consensus.summary.observed import observed_of
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.references import bibtex, cited_keys
 from posterior_consensus.summary.report.page import write_report
-from posterior_consensus.summary.second_searches import look_at_halves, look_at_other_labels
-from posterior_consensus.summary.text import facts, findings, improbable, left_out, methods_text, number_probabilities
-
-_LITTLE = 60_000  # labels above which the most probable number is tried with no more restarts than the search made
-_SEARCH, _REST = 0.5, 0.25  # shares of what is left of a time limit, for the search and for each later step
+from posterior_consensus.summary.text import facts, findings, left_out, methods_text
 
 
 class Summary(SummaryRecord, display.Shown):
@@ -281,145 +260,3 @@ class Summary(SummaryRecord, display.Shown):
         title = f"Summary: {items} ({self.draws.items.dim}) in {clusters}"
         rows = self.to_dataframe() if self.links is None else self.links.uncertain.head(display.MOST_ROWS)
         return title, facts(self), rows
-
-
-def summarize(
-    idata: Any,
-    var_name: str | None = None,
-    *,
-    model: Any = None,
-    loss: str | PartitionLoss | None = None,
-    prob: float = 0.95,
-    group: str = "posterior",
-    sample_dims: str | Sequence[str] | None = None,
-    item_dim: str | None = None,
-    weights: Any = None,
-    log_weights: Any = None,
-    answers: bool = True,
-    seconds: float | None = None,
-    random_seed: RandomSeed = None,
-    progressbar: bool = True,
-    **options: Any,
-) -> Summary:
-    """Summarize a posterior of partitions: consensus, uncertainty, optimality and convergence.
-
-    Parameters
-    ----------
-    idata : InferenceData, DataTree, Dataset, path, or what as_partition_draws() or as_allocation_probabilities() takes
-        What the sampler returned. Labels or allocation probabilities are found automatically; if both of one allocation
-        are present, the probabilities are used, and `source` reports it.
-    var_name : str, optional
-        Name of the variable of labels or allocation probabilities; with `model`, of the mixture.
-    model : pymc.Model, optional
-        For a posterior with marginalized labels, see :func:`allocation_probabilities`.
-    loss : str or PartitionLoss, optional
-        Loss whose posterior expectation the consensus minimizes; by default "vi".
-    prob : float in (0, 1)
-        Probability of the credible ball.
-    group : str
-    sample_dims : str or sequence of str, optional
-        Dimensions that run over draws, by default as for :func:`as_partition_draws`.
-    item_dim : str, optional
-    weights, log_weights : array_like, optional
-        As for :func:`as_partition_draws`; no `item_dim` with a model, which names the items.
-    answers : bool
-        Whether to search for further modes.
-    seconds : float, optional
-        Time limit of the whole call. The search has half of the time left after reading the draws, and each later step
-        a part of the rest. Steps end early or are skipped, and :meth:`Summary.left_out` lists them. Reading, one short
-        search, the credible ball and the items' uncertainty are never skipped: they need a few passes over the labels.
-        With a limit, results depend on the machine.
-    random_seed : int, Generator, SeedSequence or None
-    progressbar : bool
-        Whether to show progress if a step takes more than a second.
-    **options
-        Further arguments of :func:`consensus_partition`, such as ``method`` or ``n_clusters``.
-
-    Returns
-    -------
-    Summary
-
-    Raises
-    ------
-    ValueError
-        If there are neither labels nor allocation probabilities, or several variables of them; the message names
-        the argument to pass. Also for invalid arguments of the functions that are called.
-
-    Examples
-    --------
-    >>> import posterior_consensus as pc
-    >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [1, 1, 0, 0], [0, 0, 1, 1]] * 25
-    >>> summary = pc.summarize(draws, loss="binder", random_seed=1)
-    >>> summary.consensus.labels.values
-    array([0, 0, 1, 1], dtype=int32)
-    >>> summary.certificate.status
-    'optimal'
-    """
-    check_options(options, inspect.signature(summarize).parameters)
-    check_no_method(loss)
-    as_loss(loss, kind=PartitionLoss)  # report a wrong name or number before the model is read
-    check_between("prob", prob, 1)
-    clock = Clock(seconds)
-    weights = one_of(weights, log_weights)
-    where = {"group": group, "sample_dims": sample_dims, "item_dim": item_dim, "weights": weights}
-    with opened(from_store(idata, progressbar=progressbar)) as data:
-        source, description = clock("draws", find_source, data, var_name, model, **where, progressbar=progressbar)
-        draws = draws_of(source)
-        observed = observed_of(data, draws)
-        logs = log_of_draws(data, draws) if group == "posterior" else None
-    searched = {"random_seed": random_seed, "progressbar": progressbar}
-    if seconds is not None and takes(options.get("method", "greedy"), "seconds"):
-        options["seconds"] = clock.part(_SEARCH)
-    consensus = clock("consensus", consensus_partition, draws, loss=loss, **searched, **options)
-    found_under = as_loss(consensus.loss, kind=PartitionLoss)
-    metric: str | PartitionLoss = found_under if found_under.metric else "vi"
-    ball = clock("credible ball", credible_ball, draws, consensus, loss=metric, prob=prob)
-    items = clock("items", item_uncertainty, draws, consensus)
-    with waiting("Diagnosis", progressbar=progressbar):
-        diagnosis = clock("diagnosis", diagnose_within, clock.part(_REST), draws, consensus, logs=logs)
-    options = {"seconds": clock.part(_REST), "progressbar": progressbar}
-    proof = clock.unless_over("certificate", quick_certificate, draws, consensus, consensus.loss, **options)
-    certificate, no_certificate = proof or (None, "No certificate was computed, because no time was left.")
-    with waiting("Halves of the draws", progressbar=progressbar):
-        halves = {"seconds": clock.part(_REST), "random_seed": random_seed}
-        excess = look_at_halves(clock, draws, consensus, diagnosis, metric, **halves)
-    return Summary(
-        source=description,
-        draws=draws,
-        consensus=consensus,
-        ball=ball,
-        items=items,
-        diagnosis=diagnosis,
-        certificate=certificate,
-        no_certificate=no_certificate,
-        excess=excess,
-        resampled=look_at_other_labels(clock, draws, consensus, seconds=clock.part(_REST), **searched),
-        alternative=_alternative(clock, draws, consensus, searched),
-        answers=clock.unless_over(
-            "answers", look_for_answers, draws, consensus, metric, seconds=clock.part(1.0), **searched
-        )
-        if answers
-        else None,
-        observed=observed,
-        links=clock("links", links, draws, consensus) if suits_links(draws, draws.as_labels(consensus)) else None,
-        seconds=clock.seconds,
-        cut=tuple(clock.cut),
-    )
-
-
-def _alternative(
-    clock: Clock, draws: PartitionDraws, consensus: ConsensusPartition, searched: dict[str, Any]
-) -> ConsensusPartition | None:
-    """The best partition with the most probable number of clusters, if the number of the consensus is improbable."""
-    if not improbable(draws, consensus):
-        return None
-    asked: dict[str, Any] = {"n_clusters": int(number_probabilities(draws).argmax()), "starts": [consensus]}
-    asked |= {"n_starts": 3, "seconds": clock.part(_REST)} | searched
-    if draws.n_items * draws.n_draws > _LITTLE and isinstance(consensus.info, SearchInfo):
-        asked["n_perturbations"] = consensus.info.n_perturbations
-    found = clock.unless_over("alternative", consensus_partition, draws, loss=consensus.loss, **asked)
-    if found is None:
-        return None
-    match = align_partitions({"consensus": consensus, "alternative": found})["alternative"]
-    names = [match.names[k] for k in dict.fromkeys(match.labels.values.tolist())]
-    return found if tuple(names) == found.names else found.with_names(names)

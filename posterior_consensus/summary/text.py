@@ -87,7 +87,7 @@ def findings(summary: SummaryRecord) -> list[str]:
         *of_other_labels(summary),
         *_rough(summary.consensus),
     ]
-    if _ambiguous_items(summary).size:
+    if ambiguous_items(summary).size:
         ambiguous = _ambiguous(summary)
         sentences.append(f"{display.capitalized(ambiguous)}.")
     elif summary.consensus.n_clusters < summary.draws.n_items:
@@ -169,7 +169,7 @@ def methods_text(summary: SummaryRecord) -> str:
     bounds = f"{counted(most, 'cluster')} each" if least == most else f"{least:,} and {counted(most, 'cluster')}"
     third = (
         f"The {_percent(summary.ball.prob)} credible ball around it [wade2018] has a radius of {_radius(summary)} and "
-        f"vertical bounds of {bounds}; {_below_half(_ambiguous_items(summary).size)}."
+        f"vertical bounds of {bounds}; {_below_half(ambiguous_items(summary).size)}."
     )
     more = [*more_draws_reported(summary), *of_other_labels(summary), *answers_reported(summary)]
     text = " ".join([first, second, third, *more, _convergence(summary), *left_out(summary)])
@@ -343,14 +343,14 @@ def _clusters_inside(summary: SummaryRecord) -> str:
     return f"{least:,} to {most:,} clusters" if least != most else counted(least, "cluster")
 
 
-def _ambiguous_items(summary: SummaryRecord) -> npt.NDArray[Any]:
+def ambiguous_items(summary: SummaryRecord) -> npt.NDArray[Any]:
     """Names of the items whose mean similarity to the rest of their cluster is below a half, the smallest first."""
     table = summary.items.to_dataframe().sort_values("similarity", kind="stable")
     return table.index[table["similarity"] < _HALF].to_numpy()
 
 
 def _ambiguous(summary: SummaryRecord) -> str:
-    names = _ambiguous_items(summary)
+    names = ambiguous_items(summary)
     listed = f": {display.listed(names.tolist(), _MOST_NAMED)}" if names.size else ""
     return f"{_below_half(names.size)}{listed}"
 

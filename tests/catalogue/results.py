@@ -152,7 +152,9 @@ FIGURES = {  # of each record, by their names in the package; None where no figu
     **dict.fromkeys(("PartitionDraws", "PairSimilarity"), "plot_psm"),
     **dict.fromkeys(("AlignedPartitions", "ClusterMatch"), "plot_alluvial"),
     **dict.fromkeys(("ConsensusPartition", "PairThreshold", "PerturbationFit", "Coclustering")),
-    **dict.fromkeys(("Certificate", "PartitionComparison", "Constraints", "LayerComparison")),
+    **dict.fromkeys(
+        ("Certificate", "PartitionComparison", "Constraints", "LayerComparison", "Layers", "LayersSummary")
+    ),
     "AgreementPath": "agreement.plot_agreement_path",
     "ClusterMerges": "plot_dendrogram",
     "ClusterSummary": "plot_cluster_summary",

@@ -39,8 +39,8 @@ def summary():
     return summary_of(draws())
 
 
-def unpacked(summary):
-    whole = gzip.decompress(base64.b64decode(payload.payload_of(summary, progressbar=False)))
+def unpacked(summary, *more, of=payload.payload_of):
+    whole = gzip.decompress(base64.b64decode(of(summary, *more, progressbar=False)))
     length = int.from_bytes(whole[:8], "little")
     meta, body = json.loads(whole[8 : 8 + length]), whole[8 + length :]
     arrays = {
@@ -141,6 +141,28 @@ def test_posteriors_of_one_of_each():
         meta, arrays = unpacked(summary_of(np.array(labels)))
         assert_array_equal(arrays["labels"][: len(labels[0][0])], labels[0][0])
         assert len(meta["chains"]) == 1 and np.isfinite(arrays["features"]).all()
+
+
+def test_layers_have_a_matrix_and_a_partition_each_over_all_their_items():
+    z = draws().drop_vars(["chain", "draw"], errors="ignore")
+    one, other = z, z[:, :, [6, 4, 3, 0, 2]].isel(draw=slice(None, None, -1))
+    layers = pc.summarize(pc.as_layers({"one": one, "other": other}), answers=False, n_starts=1, random_seed=1)
+    partitions = pc.align_partitions({name: summary.consensus for name, summary in layers.items()})
+    meta, arrays = unpacked(layers.summaries, partitions, "kind", of=payload.payload_of_layers)
+    assert [step["value"] for step in meta["partitions"]] == ["one", "other"] and meta["layers"] == "kind"
+    assert meta["names"] == [*NAMES, "plain"] and meta["clusters"][-1] == "not there"
+    labels, gone = arrays["labels"].reshape(2, 7), [1, 5]
+    assert_array_equal(labels[0], layers["one"].labels)
+    assert (labels[1, gone] == len(meta["clusters"]) - 1).all()
+    assert_array_equal(labels[1][[6, 4, 3, 0, 2]], partitions["other"].labels.sel(name=other["name"]))
+    own = np.where(arrays["own"] == 65_535, np.nan, arrays["own"] / 10_000).reshape(2, 7)
+    assert np.isnan(own[1, gone]).all()
+    assert_allclose(own[1][[6, 4, 3, 0, 2]], layers["other"].items.similarity, atol=6e-5)
+    similarities = arrays["similarities"].reshape(2, -1) / 255
+    psm = pc.posterior_similarity_matrix(z).values
+    assert_allclose(similarities[0], psm[PAIRS], atol=0.003)
+    psm[gone], psm[:, gone] = 0, 0
+    assert_allclose(similarities[1], psm[PAIRS], atol=0.003)
 
 
 def test_without_bokeh_the_pictures_are_still(summary, undrawn, monkeypatch, tmp_path):

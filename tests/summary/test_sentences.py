@@ -178,7 +178,7 @@ def test_a_number_of_clusters_that_no_draw_has(rng, told, monkeypatch):
     assert of(draws, n_clusters=3).alternative is None
     kinds = summary.alternative.info.kinds
     assert "given" in kinds and "unconstrained" not in kinds  # the consensus is not searched for again
-    monkeypatch.setattr("posterior_consensus.summary.summary._LITTLE", 0)
+    monkeypatch.setattr("posterior_consensus.summary.steps._LITTLE", 0)
     large = of(draws, n_perturbations=5)
     assert summary.alternative.info.n_perturbations > large.alternative.info.n_perturbations == 5
     for stopped, why in (("seconds", "until the time limit"), ("interrupted", "until Ctrl-C")):

@@ -2,6 +2,7 @@
 const look = (() => {
   "use strict";
   const MISSING = 65535, ROWS = 25, PRINTED = 1000, LISTED = 15, MATCHES = 12, REACH = 14, KEYED = 40, SURELY = 0.005;
+  const SLIDERS = ["layer", "clusters", "threshold"];
   // From nothing to full colour, so that a matrix lies on any background: paper shows what a dark screen showed.
   const PALETTES = { light: ["#ffffff00", "#6baed6ff", "#08306bff"], dark: ["#2b7cc400", "#2b7cc480", "#2b8cdeff"] };
   const SHAPES = { circle: "●", square: "■", triangle: "▲", diamond: "◆", inverted_triangle: "▼", plus: "✚" };
@@ -20,6 +21,7 @@ const look = (() => {
 
   const $ = id => document.getElementById(id);
   const row = () => meta.partitions[state.partition].row * meta.names.length;
+  const isAbsent = cluster => meta.layers !== undefined && cluster === meta.clusters.length - 1;
   const label = i => arrays.labels[row() + i];
   const value = (name, i) => {
     const stored = arrays[name][row() + i];
@@ -52,7 +54,7 @@ const look = (() => {
   async function begin(found) {
     models = found;
     await unpack($("payload").textContent);
-    state.on = meta.chains.map(() => true);
+    state.on = meta.chains.map((_, c) => meta.layers === undefined || c === 0);
     place = new Map([...arrays.shown].map((item, k) => [item, k]));
     $("said").textContent = meta.said.join(" ");
     fillControls();
@@ -155,7 +157,7 @@ const look = (() => {
       ["of-matrix", "Similarity matrix"], ["of-scatter", "Items"],
       ["of-bars", "Mean similarity to own and nearest cluster"],
     ]) $(id).setAttribute("aria-label", `${words} of ${standing.length} items, ${number} clusters, order: ${order}`);
-    for (const id of ["clusters", "threshold"]) $(`for-${id}`).classList.toggle("used", shown.kind === id);
+    for (const id of SLIDERS) $(`for-${id}`).classList.toggle("used", shown.kind === id);
     showTable();
     mark();
   }
@@ -167,9 +169,11 @@ const look = (() => {
     $("order").replaceChildren(...orders.map(([value, words]) => element("option", words, { value })));
     $("order").onchange = () => { state.order = $("order").value; showAll(); };
     meta.partitions.forEach((one, k) => { if (one.kind === "answer") $("answers").append(radio(one, k)); });
-    for (const id of ["clusters", "threshold"]) slider(id);
+    for (const id of SLIDERS) slider(id);
+    $("answers").hidden = meta.layers !== undefined;
+    $("name-of-layers").textContent = meta.layers;
     meta.chains.forEach((chain, c) => $("chains").append(checkbox(chain, c)));
-    $("chains").hidden = meta.chains.length === 1;
+    $("chains").hidden = meta.chains.length === 1 || meta.layers !== undefined;
     const features = meta.features.map((words, value) => element("option", words, { value }));
     features.push(element("option", "mean similarity to own cluster", { value: "own" }));
     const isData = k => k < meta.n_data;
@@ -206,6 +210,10 @@ const look = (() => {
     if (steps.length) say();
     $(id).oninput = () => {
       state.partition = steps[$(id).value];
+      if (id === "layer") {  // each has a matrix of its own
+        state.on = meta.chains.map((_, c) => c === state.partition);
+        average();
+      }
       for (const input of document.querySelectorAll("#answers input")) input.checked = false;
       say();
       showAll();
@@ -317,7 +325,7 @@ const look = (() => {
     const known = [["Cluster", meta.clusters[label(i)]]], membership = value("membership", i);
     if (!Number.isNaN(membership)) known.push(["membership probability", text(membership)]);
     const own = value("own", i), other = value("other", i);
-    known.push(["mean similarity to it", Number.isNaN(own) ? "none, as the item is alone in it" : text(own)]);
+    if (!isAbsent(label(i))) known.push(["mean similarity to it", Number.isNaN(own) ? "none, as the item is alone in it" : text(own)]);
     if (nextName(i) !== "") known.push(["nearest other cluster", nextName(i)], ["mean similarity to that", text(other)]);
     if (!Number.isNaN(own - other)) known.push(["margin", text(own - other)]);
     return element("p", known.map(([name, words]) => `${name}: ${words}`).join("; ") + ".");
@@ -437,7 +445,7 @@ const look = (() => {
     });
     $("legend").replaceChildren("Clusters (items):", ...keyed);
     $("legend").hidden = keyed.length === 0;
-    return used.length;
+    return used.filter(k => !isAbsent(k)).length;
   }
 
   function sorted() {

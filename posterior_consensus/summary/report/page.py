@@ -1,17 +1,21 @@
 """The page of a report: findings first, then pictures and tables, in one file."""
 
 import html
+from collections.abc import Callable, Mapping
 from importlib import resources, util
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 import posterior_consensus
+from posterior_consensus.answers.alignment import AlignedPartitions
+from posterior_consensus.layers.record import LayerComparison
 from posterior_consensus.results import display
 from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.summary.record import SummaryRecord
-from posterior_consensus.summary.report.payload import payload_of
-from posterior_consensus.summary.report.still import PAIRS, clusters, figures, of_links, table, uncertain
+from posterior_consensus.summary.report.payload import payload_of, payload_of_layers
+from posterior_consensus.summary.report.still import PAIRS, clusters, figures, folded, of_links, table, uncertain
 from posterior_consensus.summary.text import LOSS_NAMES, findings, methods_text
 
 
@@ -19,6 +23,40 @@ def write_report(summary: SummaryRecord, path: Path, *, progressbar: bool) -> Pa
     """Write the report and return its path."""
     with written_whole(path) as new:  # which fails before the work if nothing can be written there
         new.write_text(_page(summary, progressbar=progressbar), encoding="utf-8")
+    return path
+
+
+def write_layers_report(
+    path: Path,
+    title: str,
+    said: list[str],
+    layers: pd.DataFrame,
+    summaries: Mapping[Any, SummaryRecord],
+    comparison: LayerComparison | None,
+    partitions: AlignedPartitions | None,
+    *,
+    progressbar: bool,
+) -> Path:
+    """Write the report of several layers, given findings and a table of them, and return its path."""
+    dim = str(layers.index.name)
+    with written_whole(path) as new:
+        *findings, chains = (html.escape(sentence) for sentence in said)
+        listed = "".join(f"<li>{sentence}</li>" for sentence in findings)
+        sections = [
+            f"<h1>{html.escape(title)}</h1>",
+            f'<h2>Findings</h2><ul>{listed}</ul><p class="verdict">{chains}</p>',
+            f"<h2>Layers</h2>{table(layers)}",
+        ]
+        if comparison is not None:
+            sections += [f"<h2>Distances between layers</h2>{table(comparison.to_dataframe())}"]
+        if partitions is not None:
+            given = summaries, partitions, dim
+            sections.append(_interactive("", payload_of_layers, *given, progressbar=progressbar))
+        sections += [
+            "<h2>Clusters of each layer</h2>",
+            *(folded(html.escape(f"{dim} {name}"), clusters(one)) for name, one in summaries.items()),
+        ]
+        new.write_text(_whole(title, sections), encoding="utf-8")
     return path
 
 
@@ -40,7 +78,7 @@ def _page(summary: SummaryRecord, *, progressbar: bool) -> str:
         f"<h1>{html.escape(title)}</h1><p>{html.escape(_head(summary))}</p>",
         f'<h2>Findings</h2><ul>{listed}</ul><p class="verdict {summary.diagnosis.status}">{html.escape(verdict)}</p>',
         *(f"<h2>{html.escape(head)}</h2>{''.join(parts)}" for head, parts in of_links(summary).items()),
-        _interactive(summary, "".join(stills.pop(PAIRS, [])), progressbar=progressbar),
+        _interactive("".join(stills.pop(PAIRS, [])), payload_of, summary, progressbar=progressbar),
         f"<h2>Clusters</h2>{clusters(summary)}",
         *(f"<h2>{html.escape(head)}</h2>{''.join(parts)}" for head, parts in stills.items()),
         f"<h2>Items with the smallest margin</h2>{table(uncertain(summary))}",
@@ -48,6 +86,10 @@ def _page(summary: SummaryRecord, *, progressbar: bool) -> str:
         f"<h2>For the section on methods</h2><pre>{html.escape(methods_text(summary))}</pre>",
         f"<h2>Time</h2>{table(pd.DataFrame({'seconds': summary.seconds}))}",
     ]
+    return _whole(title, sections)
+
+
+def _whole(title: str, sections: list[str]) -> str:
     version = posterior_consensus.__version__
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -58,8 +100,8 @@ def _page(summary: SummaryRecord, *, progressbar: bool) -> str:
     )
 
 
-def _interactive(summary: SummaryRecord, still: str, *, progressbar: bool) -> str:
-    """Pictures, controls and table with their scripts; without Bokeh, and without scripts, the `still` ones."""
+def _interactive(still: str, payload: Callable[..., str], *arguments: Any, **options: Any) -> str:
+    """Pictures, controls and table of a payload, with scripts; without Bokeh, and without scripts, the `still` ones."""
     if util.find_spec("bokeh") is None:
         return f"<h2>{PAIRS}</h2>{still}" if still else ""
     from posterior_consensus.summary.report.pictures import library, pictures
@@ -68,7 +110,7 @@ def _interactive(summary: SummaryRecord, still: str, *, progressbar: bool) -> st
     section = _text_of("interactive.html")
     for name, part in parts.items():
         section = section.replace(f"<!--{name}-->", part)
-    packed = f'<script type="text/plain" id="payload">{payload_of(summary, progressbar=progressbar)}</script>'
+    packed = f'<script type="text/plain" id="payload">{payload(*arguments, **options)}</script>'
     own = f"<style>{_text_of('interactive.css')}</style>", f"<script>{_text_of('interactive.js')}</script>"
     return "\n".join([section.replace("<!--still-->", still), packed, library(), *own, script])
 

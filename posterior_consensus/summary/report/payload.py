@@ -3,23 +3,30 @@
 import base64
 import gzip
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus.answers.alignment import AlignedPartitions
 from posterior_consensus.answers.embedding import item_embedding
 from posterior_consensus.answers.item_uncertainty import ItemUncertainty
+from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats, Items, numbers_of
+from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.evaluate.similarity import own_and_nearest
-from posterior_consensus.plots.colours import colours_of, patterns_of
+from posterior_consensus.plots.colours import NEUTRAL, colours_of, patterns_of
 from posterior_consensus.plots.frame import SOME_OF_PAIRS, some_of, with_unit
 from posterior_consensus.plots.observed import observed_table
 from posterior_consensus.plots.psm import item_order
+from posterior_consensus.results import display
+from posterior_consensus.runtime.progress import track
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.report.choices import Choice, choices_of
+from posterior_consensus.summary.text import LOSS_NAMES
 
 _MOST_CHAINS = 8  # with a matrix each; more are shown as one
 _MOST_BYTES = 4_000_000  # of similarities, before they are packed
@@ -31,6 +38,7 @@ _MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle", "plu
 _ABOUT = "The pictures show {:,} of {:,} items, chosen at random; the search and the table include every item."
 
 _ALL = "all"  # chains, where they have one matrix
+_ABSENT = "not there"  # of an item that a layer lacks, in place of its cluster's name
 _AS_ONE = f"The chains are shown together, because there are more than {_MOST_CHAINS}."
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -47,28 +55,79 @@ def payload_of(summary: SummaryRecord, *, progressbar: bool) -> str:
     if list(chains) == [_ALL]:
         said.insert(0, _AS_ONE)
     data = _data(summary, shown)
-    placed = data | _map(draws.of_items(shown))
-    along = _along(items)
     listed, of_items = _partitions(draws, choices, summary.items)
     meta = {
         **_clusters(summary.items, choices),
-        "names": items.names.tolist(),
         "chains": [{"name": str(name), "share": share} for name, share in chains.items()],
         "partitions": listed,
-        "features": list(placed),
         "n_data": len(data),
         "n_clusters": summary.consensus.n_clusters,
-        "coordinate": None if along is None else items.dim,
         "said": said,
     }
-    arrays = {
-        "shown": shown.astype(np.int32),
-        **_similarities(draws.of_items(shown), len(chains), choices[0].labels[shown]),
-        "features": np.stack(list(placed.values())).astype(np.float32),
-        **({} if along is None else {"along": along[shown]}),
-        **of_items,
+    arrays = _similarities(draws.of_items(shown), len(chains), choices[0].labels[shown]) | of_items
+    return _packed(items, shown, data | _map(draws.of_items(shown)), meta, arrays)
+
+
+def payload_of_layers(
+    summaries: Mapping[Any, SummaryRecord], partitions: AlignedPartitions, dim: str, *, progressbar: bool
+) -> str:
+    """Return the same of layers along `dim`, each of which has one partition and a matrix of its own.
+
+    Items that a layer lacks are in a cluster behind all others, and are similar to none.
+    """
+    labels, items = partitions.labels.values, Items.along(partitions.labels, str(partitions.labels.dims[1]))
+    shown = _shown(items.n_items, len(summaries))
+    upper = np.triu_indices(shown.size, 1)
+    total, number = np.zeros((2, shown.size, shown.size))
+    columns, steps = list[Arrays](), list[npt.NDArray[np.uint8]]()
+    for given, summary in zip(labels, track(summaries.values(), "Layers", progressbar=progressbar), strict=True):
+        here = np.flatnonzero(given >= 0)
+        at = here[items.take(here).order_of(summary.draws.items, "layer")]
+        columns.append(_spread(_of_reported(given[at], summary.items), at, items.n_items, len(partitions.names)))
+        own = np.full(items.n_items, -1)
+        own[at] = np.arange(at.size)
+        inside, matrix = np.flatnonzero(own[shown] >= 0), np.zeros_like(total)
+        if inside.size:
+            matrix[np.ix_(inside, inside)] = summary.draws.of_items(own[shown[inside]]).shared_similarity
+            number[np.ix_(inside, inside)] += 1
+        total += matrix
+        steps.append(np.rint(_STEPS * matrix[upper]).astype(np.uint8))
+    mean = total / np.maximum(number, 1)
+    np.fill_diagonal(mean, 1.0)
+    of_items = _stacked(columns)
+    numbers = numbers_of(partitions.names)
+    meta = {
+        "clusters": [*map(str, partitions.names), _ABSENT],
+        "colours": [*colours_of(numbers), NEUTRAL],
+        "markers": [*(_MARKERS[k] for k in patterns_of(numbers)), _MARKERS[0]],
+        "chains": [{"name": str(name), "share": 1.0} for name in summaries],
+        "partitions": [
+            {"kind": "layer", "value": str(name), "row": row, "words": f"{dim} {name}, {_in_short(summary.consensus)}"}
+            for row, (name, summary) in enumerate(summaries.items())
+        ],
+        "n_data": 0,
+        "n_clusters": 0,
+        "said": [_ABOUT.format(shown.size, items.n_items)] * (shown.size < items.n_items),
+        "layers": dim,
     }
-    return _packed(meta, arrays)
+    order = item_order(mean, of_items["labels"][0, shown])
+    arrays: Arrays = {"similarities": np.stack(steps), "order": order.astype(np.int32), **of_items}
+    return _packed(items, shown, _map(PairSimilarity(items.take(shown), mean)), meta, arrays)
+
+
+def _in_short(best: ConsensusPartition) -> str:
+    expected = display.quantity(best.expected_loss, best.loss.unit, 3)
+    name = LOSS_NAMES.get(best.loss.name, best.loss.name)
+    return f"{display.counted(best.n_clusters, 'cluster')}, expected {name} {expected}"
+
+
+def _spread(column: Arrays, at: npt.NDArray[np.intp], n_items: int, absent: int) -> Arrays:
+    """What the table shows of a partition of some items, with places for all items."""
+    fill = dict.fromkeys(column, _MISSING) | {"labels": absent, "nearest": -1}
+    found = {name: np.full(n_items, fill[name], values.dtype) for name, values in column.items()}
+    for name, values in column.items():
+        found[name][at] = values
+    return found
 
 
 def _chains(draws: PartitionDraws) -> dict[Any, float]:
@@ -113,7 +172,7 @@ def _data(summary: SummaryRecord, shown: npt.NDArray[np.intp]) -> dict[str, Floa
     return dict(list(zip(names, found.values[shown].T, strict=True))[:_MOST_FEATURES])
 
 
-def _map(draws: PartitionDraws) -> dict[str, Floats]:
+def _map(draws: PairSource) -> dict[str, Floats]:
     """Places of the items on a map by similarity; a single item lies at the origin."""
     places = item_embedding(draws, n_axes=min(2, draws.n_items))
     shares = np.append(places["share"].values, 0.0)[:2]
@@ -143,7 +202,11 @@ def _partitions(
         if row == len(columns):
             columns.append(_of_reported(labels, items) if row == 0 else _of_other(labels, draws))
         listed.append({"kind": choice.kind, "value": choice.value, "row": row, "words": choice.words})
-    return listed, {name: np.stack([column[name] for column in columns]) for name in columns[0]}
+    return listed, _stacked(columns)
+
+
+def _stacked(columns: list[Arrays]) -> Arrays:
+    return {name: np.stack([column[name] for column in columns]) for name in columns[0]}
 
 
 def _of_reported(labels: Labels, items: ItemUncertainty) -> Arrays:
@@ -175,8 +238,18 @@ def _fixed(values: Floats) -> npt.NDArray[np.uint16]:
     return np.where(np.isnan(values), _MISSING, np.rint(_TEN_THOUSANDTHS * np.nan_to_num(values))).astype(np.uint16)
 
 
-def _packed(meta: dict[str, Any], arrays: Arrays) -> str:
+def _packed(
+    items: Items, shown: npt.NDArray[np.intp], placed: dict[str, Floats], meta: dict[str, Any], arrays: Arrays
+) -> str:
     """A header in JSON, whose length comes first, and the bytes of the arrays, each at a multiple of eight."""
+    along = _along(items)
+    meta |= {
+        "names": items.names.tolist(),
+        "features": list(placed),
+        "coordinate": None if along is None else items.dim,
+    }
+    arrays |= {"shown": shown.astype(np.int32), "features": np.stack(list(placed.values())).astype(np.float32)}
+    arrays |= {} if along is None else {"along": along[shown]}
     places, body = {}, bytearray()
     for name, array in arrays.items():
         body += bytes(-len(body) % 8)

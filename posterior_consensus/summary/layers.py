@@ -1,0 +1,288 @@
+"""A summary of each of several partitions in a draw, and what changes from one to the next."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from posterior_consensus.answers.alignment import AlignedPartitions, align_partitions
+from posterior_consensus.consensus.record import ConsensusPartition
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.layers import Layers
+from posterior_consensus.layers.compare import compare_layers
+from posterior_consensus.layers.record import LayerComparison
+from posterior_consensus.results import display
+from posterior_consensus.results.latex import Tabled
+from posterior_consensus.results.plain import as_json, names_from_json
+from posterior_consensus.runtime.clock import Clock
+from posterior_consensus.runtime.progress import track
+from posterior_consensus.sources.layers import as_layers
+from posterior_consensus.summary.report.page import write_layers_report
+from posterior_consensus.summary.steps import SEARCH, ball_loss, search, summary_of
+from posterior_consensus.summary.summary import Summary
+from posterior_consensus.summary.text import ambiguous_items
+
+_MOST_NAMED = 6  # layers of a kind in a sentence
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LayersSummary(display.Shown, Tabled, Mapping[Any, Summary]):
+    """Summary of several partitions in each draw; made by :func:`summarize` of what :func:`as_layers` returns.
+
+    A mapping of the layers' names to a :class:`Summary` each. A cluster keeps its name from layer to layer.
+
+    Attributes
+    ----------
+    summaries : dict of Summary
+        Of each layer, by its name.
+    comparison : LayerComparison or None
+        How far the layers' partitions are apart, and which items move. None if no time was left.
+    layers : Layers
+        The draws.
+    seconds : dict of str to float
+        Time of the searches, the comparison, and all that is computed of each layer.
+    cut : tuple of str
+        Steps that the time limit skipped; those of a layer are in its summary.
+    """
+
+    summaries: dict[Any, Summary]
+    comparison: LayerComparison | None
+    layers: Layers
+    seconds: dict[str, float]
+    cut: tuple[str, ...] = ()
+
+    def __getitem__(self, name: Any) -> Summary:
+        self.layers[name]  # whose error names the layers
+        return self.summaries[name]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.summaries)
+
+    def __len__(self) -> int:
+        return len(self.summaries)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for each layer: numbers of items, clusters, modes and ambiguous items, losses, and status of chains."""
+        rows = [
+            {
+                "items": one.draws.n_items,
+                "clusters": one.consensus.n_clusters,
+                "expected_loss": one.consensus.expected_loss,
+                "mcse": one.consensus.mcse,
+                "radius": one.ball.radius,
+                "ambiguous": ambiguous_items(one).size,
+                "modes": np.nan if one.answers is None else one.answers.n_particles,
+                "chains": one.diagnosis.status,
+            }
+            for one in self.values()
+        ]
+        return pd.DataFrame(rows, pd.Index(list(self), name=self.layers.dim))
+
+    @property
+    def _title(self) -> str:
+        least, most = (of(one.consensus.n_clusters for one in self.values()) for of in (min, max))
+        numbers = f"{least} to {most} clusters" if least < most else display.counted(most, "cluster")
+        return f"Summary of {display.counted(len(self), 'layer')} ({self.layers.dim}): {numbers}"
+
+    def findings(self) -> list[str]:
+        """Findings in plain sentences."""
+        return [*self._change(), *self.left_out(), self._chains()]
+
+    def left_out(self) -> list[str]:
+        """Computations that were skipped, ended early or used some items only, in plain sentences."""
+        layers_of: dict[str, list[Any]] = {}
+        for name, one in self.items():
+            for sentence in one.left_out():
+                layers_of.setdefault(sentence, []).append(name)
+        skipped = ["The layers were not compared, because no time was left."] * (self.comparison is None)
+        return skipped + [
+            sentence if len(names) == len(self) else f"{self._named(names)}: {sentence}"
+            for sentence, names in layers_of.items()
+        ]
+
+    def to_html(self, path: str | Path, *, progressbar: bool = True) -> Path:
+        """Write a report with findings, figures and tables to one HTML file that needs no network.
+
+        With Bokeh installed (the extra ``report``), a slider goes through the layers. ``to_html`` of a layer's own
+        summary writes more of that layer.
+
+        Parameters
+        ----------
+        path : str or Path
+            An existing file is replaced once the report is complete.
+        progressbar : bool
+            Whether to show progress if it takes more than a second.
+
+        Returns
+        -------
+        Path
+            Path of the report.
+
+        Raises
+        ------
+        OSError
+            If the report cannot be written; an existing file stays as it was.
+        """
+        given = self._title, self.findings(), self.to_dataframe(), self.summaries, self.comparison, self._aligned()
+        return write_layers_report(Path(path), *given, progressbar=progressbar)
+
+    def to_datatree(self) -> xr.DataTree:
+        """All results in one tree that NetCDF and Zarr hold; ``attach(tree, summary)`` adds it to a posterior.
+
+        Returns
+        -------
+        xarray.DataTree
+            ``layers`` has a node for each layer, the Dataset of its summary. ``comparison`` has that of the comparison.
+
+        Raises
+        ------
+        ValueError
+            If two layers have names that are the same text.
+        """
+        nodes = {f"layers/{node}": self[name].to_dataset() for name, node in _nodes(self.layers).items()}
+        nodes |= {} if self.comparison is None else {"comparison": self.comparison.to_dataset()}
+        attrs = {"layer_seconds": as_json(self.seconds), "layer_cut": as_json(self.cut)}
+        return xr.DataTree.from_dict(nodes | {"/": xr.Dataset(attrs=attrs)})
+
+    @classmethod
+    def from_datatree(cls, tree: xr.DataTree, layers: Any) -> Self:
+        """Restore the summary that :meth:`to_datatree` stored with its posterior.
+
+        Parameters
+        ----------
+        tree : xarray.DataTree
+            The result of :meth:`to_datatree`, or the group that :func:`attach` wrote.
+        layers : Layers
+            The draws, as they were given to :func:`summarize`; they are not stored with the results.
+
+        Returns
+        -------
+        LayersSummary
+
+        Raises
+        ------
+        ValueError
+            If no summary of these layers is in `tree`, or their draws are others.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import posterior_consensus as pc
+        >>> layers = pc.as_layers(np.tile([[0, 0, 1], [0, 1, 1]], (50, 1, 1)))
+        >>> tree = pc.summarize(layers, random_seed=1).to_datatree()
+        >>> pc.results.LayersSummary.from_datatree(tree, layers)[1].labels.values
+        array([0, 1, 1], dtype=int32)
+        """
+        layers, nodes = as_layers(layers), _nodes(as_layers(layers))
+        present = set(tree.children["layers"].children) if "layers" in tree.children else set()
+        if present != set(nodes.values()):
+            raise ValueError(
+                f"`tree` must hold a summary of the layers {display.listed(list(layers), 10)}; present: "
+                f"{display.listed(sorted(present), 10) or 'none'}."
+            )
+        compared = tree.children.get("comparison")
+        return cls(
+            summaries={
+                name: Summary.from_dataset(tree.children["layers"].children[node], layers[name])
+                for name, node in nodes.items()
+            },
+            comparison=None if compared is None else LayerComparison.from_dataset(compared),
+            layers=layers,
+            seconds=json.loads(tree.attrs["layer_seconds"]),
+            cut=tuple(map(str, names_from_json(tree.attrs["layer_cut"]))),
+        )
+
+    def _aligned(self) -> AlignedPartitions | None:
+        """Partitions of the layers with names that go on; None if items are not the same things in all layers."""
+        same = len({one.draws.items.dim for one in self.values()}) == 1
+        return align_partitions({name: one.consensus for name, one in self.items()}) if same and len(self) > 1 else None
+
+    def _named(self, names: list[Any]) -> str:
+        return f"{self.layers.dim} {display.listed(names, _MOST_NAMED)}"
+
+    def _change(self) -> list[str]:
+        change = None if self.comparison is None else self.comparison.largest_change
+        if change is None:
+            return []
+        probability = display.with_error(f"{change.probability:.3g}", change.mcse)
+        return [
+            f"The clustering changed most between {change.before} and {change.after}, with probability {probability}."
+        ]
+
+    def _chains(self) -> str:
+        """The verdict on the chains over all layers."""
+        diagnoses = {name: one.diagnosis for name, one in self.items()}
+        odd = [name for name, one in diagnoses.items() if one.status != "agree"]
+        if odd:
+            worst = next((name for name in odd if diagnoses[name].status == "disagree"), odd[0])
+            number = f"The chains agree in {len(self) - len(odd)} of {display.counted(len(self), 'layer')}."
+            return f"{number} {self._named([worst])}: {diagnoses[worst].verdict}"
+        rhat = max(one.worst_rhat for one in diagnoses.values())
+        ess = min(one.least_ess for one in diagnoses.values())
+        return (
+            f"The chains agree: R-hat is at most {rhat:.3f}, the effective sample size at least {ess:.0f} in any layer."
+        )
+
+    def _parts(self) -> display.Parts:
+        _, about, _ = self.layers._parts()
+        compared = [("change", said) for said in self._change()]
+        left_out = [("left out", " ".join(said))] if (said := self.left_out()) else []
+        time = ("time", display.duration(sum(self.seconds.values())))
+        return self._title, [*about, *compared, ("chains", self._chains()), *left_out, time], self.to_dataframe()
+
+
+def _nodes(layers: Layers) -> dict[Any, str]:
+    """Name of each layer in a tree."""
+    nodes = {name: str(name).replace("/", "_") for name in layers}
+    if len(set(nodes.values())) < len(nodes):
+        raise ValueError(
+            f"Layers must have names that differ as text; got {display.listed(list(map(repr, layers)), 10)}."
+        )
+    return nodes
+
+
+def summarize_layers(
+    layers: Layers, clock: Clock, options: dict[str, Any], searched: dict[str, Any], *, prob: float, answers: bool
+) -> LayersSummary:
+    """Search in each layer, compare the layers, and compute the rest of each layer, in whose names clusters go on.
+
+    `options` are those of the search, `searched` seed and progress bar of every search.
+    """
+    progressbar, seed = searched["progressbar"], searched["random_seed"]
+    if isinstance(seed, np.random.Generator):  # or a layer's result would depend on the layers before it
+        searched = searched | {"random_seed": int(seed.integers(2**63))}
+
+    def each(description: str, clock: Clock) -> Iterator[tuple[Any, PartitionDraws, Clock]]:
+        """Layers in turn, each with its share of the time that is left."""
+        for k, (name, draws) in enumerate(track(layers.items(), description, progressbar=progressbar)):
+            yield name, draws, Clock(clock.part(1 / (len(layers) - k)))
+
+    def searches() -> tuple[dict[Any, ConsensusPartition], dict[Any, dict[str, float]]]:
+        found, seconds = {}, {}
+        for name, draws, own in each("Searches", Clock(clock.part(SEARCH))):
+            found[name] = search(own, draws, own.part(1.0), searched | options)
+            seconds[name] = own.seconds
+        return found, seconds
+
+    def summaries() -> dict[Any, Summary]:
+        made = {}
+        for name, draws, own in each("Summaries", clock):
+            own.seconds |= seconds[name]
+            source = f"{layers.dim} {name}"
+            made[name] = summary_of(
+                own, draws, found[name], source=source, prob=prob, answers=answers, searched=searched
+            )
+        return made
+
+    found, seconds = clock("searches", searches)
+    loss = ball_loss(next(iter(found.values())))
+    comparison = clock.unless_over("comparison", compare_layers, layers, loss=loss, progressbar=progressbar)
+    made = clock("summaries", summaries)
+    return LayersSummary(made, comparison, layers, clock.seconds, tuple(clock.cut))

@@ -1,0 +1,109 @@
+"""The steps of a summary: the search, and what is computed of the partition that it found."""
+
+from typing import Any
+
+import xarray as xr
+
+from posterior_consensus.answers.alignment import align_partitions
+from posterior_consensus.answers.credible import credible_ball
+from posterior_consensus.answers.item_uncertainty import item_uncertainty
+from posterior_consensus.answers.links import links, suits_links
+from posterior_consensus.bounds.certificate import quick_certificate
+from posterior_consensus.consensus.methods import takes
+from posterior_consensus.consensus.partition import consensus_partition
+from posterior_consensus.consensus.record import ConsensusPartition
+from posterior_consensus.diagnostics.diagnosis import diagnose_within
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.losses.lookup import as_loss
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.runtime.clock import Clock
+from posterior_consensus.runtime.progress import waiting
+from posterior_consensus.search.runs import SearchInfo
+from posterior_consensus.sources.log_densities import LogOfDraws
+from posterior_consensus.summary.modes import look_for_answers
+from posterior_consensus.summary.second_searches import look_at_halves, look_at_other_labels
+from posterior_consensus.summary.summary import Summary
+from posterior_consensus.summary.text import improbable, number_probabilities
+
+SEARCH = 0.5  # share of what is left of a time limit, for the search
+_REST = 0.25  # for each later step
+_LITTLE = 60_000  # labels above which the most probable number is tried with no more restarts than the search made
+
+
+def search(clock: Clock, draws: PartitionDraws, seconds: float | None, options: dict[str, Any]) -> ConsensusPartition:
+    """Search within a time limit, if the method takes one; `options` are those of :func:`consensus_partition`."""
+    if seconds is not None and takes(options.get("method", "greedy"), "seconds"):
+        options = options | {"seconds": seconds}
+    return clock("consensus", consensus_partition, draws, **options)
+
+
+def ball_loss(consensus: ConsensusPartition) -> str | PartitionLoss:
+    """The loss of distances to a partition: the one it was found under, or VI if that is no metric."""
+    found_under = as_loss(consensus.loss, kind=PartitionLoss)
+    return found_under if found_under.metric else "vi"
+
+
+def summary_of(
+    clock: Clock,
+    draws: PartitionDraws,
+    consensus: ConsensusPartition,
+    *,
+    source: str,
+    prob: float,
+    answers: bool,
+    searched: dict[str, Any],
+    observed: xr.DataArray | None = None,
+    logs: LogOfDraws | None = None,
+) -> Summary:
+    """All that is computed of the partition found; `searched` are seed and progress bar of further searches."""
+    metric = ball_loss(consensus)
+    ball = clock("credible ball", credible_ball, draws, consensus, loss=metric, prob=prob)
+    items = clock("items", item_uncertainty, draws, consensus)
+    with waiting("Diagnosis", progressbar=searched["progressbar"]):
+        diagnosis = clock("diagnosis", diagnose_within, clock.part(_REST), draws, consensus, logs=logs)
+    limited = {"seconds": clock.part(_REST), "progressbar": searched["progressbar"]}
+    proof = clock.unless_over("certificate", quick_certificate, draws, consensus, consensus.loss, **limited)
+    certificate, no_certificate = proof or (None, "No certificate was computed, because no time was left.")
+    with waiting("Halves of the draws", progressbar=searched["progressbar"]):
+        halves = {"seconds": clock.part(_REST), "random_seed": searched["random_seed"]}
+        excess = look_at_halves(clock, draws, consensus, diagnosis, metric, **halves)
+    return Summary(
+        source=source,
+        draws=draws,
+        consensus=consensus,
+        ball=ball,
+        items=items,
+        diagnosis=diagnosis,
+        certificate=certificate,
+        no_certificate=no_certificate,
+        excess=excess,
+        resampled=look_at_other_labels(clock, draws, consensus, seconds=clock.part(_REST), **searched),
+        alternative=_alternative(clock, draws, consensus, searched),
+        answers=clock.unless_over(
+            "answers", look_for_answers, draws, consensus, metric, seconds=clock.part(1.0), **searched
+        )
+        if answers
+        else None,
+        observed=observed,
+        links=clock("links", links, draws, consensus) if suits_links(draws, draws.as_labels(consensus)) else None,
+        seconds=clock.seconds,
+        cut=tuple(clock.cut),
+    )
+
+
+def _alternative(
+    clock: Clock, draws: PartitionDraws, consensus: ConsensusPartition, searched: dict[str, Any]
+) -> ConsensusPartition | None:
+    """The best partition with the most probable number of clusters, if the number of the consensus is improbable."""
+    if not improbable(draws, consensus):
+        return None
+    asked: dict[str, Any] = {"n_clusters": int(number_probabilities(draws).argmax()), "starts": [consensus]}
+    asked |= {"n_starts": 3, "seconds": clock.part(_REST)} | searched
+    if draws.n_items * draws.n_draws > _LITTLE and isinstance(consensus.info, SearchInfo):
+        asked["n_perturbations"] = consensus.info.n_perturbations
+    found = clock.unless_over("alternative", consensus_partition, draws, loss=consensus.loss, **asked)
+    if found is None:
+        return None
+    match = align_partitions({"consensus": consensus, "alternative": found})["alternative"]
+    names = [match.names[k] for k in dict.fromkeys(match.labels.values.tolist())]
+    return found if tuple(names) == found.names else found.with_names(names)

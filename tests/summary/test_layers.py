@@ -1,0 +1,136 @@
+"""summarize() of several partitions in each draw: a summary a layer, what changes, and what is stored of both."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import posterior_consensus as pc
+from posterior_consensus.sources.containers import attach
+from tests.catalogue.results import assert_equal
+
+FIRST, LAST = np.repeat([0, 1, 2], [5, 4, 3]), np.repeat([0, 1], [5, 7])
+QUIET = {"answers": False, "n_starts": 1, "random_seed": 1, "progressbar": False}
+
+
+def posterior():
+    """Three years, in the last of which two clusters are one and a firm is gone; most labels are as they were."""
+    rng = np.random.default_rng(1)
+    labels = np.tile(np.stack([FIRST, FIRST, LAST]), (2, 30, 1, 1)).astype(float)
+    wrong = rng.random(labels.shape) < 0.1
+    labels[wrong] = rng.integers(3, size=wrong.sum())
+    labels[:, :, 2, 1] = np.nan
+    coords = {"year": [1935, 1936, 1940], "firm": [f"firm {k}" for k in range(12)]}
+    return xr.DataArray(labels, coords, ("chain", "draw", "year", "firm"), "z")
+
+
+LAYERS = pc.as_layers(posterior(), layer_dim="year")
+
+
+def without_times(consensus):
+    return replace(consensus, info=None)
+
+
+@pytest.fixture(scope="module")
+def summary():
+    return pc.summarize(LAYERS, **QUIET)
+
+
+def test_a_layer_has_the_summary_of_its_draws_alone(summary):
+    assert list(summary) == [1935, 1936, 1940] and summary.layers is LAYERS
+    alone = pc.summarize(LAYERS[1940], **QUIET)
+    assert_equal(without_times(summary[1940].consensus), without_times(alone.consensus))
+    for part in ("ball", "items", "diagnosis"):
+        assert_equal(getattr(summary[1940], part), getattr(alone, part))
+    assert_equal(summary.comparison, pc.compare_layers(LAYERS))
+    with pytest.raises(KeyError, match="1937.*1935, 1936, 1940"):
+        summary[1937]
+
+
+def test_results_do_not_depend_on_the_order_of_layers():
+    turned = pc.as_layers({name: LAYERS[name] for name in reversed(list(LAYERS))})
+    seeded = QUIET | {"n_starts": 3}
+    for seed in (lambda: 5, lambda: np.random.default_rng(5)):
+        one, other = (pc.summarize(layers, **seeded | {"random_seed": seed()}) for layers in (LAYERS, turned))
+        assert_equal(without_times(one[1936].consensus), without_times(other[1936].consensus))
+
+
+def test_options_go_to_each_layer():
+    found = pc.summarize(LAYERS, loss="binder", prob=0.5, n_clusters=4, **QUIET)
+    assert found.to_dataframe()["clusters"].tolist() == [4, 4, 4]
+    assert {(one.loss.name, one.ball.prob) for one in found.values()} == {("binder", 0.5)}
+    assert found.comparison.loss.name == "binder"
+    not_metric = pc.summarize(LAYERS, loss="omari", **QUIET)
+    assert not_metric.comparison.loss.name == "vi"
+
+
+OF_READING = {"var_name": "z", "weights": np.ones(60), "log_weights": np.ones(60), "group": "prior", "model": object()}
+OF_READING |= {"sample_dims": "draw", "item_dim": "firm"}
+
+
+@pytest.mark.parametrize("name", OF_READING)
+def test_what_says_how_to_read_draws_is_refused(name):
+    with pytest.raises(TypeError, match=f"`{name}`.*as_layers"):
+        pc.summarize(LAYERS, **{name: OF_READING[name]})
+
+
+def test_it_prints_on_one_screen_with_what_changes(summary):
+    lines = repr(summary).splitlines()
+    assert lines[0] == "Summary of 3 layers (year): 2 to 3 clusters" and len(lines) < 25
+    assert "between 1936 and 1940, with probability" in repr(summary) and "1940" in summary._repr_html_()
+    table = summary.to_dataframe()
+    assert table.index.name == "year" and table["items"].tolist() == [12, 12, 11]
+    np.testing.assert_array_equal(table["radius"], [one.ball.radius for one in summary.values()])
+    assert r"expected\_loss" in summary.to_latex()
+
+
+def test_findings_say_of_which_layers_they_are(summary):
+    change, left_out, chains = summary.findings()
+    assert change.startswith("The clustering changed most between 1936 and 1940")
+    assert left_out == "No search for further modes was made, as requested." and "layer" in chains
+    stuck = posterior().where(posterior()["year"] < 1940, xr.DataArray([0.0, 1.0], dims="chain") * (posterior() > 0))
+    found = pc.summarize(pc.as_layers(stuck, layer_dim="year"), **QUIET)
+    assert "year 1940: " in found.findings()[-1] and "of 3 layers" in found.findings()[-1]
+
+
+def test_a_time_limit_leaves_each_layer_its_partition(tmp_path):
+    found = pc.summarize(LAYERS, random_seed=1, seconds=1e-6, progressbar=False)
+    assert all(one.consensus.n_clusters >= 1 and "certificate" in one.cut for one in found.values())
+    assert found.comparison is None and found.cut == ("comparison",)
+    assert found.left_out()[0].startswith("The layers were not compared") and "change" not in repr(found)
+    back = pc.results.LayersSummary.from_datatree(found.to_datatree(), LAYERS)
+    assert back.comparison is None and back.cut == found.cut
+    assert "1940" in found.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_it_is_stored_with_its_posterior(summary, tmp_path):
+    tree = attach(xr.DataTree.from_dict({"posterior": posterior().to_dataset()}), summary)
+    tree.to_netcdf(tmp_path / "all.nc", engine="h5netcdf")
+    with xr.open_datatree(tmp_path / "all.nc", engine="h5netcdf") as stored:
+        layers = pc.as_layers(stored, layer_dim="year")
+        back = pc.results.LayersSummary.from_datatree(stored["consensus"], layers)
+    assert_equal(back.comparison, summary.comparison)
+    for name, one in summary.items():
+        assert_equal(back[name].consensus, one.consensus)
+        assert_equal(back[name].items, one.items)
+    assert repr(back) == repr(summary)
+
+
+def test_what_does_not_fit_is_refused(summary):
+    with pytest.raises(ValueError, match="`tree`.*a, b.*1935, 1936, 1940"):
+        pc.results.LayersSummary.from_datatree(summary.to_datatree(), {"a": LAYERS[1935], "b": LAYERS[1936]})
+    with pytest.raises(TypeError, match="`data`.*DataTree.*to_datatree"):
+        attach(posterior().to_dataset(), summary)
+    with pytest.raises(TypeError, match="LayersSummary.*by itself"):
+        attach(xr.DataTree(), summary, summary[1935])
+    same = pc.summarize(pc.as_layers({1: LAYERS[1935], "1": LAYERS[1936]}), **QUIET)
+    with pytest.raises(ValueError, match="differ as text.*1, '1'"):
+        same.to_datatree()
+
+
+def test_layers_of_different_items_have_no_slider(tmp_path):
+    z = posterior().isel(year=[0, 1])
+    layers = pc.as_layers({"rows": z[:, :, 0], "columns": z[:, :, 1, :7].rename(firm="product")})
+    page = pc.summarize(layers, **QUIET).to_html(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "layer columns" in page and 'id="payload"' not in page
