@@ -1,7 +1,7 @@
 """A posterior that does not fit in memory: time, peak memory and reads of the store, of the door and of a summary.
 
-The draws are made in a NetCDF file first. A process whose memory is limited then puts their labels in a store and works
-on that. `--items 20000000` makes 20 GB of labels; the folder needs room for the file and the store.
+The draws are made in a NetCDF file first. A process whose memory budget is a twentieth of the labels, and whose data are
+limited, then puts the labels in a store and works on that. The folder needs room for the file and the store.
 """
 
 import os
@@ -21,7 +21,7 @@ from benchmarks.scale import each_draw
 from posterior_consensus.ensemble import stored
 
 _LIMIT = 2_000_000_000  # bytes of memory
-_BUDGET = "1GB"  # arrays of a step; what it computes on the way takes as much again
+_TIMES = 20  # the budget, which is for arrays of a step: what it computes on the way takes as much again
 _CHUNK = (25, 500_000)  # of the file, draws and items
 _CHAINS = 4
 OPTIONS = {
@@ -36,7 +36,7 @@ def tables(smallest, items, draws, folder):
     with tempfile.TemporaryDirectory(dir=folder) as room:
         file = Path(room) / "draws.nc"
         made = used(_make, file, n_items, n_draws).seconds
-        rows, found = apart(steps, file)
+        rows, found = apart(steps, file, n_items * n_draws // _TIMES)
     size = f"{n_items:,} items x {n_draws:,} draws, {n_items * n_draws / 1e9:.3g} GB of labels"
     yield f"{size}, made in {made:.0f} s; {found}", rows
 
@@ -53,10 +53,10 @@ def _make(file, n_items, n_draws):
             z[chain, first : first + len(rows)] = rows
 
 
-def steps(file: Path) -> tuple[list[dict], str]:
+def steps(file: Path, budget: int) -> tuple[list[dict], str]:
     """A row for each step, and what the summary finds, in a process whose memory is limited here."""
     resource.setrlimit(resource.RLIMIT_DATA, (_LIMIT, _LIMIT))
-    os.environ["POSTERIOR_CONSENSUS_MEMORY"] = _BUDGET
+    os.environ["POSTERIOR_CONSENSUS_MEMORY"] = str(budget)
     pc.summarize(np.arange(60).reshape(6, 10) % 3, progressbar=False)  # compiles what most steps need
     rows, sizes, read = [], [], stored._read
 
