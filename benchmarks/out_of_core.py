@@ -1,6 +1,6 @@
 """A posterior that does not fit in memory: time, peak memory and reads of the store, of the door and of a summary.
 
-The draws are made in a NetCDF file first. A process whose memory budget is a twentieth of the labels, and whose data are
+The draws are made in a NetCDF file first. A process with a memory budget of a twentieth of the labels, whose data are
 limited, then puts the labels in a store and works on that. The folder needs room for the file and the store.
 """
 
