@@ -246,7 +246,7 @@ def align_partitions(partitions: Any) -> AlignedPartitions:
     if len(named) < 2:
         raise ValueError(f"`partitions` must hold at least two partitions; got {len(named)}.")
     given = {f"`partitions[{name!r}]`": partition for name, partition in named.items()}
-    items, values, places = _over_all_items(given)
+    items, values, places = over_all_items(given)
     labels = np.full((len(given), items.n_items), -1, np.int32)
     names = list[Hashable]()
     for row, name in enumerate(given):
@@ -299,6 +299,13 @@ def _matched(
     table = contingency_table(own, column[1:].astype(np.int32))
     table = np.pad(table, ((0, 0), (0, numbers.size - table.shape[1])))
     table[:, 0] = 0
+    return continued(table, numbers, names)
+
+
+def continued(
+    table: npt.NDArray[Any], numbers: npt.NDArray[np.integer], names: list[Hashable]
+) -> tuple[npt.NDArray[np.int64], list[Hashable]]:
+    """Numbers (R,) of clusters that have so many items (R, C) in common with those of these numbers, and all names."""
     partner = partners(table)
     found = np.where(partner >= 0, numbers[partner], -1).astype(np.int64)
     new = np.flatnonzero(found < 0)
@@ -309,7 +316,7 @@ def _matched(
     return found, [*names, *itertools.islice(free, new.size)]
 
 
-def _over_all_items(given: Mapping[str, Any]) -> tuple[Items, dict[str, Any], dict[str, npt.NDArray[np.intp]]]:
+def over_all_items(given: Mapping[str, Any]) -> tuple[Items, dict[str, Any], dict[str, npt.NDArray[np.intp]]]:
     """All items of several partitions, each partition's labels, and where among all items its own ones are."""
     arrays = [values for values in (getattr(one, "labels", one) for one in given.values()) if _is_vector(values)]
     dim = str(arrays[0].dims[0]) if arrays else "item"

@@ -1,6 +1,5 @@
 """With what probability does an item belong to a cluster? Draws' clusters are matched with those of a partition."""
 
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -213,7 +212,7 @@ def own_membership(source: PairSource, labels: Labels) -> Floats | None:
     if cells > _MOST_CELLS or not memory.fits(4 * cells):
         return None
     addends, total = draws.samples.addends
-    given = draws.starts, addends, _targets(draws, labels), labels
+    given = draws.starts, addends, matched_clusters(draws, labels), labels
     return np.concatenate([own for _, own in draws.drawn.map_blocks(_own_of_block, *given)]) / total
 
 
@@ -221,15 +220,17 @@ def _of_columns(table: Any, columns: npt.NDArray[np.integer]) -> Floats:
     return np.asarray(table)[np.arange(columns.size), columns]
 
 
-def _targets(draws: PartitionDraws, labels: Labels) -> Numbers:
+def matched_clusters(draws: PartitionDraws, labels: Labels) -> Numbers:
     """Cluster matched with each cluster of each draw (R,), draw below draw; -1 for none."""
     counts, starts = draws.drawn.joint_counts(labels), draws.starts
-    return np.concatenate([partners(counts[start:end]) for start, end in itertools.pairwise(starts)])
+    some = slices(draws.n_draws, max(1, sizes.CELLS_AT_ONCE * draws.n_draws // counts.size))
+    given = [starts[rows.start : rows.stop + 1] for rows in some]
+    return np.concatenate([partners(counts[own[0] : own[-1]], own - own[0]) for own in given])
 
 
 def _of_labels(draws: PartitionDraws, labels: Labels) -> tuple[Floats, Floats]:
     n_columns = int(labels.max()) + 2
-    targets = _targets(draws, labels)
+    targets = matched_clusters(draws, labels)
     targets[targets < 0] = n_columns - 1
     given = draws.starts, draws.samples, targets, n_columns
     blocks = [found for _, found in draws.drawn.map_blocks(_block_of_labels, *given)]

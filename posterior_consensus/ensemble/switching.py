@@ -66,27 +66,29 @@ def most_in_common(common: Floats) -> Numbers:
     return np.array([linear_sum_assignment(draw.T, maximize=True)[1] for draw in scores])
 
 
-def matched_by_draw(table: npt.NDArray[Any], starts: npt.NDArray[np.int64]) -> Numbers:
+def matched_by_draw(table: npt.NDArray[Any], starts: npt.NDArray[np.integer]) -> Numbers:
     """Column (R,) of each cluster of each draw in a matching of largest sum in that draw's rows, -1 for none."""
     columns = np.full(len(table), -1)
-    for first, last in pairwise(starts):
+    for first, last in pairwise(starts.tolist()):
         rows, matched = linear_sum_assignment(table[first:last], maximize=True)
-        columns[first + rows] = matched
+        columns[first:last][rows] = matched
     return columns
 
 
-def partners(table: npt.NDArray[Any]) -> Numbers:
+def partners(table: npt.NDArray[Any], starts: npt.NDArray[np.integer] | None = None) -> Numbers:
     """Column of each row's partner in a table of numbers of common items, -1 for none.
 
     One to one, such that partners have the most items in common; of equally good matchings the one of largest sum of
-    Jaccard similarities. Without a common item there is no partner.
+    Jaccard similarities. Without a common item there is no partner. With `starts` (N + 1,) the rows of each draw, from
+    `starts[t]` to `starts[t + 1]`, have partners of their own.
     """
-    either = table.sum(axis=1, keepdims=True) + table.sum(axis=0) - table
-    scores = table + table / np.maximum(either, 1) / (min(table.shape) + 1)  # all that is added is less than one item
-    rows, columns = linear_sum_assignment(scores, maximize=True)
-    found = np.full(len(table), -1)
-    found[rows] = np.where(table[rows, columns] > 0, columns, -1)
-    return found
+    starts = np.array([0, len(table)]) if starts is None else starts
+    n_rows = np.diff(starts)
+    columns = np.repeat(np.add.reduceat(table, starts[:-1]), n_rows, axis=0)
+    either = table.sum(axis=1, keepdims=True) + columns - table
+    pairs = np.repeat(np.minimum(n_rows, table.shape[1]) + 1, n_rows)[:, np.newaxis]
+    found = matched_by_draw(table + table / np.maximum(either, 1) / pairs, starts)  # less than one item is added
+    return np.where(table[np.arange(len(table)), found] > 0, found, -1)
 
 
 def numbered_like(labels: Labels, others: Labels) -> Labels:

@@ -312,3 +312,34 @@ def paired_counts(labels, rows, others, widths, offsets):
     cells = np.zeros(offsets[-1], np.int32)
     in_blocks(_paired_counts, 0, rows.size, labels, rows, others, widths, offsets, cells, work=labels.shape[1])
     return cells
+
+
+@jit
+def overlaps(draws, others, weights, batches, out):
+    """Add weighted Jaccard overlaps of the clusters of each item in two partitions of each draw to `out` (B, n).
+
+    `draws` and `others` are the :class:`Vectors` of the two partitions; draw t counts in row `batches[t]`. A cluster's
+    overlap with another one is |C and D| / |C or D|, which is that of the item's co-members where it is one of them.
+    """
+    labels, n_clusters, most = draws
+    other_labels, widths, widest = others
+    order, sizes = np.empty(labels.shape[1], np.int64), np.zeros(most, np.int64)
+    common, other_sizes = np.zeros(widest, np.int64), np.zeros(widest, np.int64)
+    for t in range(labels.shape[0]):
+        _sort_items(labels[t], n_clusters[t], sizes, order)
+        other = other_labels[t]
+        other_sizes[: widths[t]] = 0
+        for label in other:
+            other_sizes[label] += 1
+        total = out[batches[t]]
+        end = 0
+        for size in sizes[: n_clusters[t]]:
+            members = order[end : end + size]
+            end += size
+            for i in members:
+                common[other[i]] += 1
+            for i in members:
+                both = common[other[i]]
+                total[i] += weights[t] * both / (size + other_sizes[other[i]] - both)
+            for i in members:
+                common[other[i]] = 0

@@ -1,0 +1,122 @@
+"""Where items go from one layer to the next in the same draw, and how much of their company they keep."""
+
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import replace
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.answers.membership import matched_clusters
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.ensemble.layers import Layers
+from posterior_consensus.ensemble.partitions import Labels, smallest_dtype
+from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.kernels import contingency
+from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.executor import in_order
+
+_TINY = np.finfo(np.float64).tiny
+
+
+class Step(NamedTuple):
+    """Two layers that follow each other, by name, and where in each the items are that both have."""
+
+    before: Any
+    after: Any
+    at: npt.NDArray[np.intp]
+    to: npt.NDArray[np.intp]
+
+
+class Changes(NamedTuple):
+    """What happens in a step, with Monte Carlo standard errors.
+
+    Attributes
+    ----------
+    source, target : ndarray of shape (F,)
+        Clusters of the two estimates between which items go; the number after the last one is elsewhere.
+    flows : ndarray of shape (4, F)
+        Expected number of items that go from one to the other, its error, and the ends of its interval.
+    overlaps : ndarray of shape (2, m)
+        Expected overlap of the co-members of each common item, and its error.
+    """
+
+    source: npt.NDArray[np.intp]
+    target: npt.NDArray[np.intp]
+    flows: Floats
+    overlaps: Floats
+
+
+def steps_of(layers: Layers) -> list[Step]:
+    """Each layer with the last one before it that has items in common with it, in the order of the layers."""
+    names, found = list(layers), list[Step]()
+    for row, after in enumerate(names):
+        pairs = ((before, *layers.common(before, after)) for before in reversed(names[:row]))
+        found += islice((Step(before, after, at, to) for before, at, to in pairs if at.size), 1)
+    return found
+
+
+def changes_of(layers: Layers, estimates: Mapping[Any, Labels], steps: list[Step], prob: float) -> list[Changes]:
+    """What happens in each step, given the canonical labels (n_items,) of each layer's estimate."""
+    targets = {name: _targets(draws, estimates[name]) for name, draws in layers.items()}
+    n_clusters = {name: int(labels.max()) + 2 for name, labels in estimates.items()}
+
+    def of_step(step: Step) -> Changes:
+        sides = (step.before, step.at), (step.after, step.to)
+        drawn, matched = [], []
+        for name, at in sides:
+            draws = layers[name]
+            labels = draws.drawn.of_draws(np.arange(draws.n_draws)).take(at, axis=1)
+            drawn.append(contingency.Vectors(labels, draws.n_clusters, int(draws.n_clusters.max())))
+            matched.append(targets[name][draws.starts[:-1, np.newaxis] + labels])
+        table = _flows(matched, (n_clusters[step.before], n_clusters[step.after]), layers.samples, prob)
+        return Changes(*table, _overlaps(drawn, layers.samples))
+
+    return list(in_order(of_step, ((step,) for step in steps)))
+
+
+def _targets(draws: PartitionDraws, labels: Labels) -> npt.NDArray[Any]:
+    """Cluster of the estimate for each cluster of each draw (R,), that after the last one for none."""
+    n_clusters = int(labels.max()) + 1
+    own = replace(draws, drawn=copy(draws.drawn))  # which forgets the table of counts, of which there is one a layer
+    matched = matched_clusters(own, labels)
+    return np.where(matched < 0, n_clusters, matched).astype(smallest_dtype(n_clusters + 1))
+
+
+def _flows(
+    matched: list[npt.NDArray[Any]], shape: tuple[int, int], samples: Samples, prob: float
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Floats]:
+    n_draws, n_cells = samples.n_draws, shape[0] * shape[1]
+    what = f"Flows between {shape[0] - 1} and {shape[1] - 1} clusters in each of {n_draws} draws"
+    memory.check(4 * n_draws * n_cells, what, "Thin the draws.")
+    rows, offsets = np.arange(n_draws), n_cells * np.arange(n_draws + 1)
+    widths = np.full(n_draws, shape[1])
+    counts = contingency.paired_counts(np.concatenate(matched), rows, n_draws + rows, widths, offsets)
+    counts = counts.reshape(n_draws, n_cells)
+    cells = np.flatnonzero(counts[samples.weights > 0].any(axis=0))
+    counts = np.ascontiguousarray(counts[:, cells].T)
+    mean = samples.mean(counts)
+    error = samples.error_by_batches(mean, lambda batch: _mean(counts[:, batch], samples.weights[batch]))
+    weights = samples.weights if samples.is_weighted else None
+    ends = np.quantile(counts, [(1 - prob) / 2, (1 + prob) / 2], axis=1, weights=weights, method="inverted_cdf")
+    source, target = np.unravel_index(cells, shape)
+    return source, target, np.stack([mean, error, *ends])
+
+
+def _mean(values: Floats, weights: Floats) -> Floats:
+    return np.asarray(values @ weights / max(weights.sum(), _TINY))
+
+
+def _overlaps(drawn: list[contingency.Vectors], samples: Samples) -> Floats:
+    batch_of = np.empty(samples.n_draws, np.intp)
+    for number, batch in enumerate(samples.batches):
+        batch_of[batch] = number
+    addends, total = samples.addends
+    sums = np.zeros((len(samples.batches), drawn[0].labels.shape[1]))
+    contingency.overlaps(*drawn, addends, batch_of, sums)
+    mean = sums.sum(axis=0) / total
+    error = samples.error_by_batches(mean, lambda batch: sums[batch_of[batch[0]]] / max(addends[batch].sum(), _TINY))
+    return np.stack([np.minimum(mean, 1.0), error])
