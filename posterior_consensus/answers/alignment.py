@@ -157,8 +157,8 @@ class AlignedPartitions(Stored):
         )
 
     def to_dataframe(self) -> pd.DataFrame:
-        """The rows of :meth:`ClusterMatch.to_dataframe` for each partition but the first, by its name."""
-        tables = [self[name].to_dataframe().assign(partition=name) for name in self.partitions[1:]]
+        """The rows of :meth:`ClusterMatch.to_dataframe` for each partition but the first, unless it is the only one."""
+        tables = [self[name].to_dataframe().assign(partition=name) for name in self.partitions[1:] or self.partitions]
         return pd.concat(tables).set_index("partition")
 
     def in_words(self) -> str:
@@ -175,7 +175,11 @@ class AlignedPartitions(Stored):
         n_partitions, n_items = self.labels.shape
         n_clusters = np.unique(self.labels.values[self.labels.values >= 0]).size
         title = f"AlignedPartitions: {n_partitions} of {n_items} items ({self.labels.dims[1]})"
-        return f"{title}, {display.counted(n_clusters, 'cluster')} in all", self._steps, self.to_dataframe()
+        return (
+            f"{title}, {display.counted(n_clusters, 'cluster')} in all",
+            self._steps or [("steps", "none")],
+            self.to_dataframe(),
+        )
 
 
 def align_partitions(partitions: Any) -> AlignedPartitions:

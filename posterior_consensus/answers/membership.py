@@ -32,7 +32,7 @@ from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.sources.door import as_draws, partition_of
 
-_ELSEWHERE = "elsewhere"
+ELSEWHERE = "elsewhere"
 _DIMS = {"consensus_cluster": "membership_cluster"}  # where they are stored
 _IN_WORDS = {"consensus_cluster": "membership_clusters"}
 
@@ -188,9 +188,9 @@ def as_membership(
 ) -> Membership:
     """Build the result from tables (n_items, n_clusters + 1); `given` are the partition's own labels."""
     own = cluster_names(partition, given)
-    if _ELSEWHERE in own:
-        raise ValueError(f"`partition` must name no cluster {_ELSEWHERE!r}, as that is the last column; rename it.")
-    names = names_as_coordinate([*own, _ELSEWHERE])
+    if ELSEWHERE in own:
+        raise ValueError(f"`partition` must name no cluster {ELSEWHERE!r}, as that is the last column; rename it.")
+    names = names_as_coordinate([*own, ELSEWHERE])
     dims = items.dim, "consensus_cluster"
     tables = [xr.DataArray(table, items.coords, dims).assign_coords({dims[1]: names}) for table in (values, errors)]
     return Membership(

@@ -1,19 +1,25 @@
 """compare_layers(): how the partitions of several layers differ in the same draw."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.layers import Layers
+from posterior_consensus.ensemble.partitions import by_name
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.layers.distances import layer_distances
+from posterior_consensus.layers.naming import changes_by_name
 from posterior_consensus.layers.record import LayerComparison
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.runtime.arguments import check_between, check_count
+from posterior_consensus.results import display
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_between, check_count
+from posterior_consensus.runtime.progress import track
 from posterior_consensus.sources.layers import as_layers
 
 _ALL_PAIRS = 50  # layers, of more of which in an order those are compared that are at most so many steps apart
@@ -24,8 +30,10 @@ def compare_layers(
     layers: Any,
     *,
     loss: str | PartitionLoss | None = None,
+    partitions: Any = None,
     max_lag: int | None = None,
     prob: float = 0.9,
+    random_seed: RandomSeed = None,
     progressbar: bool = True,
 ) -> LayerComparison:
     """Compare the partitions of several layers in the same draw: how far apart they are, and where the change is.
@@ -35,11 +43,15 @@ def compare_layers(
     layers : Layers or any data that :func:`as_layers` takes
     loss : str or PartitionLoss, optional
         Name in LOSSES, or a record such as ``vi(a=0.5)``; by default "vi".
+    partitions : dict or sequence, optional
+        A partition of each layer, by its name or in their order; by default the consensus partition of each for `loss`.
     max_lag : int, optional
         Largest number of steps between two layers that are compared, if layers have an order. By default all pairs are
         compared, and of more than 50 layers in an order those at most 20 steps apart.
     prob : float in (0, 1)
         Probability of the intervals.
+    random_seed : int, Generator, SeedSequence or None
+        Seed of the searches for consensus partitions.
     progressbar : bool
         Whether to show progress if the work takes more than a second.
 
@@ -51,32 +63,86 @@ def compare_layers(
     ------
     ValueError
         If `loss` is not one between two partitions, `max_lag` is below 1 or the layers have no order, `prob` is not
-        between 0 and 1, or the layers are invalid as :func:`as_layers` says.
+        between 0 and 1, `partitions` do not label each layer's items, or the layers are invalid as :func:`as_layers`
+        says.
+    MemoryError
+        If the flows between two layers in all draws take more than the memory budget.
+
+    See Also
+    --------
+    align_partitions : names that go on in given partitions, without draws.
+
+    Notes
+    -----
+    In draw t of weight w_t, let c_ti be the cluster of a layer's partition that the cluster of item i is matched with,
+    as in :func:`membership`, and d_ti that in the next layer. From cluster k to cluster l go
+
+        E n_kl = sum_t w_t sum_i 1{c_ti = k, d_ti = l}
+
+    of the common items. The one-to-one matching of the largest sum of E n_kl says which clusters have one name; those
+    with less than half an expected item in common have two names. A new cluster has a new name, as in
+    :func:`align_partitions`. With the clusters A_ti and B_ti of item i in the two layers, its overlap is
+
+        sum_t w_t |A_ti and B_ti| / |A_ti or B_ti|.
+
+    Standard errors of flows and overlaps come from batches of the draws of each chain, as in
+    :func:`diagnostics.similarity_mcse`. They take the partitions as given. Flows and overlaps are of the sampled labels
+    also if layers have allocation probabilities.
 
     Examples
     --------
     >>> import numpy as np
     >>> import posterior_consensus as pc
     >>> first, last = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 0, 1, 1, 1, 1])
-    >>> draws = np.array([[first, first, last], [last, last, first]] * 20)
+    >>> draws = np.array([[first, first, last]] * 30 + [[last, last, first]] * 10)
     >>> found = pc.compare_layers(draws)
     >>> found.distances["expected_loss"].sel(layer=0).values.round(3)
     array([0., 0., 1.])
     >>> found.largest_change[:2]
     (1, 2)
+    >>> found.partitions.labels.values
+    array([[0, 0, 0, 1, 1, 1],
+           [0, 0, 0, 1, 1, 1],
+           [0, 0, 1, 1, 1, 1]], dtype=int32)
     """
     layers = as_layers(layers)
     record = as_loss(loss, kind=PartitionLoss)
     prob, pairs = check_between("prob", prob, 1), _pairs(layers, max_lag)
+    given = _partitions(layers, partitions, record, random_seed, progressbar)
+    aligned, flows, overlaps = changes_by_name(layers, given, prob)
     distances, losses = layer_distances(layers, pairs, record, prob, progressbar)
     return LayerComparison(
         distances=distances,
         changes=_changes(layers.samples, losses) if layers.ordered and len(layers) > 1 else None,
+        partitions=aligned,
+        flows=flows,
+        overlaps=overlaps,
         dim=layers.dim,
         prob=prob,
         loss=record,
         n_draws=layers.samples.n_draws,
     )
+
+
+def _partitions(
+    layers: Layers, partitions: Any, loss: PartitionLoss, random_seed: RandomSeed, progressbar: bool
+) -> dict[Any, Any]:
+    """A partition of each layer, by its name."""
+    if partitions is None:
+        rng, searched = as_generator(random_seed), track(layers.items(), "Searches", progressbar=progressbar)
+        return {
+            name: consensus_partition(draws, loss=loss, random_seed=rng, progressbar=False) for name, draws in searched
+        }
+    given = by_name(partitions, "partitions")
+    keys = map(str, layers) if isinstance(partitions, Mapping) else range(len(layers))
+    named = dict(zip(layers, keys, strict=True))
+    missing = [name for name, key in named.items() if key not in given]
+    if missing or len(given) > len(layers):
+        raise ValueError(
+            f"`partitions` must be one for each of the {len(layers)} layers; got {len(given)}"
+            f"{f', none for {display.listed(missing, 3)}' if missing else ''}."
+        )
+    return {name: given[key] for name, key in named.items()}
 
 
 def _pairs(layers: Layers, max_lag: int | None) -> npt.NDArray[np.intp]:

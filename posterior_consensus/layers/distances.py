@@ -89,7 +89,7 @@ def _compared(
     disagreement = paired_losses(both, same, n_draws + same, one_minus_ari())
     followed = np.stack([losses, disagreement == 0, 1.0 - disagreement])
     (expected, p_equal, ari), errors = samples.mean(followed), samples.mcse(followed)
-    between = between.reshape(-1, blocks.shape[1]).mean(axis=0)
+    between = between.reshape(_APART * (_APART - 1), -1).mean(axis=0)
     excess = losses[blocks].mean(axis=0) - between
     independent = float(between.mean()) if between.size else np.nan
     tails = [(1 - prob) / 2, (1 + prob) / 2]

@@ -14,7 +14,7 @@ from posterior_consensus.layers.flows import Changes, changes_of, steps_of
 from posterior_consensus.results.plain import names_as_coordinate
 
 FLOWS = ("step", "source", "target", "expected", "mcse", "low", "high")
-OVERLAPS = ("overlap", "mcse", "before", "after")
+OVERLAPS = ("before", "after", "overlap", "mcse")
 
 
 def changes_by_name(
@@ -38,25 +38,10 @@ def changes_by_name(
         Over ``flow``, with the columns `FLOWS`. Clusters are positions in the names, -1 for elsewhere.
     overlaps : xarray.Dataset
         Over ``step`` and the items, with the columns `OVERLAPS`. Layers are positions.
-
-    Notes
-    -----
-    In draw t of weight w_t, the cluster z_ti of item i in layer a is matched with cluster c_ti of the layer's
-    partition, as :func:`membership` does, and in layer b with d_ti. From cluster k to cluster l go
-
-        E n_kl = sum_t w_t sum_i 1{c_ti = k, d_ti = l}
-
-    items, of those that both layers have. The matching of largest sum of E n_kl says which clusters of b have the names
-    of which clusters of a; clusters with less than half an expected item in common are not matched. What else
-    :func:`align_partitions` says of names holds here too.
-
-    With the clusters A_ti and B_ti of an item among the common items, itself included, the expected overlap is
-
-        E |A_ti and B_ti| / |A_ti or B_ti|,
-
-    which is above 0, and 1 for an item that never gains or loses a co-member.
     """
-    estimates = {name: draws.items.as_labels(partitions[name]) for name, draws in layers.items()}
+    estimates = {
+        name: draws.items.as_labels(partitions[name], f"partitions[{name!r}]") for name, draws in layers.items()
+    }
     steps = steps_of(layers)
     changes = changes_of(layers, estimates, steps, prob)
     into = {step.after: (step.before, change) for step, change in zip(steps, changes, strict=True)}
@@ -85,11 +70,11 @@ def changes_by_name(
     order = {name: row for row, name in enumerate(layers)}
     ends = np.array([[order[step.before], order[step.after]] for step in steps], np.int32).reshape(-1, 2)
     dims, coords = ("step", aligned.labels.dims[1]), aligned.labels.drop_vars("partition").coords
-    of_items = xr.Dataset({"overlap": (dims, overlaps[0]), "mcse": (dims, overlaps[1])}, coords)
+    values = ("step", ends[:, 0]), ("step", ends[:, 1]), *((dims, one) for one in overlaps)
     return (
         aligned,
         table.assign({name: table[name].astype(np.int32) for name in FLOWS[:3]}),
-        of_items.assign(before=("step", ends[:, 0]), after=("step", ends[:, 1])),
+        xr.Dataset(dict(zip(OVERLAPS, values, strict=True)), coords),
     )
 
 

@@ -7,9 +7,13 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from posterior_consensus.answers.alignment import AlignedPartitions
+from posterior_consensus.answers.membership import ELSEWHERE
 from posterior_consensus.layers.distances import Distance
+from posterior_consensus.layers.naming import FLOWS, OVERLAPS
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.plain import names_as_coordinate
 from posterior_consensus.results.storage import Stored
 
 _DIMS = {"layer": "compared_layer", "other_layer": "compared_other_layer"}  # where they are stored
@@ -54,6 +58,21 @@ class LayerComparison(Stored):
         Over ``step``, from each layer to the next one: ``p_largest``, the probability that this step has the largest
         loss (of equal ones, each counts in part), and ``p_largest_mcse``. None if the layers have no order or there is
         only one.
+    partitions : AlignedPartitions
+        Partition of each layer, over the items of all layers. A cluster keeps its name from each layer to the next one
+        that has common items, by the expected number of items in common in the same draw. Items of several dimensions
+        are in one, "item".
+    flows : xarray.Dataset
+        Over ``flow``: the ``expected`` number of items that go from cluster ``source`` to cluster ``target`` in the
+        same draw, in the step number ``step``, with its Monte Carlo standard error ``mcse``, and ``low`` and ``high``,
+        between which the number lies with probability `prob`. Clusters are positions in ``partitions.names``; -1 is
+        elsewhere, for clusters of a draw that are matched with none of the layer's partition. Only common items count,
+        and only flows that some draw has are listed. :meth:`flow_table` has the names.
+    overlaps : xarray.Dataset
+        Over ``step`` and the items: the expected Jaccard ``overlap`` of an item's clusters before and after the step
+        in the same draw, among the common items and itself included, and its ``mcse``. It is above 0, and 1 if the item
+        never gains or loses a co-member; NaN for an item that one of the two layers lacks. ``before`` and ``after`` are
+        the positions of the two layers: each layer, and the last one before it that has common items.
     dim : str
         Name of the dimension that runs over layers.
     prob : float
@@ -67,6 +86,9 @@ class LayerComparison(Stored):
         metadata=stored_as.table("layers_{}", Distance._fields, rename=_DIMS, in_words=_NAMES)
     )
     changes: xr.Dataset | None = field(metadata=stored_as.table("layers_{}", _OF_STEPS, {"step": "layers_step"}))
+    partitions: AlignedPartitions = field(metadata=stored_as.record(AlignedPartitions, "layer_names_"))
+    flows: xr.Dataset = field(metadata=stored_as.table("flow_{}", FLOWS, {"flow": "layers_flow"}))
+    overlaps: xr.Dataset = field(metadata=stored_as.table("overlap_{}", OVERLAPS, {"step": "overlap_step"}))
     dim: str = field(metadata=stored_as.attribute("layers_dim"))
     prob: float = field(metadata=stored_as.attribute("layers_prob"))
     loss: PartitionLoss = field(metadata=stored_as.loss("layers_"))
@@ -92,6 +114,15 @@ class LayerComparison(Stored):
         at = int(np.nanargmax(losses))
         probability, mcse = (float(self.changes[name][at]) for name in _OF_STEPS)
         return LargestChange(self.layers[at], self.layers[at + 1], float(losses[at]), probability, mcse)
+
+    def flow_table(self) -> pd.DataFrame:
+        """A row for each of `flows`, with the names of layers and clusters; those of one step follow each other."""
+        table, names = self.flows.to_dataframe(), names_as_coordinate([*self.partitions.names, ELSEWHERE])
+        layers = np.array(names_as_coordinate(self.layers))
+        for column in ("after", "before"):
+            table.insert(0, column, layers[self.overlaps[column].values[table["step"]]])
+        clusters = {column: np.array(names)[table[column]] for column in ("source", "target")}
+        return table.drop(columns="step").assign(**clusters)
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each two layers with common items that were compared, by their names."""

@@ -244,6 +244,7 @@ def record(kind: type, prefix: str = "") -> Declared:
             return
         own = Parts()
         write_fields(value, own)
+        parts.items = own.items if parts.items is None else parts.items
         of_items = () if own.items is None else own.items.dims
         for one, variable in own.variables.items():
             parts.variables[f"{prefix}{one}"] = _apart(variable, prefix, of_items)
@@ -251,9 +252,10 @@ def record(kind: type, prefix: str = "") -> Declared:
 
     def read(dataset: xr.Dataset, field: str) -> Any:
         if prefix:
-            own = [one for one in dataset.data_vars if str(one).startswith(prefix)]
+            dataset = dataset[[one for one in dataset.data_vars if str(one).startswith(prefix)]]
+            own = [one for one in (*dataset.variables, *dataset.dims) if str(one).startswith(prefix)]
             attrs = {str(one): attr for one, attr in dataset.attrs.items() if str(one).startswith(prefix)}
-            dataset = dataset[own].rename({one: str(one).removeprefix(prefix) for one in own})
+            dataset = dataset.rename({one: str(one).removeprefix(prefix) for one in own})
             dataset.attrs = {one.removeprefix(prefix): attr for one, attr in attrs.items()}
         return kind(**read_fields(kind, dataset))
 

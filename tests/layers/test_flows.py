@@ -10,14 +10,16 @@ from numpy.testing import assert_allclose
 
 import posterior_consensus as pc
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.layers.naming import changes_by_name
 from tests.catalogue.posteriors import noisy_draws
+from tests.helpers import check_all
 
 PROB = 0.8
 
 
 def compared(layers, partitions):
-    return changes_by_name(layers, partitions, PROB)
+    """Partitions with names that go on, flows and overlaps."""
+    found = pc.compare_layers(layers, partitions=partitions, prob=PROB, progressbar=False)
+    return found.partitions, found.flows, found.overlaps
 
 
 def draws_of(rng, n_layers, n_chains=2, n_draws=12, n_items=7):
@@ -242,3 +244,30 @@ def test_labels_on_disk_and_other_labels_change_nothing(rng, tmp_path):
         xr.testing.assert_identical(aligned.labels, expected[0].labels)
         for found, table in zip(tables, expected[1:], strict=True):
             xr.testing.assert_identical(found, table)
+
+
+def test_the_table_of_flows_has_names(rng):
+    found = pc.compare_layers(in_other_order(rng), random_seed=1, progressbar=False)
+    table, names = found.flow_table(), (*found.partitions.names, "elsewhere")
+    assert set(table["before"]) == {0} and set(table["after"]) == {1} and len(table) == found.flows.sizes["flow"]
+    for column in ("source", "target"):
+        assert table[column].tolist() == [names[k] for k in found.flows[column].values]
+
+
+def test_partitions_are_given_by_name_or_in_order_or_searched(rng):
+    layers = with_gaps(rng)
+    best = {name: pc.consensus_partition(draws, loss="binder") for name, draws in layers.items()}
+    expected = compared(layers, best)[0].labels
+    xr.testing.assert_identical(compared(layers, list(best.values()))[0].labels, expected)
+    found = pc.compare_layers(layers, loss="binder", random_seed=1, progressbar=False)
+    for name, one in best.items():
+        labels = found.partitions[name].labels
+        assert pc.partition_loss(labels.sel(person=one.labels["person"]), one) == pytest.approx(0)
+    cases = [
+        (list(best.values())[:2], ValueError, "`partitions`", "4 layers; got 2", "none for 2, 3"),
+        ({0: best[0]}, ValueError, "`partitions`", "got 1"),
+        ([*best.values(), [0]], ValueError, "`partitions`", "got 5"),
+        (3, TypeError, "`partitions` must be a dict or a list"),
+        ([[0, 1], *list(best.values())[1:]], ValueError, "`partitions[", "must label all 7 items; got 2"),
+    ]
+    check_all(lambda given: pc.compare_layers(layers, partitions=given, progressbar=False), cases)
