@@ -129,10 +129,10 @@ def _partitions(
 ) -> dict[Any, Any]:
     """A partition of each layer, by its name."""
     if partitions is None:
-        rng, searched = as_generator(random_seed), track(layers.items(), "Searches", progressbar=progressbar)
-        return {
-            name: consensus_partition(draws, loss=loss, random_seed=rng, progressbar=False) for name, draws in searched
-        }
+        seed = int(as_generator(random_seed).integers(2**63))  # one for all: no search depends on those before it
+        each = track(layers.items(), "Searches", progressbar=progressbar)
+        options: dict[str, Any] = {"loss": loss, "random_seed": seed, "progressbar": False}
+        return {name: consensus_partition(draws, **options) for name, draws in each}
     given = by_name(partitions, "partitions")
     keys = map(str, layers) if isinstance(partitions, Mapping) else range(len(layers))
     named = dict(zip(layers, keys, strict=True))
