@@ -53,29 +53,31 @@ display(between[["mean", "mcse", "rhat", "ess_bulk"]].round(3))
 # %% [markdown]
 # ## The partition of each year
 #
+# `compare_layers` finds the partition of each year, and compares the partitions of each two years in the same draw.
 # Under VI, the best partition of all years together is made of the best partitions of each year, so separate searches
-# lose nothing ([](../background/layers.md)). `align_partitions` gives clusters of successive years the same name if
-# they share members.
+# lose nothing ([](../background/layers.md)). Clusters of successive years have the same name if they are expected to
+# have many firms in common.
 
 # %%
-best = {year: pc.consensus_partition(draws, random_seed=1, progressbar=False) for year, draws in layers.items()}
-aligned = pc.align_partitions(best)
-display(aligned.labels.to_pandas().T)
+comparison = pc.compare_layers(layers)
+partitions = comparison.partitions
+display(partitions.labels.to_pandas().T.rename_axis(columns=None))
 
 # %%
-ax = pc.plot_alluvial(pc.align_partitions({year: best[year] for year in (1937, 1945, 1946, 1948, 1950, 1954)}))
+ax = pc.plot_alluvial(pc.align_partitions({year: partitions[year] for year in (1937, 1945, 1946, 1948, 1950, 1954)}))
 
 # %% [markdown]
 # Cluster 0 has the largest investors, General Motors and US Steel, until they part in 1954. Atlantic Refining leaves
 # General Electric and Chrysler in 1945, and IBM joins them in 1949. Diamond Match and American Steel, the smallest, are
-# one cluster from 1946 on. How probable is each of these changes?
+# one cluster from 1946 on. How probable is each of these changes? `pc.summarize(layers)` would add a summary of each
+# year, and a report of them all.
 #
 # ## When did the clustering change?
 #
-# `compare_layers` compares the partitions of each two years in the same draw.
+# These are the distances between successive years, with the probability that the partitions differ, and that no other
+# change is larger:
 
 # %%
-comparison = pc.compare_layers(layers)
 steps = comparison.steps.to_dataframe().set_index(["layer", "other_layer"])
 steps["p_changed"] = 1 - steps["p_equal"]
 steps["p_largest"] = comparison.changes["p_largest"].values
@@ -109,7 +111,25 @@ display(steps[["expected_loss", "independent", "difference", "difference_mcse"]]
 #
 # ## Who moved?
 #
-# `z` has the joint draws, so the probability of any event that involves several years is a share of the draws:
+# The overlap of a firm's clusters in two successive years is 1 in a draw where it keeps all its co-members and gains
+# none. Here are its expectations for the two largest changes.
+
+# %%
+overlaps = comparison.overlaps["overlap"].to_pandas().T
+overlaps.columns = steps.index
+display(overlaps[[(1945, 1946), (1948, 1949)]].round(2))
+
+# %% [markdown]
+# In 1946, Diamond Match and American Steel have the lowest overlap, as they gain each other. In 1949, it is IBM. But
+# a firm's overlap is also below 1 if others join or leave it. How many firms go from which cluster to which?
+
+# %%
+flows = comparison.flow_table().set_index(["before", "after"])
+display(flows.loc[(1948, 1949)].query("expected > 0.05").round(2))
+
+# %% [markdown]
+# In 1949, 0.76 firms are expected to go from cluster 2 to cluster 1, with a 90% interval from 0 to 2. To name a firm,
+# take the joint draws: the probability of any event that involves several years is a share of them.
 
 # %%
 z = idata["posterior"]["z"]
