@@ -1,5 +1,6 @@
 """What is followed along the chains of several layers: how far each is from a center, and from other layers."""
 
+from collections.abc import Iterable, Iterator
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -21,10 +22,17 @@ def layer_traces(layers: Layers, center: npt.NDArray[Any], loss: PartitionLoss) 
     for (name, draws), own in zip(layers.items(), np.split(center, ends[:-1]), strict=True):
         labels = np.unique(own, return_inverse=True)[1].astype(np.int32)
         found[f"distance within {name}"] = loss_matrix(labels[np.newaxis], draws, loss)[0], loss.unit
-    rows = np.arange(layers.samples.n_draws)
     pairs = combinations(layers, 2) if len(layers) <= _FEW and not layers.ordered else pairwise(layers)
+    for (one, other), losses in same_draw_losses(layers, pairs, loss):
+        found[f"distance from {one} to {other}"] = losses, loss.unit
+    return found
+
+
+def same_draw_losses(
+    layers: Layers, pairs: Iterable[tuple[Any, Any]], loss: PartitionLoss
+) -> Iterator[tuple[tuple[Any, Any], Floats]]:
+    """Loss (n_draws,) of the first layer's partition as an estimate of the second one's, of pairs with common items."""
+    rows = np.arange(layers.samples.n_draws)
     for one, other in pairs:
         if (both := layers.paired(one, other)) is not None:
-            losses = paired_losses(both, rows, rows.size + rows, loss)
-            found[f"distance from {one} to {other}"] = losses, loss.unit
-    return found
+            yield (one, other), paired_losses(both, rows, rows.size + rows, loss)

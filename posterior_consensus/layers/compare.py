@@ -8,13 +8,13 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.consensus.partition import consensus_partition
-from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.diagnostics.layers import same_draw_losses
+from posterior_consensus.diagnostics.traces import arviz_statistics
 from posterior_consensus.ensemble.layers import Layers
 from posterior_consensus.ensemble.partitions import by_name
-from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.layers.distances import layer_distances
 from posterior_consensus.layers.naming import changes_by_name
-from posterior_consensus.layers.record import LayerComparison
+from posterior_consensus.layers.record import CHANGES, LayerComparison
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display
@@ -74,6 +74,25 @@ def compare_layers(
 
     Notes
     -----
+    With x_t and y_t the partitions of the common items of two layers in draw t, of weight w_t, the expected loss is
+
+        sum_t w_t L(x_t, y_t).
+
+    `low` and `high` are quantiles of L(x_t, y_t): the loss between the two true partitions lies between them with
+    posterior probability `prob` or, as the loss takes few values, more. They are no interval of the expected loss,
+    whose error is `mcse`.
+
+    `independent` is the mean of L(x_s, y_t) over different draws s and t of blocks. A block has four draws that lie a
+    quarter of all draws apart: in different chains if there are four. Draws of unequal weights are resampled for this,
+    systematically [1]_. The mean of L(x_t, y_t) in a block and that of L(x_s, y_t) are over the same four partitions of
+    either layer. So what depends on one layer alone cancels in their difference, and `difference_mcse` is the error of
+    the mean of the blocks' differences, a series as long as a quarter of the draws. A negative difference says that the
+    layers are more alike than if they were independent. For a layer and itself, `independent` is the expected loss
+    between two draws of it.
+
+    Errors take the autocorrelation of chains into account, see :meth:`Samples.mcse`. Losses are those of sampled labels
+    also if layers have allocation probabilities.
+
     In draw t of weight w_t, let c_ti be the cluster of a layer's partition that the cluster of item i is matched with,
     as in :func:`membership`, and d_ti that in the next layer. From cluster k to cluster l go
 
@@ -86,8 +105,13 @@ def compare_layers(
         sum_t w_t |A_ti and B_ti| / |A_ti or B_ti|.
 
     Standard errors of flows and overlaps come from batches of the draws of each chain, as in
-    :func:`diagnostics.similarity_mcse`. They take the partitions as given. Flows and overlaps are of the sampled labels
-    also if layers have allocation probabilities.
+    :func:`diagnostics.similarity_mcse`. They take the partitions as given. Flows and overlaps are of sampled labels,
+    too.
+
+    References
+    ----------
+    .. [1] Kitagawa (1996), Journal of Computational and Graphical Statistics 5(1), 1-25.
+       https://doi.org/10.1080/10618600.1996.10474692
 
     Examples
     --------
@@ -106,18 +130,20 @@ def compare_layers(
            [0, 0, 1, 1, 1, 1]], dtype=int32)
     """
     layers = as_layers(layers)
-    record = as_loss(loss, kind=PartitionLoss)
-    prob, pairs = check_between("prob", prob, 1), _pairs(layers, max_lag)
+    record, prob = as_loss(loss, kind=PartitionLoss), check_between("prob", prob, 1)
+    pairs = _pairs(layers, max_lag)
     given = _partitions(layers, partitions, record, random_seed, progressbar)
     aligned, flows, overlaps = changes_by_name(layers, given, prob)
-    distances, losses = layer_distances(layers, pairs, record, prob, progressbar)
+    steps = overlaps["before"].values, overlaps["after"].values
+    pairs[steps] = pairs[steps[::-1]] = True
     return LayerComparison(
-        distances=distances,
-        changes=_changes(layers.samples, losses) if layers.ordered and len(layers) > 1 else None,
+        distances=layer_distances(layers, pairs, record, prob, progressbar),
+        changes=_changes(layers, list(zip(*steps, strict=True)), record),
         partitions=aligned,
         flows=flows,
         overlaps=overlaps,
         dim=layers.dim,
+        ordered=layers.ordered,
         prob=prob,
         loss=record,
         n_draws=layers.samples.n_draws,
@@ -145,8 +171,8 @@ def _partitions(
     return {name: given[key] for name, key in named.items()}
 
 
-def _pairs(layers: Layers, max_lag: int | None) -> npt.NDArray[np.intp]:
-    """Positions (n_pairs, 2) of the layers to compare, each with itself too."""
+def _pairs(layers: Layers, max_lag: int | None) -> npt.NDArray[np.bool_]:
+    """Which pairs of layers (n_layers, n_layers) to compare, each with itself too."""
     n_layers = len(layers)
     if max_lag is None:
         max_lag = _LAGS if layers.ordered and n_layers > _ALL_PAIRS else n_layers
@@ -154,15 +180,17 @@ def _pairs(layers: Layers, max_lag: int | None) -> npt.NDArray[np.intp]:
         raise ValueError(
             f"`max_lag` must be None for layers without an order; got {max_lag!r}. Or say ordered=True to as_layers."
         )
-    one, other = np.triu_indices(n_layers)
-    near = other - one <= check_count("max_lag", max_lag)
-    return np.stack([one[near], other[near]], axis=1)
+    return np.abs(np.subtract.outer(np.arange(n_layers), np.arange(n_layers))) <= check_count("max_lag", max_lag)
 
 
-def _changes(samples: Samples, losses: Floats) -> xr.Dataset:
-    """How probably each step has the largest loss, from the losses (n_steps, n_draws); NaN is no loss."""
-    largest = losses == np.fmax.reduce(losses)
+def _changes(layers: Layers, steps: list[tuple[int, int]], loss: PartitionLoss) -> xr.Dataset:
+    """How probably each step, by positions, has the largest loss, and whether the chains agree on that loss."""
+    names, samples = list(layers), layers.samples
+    pairs = ((names[before], names[after]) for before, after in steps)
+    found = [losses for _, losses in same_draw_losses(layers, pairs, loss)]
+    losses = np.array(found).reshape(-1, samples.n_draws)
+    largest = losses == losses.max(axis=0, initial=0.0)
     shares = largest / np.maximum(largest.sum(axis=0), 1)
-    shares[np.isnan(losses).any(axis=1)] = np.nan
-    columns = {"p_largest": samples.mean(shares), "p_largest_mcse": samples.mcse(shares)}
-    return xr.Dataset({name: ("step", values) for name, values in columns.items()})
+    rhat = arviz_statistics(layers[names[0]], losses)["rhat"]
+    columns = zip(CHANGES, (samples.mean(shares), samples.mcse(shares), rhat), strict=True)
+    return xr.Dataset({name: ("step", values) for name, values in columns})

@@ -1,6 +1,7 @@
 """How far apart the partitions of two layers are in the same draw, and how far they would be if independent."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,52 +20,35 @@ from posterior_consensus.runtime.progress import track
 _APART = 4  # draws of a block: of four chains, one of each
 
 
-class Distance(NamedTuple):
-    """What the partitions of two layers are to each other; the columns of ``LayerComparison.distances``."""
-
-    expected_loss: float = np.nan
-    mcse: float = np.nan
-    low: float = np.nan
-    high: float = np.nan
-    p_equal: float = np.nan
-    p_equal_mcse: float = np.nan
-    ari: float = np.nan
-    ari_mcse: float = np.nan
-    independent: float = np.nan
-    difference: float = np.nan
-    difference_mcse: float = np.nan
-    n_common: float = 0
+COLUMNS = (
+    *("expected_loss", "mcse", "low", "high", "p_equal", "p_equal_mcse", "ari", "ari_mcse"),
+    *("independent", "difference", "difference_mcse", "n_common"),
+)
 
 
 def layer_distances(
-    layers: Layers, pairs: npt.NDArray[np.intp], loss: PartitionLoss, prob: float, progressbar: bool
-) -> tuple[xr.Dataset, Floats]:
-    """Compare pairs of layers (n_pairs, 2), by position, the second one not before the first.
+    layers: Layers, pairs: npt.NDArray[np.bool_], loss: PartitionLoss, prob: float, progressbar: bool
+) -> xr.Dataset:
+    """Compare the layers of each pair that is True in `pairs` (n_layers, n_layers), which are symmetric.
 
     Returns
     -------
-    distances : xarray.Dataset over layer and other_layer
-        The columns of :class:`Distance`; NaN for pairs that are not compared.
-    steps : ndarray of shape (n_layers - 1, n_draws)
-        Loss between each layer and the next one in each draw; NaN without common items.
+    xarray.Dataset over layer and other_layer
+        With the columns COLUMNS; NaN for other pairs.
     """
     names, n_layers = list(layers), len(layers)
-    table = np.full((len(Distance._fields), n_layers, n_layers), np.nan)
-    steps = np.full((n_layers - 1, layers.samples.n_draws), np.nan)
-    if not loss.is_symmetric:
-        pairs = np.concatenate([pairs, pairs[pairs[:, 0] < pairs[:, 1], ::-1]])
+    table = np.full((len(COLUMNS), n_layers, n_layers), np.nan)
+    rows = [np.flatnonzero(row) for row in (np.triu(pairs) if loss.is_symmetric else pairs)]
     blocks = blocks_of(layers.samples)
-    found = in_order(_compared, ((layers, names[one], names[other], blocks, loss, prob) for one, other in pairs))
-    for one, other in track(pairs.tolist(), "Pairs of layers", progressbar=progressbar):
-        distance, losses = next(found)
-        table[:, one, other] = distance
+    calls = ((layers, names[one], [names[k] for k in others], blocks, loss, prob) for one, others in enumerate(rows))
+    found = in_order(_compared, calls)
+    for one, others in enumerate(track(rows, "Distances between layers", progressbar=progressbar)):
+        table[:, one, others] = next(found)
         if loss.is_symmetric:
-            table[:, other, one] = distance
-        if other == one + 1:
-            steps[one] = losses
+            table[:, others, one] = table[:, one, others]
     dims, coordinate = ("layer", "other_layer"), names_as_coordinate(names)
-    columns = {name: (dims, values) for name, values in zip(Distance._fields, table, strict=True)}
-    return xr.Dataset(columns, dict.fromkeys(dims, coordinate)), steps
+    columns = {name: (dims, values) for name, values in zip(COLUMNS, table, strict=True)}
+    return xr.Dataset(columns, dict.fromkeys(dims, coordinate))
 
 
 def blocks_of(samples: Samples) -> npt.NDArray[np.intp]:
@@ -75,36 +59,42 @@ def blocks_of(samples: Samples) -> npt.NDArray[np.intp]:
 
 
 def _compared(
-    layers: Layers, one: object, other: object, blocks: npt.NDArray[np.intp], loss: PartitionLoss, prob: float
-) -> tuple[Distance, Floats]:
-    """Compare two layers, the first one's partitions as estimates; also the loss in each draw."""
-    samples, both = layers.samples, layers.paired(one, other)
-    if both is None:
-        return Distance(), np.full(samples.n_draws, np.nan)
-    same, n_draws = np.arange(samples.n_draws), samples.n_draws
-    apart = 1.0 - np.eye(_APART, dtype=np.int64)
-    first, second = (blocks[rows].ravel() for rows in np.nonzero(apart))
-    rows, others = np.concatenate([same, first]), np.concatenate([same, second])
-    losses, between = np.split(paired_losses(both, rows, n_draws + others, loss), [n_draws])
-    disagreement = paired_losses(both, same, n_draws + same, one_minus_ari())
-    followed = np.stack([losses, disagreement == 0, 1.0 - disagreement])
-    (expected, p_equal, ari), errors = samples.mean(followed), samples.mcse(followed)
-    between = between.reshape(_APART * (_APART - 1), -1).mean(axis=0)
-    excess = losses[blocks].mean(axis=0) - between
-    independent = float(between.mean()) if between.size else np.nan
-    tails = [(1 - prob) / 2, (1 + prob) / 2]
-    low, high = np.quantile(losses, tails, method="inverted_cdf", weights=samples.weights)
-    return Distance(
-        expected_loss=expected,
-        mcse=errors[0],
-        low=low,
-        high=high,
-        p_equal=p_equal,
-        p_equal_mcse=errors[1],
-        ari=ari,
-        ari_mcse=errors[2],
-        independent=independent,
-        difference=expected - independent,
-        difference_mcse=float(Samples.of_one_chain(excess.size).mcse(excess)) if excess.size else np.nan,
-        n_common=both.n_items,
-    ), losses
+    layers: Layers, one: Any, others: Sequence[Any], blocks: npt.NDArray[np.intp], loss: PartitionLoss, prob: float
+) -> Floats:
+    """Compare a layer, whose partitions are the estimates, with others: COLUMNS of each, (12, n_others)."""
+    samples, n_draws = layers.samples, layers.samples.n_draws
+    same = np.arange(n_draws)
+    first, second = (blocks[rows].ravel() for rows in np.nonzero(~np.eye(_APART, dtype=bool)))
+    rows, columns = np.concatenate([same, first]), n_draws + np.concatenate([same, second])
+    n_common, losses, apart, disagreement = [], [], [], []
+    for other in others:
+        both = layers.paired(one, other)
+        n_common.append(0 if both is None else both.n_items)
+        if both is not None:
+            in_same, in_others = np.split(paired_losses(both, rows, columns, loss), [n_draws])
+            losses.append(in_same)
+            apart.append(in_others.reshape(_APART * (_APART - 1), -1).mean(axis=0))
+            disagreement.append(paired_losses(both, same, n_draws + same, one_minus_ari()))
+    table = np.full((len(COLUMNS), len(others)), np.nan)
+    table[-1] = n_common
+    if losses:
+        traces = np.stack(losses), np.stack(apart), np.stack(disagreement)
+        table[:-1, table[-1] > 0] = _statistics(*traces, samples, blocks, prob)
+    return table
+
+
+def _statistics(
+    losses: Floats, apart: Floats, disagreement: Floats, samples: Samples, blocks: npt.NDArray[np.intp], prob: float
+) -> list[Floats]:
+    """All of COLUMNS but the last, from losses in the same draw, in the others of each block, and from 1 - ARI."""
+    followed = np.stack([disagreement == 0, 1.0 - disagreement])
+    (p_equal, ari), errors = samples.mean(followed), samples.mcse(followed)
+    expected, independent = samples.mean(losses), np.full(len(losses), np.nan)
+    error = independent.copy()
+    if blocks.size:
+        independent = apart.mean(axis=1)
+        error = Samples.of_one_chain(blocks.shape[1]).mcse(losses[:, blocks].mean(axis=1) - apart)
+    weights = samples.weights if samples.is_weighted else None
+    ends = np.quantile(losses, [(1 - prob) / 2, (1 + prob) / 2], axis=1, method="inverted_cdf", weights=weights)
+    columns = expected, samples.mcse(losses), *ends, p_equal, errors[0], ari, errors[1]
+    return [*columns, independent, expected - independent, error]

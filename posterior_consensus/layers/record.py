@@ -9,7 +9,7 @@ import xarray as xr
 
 from posterior_consensus.answers.alignment import AlignedPartitions
 from posterior_consensus.answers.membership import ELSEWHERE
-from posterior_consensus.layers.distances import Distance
+from posterior_consensus.layers.distances import COLUMNS
 from posterior_consensus.layers.naming import FLOWS, OVERLAPS
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
@@ -18,7 +18,7 @@ from posterior_consensus.results.storage import Stored
 
 _DIMS = {"layer": "compared_layer", "other_layer": "compared_other_layer"}  # where they are stored
 _NAMES = {dim: f"{stored}_names" for dim, stored in _DIMS.items()}
-_OF_STEPS = ("p_largest", "p_largest_mcse")
+CHANGES = ("p_largest", "p_largest_mcse", "rhat")
 
 
 class LargestChange(NamedTuple):
@@ -29,8 +29,8 @@ class LargestChange(NamedTuple):
     before, after : object
         Names of the two layers.
     expected_loss, probability, mcse : float
-        Expected loss between their partitions, the probability that no other step has a larger loss, and its Monte
-        Carlo standard error.
+        Expected loss between their partitions, the probability that this step has the largest loss, and the Monte Carlo
+        standard error of the probability.
     """
 
     before: Any
@@ -54,10 +54,10 @@ class LayerComparison(Stored):
         ``ari_mcse``; ``independent``, the expected loss between a draw of the one and another draw of the other;
         ``difference``, the expected loss less that, and ``difference_mcse``; the number of items ``n_common``. All are
         NaN for two layers that were not compared, and all but ``n_common`` for two without common items.
-    changes : xarray.Dataset or None
-        Over ``step``, from each layer to the next one: ``p_largest``, the probability that this step has the largest
-        loss (of equal ones, each counts in part), and ``p_largest_mcse``. None if the layers have no order or there is
-        only one.
+    changes : xarray.Dataset
+        Over ``step``, each layer and the last one before it that has common items: ``p_largest``, the probability that
+        this step has the largest loss of all (steps of equal loss share it), ``p_largest_mcse``, and the ``rhat`` of
+        its loss. :attr:`steps` has them with the names of the layers and `distances`.
     partitions : AlignedPartitions
         Partition of each layer, over the items of all layers. A cluster keeps its name from each layer to the next one
         that has common items, by the expected number of items in common in the same draw. Items of several dimensions
@@ -75,6 +75,8 @@ class LayerComparison(Stored):
         the positions of the two layers: each layer, and the last one before it that has common items.
     dim : str
         Name of the dimension that runs over layers.
+    ordered : bool
+        Whether the layers follow each other.
     prob : float
     loss : PartitionLoss
     n_draws : int
@@ -82,14 +84,13 @@ class LayerComparison(Stored):
 
     _no_figure = "its numbers are in `distances`"
 
-    distances: xr.Dataset = field(
-        metadata=stored_as.table("layers_{}", Distance._fields, rename=_DIMS, in_words=_NAMES)
-    )
-    changes: xr.Dataset | None = field(metadata=stored_as.table("layers_{}", _OF_STEPS, {"step": "layers_step"}))
+    distances: xr.Dataset = field(metadata=stored_as.table("layers_{}", COLUMNS, rename=_DIMS, in_words=_NAMES))
+    changes: xr.Dataset = field(metadata=stored_as.table("layers_{}", CHANGES, {"step": "layers_step"}))
     partitions: AlignedPartitions = field(metadata=stored_as.record(AlignedPartitions, "layer_names_"))
     flows: xr.Dataset = field(metadata=stored_as.table("flow_{}", FLOWS, {"flow": "layers_flow"}))
     overlaps: xr.Dataset = field(metadata=stored_as.table("overlap_{}", OVERLAPS, {"step": "overlap_step"}))
     dim: str = field(metadata=stored_as.attribute("layers_dim"))
+    ordered: bool = field(metadata=stored_as.flag("layers_ordered"))
     prob: float = field(metadata=stored_as.attribute("layers_prob"))
     loss: PartitionLoss = field(metadata=stored_as.loss("layers_"))
     n_draws: int = field(metadata=stored_as.attribute("layers_draws"))
@@ -101,19 +102,19 @@ class LayerComparison(Stored):
 
     @property
     def steps(self) -> xr.Dataset:
-        """The rows of `distances` for each layer and the next one, over ``step``, with their names."""
-        at = xr.DataArray(np.arange(len(self.layers) - 1), dims="step")
-        return self.distances.isel(layer=at, other_layer=at + 1)
+        """What `distances` and `changes` say of each step, over ``step``, with the names of its layers."""
+        before, after = (self.overlaps[name].drop_vars(self.overlaps[name].coords) for name in ("before", "after"))
+        return self.distances.isel(layer=before, other_layer=after).merge(self.changes)
 
     @property
     def largest_change(self) -> LargestChange | None:
-        """The step of largest expected loss; None without `changes`, or common items in any step."""
-        losses = self.steps["expected_loss"].values
-        if self.changes is None or np.isnan(losses).all():
+        """The step of largest expected loss; None if layers have no order, or no two have common items."""
+        steps = self.steps
+        if not self.ordered or not steps.sizes["step"]:
             return None
-        at = int(np.nanargmax(losses))
-        probability, mcse = (float(self.changes[name][at]) for name in _OF_STEPS)
-        return LargestChange(self.layers[at], self.layers[at + 1], float(losses[at]), probability, mcse)
+        at = steps.isel(step=int(steps["expected_loss"].values.argmax()))
+        numbers = (float(at[name]) for name in ("expected_loss", "p_largest", "p_largest_mcse"))
+        return LargestChange(at["layer"].item(), at["other_layer"].item(), *numbers)
 
     def flow_table(self) -> pd.DataFrame:
         """A row for each of `flows`, with the names of layers and clusters; those of one step follow each other."""
@@ -130,11 +131,11 @@ class LayerComparison(Stored):
         compared = self.distances["n_common"].values > 0
         if self.loss.is_symmetric:
             compared &= np.tri(n_layers, dtype=bool).T
-        table = self.distances.stack(pair=("layer", "other_layer")).to_dataframe()[list(Distance._fields)]
+        table = self.distances.stack(pair=("layer", "other_layer")).to_dataframe()[list(COLUMNS)]
         one, other = np.nonzero(compared & ~np.eye(n_layers, dtype=bool))
         return table.iloc[one * n_layers + other].astype({"n_common": np.int64})
 
-    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+    def _parts(self) -> display.Parts:
         table, change = self.to_dataframe(), self.largest_change
         facts = [
             ("loss", f"{self.loss.name}{f', {self.loss.unit}' if self.loss.unit else ''}"),
@@ -144,4 +145,8 @@ class LayerComparison(Stored):
         if change is not None:
             probability = display.with_error(f"{change.probability:.3g}", change.mcse)
             facts.append(("largest change", f"{change.before} to {change.after}, with probability {probability}"))
-        return f"LayerComparison: {display.counted(len(self.layers), 'layer')} ({self.dim})", facts, table
+        return (
+            f"LayerComparison: {display.counted(len(self.layers), 'layer')} ({self.dim})",
+            facts,
+            table if len(table) else None,
+        )

@@ -9,7 +9,7 @@ import xarray as xr
 import posterior_consensus as pc
 from posterior_consensus.runtime.arguments import as_generator
 
-QUIET = {"progressbar": False}
+QUIET = {"random_seed": 1, "progressbar": False}
 DIMS = ("chain", "draw", "item")
 
 
@@ -66,3 +66,83 @@ def test_other_draws_are_those_a_quarter_of_the_posterior_apart():
         assert at["difference"] == pytest.approx(np.diag(losses).mean() - apart.mean())
         series = pc.as_partition_draws(np.zeros((6, 1), int)).samples
         assert at["difference_mcse"] == pytest.approx(series.mcse(together.mean(axis=1) - apart.mean(axis=1)))
+
+
+def test_other_draws_of_weighted_ones_are_resampled():
+    layers = pc.as_layers(MIXED, weights=WEIGHTS)
+    at = pc.compare_layers(layers, **QUIET).distances.sel(layer="a", other_layer=2)
+    rows = [int(np.flatnonzero(np.cumsum(layers.samples.weights) >= (k + 0.5) / 24)[0]) for k in range(24)]
+    losses = by_draw("a", 2, "fdba", "vi")
+    apart = [losses[rows[m + 6 * i], rows[m + 6 * j]] for m in range(6) for i, j in itertools.permutations(range(4), 2)]
+    assert at["independent"] == pytest.approx(np.mean(apart))
+    assert at["difference"] == pytest.approx(layers.samples.weights @ np.diag(losses) - np.mean(apart))
+
+
+def test_layers_alike_in_each_draw_are_nearer_than_independent_ones():
+    z = layer(6, "abcdef", n_draws=100)
+    found = pc.compare_layers({"one": z, "same": z, "shuffled": z.copy(data=z.values[:, ::-1])}, **QUIET).distances
+    alike, apart = (found.sel(layer="one", other_layer=name) for name in ("same", "shuffled"))
+    assert alike["expected_loss"] == 0 and alike["p_equal"] == 1 and alike["ari"] == 1
+    assert alike["difference"] == -alike["independent"] < -5 * alike["difference_mcse"] < 0
+    assert abs(apart["difference"]) < 3 * apart["difference_mcse"]
+    assert alike["independent"] == found["independent"].sel(layer="one", other_layer="one")
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weights"])
+def test_the_largest_change_and_its_probability(weights):
+    data = {name: layer(seed, "abcd", 2) for seed, name in enumerate(("first", "second", "third", "last"))}
+    data["third"][:, 3:6] = data["second"][:, 3:6].values  # draws without a change, which steps share with others
+    layers = pc.as_layers(data, ordered=True, weights=weights)
+    found, w = pc.compare_layers(layers, loss="binder", **QUIET), layers.samples.weights
+    labels = [draws.labels for draws in layers.values()]
+    losses = [
+        [pc.partition_loss(x, y, loss="binder") for x, y in zip(*pair, strict=True)]
+        for pair in itertools.pairwise(labels)
+    ]
+    shares = np.array([[row[t] == max(column) for row in losses] for t, column in enumerate(zip(*losses, strict=True))])
+    expected = w @ (shares / shares.sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(found.changes["p_largest"], expected, atol=1e-12)
+    assert shares.sum(axis=1).max() > 1 and expected.sum() == pytest.approx(1)
+    at = int(np.argmax(np.array(losses) @ w))
+    change = found.largest_change
+    assert (change.before, change.after) == tuple(list(data)[at : at + 2])
+    assert (change.probability, change.expected_loss) == pytest.approx((expected[at], np.array(losses)[at] @ w))
+    assert pc.compare_layers(pc.as_layers(data), **QUIET).largest_change is None  # without an order
+
+
+def test_which_pairs_are_compared():
+    data = layer(7, "abc").expand_dims(year=60, axis=2)
+    by_default = pc.compare_layers(pc.as_layers(data, layer_dim="year"), **QUIET).distances["n_common"].values
+    lags = np.abs(np.subtract.outer(np.arange(60), np.arange(60)))
+    np.testing.assert_array_equal(by_default, np.where(lags <= 20, 3.0, np.nan))
+    few = pc.as_layers(data.isel(year=slice(5)), layer_dim="year")
+    found = pc.compare_layers(few, max_lag=1, **QUIET)
+    assert np.isnan(found.distances["expected_loss"].values).sum() == 12 and len(found.to_dataframe()) == 4
+    assert len(pc.compare_layers(few, **QUIET).to_dataframe()) == 10
+    with pytest.raises(ValueError, match="`max_lag` must be None .* got 2"):
+        pc.compare_layers(MIXED, max_lag=2, **QUIET)
+
+
+def test_a_step_goes_to_the_last_layer_with_common_items_whatever_the_lag():
+    other = layer(8, "abcd").rename(item="column")
+    layers = pc.as_layers({1: layer(9, "abcd"), 2: other, 3: layer(10, "abcd")}, ordered=True)
+    found = pc.compare_layers(layers, max_lag=1, **QUIET)
+    assert found.largest_change[:2] == (1, 3) and found.steps["layer"].values.tolist() == [1]
+    assert found.distances["n_common"].sel(layer=1, other_layer=2) == 0
+
+
+def test_few_draws_and_one_layer():
+    one = pc.compare_layers({"only": pc.as_partition_draws(MIXED["a"])}, **QUIET)
+    assert one.largest_change is None and len(one.to_dataframe()) == 0 and "1 layer" in repr(one)
+    draw = pc.compare_layers(np.array([[[0, 0, 1], [0, 1, 1]]]), **QUIET).distances.isel(layer=0, other_layer=1)
+    loss = pc.partition_loss([0, 0, 1], [0, 1, 1])
+    assert draw["expected_loss"] == draw["low"] == draw["high"] == loss
+    assert np.isnan([draw[name] for name in ("mcse", "independent", "difference", "difference_mcse")]).all()
+
+
+def test_sampled_labels_of_allocation_probabilities_count():
+    p = as_generator(11).dirichlet(np.ones(3), (20, 5))
+    soft = {name: pc.as_allocation_probabilities(p[k : k + 15]) for k, name in enumerate("ab")}
+    hard = {name: draws.labels_only() for name, draws in soft.items()}
+    found, expected = (pc.compare_layers(pc.as_layers(one), **QUIET).distances for one in (soft, hard))
+    xr.testing.assert_identical(found, expected)
