@@ -80,7 +80,6 @@ ax = pc.plot_alluvial(pc.align_partitions({year: partitions[year] for year in (1
 # %%
 steps = comparison.steps.to_dataframe().set_index(["layer", "other_layer"])
 steps["p_changed"] = 1 - steps["p_equal"]
-steps["p_largest"] = comparison.changes["p_largest"].values
 display(steps[["expected_loss", "mcse", "low", "high", "p_changed", "p_largest"]].round(3))
 
 # %%
