@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.answers.alignment import AlignedPartitions, align_partitions
+from posterior_consensus.answers.alignment import ClusterMatch
 from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.layers import Layers
 from posterior_consensus.layers.compare import compare_layers
 from posterior_consensus.layers.record import LayerComparison
@@ -130,7 +131,7 @@ class LayersSummary(display.Shown, Tabled, Mapping[Any, Summary]):
         OSError
             If the report cannot be written; an existing file stays as it was.
         """
-        given = self._title, self.findings(), self.to_dataframe(), self.summaries, self.comparison, self._aligned()
+        given = self._title, self.findings(), self.to_dataframe(), self.summaries, self.comparison
         return write_layers_report(Path(path), *given, progressbar=progressbar)
 
     def to_datatree(self) -> xr.DataTree:
@@ -199,11 +200,6 @@ class LayersSummary(display.Shown, Tabled, Mapping[Any, Summary]):
             cut=tuple(map(str, names_from_json(tree.attrs["layer_cut"]))),
         )
 
-    def _aligned(self) -> AlignedPartitions | None:
-        """Partitions of the layers with names that go on; None if items are not the same things in all layers."""
-        same = len({one.draws.items.dim for one in self.values()}) == 1
-        return align_partitions({name: one.consensus for name, one in self.items()}) if same and len(self) > 1 else None
-
     def _named(self, names: list[Any]) -> str:
         return f"{self.layers.dim} {display.listed(names, _MOST_NAMED)}"
 
@@ -242,10 +238,18 @@ def _nodes(layers: Layers) -> dict[Any, str]:
     """Name of each layer in a tree."""
     nodes = {name: str(name).replace("/", "_") for name in layers}
     if len(set(nodes.values())) < len(nodes):
-        raise ValueError(
-            f"Layers must have names that differ as text; got {display.listed(list(map(repr, layers)), 10)}."
-        )
+        listed = display.listed([repr(name) for name in layers], 10)
+        raise ValueError(f"Layers must have names that differ as text, also without '/'; got {listed}.")
     return nodes
+
+
+def _renamed(best: ConsensusPartition, match: ClusterMatch, items: Items) -> ConsensusPartition:
+    """A layer's partition with the names that go on, whose numbers are in the order of its own items."""
+    labels = items.in_order(match.labels)
+    if match.labels.dims[0] != items.dim:  # items of several dimensions are in one there
+        labels = match.labels.sel(item=[f"{items.dim}: {item}" for item in items.names]).values
+    names = [match.names[k] for k in dict.fromkeys(labels.tolist())]
+    return best if tuple(names) == best.names else best.with_names(names)
 
 
 def summarize_layers(
@@ -283,6 +287,9 @@ def summarize_layers(
 
     found, seconds = clock("searches", searches)
     loss = ball_loss(next(iter(found.values())))
-    comparison = clock.unless_over("comparison", compare_layers, layers, loss=loss, progressbar=progressbar)
+    options = {"loss": loss, "partitions": found, "progressbar": progressbar}
+    comparison = clock.unless_over("comparison", compare_layers, layers, **options)
+    if comparison is not None:
+        found = {name: _renamed(best, comparison.partitions[name], layers[name].items) for name, best in found.items()}
     made = clock("summaries", summaries)
     return LayersSummary(made, comparison, layers, clock.seconds, tuple(clock.cut))

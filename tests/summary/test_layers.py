@@ -43,7 +43,8 @@ def test_a_layer_has_the_summary_of_its_draws_alone(summary):
     assert_equal(without_times(summary[1940].consensus), without_times(alone.consensus))
     for part in ("ball", "items", "diagnosis"):
         assert_equal(getattr(summary[1940], part), getattr(alone, part))
-    assert_equal(summary.comparison, pc.compare_layers(LAYERS))
+    partitions = {name: one.consensus for name, one in summary.items()}
+    assert_equal(summary.comparison, pc.compare_layers(LAYERS, partitions=partitions, progressbar=False))
     with pytest.raises(KeyError, match="1937.*1935, 1936, 1940"):
         summary[1937]
 
@@ -54,6 +55,18 @@ def test_results_do_not_depend_on_the_order_of_layers():
     for seed in (lambda: 5, lambda: np.random.default_rng(5)):
         one, other = (pc.summarize(layers, **seeded | {"random_seed": seed()}) for layers in (LAYERS, turned))
         assert_equal(without_times(one[1936].consensus), without_times(other[1936].consensus))
+
+
+def test_a_cluster_has_one_name_in_all_layers():
+    """Also if layers list their items in other orders, or have other items too."""
+    year = posterior().isel(year=0, drop=True)
+    turned, of_products = year[:, :, [11, 9, 10, *range(9)]], year[:, :, :5].rename(firm="product")
+    for layers in ({"a": year, "b": turned}, {"a": year, "b": turned, "c": of_products}):
+        found = pc.summarize(pc.as_layers(layers), **QUIET)
+        first, second = found["a"], found["b"]
+        assert first.labels.values.tolist() == FIRST.tolist() and first.names == (0, 1, 2)
+        assert second.labels.values.tolist() == [0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2] and second.names == (2, 0, 1)
+        assert second.items.names == second.names and second.to_dataframe().index.tolist() == [2, 0, 1]
 
 
 def test_options_go_to_each_layer():
@@ -124,8 +137,8 @@ def test_what_does_not_fit_is_refused(summary):
         attach(posterior().to_dataset(), summary)
     with pytest.raises(TypeError, match="LayersSummary.*by itself"):
         attach(xr.DataTree(), summary, summary[1935])
-    same = pc.summarize(pc.as_layers({1: LAYERS[1935], "1": LAYERS[1936]}), **QUIET)
-    with pytest.raises(ValueError, match="differ as text.*1, '1'"):
+    same = pc.summarize(pc.as_layers({"a/b": LAYERS[1935], "a_b": LAYERS[1936]}), **QUIET)
+    with pytest.raises(ValueError, match="differ as text.*'a/b', 'a_b'"):
         same.to_datatree()
 
 

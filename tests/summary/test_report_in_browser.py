@@ -85,6 +85,11 @@ class Report:
         """What is said of the partition shown."""
         return self.page.locator("#partition").inner_text()
 
+    def colours_of_clusters(self):
+        """Colour of each cluster's mark, by its name."""
+        code = "marks => Object.fromEntries(marks.map(m => [m.parentNode.title.slice(15), m.style.color]))"
+        return self.page.locator("#legend .mark").evaluate_all(code)
+
     def chosen(self):
         return self.page.locator("#item h3").inner_text()
 
@@ -222,6 +227,32 @@ def test_a_page_without_sliders_and_for_fingers(chromium, undrawn, tmp_path):
         assert not page.locator("#clusters").is_visible() and not page.locator("#threshold").is_visible()
         assert page.locator("#legend").is_hidden() and "sliders'" not in page.locator("#said").inner_text()
         assert page.locator("#of-matrix .bk-events").evaluate("one => getComputedStyle(one).touchAction") != "none"
+
+
+def test_a_slider_goes_through_layers(chromium, undrawn, tmp_path):
+    one = noisy(12, 40, 3)
+    layers = pc.as_layers({"<b>old</b>": one, "new": one[:, :, [5, 11, 0, 1, 2, 3]]}, ordered=True)
+    made = pc.summarize(layers, answers=False, n_starts=1, random_seed=1, progressbar=False)
+    path = made.to_html(tmp_path / "report.html", progressbar=False)
+    with Report(chromium, path) as report:
+        assert report.words().startswith("Shown: layer <b>old</b>, 3 clusters")
+        assert report.page.locator("#name-of-layers").inner_text() == "layer"
+        assert not report.page.locator("#chains").is_visible() and not report.page.locator("#for-clusters").is_visible()
+        before, colours = report.matrix(), report.colours_of_clusters()
+        report.press("#layer", "ArrowRight")
+        assert report.words().startswith("Shown: layer new, ") and report.matrix() != before
+        assert report.page.locator("#of-layer").inner_text() == "new"
+        assert report.column(2).count("not there") == 6
+        now = report.colours_of_clusters()
+        assert {name: colours[name] for name in now if name != "not there"} == {
+            name: colour for name, colour in now.items() if name != "not there"
+        }
+        report.press("#layer", "ArrowLeft")
+        assert report.matrix() == before
+        report.press("#layer", "ArrowRight")
+        report.page.get_by_role("button", name="item 7").first.click()
+        assert "not there" in report.page.locator("#item").inner_text()
+        assert "alone" not in report.page.locator("#item").inner_text()
 
 
 def test_twenty_thousand_items_are_found_though_few_are_shown(chromium, undrawn, tmp_path):

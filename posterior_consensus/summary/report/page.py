@@ -9,7 +9,6 @@ from typing import Any
 import pandas as pd
 
 import posterior_consensus
-from posterior_consensus.answers.alignment import AlignedPartitions
 from posterior_consensus.layers.record import LayerComparison
 from posterior_consensus.results import display
 from posterior_consensus.runtime.files import written_whole
@@ -17,6 +16,13 @@ from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.report.payload import payload_of, payload_of_layers
 from posterior_consensus.summary.report.still import PAIRS, clusters, figures, folded, of_links, table, uncertain
 from posterior_consensus.summary.text import LOSS_NAMES, findings, methods_text
+
+_LEAST = 0.5  # expected items of a flow that is listed
+_FLOWS = (
+    "Expected numbers of items that go from one cluster to another in the same draw, from half an item on, with "
+    "Monte Carlo standard errors and intervals."
+)
+_MOST_ROWS, _MOST_FOLDED = 30, 1000  # of a table that is shown, and of one that is folded away
 
 
 def write_report(summary: SummaryRecord, path: Path, *, progressbar: bool) -> Path:
@@ -33,7 +39,6 @@ def write_layers_report(
     layers: pd.DataFrame,
     summaries: Mapping[Any, SummaryRecord],
     comparison: LayerComparison | None,
-    partitions: AlignedPartitions | None,
     *,
     progressbar: bool,
 ) -> Path:
@@ -48,16 +53,29 @@ def write_layers_report(
             f"<h2>Layers</h2>{table(layers)}",
         ]
         if comparison is not None:
-            sections += [f"<h2>Distances between layers</h2>{table(comparison.to_dataframe())}"]
-        if partitions is not None:
-            given = summaries, partitions, dim
-            sections.append(_interactive("", payload_of_layers, *given, progressbar=progressbar))
+            flows = comparison.flow_table()
+            sections += [
+                f"<h2>Distances between layers</h2>{_long(comparison.to_dataframe())}",
+                f"<h2>Flows of items</h2><p>{_FLOWS}</p>{_long(flows[flows['expected'] >= _LEAST])}",
+            ]
+            dims = {one.draws.items.dim for one in summaries.values()}
+            if dims == {comparison.partitions.labels.dims[1]}:  # one kind of items
+                given = summaries, comparison.partitions, dim
+                sections.append(_interactive("", payload_of_layers, *given, progressbar=progressbar))
         sections += [
             "<h2>Clusters of each layer</h2>",
             *(folded(html.escape(f"{dim} {name}"), clusters(one)) for name, one in summaries.items()),
         ]
         new.write_text(_whole(title, sections), encoding="utf-8")
     return path
+
+
+def _long(frame: pd.DataFrame) -> str:
+    """A table, of many rows folded away."""
+    rows = table(frame.head(_MOST_FOLDED))
+    return (
+        rows if len(frame) <= _MOST_ROWS else folded(f"{min(len(frame), _MOST_FOLDED):,} of {len(frame):,} rows", rows)
+    )
 
 
 def _head(summary: SummaryRecord) -> str:
