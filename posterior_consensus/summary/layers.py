@@ -204,9 +204,12 @@ class LayersSummary(display.Shown, Tabled, Mapping[Any, Summary]):
         return f"{self.layers.dim} {display.listed(names, _MOST_NAMED)}"
 
     def _change(self) -> list[str]:
-        change = None if self.comparison is None else self.comparison.largest_change
-        if change is None:
+        compared = self.comparison
+        if compared is None or (change := compared.largest_change) is None:
             return []
+        if len(self) == 2:
+            expected = display.quantity(change.expected_loss, compared.loss.unit, 3)
+            return [f"The expected {compared.loss.name} between {change.before} and {change.after} is {expected}."]
         probability = display.with_error(f"{change.probability:.3g}", change.mcse)
         return [
             f"The clustering changed most between {change.before} and {change.after}, with probability {probability}."

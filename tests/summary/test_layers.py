@@ -107,6 +107,12 @@ def test_findings_say_of_which_layers_they_are(summary):
     assert "year 1940: " in found.findings()[-1] and "of 3 layers" in found.findings()[-1]
 
 
+def test_of_two_layers_the_distance_is_said():
+    found = pc.summarize(pc.as_layers({year: LAYERS[year] for year in (1935, 1936)}, ordered=True), **QUIET)
+    expected = found.comparison.distances["expected_loss"].values[0, 1]
+    assert found.findings()[0] == f"The expected vi between 1935 and 1936 is {expected:.3g} bits."
+
+
 def test_a_time_limit_leaves_each_layer_its_partition(tmp_path):
     found = pc.summarize(LAYERS, random_seed=1, seconds=1e-6, progressbar=False)
     assert all(one.consensus.n_clusters >= 1 and "certificate" in one.cut for one in found.values())
