@@ -14,9 +14,9 @@ from scipy.sparse.csgraph import connected_components
 
 from posterior_consensus.ensemble.items import Items, cluster_names, cluster_numbers, coords_of, labelled, numbers_of
 from posterior_consensus.ensemble.partitions import HasLabels, Labels, by_name, canonical_labels, contingency_table
-from posterior_consensus.ensemble.switching import partners
+from posterior_consensus.ensemble.switching import is_matched, partners
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.display import capitalized, counted, joined
+from posterior_consensus.results.display import counted, joined
 from posterior_consensus.results.plain import names_as_coordinate
 from posterior_consensus.results.storage import Stored
 
@@ -92,15 +92,19 @@ class ClusterMatch(HasLabels, Stored):
         if before.size:
             names, others = ([self.names[k] for k in dict.fromkeys(one.tolist())] for one in (before, after))
             said = differences(canonical_labels(before), canonical_labels(after), names, others)
+        return as_sentence([*said, *self.come_and_gone()])
+
+    def come_and_gone(self) -> list[str]:
+        """Say which clusters are new or end with their items, and how many items come and go."""
+        before, after = self._shared
         new = sorted(set(self.labels.values.tolist()) - set(after.tolist()))
-        said += [f"cluster {self.names[k]} has new items only" for k in new]
+        said = [f"cluster {self.names[k]} has new items only" for k in new]
         said += [f"cluster {name} ends: none of its items is left" for name in self.ended]
         n_new = int(np.sum(self.reference.values < 0))
         if n_new or self.n_gone:
             come, left = display.counted(n_new, "new item"), display.counted(self.n_gone, "item")
             said.append(f"{come} and {left} gone: only the {display.counted(before.size, 'shared item')} count")
-        words = "; ".join(said) or "the partitions are the same"
-        return f"{capitalized(words)}."
+        return said
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         n_clusters = np.unique(self.labels.values).size
@@ -355,6 +359,12 @@ def _is_vector(values: Any) -> bool:
     return isinstance(values, xr.DataArray) and values.ndim == 1
 
 
+def as_sentence(clauses: list[str]) -> str:
+    """Clauses as a sentence; without any, the partitions are the same."""
+    words = "; ".join(clauses) or "the partitions are the same"
+    return f"{words[0].upper()}{words[1:]}."
+
+
 def differences(
     reference: Labels, partition: Labels, names: Sequence[Hashable], others: Sequence[Hashable] | None = None
 ) -> list[str]:
@@ -380,9 +390,15 @@ def differences(
     of overlapping clusters are told one by one: a cluster that splits, clusters that are one, and clusters that are
     partitioned differently. Items that two clusters share without overlapping are counted together at the end.
     """
-    table = contingency_table(reference, partition)
+    return differences_of_table(contingency_table(reference, partition), names, others)
+
+
+def differences_of_table(
+    table: npt.NDArray[Any], names: Sequence[Hashable], others: Sequence[Hashable] | None = None
+) -> list[str]:
+    """Say the same, given the numbers of common items, or expected ones: less than half an item is none."""
     smaller = np.minimum(table.sum(axis=1)[:, np.newaxis], table.sum(axis=0))
-    overlap = (table > 0) & (table >= _OVERLAP * smaller)
+    overlap = is_matched(table) & (table >= _OVERLAP * smaller)
     rows, columns = np.nonzero(overlap)
     n_reference, n_partition = table.shape
     n_nodes = n_reference + n_partition
@@ -395,19 +411,23 @@ def differences(
         if max(before.size, after.size) > 1:
             part = table[np.ix_(before, after)]
             own = None if others is None else [others[k] for k in after.tolist()]
-            changes.append((int(part.sum() - part.max()), _change([names[k] for k in before.tolist()], part, own)))
+            changes.append((part.sum() - part.max(), _change([names[k] for k in before.tolist()], part, own)))
     told = [text for _, text in sorted(changes, key=lambda change: -change[0])]
-    moved = int(table[~overlap].sum())
-    return [*told, f"{counted(moved, 'item')} change{'s' * (moved == 1)} clusters"] if moved else told
+    moved = float(table[~overlap].sum())
+    return [*told, f"{_items(moved)} change{'s' * (moved == 1)} clusters"] if moved >= 0.5 else told
+
+
+def _items(number: float) -> str:
+    return counted(int(number), "item") if number == int(number) else f"{number:.3g} items"
 
 
 def _change(names: Sequence[Hashable], part: npt.NDArray[Any], others: Sequence[Hashable] | None) -> str:
     """Say what becomes of these clusters, which the rows of the table of counts stand for."""
     sizes = part.sum(axis=0)
     order = np.argsort(-sizes, kind="stable").tolist()
-    words = [str(sizes[k]) if others is None else f"{others[k]} ({counted(int(sizes[k]), 'item')})" for k in order]
+    words = [str(sizes[k]) if others is None else f"{others[k]} ({_items(sizes[k])})" for k in order]
     if len(order) > _MOST_LISTED:
-        parts = f"{len(order)} clusters, the largest of {counted(int(sizes[order[0]]), 'item')}"
+        parts = f"{len(order)} clusters, the largest of {_items(sizes[order[0]])}"
     else:
         parts = f"clusters {'of ' if others is None else ''}{_joined(words)}"
     if len(names) == 1:

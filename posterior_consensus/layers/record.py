@@ -9,6 +9,7 @@ import xarray as xr
 
 from posterior_consensus.answers.alignment import AlignedPartitions
 from posterior_consensus.answers.membership import ELSEWHERE
+from posterior_consensus.layers import words
 from posterior_consensus.layers.distances import COLUMNS
 from posterior_consensus.layers.naming import FLOWS, OVERLAPS
 from posterior_consensus.losses.record import PartitionLoss
@@ -116,6 +117,27 @@ class LayerComparison(Stored):
         numbers = (float(at[name]) for name in ("expected_loss", "p_largest", "p_largest_mcse"))
         return LargestChange(at["layer"].item(), at["other_layer"].item(), *numbers)
 
+    @property
+    def verdict(self) -> str:
+        """When the clustering changed most, with what probability, who moved, and what the draws cannot tell."""
+        steps = self.steps
+        if self.largest_change is not None:
+            moved = self.overlaps["overlap"][int(steps["expected_loss"].values.argmax())]
+            return words.verdict(steps, moved, self.loss.unit)
+        losses = self.distances["expected_loss"].values * np.where(np.eye(len(self.layers)), np.nan, 1.0)
+        if np.isnan(losses).all():
+            return "No two layers have items in common."
+        at = np.unravel_index(np.nanargmax(losses), losses.shape)
+        far = display.quantity(float(losses[at]), self.loss.unit, 3)
+        one, other = (self.layers[k] for k in at)
+        apart = display.with_error(far, float(self.distances["mcse"].values[at]))
+        return f"The partitions of {one} and {other} are farthest apart: {apart}."
+
+    def in_words(self) -> str:
+        """The verdict, and what splits, merges, is new or ends in each step, by expected numbers of items."""
+        steps = words.steps_in_words(self.partitions, self.flows, self.overlaps)
+        return "\n".join([self.verdict, *(f"{step}: {said}" for step, said in steps)])
+
     def flow_table(self) -> pd.DataFrame:
         """A row for each of `flows`, with the names of layers and clusters; those of one step follow each other."""
         table, names = self.flows.to_dataframe(), names_as_coordinate([*self.partitions.names, ELSEWHERE])
@@ -136,15 +158,13 @@ class LayerComparison(Stored):
         return table.iloc[one * n_layers + other].astype({"n_common": np.int64})
 
     def _parts(self) -> display.Parts:
-        table, change = self.to_dataframe(), self.largest_change
+        table = self.to_dataframe()
         facts = [
+            ("verdict", self.verdict),
             ("loss", f"{self.loss.name}{f', {self.loss.unit}' if self.loss.unit else ''}"),
             ("draws", str(self.n_draws)),
             ("compared", display.counted(len(table), "pair") + " of layers with common items"),
         ]
-        if change is not None:
-            probability = display.with_error(f"{change.probability:.3g}", change.mcse)
-            facts.append(("largest change", f"{change.before} to {change.after}, with probability {probability}"))
         return (
             f"LayerComparison: {display.counted(len(self.layers), 'layer')} ({self.dim})",
             facts,
