@@ -200,6 +200,24 @@ def expert_views():
     return pc.experts.expert_views(said, n_clusters=4, max_views=2, random_seed=1, progressbar=False)
 
 
+@cache
+def years():
+    layers = pc.as_layers(posterior("firms"), "z", layer_dim="year")
+    return pc.compare_layers(layers, random_seed=1, progressbar=False)
+
+
+def plot_layers():
+    pc.plot_layers(years())
+
+
+def plot_layer_distances():
+    pc.plot_layer_distances(years())
+
+
+def plot_layer_items():
+    pc.plot_layer_items(years())
+
+
 def plot_modes():
     pc.consensus.plot_modes(
         pc.consensus.fit_modes(iris().draws.isel(draw=slice(None, None, 10)), 2, random_seed=1, progressbar=False)

@@ -48,6 +48,9 @@ from posterior_consensus.plots.density_peaks import plot_density_peaks as plot_d
 from posterior_consensus.plots.draws_map import plot_draws_map as plot_draws_map
 from posterior_consensus.plots.item_uncertainty import plot_item_uncertainty as plot_item_uncertainty
 from posterior_consensus.plots.items_map import plot_items_map as plot_items_map
+from posterior_consensus.plots.layers import plot_layer_distances as plot_layer_distances
+from posterior_consensus.plots.layers import plot_layer_items as plot_layer_items
+from posterior_consensus.plots.layers import plot_layers as plot_layers
 from posterior_consensus.plots.links import plot_links as plot_links
 from posterior_consensus.plots.loss_by_n_clusters import plot_loss_by_n_clusters as plot_loss_by_n_clusters
 from posterior_consensus.plots.loss_path import plot_loss_path as plot_loss_path

@@ -37,6 +37,8 @@ class Layers(display.Shown, Mapping[Any, PartitionDraws]):
         Chains, draws and weights, the same in each layer.
     """
 
+    _no_figure = "plot_layers(compare_layers(layers)) shows how the clusters go on"
+
     draws: dict[Any, PartitionDraws]
     dim: str
     ordered: bool

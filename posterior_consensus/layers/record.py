@@ -83,7 +83,7 @@ class LayerComparison(Stored):
     n_draws : int
     """
 
-    _no_figure = "its numbers are in `distances`"
+    _figure = "plot_layers"
 
     distances: xr.Dataset = field(metadata=stored_as.table("layers_{}", COLUMNS, rename=_DIMS, in_words=_NAMES))
     changes: xr.Dataset = field(metadata=stored_as.table("layers_{}", CHANGES, {"step": "layers_step"}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,6 @@ from posterior_consensus.results.display import counted
 if TYPE_CHECKING:
     from matplotlib.path import Path as MatplotlibPath
 
-Counts = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int64]
 _Columns = tuple[list[str], list[Labels], list[list[str]], list[Numbers]]
 
@@ -75,24 +74,42 @@ def plot_alluvial(partitions: Any, *, figsize: Size = None, ax: Axes | None = No
     >>> [tick.get_text().split()[0] for tick in ax.get_xticklabels()]
     ['few', 'many']
     """
-    from matplotlib.collections import PathCollection
-
     aligned = isinstance(partitions, (AlignedPartitions, ClusterMatch))
-    names, columns, clusters, numbers = _aligned_columns(partitions) if aligned else _columns(partitions)
-    tables = [contingency_table(left, right) for left, right in itertools.pairwise(columns)]
+    names, labels, clusters, numbers = _aligned_columns(partitions) if aligned else _columns(partitions)
+    counts = [counted(int(np.sum(column >= 0)), "cluster") for column in numbers]
+    captions = [f"{name}\n{count}" for name, count in zip(names, counts, strict=True)]
+    shares = [np.bincount(column) / column.size for column in labels]
+    tables = [contingency_table(left, right) / left.size for left, right in itertools.pairwise(labels)]
+    columns = list(map(Column, captions, shares, clusters, numbers))
+    return draw_alluvial(new_axes(ax, figsize, 2.2 + 1.7 * len(columns), 4.4), columns, tables, [0.45] * len(tables))
+
+
+class Column(NamedTuple):
+    """A caption, and of each cluster its share of the height, its name, and its number, which its colour is of."""
+
+    caption: str
+    shares: Floats
+    names: list[str]
+    numbers: Numbers
+
+
+def draw_alluvial(ax: Axes, columns: list[Column], tables: list[Floats], opacities: list[Any]) -> Axes:
+    """Draw columns of clusters, and bands of these widths (n_left, n_right) between each two, with their opacities."""
+    from matplotlib.collections import PathCollection
+    from matplotlib.colors import to_rgba_array
+
     orders = _orders(tables)
-    ends = [_ends(labels, order) for labels, order in zip(columns, orders, strict=True)]
-    ax = new_axes(ax, figsize, 2.2 + 1.7 * len(columns), 4.4)
+    ends = [_ends(column.shares[order], order) for column, order in zip(columns, orders, strict=True)]
     margin = max(-end.min() for end in ends)
     ax.set(xlim=(-_BLOCK, len(columns) - 1 + _BLOCK), ylim=(1 + margin, -margin), yticks=[])
-    for j, table in enumerate(tables):
-        paths, left = _bands(j, table, orders[j : j + 2], ends[j : j + 2])
-        colours = colours_of(numbers[j][left])
-        ax.add_collection(PathCollection(paths, facecolors=colours, alpha=0.45, linewidths=0))
-    for j, column in enumerate(zip(ends, numbers, clusters, strict=True)):
-        _draw_column(ax, j, *column)
-    counts = [counted(int(np.sum(column >= 0)), "cluster") for column in numbers]
-    ax.set_xticks(range(len(columns)), [f"{name}\n{count}" for name, count in zip(names, counts, strict=True)])
+    for j, (table, opacity) in enumerate(zip(tables, opacities, strict=True)):
+        paths, left, right = _bands(j, table, orders[j : j + 2], ends[j : j + 2])
+        colours = to_rgba_array(colours_of(columns[j].numbers[left]))
+        colours[:, 3] = np.broadcast_to(opacity, table.shape)[left, right]
+        ax.add_collection(PathCollection(paths, facecolors=colours, linewidths=0))
+    for j, (column, end) in enumerate(zip(columns, ends, strict=True)):
+        _draw_column(ax, j, end, column.numbers, column.names)
+    ax.set_xticks(range(len(columns)), [column.caption for column in columns])
     most = max(len(end) for end in ends)
     ax.set_xlabel(repeats(most, is_patterned(extent(ax)[1], most)).lstrip())
     ax.tick_params(length=0)
@@ -150,7 +167,7 @@ def _columns(partitions: Any) -> _Columns:
     return names, columns, [list(map(str, column)) for column in clusters], _numbers(columns, clusters, numbers[0])
 
 
-def _orders(tables: list[Counts]) -> list[npt.NDArray[np.intp]]:
+def _orders(tables: list[Floats]) -> list[npt.NDArray[np.intp]]:
     """Clusters of each column from the top: sweeps by mean position to and fro, the fewest crossings being kept."""
     orders = [np.arange(tables[0].shape[0])] + [np.arange(table.shape[1]) for table in tables]
     best, fewest = list(orders), _crossings(tables, orders)
@@ -166,27 +183,28 @@ def _orders(tables: list[Counts]) -> list[npt.NDArray[np.intp]]:
     return best
 
 
-def _by_mean_position(table: Counts, order: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+def _by_mean_position(table: Floats, order: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     """Rows of a table by the mean position of their items, whose columns are in this order."""
     sizes = table.sum(axis=0)[order]
     position = np.empty(order.size)
     position[order] = np.cumsum(sizes) - sizes / 2
-    return np.argsort(table @ position / table.sum(axis=1), kind="stable")
+    totals = table.sum(axis=1)
+    means = np.divide(table @ position, totals, out=np.full(totals.size, float(sizes.sum())), where=totals > 0)
+    return np.argsort(means, kind="stable")
 
 
-def _crossings(tables: list[Counts], orders: list[npt.NDArray[np.intp]]) -> int:
-    """Pairs of items whose bands cross."""
-    total = 0
+def _crossings(tables: list[Floats], orders: list[npt.NDArray[np.intp]]) -> float:
+    """Width of bands that cross times the width that they cross, over all of them."""
+    total = 0.0
     for table, left, right in zip(tables, orders, orders[1:], strict=False):
         ordered = table[np.ix_(left, right)]
         below = np.cumsum(ordered[::-1], axis=0)[::-1] - ordered
-        total += int(np.sum(ordered * (np.cumsum(below, axis=1) - below)))
+        total += float(np.sum(ordered * (np.cumsum(below, axis=1) - below)))
     return total
 
 
-def _ends(labels: Labels, order: npt.NDArray[np.intp]) -> Floats:
-    """Top and bottom of each cluster (n_clusters, 2), in shares of the items, with gaps between."""
-    shares = np.bincount(labels)[order] / labels.size
+def _ends(shares: Floats, order: npt.NDArray[np.intp]) -> Floats:
+    """Top and bottom of each cluster (n_clusters, 2), in shares of the height, with gaps between."""
     gap = min(0.02, 0.25 / order.size)
     tops = np.cumsum(shares) - shares + gap * (np.arange(order.size) - (order.size - 1) / 2)
     ends = np.empty((order.size, 2))
@@ -210,9 +228,9 @@ def _numbers(columns: list[Labels], names: list[tuple[Hashable, ...]], first: Nu
 
 
 def _bands(
-    j: int, table: Counts, orders: list[npt.NDArray[np.intp]], ends: list[Floats]
-) -> tuple[list[MatplotlibPath], list[int]]:
-    """Bands between columns j and j + 1, and the cluster on the left of each."""
+    j: int, table: Floats, orders: list[npt.NDArray[np.intp]], ends: list[Floats]
+) -> tuple[list[MatplotlibPath], list[int], list[int]]:
+    """Bands between columns j and j + 1, and the clusters on the left and on the right of each."""
     from matplotlib.path import Path
 
     x0, x1 = j + _BLOCK / 2, j + 1 - _BLOCK / 2
@@ -220,18 +238,19 @@ def _bands(
     curve = [Path.LINETO, *[Path.CURVE4] * 3]
     codes = [Path.MOVETO, *curve[1:], *curve, Path.CLOSEPOLY]
     used_left, used_right = ends[0][:, 0].copy(), ends[1][:, 0].copy()
-    paths, left = [], []
+    paths, left, right = [], list[int](), list[int]()
     for a in orders[0]:
         for b in orders[1][table[a, orders[1]] > 0]:
-            width = table[a, b] / table.sum()
+            width = table[a, b]
             top, other = used_left[a], used_right[b]
             upper = [(x0, top), (middle, top), (middle, other), (x1, other)]
             lower = [(x, y + width) for x, y in reversed(upper)]
             paths.append(Path([*upper, *lower, upper[0]], codes))
             left.append(int(a))
+            right.append(int(b))
             used_left[a] += width
             used_right[b] += width
-    return paths, left
+    return paths, left, right
 
 
 def _draw_column(ax: Axes, j: int, ends: Floats, numbers: Numbers, names: list[str]) -> None:

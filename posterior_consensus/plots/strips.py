@@ -33,13 +33,28 @@ def draw_strips(
     for all clusters, the largest are shown and those whose co-members change most from the first partition to others.
     Items fade into the page as their `strengths` (n,) in a partition go from 1 to 0.
     """
+    first, items = partitions[0].values, Items.along(partitions[0], str(partitions[0].dims[0]))
+    strips = [first, *(numbered_like(partition.values, first) for partition in partitions[1:])]
+    names = [str(k) for k in range(max(int(labels.max()) + 1 for labels in strips))]
+    return draw_numbered(ax, items, strips, names, captions, f"cluster of the {by}", order, strengths)
+
+
+def draw_numbered(
+    ax: Axes,
+    items: Items,
+    strips: Sequence[Labels],
+    names: Sequence[str],
+    captions: Sequence[str],
+    by: str,
+    order: Any,
+    strengths: Sequence[Floats] | None = None,
+) -> npt.NDArray[np.intp]:
+    """Draw strips of numbers of clusters, which have these names, as :func:`draw_strips` does."""
     from matplotlib.colors import to_rgba_array
     from matplotlib.patches import Rectangle
 
-    first, n_rows = partitions[0].values, len(captions)
-    strips = [first, *(numbered_like(partition.values, first) for partition in partitions[1:])]
+    first = strips[0]
     changes = np.mean([change(first, other) for other in strips[1:]] or [np.zeros(first.size)], axis=0)
-    items = Items.along(partitions[0], str(partitions[0].dims[0]))
     row = item_row(ax, items, first, order, then=strips[1:], certainty=-changes, doubted="least stable")
     for place, labels in enumerate(strips):
         shown = labels[row.at]
@@ -54,9 +69,9 @@ def draw_strips(
             cluster = int(shown[start])
             if patterns_of(np.array([cluster]))[0]:
                 ax.add_patch(Rectangle((start - 0.5, place - HEIGHT), end - start, 2 * HEIGHT, **patch_style(cluster)))
-    ax.set_ylim(n_rows - 0.5, -0.5)
-    name_row(ax, row, [str(k) for k in range(max(int(labels.max()) + 1 for labels in strips))], f"cluster of the {by}")
-    ax.set_yticks(range(n_rows), captions)
+    ax.set_ylim(len(captions) - 0.5, -0.5)
+    name_row(ax, row, names, by)
+    ax.set_yticks(range(len(captions)), captions)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     return row.at

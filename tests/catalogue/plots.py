@@ -36,6 +36,13 @@ ball = cache(lambda: pc.credible_ball(draws(), LABELS))
 items = cache(lambda: pc.item_uncertainty(draws(), LABELS))
 membership = cache(lambda: pc.membership(draws(), LABELS))
 links = cache(lambda: pc.links(draws(), LABELS))
+waves = np.random.default_rng(4).integers(3, size=(3, 40, 3, N_ITEMS))
+layers = cache(
+    lambda: pc.compare_layers(
+        pc.as_layers(xr.DataArray(waves, dims=("chain", "draw", "wave", "site"), coords=COORDS), layer_dim="wave"),
+        **QUIET,
+    )
+)
 views = cache(
     lambda: pc.experts.expert_views(pc.experts.as_constraints(draws(), random_seed=1), n_clusters=3, random_seed=1)
 )
@@ -55,6 +62,9 @@ PLOTS = {
     "experts": lambda: [views()],
     "item_uncertainty": lambda: [items()],
     "items_map": lambda: [draws(), LABELS],
+    "layer_distances": lambda: [layers()],
+    "layer_items": lambda: [layers()],
+    "layers": lambda: [layers()],
     "links": lambda: [links()],
     "loss_by_n_clusters": lambda: [pc.loss_by_n_clusters(draws(), n_clusters=[2, 3, 4], **QUIET)],
     "loss_path": lambda: [pc.loss_path(draws(), loss="binder", values=[0.01, 0.6], method="best_draw")],

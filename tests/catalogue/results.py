@@ -152,9 +152,7 @@ FIGURES = {  # of each record, by their names in the package; None where no figu
     **dict.fromkeys(("PartitionDraws", "PairSimilarity"), "plot_psm"),
     **dict.fromkeys(("AlignedPartitions", "ClusterMatch"), "plot_alluvial"),
     **dict.fromkeys(("ConsensusPartition", "PairThreshold", "PerturbationFit", "Coclustering")),
-    **dict.fromkeys(
-        ("Certificate", "PartitionComparison", "Constraints", "LayerComparison", "Layers", "LayersSummary")
-    ),
+    **dict.fromkeys(("Certificate", "PartitionComparison", "Constraints", "Layers", "LayersSummary")),
     "AgreementPath": "agreement.plot_agreement_path",
     "ClusterMerges": "plot_dendrogram",
     "ClusterSummary": "plot_cluster_summary",
@@ -163,6 +161,7 @@ FIGURES = {  # of each record, by their names in the package; None where no figu
     "Diagnosis": "plot_traces",
     "ExpertViews": "experts.plot_experts",
     "ItemUncertainty": "plot_item_uncertainty",
+    "LayerComparison": "plot_layers",
     "Links": "plot_links",
     "LossByNClusters": "plot_loss_by_n_clusters",
     "LossPath": "plot_loss_path",

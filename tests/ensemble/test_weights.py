@@ -78,7 +78,13 @@ def test_rows_of_equal_draws_are_those_of_the_matrix(rng):
 
 
 WITHOUT_WEIGHTS = {
-    *("as_partition_draws", "as_allocation_probabilities", "allocation_probabilities", "attach"),  # make or store draws
+    *(
+        "as_partition_draws",
+        "as_allocation_probabilities",
+        "allocation_probabilities",
+        "as_layers",
+        "attach",
+    ),  # make draws
     *("binder", "vi", "plot_alluvial", "plot_cluster_profiles", "plot_data"),  # know no draws
     "align_partitions",
     *("relabel", "predict_allocation"),  # have a test of their own below
@@ -87,7 +93,7 @@ WITHOUT_WEIGHTS = {
     *("plot_cluster_summary", "plot_component_similarity"),
     # draw what others have computed
     *("plot_loss_path", "plot_loss_by_n_clusters", "plot_sequence", "plot_near_independence"),
-    *("plot_posterior_comparison", "plot_agreement_path"),
+    *("plot_posterior_comparison", "plot_agreement_path", "plot_layers", "plot_layer_distances", "plot_layer_items"),
     "cocluster",  # takes a table
     # know only the statements of as_constraints
     *("expert_views", "plot_experts", "plot_expert_views", "meta_clustering", "normalised_cut"),

@@ -1,0 +1,297 @@
+"""Several partitions in each draw as pictures: where items go, how far layers are apart, and each item's clusters."""
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.answers.alignment import AlignedPartitions
+from posterior_consensus.answers.membership import Membership
+from posterior_consensus.ensemble.items import Items
+from posterior_consensus.layers.record import LayerComparison
+from posterior_consensus.plots import frame
+from posterior_consensus.plots.alluvial import Column, draw_alluvial
+from posterior_consensus.plots.colours import NEUTRAL, as_cmap, ink
+from posterior_consensus.plots.frame import Axes, Grid, Size
+from posterior_consensus.plots.membership import draw_shares
+from posterior_consensus.plots.rows import item_row, name_row
+from posterior_consensus.plots.strips import draw_numbered
+from posterior_consensus.results.display import counted
+
+_MOST_COLUMNS = 40
+_MOST_CAPTIONS = 14
+_FAINT, _SURE = 0.12, 0.5  # opacities of a flow that may be none, and of one whose interval is a point
+_LEAST = 0.05  # expected items of a band
+
+
+def plot_layers(comparison: LayerComparison, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
+    r"""Plot the clusters of each layer, joined by bands as wide as the expected numbers of items that go on.
+
+    Parameters
+    ----------
+    comparison : LayerComparison
+        The result of :func:`compare_layers`.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    TypeError
+        If `comparison` is something else.
+    ValueError
+        If it has fewer than two layers.
+
+    Notes
+    -----
+    Clusters keep their name and colour from layer to layer. "elsewhere" are items of draws' clusters that no cluster of
+    the estimate is matched with. A cluster is as high as the expected number of its items that come from the layer
+    before or go on to the next one, whichever is larger. A band is opaque if the number of its items is sure: its
+    opacity grows with the ratio of the ends of its interval. Clusters are ordered such that few bands cross, as in
+    :func:`plot_alluvial`. Of more than 40 layers, 40 successive ones around the largest change are shown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import posterior_consensus as pc
+    >>> draws = np.array([[[0, 0, 0, 1, 1], [0, 0, 1, 2, 2]]] * 20)
+    >>> ax = pc.plot_layers(pc.compare_layers(draws, random_seed=1))
+    >>> [tick.get_text() for tick in ax.get_xticklabels()]
+    ['0\n2 clusters', '1\n3 clusters']
+    """
+    frame.check_result("comparison", comparison, LayerComparison, "compare_layers")
+    partitions, shown = comparison.partitions, _window(comparison)
+    if len(shown) < 2:
+        raise ValueError("`comparison` must have at least two layers; got one.")
+    estimates = partitions.labels.values[shown]
+    numbers = [np.append(np.unique(row[row >= 0]), -1).astype(np.int64) for row in estimates]
+    flows = comparison.flows.to_dataframe().join(comparison.overlaps[["before", "after"]].to_dataframe(), on="step")
+    tables, opacities = [], []
+    for j, sides in zip(shown[:-1], pairwise(numbers), strict=True):
+        rows = flows[(flows["before"] == j) & (flows["after"] == j + 1)]
+        ends = zip(sides, ("source", "target"), strict=True)
+        at = tuple(_positions(side, rows[name].to_numpy()) for side, name in ends)
+        table, opacity = np.zeros((2, *(side.size for side in sides)))
+        table[at] = rows["expected"]
+        opacity[at] = _FAINT + _SURE * rows["low"] / rows["high"].clip(lower=1)
+        tables.append(table)
+        opacities.append(np.where(table < _LEAST, 0.0, opacity))
+    sizes = []
+    for k, (row, own) in enumerate(zip(estimates, numbers, strict=True)):
+        leaving, arriving = tables[k : k + 1], tables[max(k - 1, 0) : k]
+        sizes.append(np.max([*(t.sum(axis=1) for t in leaving), *(t.sum(axis=0) for t in arriving)], axis=0))
+        if not sizes[k].any():  # no items in common with a layer beside it
+            sizes[k] = np.bincount(_positions(own, row[row >= 0]), minlength=own.size).astype(np.float64)
+    height = max(size.sum() for size in sizes)
+    none = "elsewhere" if len(shown) <= _MOST_CAPTIONS else ""
+    clusters = [[none if k < 0 else str(partitions.names[k]) for k in own] for own in numbers]
+    columns = list(map(Column, [""] * len(shown), [size / height for size in sizes], clusters, numbers))
+    tables = [table / height for table in tables]
+    width = min(2.2 + 1.7 * len(columns), 14.0)
+    ax = draw_alluvial(frame.new_axes(ax, figsize, width, 4.8), columns, tables, opacities)
+    _name_layers(ax, [comparison.layers[j] for j in shown], [own.size - 1 for own in numbers])
+    left_out = len(comparison.layers) - len(shown)
+    note = f"{comparison.dim} ({len(shown)} of {left_out + len(shown)}, around the largest change)" * (left_out > 0)
+    ax.set_xlabel((note or comparison.dim) + ax.get_xlabel())
+    return ax
+
+
+def _window(comparison: LayerComparison) -> list[int]:
+    """Positions of the layers to show: of many, those around the largest change."""
+    n_layers = len(comparison.layers)
+    largest = comparison.largest_change
+    middle = comparison.layers.index(largest.after) if largest is not None else 0
+    first = max(0, min(middle - _MOST_COLUMNS // 2, n_layers - _MOST_COLUMNS))
+    return list(range(first, min(n_layers, first + _MOST_COLUMNS)))
+
+
+def _positions(known: npt.NDArray[np.int64], wanted: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    order = np.argsort(known)
+    return order[np.searchsorted(known, wanted, sorter=order)]
+
+
+def _name_layers(ax: Axes, names: list[Any], n_clusters: list[int]) -> None:
+    """Name the columns, all with their numbers of clusters if they are few, else some."""
+    at = range(0, len(names), -(-len(names) // _MOST_CAPTIONS))
+    few = len(at) == len(names) and frame.extent(ax)[0] / len(names) > 60
+    ax.set_xticks(list(at), [f"{names[k]}{chr(10) + counted(n_clusters[k], 'cluster') if few else ''}" for k in at])
+
+
+def plot_layer_distances(
+    comparison: LayerComparison,
+    column: str = "expected_loss",
+    *,
+    cmap: Any = "viridis",
+    figsize: Size = None,
+    axes: Any = None,
+) -> Grid:
+    """Plot how far layers are apart in the same draw, each from each, and by the number of steps between them.
+
+    Parameters
+    ----------
+    comparison : LayerComparison
+        The result of :func:`compare_layers`.
+    column : {"expected_loss", "ari"}
+        What to plot of `comparison.distances`: the expected loss or the expected adjusted Rand index.
+    cmap : str or matplotlib.colors.Colormap
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    axes : array of matplotlib.axes.Axes, optional
+        Two, for the matrix and for the profile.
+
+    Returns
+    -------
+    ndarray of matplotlib.axes.Axes, shape (2,)
+
+    Raises
+    ------
+    TypeError
+        If `comparison` is something else, or `axes` holds other things.
+    ValueError
+        If `column`, `cmap` or `figsize` are invalid, or there are not two `axes`.
+
+    Notes
+    -----
+    White pairs were not compared or have no items in common. On the right, a point is a pair of layers, with two Monte
+    Carlo standard errors to either side; the line is their mean by lag, the number of steps between them, as far as
+    layers have an order. For the expected loss, dashes are the mean for independent layers: draws of the one with other
+    draws of the other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import posterior_consensus as pc
+    >>> draws = np.array([[[0, 0, 0, 1, 1], [0, 0, 1, 2, 2], [0, 0, 1, 2, 2]]] * 20)
+    >>> axes = pc.plot_layer_distances(pc.compare_layers(draws, random_seed=1))
+    >>> axes[1].get_xlabel()
+    'lag (steps of layer)'
+    """
+    frame.check_result("comparison", comparison, LayerComparison, "compare_layers")
+    labels = {
+        "expected_loss": frame.with_unit(f"expected loss, {comparison.loss.name}", comparison.loss.unit),
+        "ari": "expected adjusted Rand index",
+    }
+    if column not in labels:
+        raise ValueError(f"`column` must be 'expected_loss' or 'ari'; got {column!r}.")
+    colours, distances = as_cmap(cmap), comparison.distances
+    grid = frame.grid_axes(axes, figsize, 1, 2, 9.6, 4.2, width_ratios=(1.2, 1.0), framed=True).ravel()
+    names = frame.short_names(comparison.layers, frame.LONGEST)
+    image = grid[0].imshow(distances[column].values, cmap=colours, interpolation="nearest")
+    frame.add_colour_bar(grid[0], image, labels[column])
+    grid[0].set(xlabel=comparison.dim, ylabel=comparison.dim)
+    frame.label_some(grid[0], "xy", np.array(names))
+    grid[0].tick_params(length=0)
+    table = comparison.to_dataframe()
+    at = {name: k for k, name in enumerate(comparison.layers)}
+    lags = np.array([at[other] - at[one] for one, other in table.index], dtype=np.int64)
+    error = table["mcse" if column == "expected_loss" else "ari_mcse"].fillna(0.0)
+    profile = grid[1]
+    profile.errorbar(lags, table[column], yerr=2 * error, fmt=".", color=NEUTRAL, elinewidth=0.8, alpha=0.6)
+    means = table.groupby(lags).mean()
+    profile.plot(means.index, means[column], color=ink(), marker="o", markersize=4, label="mean")
+    if column == "expected_loss":
+        profile.plot(means.index, means["independent"], color=ink(), linestyle="--", label="mean if independent")
+        frame.add_legend(profile, loc="best")
+    profile.set(xlabel=f"lag (steps of {comparison.dim})", ylabel=labels[column])
+    profile.xaxis.get_major_locator().set_params(integer=True)
+    profile.spines[["top", "right"]].set_visible(False)
+    return grid
+
+
+def plot_layer_items(
+    layers: LayerComparison | AlignedPartitions | Mapping[Any, Membership],
+    *,
+    order: Any = "clusters",
+    figsize: Size = None,
+    axes: Any = None,
+) -> Grid:
+    """Plot each item's cluster in each layer as coloured bars, whose colours go on from layer to layer.
+
+    Parameters
+    ----------
+    layers : LayerComparison, AlignedPartitions, or dict of Membership
+        The result of :func:`compare_layers` or of :func:`align_partitions`, whose partitions are drawn, or memberships
+        by name, whose probabilities are drawn: of layers, or of several numbers of clusters.
+    order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
+        Order of the items, as for :func:`plot_membership`: by their clusters in the first layer, then in the next ones.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    axes : array of matplotlib.axes.Axes, optional
+        One for partitions, one for each of several memberships.
+
+    Returns
+    -------
+    ndarray of matplotlib.axes.Axes, shape (1,) or (n_layers,)
+
+    Raises
+    ------
+    TypeError
+        If `layers` is of no kind listed above.
+    ValueError
+        If memberships are not of the same items, or `order`, `figsize` or `axes` are invalid.
+
+    Notes
+    -----
+    Items that a layer lacks are left out. Memberships have constant colours if their partitions have: those of
+    ``comparison.partitions[name]`` do.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import posterior_consensus as pc
+    >>> draws = np.array([[[0, 0, 0, 1, 1], [0, 0, 1, 2, 2]]] * 20)
+    >>> comparison = pc.compare_layers(draws, random_seed=1)
+    >>> pc.plot_layer_items(comparison)[0].get_xlabel()
+    'item, by cluster of 0'
+    """
+    if isinstance(layers, LayerComparison):
+        layers = layers.partitions
+    if isinstance(layers, AlignedPartitions):
+        return _partitions(layers, order, figsize, axes)
+    if not isinstance(layers, Mapping) or not all(isinstance(one, Membership) for one in layers.values()) or not layers:
+        raise TypeError(
+            "`layers` must be what compare_layers() or align_partitions() returns, or a dict of memberships; got "
+            f"{type(layers).__name__}."
+        )
+    return _memberships(layers, order, figsize, axes)
+
+
+def _partitions(aligned: AlignedPartitions, order: Any, figsize: Size, axes: Any) -> Grid:
+    labels, there = aligned.labels, aligned.labels.values >= 0
+    rows = np.where(there, labels.values, len(aligned.names))
+    captions = frame.short_names(aligned.partitions, frame.LONGEST)
+    grid = frame.grid_axes(axes, figsize, 1, 1, 7.6, min(1.2 + 0.3 * len(rows), 12.0))
+    items = Items.along(labels, str(labels.dims[1]))
+    names = [*map(str, aligned.names), "absent"]
+    draw_numbered(
+        grid.item(), items, list(rows), names, captions, f"cluster of {captions[0]}", order, list(1.0 * there)
+    )
+    return grid.ravel()
+
+
+def _memberships(layers: Mapping[Any, Membership], order: Any, figsize: Size, axes: Any) -> Grid:
+    first = next(iter(layers.values()))
+    items = Items.along(first.cluster, str(first.cluster.dims[0]))
+    grid = frame.grid_axes(axes, figsize, len(layers), 1, 7.6, 1.0 + 1.1 * len(layers)).ravel()
+    places = {name: Items.along(one.cluster, items.dim).order_of(items, str(name)) for name, one in layers.items()}
+    own = [one.cluster.values[places[name]] for name, one in layers.items()]
+    row = item_row(grid[0], items, own[0], order, then=[*own[1:], -first.own.values], certainty=first.own.values)
+    edges = np.arange(row.at.size + 1, dtype=np.float64) - 0.5
+    entries: dict[str, Any] = {}
+    for ax, (name, one) in zip(grid, layers.items(), strict=True):
+        ax.set(ylim=(0, 1), yticks=[], ylabel=frame.shortened(str(name), frame.LONGEST))
+        draw_shares(ax, one, places[name][row.at], edges, patterned=row.patterned)
+        legend = ax.get_legend()
+        texts = [text.get_text() for text in legend.get_texts()]
+        entries |= dict(zip(texts, legend.legend_handles, strict=True))
+        legend.remove()
+        ax.set(xlim=(edges[0], edges[-1]), xticks=[])
+    name_row(grid[-1], row, [str(k) for k in first.probabilities["consensus_cluster"].values])
+    frame.add_legend(grid[0], [entries[text] for text in entries], labels=list(entries))
+    return grid

@@ -1,0 +1,99 @@
+"""Figures of layers show what the comparison says."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import xarray as xr
+from matplotlib.colors import to_hex
+
+import posterior_consensus as pc
+from posterior_consensus.plots import layers as figures
+from posterior_consensus.plots.colours import COLOURS
+
+QUIET = {"random_seed": 1, "progressbar": False}
+
+
+def compared(n_layers, n_items=8):
+    """Two clusters; after the first layer, each layer's third item changes sides in half of the draws."""
+    z = np.tile(np.repeat([0, 1], n_items // 2), (2, 20, n_layers, 1))
+    z[:, ::2, 1:, 2] = 1
+    dims = ("chain", "draw", "year", "firm")
+    coords = {"year": np.arange(1990, 1990 + n_layers), "firm": [f"f{k}" for k in range(n_items)]}
+    layers = pc.as_layers(xr.DataArray(z, dims=dims, coords=coords, name="z"), layer_dim="year")
+    return layers, pc.compare_layers(layers, **QUIET)
+
+
+def height(path):
+    """Width of a band at its beginning."""
+    return abs(path.vertices[-2, 1] - path.vertices[0, 1])
+
+
+def test_bands_are_as_wide_as_the_expected_flows():
+    _, comparison = compared(2)
+    ax = pc.plot_layers(comparison)
+    (bands,) = ax.collections
+    widths = sorted(
+        height(path) for path, colour in zip(bands.get_paths(), bands.get_facecolors(), strict=True) if colour[3]
+    )
+    expected = comparison.flows["expected"].values
+    np.testing.assert_allclose(widths, np.sort(expected[expected > 0.05]) / 8, atol=1e-12)
+
+
+def test_a_flow_that_is_sure_is_more_opaque():
+    _, comparison = compared(2)
+    (bands,) = pc.plot_layers(comparison).collections
+    opacity = {
+        round(height(path) * 8, 6): colour[3]
+        for path, colour in zip(bands.get_paths(), bands.get_facecolors(), strict=True)
+    }
+    assert opacity[0.5] < opacity[3.5] < opacity[4.0]
+
+
+def test_of_many_layers_some_are_shown(monkeypatch):
+    monkeypatch.setattr(figures, "_MOST_COLUMNS", 3)
+    _, comparison = compared(6)
+    ax = pc.plot_layers(comparison)
+    assert "3 of 6" in ax.get_xlabel()
+    assert {tick.get_text()[:4] for tick in ax.get_xticklabels()} >= {"1990", "1991"}
+
+
+def test_layers_without_common_items_are_columns_without_bands():
+    layers, _ = compared(2)
+    apart = {"rows": layers[1990], "columns": pc.as_partition_draws(layers[1991].labels.reshape(2, 20, 8))}
+    ax = pc.plot_layers(pc.compare_layers(apart, **QUIET))
+    assert [len(bands.get_paths()) for bands in ax.collections] == [0]
+    assert "elsewhere" not in {text.get_text() for text in ax.texts}
+
+
+@pytest.mark.parametrize("column", ["expected_loss", "ari"])
+def test_distances_and_their_profile(column):
+    _, comparison = compared(4)
+    matrix, profile = pc.plot_layer_distances(comparison, column)
+    np.testing.assert_array_equal(matrix.images[0].get_array(), comparison.distances[column])
+    (line,) = (one for one in profile.lines if one.get_label() == "mean")
+    means = comparison.to_dataframe()[column].groupby(np.array([1, 2, 3, 1, 2, 1])).mean()
+    np.testing.assert_allclose(line.get_ydata(), means)
+
+
+def test_items_have_the_colours_of_their_clusters_names():
+    layers, comparison = compared(3)
+    strips = pc.plot_layer_items(comparison)[0].images
+    for image, row in zip(strips, comparison.partitions.labels.values, strict=True):
+        assert {to_hex(colour).upper() for colour in image.get_array()[0]} == {COLOURS[k].upper() for k in row}
+    memberships = {name: pc.membership(draws, comparison.partitions[name]) for name, draws in layers.items()}
+    axes = pc.plot_layer_items(memberships)
+    assert len(axes) == 3 and axes[0].get_ylabel() == "1990"
+
+
+@pytest.mark.parametrize(
+    "call, error, match",
+    [
+        (lambda c: pc.plot_layers(c.distances), TypeError, "compare_layers"),
+        (lambda c: pc.plot_layer_distances(c, "loss"), ValueError, "'loss'"),
+        (lambda c: pc.plot_layer_items({"a": c}), TypeError, "memberships"),
+    ],
+)
+def test_what_is_refused(call, error, match):
+    with pytest.raises(error, match=match):
+        call(compared(2)[1])
+    plt.close("all")
