@@ -315,14 +315,14 @@ def test_layers_of_every_kind_of_file(layers, tmp_path, capsys):
     assert [(one["layer"], one["n_draws"]) for one in found["layers"]] == [(1, 10), (2, 10), (3, 10)]
 
 
-def test_layers_are_printed_and_written(layers, tmp_path, capsys):
+def test_layers_are_printed_and_written(layers, tmp_path, capsys, undrawn):
     file = written(xr.DataTree.from_dict({"posterior": layers.to_dataset()}), tmp_path / "posterior.nc")
-    report, table, output = (tmp_path / name for name in ("report.html", "items.csv", "out.nc"))
-    for path in (table, output):
-        assert main([str(file), "--layers", "year", "--report", str(report), "--output", str(path)]) == 0
+    report, table, output, figure = (tmp_path / name for name in ("report.html", "items.csv", "out.nc", "figure.pdf"))
+    assert main([str(file), "--layers", "year", "--report", str(report), "--output", str(table)]) == 0
+    assert main([str(file), "--layers", "year", "--figure", str(figure), "--output", str(output)]) == 0
     assert capsys.readouterr().out.startswith("Summary of 3 layers (year)")
     assert pd.read_csv(table).columns[:3].tolist() == ["year", "firm", "cluster"] and len(pd.read_csv(table)) == 15
-    assert "Distances between layers" in report.read_text(encoding="utf-8")
+    assert figure.read_bytes().startswith(b"%PDF") and "Distances between layers" in report.read_text(encoding="utf-8")
     with xr.open_datatree(output, engine="h5netcdf") as tree:
         assert set(tree["consensus"].children) == {"comparison", "layers"}
         found = pc.results.LayersSummary.from_datatree(tree["consensus"], pc.as_layers(tree, layer_dim="year"))

@@ -19,6 +19,8 @@ from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.layers import Layers
 from posterior_consensus.layers.compare import compare_layers
 from posterior_consensus.layers.record import LayerComparison
+from posterior_consensus.plots.frame import Axes
+from posterior_consensus.plots.layers import plot_layers
 from posterior_consensus.results import display
 from posterior_consensus.results.latex import Tabled
 from posterior_consensus.results.plain import as_json, names_from_json
@@ -107,6 +109,28 @@ class LayersSummary(display.Shown, Tabled, Mapping[Any, Summary]):
             sentence if len(names) == len(self) else f"{self._named(names)}: {sentence}"
             for sentence, names in layers_of.items()
         ]
+
+    def plot(self, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None) -> Axes:
+        """Plot the clusters of each layer and where their items go, see :func:`plot_layers`.
+
+        Parameters
+        ----------
+        figsize : (float, float), optional
+            Width and height of a new figure in inches.
+        ax : matplotlib.axes.Axes, optional
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ValueError
+            If no time was left to compare the layers, or there is only one.
+        """
+        if self.comparison is None:
+            raise ValueError("The layers were not compared, because no time was left; give more `seconds`.")
+        return plot_layers(self.comparison, figsize=figsize, ax=ax)
 
     def to_html(self, path: str | Path, *, progressbar: bool = True) -> Path:
         """Write a report with findings, figures and tables to one HTML file that needs no network.

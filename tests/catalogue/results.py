@@ -152,7 +152,7 @@ FIGURES = {  # of each record, by their names in the package; None where no figu
     **dict.fromkeys(("PartitionDraws", "PairSimilarity"), "plot_psm"),
     **dict.fromkeys(("AlignedPartitions", "ClusterMatch"), "plot_alluvial"),
     **dict.fromkeys(("ConsensusPartition", "PairThreshold", "PerturbationFit", "Coclustering")),
-    **dict.fromkeys(("Certificate", "PartitionComparison", "Constraints", "Layers", "LayersSummary")),
+    **dict.fromkeys(("Certificate", "PartitionComparison", "Constraints", "Layers")),
     "AgreementPath": "agreement.plot_agreement_path",
     "ClusterMerges": "plot_dendrogram",
     "ClusterSummary": "plot_cluster_summary",
@@ -176,6 +176,7 @@ FIGURES = {  # of each record, by their names in the package; None where no figu
     "SequentialDistances": "diagnostics.plot_sequence",
     "StableComponents": "plot_stable_components",
     "Summary": "its own, of four panels",
+    "LayersSummary": "its own, that of its comparison",
 }
 
 

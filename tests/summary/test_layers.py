@@ -118,6 +118,8 @@ def test_a_time_limit_leaves_each_layer_its_partition(tmp_path):
     assert all(one.consensus.n_clusters >= 1 and "certificate" in one.cut for one in found.values())
     assert found.comparison is None and found.cut == ("comparison",)
     assert found.left_out()[0].startswith("The layers were not compared") and "change" not in repr(found)
+    with pytest.raises(ValueError, match="no time.*`seconds`"):
+        found.plot()
     back = pc.results.LayersSummary.from_datatree(found.to_datatree(), LAYERS)
     assert back.comparison is None and back.cut == found.cut
     assert "1940" in found.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
@@ -146,6 +148,12 @@ def test_what_does_not_fit_is_refused(summary):
     same = pc.summarize(pc.as_layers({"a/b": LAYERS[1935], "a_b": LAYERS[1936]}), **QUIET)
     with pytest.raises(ValueError, match="differ as text.*'a/b', 'a_b'"):
         same.to_datatree()
+
+
+def test_the_report_has_the_figures_of_layers(summary, tmp_path):
+    page = summary.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert page.count('class="light"') == 3 and "Flows of items" in page
+    assert [tick.get_text()[:4] for tick in summary.plot().get_xticklabels()] == ["1935", "1936", "1940"]
 
 
 def test_layers_of_different_items_have_no_slider(tmp_path):

@@ -14,7 +14,16 @@ from posterior_consensus.results import display
 from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.report.payload import payload_of, payload_of_layers
-from posterior_consensus.summary.report.still import PAIRS, clusters, figures, folded, of_links, table, uncertain
+from posterior_consensus.summary.report.still import (
+    PAIRS,
+    clusters,
+    figures,
+    folded,
+    of_layers,
+    of_links,
+    table,
+    uncertain,
+)
 from posterior_consensus.summary.text import LOSS_NAMES, findings, methods_text
 
 _LEAST = 0.5  # expected items of a flow that is listed
@@ -53,10 +62,10 @@ def write_layers_report(
             f"<h2>Layers</h2>{table(layers)}",
         ]
         if comparison is not None:
-            flows = comparison.flow_table()
+            flows, (distances, items) = comparison.flow_table(), of_layers(comparison)
             sections += [
-                f"<h2>Distances between layers</h2>{_long(comparison.to_dataframe())}",
-                f"<h2>Flows of items</h2><p>{_FLOWS}</p>{_long(flows[flows['expected'] >= _LEAST])}",
+                f"<h2>Distances between layers</h2>{distances}{_long(comparison.to_dataframe())}",
+                f"<h2>Flows of items</h2>{items}<p>{_FLOWS}</p>{_long(flows[flows['expected'] >= _LEAST])}",
             ]
             dims = {one.draws.items.dim for one in summaries.values()}
             if dims == {comparison.partitions.labels.dims[1]}:  # one kind of items

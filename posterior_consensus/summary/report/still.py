@@ -13,12 +13,14 @@ import xarray as xr
 
 from posterior_consensus.answers.links import MANY
 from posterior_consensus.ensemble.items import Items
+from posterior_consensus.layers.record import LayerComparison
 from posterior_consensus.plots.credible_ball import plot_credible_ball
 from posterior_consensus.plots.data import plot_data
 from posterior_consensus.plots.draws_map import plot_draws_map
 from posterior_consensus.plots.four_panels import link_panels, number_or_sizes
 from posterior_consensus.plots.frame import as_png
 from posterior_consensus.plots.item_uncertainty import plot_item_uncertainty
+from posterior_consensus.plots.layers import plot_layer_distances, plot_layer_items, plot_layers
 from posterior_consensus.plots.particles import plot_particles
 from posterior_consensus.plots.profiles import plot_cluster_profiles
 from posterior_consensus.plots.psm import plot_psm
@@ -86,6 +88,17 @@ def of_links(summary: SummaryRecord) -> dict[str, list[str]]:
         "Clusters that could be joined": [table(links.between_clusters().head(_MOST_LINKS))],
         "Clusters by size": [table(links.sizes.to_dataframe().dropna(axis="columns", how="all"))],
     }
+
+
+def of_layers(comparison: LayerComparison) -> tuple[str, str]:
+    """Return the figures of distances between layers, and of where items go."""
+    if len(comparison.layers) == 1:
+        return "", ""
+    return (
+        figure(plot_layer_distances, comparison, text="Expected distances in the same draw."),
+        figure(plot_layers, comparison, text="Clusters of each layer, and the expected numbers of items between them.")
+        + figure(plot_layer_items, comparison, text="Cluster of each item in each layer."),
+    )
 
 
 def _of_clusters(summary: SummaryRecord) -> dict[str, list[str]]:
