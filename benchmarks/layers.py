@@ -7,6 +7,7 @@ from scipy.special import logsumexp
 
 import posterior_consensus as pc
 from benchmarks import _runner
+from posterior_consensus.diagnostics.layers import same_draw_losses
 
 REPETITIONS = 200
 SIZES = ((50, 2_000, 1_000), (1_000, 100, 500))  # layers, items, draws
@@ -29,8 +30,11 @@ def tables(smallest):
         (_of_coverage(name, strength, repetitions) for name, strength in STRENGTHS.items()),
     )
     yield (
-        f"Layers that are independent, {repetitions} posteriors each",
-        (_of_independence(name, case, repetitions) for name, case in list(CHAINS.items())[: 2 if smallest else None]),
+        f"Layers that are independent, {2 * repetitions} posteriors each",
+        (
+            _of_independence(name, case, 2 * repetitions)
+            for name, case in list(CHAINS.items())[: 2 if smallest else None]
+        ),
     )
     sizes = ((4, 50, 40), (60, 20, 40)) if smallest else SIZES
     yield "Time and memory", (_runner.apart(_of_time, *size) for size in sizes)
@@ -67,14 +71,13 @@ def coverage(strength: float, repetitions: int) -> tuple[float, float, float, fl
             truth.append(N_MEMBERS * group + partitions[at])
             draws.append(N_MEMBERS * group + partitions[drawn])
         truth, draws = np.concatenate(truth, axis=1), np.concatenate(draws, axis=2).swapaxes(0, 1)
-        found = [
-            pc.compare_layers(draws, loss=loss, random_seed=1, progressbar=False).distances for loss in ("vi", "binder")
-        ]
+        given = {"partitions": list(truth), "progressbar": False}  # distances are the same for any
+        found = [pc.compare_layers(draws, loss=loss, **given).distances for loss in ("vi", "binder")]
         at = [one.isel(layer=0, other_layer=1) for one in found]
         losses = [pc.partition_loss(*truth, loss=loss) for loss in ("vi", "binder")]
         held.append([one["low"] - 1e-9 <= loss <= one["high"] + 1e-9 for one, loss in zip(at, losses, strict=True)])
         low, high = float(at[0]["low"]), float(at[0]["high"])
-        drawn = np.array([pc.partition_loss(*draw) for draw in draws])
+        ((_, drawn),) = same_draw_losses(pc.as_layers(draws), [(0, 1)], pc.vi())
         of_vi.append([np.mean((drawn >= low - 1e-9) & (drawn <= high + 1e-9)), high - low])
     return (*np.mean(held, axis=0).tolist(), *np.mean(of_vi, axis=0).tolist())
 
@@ -88,7 +91,8 @@ def within_two_errors(n_chains: int, length: int, moves: float, repetitions: int
     found = []
     for _ in range(repetitions):
         draws = np.stack([_chains(rng, n_chains, length, moves) for _ in range(2)], axis=2)
-        at = pc.compare_layers(draws, random_seed=1, progressbar=False).distances.isel(layer=0, other_layer=1)
+        compared = pc.compare_layers(draws, partitions=list(draws[0, 0]), progressbar=False)
+        at = compared.distances.isel(layer=0, other_layer=1)
         found.append([float(at["difference"]), float(at["difference_mcse"])])
     differences, errors = np.array(found).T
     within = np.abs(differences) <= 2 * errors
