@@ -64,7 +64,7 @@ partitions = comparison.partitions
 display(partitions.labels.to_pandas().T.rename_axis(columns=None))
 
 # %%
-ax = pc.plot_alluvial(pc.align_partitions({year: partitions[year] for year in (1937, 1945, 1946, 1948, 1950, 1954)}))
+ax = pc.plot_layers(comparison)
 
 # %% [markdown]
 # Cluster 0 has the largest investors, General Motors and US Steel, until they part in 1954. Atlantic Refining leaves

@@ -148,13 +148,15 @@ class LayerComparison(Stored):
         return table.drop(columns="step").assign(**clusters)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each two layers with common items that were compared, by their names."""
+        """A row for each two layers with common items that were compared, by their names; successive ones first."""
         n_layers = len(self.layers)
         compared = self.distances["n_common"].values > 0
         if self.loss.is_symmetric:
             compared &= np.tri(n_layers, dtype=bool).T
         table = self.distances.stack(pair=("layer", "other_layer")).to_dataframe()[list(COLUMNS)]
         one, other = np.nonzero(compared & ~np.eye(n_layers, dtype=bool))
+        by_lag = np.argsort(np.abs(other - one), kind="stable")
+        one, other = one[by_lag], other[by_lag]
         return table.iloc[one * n_layers + other].astype({"n_common": np.int64})
 
     def _parts(self) -> display.Parts:

@@ -36,15 +36,12 @@ def verdict(steps: xr.Dataset, moved: xr.DataArray, unit: str) -> str:
     same = 1.0 - float(np.sum(1.0 - p_equal))  # by Bonferroni's inequality
     if same > _HALF:
         said = [f"The clustering hardly changes: with probability {same:.3g} or more it is the same throughout.", *who]
-    elif losses.size == 1:
-        said = [f"The clustering changed between {names[0]}, by {far}, with probability {1 - p_equal[0]:.3g}.", *who]
-    elif p_largest[at] > _HALF:
-        probability = display.with_error(f"{p_largest[at]:.3g}", float(steps["p_largest_mcse"][at]))
-        said = [f"The clustering changed most between {names[at]}, with probability {probability}, by {far}.", *who]
     else:
-        best = int(p_largest.argmax())
-        likely = f"between {names[best]} with probability {p_largest[best]:.3g}"
-        said = [f"It is not sure when the clustering changed most: {likely}."]
+        said = [f"The clustering changed between {names[at]}, by {far}, with probability {1 - p_equal[at]:.3g}."]
+        if losses.size > 1:
+            probability = display.with_error(f"{p_largest[at]:.3g}", float(steps["p_largest_mcse"][at]))
+            said.append(f"With probability {probability}, no other change is larger.")
+        said += who
     if np.isnan(errors[at]):
         said.append("There are too few draws for Monte Carlo errors.")
     near = np.flatnonzero(losses[at] - losses <= _CLEAR * np.hypot(errors[at], errors))

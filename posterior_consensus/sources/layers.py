@@ -106,7 +106,7 @@ def as_layers(
         dims = dim_names(sample_dims, held, group)
         variables, is_named = _variables(held, var_name, group, dims)
         if isinstance(var_name, Mapping):
-            values = {name: variables[one] for name, one in _checked(var_name, variables).items()}
+            values = {name: _named(variables, one, f"`var_name[{name!r}]`") for name, one in var_name.items()}
             layer_dim, in_order = layer_dim or "layer", False
         else:
             array = _chosen(variables, var_name, dims, layer_dim if is_named else None)
@@ -156,20 +156,17 @@ def _unstacked(values: xr.DataArray) -> xr.DataArray:
     return values.drop_vars(dim).assign_coords(coords_of(index, dim)).unstack(dim)
 
 
-def _checked(named: Mapping[Any, str], variables: xr.Dataset) -> Mapping[Any, str]:
-    for layer, name in named.items():
-        if name not in variables:
-            raise ValueError(
-                f"`var_name[{layer!r}]` must name a variable of the group; got {name!r}, present: "
-                f"{listing(variables.data_vars)}."
-            )
-    return named
+def _named(variables: xr.Dataset, name: str, argument: str) -> xr.DataArray:
+    if name not in variables:
+        present = listing(variables.data_vars)
+        raise ValueError(f"{argument} must name a variable of the group; got {name!r}, present: {present}.")
+    return variables[name]
 
 
 def _chosen(variables: xr.Dataset, name: str | None, dims: tuple[str, ...], layer_dim: str | None) -> xr.DataArray:
     """The variable of that name, or the only one that can be labels of several layers."""
     if name is not None:
-        return variables[_checked({0: name}, variables)[0]]
+        return _named(variables, name, "`var_name`")
     shaped = [
         one
         for one in variables.data_vars.values()

@@ -76,7 +76,10 @@ def probability_array(
         values = _in_memory(_find(container, var_name, group, dims, rest, _probabilities_in))
     if values.dtype.kind != "f":
         name = repr(values.name) if values.name is not None else "`data`"
-        raise TypeError(f"Allocation probabilities must be floats; {name} holds {values.dtype}.")
+        raise TypeError(
+            f"Allocation probabilities must be floats; {name} holds {values.dtype}. If these are labels of several "
+            "partitions in each draw, take them by as_layers(data, var_name, layer_dim=...)."
+        )
     values, dims, (item, component) = _orient(values, dims, rest)
     if sums_to_one(values, item) and not sums_to_one(values, component):
         if rest != (None, None):

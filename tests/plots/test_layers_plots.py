@@ -71,7 +71,7 @@ def test_distances_and_their_profile(column):
     matrix, profile = pc.plot_layer_distances(comparison, column)
     np.testing.assert_array_equal(matrix.images[0].get_array(), comparison.distances[column])
     (line,) = (one for one in profile.lines if one.get_label() == "mean")
-    means = comparison.to_dataframe()[column].groupby(np.array([1, 2, 3, 1, 2, 1])).mean()
+    means = comparison.to_dataframe()[column].groupby(np.array([1, 1, 1, 2, 2, 3])).mean()
     np.testing.assert_allclose(line.get_ydata(), means)
 
 
