@@ -228,16 +228,7 @@ class LayersSummary(display.Shown, Tabled, Mapping[Any, Summary]):
         return f"{self.layers.dim} {display.listed(names, _MOST_NAMED)}"
 
     def _change(self) -> list[str]:
-        compared = self.comparison
-        if compared is None or (change := compared.largest_change) is None:
-            return []
-        if len(self) == 2:
-            expected = display.quantity(change.expected_loss, compared.loss.unit, 3)
-            return [f"The expected {compared.loss.name} between {change.before} and {change.after} is {expected}."]
-        probability = display.with_error(f"{change.probability:.3g}", change.mcse)
-        return [
-            f"The clustering changed most between {change.before} and {change.after}, with probability {probability}."
-        ]
+        return [] if self.comparison is None else [self.comparison.verdict]
 
     def _chains(self) -> str:
         """The verdict on the chains over all layers."""
