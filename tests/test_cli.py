@@ -307,8 +307,8 @@ def test_layers_of_every_kind_of_file(layers, tmp_path, capsys):
         assert [one["expected_loss"] for one in found["layers"]] == [
             one.consensus.expected_loss for one in expected.values()
         ]
-        assert found["comparison"]["distances"][1]["expected_loss"] == pytest.approx(
-            expected.comparison.distances["expected_loss"][0, 2]
+        assert found["comparison"]["distances"][2]["expected_loss"] == pytest.approx(
+            expected.comparison.distances["expected_loss"][0, 2].item()
         )
         assert found["findings"]
     found = printed(capsys, tmp_path / "z.csv", "--layers", "year", "--burn-in", "10", "--var", "z")

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_rgba_array
 
 import posterior_consensus as pc
 from posterior_consensus.ensemble.items import Items
@@ -42,7 +42,7 @@ def test_every_figure_of_items_takes_an_order(name):
 
 
 def test_all_figures_of_items_in_a_row_are_tested_here():
-    assert len(IN_ROWS) == 8 and "psm" in IN_ROWS
+    assert len(IN_ROWS) == 10 and "psm" in IN_ROWS
 
 
 def test_items_stand_along_the_coordinate():
@@ -54,7 +54,7 @@ def test_items_stand_along_the_coordinate():
         pc.posterior_similarity_matrix(draws().isel(chain=1)).values[order][:, order],
     )
     strip = pc.plot_credible_ball(ball(), order="km").images[0].get_array()[0]
-    np.testing.assert_allclose(strip, [to_rgb(COLOURS[k]) for k in LABELS[order]])
+    np.testing.assert_allclose(strip, to_rgba_array([COLOURS[k] for k in LABELS[order]]))
     bars = pc.plot_item_uncertainty(items(), order="km").patches
     heights = np.full(N_ITEMS, np.nan)
     for patch in bars:
