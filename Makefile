@@ -48,8 +48,8 @@ demo-lowest: $(or $(UV),.venv/uv/bin/uv)  ## the same with the lowest versions t
 	$(MAKE) demo UV=$< VENV=$(VENV)-lowest CONSTRAIN='--upgrade --resolution lowest-direct'
 
 TEST = $(PY) -m pytest tests -n auto --dist loadgroup --durations 15
-# In CI, a test that is not marked slow fails if it takes three times the two seconds that it may take.
-LIMIT := $(if $(CI),--cpu-limit 6)
+# In CI, a test that is not marked slow fails if it takes ten times the two seconds that it may take: some machines are slow.
+LIMIT := $(if $(CI),--cpu-limit 20)
 
 test: $(VENV)/test.stamp  ## every behaviour once, in about four minutes
 	@# Kernels first, which both workers need.

@@ -315,6 +315,7 @@ def test_layers_of_every_kind_of_file(layers, tmp_path, capsys):
     assert [(one["layer"], one["n_draws"]) for one in found["layers"]] == [(1, 10), (2, 10), (3, 10)]
 
 
+@pytest.mark.slow
 def test_layers_are_printed_and_written(layers, tmp_path, capsys, undrawn):
     file = written(xr.DataTree.from_dict({"posterior": layers.to_dataset()}), tmp_path / "posterior.nc")
     report, table, output, figure = (tmp_path / name for name in ("report.html", "items.csv", "out.nc", "figure.pdf"))

@@ -49,6 +49,7 @@ def test_a_layer_has_the_summary_of_its_draws_alone(summary):
         summary[1937]
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_the_order_of_layers():
     turned = pc.as_layers({name: LAYERS[name] for name in reversed(list(LAYERS))})
     seeded = QUIET | {"n_starts": 3}
