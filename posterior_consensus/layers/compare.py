@@ -102,7 +102,7 @@ def compare_layers(
     with less than half an expected item in common have two names. A new cluster has a new name, as in
     :func:`align_partitions`. With the clusters A_ti and B_ti of item i in the two layers, its overlap is
 
-        sum_t w_t |A_ti and B_ti| / |A_ti or B_ti|.
+        sum_t w_t size(A_ti and B_ti) / size(A_ti or B_ti).
 
     Standard errors of flows and overlaps come from batches of the draws of each chain, as in
     :func:`diagnostics.similarity_mcse`. They take the partitions as given. Flows and overlaps are of sampled labels,
