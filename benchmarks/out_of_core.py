@@ -22,6 +22,7 @@ from posterior_consensus.ensemble import stored
 
 _LIMIT = 2_000_000_000  # bytes of memory
 _TIMES = 20  # the budget, which is for arrays of a step: what it computes on the way takes as much again
+_LEAST = 10_000_000  # bytes of a budget: a summary holds 10,000 items in memory
 _CHUNK = (25, 500_000)  # of the file, draws and items
 _CHAINS = 4
 OPTIONS = {
@@ -36,7 +37,7 @@ def tables(smallest, items, draws, folder):
     with tempfile.TemporaryDirectory(dir=folder) as room:
         file = Path(room) / "draws.nc"
         made = used(_make, file, n_items, n_draws).seconds
-        rows, found = apart(steps, file, n_items * n_draws // _TIMES)
+        rows, found = apart(steps, file, max(n_items * n_draws // _TIMES, _LEAST))
     size = f"{n_items:,} items x {n_draws:,} draws, {n_items * n_draws / 1e9:.3g} GB of labels"
     yield f"{size}, made in {made:.0f} s; {found}", rows
 

@@ -88,6 +88,7 @@ def _answers() -> None:
     best = pc.consensus_partition(draws, **_QUIET)
     pc.partial_partition(draws, **_QUIET)
     pc.membership(draws, best)
+    pc.compare_layers({"one": draws, "other": draws}, **_QUIET)
     pc.particles(draws, 3, **_QUIET)
     pc.partition_density(draws, random_seed=1)
     pc.cluster_merges(draws, best, progressbar=False)

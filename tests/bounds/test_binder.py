@@ -70,6 +70,7 @@ def test_degenerate_draws(name):
         assert_proves(draws, a, draws[0], np.zeros(draws.shape[1], int), np.arange(draws.shape[1]))
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(draws=small_draws(max_items=6), data=st.data())
 def test_any_draws_and_weights(draws, data):
