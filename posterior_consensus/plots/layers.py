@@ -159,9 +159,9 @@ def plot_layer_distances(
     Notes
     -----
     White pairs were not compared or have no items in common. On the right, a point is a pair of layers, with two Monte
-    Carlo standard errors to either side; the line is their mean by lag, the number of steps between them, as far as
-    layers have an order. For the expected loss, dashes are the mean for independent layers: draws of the one with other
-    draws of the other.
+    Carlo standard errors to either side; the line is their mean by lag, the number of steps between them. It says
+    nothing if layers have no order. For the expected loss, dashes are the mean for independent layers: draws of the one
+    with other draws of the other.
 
     Examples
     --------

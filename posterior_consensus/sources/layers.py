@@ -55,8 +55,9 @@ def as_layers(
     item_dim : str, optional
         Dimension that runs over items; by default the one that is left.
     missing : scalar
-        Label of an item that a layer does not have, by default NaN: -1 in arrays of integers. It is missing in all
-        draws of the layer, or in none.
+        Label of an item that a layer does not have, where layers are along a dimension; by default NaN, and -1, say, in
+        arrays of integers. The item is missing in all draws of the layer, or in none. Variables or draws of single
+        layers have their own items.
     ordered : bool, optional
         Whether the layers follow each other. By default they do where their coordinate has increasing numbers or times,
         or there is none.
