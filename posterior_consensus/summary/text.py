@@ -53,7 +53,7 @@ _LOOSE = 0.05  # gap from which a bound is too loose to report
 def facts(summary: SummaryRecord) -> list[tuple[str, str]]:
     """Named values for the head of the printed summary."""
     best, ball = summary.consensus, summary.ball
-    expected = display.quantity(best.expected_loss, best.loss.unit)
+    expected = display.quantity(best.expected_loss, best.loss.unit, 4)
     reported = "" if summary.alternative is None else f"; {best.n_clusters} {_chance(summary)}"
     rows = [
         ("draws", f"{_draws(summary)}: {summary.source}"),
