@@ -104,6 +104,18 @@ def test_labels_of_other_types_are_the_same(client, labels):
         np.testing.assert_array_equal(draws.labels, pc.as_partition_draws(labels).labels)
 
 
+@pytest.mark.usefixtures("sends_all")
+def test_workers_read_a_store_themselves(client, labels, tmp_path):
+    stored = pc.as_partition_draws(labels, store=tmp_path / "labels.nc")
+    answers = found_by("vi")
+    (here,), (there,) = answers(pc.as_partition_draws(labels)), answers(stored)
+    assert here.labels.identical(there.labels) and here.expected_loss == there.expected_loss
+    with xr.open_dataset(tmp_path / "labels.nc", engine="h5netcdf", chunks={}) as file:
+        draws = pc.as_partition_draws(file["labels"])
+        assert isinstance(draws.drawn, DaskLabels)
+        np.testing.assert_array_equal(draws.labels, stored.labels)
+
+
 def test_a_search_in_blocks_is_that_of_one_machine(client, labels, monkeypatch):
     monkeypatch.setattr(scale, "_ITEMS", 100)
     here = pc.as_partition_draws(labels)
