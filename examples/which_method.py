@@ -106,7 +106,7 @@ display(
 #
 # For a posterior the true partition is unknown. For draws of the random perturbation model it is known: each draw is a
 # noisy copy of one partition, in which 55% of the items get a random cluster. These are the eight settings of [the
-# consensus-clustering paper](../background/consensus_paper.md): six clusters, of equal probability in sets 1 to 4; in
+# consensus-clustering paper](../developers/consensus_paper.md): six clusters, of equal probability in sets 1 to 4; in
 # sets 5 to 8 one cluster has 50, 75, 80 and 90% of the items. Methods that take the number of clusters are given it.
 # How close are they to the truth? The adjusted Rand index is 1 for the truth, and 0 on average by chance.
 
@@ -154,7 +154,7 @@ display(
 #
 # - **You know your loss**: greedy search, for any posterior. For Binder's loss `certify` bounds how far its result is
 #   from the optimum.
-# - **Many items**: greedy search, too. [The benchmarks](../background/benchmarks.md) have times of greedy search and
+# - **Many items**: greedy search, too. [The benchmarks](../developers/benchmarks.md) have times of greedy search and
 #   other methods.
 # - **Draws that are noisy copies of one partition**, such as repeated clusterings: `rpm_em`, which also estimates the
 #   noise. The closest pairwise method is Binder's loss with `tau="auto"`.
