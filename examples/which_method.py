@@ -106,7 +106,7 @@ display(
 #
 # For a posterior the true partition is unknown. For draws of the random perturbation model it is known: each draw is a
 # noisy copy of one partition, in which 55% of the items get a random cluster. These are the eight settings of [the
-# consensus-clustering paper](../developers/consensus_paper.md): six clusters, of equal probability in sets 1 to 4; in
+# consensus-clustering paper](../developers/papers.md): six clusters, of equal probability in sets 1 to 4; in
 # sets 5 to 8 one cluster has 50, 75, 80 and 90% of the items. Methods that take the number of clusters are given it.
 # How close are they to the truth? The adjusted Rand index is 1 for the truth, and 0 on average by chance.
 
