@@ -1,4 +1,4 @@
-"""compare_posteriors: its errors beside the spread over repetitions, what chance gives, and its time."""
+"""compare_posteriors: its errors and its verdict over repetitions, what chance gives, and its time."""
 
 import numpy as np
 
@@ -17,14 +17,15 @@ def tables(smallest):
     moved = TRUTH.copy()
     moved[[3, 9]] = 2
     for name, other in (("two items moved", moved), ("the same posterior", TRUTH)):
-        yield f"{name}, {repetitions} repetitions", _errors(other, repetitions)
+        rng = np.random.default_rng(1)
+        found = [_compared(_noisy(rng, TRUTH), _noisy(rng, other)) for _ in range(repetitions)]
+        n_differ = sum("the two differ" in one.verdict for one in found)
+        yield f"{name}: {n_differ} of {repetitions} verdicts are that the two differ", _errors(found)
     sizes, repeats = ([(100, 400)], 1) if smallest else ([(100, 4000), (1000, 1000)], 3)
     yield "seconds", (_seconds(*size, repeats) for size in sizes)
 
 
-def _errors(other, repetitions):
-    rng = np.random.default_rng(1)
-    found = [_compared(_noisy(rng, TRUTH), _noisy(rng, other)) for _ in range(repetitions)]
+def _errors(found):
     values = {measure: [one.distances.sel(measure=measure) for one in found] for measure in MEASURES}
     values["difference of an item"] = [one.items.rename(difference="value") for one in found]
     for name, of in values.items():

@@ -89,5 +89,5 @@ def test_page_for_users_of_r_names_methods_and_losses_that_exist():
 
 
 def test_every_loss_and_method_is_in_the_tables_of_the_documentation():
-    for page, names in (("losses.md", pc.LOSSES), ("methods.md", pc.METHODS)):
+    for page, names in (("losses.md", pc.LOSSES), ("search.md", pc.METHODS)):
         assert not [name for name in names if f'`"{name}"`' not in text_of("background", page)]
