@@ -83,6 +83,7 @@ html_theme = "sphinx_book_theme"
 html_title = f"{project} {version}"
 html_theme_options = {"show_navbar_depth": 2, "use_download_button": False}
 html_static_path = ["_static"]
+html_extra_path = ["llms.txt"]
 html_css_files = ["custom.css"]
 
 plot_formats = [("png", 150)]

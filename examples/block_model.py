@@ -116,8 +116,8 @@ print(f"expected VI over the draws kept: {best.expected_loss:.2f} bits (MCSE {be
 # %% [markdown]
 # ## A Dirichlet process mixture
 #
-# The same questions, put to the posterior of [another tutorial](galaxies): a Dirichlet process mixture of normals for
-# the velocities of 82 galaxies. Its sampler had dropped the tuning draws. The rule minimizes the standard error, and
+# The same questions for [another posterior](choosing_a_loss.py): a Dirichlet process mixture of normals for the
+# velocities of 82 galaxies. Its sampler had dropped the tuning draws. The rule minimizes the standard error, and
 # may therefore still discard a few draws, here at most a hundredth of a chain:
 
 # %%

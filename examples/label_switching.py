@@ -27,7 +27,7 @@ display(az.summary(idata, var_names=["w", "mu"], kind="diagnostics")["r_hat"])
 # ## Clusters first
 #
 # A partition has no labels to switch. The model turns each draw into allocation probabilities (see
-# [the tutorial on marginalized mixtures](marginalised.py)). These give the partition, and show that the chains agree.
+# [after `pm.sample`](after_pm_sample.py)). These give the partition, and show that the chains agree.
 
 # %%
 y = idata["observed_data"]["y"]

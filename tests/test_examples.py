@@ -5,7 +5,7 @@ from pathlib import Path
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 FUNCTIONS = {"print", "display", "left.imshow", "ax.spines[['top', 'right']].set_visible"}  # give nothing to show
-METHODS = {"set", "set_xlabel", "axvline", "legend", "to_html"}
+METHODS = {"set", "set_xlabel", "axvline", "legend", "to_html", "savefig", "to_netcdf"}
 TUTORIALS = [file for file in sorted(EXAMPLES.glob("*.py")) if "\n# %%" in file.read_text(encoding="utf-8")]
 
 

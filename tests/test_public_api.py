@@ -73,7 +73,8 @@ def test_every_plot_has_a_picture_on_its_page():
 def test_names_on_a_page_exist():
     failures = []
     folders = (DOCS, "*.md"), (DOCS / "background", "*.md"), (ROOT / "examples", "*.py")
-    for page in (ROOT / "README.md", *(page for folder, kind in folders for page in folder.glob(kind))):
+    first = ROOT / "README.md", DOCS / "llms.txt"
+    for page in (*first, *(page for folder, kind in folders for page in folder.glob(kind))):
         for name in re.findall(r"\bpc\.([A-Za-z_][\w.]*[A-Za-z0-9])(?![\w*])", page.read_text(encoding="utf-8")):
             top, _, rest = name.partition(".")
             of_module = ".".join([top, *rest.split(".")[:1]])

@@ -1,0 +1,115 @@
+# %% [markdown]
+# # After `pm.sample`
+#
+# You have sampled a mixture in PyMC. This page takes its posterior to a partition, a figure, a paragraph for the paper
+# and a stored result. The data are the velocities of 82 galaxies, the model is a Dirichlet process mixture of normals.
+
+# %%
+import numpy as np
+import pymc as pm
+import xarray as xr
+from tutorial import DATA, display
+
+import posterior_consensus as pc
+
+velocity = xr.load_dataset(DATA / "galaxies.nc", group="observed_data", engine="h5netcdf")["velocity"]
+coords = {"galaxy": velocity["galaxy"].values, "component": np.arange(20)}
+with pm.Model(coords=coords) as model:
+    alpha = pm.Gamma("alpha", alpha=4, beta=4)
+    w = pm.StickBreakingWeights("w", alpha=alpha, K=19, dims="component")
+    mu = pm.Normal("mu", mu=20, sigma=10, dims="component", initval="prior")
+    sigma = pm.LogNormal("sigma", mu=np.log(0.75), sigma=0.25, dims="component")
+    pm.NormalMixture("velocity", w=w, mu=mu, sigma=sigma, observed=velocity.values, dims="galaxy")
+
+# %% [markdown]
+# NUTS cannot sample labels, so `pm.NormalMixture` sums them out. Sampling takes some minutes:
+#
+# ```python
+# with model:
+#     idata = pm.sample(24_000, tune=2_000, chains=4, target_accept=0.9, random_seed=1990)
+# ```
+#
+# Here we load this posterior, every 24th draw of each chain. `examples/sample_galaxies.py` wrote the file.
+
+# %%
+with xr.open_datatree(DATA / "galaxies.nc", engine="h5netcdf") as file:
+    idata = file.load()
+idata["posterior"] = xr.DataTree(idata["posterior"].to_dataset().drop_vars("z"))  # labels that the script added
+display(idata["posterior"].data_vars)
+
+# %% [markdown]
+# ## The partition
+#
+# The posterior has no labels. Pass the model, which gives the probability of every label in every draw. If your model
+# has labels, such as `z = pm.Categorical("z", p=w)`, leave out `model`: the labels are found by themselves.
+
+# %%
+summary = pc.summarize(idata, model=model, random_seed=1, progressbar=False)
+display(summary)
+
+# %% [markdown]
+# - **expected vi** is the posterior mean of the variation of information (VI), a distance between partitions, from this
+#   partition to a posterior draw. No other partition found has a smaller one. MCSE is its Monte Carlo standard error.
+# - **optimality**: all searches from different starts reached this loss. This is an indication, not a proof.
+# - **95% ball**: the partitions within this distance hold 95% of the posterior draws.
+# - **ambiguous**: galaxies whose mean posterior similarity to the rest of their cluster is below 0.5.
+# - **chains**: read this line first. If the chains disagree, do not report the partition: see
+#   [chains that have not converged](not_converged.py).
+#
+# Labels switch from draw to draw, and this does no harm. R-hat is computed for the partition and for scalar summaries
+# that do not depend on the labels. Do not use the R-hat of `mu` or `w`, or their posterior means: component 3 is one
+# cluster in one draw and another in the next.
+
+# %% [markdown]
+# ## The figure
+#
+# Four panels: the posterior similarity matrix with the clusters outlined, the number of clusters, the credible ball,
+# and the mean similarity of each galaxy to its own and to the nearest other cluster.
+
+# %%
+axes = summary.plot()
+axes[0, 0].figure.savefig("galaxies.pdf")
+
+# %% [markdown]
+# The next figure has the data. A small point marks a galaxy of low mean similarity to its cluster; below 0.5 it is
+# hollow.
+
+# %%
+ax = pc.plot_data(velocity, summary.consensus, items=summary.items)
+ax.set_xlabel("velocity (1,000 km/s)")
+
+# %% [markdown]
+# ## The paragraph
+#
+# `methods_text` writes the sentences and their references, `bibtex` the entries. [Reporting](reporting.py) says what
+# else a paper needs.
+
+# %%
+print(summary.methods_text())
+
+# %% [markdown]
+# ## The report, and the stored result
+#
+# The report is one HTML file with all findings, figures and tables. `attach` stores the result as a group of the
+# posterior, which NetCDF and Zarr files keep; [Reporting](reporting.py) reads it back.
+
+# %%
+summary.to_html("galaxies.html", progressbar=False)
+idata = pc.attach(idata, summary)
+display(list(idata["consensus"].data_vars))
+idata.to_netcdf("galaxies_with_consensus.nc", engine="h5netcdf")
+
+# %% [markdown]
+# ## New observations
+#
+# The posterior also allocates new galaxies. `predict_allocation` gives the probability that each belongs to a cluster
+# of the partition, or to none of them ("elsewhere").
+
+# %%
+new = xr.DataArray([9.5, 17.0, 24.0, 28.0], dims="new", coords={"new": ["a", "b", "c", "d"]})
+new_draws = pc.allocation_probabilities(model, idata, observed={"velocity": new}, progressbar=False)
+predicted = pc.predict_allocation(new_draws, summary.draws, partition=summary.consensus)
+display(predicted.probabilities.to_pandas().round(2))
+
+# %% [markdown]
+# Next: [choose a loss](choosing_a_loss.py) for your question, and [write it up](reporting.py).

@@ -1,0 +1,120 @@
+# %% [markdown]
+# # Choosing a loss
+#
+# The partition to report is the one of minimum posterior expected loss, so the loss decides what "best" means. Choose
+# it by what the partition is for, before you see the results, and report it.
+#
+# | your goal | loss |
+# |---|---|
+# | one partition to describe and plot | `"vi"`, the default |
+# | a decision for each pair: are these two items in one cluster? | `"binder"` |
+# | duplicates, record linkage: most clusters have one or two items | `"binder"` |
+# | a false split costs a, a false merge 2 - a | `pc.binder(a=...)` or `pc.vi(a=...)` |
+# | comparable values for posteriors of different numbers of items | `"nvi"`, `"nid"`, `"jaccard"` or `"omari"` |
+# | the number of clusters is given | any, with `n_clusters=...` |
+# | clusters although VI joins all items, because the draws are noisy | `"binder"` with `tau="auto"`; report it |
+# | only a similarity matrix, no draws | `"binder"`, `"vi_lower_bound"` or `"pear"` |
+#
+# Below are the results for one posterior: a Dirichlet process mixture for the velocities of 82 galaxies.
+
+# %%
+import numpy as np
+import pandas as pd
+from tutorial import DATA, display
+
+import posterior_consensus as pc
+
+draws = pc.as_partition_draws(DATA / "galaxies.nc")
+display(draws)
+
+# %% [markdown]
+# ## Why not the most probable partition?
+#
+# It is optimal under the loss that is 0 for the true partition and 1 for any other. This loss treats a partition that
+# misplaces one galaxy like one that misplaces all. It also cannot be estimated, because hardly any partition is sampled
+# twice:
+
+# %%
+partitions, counts = np.unique(draws.labels, axis=0, return_counts=True)
+print(f"{draws.n_draws:,} draws: {len(partitions):,} different partitions; the commonest occurs {counts.max()} times")
+
+# %% [markdown]
+# The draw of highest posterior density (MAP) adds the densities of the parameters to this problem. The losses here
+# measure how far a partition is from the draws, and average that distance over all of them.
+
+# %% [markdown]
+# ## What each loss does
+
+# %%
+LOSSES = ["vi", "binder", "omari", "jaccard", "nvi", "id", "nid", "nmi"]
+found = {loss: pc.consensus_partition(draws, loss=loss, random_seed=1, progressbar=False) for loss in LOSSES}
+table = pd.DataFrame(
+    {
+        "sizes": [" ".join(map(str, sorted(best.cluster_sizes.values, reverse=True))) for best in found.values()],
+        "expected loss": [best.expected_loss for best in found.values()],
+        "expected vi": pc.expected_loss(draws, list(found.values()), loss="vi")["expected_loss"].values,
+        "expected binder": pc.expected_loss(draws, list(found.values()), loss="binder")["expected_loss"].values,
+    },
+    index=pd.Index(LOSSES, name="loss"),
+)
+display(table.round(4))
+
+# %% [markdown]
+# All have nearly the same large clusters. They differ in a few galaxies at the edges:
+#
+# - **VI**, one minus the adjusted Rand index (`omari`) and the Jaccard distance give six clusters.
+# - **Binder's loss** counts pairs. An item whose mean similarity to every cluster is below 1/2 becomes a singleton.
+#   Expect small clusters, sometimes more of them than in any draw.
+# - **The normalized losses and the information distance** (`nvi`, `nmi`, `nid`, `id`) give one to three singletons.
+#
+# Each loss has the smallest value in its own column, so compare partitions under one loss only. The difference of two
+# expected losses has its own Monte Carlo standard error, because both use the same draws. `clear` marks differences
+# above two of these errors.
+
+# %%
+some = {loss: found[loss] for loss in ("vi", "binder", "id")}
+display(pc.compare_partitions(draws, some, loss="vi"))
+
+# %%
+ax = pc.plot_alluvial(some)
+
+# %% [markdown]
+# Does the choice matter? Compare the distances between these partitions with the uncertainty of the posterior:
+
+# %%
+between = pc.partition_loss(list(some.values()), loss="vi")
+radius = pc.credible_ball(draws, found["vi"]).radius
+print(f"at most {float(between.max()):.2f} bits between these partitions; radius of the 95% ball {radius:.2f} bits")
+
+# %% [markdown]
+# ## Coarser or finer
+#
+# Binder's loss joins two items, considered alone, if their posterior similarity exceeds the pair threshold tau. Its
+# default is 1/2; `pc.binder(tau=...)` and `pc.binder(a=...)` with tau = 1 - a/2 are the same loss. The path shows the
+# partitions for all thresholds. Its line is thick where the partition does not change.
+
+# %%
+path = pc.loss_path(draws, loss="binder", random_seed=1, progressbar=False)
+ax = pc.plot_loss_path(path)
+
+# %% [markdown]
+# `tau="auto"` calibrates the threshold, so the posterior itself chooses the loss. That helps if draws are so noisy that
+# the default gives singletons or one cluster. Report it: the threshold is an estimate, and results under it are not
+# comparable with results under a loss that was fixed beforehand.
+
+# %%
+auto = pc.consensus_partition(draws, loss="binder", tau="auto", random_seed=1, progressbar=False)
+display(auto)
+print(f"calibrated threshold: {auto.threshold.tau:.2f}")
+
+# %% [markdown]
+# ## A given number of clusters
+#
+# `loss_by_n_clusters` computes the minimum found for each number, and its difference from the overall minimum.
+
+# %%
+by_number = pc.loss_by_n_clusters(draws, random_seed=1, progressbar=False)
+ax = pc.plot_loss_by_n_clusters(by_number)
+
+# %% [markdown]
+# [The background page](../background/losses.md) has the formulas, ranges and sources of all losses.

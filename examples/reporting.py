@@ -1,0 +1,131 @@
+# %% [markdown]
+# # Reporting
+#
+# A paper needs a paragraph, a table, a figure, and a few statements about what the numbers are not. Here is each of
+# them for a mixture of 30 irises, measured by the length and width of their petals. The labels `z` are in the
+# posterior; `examples/sample_iris.py` sampled it with PyMC.
+
+# %%
+import xarray as xr
+from tutorial import DATA, display
+
+import posterior_consensus as pc
+
+with xr.open_datatree(DATA / "iris.nc", engine="h5netcdf") as file:
+    idata = file.load()
+summary = pc.summarize(idata, random_seed=1, progressbar=False)
+
+# %% [markdown]
+# ## What goes into the paper
+#
+# | report | where it is |
+# |---|---|
+# | model, prior, and above all the concentration parameter | your model |
+# | chains, draws, convergence of the partition | `methods_text()`, `summary.diagnosis` |
+# | loss, and why | `methods_text()`, your reason |
+# | partition: number and sizes of clusters, expected loss with its standard error | `methods_text()`, `to_latex()` |
+# | whether the partition is proven optimal | `methods_text()`, `pc.certify` |
+# | uncertainty: credible ball, ambiguous items, separate modes | `methods_text()`, the figure |
+# | version, and random seed | `methods_text()`, your call |
+
+# %% [markdown]
+# ## The paragraph
+#
+# Copy it, and add your model. The references follow; `summary.bibtex()` has their entries.
+
+# %%
+print(summary.methods_text())
+
+# %% [markdown]
+# ## The table
+#
+# `to_latex` needs the package booktabs, and `to_csv` writes all tables for a spreadsheet. `together` is the mean
+# posterior similarity of an item to the rest of its cluster, averaged over the cluster.
+
+# %%
+print(summary.to_latex())
+
+# %% [markdown]
+# ## The figure
+#
+# Save vectors for print. Name in the caption what each panel shows: **a** the posterior similarity matrix, with the
+# clusters outlined; **b** the posterior distribution of the number of clusters; **c** the centre and the bounds of the
+# credible ball; **d** each item's mean similarity to its own and to the nearest other cluster.
+
+# %%
+axes = summary.plot()
+axes[0, 0].figure.savefig("irises.pdf")
+
+# %% [markdown]
+# The supplement can be the report, one HTML file. `attach` stores all results with the posterior, and `from_dataset`
+# reads them again.
+
+# %%
+summary.to_html("irises.html", progressbar=False)
+idata = pc.attach(idata, summary)
+again = pc.results.Summary.from_dataset(idata["consensus"], idata)
+print(again.methods_text() == summary.methods_text())
+
+# %% [markdown]
+# ## What must be said
+#
+# ### The number of clusters is not an estimate of the number of components
+#
+# If the data come from a mixture of finitely many components, the posterior number of clusters of a Dirichlet process
+# mixture does not converge to their number: it is inconsistent (Miller and Harrison 2013,
+# [doi:10.48550/arXiv.1301.2708](https://doi.org/10.48550/arXiv.1301.2708); 2014, for Pitman-Yor processes too,
+# [doi:10.48550/arXiv.1309.0024](https://doi.org/10.48550/arXiv.1309.0024)). Small extra clusters persist in the draws.
+# The consensus often has fewer, but no theorem makes its number consistent. Report it as a description of the
+# partition. If the number itself is the question, use a prior on the number of components, and show its sensitivity.
+
+# %%
+n_clusters = xr.DataArray(summary.draws.n_clusters, dims="sample")
+display(n_clusters.to_series().value_counts(normalize=True).sort_index())
+
+# %% [markdown]
+# ### The expected loss is minimized and estimated on the same draws
+#
+# It is therefore a little too small, as any minimum of an average. Its Monte Carlo standard error does not include this
+# bias. The line `more draws` of a summary searches on two halves of the draws and evaluates each result on the other
+# half. Its estimate is how far the expected loss exceeds the minimum under infinitely many draws. Here both halves have
+# the same best partition:
+
+# %%
+print(f"excess {summary.excess.value:.4f} bits; the halves' partitions differ by {summary.excess.distance:.4f} bits")
+
+# %% [markdown]
+# ### Thresholds that were chosen after the results
+#
+# The 95% of the ball and the 0.5 of ambiguous items are conventions, fixed in the package. Say so if you changed them
+# after you saw the results. The same holds for the loss, for `n_clusters` and for the threshold of a partial partition.
+# `tau="auto"` chooses the loss by the posterior, and `pc.binder(tau="mean")` too: name the resulting threshold.
+#
+# A probability of a set that the same draws chose is too high. `partial_partition` reports a cross-validated one. The
+# other is `search_probability`:
+
+# %%
+partial = pc.partial_partition(summary.draws, 0.8, random_seed=1)
+print(partial.in_words())
+print(f"in the draws that chose the items: {partial.search_probability:.3f}")
+
+# %% [markdown]
+# ### Optimality is an indication unless a bound proves it
+#
+# Several searches that reach one loss are an indication that it is the minimum. `certify` gives a lower bound. It often
+# proves Binder's loss optimal. For VI it leaves more room:
+
+# %%
+certificate = pc.certify(summary.draws, summary.consensus, seconds=2, progressbar=False)
+display(certificate)
+
+# %% [markdown]
+# ### R-hat of the partition has no accepted limit
+#
+# The limit 1.01 was proposed for R-hat of scalar quantities. The summary applies it to the number of clusters, the
+# sizes and distances to partitions. For the R-hat of the partition itself, from distances between draws, no source
+# supports a limit: report its value.
+#
+# ### A range of draws has no error
+#
+# The numbers of clusters in the ball, here 3 to 5, are a range of draws. It grows with the number of draws. Report the
+# 90% interval of the number of clusters next to it.

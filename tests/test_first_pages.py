@@ -1,0 +1,79 @@
+"""The pages that a newcomer reads first: their code runs and prints what they show, and their links lead somewhere."""
+
+import re
+import shutil
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pytest
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES, DOCS = ROOT / "examples", ROOT / "docs"
+README, LLMS, INDEX = (
+    (ROOT / page).read_text(encoding="utf-8") for page in ("README.md", "docs/llms.txt", "docs/index.md")
+)
+
+
+def blocks(text, kind="python"):
+    found = re.findall(r"^```([\w{}-]*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    return [block for name, block in found if name == kind]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Run a page's blocks, one after the other, where the stored posteriors are but nothing else is."""
+    (tmp_path / "examples" / "data").mkdir(parents=True)
+    for name in ("galaxies.nc", "iris.nc"):
+        shutil.copy(EXAMPLES / "data" / name, tmp_path / "examples" / "data")
+    monkeypatch.chdir(tmp_path)
+
+    def run_blocks(text):
+        names = {}
+        for block in blocks(text):
+            exec(block, names)
+        plt.close("all")
+        return names
+
+    return run_blocks
+
+
+@pytest.mark.slow
+def test_the_readme_prints_what_it_shows_and_writes_what_it_says(run, capsys, tmp_path):
+    run(README)
+    printed = capsys.readouterr().out
+    (shown,) = blocks(README, "")
+    assert shown in printed
+    assert {"summary.png", "report.html"} <= {file.name for file in tmp_path.iterdir()}
+
+
+def test_the_landing_page_has_lines_of_the_readme():
+    (code,) = blocks(INDEX)
+    assert all(line.split("  #")[0] in README for line in code.splitlines())
+
+
+def test_every_line_for_programs_runs(run):
+    names = run(LLMS)
+    assert names["certificate"].status == "optimal"
+    assert names["soft"].n_items == 6
+    assert (names["again"].labels == names["best"].labels).all()
+    assert not re.findall(r"`pc\.[^`]*\(", LLMS)  # calls outside a block would not be run
+    assert len(LLMS.splitlines()) <= 150
+
+
+def test_links_of_the_first_pages_lead_somewhere():
+    paths = [ROOT / path for path in re.findall(r"\]\(([^)#:]+)\)", README)]
+    paths += [ROOT / path for path in re.findall(r"(?:docs|examples)/[\w/]+\.(?:md|py)", LLMS)]
+    cards = re.findall(r"^:link: (.*)$", INDEX, re.MULTILINE)
+    (tree,) = blocks(INDEX, "{toctree}")
+    paths += [DOCS / f"{page}.md" for page in [*cards, *re.findall(r"^\w[\w/]*$", tree, re.MULTILINE)]]
+    start = (DOCS / "get_started.md").read_text(encoding="utf-8")
+    paths += [EXAMPLES / name for name in re.findall(r"\(tutorials/(\w+\.py)\)", start)]
+    assert len(paths) > 25 and not [path for path in paths if not path.exists()]
+
+
+def test_the_model_after_pm_sample_is_the_one_that_was_sampled():
+    page, script = (
+        (EXAMPLES / name).read_text(encoding="utf-8") for name in ("after_pm_sample.py", "sample_galaxies.py")
+    )
+    model = page[page.index("    alpha =") : page.index("    pm.NormalMixture")].replace("K=19", "K=N_COMPONENTS - 1")
+    assert "StickBreaking" in model and all(line in script for line in model.splitlines())
