@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _compile() if list(given) == [_COMPILE] else _run(_parser().parse_args(given))
         finally:
             print(end="", flush=True)  # also where standard output is closed, and sys.stdout None
-    except OSError as error:  # of standard output: _run tells of all others
+    except OSError as error:  # only of standard output: _run reports all other errors
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains when it ends
         if isinstance(error, BrokenPipeError):
             return _BROKEN_PIPE
@@ -219,7 +219,7 @@ def _summary(options: argparse.Namespace) -> Summary | LayersSummary:
 
 
 def _layers(data: Any, options: argparse.Namespace, where: dict[str, Any]) -> Layers:
-    """Layers along a dimension of one variable, or those of several files."""
+    """Layers along a dimension of one variable, or from several files."""
     if _is_several_stores(options):
         layers = as_layers({path.stem: path for path in options.posterior}, **where)
         return replace(layers, dim=options.layers, ordered=True)
@@ -304,7 +304,7 @@ def _check_writable(name: str, path: Path) -> None:
 
 
 def _check_apart(options: argparse.Namespace) -> None:
-    """Refuse outputs in place of what is read, or of one another."""
+    """Refuse outputs that would overwrite an input or each other."""
     taken = {_identity(path): "the posterior's" for path in options.posterior if path.exists()}
     for name, given in (("--weights", options.weights), ("--log-weights", options.log_weights)):
         if given is not None and os.path.exists(given):
@@ -320,7 +320,7 @@ def _check_apart(options: argparse.Namespace) -> None:
 
 
 def _identity(file: Path | int) -> tuple[int | str, ...]:
-    """What a file or its descriptor has under any name: device and inode, those of its directory before it exists."""
+    """Identity of a file: its device and inode; before it exists, its directory's."""
     if isinstance(file, Path) and not file.exists():
         return *_identity(file.resolve().parent), file.resolve().name
     found = os.stat(file)

@@ -144,7 +144,7 @@ def _scarce_memory() -> None:
         pc.item_uncertainty(draws, draws.labels[0])
 
 
-_PHASES = (  # those that take longest first, and at the end that after which a process has little memory
+_PHASES = (  # the longest first; last the phase after which a process has little memory left
     _searches_by_loss,
     _searches_of_many,
     _bounds,

@@ -1,1 +1,1 @@
-"""Lower bounds of the minimum expected loss: what no partition can undercut."""
+"""Lower bounds of the minimum expected loss."""

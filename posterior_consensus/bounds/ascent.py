@@ -23,7 +23,7 @@ def _most_rows() -> int:
 
 
 def conflicts(instance: Instance) -> Prices:
-    """Conflicted triangles at multiplier 0; only those of large weights where memory does not hold all."""
+    """Conflicted triangles at multiplier 0; only those of large weights if memory does not hold all."""
     weights = np.where(instance.apart, np.minimum(instance.weights, 0.0), instance.weights)
     least = 0.0
     rows = np.empty((0, 3), np.int32)
@@ -86,7 +86,7 @@ class Ascent:
         return np.where(self.instance.apart.ravel(), np.inf, self.center - self.reduced / self.width)
 
     def _choose_rows(self) -> None:
-        """Drop rows without a multiplier, add those that the relaxed solution violates."""
+        """Drop rows without a multiplier, add rows that the relaxed solution violates."""
         size = self.instance.size
         self.x = packing.relaxed_solution(self._lean(), size)
         kept = self.prices.values > 0

@@ -98,7 +98,7 @@ class Search:
         return next((name for key, name in names.items() if self.counts[key]), "trivial bound")
 
     def steps(self) -> Iterator[None]:
-        """Do one piece of work after another until none is left or the budget is spent."""
+        """Process subproblems until none is left or the budget is spent."""
         if self._raise(self._current):
             return
         self._push(self._root)

@@ -10,7 +10,7 @@ class OutOfBudget(Exception):
 
 
 class Deadline:
-    """Seconds on the clock: what is found then depends on the machine."""
+    """Seconds on the clock: the result then depends on the machine."""
 
     def __init__(self, seconds: float) -> None:
         self._deadline = time.monotonic() + seconds
@@ -21,7 +21,7 @@ class Deadline:
         return max(0.0, self._deadline - time.monotonic())
 
     def spend(self, seconds: float) -> None:
-        """Ask for work that will take about so many seconds."""
+        """Request work of about so many seconds."""
         if seconds >= self.left:
             raise OutOfBudget
 
@@ -33,11 +33,11 @@ class Deadline:
         return self.left, float("inf")
 
     def part(self, share: float) -> Deadline:
-        """Set a share of what is left aside."""
+        """Set aside a share of the remainder."""
         return Deadline(share * self.left)
 
     def extra(self, share: float) -> WorkBudget:
-        """As many seconds as the share of what is left, which go from it: a time limit is a promise."""
+        """A share of the remaining seconds, subtracted from them: a time limit is a promise."""
         seconds = share * self.left
         self._deadline -= seconds
         return WorkBudget(seconds)
@@ -55,7 +55,7 @@ class WorkBudget:
         return max(0.0, self._left)
 
     def spend(self, seconds: float) -> None:
-        """Ask for work that will take about so many seconds."""
+        """Request work of about so many seconds."""
         if seconds > self._left:
             raise OutOfBudget
         self._left -= seconds
@@ -69,13 +69,13 @@ class WorkBudget:
         return float("inf"), self.left / seconds_a_piece
 
     def part(self, share: float) -> WorkBudget:
-        """Set a share of what is left aside."""
+        """Set aside a share of the remainder."""
         seconds = share * self.left
         self._left -= seconds
         return WorkBudget(seconds)
 
     def extra(self, share: float) -> WorkBudget:
-        """As much as a share of what is left, beyond it."""
+        """A share of the remainder, in addition to it."""
         return WorkBudget(share * self.left)
 
 

@@ -47,7 +47,7 @@ class Certificate(Stored):
     better : xarray.DataArray of shape (n_items,), dtype int32, or None
         A partition of smaller expected loss, if bounding found one.
     better_loss : float
-        Its expected loss; that of the partition if there is none.
+        Its expected loss; if there is none, the expected loss of the partition.
     info : BinderBoundInfo, VIBoundInfo, RelaxationInfo, MatchingInfo or None
         The method's record of its work.
     left_out : str
@@ -104,7 +104,7 @@ class Certificate(Stored):
 
 
 def _digits(value: Any) -> str:
-    """As many digits as it takes to tell a bound from a loss."""
+    """As many digits as distinguish a bound from a loss."""
     return "-" if pd.isna(value) else f"{value:.10g}"
 
 
@@ -230,7 +230,7 @@ def quick_certificate(
 ) -> tuple[Certificate | None, str]:
     """A certificate for little work, where it can be of use; else None, and why there is none, as a sentence.
 
-    There is nothing to say of a loss without a bounding method.
+    A loss without a bounding method has no certificate.
     """
     if family_of(record) is None:
         return None, ""

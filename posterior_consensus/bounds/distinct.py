@@ -34,7 +34,7 @@ class DistinctDraws:
         self.rows = float(np.sum(np.square(np.diff(blocks.ends, prepend=0))))
 
     def pilot_stride(self) -> int:
-        """Use one draw in so many, to make tangents cheap (a stratified sample, as draws are sorted); 1 for all."""
+        """Stride over draws that makes tangents cheap (a stratified sample, as draws are sorted); 1: all draws."""
         return max(1, min(int(np.ceil(self.rows / _PILOT_ROWS)), len(self.labels) // _PILOT_DRAWS))
 
     def blocks(self, stride: int) -> Blocks:

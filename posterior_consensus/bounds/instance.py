@@ -30,7 +30,7 @@ class Instance:
     groups : ndarray of shape (n_signatures,)
         Group of each signature.
     joined : float
-        Cost of one cluster of all items, a constant that is added to the sum.
+        Cost of a single cluster of all items, a constant that is added to the sum.
     """
 
     weights: Floats
@@ -48,7 +48,7 @@ class Instance:
         return self.joined + float(self.weights[labels[:, np.newaxis] != labels].sum()) / 2
 
     def of_groups(self, labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Labels (n,) of the groups, given those of all signatures: those of the first signature of each."""
+        """Labels (n,) of the groups from labels of all signatures: the label of the first signature of each group."""
         _, first = np.unique(self.groups, return_index=True)
         return labels[first]
 
@@ -97,7 +97,7 @@ class Prices:
         return reduced
 
     def carried(self, groups: npt.NDArray[Any], size: int) -> Prices:
-        """Prices of the rows that are still triangles after each group is merged into one of `size` larger ones."""
+        """Multipliers of the rows that are still triangles after groups are merged into `size` larger ones."""
         n = groups.size
         first, second = groups[self.rows // n], groups[self.rows % n]
         pairs = np.minimum(first, second) * size + np.maximum(first, second)

@@ -71,7 +71,7 @@ class TriangleProgram:
         return x, Prices(self._rows, values)
 
     def tighten(self, x: Floats, prices: Prices) -> bool:
-        """Drop rows that hold with slack and add violated ones; return whether there were any."""
+        """Drop rows that hold with slack and add violated rows; return whether any were violated."""
         for slack in _SLACKS:
             new = violated_rows(x, slack, _MOST_NEW)
             if len(new):

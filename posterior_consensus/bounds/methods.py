@@ -34,7 +34,7 @@ class Family(NamedTuple):
 def _vi_bound(
     draws: PartitionDraws, loss: PartitionLoss, incumbent: Labels, *, budget: Budget, progressbar: bool
 ) -> Bound:
-    """Return the higher of two bounds: that of any metric, and VI's own, which takes most of the budget.
+    """Return the higher of two bounds: the bound for any metric, and VI's own, which takes most of the budget.
 
     VI's own is left out where the budget does not suffice for its first steps.
     """

@@ -116,7 +116,7 @@ def sum_of_squares_bound(
 
 
 class Merged(NamedTuple):
-    """Items of which those with equal labels in all draws are one."""
+    """Items after merging those with equal labels in all draws."""
 
     similarity: Floats  # (u, u)
     counts: Floats  # (u,), of the items in each
@@ -124,7 +124,7 @@ class Merged(NamedTuple):
 
 
 def merge(source: PairSource) -> Merged:
-    """Merge items with equal labels in all draws; of a matrix alone, which may not be one of shares, none."""
+    """Merge items with equal labels in all draws; from a matrix alone, which may hold no shares of draws, none."""
     signature = np.arange(source.n_items) if source.n_draws is None else source.signatures()
     _, first, counts = np.unique(signature, return_index=True, return_counts=True)
     memory.check(_BYTES_A_PAIR * first.size**2, f"The relaxation for {first.size} items with different labels")

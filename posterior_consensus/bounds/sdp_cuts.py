@@ -44,12 +44,12 @@ class Cuts:
         return priced
 
     def reprice(self, spread: Floats, step: float) -> None:
-        """Raise the multipliers of what a matrix Z (u, u) violates by a step, and lower those of the others."""
+        """Raise the multipliers of inequalities that a matrix Z (u, u) violates by a step, and lower the others."""
         slack = _slack(spread * self._single, self.rows)
         self.prices = np.maximum(self.prices - step * self._counts[self.rows[:, 0]] * slack, 0.0)
 
     def separate(self, spread: Floats) -> int:
-        """Drop what has no multiplier and add what a matrix Z (u, u) violates most; the number added."""
+        """Drop inequalities without a multiplier, add those that Z (u, u) violates most, and return their number."""
         kept = self.prices > 0
         single = spread * self._single
         violated = _violated(single)

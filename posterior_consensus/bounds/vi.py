@@ -238,7 +238,7 @@ class _Ascent:
         return seconds
 
     def _n_rows(self, n_points: int) -> float:
-        """Memberships of items in draws that are visited to compute tangents at so many points of every item."""
+        """Memberships of items in draws that tangents at so many points of every item visit."""
         passes = np.ceil(n_points / vi_tangents.TANGENTS_AT_ONCE)
         return float(self._problem.rows * len(self._blocks.labels) / len(self._problem.labels) * max(passes, 1))
 

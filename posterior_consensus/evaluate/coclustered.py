@@ -10,7 +10,7 @@ from scipy import sparse
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.runtime import memory
 
-_SLOWER = 256  # a pair of a cluster takes longer than one of packed labels by about so much
+_SLOWER = 256  # time of a pair within a cluster, relative to a pair of packed labels
 
 Pairs = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.float64]]
 
@@ -40,13 +40,13 @@ def pairs_above(draws: PartitionDraws, threshold: float) -> Iterator[Pairs]:
 
 
 def _n_pairs(draws: PartitionDraws) -> float:
-    """Ordered pairs of items within the clusters of all draws, those of an item alone left out."""
+    """Ordered pairs of items within the clusters of all draws, without singletons."""
     sizes = draws.drawn.sizes
     return float(np.square(sizes[sizes > 1], dtype=np.float64).sum())
 
 
 def _memberships(draws: PartitionDraws) -> sparse.csr_array:
-    """Items by the clusters of all draws (n, R), those of one item left out; the data are the numbers of the draws."""
+    """Items by the clusters of all draws (n, R), without singletons; the data are the numbers of the draws."""
     sizes, starts = draws.drawn.sizes, draws.starts
     shared = int(sizes[sizes > 1].sum(dtype=np.int64))
     memory.check(36 * shared + 4 * sizes.size, "The clusters of all draws", "Take fewer draws.")

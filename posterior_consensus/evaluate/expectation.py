@@ -1,4 +1,4 @@
-"""What a partition loses: against one other partition, against every draw, and in posterior expectation."""
+"""Losses of a partition: from another partition, from every draw, and in posterior expectation."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple

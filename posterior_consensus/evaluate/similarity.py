@@ -129,7 +129,7 @@ def _nearest(source: PairSource, n_others: int) -> csr_array:
 
 
 def check_threshold(above: Any) -> float:
-    """Take a similarity above which pairs are asked for."""
+    """Check a lower limit of similarities."""
     check_number("above", above)
     if not 0 <= above < 1:
         raise ValueError(f"`above` must be a similarity from 0 and below 1; got {above!r}.")
@@ -218,7 +218,7 @@ def own_and_nearest(source: PairSource, labels: npt.NDArray[Any]) -> tuple[Float
 def _own_and_nearest_of(
     links: Floats, labels: npt.NDArray[Any], total: float, sizes: npt.NDArray[np.intp]
 ) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
-    """What :func:`own_and_nearest` says of a block of items."""
+    """Result of :func:`own_and_nearest` for a block of items."""
     items, means = np.arange(labels.size), mean_similarities(links, labels, total, sizes)
     own = means[items, labels]
     if means.shape[1] == 1:

@@ -83,7 +83,7 @@ def as_metric(loss: PartitionLoss, needed_by: str) -> PartitionLoss:
     Raises
     ------
     ValueError
-        If it is not one; the message lists those there are.
+        If there is no such loss; the message lists the names.
     """
     if not loss.metric:
         metrics = ", ".join(repr(name) for name, factory in LOSSES.items() if factory().metric)

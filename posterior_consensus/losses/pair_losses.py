@@ -1,4 +1,4 @@
-"""The losses of a partition given a similarity matrix, one factory each, and PAIR_LOSSES, which has them by name."""
+"""Losses of a partition given a similarity matrix, one factory each; PAIR_LOSSES maps their names."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The losses between partitions, one factory each, and LOSSES, which has them by name.
+"""Losses between partitions, one factory each; LOSSES maps their names.
 
 The sums A, B, C and top of their formulas are those of :mod:`posterior_consensus.losses.record`.
 """

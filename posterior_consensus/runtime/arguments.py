@@ -24,13 +24,13 @@ def is_number(value: Any) -> bool:
 
 
 def check_integer(name: str, value: Any) -> None:
-    """Refuse what is no integer."""
+    """Raise if a value is no integer."""
     if not is_integer(value):
         raise TypeError(f"`{name}` must be an integer; got {value!r}.")
 
 
 def check_number(name: str, value: Any) -> None:
-    """Refuse what is no number."""
+    """Raise if a value is no number."""
     if not is_number(value):
         raise TypeError(f"`{name}` must be a number; got {value!r}.")
 
@@ -115,7 +115,7 @@ def as_numbers(name: str, values: Any) -> npt.NDArray[np.float64]:
 
 
 def as_generator(random_seed: Any, *, otherwise: int | None = None) -> np.random.Generator:
-    """Take whatever seeds a Generator, or one as it is; None stands for `otherwise`."""
+    """Make a Generator from a seed, or return a Generator as it is; None means `otherwise`."""
     try:
         if isinstance(random_seed, bool):
             raise TypeError

@@ -1,4 +1,4 @@
-"""The time that the steps of a summary take, and what is left of a limit."""
+"""Times of the steps of a summary, and the rest of a time limit."""
 
 import time
 from collections.abc import Callable
@@ -12,7 +12,7 @@ NO_TIME = 1e-9  # seconds of a limit that is over
 
 
 class Clock:
-    """Calls functions, and keeps the time they take and the names of those that a time limit cut or left out."""
+    """Calls functions, and records their times and the names of steps that a time limit cut or left out."""
 
     def __init__(self, seconds: float | None) -> None:
         check_seconds(seconds)
@@ -21,7 +21,7 @@ class Clock:
         self._ends = None if seconds is None else time.monotonic() + seconds
 
     def part(self, share: float) -> float | None:
-        """Seconds of a share of what is left; None without a limit."""
+        """A share of the remaining seconds; None without a limit."""
         return None if self._ends is None else max(share * (self._ends - time.monotonic()), NO_TIME)
 
     @property

@@ -21,7 +21,7 @@ from posterior_consensus.runtime import sizes
 _SUMMED = 8  # tables that one call adds
 _GATHERED = 64  # results fetched at once
 _PAUSE = 0.5  # seconds for a cluster to notice that a worker is lost
-_ATTEMPTS = 3  # times that what was lost with all workers that had it is sent anew
+_ATTEMPTS = 3  # how often data are resent that were lost with all workers that held them
 
 _here = local()
 _stops: WeakValueDictionary[tuple[str, int], npt.NDArray[np.uint8]] = WeakValueDictionary()
@@ -29,7 +29,7 @@ _stopped: set[str] = set()
 
 
 def client_for(n_labels: float) -> Any:
-    """The active client if so many labels are worth sending, else None.
+    """Return the active client if this many labels are worth sending, else None.
 
     The number of labels decides alone: a small posterior stays where it is although a cluster happens to be there. A
     call that runs on a worker itself uses that worker.
@@ -51,7 +51,7 @@ def client_for(n_labels: float) -> Any:
 
 
 def is_worker_call() -> bool:
-    """Whether this thread runs a call for another process, beside as many as the worker has threads."""
+    """Whether this thread runs a call for another process; a worker runs one on each of its threads."""
     return getattr(_here, "serial", False)
 
 
@@ -60,7 +60,7 @@ class _TimeIsOver(Exception):
 
 
 class _Sent:
-    """What was sent to workers as one object: arrays that it holds twice stay one, as the flag that stops it must."""
+    """Payload for workers; pickled once so that shared arrays, such as the stop flag, stay shared."""
 
     def __init__(self, value: Any, stop: npt.NDArray[np.uint8] | None = None) -> None:
         self.value, self.stop = value, stop
@@ -82,7 +82,7 @@ def run(function: Callable[..., Any] | str, name: str, owner: _Sent | None, argu
 
 
 def _stop_calls(name: str) -> None:
-    """On every worker: stop the calls of this name, those that have not begun as well."""
+    """On every worker: stop the calls of this name, also if they have not begun."""
     _stopped.add(name)
     for (whose, _), stop in list(_stops.items()):
         if whose == name:
@@ -95,10 +95,10 @@ class Workers:
     def __init__(self, client: Any, stop: npt.NDArray[np.uint8] | None = None) -> None:
         self._client, self._stop = client, stop
         self._name = f"posterior_consensus-{uuid4().hex}"
-        self._sent: dict[int, tuple[Any, Any]] = {}  # by identity: what was sent, and its future
+        self._sent: dict[int, tuple[Any, Any]] = {}  # by identity: an object that was sent, and its future
 
     def stop(self) -> None:
-        """Let calls return soon that run or have not begun."""
+        """Make calls return soon, whether they run or have not begun."""
         self._client.run(_stop_calls, self._name, on_error="ignore")
 
     def submit(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> list[Any]:
@@ -140,7 +140,7 @@ class Workers:
                     try:
                         found[number] = future.result()
                         del waiting[number]
-                    except CancelledError:  # what it reads was lost with a worker
+                    except CancelledError:  # its input was lost with a worker
                         continue
                 if not waiting:
                     return

@@ -37,7 +37,7 @@ _lock = Lock()
 
 
 def n_threads() -> int:
-    """Number of threads: that of the processors, or what the environment variable NUMBA_NUM_THREADS says.
+    """Number of threads: the number of processors, or the environment variable NUMBA_NUM_THREADS.
 
     A call on a worker of a cluster has one: the worker runs several.
     """
@@ -66,12 +66,12 @@ def in_blocks(kernel: Callable[..., None], first: int, last: int, *arguments: An
     helping = [_threads().submit(take_blocks) for _ in range(helpers)]
     try:
         take_blocks()
-    finally:  # after Ctrl-C nothing may go on writing to what the caller has given up
+    finally:  # after Ctrl-C no thread may still write to arrays that the caller has given up
         blocks = count(n_blocks)
         # Those that have not begun are not waited for: all threads may be busy with calls that wait here too.
         begun = [helper for helper in helping if not helper.cancel()]
         wait(begun)
-        arguments = ()  # those that have not begun stay in the queue of busy threads and would keep the arrays
+        arguments = ()  # calls that have not begun stay in the queue and would keep the arrays
     for helper in begun:
         helper.result()
 
@@ -92,7 +92,7 @@ def in_order(function: Callable[..., Result], calls: Iterable[tuple[Any, ...]]) 
                 yield ahead.popleft().result()
         while ahead:
             yield ahead.popleft().result()
-    finally:  # after Ctrl-C or an error nothing may go on reading what the caller has given up
+    finally:  # after Ctrl-C or an error no thread may still read arrays that the caller has given up
         wait([future for future in ahead if not future.cancel()])
 
 
@@ -111,7 +111,7 @@ class Executor:
     """
 
     def __init__(self, n_jobs: int, seconds: float | None, n_labels: int = 0) -> None:
-        """Use so many threads, -1 for one for each processor, or none but the calling one if it is 0.
+        """Use a number of threads: -1 for one per processor, 0 for the calling thread alone.
 
         With -1 and calls that read enough labels, `n_labels`, the workers of an active dask client take them.
         """
@@ -184,7 +184,7 @@ class Executor:
 
 
 class _Limit(NamedTuple):
-    """A library that computes on one thread for so many calls at once, and its number of threads before them."""
+    """A library limited to one thread by overlapping calls: their number, and its number of threads before."""
 
     library: Any
     n_calls: int
@@ -244,7 +244,7 @@ def _threads() -> ThreadPoolExecutor:
     with _lock:
         if _pool is None:
             _pool = ThreadPoolExecutor(n_threads(), _NAME)
-            ready = Event()  # a thread that starts beside busy ones waits its turn for milliseconds
+            ready = Event()  # a thread that starts while others are busy waits for milliseconds
             for _ in range(n_threads()):
                 _pool.submit(ready.wait)
             ready.set()

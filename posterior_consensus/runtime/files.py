@@ -1,4 +1,4 @@
-"""What keeps files whole: a new name once they are written, and a lock for the one process that writes."""
+"""Files that are whole or absent: renamed once they are written, and locked by the process that writes."""
 
 import shutil
 import tempfile
@@ -11,7 +11,7 @@ from filelock import BaseFileLock, FileLock, Timeout
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """Give the path of a new file, which takes the name `path` once it is written; a failure leaves the old one whole.
+    """Yield the path of a new file that is renamed to `path` once it is written; a failure leaves the old file whole.
 
     Links are followed. Devices and pipes are written to themselves.
 

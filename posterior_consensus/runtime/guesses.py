@@ -15,7 +15,7 @@ _MEANT_OF_OPTION = {  # of other programs
 
 
 def did_you_mean(name: str, known: Iterable[str], meant: str | None = None) -> str:
-    """The end of an error on an unknown name: `meant`, else the nearest known name, or one that holds this one."""
+    """The end of an error on an unknown name: `meant`, else the nearest known name, or a name that contains it."""
     plain = {one.rpartition(".")[2].replace("_", "").lower(): one for one in known}
     word = name.replace("_", "").lower()
     inside = [short for short in plain if min(len(short), len(word)) > 2 and (word in short or short in word)]
@@ -25,7 +25,7 @@ def did_you_mean(name: str, known: Iterable[str], meant: str | None = None) -> s
 
 
 def option_meant(name: str, known: Iterable[str]) -> str:
-    """Say the same of an option, whose name may be that of another program."""
+    """Same for an option, whose name may come from another program."""
     known, meant = list(known), _MEANT_OF_OPTION.get(name.lower())
     return did_you_mean(name, known, meant if meant in known else None)
 

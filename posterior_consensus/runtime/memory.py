@@ -34,7 +34,7 @@ def budget() -> int:
 
 
 def fits(n_bytes: float) -> bool:
-    """Whether the budget holds so many bytes."""
+    """Whether this many bytes are within the budget."""
     return n_bytes <= budget()
 
 
@@ -55,7 +55,7 @@ def check(n_bytes: float, what: str, hint: str = "") -> None:
 
 
 def parts(length: int, bytes_each: float) -> Iterator[slice]:
-    """Slices that make up a range of so many indices, each of which takes a small part of the budget, or one index."""
+    """Slices of a range of indices, each of which takes a small part of the budget, or holds one index."""
     step = max(1, int(sizes.SHARE_OF_PART * budget() / bytes_each))
     return (slice(first, min(first + step, length)) for first in range(0, length, step))
 

@@ -46,7 +46,7 @@ def waiting(description: str, *, progressbar: bool) -> Iterator[None]:
 
 
 class _Bar:
-    """A bar that a timer draws, so that one long step does not hide it."""
+    """A bar that a timer updates, so that one long step does not hide it."""
 
     def __init__(self, description: str, total: int | None, of_bytes: bool) -> None:
         self._description, self._total, self._of_bytes = description, total, of_bytes

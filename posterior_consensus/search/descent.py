@@ -1,6 +1,6 @@
 """The way down of a search: scans, merges, chains of moves, clusters taken apart.
 
-The steps are kernels, or few lines around one: each is compiled by itself, and only if it is needed.
+Each step is a kernel, or a few lines around one, compiled by itself when it is first called.
 """
 
 from collections.abc import Callable
@@ -42,7 +42,7 @@ FIRST_ORDER = 8.0  # times 1 / n, of an item's score: bounds what the first orde
 
 
 class Effort(IntEnum):
-    """Which moves a search tries: each adds one kind to those before."""
+    """The kinds of moves that a search tries: each member adds a kind to the previous one."""
 
     SCANS = 0
     MERGES = 1
@@ -51,7 +51,7 @@ class Effort(IntEnum):
 
 
 class _Steps(NamedTuple):
-    """The steps over draws, or over pairs; those that return a state may have given it more columns."""
+    """The steps over draws, or over pairs; a state that is returned may have more columns."""
 
     open_clusters: Callable[..., Any]
     scan: Callable[..., Any]

@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 Affinity = Literal["association", "rbf"]
 
 _APART = 1e-13  # relative difference of eigenvalues that rounding keeps and SAME does not see
-_DIGITS = 10  # of a coordinate, so that k-means does not tell items apart by rounding
+_DIGITS = 10  # of a coordinate, so that rounding does not separate items in k-means
 _SPARE = 8  # eigenvectors beyond those requested, to see where an eigenspace ends
 _DENSE = 1000  # items up to which all eigenvectors take little
 
@@ -84,7 +84,7 @@ def leading_of(operator: LinearOperator, number: int) -> Leading:
     if n <= max(_DENSE, 2 * asked):
         values, vectors = np.linalg.eigh(operator @ np.eye(n))
     else:
-        # If eigenvalues are equal, Lanczos meets invariant subspaces and goes on from random vectors, which only
+        # If eigenvalues are equal, Lanczos meets invariant subspaces and continues from random vectors, which only
         # new versions of SciPy let us seed. Eigenvalues a little apart keep it from that. Lifted above 0, they are
         # found to a relative tolerance.
         rng = np.random.default_rng(0)
@@ -107,7 +107,7 @@ def leading_of(operator: LinearOperator, number: int) -> Leading:
 
 
 def _basis(space: Floats) -> Floats:
-    """The same space (n, d) in a basis that does not depend on the one given.
+    """Return the same space (n, d) in a basis that does not depend on the basis passed.
 
     The first vector is the projection of a unit vector: that of the first of the items that lie best in the space. The
     next is the same for what is left of the space, and so on.

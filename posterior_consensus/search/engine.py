@@ -31,7 +31,7 @@ from posterior_consensus.search.scale import OnBlocks, sample_of
 from posterior_consensus.search.trees import best_cut, cluster_range
 
 Start = Labels | Callable[[PairSource], Labels]
-"""A partition to search from, or a function that gives one of the posterior that is searched."""
+"""A partition to start from, or a function of the searched posterior that returns one."""
 
 _LITTLE = 500, 900_000  # items and labels in the draws up to which threads cost more than they save
 _LITTLE_HARDER = 60_000  # the same for a loss that is not linear: labels
@@ -43,7 +43,7 @@ _BUDGET, _BUDGET_NOT_LINEAR = 3e6, 2e7  # elementary operations of all restarts
 
 
 class Searched(NamedTuple):
-    """Where a search ended, and what there is to tell of it."""
+    """The best partition of a search, and the record of its work."""
 
     labels: Labels
     info: SearchInfo
@@ -208,5 +208,5 @@ def _best_cut(loss: Loss, n_clusters: int | None, max_clusters: int | None, sour
 
 
 def _labels_of(start: Start, draws: PairSource, searched: PairSource) -> Labels:
-    """A partition to start from: of all items if it is given, else of those that are searched."""
+    """A partition to start from: of all items if the user passed it, else of the searched items."""
     return searched.as_labels(start(searched), "starts") if callable(start) else draws.as_labels(start, "starts")

@@ -20,7 +20,7 @@ class Found(NamedTuple):
     tally: npt.NDArray[np.int64]  # scans, moves, merges, chains, zealous updates, splits
 
     def then(self, later: Found) -> Found:
-        """Where a search that went on from here ended, with the work of both."""
+        """The result of a search continued from here, with the work of both."""
         return later._replace(tally=self.tally + later.tally)
 
 
@@ -64,7 +64,7 @@ class FormOfRuns(Form, Protocol):
         """Search from a partition, of which -1 stands for items to allocate in this order; `elite` is known."""
 
     def operations(self, n_clusters: int) -> float:
-        """Elementary operations, comparisons of a label with a cluster, of one scan with so many clusters."""
+        """Elementary operations (comparisons of a label with a cluster) of one scan over `n_clusters` clusters."""
 
     def companions(self, i: int, quantile: float) -> npt.NDArray[np.bool_]:
         """Items that item i is often with, the fewer the larger this number from 0 to 1 or at random by it."""

@@ -30,7 +30,7 @@ class OnItemTerms(FormOfPairs):
         self._in_one = self._value(np.zeros(source.n_items, np.int32))
 
     def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: Floats) -> Found:
-        """Dissolve the clusters of a partition, one after the other, and keep the result if it is better."""
+        """Dissolve the clusters of a partition one by one; keep the result if the loss is lower."""
         best = self._settle(labels, order)
         for k in range(int(labels.max()) + 1):
             if self._stop[0] or k > best.labels.max():

@@ -22,11 +22,11 @@ _MANY = 1024  # draws above which a linear loss has this middle, too
 _CHAINED = 5000  # draws up to which chains of moves are tried on all of them
 _PAIRS_OF_DRAWS = 8  # from which is estimated how many cells of a search's tables are not zero
 _FAR = 5  # times as many clusters as any draw has: Binder's loss was seen to ask for four times, VI for fewer
-_SPARSE_ROW, _SPARSE_CELL = 100, 4  # cells of dense tables that take as long as a sparse row and one of its cells
+_SPARSE_ROW, _SPARSE_CELL = 100, 4  # dense cells that take as long as one sparse row with one cell
 _MOST_IN_TREE = 2000  # items of which a tree is made
 _CUTS, _FEW_CUTS = 16, 4  # numbers of clusters into which it is cut, for a linear loss
 _LITTLE_TREE = 3e6  # pairs of labels up to which a search for a linear loss has a tree
-_NEAR = 0.003  # relative difference from the minimum loss up to which a search goes on without approximation
+_NEAR = 0.003  # relative difference from the minimum loss up to which a search continues without approximation
 
 AnyDraws = cells.Draws | cells.SparseDraws
 
@@ -66,7 +66,7 @@ class OnDraws(FormOfRuns):
         return found if middle is None else found.then(self._settle(middle, found.labels, order, Effort.CHAINS))
 
     def _middle_of_run(self, random: npt.NDArray[np.float64]) -> AnyDraws | None:
-        """The larger sample on which a run goes on, or None where all draws are few."""
+        """The larger sample on which a run continues, or None if there are few draws."""
         return self._middle if self._draws.n_draws > _MANY else None
 
     def polish(self, labels: Labels) -> Found:
@@ -85,11 +85,11 @@ class OnDraws(FormOfRuns):
         return found.then(self._settle(self._all, found.labels, order, Effort.CHAINS))
 
     def operations(self, n_clusters: int) -> float:
-        """Elementary operations, comparisons of a label with a cluster, of one scan with so many clusters."""
+        """Elementary operations (comparisons of a label with a cluster) of one scan over `n_clusters` clusters."""
         return float(self._labels.size) * max(n_clusters, float(self._draws.n_clusters.mean()))
 
     def cuts(self) -> list[Labels]:
-        """Cuts of the tree of average linkage to search from, if it takes little beside a run."""
+        """Cuts of the average-linkage tree to start from, if the tree costs little compared with a run."""
         n_items = self._draws.n_items
         if n_items == 1 or n_items * self._labels.size > _LITTLE_TREE or not memory.fits(8 * n_items**2):
             return []
@@ -145,7 +145,7 @@ class OnRatios(OnDraws):
     is_ratio = True
 
     def cuts(self) -> list[Labels]:
-        """Where searches on some of the draws end that begin at cuts of the tree of average linkage.
+        """Results of searches on some of the draws, started at cuts of the average-linkage tree.
 
         They lead to better local optima than allocation does. The tree is cut at three numbers of clusters: that of
         minimum loss; twice that, because merging clusters that are too fine works better than splitting those that are
@@ -191,7 +191,7 @@ class OnRatios(OnDraws):
 
 
 def _last_effort(n_draws: int) -> Effort:
-    """The moves of a search on so many draws: chains take long on many."""
+    """The moves of a search on this many draws: chains of moves are slow on many draws."""
     return Effort.CHAINS if n_draws <= _CHAINED else Effort.MERGES
 
 
@@ -204,7 +204,7 @@ def is_sparse(draws: PartitionDraws, fewest: int = 1) -> bool:
 
 
 def _columns_like_sparse(draws: PartitionDraws) -> float:
-    """How many cells of a dense table take as long as a row of a sparse one, from tables of some draws with others."""
+    """Estimate how many dense cells take as long as a sparse row, from tables of some draws with other draws."""
     rows = np.linspace(0, draws.n_draws - 1, 2 * _PAIRS_OF_DRAWS).astype(np.intp)
     labels, n_clusters = draws.drawn.take(rows).values, draws.n_clusters[rows]
     cells = 0.0

@@ -1,4 +1,4 @@
-"""When a search stops: what it is allowed, and what it does next.
+"""When a search stops: its limits, and its next step.
 
 Runs from random orders of the items come first. Then the best partition's clusters are taken apart. Then restarts from
 the best partitions follow, until many in a row gained nothing, or until they took what the budget allows. All is
@@ -8,7 +8,7 @@ counted, nothing timed, so that a search ends at the same partition on every mac
 from enum import Enum
 from typing import NamedTuple
 
-_AT_ONCE = 8  # restarts between two looks at what they gained
+_AT_ONCE = 8  # restarts between two checks of their gain
 _PATIENCE_IF_AGREED, _PATIENCE = 32, 64  # restarts in a row without a gain
 
 
@@ -17,7 +17,7 @@ class Allowed(NamedTuple):
 
     n_starts: int  # runs from random orders of the items
     n_agree: int  # runs at the minimum loss that end the runs
-    n_perturbations: int | None  # restarts, or None for those that patience and budget leave
+    n_perturbations: int | None  # restarts; None: as many as patience and budget allow
     budget: float  # elementary operations of all restarts: comparisons of a label with a cluster
     patience: int  # factor of the number of restarts without a gain
 
@@ -31,7 +31,7 @@ class Progress(NamedTuple):
     is_apart: bool  # whether the best partition's clusters were taken apart
     n_restarts: int
     restarts_in_vain: int  # since the last gain
-    operations: float  # elementary ones of a restart
+    operations: float  # elementary operations of a restart
 
 
 class Step(Enum):
@@ -44,7 +44,7 @@ class Step(Enum):
 
 
 def next_step(allowed: Allowed, progress: Progress) -> tuple[Step, int]:
-    """Say what comes next, and how many of it."""
+    """Return the next kind of step, and the number of such steps."""
     agreed = progress.n_at_best >= allowed.n_agree
     if not progress.is_apart:
         left = allowed.n_starts - progress.n_runs

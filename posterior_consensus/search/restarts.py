@@ -13,7 +13,7 @@ Codes = npt.NDArray[np.int64]
 Companions = Callable[[int, float], npt.NDArray[np.bool_]]
 
 _CLUSTERS_A_PLACE = 16  # clusters for each of which a loss that is a sum over clusters is changed at one more place
-_MIXED = 0.1, 0.3  # shares of the items that change places at once
+_MIXED = 0.1, 0.3  # shares of the items that move together
 
 
 def without_gaps(labels: Codes) -> Labels:
@@ -61,7 +61,7 @@ def _mix(labels: Codes, i: int, near: npt.NDArray[np.bool_], rng: np.random.Gene
 
 
 def _dissolve(labels: Codes, i: int, near: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
-    """Take an item's cluster apart, and that of a companion in another one."""
+    """Dissolve an item's cluster, and the cluster of a co-member that is now elsewhere."""
     others = np.flatnonzero(near & (labels != labels[i]))
     with_i = (labels == labels[i]) & (labels >= 0)
     if others.size:

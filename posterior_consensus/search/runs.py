@@ -1,6 +1,6 @@
 """The runs of a search: from which starts, where each ended, and what restarts from the best of them add.
 
-`policy.next_step` says what comes next, `Runs` does it.
+`policy.next_step` chooses the next step, `Runs` takes it.
 """
 
 from collections.abc import Callable, Iterable
@@ -116,7 +116,7 @@ class Runs:
         self._changed = changes(self._elite, form.companions, form.is_sum, rng)
 
     def follow(self, allowed: Allowed, given: list[Labels], progressbar: bool) -> None:
-        """Run from given partitions and from a tree; then do what is next until nothing is."""
+        """Run from given partitions and from a tree; then take the next steps until none is left."""
         with waiting("Greedy search", progressbar=progressbar):
             self.start_from(given, "given")
             (cuts,) = self.executor.results(self._form.cuts, [()])
@@ -160,7 +160,7 @@ class Runs:
             self.start_from([np.zeros(self._source.n_items, np.int32)], "extremes")
 
     def _take_apart(self) -> None:
-        """Take the best partition's clusters apart, one by one, and go on from what that leads to.
+        """Dissolve the best partition's clusters one by one, and continue from the result.
 
         Runs that ended at the best partition end where this does.
         """
@@ -190,7 +190,7 @@ class Runs:
         self._is_apart = True
 
     def _restart(self, number: int) -> None:
-        """Change the best partitions at random and search from there, so many times."""
+        """Perturb the best partitions at random and search from there, `n` times."""
         before = self.best.value
         self._elite[:] = self._best_ends(_ELITE)
         calls = [(*one, self._elite) for one in islice(self._changed, number)]
@@ -221,7 +221,7 @@ class Runs:
         return [run for run, value in enumerate(self.values) if not is_less(least, value)]
 
     def info(self, draws: PairSource, loss: Loss, seconds: float) -> SearchInfo:
-        """What there is to tell, with expected losses in the loss's unit."""
+        """The record of the work, with expected losses in the loss's unit."""
         if not self._at_best():
             self._count([self.best.value], PERTURBATION)
         losses = (loss.scale(draws.n_items) * np.array(self.values)).tolist()

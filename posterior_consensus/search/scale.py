@@ -5,7 +5,7 @@ are, in blocks that threads or workers take, and the few that may gain by a move
 with exact scores. That is repeated until nothing moves and no two clusters merge. Each step reads all labels once, and
 keeps tables of the draws' clusters by those of the partition.
 
-No answer depends on the sizes of the blocks: what is summed over them are counts, tables are frozen for a whole pass,
+No result depends on the sizes of the blocks: sums over blocks are counts, tables are frozen for a whole pass,
 and items in doubt move in the order of all items.
 """
 
@@ -188,7 +188,7 @@ class OnBlocks(Form):
                     return value, in_one
 
     def _scan(self, state: Dense, slopes: Slopes) -> tuple[Dense, int]:
-        """Score all items against the tables as they are, and move those that gain; how many did."""
+        """Score all items against frozen tables, move the items that gain, and return their number."""
         draws = self._draws
         terms = self._terms(draws.starts, draws.weights, state, slopes)
         moved = 0
@@ -214,7 +214,7 @@ class OnBlocks(Form):
     def _extended(self, partition: Labels, of_sample: Labels) -> npt.NDArray[np.int32]:
         """Allocate all other items by the sample's tables, in place; return the tables of all.
 
-        Those that are better off in a cluster of their own are allocated one by one, so that they find each other.
+        Items that prefer a singleton are allocated one by one, so that they can join each other.
         """
         draws, rows, labels = self._draws, self._sample.rows, self._sample.labels
         starts = np.concatenate([[0], np.cumsum(draws.n_clusters[rows])])
@@ -264,7 +264,7 @@ class OnBlocks(Form):
 def _survey(draws: Draws, loss: LinearLoss | GeneralLoss, state: Dense, slopes: Slopes) -> tuple[float, float]:
     """Move the clusters to the first columns, and compute the sums and slopes anew.
 
-    Returns the expected loss, but for its scale, and that of the partition of one cluster.
+    Returns the expected loss without its scale, and the loss of the partition with one cluster.
     """
     compact(draws, state)
     value, in_one = tables.expected_losses(draws, loss, state)
@@ -314,7 +314,7 @@ def _allocated(
     starts: npt.NDArray[np.int64],
     rows: npt.NDArray[np.intp],
 ) -> tuple[Labels, npt.NDArray[np.intp], npt.NDArray[Any], npt.NDArray[Any]]:
-    """Clusters of a block's items, those that want one of their own, their labels, and the counts of the others.
+    """Clusters of a block's items; the items that prefer a singleton and their labels; the counts of the others.
 
     Instead of the counts the labels of all, where these are smaller.
     """

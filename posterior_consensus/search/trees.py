@@ -15,9 +15,9 @@ from posterior_consensus.losses.record import Loss
 
 
 def cluster_range(draws: PairSource, n_clusters: int | None, max_clusters: int | None) -> range:
-    """Numbers of clusters a method is to try: the one requested, or 1 to the largest allowed or in any draw.
+    """Numbers of clusters for a method to try: the requested one, or 1 to the largest allowed or in any draw.
 
-    A similarity matrix alone does not tell that of the draws: it is the number of items then.
+    With a similarity matrix alone, the largest is the number of items.
     """
     if n_clusters is not None:
         return range(n_clusters, n_clusters + 1)
