@@ -42,6 +42,7 @@ def posterior_similarity_matrix(
     Parameters
     ----------
     draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
+        The posterior of N draws over n items.
     items : array_like or slice, optional
         The pairs of these items only: names, as in xarray's ``sel``, if the items have a coordinate, and
         else positions, as ``isel`` takes them. Booleans, one for each item, are positions in both cases.
@@ -73,15 +74,19 @@ def posterior_similarity_matrix(
     KeyError, IndexError
         If there is no such item.
 
+    See Also
+    --------
+    plot_psm : Plot it, with the clusters of a partition.
+    as_pair_similarity : Use a matrix in place of draws.
+    links : Uncertain pairs, with standard errors.
+
     Notes
     -----
     PSM_ij = sum_t w_t 1{z_ti = z_tj}; of allocation probabilities sum_t w_t p_ti' p_tj, with ones on the diagonal.
-    Without weights the time is that of n^2 N / 64 x log2(clusters) bit operations;
-    the memory beyond the result is a few percent of it. `nearest` and `above` go through rows of the matrix, some at a
-    time, and take memory for those, the labels once more and the result; their time, too, grows with the square of the
-    number of items. If clusters are many and small, as in record linkage, `above` visits only the pairs within
-    clusters, and its time grows with their number. Their entries are those of the matrix, bit
-    for bit; of allocation probabilities they are so but for rounding, and so are those of `items`.
+    Without weights it takes n^2 N / 64 x log2(clusters) bit operations, and a few percent of memory beyond the result.
+    `nearest` and `above` take the same time, and memory for some rows at a time, a copy of the labels and the result.
+    If clusters are many and small, as in record linkage, `above` visits only the pairs within clusters. Entries of
+    parts equal those of the whole matrix, bit for bit; from allocation probabilities, up to rounding.
 
     Examples
     --------

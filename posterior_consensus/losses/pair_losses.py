@@ -15,6 +15,11 @@ def vi_lower_bound() -> PairLoss:
     -------
     PairLoss
 
+    See Also
+    --------
+    vi : The expected VI of draws.
+    as_pair_similarity : A similarity matrix without draws.
+
     Notes
     -----
     With S_i the cluster of item i and X the posterior similarity matrix,
@@ -49,11 +54,16 @@ def vi_lower_bound() -> PairLoss:
 
 
 def pear() -> PairLoss:
-    """One minus PEAR, the posterior expected adjusted Rand index with the draws replaced by their similarities.
+    """Define one minus PEAR, the posterior expected adjusted Rand index with the draws replaced by their similarities.
 
     Returns
     -------
     PairLoss
+
+    See Also
+    --------
+    losses.one_minus_ari : One minus the expected adjusted Rand index of draws.
+    as_pair_similarity : A similarity matrix without draws.
 
     Notes
     -----
@@ -62,8 +72,8 @@ def pear() -> PairLoss:
 
         L = 1 - (sum y X - sum y sum X / C(n, 2)) / ((sum y + sum X) / 2 - sum y sum X / C(n, 2)),
 
-    and L = 0 where both are one cluster or both single items [1]_. R's mcclust maximizes PEAR in maxpear. With draws,
-    "omari" is one minus the expected adjusted Rand index itself.
+    and L = 0 if both are a single cluster or both are singletons [1]_. R's mcclust maximizes PEAR in maxpear. With
+    draws, "omari" is one minus the expected adjusted Rand index itself.
 
     References
     ----------
@@ -87,11 +97,16 @@ def pear() -> PairLoss:
 
 
 def within_variance() -> PairLoss:
-    """Variance of the one-hot rows within clusters: mean squared distance to the mean of the cluster.
+    """Define the variance of one-hot rows within clusters: the mean squared distance to the cluster mean.
 
     Returns
     -------
     PairLoss
+
+    See Also
+    --------
+    certify : Bound its minimum by semidefinite relaxation.
+    METHODS : "kcc" and "sdp" minimize it.
 
     Notes
     -----

@@ -36,7 +36,7 @@ def binder(*, tau: Literal["mean"]) -> PairLoss: ...
 
 
 def binder(a: float | None = None, *, tau: float | Literal["mean"] | None = None) -> PartitionLoss | PairLoss:
-    """Binder's loss: pairs on which two partitions disagree, 2 / n^2 for each, in [0, 1] for a = 1.
+    """Define Binder's loss: 2 / n^2 for each pair on which two partitions disagree, in [0, 1) for a = 1.
 
     Parameters
     ----------
@@ -44,20 +44,26 @@ def binder(a: float | None = None, *, tau: float | Literal["mean"] | None = None
         Cost of separating a pair that the draw co-clusters; 2 - a is the cost of joining a pair that it separates.
         By default 1.
     tau : float in (0, 1) or "mean", optional
-        The pair threshold, another way to say a = 2 (1 - tau): the minimum expected loss joins a pair alone where its
-        similarity exceeds tau. The default a = 1 is tau = 1/2. :func:`pair_threshold` finds a tau that suits the draws.
-        With "mean" it is the mean similarity of all pairs, as :func:`component_similarity` needs.
+        The pair threshold, equivalent to a = 2 (1 - tau): joining a pair lowers the expected loss if its similarity
+        exceeds tau. The default a = 1 is tau = 1/2. :func:`pair_threshold` calibrates tau on the draws. With "mean"
+        it is the mean similarity of all pairs, as :func:`component_similarity` needs.
 
     Returns
     -------
     PartitionLoss
         With ``tau="mean"`` a PairLoss, as the threshold is known only with the similarities.
-        :func:`consensus_partition` and :func:`certify` put the mean in its place, and report the loss with this number.
+        :func:`consensus_partition` and :func:`certify` insert the mean, and report the loss with this number.
 
     Raises
     ------
     ValueError
         If `a` or `tau` is out of its range, or both are given.
+
+    See Also
+    --------
+    pair_threshold : Calibrate `tau` on the draws.
+    vi : Its counterpart in bits, with fewer small clusters.
+    loss_path : Consensus partitions along `tau`.
 
     Notes
     -----
@@ -121,16 +127,23 @@ def _at_mean(sizes: Floats, links: Floats, sums: Floats) -> Floats:
 
 
 def vi(a: float = 1.0) -> PartitionLoss:
-    """Variation of information, in bits.
+    """Define the variation of information in bits, in [0, log2 n] for a = 1.
 
     Parameters
     ----------
     a : float in (0, 2)
-        Weight of the information lost by separating what the draw joins; 2 - a is that of joining what it separates.
+        Weight of the information lost by separating items that the draw joins; 2 - a is the weight of joining items
+        that it separates. The loss is a metric only if a = 1. By default 1.
 
     Returns
     -------
     PartitionLoss
+
+    See Also
+    --------
+    binder : Binder's loss, a function of pairs.
+    losses.nvi : VI over the joint entropy.
+    loss_path : Consensus partitions along `a`.
 
     Notes
     -----
@@ -167,11 +180,16 @@ def vi(a: float = 1.0) -> PartitionLoss:
 
 
 def one_minus_ari() -> PartitionLoss:
-    """One minus the adjusted Rand index; above 1 if two partitions agree less than by chance.
+    """Define one minus the adjusted Rand index; above 1 if two partitions agree less than by chance.
 
     Returns
     -------
     PartitionLoss
+
+    See Also
+    --------
+    losses.pear : The same with draws replaced by their similarities.
+    binder : Pairs on which two partitions disagree.
 
     Notes
     -----
@@ -199,11 +217,16 @@ def one_minus_ari() -> PartitionLoss:
 
 
 def jaccard() -> PartitionLoss:
-    """Jaccard distance between the sets of co-clustered pairs.
+    """Define the Jaccard distance between the sets of co-clustered pairs, in [0, 1].
 
     Returns
     -------
     PartitionLoss
+
+    See Also
+    --------
+    binder : The same pairs, counted linearly.
+    losses.one_minus_ari : Pairs, corrected for chance.
 
     Notes
     -----
@@ -234,11 +257,16 @@ _VINH = "https://jmlr.org/papers/v11/vinh10a.html"
 
 
 def nvi() -> PartitionLoss:
-    """Normalised variation of information: VI over the joint entropy.
+    """Define the normalised variation of information, VI over the joint entropy, in [0, 1].
 
     Returns
     -------
     PartitionLoss
+
+    See Also
+    --------
+    vi : Without normalisation.
+    losses.nid : The information distance, normalised.
 
     Notes
     -----
@@ -263,11 +291,16 @@ def nvi() -> PartitionLoss:
 
 
 def information_distance() -> PartitionLoss:
-    """Information distance: the larger of the two conditional entropies, in bits.
+    """Define the information distance: the larger of the two conditional entropies, in bits.
 
     Returns
     -------
     PartitionLoss
+
+    See Also
+    --------
+    vi : The sum of the two conditional entropies.
+    losses.nid : Its normalised form.
 
     Notes
     -----
@@ -294,11 +327,16 @@ def information_distance() -> PartitionLoss:
 
 
 def nid() -> PartitionLoss:
-    """Normalised information distance: the information distance over the larger entropy.
+    """Define the normalised information distance, over the larger entropy, in [0, 1].
 
     Returns
     -------
     PartitionLoss
+
+    See Also
+    --------
+    losses.information_distance : Without normalisation.
+    losses.nmi : One minus normalised mutual information.
 
     Notes
     -----
@@ -342,6 +380,11 @@ def nmi(average_method: Literal["geometric", "arithmetic", "min", "max"] = "geom
     Returns
     -------
     PartitionLoss
+
+    See Also
+    --------
+    losses.nid : A metric of the same terms.
+    losses.nvi : VI over the joint entropy.
 
     Notes
     -----
