@@ -158,8 +158,9 @@ def certify(
     separating it, relaxed to triangle inequalities. Their multipliers are found by packing of conflicted triangles
     [2]_, coordinate ascent and, if needed, the linear program; a fractional solution is branched on.
 
-    VI: a Lagrangian relaxation in which every item chooses its cluster alone; multipliers restore consistency. Any metric L: half the mean loss between draws that are matched in pairs, by the triangle inequality. Both leave a
-    gap of 0.3% to 25% on the examples of the page on bounds.
+    VI: a Lagrangian relaxation in which every item chooses its cluster alone; multipliers restore consistency. Any
+    metric L: half the mean loss between draws that are matched in pairs, by the triangle inequality. Both leave a gap
+    of 0.3% to 25% on the examples of the page on bounds.
 
     "within_variance": a semidefinite relaxation over the partitions with as many clusters or fewer. The page on bounds
     derives all of them.
