@@ -1,7 +1,7 @@
 """Density on partitions: what its credible set covers, its figures beside cbi_partitions', and pairwise losses in time.
 
 Posteriors of 7 items are known exactly, so that the probability of a credible set is a sum over all 877 partitions.
-Real posteriors hold out each chain in turn.
+Real posteriors hold out each chain in turn. One with two modes compares the credible set with the ball.
 """
 
 import json
@@ -27,6 +27,7 @@ HALVES = {
 def tables(smallest):
     yield "", _exact(*((2, 60, 1) if smallest else (100, N_DRAWS, None)))
     yield "", _held_out(*((1, 50) if smallest else (None, None)))
+    yield "", _two_modes(*((20, 50) if smallest else (400, None)))
     yield "", _beside_cbi()
     yield "", _pairwise(*((50, 60, 1) if smallest else (2000, 1000, 7)))
 
@@ -109,6 +110,32 @@ def _held_out(n_posteriors, n_draws):
             share = [f"{np.mean(p_values > 1 - prob + 1e-12):.3f}" for prob in PROBS]
             row = {"posterior": name, "chain held out": k, "calibration draws": density.scores.size}
             yield row | _by_probability(share)
+
+
+def _two_modes(n_partitions, n_draws):
+    """Which partitions near the first mode, and which between the modes, are in the ball and in the set of 95%."""
+    draws = pc.as_partition_draws(SHIPPED / "two_answers.nc").isel(draw=slice(n_draws))
+    best = pc.consensus_partition(draws, random_seed=1, progressbar=False)
+    ball = pc.credible_ball(draws, best)
+    density, narrow = (pc.partition_density(draws, bandwidth=h, random_seed=1, progressbar=False) for h in (None, 0.1))
+    rng, near = np.random.default_rng(0), np.tile(best.labels.values, (n_partitions, 1))
+    for row in near:
+        row[rng.choice(row.size, 10, replace=False)] = rng.integers(3, size=10)
+    place = np.array([str(name).split()[0] for name in draws.items.names])
+    coast, mountain, valley = (np.flatnonzero(place == name) for name in ("coast", "mountain", "valley"))
+    path = np.tile(np.unique(place, return_inverse=True)[1], (valley.size + 1, 1))
+    for k, row in enumerate(path):
+        row[valley[:k]], row[valley[k:]] = row[mountain[0]], row[coast[0]]
+    with_coast = np.array([row[valley] == np.bincount(row[coast]).argmax() for row in draws.labels]).mean(axis=1)
+    yield {
+        "partitions near the first mode": n_partitions,
+        "in the ball": int((pc.partition_loss(near, best.labels.values[np.newaxis]).values <= ball.radius).sum()),
+        "in the set of 95%": int(density.contains(near, 0.95).values.sum()),
+        "least p-value between the modes": f"{density.p_value(path).values.min():.2f}",
+        "bandwidth": f"{density.bandwidth:.2f}",
+        "with bandwidth 0.1": f"{narrow.p_value(path).values.min():.2f}",
+        "draws with 40 to 60% moved": f"{np.mean((with_coast >= 0.4) & (with_coast <= 0.6)):.1%}",
+    }
 
 
 def _beside_cbi():
