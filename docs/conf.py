@@ -29,8 +29,9 @@ def copy_examples():
 
 
 copy_examples()
-sys.path.insert(0, str(HERE))  # the plots' pages and the landing page take their pictures from gallery.py
-os.environ["PYTHONPATH"] = str(EXAMPLES)  # notebooks import tutorial.py and the models of scripts that sampled
+sys.path.insert(0, str(HERE))  # pages take their pictures from gallery.py, and notebooks.py runs the tutorials
+# Notebooks import tutorial.py and the models of scripts that sampled, and this checkout's package.
+os.environ["PYTHONPATH"] = os.pathsep.join((str(EXAMPLES), str(HERE.parent)))
 
 project = "posterior_consensus"
 author = "The posterior_consensus developers"
@@ -59,7 +60,7 @@ if os.environ.get("DOCS_INTERSPHINX"):
     }
 
 # To MyST-NB every .py is a notebook here, these included.
-exclude_patterns = ["_build", "conf.py", "gallery.py"]
+exclude_patterns = ["_build", "conf.py", "gallery.py", "notebooks.py"]
 templates_path = ["_templates"]
 
 autosummary_generate = True
@@ -71,13 +72,9 @@ numpydoc_show_class_members = False  # the class template documents them
 
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
-nb_custom_formats = {".py": ["jupytext.reads", {"fmt": "py:percent"}]}
-# A cache would know that a notebook has changed, but not that the package has.
-nb_execution_mode = "force"
-nb_execution_raise_on_error = True
-nb_execution_timeout = 300
+nb_custom_formats = {".py": "notebooks.run"}
+nb_execution_mode = "off"  # they come with their results
 nb_output_stderr = "remove"  # whether kernels are compiled, or a bar is shown, depends on the machine
-nb_kernel_rgx_aliases = {".*": "python3"}
 
 html_theme = "sphinx_book_theme"
 html_title = f"{project} {version}"

@@ -1,12 +1,17 @@
 # %% [markdown]
-# # Which items are clustered with confidence? Partial partitions
+# # Does this item belong to its cluster, and which items are clustered with confidence?
 #
-# A consensus assigns every item to a cluster, including items whose cluster the posterior leaves uncertain. Which items
-# can be clustered with confidence, the rest unassigned? A partial partition answers this: it assigns some items to
-# clusters, and leaves the others unassigned.
+# A consensus partition assigns every item, also those that the posterior leaves open. Three results quantify this:
 #
-# The posterior is that of a Dirichlet process mixture for the velocities of 82 galaxies, as in
-# [the tutorial on losses](galaxies). No partition of all 82 galaxies is probable: there are too many.
+# - `membership`: the probability that an item belongs to its cluster;
+# - `partial_partition`: the largest set of items whose joint clustering has a given probability;
+# - `cluster_summary`: the parameters of these clusters.
+#
+# Of 30 irises, one is in its cluster with probability 0.49, all others with more than 0.9. The other 29 are clustered
+# exactly as found with probability 0.64. Fourteen flowers remain at probability 0.95.
+#
+# The posterior is that of a mixture of up to six normals with sampled labels, for petal length and width.
+# `examples/sample_iris.py` sampled it with PyMC.
 
 # %%
 import numpy as np
@@ -15,84 +20,115 @@ from tutorial import DATA, display
 
 import posterior_consensus as pc
 
-with xr.open_datatree(DATA / "galaxies.nc", engine="h5netcdf") as file:
+with xr.open_datatree(DATA / "iris.nc", engine="h5netcdf") as file:
     tree = file.load()
-draws = pc.as_partition_draws(tree, "z")
-velocity = tree["observed_data"]["velocity"]
+draws = pc.as_partition_draws(tree)
+petal = tree["observed_data"]["petal"]
+best = pc.consensus_partition(draws, random_seed=1, progressbar=False).with_names(["small", "medium", "large"])
+display(best)
 
 # %% [markdown]
-# ## The largest set of galaxies clustered identically in half of the posterior
+# ## The probability of a cluster
 #
-# `partial_partition` searches for the largest set of items whose joint clustering has posterior probability at least
-# 0.5: at least half of the draws agree with it. A draw agrees if it partitions these items exactly so, for any clusters
-# of the others. The probability printed is cross-validated, see below.
+# Labels switch from draw to draw. So `membership` first matches the clusters of each draw one to one with those of the
+# consensus, by the flowers in common. The probability of a consensus cluster is the share of draws in which the flower
+# is in the matched cluster. A draw's clusters without a partner are "elsewhere": that draw has a cluster more.
+
+# %%
+membership = pc.membership(draws, best)
+display(membership)
+
+# %%
+ax = pc.plot_membership(membership)
+
+# %% [markdown]
+# This probability needs matched clusters. The mean similarity to the rest of the cluster needs none. `item_uncertainty`
+# has both, and the nearest other cluster.
+
+# %%
+display(pc.item_uncertainty(draws, best).to_dataframe().sort_values("margin").head(4).round(2))
+
+# %% [markdown]
+# ## One name for a cluster in several partitions
+#
+# Under Binder's loss, versicolor 5 is a cluster of its own. `align_partitions` matches the clusters of successive
+# partitions, so that one cluster keeps its name, and its colour in all figures. Items with names may come and go
+# between the partitions, as members of a panel do.
+
+# %%
+binder = pc.consensus_partition(draws, loss="binder", random_seed=1, progressbar=False)
+matched = pc.align_partitions({"vi": best, "binder": binder})
+print(matched.in_words())
+
+# %%
+ax = pc.plot_alluvial(matched)
+
+# %% [markdown]
+# ## The largest set of flowers clustered alike in half of the posterior
+#
+# A draw agrees with a partial partition if it partitions the assigned flowers exactly so, wherever the others are.
+# `partial_partition` searches for the largest set with which at least the share `prob` of the draws agrees. Unassigned
+# flowers have the label -1, and are hollow in the figure.
 
 # %%
 partial = pc.partial_partition(draws, 0.5, random_seed=1)
 display(partial)
 
-# %% [markdown]
-# `labels` has -1 for the unassigned galaxies. These are the assigned ones:
-
 # %%
-display(partial.labels[partial.labels >= 0])
-
-# %%
-ax = pc.plot_data(velocity, partial)
-ax.set_xlabel("velocity (1,000 km/s)")
+ax = pc.plot_data(petal, partial)
 
 # %% [markdown]
-# The seven slow galaxies are one cluster, without any other assigned galaxy. Thirteen of the galaxies near 20 are
-# another. The posterior does not determine where this cluster ends, and whether the galaxies above 22 belong to it.
-#
-# In the similarity matrix the assigned galaxies come first, outlined by cluster. The unassigned ones are paler.
-
-# %%
-ax = pc.plot_psm(draws, partial)
-
-# %% [markdown]
-# ## How fast does the probability fall?
-#
-# The curve has the largest share of draws found for each number of galaxies. The area under it summarizes the certainty
-# of a posterior: 1 if all draws are the same partition. The bar near the point is the cross-validated
-# probability.
-
-# %%
-ax = pc.plot_partial_partition(partial)
-display(partial.area)
-
-# %% [markdown]
-# With a higher probability, fewer galaxies remain. At 0.95 there are five, each in its own cluster: the only conclusion
-# with this probability is that no two of them are co-clustered. A bound shows that no set is larger.
+# With a higher probability, fewer flowers remain.
 
 # %%
 for prob in (0.5, 0.8, 0.95):
     print(pc.partial_partition(draws, prob, random_seed=1).in_words())
 
+# %% [markdown]
+# The curve has the largest share found for each number of flowers. The area under it is 1 if all draws are one
+# partition.
+
 # %%
-display(pc.partial_partition(draws, 0.95, random_seed=1))
+ax = pc.plot_partial_partition(partial)
 
 # %% [markdown]
 # ## Is the probability right?
 #
-# The set was selected because it is probable in these draws, so its share of them, `search_probability`, is too high.
-# `probability` is cross-validated: for each chain, a search of the other chains selects a set of as many items. Here
-# the first two chains select, and the others evaluate.
+# The set was chosen because it is probable in these draws, so its share of them, `search_probability`, is too high.
+# `probability` is cross-validated: the other chains choose the set, and each chain in turn evaluates it. By hand, two
+# chains choose here and two evaluate:
 
 # %%
 chosen = pc.partial_partition(draws.isel(chain=[0, 1]), 0.5, random_seed=1)
-sure = np.flatnonzero(chosen.labels >= 0)
-others = pc.as_partition_draws(draws.isel(chain=[2, 3]).labels[:, sure])
-agree = np.all(others.labels == chosen.labels.values[sure], axis=1)
+assigned = np.flatnonzero(chosen.labels >= 0)
+others = pc.as_partition_draws(draws.isel(chain=[2, 3]).labels[:, assigned])
+agree = np.all(others.labels == chosen.labels.values[assigned], axis=1)
 display((chosen.search_probability, chosen.probability, float(agree.mean())))
 
 # %% [markdown]
-# ## Completing the partition
-#
-# With `complete`, the other galaxies are assigned to minimize the expected loss, and the assigned ones stay. Here the
-# result is the consensus, because it agrees with the partial partition.
+# `complete` assigns the remaining flowers so that the expected loss is smallest. The result is the consensus here.
 
 # %%
 whole = pc.partial_partition(draws, 0.5, complete="vi", random_seed=1)
-best = pc.consensus_partition(draws, loss="vi", random_seed=1)
-display((whole.expected_loss, best.expected_loss, pc.partition_loss(whole.completion, best)))
+display(pc.partition_loss(whole.completion, best))
+
+# %% [markdown]
+# ## The parameters of a cluster
+#
+# A cluster has parameters only in the draws that have this cluster. In each draw that agrees with the partial
+# partition, the flowers of a cluster are in one component. So `cluster_summary` needs no relabelling. Each row has its
+# own effective sample size.
+
+# %%
+mu = tree["posterior"]["mu"]
+clusters = pc.cluster_summary(tree, partial, mu=mu, first_label=0)
+display(clusters)
+
+# %%
+ax = pc.plot_cluster_summary(clusters)
+
+# %% [markdown]
+# Given these clusters, where does the unassigned flower go?
+
+# %%
+display(clusters.allocation[(clusters.labels < 0).values].to_pandas().round(2))

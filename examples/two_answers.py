@@ -1,14 +1,15 @@
 # %% [markdown]
-# # A posterior with two modes
+# # Does my posterior have two modes, and how far away is another model?
 #
-# A consensus is a single partition. Some posteriors have two modes, and no single partition shows this. Here are 96
-# plants from four places, with two measured traits. We fit a mixture of three normals to sort them into species. The
-# plants of the valley lie between the coast and the mountains: they could belong to either species, all of them
-# jointly. The data are simulated, and `examples/sample_two_answers.py` samples the posterior in half a minute.
+# `particles` finds the modes and their weights; report both partitions if there are two. `compare_posteriors` measures
+# the distance to another model, and names the items that differ most. Convergence diagnostics, the credible ball and
+# the similarity matrix do not show two modes.
+#
+# The data are two traits of 96 plants from four places, and simulated. A mixture of three normals sorts them into
+# species. The plants of the valley lie between coast and mountains, and belong to either species, all of them jointly.
+# `examples/sample_two_answers.py` samples the posterior in half a minute.
 
 # %%
-from collections import Counter
-
 import xarray as xr
 from tutorial import DATA, display
 
@@ -17,71 +18,56 @@ import posterior_consensus as pc
 with xr.open_datatree(DATA / "two_answers.nc", engine="h5netcdf") as file:
     tree = file.load()
 draws = pc.as_partition_draws(tree)
-best = pc.consensus_partition(draws, random_seed=1)
+best = pc.consensus_partition(draws, random_seed=1, progressbar=False)
 display(best)
 
 # %%
 ax = pc.plot_data(tree["observed_data"]["traits"], best, items=pc.item_uncertainty(draws, best))
 
 # %% [markdown]
-# `clusters` has the plants of each cluster by name, `members(k)` the plants of one. The next output counts their
-# places. The valley is in the cluster of the coast, and so are four plants of the mountains.
-
-# %%
-display([dict(Counter(name.split()[0] for name in plants)) for plants in best.clusters.values()])
-
-# %% [markdown]
-# ## No diagnostic warns
+# ## What does not show it
 #
-# The chains agree, as they should: each of them switches between the two modes many times.
+# The chains agree, as they should: each switches between the modes many times. The credible ball is large, because it
+# is centred on one mode and reaches the other.
 
 # %%
-display(pc.diagnose(draws, best))
-
-# %% [markdown]
-# The credible ball is large, but does not show why. It is centred on one mode and reaches the other, so that it
-# contains both, and every partition that is no farther from the first.
-
-# %%
+print(pc.diagnose(draws, best).verdict)
 ball = pc.credible_ball(draws, best)
 display(ball)
 
 # %% [markdown]
-# The distances between the draws and its centre have two peaks and a valley between them. Most draws are either near
-# the centre or near the edge.
-
-# %%
-axes = ball.distances.plot.hist(bins=20)
-
-# %% [markdown]
-# The similarity matrix shows which plants are uncertain: the plants of the valley are co-clustered with the coast in
-# more than half of the draws, and with the mountains in the others. It does not show whether each plant switches
-# separately or all of them jointly.
+# The similarity matrix shows that the valley is uncertain. It does not show whether its plants switch one by one or
+# jointly.
 
 # %%
 ax = pc.plot_psm(draws, best)
 
 # %% [markdown]
-# ## Particles
+# ## What does: distances, and particles
 #
-# `particles` finds a few weighted partitions, the particles, that are nearest to the posterior. There are as many as
-# modes: groups of draws with a valley between them.
+# The distances of the draws from the consensus have two peaks. `particles` finds the weighted partitions nearest to the
+# posterior, one for each mode: a group of draws with a valley between it and the others.
+
+# %%
+axes = ball.distances.plot.hist(bins=20)
 
 # %%
 found = pc.particles(draws, random_seed=1)
 display(found)
 
 # %% [markdown]
-# There are two modes. Report both partitions, with their weights and standard errors. Every chain visits both. If each
-# chain stayed in one mode, the weights would be meaningless.
+# Every chain visits both modes. If each chain stayed in one, the weights would be meaningless.
 
 # %%
 display(found.by_chain.to_pandas().round(2))
 
+# %%
+axes = pc.plot_particles(found)
+
 # %% [markdown]
-# The modes differ in the valley, and in the four plants of the mountains. The next table shows the mean contribution of
-# a plant of each place to the distance between the two partitions, in bits. The other plants of coast and mountains
-# contribute, too, because their co-members change.
+# The modes differ in the valley and in four plants of the mountains. These are the mean contributions of a plant to the
+# distance between the two partitions, in bits. Plants of coast and mountains contribute because their co-members
+# change.
 
 # %%
 shares = found.contributions(0, 1)
@@ -89,42 +75,32 @@ place = xr.DataArray([name.split()[0] for name in shares["plant"].values], dims=
 display(shares.groupby(place).mean().to_series().round(3))
 
 # %%
-axes = pc.plot_particles(found)
-
-# %%
-ax = pc.plot_alluvial(found)
-
-# %% [markdown]
-# Within each mode, little is uncertain. Here is the similarity matrix of the draws nearest to the second. `region`
-# gives the draws themselves, for any other function.
-
-# %%
-ax = pc.plot_psm(found.similarity(1), found.partitions[1])
-
-# %% [markdown]
-# The map of the draws has two clouds, coloured by mode.
-
-# %%
 ax = pc.plot_draws_map(draws, particles=found)
+
+# %% [markdown]
+# ## Within one mode
+#
+# `region` gives the draws nearest to a mode, for any other function. The least certain plant is in its cluster
+# with probability 0.34 over all draws, and 0.57 within the mode.
+
+# %%
+within = found.region(0)
+display([float(pc.membership(some, found.partitions[0]).own.min().round(2)) for some in (draws, within)])
 
 # %% [markdown]
 # ## Would another number of species help?
 #
-# The model has three species in every draw, and three is the best number. A fourth cluster would raise the expected
-# loss little, but it is a single plant: under this model the valley is never a separate cluster.
+# Three is the best number. A fourth cluster would be a single plant: under this model the valley is never a separate
+# cluster.
 
 # %%
-numbers = pc.loss_by_n_clusters(draws, n_clusters=range(1, 7), random_seed=1)
-display(numbers)
-
-# %%
+numbers = pc.loss_by_n_clusters(draws, n_clusters=range(1, 7), random_seed=1, progressbar=False)
 axes = pc.plot_loss_by_n_clusters(numbers)
 
 # %% [markdown]
 # ## Another model
 #
-# The same model with four species has been sampled, too. How far is its posterior from the first, and which plants
-# differ most?
+# The same model with four species was sampled, too. The plants of the valley lose more than twenty co-members each.
 
 # %%
 four = pc.as_partition_draws(tree, group="four_species")
@@ -132,14 +108,10 @@ comparison = pc.compare_posteriors(draws, four, names=("three species", "four sp
 display(comparison)
 
 # %% [markdown]
-# The plants of the valley lose more than twenty co-members each. Both modes of the first model correspond to the single
-# mode of the second, in which the valley is a separate species.
+# Both modes of the first model correspond to the single mode of the second.
 
 # %%
 display(comparison.transport.to_pandas().round(2))
 
 # %%
 axes = pc.plot_posterior_comparison(comparison, best)
-
-# %%
-print(pc.particles(four, random_seed=1).verdict)
