@@ -71,7 +71,8 @@ check: $(VENV)/dev.stamp  ## style, types, layers and doctests
 	$(PY) -m pytest --doctest-modules posterior_consensus -n auto
 
 docs: $(VENV)/dev.stamp  ## the documentation, in docs/_build/html
-	$(PY) -m sphinx -W --keep-going -j auto -b html docs docs/_build/html
+	@# One process, which computes each posterior of the pictures once.
+	$(PY) -m sphinx -W --keep-going -j 1 -b html docs docs/_build/html
 
 bench: $(VENV)/test.stamp  ## every benchmark, but for the reproductions of papers
 	@set -e; for f in $(basename $(notdir $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py)))); do echo "== $$f"; $(PY) -m benchmarks $$f; done

@@ -51,15 +51,14 @@ display(compare(posteriors["galaxies"]).round(4))
 # %% [markdown]
 # Greedy search searches for the minimum expected VI, without proof. A partition that is worse under VI can be better
 # under Binder's loss: each method has its own criterion. For Binder's loss, `certify` bounds the distance from the
-# optimum. [The benchmarks](../developers/benchmarks.md) have
-# the times of methods.
+# optimum. [The benchmarks](../developers/benchmarks.md) have the times of methods.
 #
 # ## Simulations with known truth
 #
 # Each draw is a noisy copy of one partition, in which 55% of the items get a random cluster. There are 100 items, 20
 # draws and six clusters, of equal probability or with one of 50, 75 and 90% of the items. `python -m benchmarks
-# cluster_graphs` has all settings of [the paper](../developers/papers.md). Methods that take the number of clusters are given
-# it. The adjusted Rand index is 1 for the truth, and 0 on average by chance.
+# cluster_graphs` has all settings of [the paper](../developers/papers.md). Methods that take the number of clusters are
+# given it. The adjusted Rand index is 1 for the truth, and 0 on average by chance.
 
 # %%
 GIVEN = ("basic", "spectral", "kcc", "align_and_vote", "rpm_em", "cspa", "mcla", "hbgf", "nmf")
