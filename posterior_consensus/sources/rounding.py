@@ -53,7 +53,8 @@ def tolerance(values: Values, probabilities: Values, axis: int = -1) -> float:
 
 def _last_digit(values: Values) -> float:
     """The place of the last digit of the largest values, such as 0.001; 0 if values are not rounded."""
-    values = values[(values > 0) & (values != 1) & np.isfinite(values)]
+    normal = values >= np.finfo(np.float64).tiny  # below, the unit of a digit is 0
+    values = values[normal & (values != 1) & np.isfinite(values)]
     if not values.size:
         return 0.0
     order = np.floor(np.log10(values, dtype=np.float64))

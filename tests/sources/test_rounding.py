@@ -49,6 +49,8 @@ def test_logarithms_and_single_precision(rng):
     p = rng.dirichlet(np.full(5, 0.5), (6, 50))
     for digits in (3, 6):
         assert is_one(rounded(np.log(p), digits)) and not is_one(rounded(np.log(p) + 0.2, digits))
+    least = np.nextafter(0, 1)  # a logarithm of a probability that is nearly one
+    assert is_one(np.tile([-least, -1e3, -1e3], (6, 50, 1)))
     single = p.astype(np.float32)
     assert is_one(p) and is_one(single) and is_one(np.log(single))
     assert not is_one(p * 1.0005) and not is_one(single * np.float32(1.002))  # all digits are no excuse
