@@ -63,8 +63,8 @@ display(summary)
 # %% [markdown]
 # ## The figure
 #
-# Four panels: the posterior similarity matrix with the clusters outlined, the number of clusters, the credible ball,
-# and the mean similarity of each galaxy to its own and to the nearest other cluster.
+# Panel **a** is the posterior similarity matrix with the clusters outlined, **b** the number of clusters, **c** the
+# credible ball. Panel **d** has the mean similarity of each galaxy to its own and to the nearest other cluster.
 
 # %%
 axes = summary.plot()

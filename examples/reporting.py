@@ -48,9 +48,9 @@ print(summary.to_latex())
 # %% [markdown]
 # ## The figure
 #
-# Save vectors for print. Name in the caption what each panel shows: **a** the posterior similarity matrix, with the
-# clusters outlined; **b** the posterior distribution of the number of clusters; **c** the centre and the bounds of the
-# credible ball; **d** each item's mean similarity to its own and to the nearest other cluster.
+# Save vectors for print. The caption should say what each panel shows. **a** is the posterior similarity matrix, with
+# the clusters outlined. **b** is the posterior distribution of the number of clusters. **c** has the centre and the
+# bounds of the credible ball, **d** each item's mean similarity to its own and to the nearest other cluster.
 
 # %%
 axes = summary.plot()
@@ -71,12 +71,12 @@ print(again.methods_text() == summary.methods_text())
 #
 # ### The number of clusters is not an estimate of the number of components
 #
-# If the data come from a mixture of finitely many components, the posterior number of clusters of a Dirichlet process
-# mixture does not converge to their number: it is inconsistent (Miller and Harrison 2013,
-# [doi:10.48550/arXiv.1301.2708](https://doi.org/10.48550/arXiv.1301.2708); 2014, for Pitman-Yor processes too,
-# [doi:10.48550/arXiv.1309.0024](https://doi.org/10.48550/arXiv.1309.0024)). Small extra clusters persist in the draws.
-# The consensus often has fewer, but no theorem makes its number consistent. Report it as a description of the
-# partition. If the number itself is the question, use a prior on the number of components, and show its sensitivity.
+# Under a Dirichlet process mixture, the posterior number of clusters is inconsistent for a finite number of components
+# (Miller and Harrison 2013, [doi:10.48550/arXiv.1301.2708](https://doi.org/10.48550/arXiv.1301.2708)). So it is under
+# Pitman-Yor processes (2014, [doi:10.48550/arXiv.1309.0024](https://doi.org/10.48550/arXiv.1309.0024)). Draws keep
+# small extra clusters. The consensus often has fewer, but we know of no theorem that makes its number consistent.
+# Report it as a description of the partition. If the number itself is the question, use a prior on the number of
+# components, and show its sensitivity.
 
 # %%
 n_clusters = xr.DataArray(summary.draws.n_clusters, dims="sample")
