@@ -72,7 +72,7 @@ def test_every_plot_has_a_picture_on_its_page():
 
 def test_names_on_a_page_exist():
     failures = []
-    folders = (DOCS, "*.md"), (DOCS / "background", "*.md"), (ROOT / "examples", "*.py")
+    folders = (DOCS, "*.md"), (DOCS / "background", "*.md"), (DOCS / "how_to", "*.md"), (ROOT / "examples", "*.py")
     first = ROOT / "README.md", DOCS / "llms.txt"
     for page in (*first, *(page for folder, kind in folders for page in folder.glob(kind))):
         for name in re.findall(r"\bpc\.([A-Za-z_][\w.]*[A-Za-z0-9])(?![\w*])", page.read_text(encoding="utf-8")):
