@@ -96,8 +96,8 @@ print(f"excess {summary.excess.value:.4f} bits; the halves' partitions differ by
 # %% [markdown]
 # ### Thresholds that were chosen after the results
 #
-# The 95% of the ball and the 0.5 of ambiguous items are conventions, fixed in the package. Say so if you changed them
-# after you saw the results. The same holds for the loss, for `n_clusters` and for the threshold of a partial partition.
+# The 95% of the ball and the 0.5 of ambiguous items are conventions, the defaults of the package. Say so if you changed
+# them after you saw the results. The same holds for the loss, `n_clusters` and the threshold of a partial partition.
 # `tau="auto"` chooses the loss by the posterior, and `pc.binder(tau="mean")` too: name the resulting threshold.
 #
 # A probability of a set that the same draws chose is too high. `partial_partition` reports a cross-validated one. The
@@ -121,9 +121,9 @@ display(certificate)
 # %% [markdown]
 # ### R-hat of the partition has no accepted limit
 #
-# The limit 1.01 was proposed for R-hat of scalar quantities. The summary applies it to the number of clusters, the
-# sizes and distances to partitions. For the R-hat of the partition itself, from distances between draws, no source
-# supports a limit: report its value.
+# The limit 1.01 was proposed for R-hat of scalar quantities, such as the number of clusters. The package applies it to
+# the R-hat of the partition itself, too, but no source supports a limit there: report the value.
+# [Convergence](../background/convergence.md) has values from converged chains.
 #
 # ### A range of draws has no error
 #
