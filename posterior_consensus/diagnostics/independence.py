@@ -153,8 +153,8 @@ def near_independence(
     ignored.
 
     If few items keep their cluster, draws match any reference better than they should, and look dependent: of draws
-    from the random perturbation model, the test rejected 5 in 100 at level 0.05 where half of the labels or fewer were
-    random, 12 where 65% were and 40 where 80% were.
+    from the random perturbation model, the test rejected 6 in 100 at level 0.05 where half of the labels or fewer were
+    random, 8 where 65% were and 40 where 80% were.
 
     With many draws, dependence too weak to matter is significant: look at the plot. Dependence does not invalidate a
     consensus, whose expected loss is that of the draws as they are. The error rates of the random perturbation model
