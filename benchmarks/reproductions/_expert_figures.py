@@ -11,6 +11,7 @@ COLOURS = ("#0072b2", "#009e73", "#d55e00")  # first view, second view, irreleva
 
 def draw(folder: Path, views, irrelevant, curves) -> None:
     """Figures 3 and 6 of the paper in one, and Figure 4."""
+    folder.mkdir(exist_ok=True)
     _experts(views, irrelevant).savefig(folder / "experts_paper_1.png", dpi=110)
     _one_view(curves).savefig(folder / "experts_paper_2.png", dpi=110)
     plt.close("all")

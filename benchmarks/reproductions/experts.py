@@ -19,8 +19,8 @@ ACCURACIES = (0.95, 0.9, 0.85, 0.8, 0.75)
 NUMBERS = (100, 200, 400, 1000, 2000)
 NUMBERS_OF_TASK_2, REPEATS_OF_TASK_2 = (200, 600, 1200, 2000), 5
 QUIET = {"progressbar": False}
-IMAGES = ROOT / "docs" / "images"
-OPTIONS = {"--figures": {"action": "store_true", "help": "draw docs/images/experts_*.png as well"}}
+IMAGES = ROOT / "reproduction"
+OPTIONS = {"--figures": {"action": "store_true", "help": "draw reproduction/experts_*.png as well"}}
 
 
 def three_clusters(rng, n_items=N_ITEMS):
