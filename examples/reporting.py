@@ -115,7 +115,7 @@ print(f"in the draws that chose the items: {partial.search_probability:.3f}")
 # proves Binder's loss optimal. For VI it leaves more room:
 
 # %%
-certificate = pc.certify(summary.draws, summary.consensus, seconds=2, progressbar=False)
+certificate = pc.certify(summary.draws, summary.consensus, progressbar=False)
 display(certificate)
 
 # %% [markdown]
