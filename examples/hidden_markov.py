@@ -1,14 +1,13 @@
 # %% [markdown]
-# # States in the order of time: a hidden Markov model
+# # When did the regime change? A hidden Markov model
 #
-# The states of a hidden Markov model are labels, so they have a consensus partition, a credible ball and the rest. Two
-# things differ from a mixture. Neighbouring states depend on each other given the parameters, so each draw must be a
-# whole path of states. And figures should keep the order of time.
+# The states are labels, so they have a consensus partition and all the rest. The Nile's flow fell in 1899 with
+# probability 0.79, and there is no indication of a third regime. Two things differ from a mixture: each draw must be a
+# whole path of states, not the smoothed probabilities of each year, and figures should keep the order of time.
 #
 # The series is the annual flow of the Nile at Aswan, 1871 to 1970, in 10⁸ m³ (Cobb 1978,
-# [doi:10.1093/biomet/65.2.243](https://doi.org/10.1093/biomet/65.2.243)). `examples/data/nile.csv` has the values of
-# R's `datasets::Nile`. The flow fell at the end of the 19th century. How many regimes are there, and when did they
-# change?
+# [doi:10.1093/biomet/65.2.243](https://doi.org/10.1093/biomet/65.2.243)). The values are those of R's
+# `datasets::Nile`.
 #
 # ## The model
 #
@@ -49,8 +48,7 @@ display(summary)
 
 # %% [markdown]
 # The consensus has two regimes and one change, between 1898 and 1899. `membership` gives each year's probability of
-# each regime. `plot_regimes` plots the series on a background coloured by regime, and these probabilities below it.
-# "Elsewhere" is a state that is matched with neither regime. No year is elsewhere with a probability above 0.2.
+# each regime; "elsewhere" is a state that is matched with neither.
 
 # %%
 membership = pc.membership(summary)
@@ -59,9 +57,7 @@ axes[0].set(ylabel="flow (10⁸ m³)")
 display(membership)
 
 # %% [markdown]
-# Figures with items in a row take `order`: `"clusters"`, `"data"`, the name of a coordinate, or its values. Here,
-# `order` keeps the years in sequence in panels a, c and d. Blocks along the diagonal of the similarity matrix are
-# regimes.
+# Figures with items in a row take `order`: `"clusters"`, `"data"`, the name of a coordinate, or its values.
 
 # %%
 axes = summary.plot(order="data")
@@ -83,16 +79,15 @@ print(
 )
 
 # %% [markdown]
-# The change in 1899 has probability 0.79. Most other draws change a few years earlier or later, so nearly all change
-# between 1897 and 1902. The literature dates the change to 1898, the last year of the first regime. The next largest
-# probabilities are 0.19 in 1916 and 0.15 in 1918, before and after two wet years.
+# Most draws that do not change in 1899 do so a few years earlier or later. The next largest probabilities are 0.19 in
+# 1916 and 0.15 in 1918, before and after two wet years.
 
 # %% [markdown]
 # ## Is there a third regime?
 #
-# Most draws visit three states, but they do not agree on the years of the third. The best partition into three clusters
-# has a larger expected loss than the best one into two, by many standard errors. Draws with three states are not
-# evidence for a third regime: paths from the prior visit three states at least as often.
+# Most draws visit three states, but disagree on the years of the third. The best partition into three clusters has a
+# larger expected loss than the best one into two, by many standard errors. Paths from the prior visit three states at
+# least as often, so draws with three states do not indicate a third regime.
 
 # %%
 display(pc.loss_by_n_clusters(summary.draws, random_seed=1, progressbar=False))
@@ -103,8 +98,7 @@ for group in ("prior", "posterior"):
 # %% [markdown]
 # ## The most probable path, and what it answers
 #
-# The Viterbi algorithm finds the most probable path of states given one value of the parameters. Here it is at the
-# posterior mean, which is meaningful because the means are in order.
+# The Viterbi algorithm finds the most probable path given one value of the parameters, here the posterior mean.
 
 # %%
 parameters = posterior[["mu", "variance", "transitions"]]
@@ -122,22 +116,19 @@ for name, partition in (("consensus", best), ("Viterbi path", viterbi)):
     print(f"expected VI of the {name}: {pc.expected_loss(summary.draws, partition)['expected_loss'].item():.3f}")
 
 # %% [markdown]
-# Here it has the partition and the change of the consensus. The three results answer different questions:
+# Here it has the partition of the consensus. The results answer different questions:
 #
-# - The Viterbi path is the most probable path as a whole, given the parameters. It ignores their uncertainty, and one
-#   of very many paths can be the most probable one and still be improbable.
-# - The consensus partition minimizes the posterior expected loss, over parameters and paths. Near misses count as near.
-# - `membership` gives the probability of each year's regime, and so the uncertainty of the change. The most probable
-#   regime of each year alone need not form a probable path.
+# - The Viterbi path is the most probable one given the parameters. It ignores their uncertainty, and can be improbable.
+# - The consensus minimizes the expected loss over parameters and paths. Near misses count as near.
+# - `membership` has each year's probability. The most probable regimes of all years need not form a probable path.
 
 # %% [markdown]
 # ## Why not the smoothed probabilities?
 #
-# Many programs store the smoothed probabilities $P(z_t = k \mid \theta, y)$ of each year alone. They look like the
-# allocation probabilities of a mixture. But the co-clustering probability of two years is the sum of the products of
-# these probabilities only if the years are independent given the parameters. In a Markov chain, neighbouring years are
-# not. With the filter $f_t(k)$ and the likelihood of later years $b_t(k)$, the probability that they have the same
-# state is
+# The smoothed probabilities $P(z_t = k \mid \theta, y)$ of each year look like the allocation probabilities of a
+# mixture. But the co-clustering probability of two years is the sum of their products only if the years are independent
+# given the parameters, which neighbouring years of a Markov chain are not. With the filter $f_t(k)$ and the likelihood
+# of later years $b_t(k)$, the probability that they have the same state is
 #
 # $$P(z_t = z_{t+1} \mid \theta, y) \propto \sum_k f_t(k) \, P_{kk} \, p(y_{t+1} \mid k) \, b_{t+1}(k).$$
 
@@ -165,9 +156,7 @@ for loss in ("vi", "binder"):
     print(f"expected {loss}: {right:.3f} from paths, {other:.3f} as if independent")
 
 # %% [markdown]
-# Sampled paths have 4.1 changes on average, which agrees with the exact 4.0. States that are sampled year by year from
-# the smoothed probabilities have 15.3, because the state of an uncertain year ignores its neighbours. So expected
-# losses differ, and so do the credible ball and every other result that rests on pairs or on whole partitions.
-#
-# So pass sampled paths. `allocation_probabilities` refuses a PyMC model with a marginalized `DiscreteMarkovChain` for
-# this reason. In Stan, sample the paths in `generated quantities`, with `hmm_latent_rng`.
+# Sampled paths have 4.1 changes on average, exactly 4.0. States sampled year by year from the smoothed probabilities
+# have 15.3, because an uncertain year ignores its neighbours. So pass sampled paths. `allocation_probabilities` refuses
+# a PyMC model with a marginalized `DiscreteMarkovChain`. In Stan, sample the paths in `generated quantities`, with
+# `hmm_latent_rng`.

@@ -1,14 +1,13 @@
 # %% [markdown]
-# # Which records refer to the same person? Many small clusters
+# # Which records refer to the same person?
 #
-# Lists of people have duplicates: one person can have several records, with typing errors. Record linkage asks which
-# records refer to the same person. The answer is a partition of the records, with a cluster for each person. There are
-# hundreds of clusters, most of one record, so a picture of clusters shows nothing. We look at links instead: pairs of
-# records in one cluster.
+# `summarize` with Binder's loss finds a partition of the records, with a cluster for each person. With hundreds of
+# clusters, most of one record, it shows links: pairs of records in one cluster. A clerk need only review the uncertain
+# ones, which `links.uncertain` lists.
 #
-# The data are 498 records of 400 people from the second data set of Febrl. `sample_records.py` describes the
-# hit-and-miss model and samples its posterior. The model uses given name, surname, postcode and year of birth only.
-# The name of a record ends with the number of the true person and a letter for the record; the model does not use it.
+# The data are 498 records of 400 people with typing errors, from the second data set of Febrl. `sample_records.py` has
+# the hit-and-miss model, of given name, surname, postcode and year of birth. The name of a record ends with the number
+# of the true person and a letter; the model does not use it.
 
 # %%
 import pandas as pd
@@ -26,23 +25,16 @@ display(records[fields].head())
 # %% [markdown]
 # ## One call
 #
-# There are more than 50 clusters, and most records are in clusters of at most three. In this case, the summary shows
-# links instead of clusters: in print, in the figure and in the report. We use Binder's loss because it counts pairs.
-# `answers=False` skips the search for further modes.
+# Binder's loss counts pairs. `answers=False` skips the search for further modes. A summary shows links if there are
+# more than 50 clusters, and most records are in clusters of at most three.
 
 # %%
 summary = pc.summarize(tree, loss="binder", answers=False, random_seed=1, progressbar=False)
 display(summary)
 
-# %%
-print(*summary.findings(), sep="\n")
-
 # %% [markdown]
-# ## The figure
-#
 # Panel a has the numbers of singletons, pairs, triples and so on, with 90% intervals, and panel b the number of people.
-# Panel c counts the pairs by probability: most are nearly certain. A clerk would review the few uncertain ones; panel d
-# lists the most uncertain of them.
+# Panel c counts the pairs by probability, most of them nearly certain. Panel d lists the most uncertain.
 
 # %%
 axes = summary.plot()
@@ -50,8 +42,8 @@ axes = summary.plot()
 # %% [markdown]
 # ## Links to review
 #
-# `links.uncertain` has every link with a probability from 0.05 to 0.95, with its Monte Carlo standard error. With
-# the fields of both records, it is a list for clerical review.
+# `links.uncertain` has every link with a probability from 0.05 to 0.95. With the fields of both records, it is a list
+# for clerical review.
 
 # %%
 links = summary.links
@@ -60,13 +52,10 @@ for end in ("first", "second"):
     review = review.join(
         records[fields].agg(lambda own: ", ".join(own.fillna("?")), axis=1).rename(f"{end} record"), end
     )
-display(review.head(8).round(2))
+display(review.head(5).round(2))
 
 # %% [markdown]
-# ## Clusters that could be joined
-#
-# Two clusters are candidates for joining if the mean probability of the links between them is high. The table has the
-# five pairs of clusters with the highest means.
+# These pairs of clusters have the highest mean probability of links between them, and so could be joined.
 
 # %%
 display(links.between_clusters().head(5).round(2))
@@ -74,8 +63,8 @@ display(links.between_clusters().head(5).round(2))
 # %% [markdown]
 # ## How many people, and of how many records?
 #
-# The prior of the model is a Pitman-Yor process. With this prior, `links` adds the expected number of clusters of each
-# size under the prior to those under the posterior.
+# With the prior of the model, a Pitman-Yor process, `links` also has the expected number of clusters of each size under
+# the prior. [Does the number depend on it?](prior_sensitivity)
 
 # %%
 prior = pc.priors.pitman_yor(100.0, 0.7)
@@ -88,9 +77,9 @@ ax = pc.plot_cluster_sizes(found)
 # %% [markdown]
 # ## Compared with the truth
 #
-# The records are synthetic, so the true people are known. All links with a probability above 0.95 are true. Most links
-# with a probability between 0.05 and 0.5 are true as well: these probabilities are too low. The model of errors is
-# simple: it treats a mistyped value as an unrelated one, and a given name swapped with the surname as two errors.
+# All links with a probability above 0.95 are true. Most links between 0.05 and 0.5 are true as well: these
+# probabilities are too low. The model of errors is simple. It treats a mistyped value as an unrelated one, and a given
+# name swapped with the surname as two errors.
 
 # %%
 pairs = found.to_dataframe()
@@ -105,8 +94,7 @@ display(
 # %% [markdown]
 # ## To a spreadsheet, or to a paper
 #
-# `summary.to_csv("tables")` writes tables of links, clusters, sizes and items, the checks of convergence and the
-# findings to files. The method `to_latex` of a result returns its table for a paper:
+# `summary.to_csv("tables")` writes all tables to files. `to_latex` of a result returns its table for a paper:
 
 # %%
 print("\n".join(links.to_latex().splitlines()[:6]))

@@ -1,11 +1,11 @@
 # %% [markdown]
-# # Stop a sampler when its draws are enough
+# # When can my own sampler stop?
 #
-# How many draws does a partition need? A sampler that you have written yourself need not guess. It passes each draw to
-# a `PartitionAccumulator`, which every function takes as the draws so far. Here four chains of a Gibbs sampler run
-# until the partition's effective sample size is 400, a hundred for each chain, and the chains agree.
+# If the partition's effective sample size is 400, a hundred for each of four chains, and `diagnose` says that the
+# chains agree. The sampler passes each draw to a `PartitionAccumulator`, and every function takes the draws so far.
 #
-# The data are 60 values around three centres, two of them close to each other.
+# The data are 30 values around three centres, two of them close to each other. The model is a Dirichlet process mixture
+# of normals with variance 1, whose means have the prior N(0, 25) and are integrated out.
 
 # %%
 import numpy as np
@@ -14,13 +14,10 @@ from tutorial import display
 import posterior_consensus as pc
 
 rng = np.random.default_rng(1)
-y = np.concatenate([rng.normal(centre, 1.0, 20) for centre in (-6.0, 0.0, 3.5)])
+y = np.concatenate([rng.normal(centre, 1.0, 10) for centre in (-6.0, 0.0, 3.5)])
 
 # %% [markdown]
-# ## The sampler
-#
-# The model is a Dirichlet process mixture of normals with variance 1, whose means have the prior N(0, 25). The means
-# are integrated out. One sweep removes each item from its cluster, and puts it into one of the clusters or a new one.
+# One sweep removes each item from its cluster, and puts it into one of the clusters or a new one.
 
 # %%
 CONCENTRATION, PRIOR_VARIANCE = 0.5, 25.0
@@ -44,12 +41,11 @@ def sweep(labels, rng):
 # %% [markdown]
 # ## Run until it is enough
 #
-# The chains start from different partitions, with one to 60 clusters, and run in turn. After every 100 sweeps of each
-# chain, `diagnose` takes the draws so far; their first fifth is burn-in. The loop ends when the effective sample size
-# is large enough and the chains agree, or after 2,000 sweeps.
+# The chains start from partitions with one to 30 clusters. After every 100 sweeps, `diagnose` takes the draws so far,
+# without their first fifth. The loop ends after 2,000 sweeps at the latest.
 
 # %%
-chains = [np.random.default_rng(seed).integers(most, size=y.size) for seed, most in enumerate((1, 3, 10, 60))]
+chains = [np.random.default_rng(seed).integers(most, size=y.size) for seed, most in enumerate((1, 3, 10, 30))]
 generators = np.random.default_rng(2).spawn(4)
 kept = pc.PartitionAccumulator()
 
@@ -64,21 +60,18 @@ for n_sweeps in range(1, 2001):
             break
 
 # %% [markdown]
-# The partition had its 400 effective draws long before the end. But `status` also requires that no scalar summary has
-# an R-hat above 1.01, which takes longer. A stopping rule stops when the draws look good, so it is wise to require
-# both.
-#
-# ## The result
+# The partition had 400 effective draws long before the end. But `status` also requires that no scalar summary has an
+# R-hat above 1.01, which takes longer. A stopping rule stops when the draws look good, so require both.
 
 # %%
 draws = kept.draws().isel(draw=slice(n_sweeps // 5, None))
-display(pc.summarize(draws, random_seed=1, progressbar=False))
+display(pc.consensus_partition(draws, random_seed=1, progressbar=False))
 
 # %% [markdown]
 # ## If the process may be killed
 #
-# With a path the accumulator writes every hundred draws of a chain to a NetCDF file. If the process is killed, at most
-# the draws since then are lost. The same call opens the store again, and continues from its draws.
+# With a path, the accumulator writes every hundred draws of a chain to a NetCDF file. The same call opens the store
+# again, and continues from its draws.
 
 # %%
 import tempfile
