@@ -25,9 +25,9 @@ def stacking_weights(idata: Any) -> xr.DataArray:
     Returns
     -------
     xarray.DataArray of shape (chain, draw), dtype float64
-        Weight of each draw, equal within a chain; they sum to 1. Every function takes them as ``weights=``. The
-        coordinate ``pareto_k`` has the largest Pareto k-hat of each chain: above 0.7 the chain's predictions of some
-        observation, and so the weights, are unreliable.
+        Weight of each draw, equal within a chain; they sum to 1. Input functions and `summarize` take them as
+        ``weights=``. The coordinate ``pareto_k`` has the largest Pareto k-hat of each chain: above 0.7 the chain's
+        predictions of some observation, and so the weights, are unreliable.
 
     Raises
     ------
