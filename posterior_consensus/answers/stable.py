@@ -121,8 +121,8 @@ def stable_components(
     The signature of an item is the vector of its labels over the draws. Items of one signature are a stable component
     [1]_. Under Binder's loss with any costs, VI and the misclassification distance, some partition of minimum expected
     loss co-clusters them: as a part of a component moves from one cluster to another, the expected loss is a concave
-    function of how much of it has moved, and a concave function is least at an end. Stable components are thus what
-    every good partition has in common, and what may be merged before any search.
+    function of how much of it has moved, and a concave function is least at an end. Under these losses, stable
+    components may thus be merged before any search.
 
     Below level 1 two items are linked where their posterior similarity is at least `level`. Draws of weight 0 do not
     count.
