@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
+from posterior_consensus.ensemble.autocorrelation import effective_size
 from posterior_consensus.ensemble.items import Floats, difference, positions
 from posterior_consensus.ensemble.partitions import as_array
 
@@ -243,8 +244,8 @@ class Samples:
         For equal weights those are the deviations themselves. For unequal weights they are close to what the delta
         method gives for a ratio of two means, N w_t (f_t - mean f), except for draws of large weight. Leaving out a
         draw with nearly all the weight moves the mean to that of the other draws, and the error reflects this. The
-        standard deviation of the pseudo-values is taken over all draws. ArviZ computes their effective sample size over
-        chains [2]_, cut to the length of the shortest; the size is then scaled to all draws.
+        standard deviation of the pseudo-values is taken over all draws. Their effective sample size is that over chains
+        [2]_, cut to the length of the shortest; the size is then scaled to all draws.
 
         References
         ----------
@@ -252,8 +253,6 @@ class Samples:
         .. [2] Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021), Bayesian Analysis 16(2), 667-718.
            https://doi.org/10.1214/20-BA1221
         """
-        from arviz_stats.base import array_stats
-
         error = np.full(values.shape[:-1], np.nan)
         if self.shortest < FEWEST_DRAWS or self.weights.max() == 1.0:
             return error
@@ -261,11 +260,9 @@ class Samples:
         pseudo = (self.n_draws - 1) * self.weights / (1.0 - self.weights) * deviations
         error[np.ptp(values[..., self.weights > 0], axis=-1) == 0] = 0.0
         chains = self.by_chain(pseudo)
-        moving = np.isnan(error) & (np.ptp(chains, axis=(-2, -1)) > 0)  # ArviZ divides by the variance
+        moving = np.isnan(error) & (np.ptp(chains, axis=(-2, -1)) > 0)
         if np.any(moving):
-            largest = np.abs(chains[moving]).max(axis=(-2, -1), keepdims=True)  # ArviZ takes tiny values for constant
-            size = array_stats.ess(chains[moving] / largest, chain_axis=-2, draw_axis=-1, method="mean")
-            size *= self.n_draws / (chains.shape[-2] * chains.shape[-1])
+            size = effective_size(chains[moving]) * self.n_draws / (chains.shape[-2] * chains.shape[-1])
             error[moving] = pseudo[moving].std(axis=-1, ddof=1) / np.sqrt(size)
         return error
 
