@@ -100,8 +100,7 @@ display(steps[["expected_loss", "independent", "difference", "difference_mcse"]]
 
 # %%
 overlaps = comparison.overlaps["overlap"].to_pandas().T
-overlaps.columns = steps.index
-display(overlaps[[(1945, 1946), (1948, 1949)]].round(2))
+display(overlaps[["1945 to 1946", "1948 to 1949"]].round(2))
 
 # %% [markdown]
 # In 1946, Diamond Match and American Steel have the lowest overlap, as they gain each other. In 1949, it is IBM. A

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import xarray as xr
+from scipy.optimize import linear_sum_assignment
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
@@ -387,8 +388,9 @@ def differences(
     Notes
     -----
     Two clusters overlap if they share at least a quarter of the smaller of them. The connected components of the graph
-    of overlapping clusters are told one by one: a cluster that splits, clusters that are one, and clusters that are
-    partitioned differently. Items that two clusters share without overlapping are counted together at the end.
+    of overlapping clusters are told one by one: a cluster that splits, clusters that are one, and clusters between
+    which items move, those outside the one-to-one matching of most common items. Items that two clusters share without
+    overlapping are counted together at the end.
     """
     return differences_of_table(contingency_table(reference, partition), names, others)
 
@@ -432,8 +434,10 @@ def _change(names: Sequence[Hashable], part: npt.NDArray[Any], others: Sequence[
         parts = f"clusters {'of ' if others is None else ''}{_joined(words)}"
     if len(names) == 1:
         return f"cluster {names[0]} splits into {parts}"
-    one = "one" if others is None else f"one, cluster {words[0]}"
-    return f"clusters {_joined(names)} are {one if len(order) == 1 else f'partitioned differently, into {parts}'}"
+    if len(order) == 1:
+        return f"clusters {_joined(names)} are one{'' if others is None else f', cluster {words[0]}'}"
+    moved = float(part.sum() - part[linear_sum_assignment(part, maximize=True)].sum())
+    return f"{_items(moved)} move{'s' * (moved == 1)} between clusters {_joined(names)}, which become {parts}"
 
 
 def _joined(values: Sequence[Hashable]) -> str:

@@ -59,8 +59,9 @@ def diagnose(
     ----------
     draws : PartitionDraws, Layers or any posterior that :func:`summarize` takes
         :class:`Layers` are taken as one partition of the items of all layers, each named by its layer and its own name,
-        and no two of different layers co-clustered. Further traces are then the loss from the center within each layer,
-        and between each layer and the next one (of at most ten layers without an order, between all pairs).
+        and no two of different layers co-clustered. The traces of sizes are then each layer's number of clusters, the
+        loss from the center within each layer, and the loss between each layer and the last one before it that has
+        items in common (of at most ten layers without an order, between all pairs).
     partition : result object, DataArray or label vector of shape (n_items,), optional
         Partition whose distance to every draw is followed, typically the consensus. By default that of a summary,
         else a central draw: that of minimum expected loss among 64.
@@ -154,8 +155,8 @@ def diagnose_within(
     plain, samples = draws.as_sampled(), draws.samples
     center = central_draw(plain, record) if partition is None else draws.as_labels(partition)
     name = "distance to central draw" if partition is None else "distance to consensus"
-    more = {} if layers is None else layer_traces(layers, center, record)
-    traces = _traces(plain, more, {name: center}, references, record).assign_coords(samples.coords)
+    own = size_traces(plain) if layers is None else layer_traces(layers, center, record)
+    traces = _traces(plain, own, {name: center}, references, record).assign_coords(samples.coords)
     named = {"summary": traces["summary"], "unit": traces["unit"]}
     at, some = _compared(plain, seconds)
     together = pairs_together(some)
@@ -209,12 +210,12 @@ def _compared(draws: PartitionDraws, seconds: float | None) -> tuple[npt.NDArray
 
 def _traces(
     draws: PartitionDraws,
-    more: dict[str, tuple[Floats, str]],
+    own: dict[str, tuple[Floats, str]],
     center: dict[str, Labels],
     references: Any,
     loss: PartitionLoss,
 ) -> xr.DataArray:
-    """What is followed along the chains: sizes, more, distances to the center and to references or two far draws."""
+    """What is followed along the chains: `own`, and distances to the center and to references or two far draws."""
     given = {} if references is None else by_name(references, "references")
     what = "distance to" if isinstance(references, Mapping) else "distance to reference"
     named = center | {f"{what} {name}": draws.as_labels(partition, "references") for name, partition in given.items()}
@@ -222,7 +223,7 @@ def _traces(
     if references is None:
         far = far_distances(draws, next(iter(distances.values())), loss)
         distances |= dict(zip(("distance to far draw", "distance to opposite draw"), far, strict=True))
-    followed = size_traces(draws) | more | {name: (row, loss.unit) for name, row in distances.items()}
+    followed = own | {name: (row, loss.unit) for name, row in distances.items()}
     values, units = zip(*followed.values(), strict=True)
     coords = {"summary": list(followed), "unit": ("summary", list(units))}
     return xr.DataArray(np.stack(values), coords, ("summary", "sample"), "trace")

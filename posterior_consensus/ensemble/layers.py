@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -50,10 +51,15 @@ class Layers(display.Shown, Mapping[Any, PartitionDraws]):
         Raises
         ------
         ValueError
-            If there is no layer, or a layer has other draws or weights than the first.
+            If there is no layer, two have names that are the same text, or a layer has other draws or weights than the
+            first.
         """
         if not named:
             raise ValueError("`data` must hold at least one layer; got none.")
+        if len(set(map(str, named))) < len(named):
+            raise ValueError(
+                f"Names of layers must differ as text; got {display.listed([repr(one) for one in named], 10)}."
+            )
         first, *_ = named
         samples, known, paired = named[first].samples, list[Items](), dict[Any, PartitionDraws]()
         for name, draws in named.items():
@@ -139,6 +145,24 @@ class Layers(display.Shown, Mapping[Any, PartitionDraws]):
         }
         table = pd.DataFrame(columns, index=pd.Index([str(name) for name in self], name=self.dim))
         return f"Layers: {display.counted(len(self), 'partition')} in each draw", facts, table
+
+
+class Step(NamedTuple):
+    """Two layers of which one follows the other, by name, and positions in each of their common items."""
+
+    before: Any
+    after: Any
+    at: npt.NDArray[np.intp]
+    to: npt.NDArray[np.intp]
+
+
+def steps_of(layers: Layers) -> list[Step]:
+    """Each layer with the last one before it that has items in common with it, in the order of the layers."""
+    names, found = list(layers), list[Step]()
+    for row, after in enumerate(names):
+        pairs = ((before, *layers.common(before, after)) for before in reversed(names[:row]))
+        found += islice((Step(before, after, at, to) for before, at, to in pairs if at.size), 1)
+    return found
 
 
 def _index(items: Items) -> pd.Index:

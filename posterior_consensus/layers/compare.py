@@ -20,6 +20,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_between, check_count
 from posterior_consensus.runtime.progress import track
+from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.sources.layers import as_layers
 
 _ALL_PAIRS = 50  # layers, of more of which in an order those are compared that are at most so many steps apart
@@ -189,7 +190,7 @@ def _changes(layers: Layers, steps: list[tuple[int, int]], loss: PartitionLoss) 
     pairs = ((names[before], names[after]) for before, after in steps)
     found = [losses for _, losses in same_draw_losses(layers, pairs, loss)]
     losses = np.array(found).reshape(-1, samples.n_draws)
-    largest = losses == losses.max(axis=0, initial=0.0)
+    largest = losses >= (1 - ROUNDING) * losses.max(axis=0, initial=0.0)
     shares = largest / np.maximum(largest.sum(axis=0), 1)
     rhat = arviz_statistics(layers[names[0]], losses)["rhat"]
     columns = zip(CHANGES, (samples.mean(shares), samples.mcse(shares), rhat), strict=True)

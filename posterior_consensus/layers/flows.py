@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy.typing as npt
 from posterior_consensus.answers.membership import matched_clusters
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
-from posterior_consensus.ensemble.layers import Layers
+from posterior_consensus.ensemble.layers import Layers, Step
 from posterior_consensus.ensemble.partitions import Labels, smallest_dtype
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.kernels import contingency
@@ -20,15 +19,6 @@ from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import in_order
 
 _TINY = np.finfo(np.float64).tiny
-
-
-class Step(NamedTuple):
-    """Two layers that follow each other, by name, and where in each the items are that both have."""
-
-    before: Any
-    after: Any
-    at: npt.NDArray[np.intp]
-    to: npt.NDArray[np.intp]
 
 
 class Changes(NamedTuple):
@@ -48,15 +38,6 @@ class Changes(NamedTuple):
     target: npt.NDArray[np.intp]
     flows: Floats
     overlaps: Floats
-
-
-def steps_of(layers: Layers) -> list[Step]:
-    """Each layer with the last one before it that has items in common with it, in the order of the layers."""
-    names, found = list(layers), list[Step]()
-    for row, after in enumerate(names):
-        pairs = ((before, *layers.common(before, after)) for before in reversed(names[:row]))
-        found += islice((Step(before, after, at, to) for before, at, to in pairs if at.size), 1)
-    return found
 
 
 def changes_of(layers: Layers, estimates: Mapping[Any, Labels], steps: list[Step], prob: float) -> list[Changes]:

@@ -8,9 +8,10 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.answers.alignment import AlignedPartitions, continued, numbers_in, over_all_items
-from posterior_consensus.ensemble.layers import Layers
+from posterior_consensus.ensemble.layers import Layers, Step, steps_of
+from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.ensemble.switching import is_matched
-from posterior_consensus.layers.flows import Changes, changes_of, steps_of
+from posterior_consensus.layers.flows import Changes, changes_of
 from posterior_consensus.results.plain import names_as_coordinate
 
 FLOWS = ("step", "source", "target", "expected", "mcse", "low", "high")
@@ -37,14 +38,31 @@ def changes_by_name(
     flows : xarray.Dataset
         Over ``flow``, with the columns `FLOWS`. Clusters are positions in the names, -1 for elsewhere.
     overlaps : xarray.Dataset
-        Over ``step`` and the items, with the columns `OVERLAPS`. Layers are positions.
+        Over ``step``, named by its layers, and the items, with the columns `OVERLAPS`. Layers there are positions.
     """
     estimates = {
         name: draws.items.as_labels(partitions[name], f"partitions[{name!r}]") for name, draws in layers.items()
     }
     steps = steps_of(layers)
     changes = changes_of(layers, estimates, steps, prob)
-    into = {step.after: (step.before, change) for step, change in zip(steps, changes, strict=True)}
+    numbers, names = _numbers(layers, partitions, estimates, list(zip(steps, changes, strict=True)))
+    aligned, places = _over_all_items(layers, {name: numbers[name][estimates[name]] for name in layers}, names)
+    own = [places[step.after][step.to] for step in steps]
+    return (
+        aligned,
+        _flow_table(steps, changes, numbers),
+        _overlap_table(list(layers), steps, changes, own, aligned.labels),
+    )
+
+
+def _numbers(
+    layers: Layers,
+    partitions: Mapping[Any, Any],
+    estimates: Mapping[Any, Labels],
+    changes: list[tuple[Step, Changes]],
+) -> tuple[dict[Any, npt.NDArray[np.int64]], list[Hashable]]:
+    """Number that goes on of each cluster of each layer's estimate, by layer, and the name of each number."""
+    into = {step.after: (step.before, change) for step, change in changes}
     numbers, names = dict[Any, npt.NDArray[np.int64]](), list[Hashable]()
     for name, draws in layers.items():
         n_clusters = int(estimates[name].max()) + 1
@@ -57,25 +75,36 @@ def changes_by_name(
         else:
             first, names = numbers_in(partitions[name], draws.items)
             numbers[name] = first[np.unique(estimates[name], return_index=True)[1]].astype(np.int64)
-    labels = {name: numbers[name][estimates[name]] for name in layers}
-    aligned, places = _over_all_items(layers, labels, names)
-    flows, overlaps = [], np.full((2, len(steps), aligned.labels.shape[1]), np.nan)
+    return numbers, names
+
+
+def _flow_table(steps: list[Step], changes: list[Changes], numbers: Mapping[Any, npt.NDArray[np.int64]]) -> xr.Dataset:
+    columns = [np.empty((len(FLOWS), 0))]
     for row, (step, change) in enumerate(zip(steps, changes, strict=True)):
-        overlaps[:, row, places[step.after][step.to]] = change.overlaps
         source = np.append(numbers[step.before], -1)[change.source]
         target = np.append(numbers[step.after], -1)[change.target]
-        flows.append([np.full(source.size, row), source, target, *change.flows])
-    columns = np.concatenate(flows, axis=1) if flows else np.empty((len(FLOWS), 0))
-    table = xr.Dataset({name: ("flow", column) for name, column in zip(FLOWS, columns, strict=True)})
-    order = {name: row for row, name in enumerate(layers)}
-    ends = np.array([[order[step.before], order[step.after]] for step in steps], np.int32).reshape(-1, 2)
-    dims, coords = ("step", aligned.labels.dims[1]), aligned.labels.drop_vars("partition").coords
-    values = ("step", ends[:, 0]), ("step", ends[:, 1]), *((dims, one) for one in overlaps)
-    return (
-        aligned,
-        table.assign({name: table[name].astype(np.int32) for name in FLOWS[:3]}),
-        xr.Dataset(dict(zip(OVERLAPS, values, strict=True)), coords),
-    )
+        columns.append(np.stack([np.full(source.size, row), source, target, *change.flows]))
+    types = [np.int32] * 3 + [np.float64] * 4
+    values = zip(FLOWS, np.concatenate(columns, axis=1), types, strict=True)
+    return xr.Dataset({name: ("flow", column.astype(dtype)) for name, column, dtype in values})
+
+
+def _overlap_table(
+    names: list[Any],
+    steps: list[Step],
+    changes: list[Changes],
+    places: list[npt.NDArray[np.intp]],
+    labels: xr.DataArray,
+) -> xr.Dataset:
+    """Overlaps over step and the items of `labels`, given where among these the common items of each step are."""
+    found = np.full((2, len(steps), labels.shape[1]), np.nan)
+    for row, (change, at) in enumerate(zip(changes, places, strict=True)):
+        found[:, row, at] = change.overlaps
+    ends = np.array([[names.index(step.before), names.index(step.after)] for step in steps], np.int32).reshape(-1, 2)
+    values = *(("step", one) for one in ends.T), *((("step", labels.dims[1]), one) for one in found)
+    named = [f"{step.before} to {step.after}" for step in steps]
+    coords = labels.drop_vars("partition").coords
+    return xr.Dataset(dict(zip(OVERLAPS, values, strict=True)), coords).assign_coords(step=np.array(named, str))
 
 
 def _common(change: Changes, n_before: int, n_after: int) -> npt.NDArray[np.float64]:

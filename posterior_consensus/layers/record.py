@@ -72,8 +72,9 @@ class LayerComparison(Stored):
     overlaps : xarray.Dataset
         Over ``step`` and the items: the expected Jaccard ``overlap`` of an item's clusters before and after the step
         in the same draw, among the common items and itself included, and its ``mcse``. It is above 0, and 1 if the item
-        never gains or loses a co-member; NaN for an item that one of the two layers lacks. ``before`` and ``after`` are
-        the positions of the two layers: each layer, and the last one before it that has common items.
+        never gains or loses a co-member; NaN for an item that one of the two layers lacks. A step goes to each layer
+        from the last one before it that has common items. Its name has both, such as "1945 to 1946"; ``before`` and
+        ``after`` are their positions.
     dim : str
         Name of the dimension that runs over layers.
     ordered : bool
@@ -89,7 +90,9 @@ class LayerComparison(Stored):
     changes: xr.Dataset = field(metadata=stored_as.table("layers_{}", CHANGES, {"step": "layers_step"}))
     partitions: AlignedPartitions = field(metadata=stored_as.record(AlignedPartitions, "layer_names_"))
     flows: xr.Dataset = field(metadata=stored_as.table("flow_{}", FLOWS, {"flow": "layers_flow"}))
-    overlaps: xr.Dataset = field(metadata=stored_as.table("overlap_{}", OVERLAPS, {"step": "overlap_step"}))
+    overlaps: xr.Dataset = field(
+        metadata=stored_as.table("overlap_{}", OVERLAPS, {"step": "overlap_step"}, in_words={"step": "overlap_names"})
+    )
     dim: str = field(metadata=stored_as.attribute("layers_dim"))
     ordered: bool = field(metadata=stored_as.flag("layers_ordered"))
     prob: float = field(metadata=stored_as.attribute("layers_prob"))
@@ -104,7 +107,7 @@ class LayerComparison(Stored):
     @property
     def steps(self) -> xr.Dataset:
         """What `distances` and `changes` say of each step, over ``step``, with the names of its layers."""
-        before, after = (self.overlaps[name].drop_vars(self.overlaps[name].coords) for name in ("before", "after"))
+        before, after = (xr.Variable("step", self.overlaps[name].values) for name in ("before", "after"))
         return self.distances.isel(layer=before, other_layer=after).merge(self.changes)
 
     @property

@@ -71,10 +71,11 @@ def plot_layers(comparison: LayerComparison, *, figsize: Size = None, ax: Axes |
         raise ValueError("`comparison` must have at least two layers; got one.")
     estimates = partitions.labels.values[shown]
     numbers = [np.append(np.unique(row[row >= 0]), -1).astype(np.int64) for row in estimates]
-    flows = comparison.flows.to_dataframe().join(comparison.overlaps[["before", "after"]].to_dataframe(), on="step")
+    flows = comparison.flows.to_dataframe()
+    before, after = (comparison.overlaps[end].values[flows["step"]] for end in ("before", "after"))
     tables, opacities = [], []
     for j, sides in zip(shown[:-1], pairwise(numbers), strict=True):
-        rows = flows[(flows["before"] == j) & (flows["after"] == j + 1)]
+        rows = flows[(before == j) & (after == j + 1)]
         ends = zip(sides, ("source", "target"), strict=True)
         at = tuple(_positions(side, rows[name].to_numpy()) for side, name in ends)
         table, opacity = np.zeros((2, *(side.size for side in sides)))
@@ -131,7 +132,7 @@ def plot_layer_distances(
     figsize: Size = None,
     axes: Any = None,
 ) -> Grid:
-    """Plot how far layers are apart in the same draw, each from each, and by the number of steps between them.
+    """Plot how far layers are apart in the same draw, each from each and, of ordered layers, by the steps between them.
 
     Parameters
     ----------
@@ -143,24 +144,24 @@ def plot_layer_distances(
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     axes : array of matplotlib.axes.Axes, optional
-        Two, for the matrix and for the profile.
+        For the matrix and, if the layers are ordered, for the profile by lag.
 
     Returns
     -------
-    ndarray of matplotlib.axes.Axes, shape (2,)
+    ndarray of matplotlib.axes.Axes, shape (2,), or (1,) for layers without an order
 
     Raises
     ------
     TypeError
         If `comparison` is something else, or `axes` holds other things.
     ValueError
-        If `column`, `cmap` or `figsize` are invalid, or there are not two `axes`.
+        If `column`, `cmap` or `figsize` are invalid, or there are more or fewer `axes`.
 
     Notes
     -----
     White pairs were not compared or have no items in common. On the right, a point is a pair of layers, with two Monte
-    Carlo standard errors to either side; the line is their mean by lag, the number of steps between them. It says
-    nothing if layers have no order. For the expected loss, dashes are the mean for independent layers: draws of the one
+    Carlo standard errors to either side; the line is their mean by lag, the number of steps between them. For
+    the expected loss, dashes are the mean for independent layers: draws of the one
     with other draws of the other.
 
     Examples
@@ -179,29 +180,33 @@ def plot_layer_distances(
     }
     if column not in labels:
         raise ValueError(f"`column` must be 'expected_loss' or 'ari'; got {column!r}.")
-    colours, distances = as_cmap(cmap), comparison.distances
-    grid = frame.grid_axes(axes, figsize, 1, 2, 9.6, 4.2, width_ratios=(1.2, 1.0), framed=True).ravel()
-    names = frame.short_names(comparison.layers, frame.LONGEST)
-    image = grid[0].imshow(distances[column].values, cmap=colours, interpolation="nearest")
+    colours, n_axes = as_cmap(cmap), 1 + comparison.ordered
+    grid = frame.grid_axes(axes, figsize, 1, n_axes, 4.8 * n_axes, 4.2, width_ratios=(1.2, 1.0)[:n_axes], framed=True)
+    grid = grid.ravel()
+    image = grid[0].imshow(comparison.distances[column].values, cmap=colours, interpolation="nearest")
     frame.add_colour_bar(grid[0], image, labels[column])
     grid[0].set(xlabel=comparison.dim, ylabel=comparison.dim)
-    frame.label_some(grid[0], "xy", np.array(names))
+    frame.label_some(grid[0], "xy", np.array(frame.short_names(comparison.layers, frame.LONGEST)))
     grid[0].tick_params(length=0)
+    if comparison.ordered:
+        _plot_by_lag(grid[1], comparison, column, labels[column])
+    return grid
+
+
+def _plot_by_lag(ax: Axes, comparison: LayerComparison, column: str, label: str) -> None:
     table = comparison.to_dataframe()
     at = {name: k for k, name in enumerate(comparison.layers)}
     lags = np.array([at[other] - at[one] for one, other in table.index], dtype=np.int64)
     error = table["mcse" if column == "expected_loss" else "ari_mcse"].fillna(0.0)
-    profile = grid[1]
-    profile.errorbar(lags, table[column], yerr=2 * error, fmt=".", color=NEUTRAL, elinewidth=0.8, alpha=0.6)
+    ax.errorbar(lags, table[column], yerr=2 * error, fmt=".", color=NEUTRAL, elinewidth=0.8, alpha=0.6)
     means = table.groupby(lags).mean()
-    profile.plot(means.index, means[column], color=ink(), marker="o", markersize=4, label="mean")
+    ax.plot(means.index, means[column], color=ink(), marker="o", markersize=4, label="mean")
     if column == "expected_loss":
-        profile.plot(means.index, means["independent"], color=ink(), linestyle="--", label="mean if independent")
-        frame.add_legend(profile, loc="best")
-    profile.set(xlabel=f"lag (steps of {comparison.dim})", ylabel=labels[column])
-    profile.xaxis.get_major_locator().set_params(integer=True)
-    profile.spines[["top", "right"]].set_visible(False)
-    return grid
+        ax.plot(means.index, means["independent"], color=ink(), linestyle="--", label="mean if independent")
+        frame.add_legend(ax, loc="best")
+    ax.set(xlabel=f"lag (steps of {comparison.dim})", ylabel=label)
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.spines[["top", "right"]].set_visible(False)
 
 
 def plot_layer_items(

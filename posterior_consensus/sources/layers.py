@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
+from pandas.api.types import infer_dtype
 
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.items import coords_of
@@ -14,15 +15,16 @@ from posterior_consensus.ensemble.layers import Layers
 from posterior_consensus.ensemble.partitions import as_array
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_flag
-from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
+from posterior_consensus.sources.containers import is_inference_data, opened
 from posterior_consensus.sources.door import find_source, several_posteriors
 from posterior_consensus.sources.elements import elements_of
 from posterior_consensus.sources.frames import variables_of_table
 from posterior_consensus.sources.labels import from_store
 from posterior_consensus.sources.places import listing
-from posterior_consensus.sources.plain_files import is_plain, read_plain
 from posterior_consensus.sources.samples import one_of
-from posterior_consensus.sources.variables import as_numpy, dataset_of_dict, dim_names, other_dims
+from posterior_consensus.sources.variables import array_or_table, dim_names, other_dims, variables_of
+
+_ORDERED = {"integer", "floating", "mixed-integer-float", "date", "datetime", "datetime64", "timedelta64"}
 
 
 def as_layers(
@@ -59,8 +61,8 @@ def as_layers(
         arrays of integers. The item is missing in all draws of the layer, or in none. Variables or draws of single
         layers have their own items.
     ordered : bool, optional
-        Whether the layers follow each other. By default they do where their coordinate has increasing numbers or times,
-        or there is none.
+        Whether the layers follow each other. By default they do if their names (the coordinate, or the keys of a dict
+        or of `var_name`) are increasing numbers or times, or the dimension has no coordinate.
     group, sample_dims, weights, log_weights
         As for :func:`as_partition_draws`. Weights are those of a draw, with all its layers.
 
@@ -94,29 +96,39 @@ def as_layers(
     array([[0, 1, 1],
            [0, 0, 1]], dtype=uint8)
     """
-    if ordered is not None:
-        check_flag("ordered", ordered)
+    _check_arguments(var_name, missing, ordered)
     where: dict[str, Any] = {"item_dim": item_dim, "weights": one_of(weights, log_weights)}
     if isinstance(data, Layers):
         return data if ordered is None else replace(data, ordered=ordered)
     given = several_posteriors(data) if isinstance(data, dict) and var_name is None and layer_dim is None else None
     if given is not None:
         of_layer = {name: _draws(one, group=group, sample_dims=sample_dims, **where) for name, one in given.items()}
-        return Layers.of(of_layer, "layer", bool(ordered))
-    with opened(as_numpy(data)) as held:
+        return Layers.of(of_layer, "layer", _are_increasing(list(given)) if ordered is None else ordered)
+    with opened(data) as held:
         dims = dim_names(sample_dims, held, group)
         variables, is_named = _variables(held, var_name, group, dims)
         if isinstance(var_name, Mapping):
             values = {name: _named(variables, one, f"`var_name[{name!r}]`") for name, one in var_name.items()}
-            layer_dim, in_order = layer_dim or "layer", False
+            layer_dim, in_order = layer_dim or "layer", _are_increasing(list(var_name))
         else:
             array = _chosen(variables, var_name, dims, layer_dim if is_named else None)
             array, layer_dim = _with_layers(array, dims, layer_dim, item_dim, is_named)
             where["item_dim"] = item_dim if is_named else "item"
             values = _by_layer(array, dims, layer_dim, where["item_dim"], missing)
-            in_order = _are_increasing(array, layer_dim)
+            in_order = _are_increasing(array[layer_dim].values)
         of_layer = {name: _draws(one, sample_dims=dims, **where) for name, one in values.items()}
         return Layers.of(of_layer, layer_dim, in_order if ordered is None else ordered)
+
+
+def _check_arguments(var_name: Any, missing: Any, ordered: Any) -> None:
+    if not (var_name is None or isinstance(var_name, (str, Mapping))):
+        raise TypeError(f"`var_name` must be a name, or a mapping of layers to names; got {var_name!r}.")
+    if isinstance(var_name, Mapping) and not var_name:
+        raise ValueError("`var_name` must name a variable for each layer; got none.")
+    if np.ndim(missing) > 0:
+        raise TypeError(f"`missing` must be one label; got {missing!r}.")
+    if ordered is not None:
+        check_flag("ordered", ordered)
 
 
 def _draws(data: Any, **where: Any) -> PartitionDraws:
@@ -126,17 +138,15 @@ def _draws(data: Any, **where: Any) -> PartitionDraws:
 
 def _variables(data: Any, var_name: Any, group: str, dims: tuple[str, ...]) -> tuple[xr.Dataset, bool]:
     """The variables that data hold, and whether their dimensions have names of the user's."""
-    one = None if isinstance(var_name, Mapping) else var_name
-    data = read_plain(data, one) if is_plain(data) else data
-    if isinstance(data, (xr.Dataset, xr.DataTree)) or is_inference_data(data):
-        return group_dataset(data, group), True
+    one, n_rest = (None, (1, 2)) if isinstance(var_name, Mapping) else (var_name, (2, 3))
+    data, _ = array_or_table(data, one)
     if isinstance(data, xr.DataArray):
         return data.to_dataset(name=data.name or "data"), True
+    if (found := variables_of(data, one, group, *n_rest)) is not None:
+        return found, is_inference_data(data) or isinstance(data, (xr.Dataset, xr.DataTree))
     if isinstance(data, pd.DataFrame):
-        found = variables_of_table(data, one, dims)
-        return xr.Dataset({name: _unstacked(values) for name, values in found.items()}), False
-    if isinstance(data, Mapping):
-        return dataset_of_dict(data, one, *((1, 2) if isinstance(var_name, Mapping) else (2, 3))), False
+        table = variables_of_table(data, one, dims)
+        return xr.Dataset({name: _unstacked(values) for name, values in table.items()}), False
     values = as_array(data, "`data`")
     names = {3: ("sample", "layer", "item"), 4: ("chain", "draw", "layer", "item")}.get(values.ndim)
     if names is None:
@@ -168,17 +178,20 @@ def _chosen(variables: xr.Dataset, name: str | None, dims: tuple[str, ...], laye
     """The variable of that name, or the only one that can be labels of several layers."""
     if name is not None:
         return _named(variables, name, "`var_name`")
-    shaped = [
-        one
-        for one in variables.data_vars.values()
-        if len(others := other_dims(one, dims)) in (2, 3) and (layer_dim is None or layer_dim in others)
-    ]
+    others = {one.name: other_dims(one, dims) for one in variables.data_vars.values()}
+    shaped = [variables[name] for name, own in others.items() if len(own) in (2, 3)]
+    if layer_dim is not None and shaped:
+        shaped = [one for one in shaped if layer_dim in others[one.name]]
+        if not shaped:
+            present = ", ".join(f"{name} ({listing(own)})" for name, own in others.items())
+            raise ValueError(
+                f"`layer_dim` must name the dimension that runs over layers; got {layer_dim!r}, present: {present}."
+            )
     found = [one for one in shaped if one.dtype.kind in "iubUSTO"] or shaped
     if len(found) != 1:
-        along = "" if layer_dim is None else f" with the dimension {layer_dim!r}"
         raise ValueError(
-            f"`var_name` must name the labels{along}; candidates: {listing(one.name for one in found)}; present: "
-            f"{listing(variables.data_vars)}."
+            f"`var_name` must name the labels, over `sample_dims` {dims}, layers and items; candidates: "
+            f"{listing(one.name for one in found)}; present: {listing(variables.data_vars)}."
         )
     return found[0]
 
@@ -198,6 +211,11 @@ def _with_layers(
             f"`layer_dim` must name the dimension of {values.name!r} that runs over layers, beside that of the items; "
             f"got {layer_dim!r}, present: {listing(others)}."
         )
+    if item_dim is not None and (item_dim not in others or item_dim == layer_dim):
+        raise ValueError(
+            f"`item_dim` must name the dimension of {values.name!r} that runs over items, beside {layer_dim!r}; "
+            f"got {item_dim!r}, present: {listing(others)}."
+        )
     return values, layer_dim
 
 
@@ -213,7 +231,7 @@ def _by_layer(
         raise ValueError(f"Names of layers must be unique; those of {layer_dim!r} are not.")
     item = item_dim or next(str(dim) for dim in other_dims(values, dims) if dim != layer_dim)
     here = np.ones((names.size, values.sizes[item]), np.bool_)
-    if values.dtype.kind == "f" or not pd.isna(missing):
+    if values.size and (values.dtype.kind == "f" or not pd.isna(missing)):
         absent = values.isnull() if pd.isna(missing) else values == missing
         rest = [dim for dim in values.dims if dim not in (layer_dim, item)]
         some, every = (found.transpose(layer_dim, item).values for found in (absent.any(rest), absent.all(rest)))
@@ -224,6 +242,9 @@ def _by_layer(
                 f"of layer {names[layer]!s} is missing in some of them."
             )
         here = ~every
+        if not here.any(axis=1).all():
+            empty = names[here.any(axis=1).argmin()]
+            raise ValueError(f"A layer must have an item that is not `missing`; {empty!s} has none: leave it out.")
     if item not in values.coords and not here.all():
         values = values.assign_coords({item: np.arange(values.sizes[item])})
     layers = (values.isel({layer_dim: k}, drop=True) for k in range(names.size))
@@ -233,7 +254,6 @@ def _by_layer(
     }
 
 
-def _are_increasing(values: xr.DataArray, layer_dim: str) -> bool:
-    """Whether layers have increasing numbers or times, or are numbered."""
-    index = values[layer_dim].to_index()
-    return index.is_monotonic_increasing and not (index.dtype == object or pd.api.types.is_string_dtype(index))
+def _are_increasing(names: Any) -> bool:
+    """Whether names are increasing numbers or times."""
+    return infer_dtype(names) in _ORDERED and pd.Index(names).is_monotonic_increasing

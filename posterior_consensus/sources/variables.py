@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from posterior_consensus.ensemble.layers import Layers
 from posterior_consensus.ensemble.partitions import HasLabels, as_array, is_partition, similarity_hint
 from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.cluster import client_for
@@ -25,7 +26,8 @@ from posterior_consensus.sources.transposed import MOST_CHAINS, warn_if_transpos
 
 Array = np.ndarray[Any, Any]
 
-_AXES = {1: "draws x items", 2: "draws x items x components"}
+_AXES = {(1,): "draws x items", (2,): "draws x items x components"}
+_AXES |= {(1, 2): _AXES[1,], (2, 3): "draws x layers x items"}
 _ONE_PARTITION = " This is a single partition; if a function takes draws and a partition, pass the draws first."
 _SOFT_NAMES = re.compile(r"lp_|lps$|log_?(p|prob|theta|resp|lik|weight)|resp|gamma_z|p_z|prob_z", re.IGNORECASE)
 
@@ -155,6 +157,11 @@ def variables_of(data: Any, var_name: str | None, group: str, *n_rest: int) -> x
     """
     if isinstance(data, (xr.Dataset, xr.DataTree)) or is_inference_data(data):
         return group_dataset(data, group)
+    if isinstance(data, Layers):
+        raise TypeError(
+            "`data` must be one posterior; got Layers. Take one of them, layers[name], or all by summarize(layers), "
+            "compare_layers(layers) or diagnose(layers)."
+        )
     if group != "posterior" and not isinstance(data, xr.DataArray):  # which may be of that group
         raise ValueError(f"`group` must be left out for tables and arrays, which have no groups; got {group!r}.")
     return dataset_of_dict(data, var_name, *n_rest) if isinstance(data, Mapping) else None
@@ -344,7 +351,7 @@ def dataset_of_dict(data: Mapping[str, Any], var_name: str | None, *n_rest: int)
             hint = " Give draws of one chain as values[np.newaxis]."
         elif n_rest[0] == 1 and any(values.ndim == 1 for values in arrays.values()):
             hint = _ONE_PARTITION
-        raise ValueError(f"`data`, a dict, must hold arrays of chains x {_AXES[n_rest[0]]}; present: {shapes}.{hint}")
+        raise ValueError(f"`data`, a dict, must hold arrays of chains x {_AXES[n_rest]}; present: {shapes}.{hint}")
     if not is_sample:
         return convert_to_dataset(full)
     one_chain = convert_to_dataset({name: values[np.newaxis] for name, values in full.items()})
@@ -396,7 +403,7 @@ def _from_array(data: Any, rest: tuple[str | None, ...]) -> xr.DataArray:
     values = data if _is_dask(data) else _regular(data, "`data`", len(rest))
     dims = {1: ("sample",), 2: ("chain", "draw")}.get(values.ndim - len(rest))
     if dims is None:
-        axes = _AXES[len(rest)]
+        axes = _AXES[len(rest),]
         hint = _ONE_PARTITION if values.ndim == 1 and values.size and len(rest) == 1 else ""
         raise ValueError(f"`data` must be an array of {axes} or chains x {axes}; got shape {values.shape}.{hint}")
     is_doubted = len(dims) == 2 and warn_of_many_chains(values.shape)

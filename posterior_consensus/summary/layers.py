@@ -22,15 +22,17 @@ from posterior_consensus.layers.record import LayerComparison
 from posterior_consensus.plots.frame import Axes
 from posterior_consensus.plots.layers import plot_layers
 from posterior_consensus.results import display
+from posterior_consensus.results.display import counted
 from posterior_consensus.results.latex import Tabled
 from posterior_consensus.results.plain import as_json, names_from_json
 from posterior_consensus.runtime.clock import Clock
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.sources.layers import as_layers
+from posterior_consensus.summary.references import bibtex, cited_keys
 from posterior_consensus.summary.report.page import write_layers_report
 from posterior_consensus.summary.steps import SEARCH, ball_loss, search, summary_of
 from posterior_consensus.summary.summary import Summary
-from posterior_consensus.summary.text import ambiguous_items
+from posterior_consensus.summary.text import ambiguous_items, draws_in_words, how_found, with_references
 
 _MOST_NAMED = 6  # layers of a kind in a sentence
 
@@ -90,9 +92,12 @@ class LayersSummary(display.Shown, Tabled, Mapping[Any, Summary]):
 
     @property
     def _title(self) -> str:
+        return f"Summary of {counted(len(self), 'layer')} ({self.layers.dim}): {self._numbers}"
+
+    @property
+    def _numbers(self) -> str:
         least, most = (of(one.consensus.n_clusters for one in self.values()) for of in (min, max))
-        numbers = f"{least} to {most} clusters" if least < most else display.counted(most, "cluster")
-        return f"Summary of {display.counted(len(self), 'layer')} ({self.layers.dim}): {numbers}"
+        return f"{least} to {most} clusters" if least < most else counted(most, "cluster")
 
     def findings(self) -> list[str]:
         """Findings in plain sentences."""
@@ -109,6 +114,29 @@ class LayersSummary(display.Shown, Tabled, Mapping[Any, Summary]):
             sentence if len(names) == len(self) else f"{self._named(names)}: {sentence}"
             for sentence, names in layers_of.items()
         ]
+
+    def methods_text(self) -> str:
+        """Sentences for a paper's section on methods, with these numbers, and their references.
+
+        If the chains disagree in any layer, they begin with the warning that these results must not be reported.
+        """
+        first, n_items = next(iter(self.values())), sorted({one.draws.n_items for one in self.values()})
+        items = counted(n_items[-1], "item") if len(n_items) == 1 else f"{n_items[0]:,} to {n_items[-1]:,} items"
+        said = [
+            f"The joint posterior distribution of the partitions of {counted(len(self), 'layer')} ({self.layers.dim}), "
+            f"of {items} each, was represented by {draws_in_words(self.layers.samples)}.",
+            f"For each layer we report the partition {how_found(first)}, of {self._numbers}.",
+        ]
+        if self.comparison is not None:
+            said += ["Partitions of different layers were compared in the same draw.", self.comparison.verdict]
+        said += [*self.left_out(), self._chains()]
+        if any(one.diagnosis.status == "disagree" for one in self.values()):
+            said.insert(0, "These results must not be reported.")
+        return with_references(" ".join(said), first)
+
+    def bibtex(self) -> str:
+        """BibTeX entries, with their keys, of the references that :meth:`methods_text` cites."""
+        return bibtex(cited_keys(self.methods_text()))
 
     def plot(self, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None) -> Axes:
         """Plot the clusters of each layer and where their items go, see :func:`plot_layers`.
@@ -155,7 +183,7 @@ class LayersSummary(display.Shown, Tabled, Mapping[Any, Summary]):
         OSError
             If the report cannot be written; an existing file stays as it was.
         """
-        given = self._title, self.findings(), self.to_dataframe(), self.summaries, self.comparison
+        given = self._title, self.findings(), self.methods_text(), self.to_dataframe(), self.summaries, self.comparison
         return write_layers_report(Path(path), *given, progressbar=progressbar)
 
     def to_datatree(self) -> xr.DataTree:
@@ -236,7 +264,7 @@ class LayersSummary(display.Shown, Tabled, Mapping[Any, Summary]):
         odd = [name for name, one in diagnoses.items() if one.status != "agree"]
         if odd:
             worst = next((name for name in odd if diagnoses[name].status == "disagree"), odd[0])
-            number = f"The chains agree in {len(self) - len(odd)} of {display.counted(len(self), 'layer')}."
+            number = f"The chains agree in {len(self) - len(odd)} of {counted(len(self), 'layer')}."
             return f"{number} {self._named([worst])}: {diagnoses[worst].verdict}"
         rhat = max(one.worst_rhat for one in diagnoses.values())
         ess = min(one.least_ess for one in diagnoses.values())

@@ -10,6 +10,7 @@ import posterior_consensus
 from posterior_consensus.bounds.bound import status
 from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.plots.frame import MOST_IN_ROW, MOST_OF_PAIRS, SOME_OF_PAIRS
 from posterior_consensus.results import display
 from posterior_consensus.results.display import counted
@@ -56,7 +57,7 @@ def facts(summary: SummaryRecord) -> list[tuple[str, str]]:
     expected = display.quantity(best.expected_loss, best.loss.unit, 4)
     reported = "" if summary.alternative is None else f"; {best.n_clusters} {_chance(summary)}"
     rows = [
-        ("draws", f"{_draws(summary)}: {summary.source}"),
+        ("draws", f"{draws_in_words(summary.draws.samples)}: {summary.source}"),
         (f"expected {best.loss.name}", display.with_error(expected, best.mcse, best.ess)),
         ("optimality", _optimality(summary)),
         (f"{_percent(ball.prob)} ball", f"radius {_radius(summary)}, {_clusters_inside(summary)}"),
@@ -149,17 +150,13 @@ def methods_text(summary: SummaryRecord) -> str:
     best, diagnosis = summary.consensus, summary.diagnosis
     first = (
         f"The posterior distribution of the partition of {counted(summary.draws.n_items, 'item')} was represented "
-        f"by {_draws(summary)}."
+        f"by {draws_in_words(summary.draws.samples)}."
     )
     if summary.draws.soft is not None:
         first = first[:-1] + ", " + (_GIVEN if best.loss.as_binder() else _SAMPLED)
-    how = "by greedy search [dahl2022]" if best.method == "greedy" else f"by the method {best.method!r}"
     report, has, and_ = ("We report the", ":", ", with") if diagnosis.status != "disagree" else ("The", " has", " and")
-    key = loss_key(summary.loss)
-    loss, version = LOSS_NAMES.get(best.loss.name, best.loss.name), posterior_consensus.__version__
     second = (
-        f"{report} partition{_asked(best)} of minimum posterior expected {loss}{f' [{key}]' if key else ''} found "
-        f"{how} with posterior_consensus {version} [posterior_consensus]{has} {counted(best.n_clusters, 'cluster')}"
+        f"{report} partition{_asked(best)} {how_found(summary)}{has} {counted(best.n_clusters, 'cluster')}"
         f"{_unlikely(summary)}{and_} an expected loss of "
         f"{display.quantity(best.expected_loss, best.loss.unit, 4)} (Monte Carlo standard error "
         f"{_figure(best.mcse, '.2g')}{rough_because(best.ess)})"
@@ -175,9 +172,23 @@ def methods_text(summary: SummaryRecord) -> str:
     text = " ".join([first, second, third, *more, _convergence(summary), *left_out(summary)])
     if diagnosis.status == "disagree":
         text = f"These results must not be reported. {diagnosis.verdict}\n\n{text}"
+    return with_references(text, summary)
+
+
+def how_found(summary: SummaryRecord) -> str:
+    """By which loss and which method the partition was found."""
+    best = summary.consensus
+    how = "by greedy search [dahl2022]" if best.method == "greedy" else f"by the method {best.method!r}"
+    key, loss = loss_key(summary.loss), LOSS_NAMES.get(best.loss.name, best.loss.name)
+    version = f"posterior_consensus {posterior_consensus.__version__} [posterior_consensus]"
+    return f"of minimum posterior expected {loss}{f' [{key}]' if key else ''} found {how} with {version}"
+
+
+def with_references(text: str, summary: SummaryRecord) -> str:
+    """Sentences, and below them the references that they cite, and that of the loss."""
     cited = [f"{REFERENCES[key]} [{key}]" for key in cited_keys(text)]
-    if key is None and best.loss.reference:
-        cited.append(f"{best.loss.reference} (the loss)")
+    if loss_key(summary.loss) is None and summary.loss.reference:
+        cited.append(f"{summary.loss.reference} (the loss)")
     return text + "\n\n" + "\n".join(cited)
 
 
@@ -314,8 +325,8 @@ def _figure(value: float, form: str) -> str:
     return "infinite" if np.isinf(value) else format(value, form)
 
 
-def _draws(summary: SummaryRecord) -> str:
-    samples = summary.draws.samples
+def draws_in_words(samples: Samples) -> str:
+    """Number of draws and chains, and what the weights leave."""
     kind = "weighted draw" if samples.is_weighted else "draw"
     text = f"{counted(samples.n_draws, kind)} of {counted(len(samples.chains), 'chain')}"
     return f"{text} ({samples.about_weights})" if samples.is_weighted else text

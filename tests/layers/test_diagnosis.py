@@ -34,8 +34,16 @@ def test_traces_are_losses_in_each_draw():
     pairs = zip(Z[:, :, 0].reshape(120, 6)[:, [4, 1, 0]], data["b"].values.reshape(120, 3), strict=True)
     losses = [pc.partition_loss(one, other, loss=pc.vi(a=0.4)) for one, other in pairs]
     np.testing.assert_allclose(traces.sel(summary=between[0]), losses, atol=1e-12)
-    clusters = sum(pc.as_partition_draws(one.values).n_clusters for one in data.values())
-    np.testing.assert_array_equal(traces.sel(summary="number of clusters"), clusters)
+    for name, one in data.items():
+        clusters = pc.as_partition_draws(one.values).n_clusters
+        np.testing.assert_array_equal(traces.sel(summary=f"number of clusters in {name}"), clusters)
+
+
+def test_ordered_layers_are_followed_from_the_last_one_with_common_items():
+    other = xr.DataArray(Z[:, :, 1], dims=("chain", "draw", "column"))
+    found = pc.diagnose(pc.as_layers({1: Z[:, :, 0], 2: other, 3: Z[:, :, 2]}))
+    between = [name for name in found.traces["summary"].values if name.startswith("distance from")]
+    assert between == ["distance from 1 to 3"]
 
 
 def test_layers_without_an_order_are_followed_by_pairs():

@@ -110,6 +110,12 @@ def test_the_largest_change_and_its_probability(weights):
     assert pc.compare_layers(pc.as_layers(data), **QUIET).largest_change is None  # without an order
 
 
+def test_losses_that_differ_by_rounding_share_the_largest_change():
+    a, b = (as_generator(seed).integers(0, 7, (20, 60)) for seed in (20, 21))
+    found = pc.compare_layers(np.stack([a, b, a, b], axis=1), partitions=[a[0], b[0], a[0], b[0]])
+    np.testing.assert_allclose(found.changes["p_largest"], 1 / 3)
+
+
 def test_which_pairs_are_compared():
     data = layer(7, "abc").expand_dims(year=60, axis=2)
     by_default = pc.compare_layers(pc.as_layers(data, layer_dim="year"), **QUIET).distances["n_common"].values

@@ -158,6 +158,7 @@ def test_flows_and_overlaps_are_what_the_draws_say(rng, kind):
     steps, order, samples = list(steps_by_hand(layers)), list(layers), layers.samples
     positions = [(order.index(before), order.index(after)) for before, after in steps]
     assert list(zip(overlaps["before"].values, overlaps["after"].values, strict=True)) == positions
+    assert overlaps["step"].values.tolist() == [f"{before} to {after}" for before, after in steps]
     assert len(np.unique(flows["step"])) == len(steps) == overlaps.sizes["step"]
     places = places_of(layers, aligned)
     for row, (before, after) in enumerate(steps):

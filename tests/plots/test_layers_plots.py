@@ -1,5 +1,7 @@
 """Figures of layers show what the comparison says."""
 
+from dataclasses import replace
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -69,6 +71,8 @@ def test_layers_without_common_items_are_columns_without_bands():
 def test_distances_and_their_profile(column):
     _, comparison = compared(4)
     matrix, profile = pc.plot_layer_distances(comparison, column)
+    (alone,) = pc.plot_layer_distances(replace(comparison, ordered=False), column)
+    np.testing.assert_array_equal(alone.images[0].get_array(), comparison.distances[column])
     np.testing.assert_array_equal(matrix.images[0].get_array(), comparison.distances[column])
     (line,) = (one for one in profile.lines if one.get_label() == "mean")
     means = comparison.to_dataframe()[column].groupby(np.array([1, 1, 1, 2, 2, 3])).mean()

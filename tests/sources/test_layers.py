@@ -1,5 +1,7 @@
 """as_layers(): layers from every kind of data, paired by chain, draw and item."""
 
+from datetime import date
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -122,6 +124,23 @@ def test_order(coords, ordered):
     assert pc.as_layers(layers, ordered=not ordered).ordered is not ordered
 
 
+@pytest.mark.parametrize(
+    "names, ordered",
+    [
+        ([1946, 1948, 1950], True),
+        ([1.5, 2, 3], True),
+        ([date(1946, 1, k) for k in (1, 2, 3)], True),
+        ([1948, 1946, 1950], False),
+        (["1946", "1948", "1950"], False),
+        ([1946, "1948", 1950], False),
+    ],
+)
+def test_keys_that_are_increasing_numbers_or_times_are_an_order(names, ordered):
+    assert pc.as_layers({name: Z[:, :, k] for k, name in enumerate(names)}).ordered is ordered
+    several = xr.Dataset({f"z{k}": NAMED[:, :, k].drop_vars("time") for k in range(3)})
+    assert pc.as_layers(several, {name: f"z{k}" for k, name in enumerate(names)}).ordered is ordered
+
+
 def test_days_have_names():
     days = NAMED.assign_coords(time=pd.date_range("2020-01-01", periods=4))
     assert next(iter(pc.as_layers(days, layer_dim="time"))) == "2020-01-01"
@@ -130,7 +149,17 @@ def test_days_have_names():
 @pytest.mark.parametrize(
     "data, options, match",
     [
-        (POSTERIOR, {"layer_dim": "tim"}, "'tim'.*'z', 'mu'"),
+        (POSTERIOR, {"layer_dim": "tim"}, "`layer_dim`.*'tim'.*z .*'time', 'person'.*mu"),
+        (POSTERIOR, {"layer_dim": "time", "item_dim": "pers"}, "`item_dim`.*'pers'.*'time', 'person'"),
+        (NAMED, {"layer_dim": "time", "item_dim": "time"}, "`item_dim`.*'time'"),
+        (POSTERIOR, {"sample_dims": "q", "layer_dim": "time"}, "`sample_dims`.*'q'"),
+        (POSTERIOR, {"var_name": {}}, "`var_name`.*none"),
+        (POSTERIOR, {"var_name": ["z"]}, "`var_name`.*'z'"),
+        (NAMED, {"layer_dim": "time", "missing": [1]}, r"`missing`.*\[1\]"),
+        (NAMED.where(NAMED["time"] != 3), {"layer_dim": "time"}, "`missing`; 3 has none"),
+        (Z[:0, 0], {}, "at least one draw"),
+        ({"z": Z[0, 0]}, {"layer_dim": "time"}, "layers x items"),
+        ({1: Z[:, :, 0], "1": Z[:, :, 1]}, {}, "differ as text; got 1, '1'"),
         (POSTERIOR, {"var_name": "z"}, "`layer_dim`.*'time', 'person'"),
         (POSTERIOR, {"var_name": {"a": "x"}}, r"`var_name\['a'\]`.*'x'"),
         (Z[0, 0], {}, r"\(4, 6\)"),
@@ -139,8 +168,13 @@ def test_days_have_names():
     ],
 )
 def test_what_is_refused(data, options, match):
-    with pytest.raises(ValueError, match=match):
+    with pytest.raises((ValueError, TypeError), match=match):
         pc.as_layers(data, **options)
+
+
+def test_layers_are_not_one_posterior():
+    with pytest.raises(TypeError, match=r"got Layers.*layers\[name\]"):
+        pc.consensus_partition(pc.as_layers(NAMED, layer_dim="time"))
 
 
 def test_layers_show_themselves():

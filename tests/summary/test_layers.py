@@ -106,6 +106,19 @@ def test_findings_say_of_which_layers_they_are(summary):
     stuck = posterior().where(posterior()["year"] < 1940, xr.DataArray([0.0, 1.0], dims="chain") * (posterior() > 0))
     found = pc.summarize(pc.as_layers(stuck, layer_dim="year"), **QUIET)
     assert "year 1940: " in found.findings()[-1] and "of 3 layers" in found.findings()[-1]
+    assert found.methods_text().startswith("These results must not be reported.")
+
+
+def test_a_text_for_a_paper_says_what_was_done_and_found(summary):
+    text, references = summary.methods_text().split("\n\n")
+    assert "3 layers (year), of 11 to 12 items each" in text and "60 draws of 2 chains" in text
+    assert summary.comparison.verdict in text and text.endswith(summary.findings()[-1])
+    assert [line.split("[")[1] for line in references.splitlines()] == [
+        "meila2007]",
+        "dahl2022]",
+        "posterior_consensus]",
+    ]
+    assert summary.bibtex().count("@") == 3 and "must not" not in text
 
 
 def test_a_time_limit_leaves_each_layer_its_partition(tmp_path):

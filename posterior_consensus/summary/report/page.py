@@ -45,13 +45,14 @@ def write_layers_report(
     path: Path,
     title: str,
     said: list[str],
+    methods: str,
     layers: pd.DataFrame,
     summaries: Mapping[Any, SummaryRecord],
     comparison: LayerComparison | None,
     *,
     progressbar: bool,
 ) -> Path:
-    """Write the report of several layers, given findings and a table of them, and return its path."""
+    """Write the report of several layers, given findings, a text on methods and a table, and return its path."""
     dim = str(layers.index.name)
     with written_whole(path) as new:
         *findings, chains = (html.escape(sentence) for sentence in said)
@@ -74,6 +75,7 @@ def write_layers_report(
         sections += [
             "<h2>Clusters of each layer</h2>",
             *(folded(html.escape(f"{dim} {name}"), clusters(one)) for name, one in summaries.items()),
+            f"<h2>For the section on methods</h2><pre>{html.escape(methods)}</pre>",
         ]
         new.write_text(_whole(title, sections), encoding="utf-8")
     return path
