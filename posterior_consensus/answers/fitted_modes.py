@@ -274,10 +274,12 @@ class PartitionModes(Stored):
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         sure = float((self.responsibilities.dropna("sample").max("mode") > 0.95).mean())
+        last = max(self.evidence)
+        rises = "; the evidence still rises" * (1 < last == max(self.evidence, key=lambda g: self.evidence[g]))
         facts = [
             ("draws", f"{len(self.responsibilities)}, {sure:.0%} of them in one mode with probability above 0.95"),
             ("log-likelihood", display.number(self.log_likelihood)),
-            ("modes tried", ", ".join(f"{g} ({display.number(e)})" for g, e in self.evidence.items())),
+            ("modes tried", ", ".join(f"{g} ({display.number(e)})" for g, e in self.evidence.items()) + rises),
             ("steps", f"{len(self.trace)}{'' if self.converged else ', not converged'}"),
         ]
         modes = f"{self.n_modes} mode{'s' * (self.n_modes > 1)}"

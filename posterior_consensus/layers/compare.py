@@ -41,7 +41,7 @@ def compare_layers(
 
     Parameters
     ----------
-    layers : Layers or any data that :func:`as_layers` takes
+    layers : Layers or any data that :func:`as_layers` takes without further arguments
     loss : str or PartitionLoss, optional
         Name in LOSSES, or a record such as ``vi(a=0.5)``; by default "vi".
     partitions : dict or sequence, optional
@@ -50,7 +50,7 @@ def compare_layers(
         Largest number of steps between two layers that are compared, if layers have an order. By default all pairs are
         compared, and of more than 50 layers in an order those at most 20 steps apart.
     prob : float in (0, 1)
-        Probability of the intervals.
+        Posterior probability of the intervals, by default 0.9.
     random_seed : int, Generator, SeedSequence or None
         Seed of the searches for consensus partitions.
     progressbar : bool
@@ -59,6 +59,7 @@ def compare_layers(
     Returns
     -------
     LayerComparison
+        Distances of layers, flows of items between clusters, overlaps of items' co-members, and a verdict in words.
 
     Raises
     ------
@@ -71,6 +72,9 @@ def compare_layers(
 
     See Also
     --------
+    summarize : of layers, a summary of each and this comparison.
+    diagnose : of layers, whether the chains agree on the distances.
+    plot_layers, plot_layer_distances, plot_layer_items : the result as a picture.
     align_partitions : names that go on in given partitions, without draws.
 
     Notes

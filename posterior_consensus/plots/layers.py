@@ -48,6 +48,11 @@ def plot_layers(comparison: LayerComparison, *, figsize: Size = None, ax: Axes |
     ValueError
         If it has fewer than two layers.
 
+    See Also
+    --------
+    plot_alluvial : the same of partitions without draws.
+    plot_layer_items : each item's cluster in each layer.
+
     Notes
     -----
     Clusters keep their name and colour from layer to layer. "elsewhere" are items of draws' clusters that no cluster of
@@ -157,6 +162,10 @@ def plot_layer_distances(
     ValueError
         If `column`, `cmap` or `figsize` are invalid, or there are more or fewer `axes`.
 
+    See Also
+    --------
+    plot_layers : where the items go from layer to layer.
+
     Notes
     -----
     White pairs were not compared or have no items in common. On the right, a point is a pair of layers, with two Monte
@@ -205,7 +214,7 @@ def _plot_by_lag(ax: Axes, comparison: LayerComparison, column: str, label: str)
         ax.plot(means.index, means["independent"], color=ink(), linestyle="--", label="mean if independent")
         frame.add_legend(ax, loc="best")
     ax.set(xlabel=f"lag (steps of {comparison.dim})", ylabel=label)
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.locator_params(axis="x", integer=True)
     ax.spines[["top", "right"]].set_visible(False)
 
 

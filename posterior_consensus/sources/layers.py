@@ -78,10 +78,15 @@ def as_layers(
         different draws or weights, items of different layers cannot be paired by name, or labels are invalid as
         :func:`as_partition_draws` says.
 
+    See Also
+    --------
+    compare_layers : how far apart the layers' partitions are in the same draw, and who moves.
+    summarize : of layers, a summary of each and their comparison.
+
     Notes
     -----
-    Labels of different layers need not mean the same: a layer's partition counts, and what items it has in common with
-    other layers, which are told by the name of their dimension and their coordinate.
+    Labels of different layers need not mean the same: only each layer's partition counts. Items are in several layers
+    if their dimension has the same name there, and their coordinate the same value.
 
     Examples
     --------

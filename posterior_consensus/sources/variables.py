@@ -26,8 +26,7 @@ from posterior_consensus.sources.transposed import MOST_CHAINS, warn_if_transpos
 
 Array = np.ndarray[Any, Any]
 
-_AXES = {(1,): "draws x items", (2,): "draws x items x components"}
-_AXES |= {(1, 2): _AXES[1,], (2, 3): "draws x layers x items"}
+_AXES = {1: "draws x items", 2: "draws x items x components"}
 _ONE_PARTITION = " This is a single partition; if a function takes draws and a partition, pass the draws first."
 _SOFT_NAMES = re.compile(r"lp_|lps$|log_?(p|prob|theta|resp|lik|weight)|resp|gamma_z|p_z|prob_z", re.IGNORECASE)
 
@@ -351,7 +350,8 @@ def dataset_of_dict(data: Mapping[str, Any], var_name: str | None, *n_rest: int)
             hint = " Give draws of one chain as values[np.newaxis]."
         elif n_rest[0] == 1 and any(values.ndim == 1 for values in arrays.values()):
             hint = _ONE_PARTITION
-        raise ValueError(f"`data`, a dict, must hold arrays of chains x {_AXES[n_rest]}; present: {shapes}.{hint}")
+        axes = "draws x layers x items" if n_rest == (2, 3) else _AXES[n_rest[0]]
+        raise ValueError(f"`data`, a dict, must hold arrays of chains x {axes}; present: {shapes}.{hint}")
     if not is_sample:
         return convert_to_dataset(full)
     one_chain = convert_to_dataset({name: values[np.newaxis] for name, values in full.items()})
@@ -403,7 +403,7 @@ def _from_array(data: Any, rest: tuple[str | None, ...]) -> xr.DataArray:
     values = data if _is_dask(data) else _regular(data, "`data`", len(rest))
     dims = {1: ("sample",), 2: ("chain", "draw")}.get(values.ndim - len(rest))
     if dims is None:
-        axes = _AXES[len(rest),]
+        axes = _AXES[len(rest)]
         hint = _ONE_PARTITION if values.ndim == 1 and values.size and len(rest) == 1 else ""
         raise ValueError(f"`data` must be an array of {axes} or chains x {axes}; got shape {values.shape}.{hint}")
     is_doubted = len(dims) == 2 and warn_of_many_chains(values.shape)
