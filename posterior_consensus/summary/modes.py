@@ -104,10 +104,12 @@ def _draws(summary: SummaryRecord) -> str:
 
 
 def answers_reported(summary: SummaryRecord) -> list[str]:
-    """The sentence for a section on methods, if every chain visits several modes."""
+    """The sentence for a section on methods, if it was searched for modes and the chains mix between them."""
     answers = summary.answers
-    if answers is None or answers.status != "several modes":
+    if answers is None or answers.status in ("unknown", "chains in different modes"):
         return []
+    if answers.n_particles == 1:
+        return [f"A search for separate modes on {answers.assignment.size:,} of the draws found one."]
     weights = ", ".join(f"{weight:.2g}" for weight in answers.weights.values)
     unit = answers.loss.unit
     n_draws = answers.assignment.size

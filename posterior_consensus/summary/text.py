@@ -166,7 +166,8 @@ def methods_text(summary: SummaryRecord) -> str:
     bounds = f"{counted(most, 'cluster')} each" if least == most else f"{least:,} and {counted(most, 'cluster')}"
     third = (
         f"The {_percent(summary.ball.prob)} credible ball around it [wade2018] has a radius of {_radius(summary)} and "
-        f"vertical bounds of {bounds}; {_below_half(ambiguous_items(summary).size)}."
+        f"vertical bounds of {bounds}; 90% of the posterior has {_range_of_clusters(summary)} clusters; "
+        f"{_below_half(ambiguous_items(summary).size)}."
     )
     more = [*more_draws_reported(summary), *of_other_labels(summary), *answers_reported(summary)]
     text = " ".join([first, second, third, *more, _convergence(summary), *left_out(summary)])
@@ -247,7 +248,8 @@ def _convergence(summary: SummaryRecord) -> str:
         "Convergence was assessed by rank-normalized split R-hat and effective sample sizes [vehtari2021] of the "
         "number of clusters, the cluster sizes and distances to partitions, and by the split R-hat of the partition "
         "itself, from Gelman and Rubin's variances [gelman1992], and its effective sample size: the largest R-hat "
-        f"was {rhat}, the smallest effective sample size {ess}, and the largest difference between two chains' "
+        f"was {rhat}, the partition's {_figure(diagnosis.partition_rhat, '.3f')}, the smallest effective sample size "
+        f"{ess}, and the largest difference between two chains' "
         f"co-clustering probabilities of a pair {_figure(diagnosis.gap.size, '.2f')}"
         f"{short}{'; R-hat and this difference ignore the weights' if summary.draws.samples.is_weighted else ''}."
     )
@@ -408,9 +410,8 @@ def _proof(summary: SummaryRecord) -> str:
 
 def _bound(summary: SummaryRecord) -> str:
     bound, gap = summary.lower_bound, summary.gap
-    if bound is None or gap is None or gap > _LOOSE:
-        return ""
-    if status(gap) == "optimal":
+    if gap is not None and status(gap) == "optimal":
         return ", which is proven to be the minimum"
     unit = summary.consensus.loss.unit
-    return f"; a lower bound over all partitions is {display.quantity(bound, unit, 4)}"
+    least = "" if bound is None else f", of which {display.quantity(bound, unit, 4)} is a lower bound"
+    return f"; it is not proven to be the minimum{least}"
