@@ -166,7 +166,7 @@ def methods_text(summary: SummaryRecord) -> str:
     bounds = f"{counted(most, 'cluster')} each" if least == most else f"{least:,} and {counted(most, 'cluster')}"
     third = (
         f"The {_percent(summary.ball.prob)} credible ball around it [wade2018] has a radius of {_radius(summary)} and "
-        f"vertical bounds of {bounds}; 90% of the posterior has {_range_of_clusters(summary)} clusters; "
+        f"vertical bounds of {bounds}; 90% of the posterior has {_most_of_draws(summary)}; "
         f"{_below_half(ambiguous_items(summary).size)}."
     )
     more = [*more_draws_reported(summary), *of_other_labels(summary), *answers_reported(summary)]
@@ -343,6 +343,11 @@ def _range_of_clusters(summary: SummaryRecord) -> str:
     draws = summary.draws
     low, high = np.quantile(draws.n_clusters, [0.05, 0.95], method="inverted_cdf", weights=draws.weights)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _most_of_draws(summary: SummaryRecord) -> str:
+    number = _range_of_clusters(summary)
+    return f"{number} cluster{'s' * (number != '1')}"
 
 
 def _ball_clusters(summary: SummaryRecord) -> tuple[int, int]:
