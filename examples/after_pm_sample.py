@@ -2,7 +2,8 @@
 # # After `pm.sample`
 #
 # You have sampled a mixture in PyMC. This page takes its posterior to a partition, a figure, a paragraph for the paper
-# and a stored result. The data are the velocities of 82 galaxies, the model is a Dirichlet process mixture of normals.
+# and a stored result. The data are the velocities of 82 galaxies, the model is a Dirichlet process mixture of normals,
+# truncated at 20 components.
 
 # %%
 import numpy as np
@@ -29,7 +30,8 @@ with pm.Model(coords=coords) as model:
 #     idata = pm.sample(24_000, tune=2_000, chains=4, target_accept=0.9, random_seed=1990)
 # ```
 #
-# Here we load this posterior, every 24th draw of each chain. `examples/sample_galaxies.py` wrote the file.
+# Here we load this posterior, every 24th draw of each chain. `examples/sample_galaxies.py` wrote the file. It also
+# prints the divergences and shows that the truncation hardly binds: no draw has galaxies in more than 17 components.
 
 # %%
 with xr.open_datatree(DATA / "galaxies.nc", engine="h5netcdf") as file:
@@ -40,8 +42,10 @@ display(idata["posterior"].data_vars)
 # %% [markdown]
 # ## The partition
 #
-# The posterior has no labels. Pass the model, which gives the probability of every label in every draw. If your model
-# has labels, such as `z = pm.Categorical("z", p=w)`, leave out `model`: the labels are found by themselves.
+# The posterior has no labels. Pass the model, which gives the probability of every label in every draw. VI needs
+# labels, so one partition is sampled in each draw. Its numbers differ slightly from those of the labels in the file,
+# which the README uses. If your model has labels, such as `z = pm.Categorical("z", p=w)`, leave out `model`: the labels
+# are found by themselves.
 
 # %%
 summary = pc.summarize(idata, model=model, random_seed=1, progressbar=False)
@@ -58,13 +62,15 @@ display(summary)
 #
 # Labels switch from draw to draw, and this does no harm. R-hat is computed for the partition and for scalar summaries
 # that do not depend on the labels. Do not use the R-hat of `mu` or `w`, or their posterior means: component 3 is one
-# cluster in one draw and another in the next.
+# cluster in one draw and another in the next. ArviZ's R-hat of `alpha` and of the log posterior are valid, as neither
+# belongs to a component: check these, and the divergences.
 
 # %% [markdown]
 # ## The figure
 #
-# Panel **a** is the posterior similarity matrix with the clusters outlined, **b** the number of clusters, **c** the
-# credible ball. Panel **d** has the mean similarity of each galaxy to its own and to the nearest other cluster.
+# Panel **a** is the posterior similarity matrix with the clusters outlined, **b** the number of clusters: of all chains
+# (bars), of each chain (points) and of the partition (dashed). Panel **c** is the credible ball. Panel **d** has the
+# mean similarity of each galaxy to its own cluster (bars) and to the nearest other cluster (points, in its colour).
 
 # %%
 axes = summary.plot()

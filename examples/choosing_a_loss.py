@@ -7,10 +7,10 @@
 # | your goal | loss |
 # |---|---|
 # | one partition to describe and plot | `"vi"`, the default |
-# | a decision for each pair: are these two items in one cluster? | `"binder"` |
-# | duplicates, record linkage: most clusters have one or two items | `"binder"` |
+# | a decision for each pair, as in record linkage: are these two items in one cluster? | `"binder"` |
 # | a false split costs a, a false merge 2 - a | `pc.binder(a=...)` or `pc.vi(a=...)` |
-# | comparable values for posteriors of different numbers of items | `"nvi"`, `"nid"`, `"jaccard"` or `"omari"` |
+# | values on one scale, for posteriors of different sizes | `"nvi"`, `"nmi"`, `"nid"` or `"jaccard"`, from 0 to 1 |
+# | such values, corrected for agreement by chance | `"omari"`, one minus the adjusted Rand index |
 # | the number of clusters is given | any, with `n_clusters=...` |
 # | clusters although VI joins all items, because the draws are noisy | `"binder"` with `tau="auto"`; report it |
 # | only a similarity matrix, no draws | `"binder"`, `"vi_lower_bound"` or `"pear"` |
@@ -65,11 +65,12 @@ display(table.round(4))
 # - **VI**, one minus the adjusted Rand index (`omari`) and the Jaccard distance give six clusters.
 # - **Binder's loss** counts pairs. An item whose mean similarity to every cluster is below 1/2 becomes a singleton.
 #   Expect small clusters, sometimes more of them than in any draw.
-# - **The normalized losses and the information distance** (`nvi`, `nmi`, `nid`, `id`) give one to three singletons.
+# - **The information distance** (`id`) **and the normalized losses of information** (`nvi`, `nmi`, `nid`) give one to
+#   three singletons.
 #
-# Each loss has the smallest value in its own column, so compare partitions under one loss only. The difference of two
-# expected losses has its own Monte Carlo standard error, because both use the same draws. `clear` marks differences
-# above two of these errors.
+# VI has the smallest expected VI, Binder's loss the smallest expected Binder loss. The column *expected loss* has a
+# scale in each row, so compare partitions under one loss only. The difference of two expected losses has its own Monte
+# Carlo standard error, because both use the same draws. `clear` marks differences above two of these errors.
 
 # %%
 some = {loss: found[loss] for loss in ("vi", "binder", "id")}

@@ -21,17 +21,22 @@ summary = pc.summarize(idata, random_seed=1, progressbar=False)
 # | report | where it is |
 # |---|---|
 # | model, prior, and above all the concentration parameter | your model |
-# | chains, draws, convergence of the partition | `methods_text()`, `summary.diagnosis` |
+# | [effect of the prior](../how_to/uncertainty.md#does-the-partition-depend-on-the-prior) | `pc.prior_sensitivity` |
+# | chains, draws, R-hat of the scalar summaries and of the partition | `methods_text()`, `summary.diagnosis` |
+# | warm-up, thinning, divergences, R-hat of the concentration and of the log posterior | your sampling, ArviZ |
 # | loss, and why | `methods_text()`, your reason |
 # | partition: number and sizes of clusters, expected loss with its standard error | `methods_text()`, `to_latex()` |
-# | whether the partition is proven optimal | `methods_text()`, `pc.certify` |
-# | uncertainty: credible ball, ambiguous items, separate modes | `methods_text()`, the figure |
+# | whether it is proven optimal, or a lower bound | `methods_text()`; `pc.certify` can give a better bound |
+# | uncertainty: credible ball, 90% interval of the number of clusters | `methods_text()`, the figure |
+# | ambiguous items by name | the summary, `to_csv()`, panel **d** of the figure |
+# | modes: how many were searched for and found, on how many draws | `methods_text()` |
 # | version, and random seed | `methods_text()`, your call |
 
 # %% [markdown]
 # ## The paragraph
 #
-# Copy it, and add your model. The references follow; `summary.bibtex()` has their entries.
+# Copy it, and add your model. The verdict of `pc.prior_sensitivity` is a sentence, too. The references follow;
+# `summary.bibtex()` has their entries.
 
 # %%
 print(summary.methods_text())
@@ -39,8 +44,9 @@ print(summary.methods_text())
 # %% [markdown]
 # ## The table
 #
-# `to_latex` needs the package booktabs, and `to_csv` writes all tables for a spreadsheet. `together` is the mean
-# posterior similarity of an item to the rest of its cluster, averaged over the cluster.
+# The table names four items of each cluster; `to_csv` writes tables with every item, for a supplement. `together` is
+# the mean posterior similarity of an item to the rest of its cluster, averaged over the cluster. The LaTeX needs the
+# package booktabs. `summary.consensus.with_names(first=1).to_latex()` numbers the clusters from 1.
 
 # %%
 print(summary.to_latex())
@@ -48,9 +54,10 @@ print(summary.to_latex())
 # %% [markdown]
 # ## The figure
 #
-# Save vectors for print. The caption should say what each panel shows. **a** is the posterior similarity matrix, with
-# the clusters outlined. **b** is the posterior distribution of the number of clusters. **c** has the centre and the
-# bounds of the credible ball, **d** each item's mean similarity to its own and to the nearest other cluster.
+# Save a PDF for print. A caption: **a** Posterior similarity matrix, the clusters outlined. **b** Posterior
+# distribution of the number of clusters: bars, all chains; points, single chains; dashed line, the partition.
+# **c** Centre and bounds of the credible ball. **d** Mean similarity of each item: bars, to its own cluster; points, to
+# the nearest other cluster, in its colour.
 
 # %%
 axes = summary.plot()
@@ -71,12 +78,14 @@ print(again.methods_text() == summary.methods_text())
 #
 # ### The number of clusters is not an estimate of the number of components
 #
-# Under a Dirichlet process mixture, the posterior number of clusters is inconsistent for a finite number of components
-# (Miller and Harrison 2013, [doi:10.48550/arXiv.1301.2708](https://doi.org/10.48550/arXiv.1301.2708)). So it is under
-# Pitman-Yor processes (2014, [doi:10.48550/arXiv.1309.0024](https://doi.org/10.48550/arXiv.1309.0024)). Draws keep
-# small extra clusters. The consensus often has fewer, but we know of no theorem that makes its number consistent.
-# Report it as a description of the partition. If the number itself is the question, use a prior on the number of
-# components, and show its sensitivity.
+# Under a Dirichlet process mixture of fixed concentration, the posterior number of clusters is inconsistent for a
+# finite number of components (Miller and Harrison 2013,
+# [doi:10.48550/arXiv.1301.2708](https://doi.org/10.48550/arXiv.1301.2708)). So it is under Pitman-Yor processes (2014,
+# [doi:10.48550/arXiv.1309.0024](https://doi.org/10.48550/arXiv.1309.0024)). Draws keep small extra clusters. The
+# consensus often has fewer, but we know of no theorem that makes its number consistent. Report it as a description of
+# the partition. If the number itself is the question, use a prior on the number of components, and show its
+# sensitivity. Even then it is consistent only if [the family of the components is
+# right](../background/priors.md#the-number-of-clusters).
 
 # %%
 n_clusters = xr.DataArray(summary.draws.n_clusters, dims="sample")
@@ -85,10 +94,11 @@ display(n_clusters.to_series().value_counts(normalize=True).sort_index())
 # %% [markdown]
 # ### The expected loss is minimized and estimated on the same draws
 #
-# It is therefore a little too small, as any minimum of an average. Its Monte Carlo standard error does not include this
-# bias. The line `more draws` of a summary searches on two halves of the draws and evaluates each result on the other
-# half. Its estimate is how far the expected loss exceeds the minimum under infinitely many draws. Here both halves have
-# the same best partition:
+# The minimum of an average is biased downwards, and the Monte Carlo standard error does not include this bias. The line
+# `more draws` of a summary searches on two halves of the draws and evaluates each result on the other half. It
+# estimates how far the expected loss of the reported partition exceeds the smallest possible, both under infinitely
+# many draws. Here the estimate is 0, as both halves have the same best partition. This does not prove that there is no
+# bias:
 
 # %%
 print(f"excess {summary.excess.value:.4f} bits; the halves' partitions differ by {summary.excess.distance:.4f} bits")
@@ -111,8 +121,9 @@ print(f"in the draws that chose the items: {partial.search_probability:.3f}")
 # %% [markdown]
 # ### Optimality is an indication unless a bound proves it
 #
-# Several searches that reach one loss are an indication that it is the minimum. `certify` gives a lower bound. It often
-# proves Binder's loss optimal. For VI it leaves more room:
+# Several searches that reach one loss are an indication that it is the minimum. A summary has a quick lower bound, and
+# `certify` a better one. It often proves that a partition is optimal under Binder's loss. Under VI a gap typically
+# remains:
 
 # %%
 certificate = pc.certify(summary.draws, summary.consensus, progressbar=False)
@@ -122,10 +133,10 @@ display(certificate)
 # ### R-hat of the partition has no accepted limit
 #
 # The limit 1.01 was proposed for R-hat of scalar quantities, such as the number of clusters. The package applies it to
-# the R-hat of the partition itself, too, but no source supports a limit there: report the value.
+# the R-hat of the partition itself, too, but no source supports a limit there: report the value, as the paragraph does.
 # [Convergence](../background/convergence.md) has values from converged chains.
 #
 # ### A range of draws has no error
 #
-# The numbers of clusters in the ball, here 3 to 5, are a range of draws. It grows with the number of draws. Report the
-# 90% interval of the number of clusters next to it.
+# The numbers of clusters in the ball, here 3 to 5, are a range of draws. It grows with the number of draws. The
+# paragraph therefore has the 90% interval of the number of clusters next to it.
