@@ -172,7 +172,7 @@ class PartitionModes(Stored):
         array([-0.51, -8.1 ,  -inf])
         """
         joint = self._joint(as_draws(self._listed(partitions)), is_partition(partitions))
-        return joint.reduce(logsumexp, "mode").rename("log_prob").assign_attrs(unit="nats")
+        return _over_modes(joint).rename("log_prob").assign_attrs(unit="nats")
 
     def classify(self, partitions: Any) -> xr.Dataset:
         """Find the mode that partitions are around, and how surprising they are next to the draws.
@@ -218,8 +218,8 @@ class PartitionModes(Stored):
         array([0.33, 0.  ])
         """
         joint = self._joint(as_draws(self._listed(partitions)), is_partition(partitions))
-        total = joint.reduce(logsumexp, "mode")
-        surprise = (-total / np.log(2)).assign_attrs(unit="bits")
+        total = _over_modes(joint)
+        surprise = (abs(total) / np.log(2)).assign_attrs(unit="bits")
         with np.errstate(invalid="ignore"):
             responsibilities = np.exp(joint - total)
         order = np.argsort(self.surprise.values)
@@ -249,6 +249,8 @@ class PartitionModes(Stored):
 
     def _listed(self, partitions: Any) -> Any:
         """One or several partitions as draws; a posterior as it is."""
+        if partitions is None or isinstance(partitions, PartitionModes):
+            raise TypeError(f"`partitions` must be partitions or a posterior; got {type(partitions).__name__}.")
         listed = isinstance(partitions, (list, tuple)) and all(map(is_partition, partitions))
         by_row = isinstance(partitions, xr.DataArray) and {"chain", "draw", "sample"}.isdisjoint(partitions.dims)
         if not (is_partition(partitions) or listed or by_row):
@@ -285,6 +287,11 @@ class PartitionModes(Stored):
         modes = f"{self.n_modes} mode{'s' * (self.n_modes > 1)}"
         title = f"PartitionModes: {modes} of {self.labels.shape[1]} items ({self.labels.dims[1]})"
         return title, facts, self.to_dataframe()
+
+
+def _over_modes(joint: xr.DataArray) -> xr.DataArray:
+    """Logarithms of probabilities, summed over the modes; rounding puts none above 0."""
+    return joint.reduce(logsumexp, "mode").clip(max=0.0)
 
 
 def fit_modes(
@@ -421,7 +428,7 @@ def _as_modes(draws: PartitionDraws, used: ModelDraws, found: Mixture, evidence:
         noise = float(found.states[g].parameters.noise[0])
         n_labels = dict(zip(sizes.tolist(), label_shares[row].tolist(), strict=True))
         modes.append(Mode(float(found.shares[g]), memberships[row, :, :n_clusters], noise, n_labels))
-    surprise = -logsumexp(log_joint(modes, draws), axis=1) / np.log(2)
+    surprise = abs(_over_modes(xr.DataArray(log_joint(modes, draws), dims=("sample", "mode"))).values) / np.log(2)
     dims = ("mode", draws.items.dim, "consensus_cluster")
     sample = draws.samples.coords
     return PartitionModes(

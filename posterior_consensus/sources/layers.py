@@ -113,7 +113,7 @@ def as_layers(
         dims = dim_names(sample_dims, held, group)
         variables, is_named = _variables(held, var_name, group, dims)
         if isinstance(var_name, Mapping):
-            values = {name: _named(variables, one, f"`var_name[{name!r}]`") for name, one in var_name.items()}
+            values = {name: _of_one_layer(variables, one, dims, name) for name, one in var_name.items()}
             layer_dim, in_order = layer_dim or "layer", _are_increasing(list(var_name))
         else:
             array = _chosen(variables, var_name, dims, layer_dim if is_named else None)
@@ -177,6 +177,17 @@ def _named(variables: xr.Dataset, name: str, argument: str) -> xr.DataArray:
         present = listing(variables.data_vars)
         raise ValueError(f"{argument} must name a variable of the group; got {name!r}, present: {present}.")
     return variables[name]
+
+
+def _of_one_layer(variables: xr.Dataset, variable: str, dims: tuple[str, ...], layer: Any) -> xr.DataArray:
+    found = _named(variables, variable, f"`var_name[{layer!r}]`")
+    others = other_dims(found, dims)
+    if found.dtype.kind in "iubUSTO" and len(others) > 1:
+        raise ValueError(
+            f"`var_name[{layer!r}]` must name labels of one layer; {variable!r} has the dimensions {listing(others)}. "
+            f"If one of these runs over layers, give it as `layer_dim`, with var_name={variable!r}."
+        )
+    return found
 
 
 def _chosen(variables: xr.Dataset, name: str | None, dims: tuple[str, ...], layer_dim: str | None) -> xr.DataArray:

@@ -134,6 +134,8 @@ def summarize(
     >>> summary.certificate.status
     'optimal'
     """
+    if "layer_dim" in options:
+        raise TypeError("`layer_dim` is an argument of as_layers: summarize(as_layers(idata, layer_dim=...)).")
     check_options(options, inspect.signature(summarize).parameters)
     check_no_method(loss)
     as_loss(loss, kind=PartitionLoss)  # report a wrong name or number before the model is read

@@ -93,6 +93,15 @@ def test_modes_fitted_to_samples_are_the_modes():
     np.testing.assert_allclose(again.noise, modes.noise, atol=0.04)
 
 
+def test_a_certain_partition_has_no_surprise():
+    modes = fitted(np.zeros((10, 6), int), 1)
+    assert -1e-12 < modes.log_prob([0] * 6) <= 0 <= modes.classify([0] * 6)["surprise"] < 1e-12
+    assert modes.surprise.min() >= 0
+    for wrong in (None, modes):
+        with pytest.raises(TypeError, match="`partitions`"):
+            modes.log_prob(wrong)
+
+
 def test_partitions_come_in_any_form_and_by_the_names_of_their_items():
     draws, unnamed = uneven()
     names = list("abcdef")

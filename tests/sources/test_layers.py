@@ -154,6 +154,7 @@ def test_days_have_names():
         (NAMED, {"layer_dim": "time", "item_dim": "time"}, "`item_dim`.*'time'"),
         (POSTERIOR, {"sample_dims": "q", "layer_dim": "time"}, "`sample_dims`.*'q'"),
         (POSTERIOR, {"var_name": {}}, "`var_name`.*none"),
+        (POSTERIOR, {"var_name": {"a": "z"}}, r"`var_name\['a'\]`.*'time', 'person'.*`layer_dim`"),
         (POSTERIOR, {"var_name": ["z"]}, "`var_name`.*'z'"),
         (NAMED, {"layer_dim": "time", "missing": [1]}, r"`missing`.*\[1\]"),
         (NAMED.where(NAMED["time"] != 3), {"layer_dim": "time"}, "`missing`; 3 has none"),

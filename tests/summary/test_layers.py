@@ -89,6 +89,11 @@ def test_what_says_how_to_read_draws_is_refused(name):
         pc.summarize(LAYERS, **{name: OF_READING[name]})
 
 
+def test_a_dimension_of_layers_is_an_argument_of_as_layers():
+    with pytest.raises(TypeError, match="`layer_dim`.*as_layers"):
+        pc.summarize(posterior(), layer_dim="year")
+
+
 def test_it_prints_on_one_screen_with_what_changes(summary):
     lines = repr(summary).splitlines()
     assert lines[0] == "Summary of 3 layers (year): 2 to 3 clusters" and len(lines) < 25
