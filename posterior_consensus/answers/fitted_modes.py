@@ -320,7 +320,7 @@ def fit_modes(
     max_clusters : int, optional
         Largest number of clusters if the number is estimated.
     max_modes : int
-        Largest number of modes that "auto" tries.
+        Largest number of modes that "auto" tries. If it is the best one, the result says that the evidence still rises.
     n_starts : int
         Number of groupings of the draws to start from.
     max_steps : int
@@ -355,7 +355,8 @@ def fit_modes(
     items for each cluster's share, and of the number of draws for each mode's share and noise.
 
     A mode is a group of draws that differ from a partition by noise that hits all items alike. If some items are
-    noisier than others, or the errors of draws are correlated, too many modes may fit better.
+    noisier than others, or move together, too many modes may fit better: each further one then raises the
+    log-likelihood in proportion to the number of draws, and the penalty by its logarithm only. Choose `n_modes` then.
 
     References
     ----------

@@ -1,5 +1,6 @@
 """Fitted modes as a distribution on partitions: samples, probabilities, and how surprising a partition is."""
 
+from dataclasses import replace
 from itertools import permutations, product
 
 import numpy as np
@@ -100,6 +101,11 @@ def test_a_certain_partition_has_no_surprise():
     for wrong in (None, modes):
         with pytest.raises(TypeError, match="`partitions`"):
             modes.log_prob(wrong)
+
+
+@pytest.mark.parametrize("evidence, rises", [({1: -5.0, 2: -3.0}, True), ({1: -5.0, 2: -3.0, 3: -4.0}, False)])
+def test_it_says_if_the_largest_number_of_modes_tried_is_best(evidence, rises):
+    assert ("still rises" in repr(replace(uneven()[1], evidence=evidence))) is rises
 
 
 def test_partitions_come_in_any_form_and_by_the_names_of_their_items():
