@@ -124,6 +124,7 @@ def cocluster(
     Returns
     -------
     Coclustering
+        Partitions of the rows and of the columns.
 
     Raises
     ------

@@ -63,6 +63,7 @@ def agreement_path(
     Returns
     -------
     AgreementPath
+        Partition of each chain at each penalty weight, and a verdict.
 
     Raises
     ------

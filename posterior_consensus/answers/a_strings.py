@@ -1,4 +1,4 @@
-"""A-strings: what every draw says of an item, as a matrix of draws by clusters with a one in each row."""
+"""A-strings: an item's labels over the draws, as an indicator matrix of draws by clusters."""
 
 from typing import Any
 
@@ -18,13 +18,14 @@ def a_strings(draws: Any) -> xr.DataArray:
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
+        Posterior draws of the partition.
 
     Returns
     -------
     xarray.DataArray of shape (n_items, n_draws, most clusters), dtype int8
-        Over the items, ``"sample"`` and ``"drawn_cluster"``, with coordinates ``chain``, ``draw`` and, of weighted
-        draws, ``weight``. A draw's clusters are numbered by first appearance; those that it does not have are columns
-        of zeros.
+        Over the items, ``"sample"`` and ``"drawn_cluster"``, with the coordinates ``chain`` and ``draw``. Weighted
+        draws also have ``weight``. The clusters of a draw are numbered by first appearance. Beyond its last cluster,
+        columns are zero.
 
     Raises
     ------
@@ -35,14 +36,14 @@ def a_strings(draws: Any) -> xr.DataArray:
 
     See Also
     --------
-    from_a_strings : the way back.
+    from_a_strings : the inverse.
     summed_impurity : an objective that is defined on A-strings.
 
     Notes
     -----
-    They are the encoding of Singh, Mukherjee, Peng and Xu (NIPS 2007), "Ensemble clustering using semidefinite
-    programming". Side by side, the rows of an item's matrix are its row of the one-hot matrix on which "kcc" does
-    k-means. Methods here use neither, and form no array as large.
+    Singh, Mukherjee, Peng and Xu (NIPS 2007) define this encoding in "Ensemble clustering using semidefinite
+    programming". The rows of an item's matrix, joined, are its row of the one-hot matrix on which method "kcc" runs
+    k-means. The methods of this package do not form this array.
 
     Examples
     --------
@@ -65,21 +66,27 @@ def a_strings(draws: Any) -> xr.DataArray:
 
 
 def from_a_strings(strings: Any) -> PartitionDraws:
-    """Read A-strings as draws.
+    """Convert A-strings to draws of the partition.
 
     Parameters
     ----------
     strings : DataArray or array_like of shape (n_items, n_draws, n_clusters)
-        In each row, an item in a draw, one 1 and else 0; as :func:`a_strings` makes them, whose coordinates are read.
+        Indicators as :func:`a_strings` returns them. Each row, of one item in one draw, has one 1 and otherwise 0.
+        Coordinates of a DataArray are kept.
 
     Returns
     -------
     PartitionDraws
+        The same draws, with canonical labels.
 
     Raises
     ------
     ValueError
-        If there are not three dimensions, or a row is not of one 1 and else 0.
+        If there are not three dimensions, or a row does not consist of one 1 and zeros.
+
+    See Also
+    --------
+    a_strings : the inverse.
 
     Examples
     --------
@@ -92,14 +99,14 @@ def from_a_strings(strings: Any) -> PartitionDraws:
     if values.ndim != 3:
         raise ValueError(f"`strings` must have three dimensions, items, draws and clusters; got {values.ndim}.")
     if not (np.isin(values, (0, 1)).all() and (values.sum(axis=2) == 1).all()):
-        raise ValueError("`strings` must have one 1 and else 0 for each item in each draw.")
+        raise ValueError("`strings` must have one 1 and otherwise 0 for each item in each draw.")
     labels = values.argmax(axis=2).T
     if not isinstance(strings, xr.DataArray):
         return as_partition_draws(labels)
     item_dim, sample_dim, _ = strings.dims
     coords = {name: value for name, value in strings.coords.items() if value.dims in ((item_dim,), (sample_dim,))}
     weights = coords.pop("weight", None)
-    drawn = xr.DataArray(labels, dims=(sample_dim, item_dim), coords=coords, name="z")
+    array = xr.DataArray(labels, dims=(sample_dim, item_dim), coords=coords, name="z")
     return as_partition_draws(
-        drawn, sample_dims=str(sample_dim), item_dim=str(item_dim), weights=None if weights is None else weights.values
+        array, sample_dims=str(sample_dim), item_dim=str(item_dim), weights=None if weights is None else weights.values
     )

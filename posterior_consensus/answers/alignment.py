@@ -1,4 +1,4 @@
-"""Which cluster is which? One name for a cluster in several partitions: clusters that last, split, merge or are new."""
+"""Names of clusters that are kept across several partitions, and which clusters split, merge, begin or end."""
 
 import itertools
 from collections.abc import Hashable, Mapping, Sequence
@@ -22,7 +22,7 @@ from posterior_consensus.results.plain import names_as_coordinate
 from posterior_consensus.results.storage import Stored
 
 _COLUMNS = ("cluster", "reference", "n_common", "jaccard", "share", "reference_share", "same")
-_OVERLAP = 0.25  # of the smaller of two clusters: what they share beyond makes them parts of one change
+_OVERLAP = 0.25  # share of the smaller of two clusters from which they are parts of the same change
 _MOST_LISTED = 4
 
 
@@ -36,12 +36,12 @@ class ClusterMatch(HasLabels, Stored):
         Cluster of each item, as a position in `names`. A matched cluster has the number of its reference cluster, any
         other cluster a new number.
     reference : xarray.DataArray of shape (n_items,), dtype int32
-        Cluster of each item in the reference; -1 for an item that is not there.
+        Cluster of each item in the reference; -1 for an item that the reference does not have.
     names : tuple
         Name of each number. If all names are integers, a new cluster's name is its number; else new clusters are
         called "new 1", "new 2", ...
     ended : tuple
-        Names of the reference's clusters none of whose items is in the partition.
+        Names of the reference's clusters that have no item in the partition.
     n_gone : int
         Number of the reference's items that are not in the partition.
     """
@@ -63,16 +63,19 @@ class ClusterMatch(HasLabels, Stored):
 
     @property
     def _shared(self) -> tuple[Labels, Labels]:
-        """Numbers of the clusters of the items that are in both, in the reference and in the partition."""
+        """Clusters of the common items: their numbers in the reference, and their numbers in the partition."""
         both = self.reference.values >= 0
         return self.reference.values[both], self.labels.values[both]
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each pair of clusters with items in common, the largest overlap first.
+        """Tabulate the pairs of clusters with items in common, the largest overlap first.
 
-        ``n_common`` is the number of common items; ``jaccard`` its share of the items in either cluster; ``share`` and
-        ``reference_share`` its shares of each of the two; ``same`` is True if they have the same name. Only items that
-        both partitions have count.
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each pair, of common items only. ``n_common`` is the number of items in both clusters.
+            ``jaccard`` divides it by the number of items in either cluster, ``share`` by the size of the cluster, and
+            ``reference_share`` by the size of the reference's cluster. ``same`` is True if both have one name.
         """
         before, after = self._shared
         rows, row = np.unique(before, return_inverse=True)
@@ -83,29 +86,41 @@ class ClusterMatch(HasLabels, Stored):
         common, sizes, others = table[at, to], table.sum(axis=0)[to], table.sum(axis=1)[at]
         given = [self.names[k] for k in columns[to]], [self.names[k] for k in rows[at]]
         values = *given, common, common / (sizes + others - common), common / sizes, common / others
-        found = pd.DataFrame(dict(zip(_COLUMNS, (*values, columns[to] == rows[at]), strict=True)))
-        return found.sort_values("n_common", ascending=False, kind="stable", ignore_index=True)
+        overlaps = pd.DataFrame(dict(zip(_COLUMNS, (*values, columns[to] == rows[at]), strict=True)))
+        return overlaps.sort_values("n_common", ascending=False, kind="stable", ignore_index=True)
 
     def in_words(self) -> str:
-        """Say what splits, merges, is new or ends."""
+        """Describe which clusters split, merge, begin or end.
+
+        Returns
+        -------
+        str
+            One sentence.
+        """
         before, after = self._shared
-        said = []
+        clauses = []
         if before.size:
             names, others = ([self.names[k] for k in dict.fromkeys(one.tolist())] for one in (before, after))
-            said = differences(canonical_labels(before), canonical_labels(after), names, others)
-        return as_sentence([*said, *self.come_and_gone()])
+            clauses = differences(canonical_labels(before), canonical_labels(after), names, others)
+        return as_sentence([*clauses, *self.come_and_gone()])
 
     def come_and_gone(self) -> list[str]:
-        """Say which clusters are new or end with their items, and how many items come and go."""
+        """List the clusters that only new items form or that lose all items, and count the new and missing items.
+
+        Returns
+        -------
+        list of str
+            One clause for each such cluster, and one for the items; empty if both partitions have the same items.
+        """
         before, after = self._shared
         new = sorted(set(self.labels.values.tolist()) - set(after.tolist()))
-        said = [f"cluster {self.names[k]} has new items only" for k in new]
-        said += [f"cluster {name} ends: none of its items is left" for name in self.ended]
+        clauses = [f"cluster {self.names[k]} has new items only" for k in new]
+        clauses += [f"cluster {name} ends: none of its items is left" for name in self.ended]
         n_new = int(np.sum(self.reference.values < 0))
         if n_new or self.n_gone:
             come, left = display.counted(n_new, "new item"), display.counted(self.n_gone, "item")
-            said.append(f"{come} and {left} gone: only the {display.counted(before.size, 'shared item')} count")
-        return said
+            clauses.append(f"{come} and {left} gone: only the {display.counted(before.size, 'shared item')} count")
+        return clauses
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         n_clusters = np.unique(self.labels.values).size
@@ -125,7 +140,7 @@ class AlignedPartitions(Stored):
     Attributes
     ----------
     labels : xarray.DataArray of shape (partition, n_items), dtype int32
-        Cluster of each item in each partition, as a position in `names`; -1 for an item that is not there.
+        Cluster of each item in each partition, as a position in `names`; -1 for an item that the partition lacks.
     names : tuple
         Name of each number. Clusters of different partitions have one name if they were matched.
     """
@@ -162,17 +177,30 @@ class AlignedPartitions(Stored):
         )
 
     def to_dataframe(self) -> pd.DataFrame:
-        """The rows of :meth:`ClusterMatch.to_dataframe` for each partition but the first, unless it is the only one."""
+        """Tabulate the pairs of clusters with items in common, for each partition and the one before it.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The rows of :meth:`ClusterMatch.to_dataframe`, indexed by ``partition``. A single partition is paired with
+            itself.
+        """
         tables = [self[name].to_dataframe().assign(partition=name) for name in self.partitions[1:] or self.partitions]
         return pd.concat(tables).set_index("partition")
 
     def in_words(self) -> str:
-        """Say what splits, merges, is new or ends from each partition to the next one."""
+        """Describe which clusters split, merge, begin or end from each partition to the next one.
+
+        Returns
+        -------
+        str
+            One line for each step.
+        """
         return "\n".join(f"{step}: {words}" for step, words in self._steps)
 
     @property
     def _steps(self) -> list[tuple[str, str]]:
-        """What happens from each partition to the next one, in words."""
+        """Name of each step from one partition to the next, and its changes in words."""
         steps = itertools.pairwise(self.partitions)
         return [(f"{before} to {after}", self[after].in_words()) for before, after in steps]
 
@@ -188,20 +216,21 @@ class AlignedPartitions(Stored):
 
 
 def align_partitions(partitions: Any) -> AlignedPartitions:
-    """Name the clusters of several partitions such that a cluster keeps its name from one partition to the next.
+    """Name the clusters of several partitions, so that a cluster keeps its name from one partition to the next.
 
     Parameters
     ----------
     partitions : dict, sequence or array (n_partitions, n_items)
-        At least two partitions, each a result object, DataArray, Series or label vector of shape (n_items,), in a
-        meaningful order, such as points of time, numbers of clusters, or a reference and a partition that takes its
-        names. Names start with the first partition. Items are matched by their coordinate if all partitions have one.
-        The partitions may then have different items; only the common ones count for the matching. Otherwise, items are
-        matched by position.
+        At least two partitions, each a result object, DataArray, Series or label vector of shape (n_items,). Their
+        order matters: points of time, numbers of clusters, or a reference and a partition that takes its names. Names
+        start with the first partition. Items are matched by their coordinate if all partitions have one. The
+        partitions may then have different items, and the matching uses the common ones. Otherwise, items are matched
+        by position.
 
     Returns
     -------
     AlignedPartitions
+        The partitions, with one name for each cluster throughout.
 
     Raises
     ------
@@ -218,11 +247,10 @@ def align_partitions(partitions: Any) -> AlignedPartitions:
 
     Notes
     -----
-    The clusters of each partition are matched with those of the one before it, one to one, such that the total number
-    of items in common is largest, a linear assignment problem [1]_. Among equally good matchings, the one with the
-    largest sum of Jaccard similarities is taken. A cluster without a partner gets a new name, and so does one that has
-    no item in common with the partition before. A name whose cluster has ended is not used again, not even for a later
-    cluster of the same items.
+    The clusters of each partition are matched one to one with the clusters of the partition before it. The matching
+    maximizes the total number of items in common, which is a linear assignment problem [1]_. Ties go to the largest
+    sum of Jaccard similarities. A cluster without a partner, or without common items, gets a new name. The name of a
+    cluster that has ended is not used again, even for a later cluster of the same items.
 
     References
     ----------
@@ -231,16 +259,16 @@ def align_partitions(partitions: Any) -> AlignedPartitions:
     Examples
     --------
     >>> import posterior_consensus as pc
-    >>> found = pc.align_partitions({"2019": [0, 0, 0, 1, 1], "2020": [0, 1, 1, 2, 2], "2021": [0, 0, 0, 1, 1]})
-    >>> found.labels.values
+    >>> aligned = pc.align_partitions({"2019": [0, 0, 0, 1, 1], "2020": [0, 1, 1, 2, 2], "2021": [0, 0, 0, 1, 1]})
+    >>> aligned.labels.values
     array([[0, 0, 0, 1, 1],
            [2, 0, 0, 1, 1],
            [0, 0, 0, 1, 1]], dtype=int32)
-    >>> print(found.in_words())
+    >>> print(aligned.in_words())
     2019 to 2020: Cluster 0 splits into clusters 0 (2 items) and 2 (1 item).
     2020 to 2021: Clusters 2 and 0 are one, cluster 0 (3 items).
 
-    A partition with the names of another one's clusters:
+    A partition that takes the names of a reference:
 
     >>> two = pc.align_partitions({"old": ["a", "a", "b", "b", "b", "b", "b"], "new": [0, 0, 1, 1, 1, 2, 2]})
     >>> two["new"].named_labels.values.tolist()
@@ -265,8 +293,8 @@ def align_partitions(partitions: Any) -> AlignedPartitions:
         else:
             numbers, names = _matched(own, labels[row - 1, at], names)
         labels[row, at] = numbers[own]
-    found = items.partition_array(labels, "partition", "labels").assign_coords(partition=list(named))
-    return AlignedPartitions(found, tuple(names))
+    by_partition = items.partition_array(labels, "partition", "labels").assign_coords(partition=list(named))
+    return AlignedPartitions(by_partition, tuple(names))
 
 
 def numbers_in(reference: Any, items: Items) -> tuple[Labels, list[Hashable]]:
@@ -276,15 +304,16 @@ def numbers_in(reference: Any, items: Items) -> tuple[Labels, list[Hashable]]:
 
 
 def numbered_as(labels: Labels, reference: Labels, names: list[Hashable]) -> tuple[Labels, list[Hashable]]:
-    """Labels (n_items,) with the numbers of a reference's clusters, matched as by :func:`align_partitions`; all names.
+    """Labels (n_items,) with the numbers of the matched clusters of a reference, and the name of each number.
 
-    Clusters without a partner are numbered after the reference's. Items with a label below 0 are in no cluster.
+    Clusters are matched as by :func:`align_partitions`. Clusters without a partner get the next numbers. Items with a
+    label below 0 are in no cluster.
     """
-    found, at = np.full_like(labels, -1), np.flatnonzero(labels >= 0)
+    renumbered, at = np.full_like(labels, -1), np.flatnonzero(labels >= 0)
     own = canonical_labels(labels[at])
     numbers, names = _matched(own, reference[at], names)
-    found[at] = numbers[own]
-    return found, names
+    renumbered[at] = numbers[own]
+    return renumbered, names
 
 
 def _numbered(partition: Any, values: Any) -> tuple[npt.NDArray[np.int64], list[Hashable]]:
@@ -300,9 +329,9 @@ def _numbered(partition: Any, values: Any) -> tuple[npt.NDArray[np.int64], list[
 def _matched(
     own: Labels, before: npt.NDArray[np.int32], names: list[Hashable]
 ) -> tuple[npt.NDArray[np.int64], list[Hashable]]:
-    """Numbers of a partition's clusters, given those of its items in the one before, and the names with the new ones.
+    """Numbers of a partition's clusters, given the number of each item before, and all names with the new ones.
 
-    An item that was not there before has the number -1, the table's first column, with which nothing is matched.
+    A new item has the number -1. It is the first column of the table, which is left out of the matching.
     """
     numbers, column = np.unique(np.append(-1, before), return_inverse=True)
     table = contingency_table(own, column[1:].astype(np.int32))
@@ -314,19 +343,19 @@ def _matched(
 def continued(
     table: npt.NDArray[Any], numbers: npt.NDArray[np.integer], names: list[Hashable]
 ) -> tuple[npt.NDArray[np.int64], list[Hashable]]:
-    """Numbers (R,) of clusters that have so many items (R, C) in common with those of these numbers, and all names."""
+    """Numbers (R,) of clusters, given their counts (R, C) of items in common with numbered clusters (C,); all names."""
     partner = partners(table)
-    found = np.where(partner >= 0, numbers[partner], -1).astype(np.int64)
-    new = np.flatnonzero(found < 0)
-    found[new] = len(names) + np.arange(new.size)
+    continuing = np.where(partner >= 0, numbers[partner], -1).astype(np.int64)
+    new = np.flatnonzero(continuing < 0)
+    continuing[new] = len(names) + np.arange(new.size)
     if names == list(range(len(names))):
-        return found, [*names, *found[new].tolist()]
+        return continuing, [*names, *continuing[new].tolist()]
     free = (name for name in map("new {}".format, itertools.count(1)) if name not in names)
-    return found, [*names, *itertools.islice(free, new.size)]
+    return continuing, [*names, *itertools.islice(free, new.size)]
 
 
 def over_all_items(given: Mapping[str, Any]) -> tuple[Items, dict[str, Any], dict[str, npt.NDArray[np.intp]]]:
-    """All items of several partitions, each partition's labels, and where among all items its own ones are."""
+    """All items of several partitions, the labels of each partition, and the positions of its items among all."""
     arrays = [values for values in (getattr(one, "labels", one) for one in given.values()) if _is_vector(values)]
     dim = str(arrays[0].dims[0]) if arrays else "item"
     values = {name: labelled(partition, dim) for name, partition in given.items()}
@@ -361,7 +390,7 @@ def _is_vector(values: Any) -> bool:
 
 
 def as_sentence(clauses: list[str]) -> str:
-    """Clauses as a sentence; without any, the partitions are the same."""
+    """Join clauses to a sentence; no clause means that the partitions are the same."""
     words = "; ".join(clauses) or "the partitions are the same"
     return f"{words[0].upper()}{words[1:]}."
 
@@ -369,7 +398,7 @@ def as_sentence(clauses: list[str]) -> str:
 def differences(
     reference: Labels, partition: Labels, names: Sequence[Hashable], others: Sequence[Hashable] | None = None
 ) -> list[str]:
-    """Say how a partition differs from a reference, cluster by cluster of the reference, the largest change first.
+    """Describe how a partition differs from a reference, the largest change first.
 
     Parameters
     ----------
@@ -378,7 +407,7 @@ def differences(
     names : sequence of shape (n_clusters,)
         Names of the reference's clusters.
     others : sequence, optional
-        Names of the partition's clusters, which are told by their sizes alone without them.
+        Names of the partition's clusters. By default clusters are described by their sizes.
 
     Returns
     -------
@@ -387,10 +416,10 @@ def differences(
 
     Notes
     -----
-    Two clusters overlap if they share at least a quarter of the smaller of them. The connected components of the graph
-    of overlapping clusters are told one by one: a cluster that splits, clusters that are one, and clusters between
-    which items move, those outside the one-to-one matching of most common items. Items that two clusters share without
-    overlapping are counted together at the end.
+    Two clusters overlap if they share at least a quarter of the smaller one. Each connected component of the graph of
+    overlapping clusters is one change: a cluster splits, clusters merge, or items move between clusters. Items that
+    move are outside the one-to-one matching with the most common items. The last clause counts the items outside these
+    overlaps.
     """
     return differences_of_table(contingency_table(reference, partition), names, others)
 
@@ -398,7 +427,7 @@ def differences(
 def differences_of_table(
     table: npt.NDArray[Any], names: Sequence[Hashable], others: Sequence[Hashable] | None = None
 ) -> list[str]:
-    """Say the same, given the numbers of common items, or expected ones: less than half an item is none."""
+    """Describe differences, given the table of common items, which may be expected numbers: below 1/2 counts as 0."""
     smaller = np.minimum(table.sum(axis=1)[:, np.newaxis], table.sum(axis=0))
     overlap = is_matched(table) & (table >= _OVERLAP * smaller)
     rows, columns = np.nonzero(overlap)
@@ -414,9 +443,9 @@ def differences_of_table(
             part = table[np.ix_(before, after)]
             own = None if others is None else [others[k] for k in after.tolist()]
             changes.append((part.sum() - part.max(), _change([names[k] for k in before.tolist()], part, own)))
-    told = [text for _, text in sorted(changes, key=lambda change: -change[0])]
+    clauses = [text for _, text in sorted(changes, key=lambda change: -change[0])]
     moved = float(table[~overlap].sum())
-    return [*told, f"{_items(moved)} change{'s' * (moved == 1)} clusters"] if moved >= 0.5 else told
+    return [*clauses, f"{_items(moved)} change{'s' * (moved == 1)} clusters"] if moved >= 0.5 else clauses
 
 
 def _items(number: float) -> str:
@@ -424,7 +453,7 @@ def _items(number: float) -> str:
 
 
 def _change(names: Sequence[Hashable], part: npt.NDArray[Any], others: Sequence[Hashable] | None) -> str:
-    """Say what becomes of these clusters, which the rows of the table of counts stand for."""
+    """Describe the change of the named clusters, the rows of a table of common items."""
     sizes = part.sum(axis=0)
     order = np.argsort(-sizes, kind="stable").tolist()
     words = [str(sizes[k]) if others is None else f"{others[k]} ({_items(sizes[k])})" for k in order]

@@ -1,4 +1,4 @@
-"""What is the mean of this cluster? Parameters of clusters over the draws that have them, without relabelling."""
+"""Parameters of clusters over the draws that contain these clusters, without relabelling."""
 
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -28,22 +28,22 @@ _IN_WORDS = {"cluster": "summarized_clusters"}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClusterSummary(Stored, HasLabels):
-    """Clusters of assigned items over the draws that have all of them; made by :func:`cluster_summary`.
+    """Clusters of the assigned items over the draws that contain all of them; made by :func:`cluster_summary`.
 
     Attributes
     ----------
     labels : xarray.DataArray of shape (n_items,), dtype int32
-        Number of each assigned item's cluster, as the partition has it, which sets the colour in figures; -1 for the
+        Number of each assigned item's cluster in the partition, which sets its colour in figures; -1 for the
         unassigned items.
     n_draws : int
-        Number of draws in which the assigned items are clustered exactly like this.
+        Number of draws in which the assigned items are clustered exactly as in `labels`.
     probability, mcse : float
-        Posterior probability that they are, and its Monte Carlo standard error.
+        Posterior probability of this event, and its Monte Carlo standard error.
     clusters : xarray.Dataset over ``cluster``, the names of the clusters in the order of their numbers
         ``probability`` that all items of a cluster are co-clustered, regardless of other items, and its ``mcse``.
     allocation : xarray.DataArray of shape (n_items, n_clusters + 1)
-        Probability that each item is in each cluster, given the assigned items' clusters; in the last column,
-        "elsewhere", that it is in none of them, but alone or with other unassigned items. Rows sum to 1.
+        Probability of each item to be in each cluster, given the assigned items' clusters. The last column,
+        "elsewhere", is the probability to be in none of them: alone, or with unassigned items only. Rows sum to 1.
     parameters : xarray.Dataset over ``cluster`` and ``parameter``, or None
         ``mean``, ``sd`` and ``quantiles`` (over ``quantile``) of each parameter in these draws, with the standard error
         ``mcse`` of the mean and the effective sample size ``ess``.
@@ -84,7 +84,14 @@ class ClusterSummary(Stored, HasLabels):
         return np.unique(self.labels.values[self.labels.values >= 0], return_counts=True)[1]
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each cluster and parameter; without parameters, for each cluster its probability and items."""
+        """Tabulate the parameters of each cluster.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each cluster and parameter. Without parameters, a row for each cluster, with its probability and
+            its items.
+        """
         if self.parameters is not None:
             table = self.parameters.drop_dims("quantile").to_dataframe(["cluster", "parameter"])
             for level, values in zip(QUANTILES, self.parameters["quantiles"].transpose("quantile", ...), strict=True):
@@ -106,7 +113,7 @@ class ClusterSummary(Stored, HasLabels):
                 "draws",
                 f"{self.n_draws}, {display.with_error(display.number(self.probability), self.mcse)} of the posterior",
             ),
-            ("clusters", f"probability that all items of a cluster are together, {display.listed(each, 8)}"),
+            ("clusters", f"probability that all items of a cluster are co-clustered, {display.listed(each, 8)}"),
         ]
         if n_open:
             means = elsewhere[:, :-1].mean(axis=0)
@@ -130,16 +137,16 @@ def cluster_summary(
     first_label: int | None = None,
     **parameters: Any,
 ) -> ClusterSummary:
-    """Summarize the clusters of a partial partition, with their parameters, over the draws that have them.
+    """Summarize the clusters of a partial partition and their parameters, over the draws that contain these clusters.
 
     Parameters
     ----------
     draws : labels or allocation probabilities
-        In any form that :func:`summarize` takes. If you give parameters, labels must be as sampled, that is, numbers of
-        components: PartitionDraws have renumbered them.
+        In any form that :func:`summarize` takes. With parameters, labels must be numbers of components, as sampled.
+        PartitionDraws do not have these numbers.
     partition : PartialPartition, or label vector of shape (n_items,)
-        Typically a :func:`partial_partition`, whose numbers and names of clusters the result has. Unassigned items have
-        the label -1. A partition without unassigned items has the clusters of few draws.
+        Typically the result of :func:`partial_partition`, whose cluster numbers and names are kept. Unassigned items
+        have the label -1. Few draws agree with a partition that assigns all items.
     var_name : str, optional
         Name of the variable of labels or probabilities. By default the only one.
     group : str
@@ -151,17 +158,19 @@ def cluster_summary(
         if neither occurs.
     **parameters
         Parameters of the components, such as ``mu=idata.posterior["mu"]``: arrays of draws x components or chains x
-        draws x components, with any further dimensions behind. A DataArray is paired by `chain` and
-        `draw`. Components without items may be NaN.
+        draws x components, followed by any further dimensions. A DataArray is paired by `chain` and `draw`.
+        Components without items may be NaN.
 
     Returns
     -------
     ClusterSummary
+        Probability, allocation of the other items and parameters of each cluster.
 
     Raises
     ------
     ValueError
-        If no draw has these clusters, the partition is not of the draws' items, or parameters are of other draws.
+        If no draw contains these clusters, the partition has other items than the draws, or parameters have other
+        draws.
     TypeError
         If a parameter holds no numbers, or PartitionDraws are given with parameters.
 
@@ -176,14 +185,14 @@ def cluster_summary(
     Let A be the draws in which the assigned items are clustered exactly as in the partition [1]_. In each draw t of A,
     all assigned items i of a cluster are in one component z_t(i). The cluster has the parameter theta_t,z_t(i) of this
     component, so the names of components do not matter. Mean, standard deviation and quantiles are over A, with the
-    draws' weights. The Monte Carlo standard error is that of a ratio of two means, because the number of draws in A is
-    random, too.
+    draws' weights. The number of draws in A is random. The Monte Carlo standard error is therefore computed for a ratio
+    of two means.
 
     If the partition was chosen on the same draws, `probability` is too high; :func:`partial_partition` cross-validates
     its own.
 
-    The joint probability of A and of an item being in a cluster is `allocation` times `probability`. If the draws have
-    allocation probabilities, items are in sampled components.
+    `allocation` times `probability` is the joint probability of A and of an item being in a cluster. Draws with
+    allocation probabilities use sampled components.
 
     References
     ----------
@@ -192,15 +201,15 @@ def cluster_summary(
 
     Examples
     --------
-    The names of the components switch in the second draw, and the third one does not have the clusters.
+    The names of the components switch in the second draw. The third draw does not contain the clusters.
 
     >>> import posterior_consensus as pc
     >>> labels = [[0, 0, 1, 1], [1, 1, 0, 1], [0, 1, 1, 1], [0, 0, 1, 1]]
     >>> mu = [[1.0, 8.0], [8.2, 1.2], [0.0, 4.0], [1.4, 8.1]]
-    >>> found = pc.cluster_summary(labels, [0, 0, 1, -1], mu=mu)
-    >>> found.probability, found.parameters["mean"].values.ravel().round(3)
+    >>> summary = pc.cluster_summary(labels, [0, 0, 1, -1], mu=mu)
+    >>> summary.probability, summary.parameters["mean"].values.ravel().round(3)
     (0.75, array([1.2, 8.1]))
-    >>> found.allocation.values[3].round(3)
+    >>> summary.allocation.values[3].round(3)
     array([0.333, 0.667, 0.   ])
     """
     weights = one_of(weights, log_weights)
@@ -210,7 +219,7 @@ def cluster_summary(
     rows, share = np.flatnonzero(agrees), float(source.samples.mean(agrees))
     if not share > 0:
         raise ValueError(
-            f"`partition` must have clusters that some draw has; none of {source.n_draws} draws clusters the "
+            f"`partition` must have clusters that some draw contains; none of {source.n_draws} draws clusters the "
             f"{int((labels >= 0).sum())} assigned items like this. Assign fewer items, as by partial_partition(draws, "
             "prob)."
         )
@@ -220,7 +229,7 @@ def cluster_summary(
     if arrays and (n_components := n_components_of(arrays)) > 1:
         own = component_labels(source, draws, n_components, first_label, var_name, group)[:, first].astype(np.intp)
     columns = {key: one for name, value in parameters.items() for key, one in _columns(name, value, arrays[name], own)}
-    found = _statistics(source, columns, rows, share) if columns else None
+    statistics = _statistics(source, columns, rows, share) if columns else None
     return ClusterSummary(
         labels=source.items.array(np.append(numbers, -1)[labels].astype(np.int32), "labels"),
         n_draws=rows.size,
@@ -228,12 +237,12 @@ def cluster_summary(
         mcse=float(source.samples.mcse(agrees)),
         clusters=_together(source, labels).assign_coords(cluster=names_as_coordinate(names)),
         allocation=_allocation(source, labels, first, rows).assign_coords(to=[*map(str, names), "elsewhere"]),
-        parameters=None if found is None else found.assign_coords(cluster=names_as_coordinate(names)),
+        parameters=None if statistics is None else statistics.assign_coords(cluster=names_as_coordinate(names)),
     )
 
 
 def _partial_labels(source: PartitionDraws, partition: Any) -> tuple[Labels, Labels, list[Hashable]]:
-    """Place of each assigned item's cluster (n_items,), -1 for the others; clusters' numbers and names."""
+    """Position of each assigned item's cluster (n_items,), -1 for unassigned items; numbers and names of clusters."""
     values = np.asarray(source.items.in_order(partition))
     if values.shape != (source.n_items,):
         raise ValueError(f"`partition` must label all {source.n_items} items; got {values.size} labels.")
@@ -258,7 +267,7 @@ def _columns(name: str, value: Any, array: Floats, components: Numbers) -> Itera
 
 
 def _entry(value: Any, axis: int, place: int) -> str:
-    """The coordinate at a place of an axis of a DataArray that has one, else the number of the place."""
+    """Coordinate value at a position along an axis; the position itself without a coordinate."""
     if not isinstance(value, xr.DataArray):
         return str(place)
     dim = [dim for dim in value.dims if dim not in ("chain", "draw", "sample")][axis]
@@ -266,25 +275,24 @@ def _entry(value: Any, axis: int, place: int) -> str:
 
 
 def _together(source: PartitionDraws, labels: Labels) -> xr.Dataset:
-    """For each cluster, the probability that all its items are co-clustered."""
-    members = [np.flatnonzero(labels == k) for k in range(labels.max() + 1)]
-    drawn = [source.labels[:, at] for at in members]
-    together = np.stack([np.all(own == own[:, :1], axis=1) for own in drawn]).astype(np.float64)
-    found = {"probability": source.samples.mean(together), "mcse": source.samples.mcse(together)}
-    return xr.Dataset({name: ("cluster", values) for name, values in found.items()})
+    """Probability, for each cluster, that all its items are co-clustered."""
+    members = [source.labels[:, np.flatnonzero(labels == k)] for k in range(labels.max() + 1)]
+    together = np.stack([np.all(own == own[:, :1], axis=1) for own in members]).astype(np.float64)
+    columns = {"probability": source.samples.mean(together), "mcse": source.samples.mcse(together)}
+    return xr.Dataset({name: ("cluster", values) for name, values in columns.items()})
 
 
 def _allocation(source: PartitionDraws, labels: Labels, first: Numbers, rows: Numbers) -> xr.DataArray:
-    """Probability of each item to be in each cluster, or in none, over some draws."""
-    samples, drawn = source.samples.take(rows), source.labels[rows]
-    shares = [samples.mean((drawn == drawn[:, [one]]).T.astype(np.float64)) for one in first]
+    """Probability of each item to be in each cluster, or in none, over the draws `rows`."""
+    samples, own = source.samples.take(rows), source.labels[rows]
+    shares = [samples.mean((own == own[:, [one]]).T.astype(np.float64)) for one in first]
     elsewhere = np.maximum(1.0 - np.sum(shares, axis=0), 0.0)
     values = np.stack([*shares, elsewhere], axis=1)
     return xr.DataArray(values, dims=(source.items.dim, "to"), coords=source.items.coords, name="allocation")
 
 
 def _statistics(source: PartitionDraws, columns: Mapping[str, Floats], rows: Numbers, share: float) -> xr.Dataset:
-    """Moments and quantiles of the parameters (n_draws, C) over some draws, with the errors of ratios."""
+    """Moments and quantiles of the parameters (n_draws, C) over the draws `rows`, with standard errors of ratios."""
     samples = source.samples.take(rows)
     values = np.stack(list(columns.values())).transpose(2, 0, 1)[..., rows]
     if not np.isfinite(values).all():
@@ -300,9 +308,9 @@ def _statistics(source: PartitionDraws, columns: Mapping[str, Floats], rows: Num
     variance = samples.mean(np.square(deviations))
     ess = np.divide(variance, np.square(mcse), out=np.full(mean.shape, np.nan), where=mcse > 0)
     quantiles = np.quantile(values, QUANTILES, axis=-1, weights=samples.weights, method="inverted_cdf")
-    found = {"mean": mean, "sd": np.sqrt(variance), "mcse": mcse, "ess": ess}
+    moments = {"mean": mean, "sd": np.sqrt(variance), "mcse": mcse, "ess": ess}
     dims = ("cluster", "parameter")
     return xr.Dataset(
-        {name: (dims, one) for name, one in found.items()} | {"quantiles": (("quantile", *dims), quantiles)},
+        {name: (dims, one) for name, one in moments.items()} | {"quantiles": (("quantile", *dims), quantiles)},
         {"parameter": list(columns), "quantile": list(QUANTILES)},
     )

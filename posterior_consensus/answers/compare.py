@@ -1,4 +1,4 @@
-"""How far apart two posteriors over the same items are, and which items' co-members differ most."""
+"""Distances between two posteriors over the same items, and the items whose co-members differ most."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -32,7 +32,7 @@ _DISTANCES = ("value", "mcse", "ess", "by_chance")
 _OF_ITEMS = ("difference", "mcse", "by_chance", "joined", "left")
 _OF_NORMAL = np.sqrt(2 / np.pi)  # mean of the absolute value of a standard normal variable
 _OF_PARTICLES = ("weight", "mcse", "ess")
-_CLEAR = 2.0  # standard errors
+_CLEAR = 2.0  # standard errors beyond which a difference is reported
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,21 +42,21 @@ class PosteriorComparison(Stored):
     Attributes
     ----------
     distances : xarray.Dataset
-        Over ``measure``: ``value``; its Monte Carlo standard error ``mcse``; ``ess``, the smaller of the two
-        posteriors' effective sample sizes (NaN for similarities); and ``by_chance``, the value expected for two samples
-        of one posterior (NaN for particles). "draws" is the Wasserstein distance between equally many draws of both,
-        and "particles" the Wasserstein distance between a few weighted partitions of each, in the unit of the loss.
-        "mean similarity" and "rms similarity" are the mean of the absolute differences between the two similarity
-        matrices, over pairs, and the root mean square of the differences.
+        Four distances over ``measure``. "draws" is the Wasserstein distance between equally many draws of both
+        posteriors. "particles" is the Wasserstein distance between a few weighted partitions of each. Both have the
+        unit of the loss. "mean similarity" and "rms similarity" are the mean absolute difference and the root mean
+        square difference between the two similarity matrices, over pairs. Each has a ``value``, its Monte Carlo
+        standard error ``mcse``, and ``ess``, the smaller effective sample size of the two posteriors (NaN for
+        similarities). ``by_chance`` is the value expected for two samples of one posterior (NaN for particles).
     within : xarray.DataArray of shape (posterior,)
         The Wasserstein distance between the two halves of each posterior, over the posteriors' names. The halves are
         the first and the last chains or, with one chain, its first and its last draws. Each half has `n_matched` draws.
         NaN if a half has no draws of positive weight.
     items : xarray.Dataset
-        Over the items: ``difference``, the mean over the other items of the absolute difference between the two
-        co-clustering probabilities; its ``mcse``; ``by_chance``, the difference that Monte Carlo errors alone would
-        give; ``joined`` and ``left``, the sums of the increases and of the decreases of these probabilities from the
-        first posterior to the second.
+        Changes of the posterior similarities of each item, over the items. ``difference`` is the mean absolute change
+        over the other items, and ``mcse`` its standard error. ``by_chance`` is the difference expected from Monte Carlo
+        error alone. ``joined`` is the sum of the increases from the first posterior to the second: the expected number
+        of co-members gained. ``left`` is the sum of the decreases: the expected number of co-members lost.
     similarity : xarray.DataArray of shape (posterior, n_items, n_items)
         The two posterior similarity matrices.
     transport : xarray.DataArray of shape (particle_a, particle_b)
@@ -64,14 +64,14 @@ class PosteriorComparison(Stored):
         weights of a, its column sums the weights of b.
     particles_a, particles_b : xarray.DataArray of shape (particle_a, n_items) and (particle_b, n_items), dtype int32
     weights_a, weights_b : xarray.Dataset
-        Over these particles: ``weight``, its Monte Carlo standard error ``mcse``, and the effective sample size ``ess``
-        behind it. The error is rough if ``ess`` is below 100.
+        ``weight`` of each particle, its Monte Carlo standard error ``mcse`` and effective sample size ``ess``. The
+        error is rough if ``ess`` is below 100.
     loss : PartitionLoss
         The metric between partitions.
     n_matched : int
         Number of draws of each posterior that were matched.
     stopped : str
-        "interrupted" if Ctrl-C ended the search for particles, else empty: the particles are those found before it.
+        "interrupted" if Ctrl-C ended the search for particles, else empty. The particles are the best until then.
     """
 
     _figure = "plot_posterior_comparison"
@@ -103,7 +103,7 @@ class PosteriorComparison(Stored):
 
     @property
     def verdict(self) -> str:
-        """Whether the two posteriors differ more than halves of either do, in a sentence."""
+        """Whether the posteriors differ more from each other than the halves of either one, in one sentence."""
         between, error = (float(self.distances[name].sel(measure="draws")) for name in ("value", "mcse"))
         unit, both = self.loss.unit, " and ".join(self.names)
         far = f"the distance between {both} is {display.with_error(display.quantity(between, unit, 3), error)}"
@@ -113,7 +113,7 @@ class PosteriorComparison(Stored):
         widest, name = float(within.max()), self.names[within.argmax()]
         own = display.quantity(widest, unit, 3)
         if between - widest > _CLEAR * error:
-            return f"{display.capitalized(far)}, and {own} at most between halves of one of them: the two differ."
+            return f"{display.capitalized(far)}, and at most {own} between halves of one of them: the two differ."
         longer = " Run longer chains, and see whether they agree." if widest > between else ""
         return (
             f"The distance between the halves of {name} is {own}, and {far}: this does not show that the posteriors "
@@ -121,7 +121,13 @@ class PosteriorComparison(Stored):
         )
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each item, those whose co-members differ most first."""
+        """Tabulate the differences of each item.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each item, the largest difference first.
+        """
         table = self.items.to_dataframe()[list(_OF_ITEMS)]
         return table.sort_values("difference", ascending=False, kind="stable")
 
@@ -137,14 +143,14 @@ class PosteriorComparison(Stored):
             f"{value:.4g} within {name}" for name, value in zip(self.names, self.within.values, strict=True)
         )
         facts.insert(2, ("halves", f"{ends} ({self.n_matched} draws each, {self.loss.name})"))
-        for name, found in zip(self.names, (self.weights_a, self.weights_b), strict=True):
-            weights = zip(*(found[column].values.tolist() for column in _OF_PARTICLES), strict=True)
-            told = [display.with_error(f"{weight:.2f}", mcse, ess) for weight, mcse, ess in weights]
-            facts.append((f"particles of {name}", "; ".join(told)))
+        for name, table in zip(self.names, (self.weights_a, self.weights_b), strict=True):
+            weights = zip(*(table[column].values.tolist() for column in _OF_PARTICLES), strict=True)
+            listed = [display.with_error(f"{weight:.2f}", mcse, ess) for weight, mcse, ess in weights]
+            facts.append((f"particles of {name}", "; ".join(listed)))
         if self.stopped:
-            facts.append(("interrupted", "the search for particles, by Ctrl-C: a longer one may find more of them"))
+            facts.append(("interrupted", "Ctrl-C ended the search for particles; a longer one may find more"))
         n_items, dim = self.items["difference"].size, self.items["difference"].dims[0]
-        title = f"PosteriorComparison: {n_items} items ({dim}), those whose co-members differ most first"
+        title = f"PosteriorComparison: {n_items} items ({dim}), largest difference of co-members first"
         return title, facts, self.to_dataframe()
 
 
@@ -159,7 +165,7 @@ def compare_posteriors(
     random_seed: RandomSeed = None,
     progressbar: bool = True,
 ) -> PosteriorComparison:
-    """Compare two posteriors over the same items.
+    """Compare two posteriors over the same items, by distances with errors and by item.
 
     Parameters
     ----------
@@ -171,7 +177,7 @@ def compare_posteriors(
         A loss that is a metric, by default "vi".
     n_draws : int
         Number of draws of each posterior to match, at even quantiles of the weights; at most half of the draws of
-        either posterior are taken.
+        either posterior.
     n_particles : int or "auto"
         Number of particles of each posterior; "auto" takes one for each separated mode, see :func:`particles`.
     random_seed : int, Generator, SeedSequence or None
@@ -182,12 +188,13 @@ def compare_posteriors(
     Returns
     -------
     PosteriorComparison
+        Distances between the posteriors, and the differences of each item.
 
     Raises
     ------
     ValueError
         If the two posteriors do not have the same items, `names` are equal, the loss is not a metric, or draws are
-        invalid as :func:`as_partition_draws` says.
+        invalid, see :func:`as_partition_draws`.
     TypeError
         If `names` are not two strings.
     MemoryError
@@ -201,20 +208,21 @@ def compare_posteriors(
     Notes
     -----
     The Wasserstein distance between two distributions of partitions is the minimum expected loss between a partition
-    from one and a partition from the other, over all joint distributions of the two. For m draws of each, it is the
-    minimum mean loss of a one-to-one matching, found exactly. It is above 0 even for two samples of one posterior.
-    Therefore ``by_chance`` is the mean of the two distances between halves, also with m draws each. The excess over
-    ``by_chance`` is the evidence that the posteriors differ. A large distance between halves shows that chains
-    disagree. The verdict is that the posteriors differ if their distance exceeds both distances between halves by more
-    than two standard errors. The standard error is that of the mean potentials of the dual problem [1]_; it is valid
-    if the two posteriors differ.
+    from one and a partition from the other, over all joint distributions. For m draws of each, it is the minimum mean
+    loss of a one-to-one matching, computed exactly. It is above 0 even for two samples of one posterior. ``by_chance``
+    is therefore the mean of the two distances between halves, also with m draws each. The excess over ``by_chance``
+    indicates a difference. A large distance between halves shows that chains disagree.
 
-    D_ij is the difference between the similarities of items i and j, and s_ij its standard error from batches of the
-    draws, as in :func:`diagnostics.similarity_mcse`; s_ij, and with it ``by_chance``, is rough if a chain has fewer
-    than 50 effective draws. By chance alone, abs(D_ij) has the mean sqrt(2 / pi) s_ij. For the error of a mean of
-    abs(D_ij), abs(D_ij) is replaced by erf(D_ij / (s_ij sqrt(2))) D_ij, with the first factor held fixed. This factor
-    is the sign of D_ij if a pair clearly differs. Otherwise it is smaller, because the absolute value of a number near
-    0 varies less. All errors assume that a and b are independent runs.
+    The verdict is that the posteriors differ if their distance exceeds both distances between halves by more than two
+    standard errors. The standard error comes from the mean potentials of the dual problem [1]_. It holds if the two
+    posteriors differ; for equal posteriors it is no valid error, so the verdict is a rule and not a test of a given
+    level.
+
+    Let D_ij be the change of the similarity of items i and j, and s_ij its standard error from batches of the draws,
+    as in :func:`diagnostics.similarity_mcse`. By chance alone, abs(D_ij) has the mean sqrt(2 / pi) s_ij. This is rough
+    if a chain has fewer than 50 effective draws. In the error of a mean of abs(D_ij), the sign of D_ij is replaced by
+    erf(D_ij / (s_ij sqrt(2))), which is near 0 for pairs without a clear difference. All errors assume that a and b
+    are independent runs.
 
     References
     ----------
@@ -226,8 +234,8 @@ def compare_posteriors(
     >>> import posterior_consensus as pc
     >>> a = [[0, 0, 0, 1], [0, 0, 1, 1]] * 8
     >>> b = [[0, 0, 1, 1]] * 16
-    >>> found = pc.compare_posteriors(a, b, loss="binder", n_particles=1, random_seed=1)
-    >>> found.to_dataframe()[["difference", "joined", "left"]].round(3)
+    >>> comparison = pc.compare_posteriors(a, b, loss="binder", n_particles=1, random_seed=1)
+    >>> comparison.to_dataframe()[["difference", "joined", "left"]].round(3)
           difference  joined  left
     item
     2          0.500     0.5   1.0
@@ -244,7 +252,7 @@ def compare_posteriors(
     check_count("n_draws", n_draws)
     memory.check(64 * a.n_items**2, f"The similarity matrices of {a.n_items} items and what they are compared by")
     b = same_items(b, a.items, "b")
-    seed = int(as_generator(random_seed).integers(2**63))  # one for both: equal posteriors have equal particles
+    seed = int(as_generator(random_seed).integers(2**63))  # the same for both: equal posteriors get equal particles
     plain = a.labels_only(), b.labels_only()
     n_matched = max(1, min(n_draws, a.n_draws // 2, b.n_draws // 2))
     even = [_evenly(draws, n_matched) for draws in plain]
@@ -252,12 +260,13 @@ def compare_posteriors(
     between = _with_error(distance, even, potentials)
     within = np.array([_within(draws, n_matched, metric) for draws in plain])
     of_pairs, of_items = _similarities(a, b)
-    seen: list[Particles] = []
-    for draws in plain:  # after Ctrl-C, the particles found at once
-        seconds = NO_TIME if any(one.stopped for one in seen) else None
-        found = particles(draws, n_particles, loss=metric, seconds=seconds, random_seed=seed, progressbar=progressbar)
-        seen.append(found)
-    moved, plan = _between_particles(plain, seen, metric)
+    both: list[Particles] = []
+    for draws in plain:  # after Ctrl-C, only the first particles found
+        seconds = NO_TIME if any(one.stopped for one in both) else None
+        both.append(
+            particles(draws, n_particles, loss=metric, seconds=seconds, random_seed=seed, progressbar=progressbar)
+        )
+    moved, plan = _between_particles(plain, both, metric)
     rows = np.array([(*between, within.mean()), (*moved, np.nan), *of_pairs])
     columns = {name: ("measure", column) for name, column in zip(_DISTANCES, rows.T, strict=True)}
     matrices = [a.items.pair_array(draws.shared_similarity, "similarity") for draws in (a, b)]
@@ -268,29 +277,29 @@ def compare_posteriors(
         items=xr.Dataset({name: a.items.array(column, name) for name, column in of_items.items()}),
         similarity=xr.concat(matrices, "posterior").assign_coords(sides),
         transport=xr.DataArray(plan, dims=("particle_a", "particle_b"), name="transport"),
-        particles_a=_dressed(a, seen[0], "a"),
-        particles_b=_dressed(a, seen[1], "b"),
-        weights_a=_weights(seen[0], "a"),
-        weights_b=_weights(seen[1], "b"),
+        particles_a=_partitions(a, both[0], "a"),
+        particles_b=_partitions(a, both[1], "b"),
+        weights_a=_weights(both[0], "a"),
+        weights_b=_weights(both[1], "b"),
         loss=metric,
         n_matched=n_matched,
-        stopped="interrupted" if any(one.stopped for one in seen) else "",
+        stopped="interrupted" if any(one.stopped for one in both) else "",
     )
 
 
-def _weights(found: Particles, name: str) -> xr.Dataset:
-    columns = found.weights, found.weights_mcse, found.weights_ess
+def _weights(of: Particles, name: str) -> xr.Dataset:
+    columns = of.weights, of.weights_mcse, of.weights_ess
     return xr.Dataset(
         {column: (f"particle_{name}", one.values) for column, one in zip(_OF_PARTICLES, columns, strict=True)}
     )
 
 
-def _dressed(a: PartitionDraws, found: Particles, name: str) -> xr.DataArray:
-    return a.items.partition_array(found.partitions.values, f"particle_{name}", f"particles_{name}")
+def _partitions(a: PartitionDraws, of: Particles, name: str) -> xr.DataArray:
+    return a.items.partition_array(of.partitions.values, f"particle_{name}", f"particles_{name}")
 
 
 def _evenly(draws: PartitionDraws, n_draws: int) -> PartitionDraws:
-    """So many draws, each of the same weight, at even quantiles of the weights."""
+    """Take `n_draws` draws of equal weight, at even quantiles of the weights."""
     quantiles = (np.arange(n_draws) + 0.5) / n_draws - SAME
     taken = draws.take(draws.samples.at_quantiles(quantiles))
     return replace(taken, samples=taken.samples.weighted(np.ones(n_draws)))
@@ -299,14 +308,14 @@ def _evenly(draws: PartitionDraws, n_draws: int) -> PartitionDraws:
 def _with_error(
     value: float, both: Sequence[PartitionDraws], potentials: Sequence[Floats]
 ) -> tuple[float, float, float]:
-    """A distance, its error as that of the mean potentials of the dual problem, and the smaller effective size."""
-    found = (draws.samples.mcse_and_ess(potential) for draws, potential in zip(both, potentials, strict=True))
-    errors, sizes = zip(*found, strict=True)
+    """A distance, its error from the mean potentials of the dual problem, and the smaller effective sample size."""
+    each = (draws.samples.mcse_and_ess(potential) for draws, potential in zip(both, potentials, strict=True))
+    errors, sizes = zip(*each, strict=True)
     return value, float(np.hypot(*errors)), float(np.fmin(*sizes))
 
 
 def _within(draws: PartitionDraws, n_draws: int, metric: PartitionLoss) -> float:
-    """Wasserstein distance between the first chains and the last ones, or halves of the one chain."""
+    """Wasserstein distance between the first and the last chains, or between the halves of a single chain."""
     chains = draws.samples.chains
     if len(chains) == 1:
         chains = np.array_split(chains[0], 2)
@@ -319,22 +328,22 @@ def _within(draws: PartitionDraws, n_draws: int, metric: PartitionLoss) -> float
 
 
 def _between_particles(
-    plain: tuple[PartitionDraws, PartitionDraws], seen: list[Particles], metric: PartitionLoss
+    plain: tuple[PartitionDraws, PartitionDraws], both: list[Particles], metric: PartitionLoss
 ) -> tuple[tuple[float, float, float], Floats]:
-    """Wasserstein distance between two sets of particles, its error from those of the weights, and the plan."""
-    arrival = PartitionDraws.of(seen[1].partitions.values)
-    costs = loss_matrix(seen[0].partitions.values, arrival, metric)
-    value, plan, *potentials = transported(costs, seen[0].weights.values, seen[1].weights.values)
-    of_draws = [potential[one.assignment.values] for one, potential in zip(seen, potentials, strict=True)]
+    """Wasserstein distance between two sets of particles, its error from the errors of the weights, and the plan."""
+    arrival = PartitionDraws.of(both[1].partitions.values)
+    costs = loss_matrix(both[0].partitions.values, arrival, metric)
+    value, plan, *potentials = transported(costs, both[0].weights.values, both[1].weights.values)
+    of_draws = [potential[one.assignment.values] for one, potential in zip(both, potentials, strict=True)]
     return _with_error(value, plain, of_draws), plan
 
 
 def _similarities(a: PartitionDraws, b: PartitionDraws) -> tuple[list[tuple[float, ...]], dict[str, Floats]]:
-    """The rows of the two means over pairs in the table of distances, and the columns of the items."""
+    """The two rows of similarities in the table of distances, and the columns of the table of items."""
     difference, n = b.shared_similarity - a.shared_similarity, a.n_items
     others = max(1, n - 1)
     errors = np.hypot(similarity_errors(a), similarity_errors(b))
-    with np.errstate(divide="ignore", invalid="ignore"):  # a pair that is co-clustered always or never
+    with np.errstate(divide="ignore", invalid="ignore"):  # pairs co-clustered in all draws or in none
         signs = np.where((errors == 0) | np.isnan(errors), np.sign(difference), erf(difference / errors / np.sqrt(2)))
     of_items, of_mean, of_square = np.zeros(n), 0.0, 0.0
     for draws in (a, b):
@@ -364,15 +373,15 @@ def _similarities(a: PartitionDraws, b: PartitionDraws) -> tuple[list[tuple[floa
 
 
 def matched(costs: Floats) -> tuple[float, Floats, Floats]:
-    """Least mean cost of a one-to-one matching of rows with columns (m, m), and potentials (m,) of both.
+    """Minimum mean cost of a one-to-one matching of rows with columns (m, m), and the dual potentials (m,) of both.
 
-    The means of the potentials add up to that cost; no sum of a row's and a column's exceeds their cost. Of the
-    potentials, which are not unique, the mean of two extreme ones is taken.
+    The means of the potentials add up to this cost. The sum of a row's and a column's potential never exceeds their
+    cost. Potentials are not unique: the mean of the two extreme solutions is returned.
     """
     rows, columns = linear_sum_assignment(costs)
     paired = costs[:, columns]
     own = np.diagonal(paired).copy()
-    excess = paired - own[:, np.newaxis]  # of a row that goes to another row's column
+    excess = paired - own[:, np.newaxis]  # extra cost if a row takes another row's column
     tiny = ROUNDING * float(costs.max(initial=0.0))
     lowest, _ = cheapest_paths(excess, own / 2, tiny)  # the same for rows and columns
     highest = -cheapest_paths(excess.T, -own / 2, tiny)[0]
@@ -383,14 +392,14 @@ def matched(costs: Floats) -> tuple[float, Floats, Floats]:
 
 
 def transported(costs: Floats, weights: Floats, others: Floats) -> tuple[float, Floats, Floats, Floats]:
-    """Least cost of moving weights (n,) to weights (m,), the plan (n, m), and potentials (n,) and (m,)."""
+    """Minimum cost of moving weights (n,) to weights (m,), the plan (n, m), and potentials (n,) and (m,)."""
     n, m = costs.shape
     leaving, arriving = np.kron(np.eye(n), np.ones(m)), np.kron(np.ones(n), np.eye(m))
-    found = linprog(
+    solution = linprog(
         costs.ravel(),
         A_eq=np.vstack([leaving, arriving]),
         b_eq=np.concatenate([weights / weights.sum(), others / others.sum()]),
         method="highs",
     )
-    potentials = found.eqlin.marginals
-    return float(found.fun), found.x.reshape(n, m), potentials[:n], potentials[n:]
+    potentials = solution.eqlin.marginals
+    return float(solution.fun), solution.x.reshape(n, m), potentials[:n], potentials[n:]

@@ -1,4 +1,4 @@
-"""Which components are nearly one? Similarities of items from the distances between their components."""
+"""Similarities of items from the Hellinger distances between their mixture components."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -76,8 +76,7 @@ class ComponentSimilarity(PairSimilarity, Stored):
     values : ndarray of shape (n_items, n_items), dtype float64
         One minus the posterior mean of the Hellinger distance between the components of two items.
     partitions : PartitionDraws
-        For each draw, the partition found by merging the draw's components for the smallest loss at the threshold
-        `tau`.
+        A partition for each draw, with its components merged to minimize the loss at the threshold `tau`.
     n_components : ndarray of shape (n_draws,), dtype int64
         Number of components with items in each draw.
     """
@@ -113,12 +112,29 @@ class ComponentSimilarity(PairSimilarity, Stored):
         return xr.DataArray(np.clip(shares, 0.0, 1.0), {"n_clusters": numbers}, ("n_clusters",), "distance_within")
 
     def of_items(self, at: npt.NDArray[np.intp]) -> Self:
-        """Return the similarities of some items, by position."""
+        """Select items by position.
+
+        Parameters
+        ----------
+        at : ndarray of int
+            Positions of the items.
+
+        Returns
+        -------
+        ComponentSimilarity
+            The similarities of these items.
+        """
         some = self.partitions.of_items(at)
         return replace(self, items=some.items, values=self.values[np.ix_(at, at)], partitions=some)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each number: its shares of the draws, as number of components and of clusters, and `curve`."""
+        """Tabulate the posterior of the numbers of components and of clusters.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each number, with the shares of the draws that have so many components or clusters, and `curve`.
+        """
         return self._shares().assign(distance_within=self.curve.values)
 
     def _shares(self) -> pd.DataFrame:
@@ -155,14 +171,14 @@ def component_similarity(
     progressbar: bool = True,
     **parameters: Any,
 ) -> ComponentSimilarity:
-    """Compute similarities of items from their components, to merge components that are nearly one.
+    """Compute similarities of items from their components, to merge components that nearly coincide.
 
     Parameters
     ----------
     draws : labels, allocation probabilities or pymc.Model
-        Labels as sampled, which are numbers of components, in any form that :func:`as_partition_draws` takes, except
-        PartitionDraws, which have renumbered them; allocation probabilities in any form; or a model, with its posterior
-        as `idata`.
+        Labels as sampled, which are numbers of components, in any form that :func:`as_partition_draws` takes except
+        PartitionDraws, which are renumbered. Or allocation probabilities in any form. Or a model, with its posterior as
+        `idata`.
     idata : InferenceData, DataTree, Dataset or path, optional
         Posterior of the model.
     distribution : distribution of scipy.stats, optional
@@ -188,6 +204,7 @@ def component_similarity(
     Returns
     -------
     ComponentSimilarity
+        Similarities of items, and a partition for each draw.
 
     Raises
     ------
@@ -200,7 +217,7 @@ def component_similarity(
 
     See Also
     --------
-    binder : its ``tau="mean"`` is the threshold for these similarities.
+    binder : ``tau="mean"`` is the threshold for these similarities.
     plot_component_similarity : the distance within clusters by their number.
 
     Notes
@@ -231,18 +248,18 @@ def component_similarity(
 
     Examples
     --------
-    Components 0 and 1 are nearly one, and component 2 is far away.
+    Components 0 and 1 nearly coincide, and component 2 is far away.
 
     >>> import posterior_consensus as pc
     >>> labels = [[0, 1, 0, 2, 2], [1, 0, 0, 2, 2]]
     >>> mean, sd = [[0.0, 0.5, 9.0], [0.2, 0.0, 8.0]], [[1.0, 1.2, 1.0], [1.0, 1.0, 1.0]]
-    >>> found = pc.component_similarity(labels, mean=mean, sd=sd)
-    >>> found.values[0].round(3)
+    >>> similarity = pc.component_similarity(labels, mean=mean, sd=sd)
+    >>> similarity.values[0].round(3)
     array([1.   , 0.873, 0.965, 0.   , 0.   ])
-    >>> best = pc.consensus_partition(found, loss=pc.binder(tau="mean"), random_seed=1)
+    >>> best = pc.consensus_partition(similarity, loss=pc.binder(tau="mean"), random_seed=1)
     >>> best.labels.values
     array([0, 0, 0, 1, 1], dtype=int32)
-    >>> pc.credible_ball(found.partitions, best, loss="vi").radius
+    >>> pc.credible_ball(similarity.partitions, best, loss="vi").radius
     0.0
     """
     weights = one_of(weights, log_weights)
@@ -269,7 +286,7 @@ def component_similarity(
 
 
 def _family(distribution: Any, parameters: Mapping[str, Any]) -> tuple[Any, Mapping[str, str]]:
-    """The distribution, None for multivariate normals, and its names of parameters that have others here."""
+    """The distribution, None for multivariate normals, and SciPy's names of parameters that are renamed."""
     if distribution is None:
         if set(parameters) not in ({"mean", "sd"}, {"mean", "cov"}):
             raise TypeError(
@@ -297,7 +314,7 @@ def _similarity_of(
 ) -> ComponentSimilarity:
     """The similarities, and the partition of each draw."""
     labels, n_clusters = source.labels, source.n_clusters
-    # Components that have items, in the order of their first item; the rest repeats the first one.
+    # Components that have items, in the order of their first item; padded with the first one.
     occupied = np.zeros((source.n_draws, int(n_clusters.max())), np.intp) + components[:, :1]
     np.put_along_axis(occupied, labels.astype(np.intp), components, axis=1)
     if source.soft is None:
@@ -309,14 +326,14 @@ def _similarity_of(
     values = _mean_similarity(source, similar)
     counts = np.zeros(occupied.shape)
     np.add.at(counts, (np.arange(source.n_draws)[:, np.newaxis], labels), 1.0)
-    found = ComponentSimilarity(source.items, values, partitions=source.labels_only(), n_components=n_clusters)
-    groups = grouped(own, counts, min(found.tau, 1.0 - 1e-12))
+    unmerged = ComponentSimilarity(source.items, values, partitions=source.labels_only(), n_components=n_clusters)
+    groups = grouped(own, counts, min(unmerged.tau, 1.0 - 1e-12))
     merged, _ = canonical_rows(np.take_along_axis(groups, labels.astype(np.intp), axis=1), occupied.shape[1])
-    return replace(found, partitions=PartitionDraws.of(merged, samples=source.samples, items=source.items))
+    return replace(unmerged, partitions=PartitionDraws.of(merged, samples=source.samples, items=source.items))
 
 
 def _mean_similarity(source: PartitionDraws, similar: Floats) -> Floats:
-    """Mean over draws of the similarities of the components of two items (n, n): a sum of matrix products."""
+    """Mean similarity (n, n) over draws of the components of each two items, by matrix products."""
     n_items, n_components, weights = source.n_items, similar.shape[1], source.weights
     total = np.zeros((n_items, n_items))
     for rows in slices(source.n_draws, max(1, sizes.PROBABILITIES_AT_ONCE // (n_items * n_components))):
@@ -336,25 +353,27 @@ def _mean_similarity(source: PartitionDraws, similar: Floats) -> Floats:
     return np.clip((total + total.T) / 2, 0.0, 1.0)
 
 
-def grouped(similar: Floats, sizes: Floats, tau: float) -> npt.NDArray[np.intp]:
-    """Group of each component (n_draws, K), of least Binder loss at a pair threshold.
+def grouped(similar: Floats, n_items: Floats, tau: float) -> npt.NDArray[np.intp]:
+    """Group of each component (n_draws, K) that minimizes Binder's loss at a pair threshold.
 
     Parameters
     ----------
     similar : ndarray of shape (n_draws, K, K)
         Similarities of the components of each draw.
-    sizes : ndarray of shape (n_draws, K)
-        Their numbers of items; those without any are the last ones of a draw.
+    n_items : ndarray of shape (n_draws, K)
+        Number of items of each component; empty components come last.
     tau : float
+        The pair threshold.
 
     Notes
     -----
-    Among all partitions of at most eight components, else among the cuts of the components' tree of average linkage.
+    The minimum is over all partitions of at most eight components, otherwise over the cuts of their average-linkage
+    tree.
     """
-    n_components = sizes.shape[1]
-    costs = sizes[:, :, np.newaxis] * sizes[:, np.newaxis] * (tau - similar)
-    groups = np.broadcast_to(np.arange(n_components), sizes.shape).copy()
-    occupied = np.sum(sizes > 0, axis=1)
+    n_components = n_items.shape[1]
+    costs = n_items[:, :, np.newaxis] * n_items[:, np.newaxis] * (tau - similar)
+    groups = np.broadcast_to(np.arange(n_components), n_items.shape).copy()
+    occupied = np.sum(n_items > 0, axis=1)
     few = np.flatnonzero(occupied <= _MOST_ENUMERATED)
     width = min(_MOST_ENUMERATED, n_components)
     groups[few, :width] = _of_all(costs[few, :width, :width])
@@ -367,7 +386,7 @@ def grouped(similar: Floats, sizes: Floats, tau: float) -> npt.NDArray[np.intp]:
 
 
 def _of_all(costs: Floats) -> npt.NDArray[np.intp]:
-    """The best of all partitions of a few components."""
+    """The partition (K,) of a few components with the least sum of costs within groups, for each draw."""
     partitions = np.concatenate(list(enumerate_partitions(costs.shape[1]))).astype(np.intp)
     first, second = np.triu_indices(costs.shape[1], 1)
     together = (partitions[:, first] == partitions[:, second]).astype(np.float64)

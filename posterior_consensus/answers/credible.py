@@ -1,4 +1,4 @@
-"""The credible ball: which partitions are as close to the estimate as most draws are."""
+"""The credible ball: the smallest ball around a partition with a given posterior probability."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,10 +39,10 @@ class CredibleBall(Stored):
     coverage : float
         Posterior probability of the ball, at least `prob`; draws at the radius are inside.
     horizontal, upper_vertical, lower_vertical : xarray.DataArray of shape (n_bounds, n_items), dtype int32
-        The partitions in the ball that are farthest from the center: among all, among those with the fewest and among
-        those with the most clusters. Clusters have the numbers of the center's clusters with which they are matched, as
-        by :func:`align_partitions`; the others come after these. Each partition of a tie is listed once, over the
-        dimension ``horizontal_bound`` and so on, which has the coordinate ``distance``.
+        The draws in the ball that are farthest from the center: among all, among draws with the fewest clusters, and
+        among draws with the most clusters. Clusters take the numbers of the matched clusters of the center, as by
+        :func:`align_partitions`; unmatched clusters get the next numbers. Each partition of a tie is listed once, over
+        the dimension ``horizontal_bound`` and so on, which has the coordinate ``distance``.
     distances : xarray.DataArray of shape (sample,)
         Distance of every draw from the center, with coordinates ``chain`` and ``draw``.
     loss : PartitionLoss
@@ -66,7 +66,13 @@ class CredibleBall(Stored):
     loss: PartitionLoss = field(metadata=stored_as.loss("ball_"))
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each bound: clusters, distance from the center, and number of ties."""
+        """Tabulate the center and the bounds.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each, with its number of clusters, its distance from the center, and the number of ties.
+        """
         rows = [("center", np.unique(self.center).size, 0.0, 1)]
         for name in BOUNDS:
             bound = getattr(self, name)
@@ -75,11 +81,11 @@ class CredibleBall(Stored):
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         weights = self.distances["weight"].values
-        worth = f", effective sample size {1 / np.square(weights).sum():.4g}" if np.ptp(weights) > 0 else ""
+        effective = f", effective sample size {1 / np.square(weights).sum():.4g}" if np.ptp(weights) > 0 else ""
         facts = [
             ("radius", f"{display.quantity(self.radius, self.loss.unit)} ({self.loss.name})"),
             ("coverage", f"{self.coverage:.4g} of the posterior, {self.prob:g} requested"),
-            ("draws", f"{self.distances.size}{worth}"),
+            ("draws", f"{self.distances.size}{effective}; bounds are extremes of these draws, without errors"),
         ]
         clusters = display.counted(np.unique(self.center).size, "cluster")
         return f"CredibleBall: {self.prob:.0%} around {clusters}", facts, self.to_dataframe()
@@ -88,25 +94,33 @@ class CredibleBall(Stored):
 def credible_ball(
     draws: Any, partition: Any = None, *, loss: str | PartitionLoss | None = None, prob: float = 0.95
 ) -> CredibleBall:
-    """Find the smallest ball around a partition with posterior probability at least `prob`, and its bounds.
+    """Find the smallest ball around a partition with posterior probability at least `prob`, and its extreme draws.
 
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
+        Posterior draws of the partition.
     partition : result object, DataArray or label vector of shape (n_items,), optional
         Center of the ball, typically the consensus; by default that of `draws` if these are a summary.
     loss : str or PartitionLoss, optional
-        A loss that is a metric. By default the one that the partition was found under, if it is a result, else "vi".
+        A loss that is a metric. By default the loss of the partition, if it is a result, else "vi".
     prob : float in (0, 1)
+        Minimum posterior probability of the ball.
 
     Returns
     -------
     CredibleBall
+        Radius, coverage and bounds of the ball.
 
     Raises
     ------
     ValueError
         If the loss is not a metric, `prob` is not between 0 and 1, or draws or partition are invalid.
+
+    See Also
+    --------
+    plot_credible_ball : The distances and the bounds as a figure.
+    partition_density : A credible set of any shape, for posteriors with several modes.
 
     Notes
     -----
@@ -116,6 +130,9 @@ def credible_ball(
     vertical bounds have the most clusters and, among these, the largest distance [1]_. Draws of weight 0 are not in the
     posterior and cannot be bounds.
 
+    The bounds are extremes of the draws. Their range of clusters grows with the number of draws, and has no standard
+    error.
+
     References
     ----------
     .. [1] Wade and Ghahramani (2018), Bayesian Analysis 13(2), 559-626. https://doi.org/10.1214/17-BA1073
@@ -123,12 +140,12 @@ def credible_ball(
     Examples
     --------
     >>> import posterior_consensus as pc
-    >>> draws = [[0, 0, 1, 1]] * 6 + [[0, 0, 0, 0]] * 2 + [[0, 1, 2, 3]] * 2
-    >>> ball = pc.credible_ball(draws, [0, 0, 1, 1], prob=0.75)
+    >>> draws = [[0, 0, 1, 1]] * 16 + [[0, 0, 1, 2]] * 3 + [[0, 1, 2, 3]]
+    >>> ball = pc.credible_ball(draws, [0, 0, 1, 1], prob=0.95)
     >>> ball.radius, ball.coverage
-    (1.0, 1.0)
-    >>> ball.upper_vertical.values
-    array([[0, 0, 0, 0]], dtype=int32)
+    (0.5, 0.95)
+    >>> ball.lower_vertical.values
+    array([[0, 0, 1, 2]], dtype=int32)
     """
     draws, partition = as_draws(draws), partition_of(draws, partition)
     metric = as_metric(as_loss(loss, partition, kind=PartitionLoss), "a ball")
@@ -160,7 +177,7 @@ def credible_ball(
 
 
 def _quantile(distances: npt.NDArray[np.float64], draws: PartitionDraws, prob: float, tie: float) -> float:
-    """Least distance within which the draws' weights reach `prob`."""
+    """Least distance within which the weights of the draws sum to `prob`."""
     order = np.argsort(distances, kind="stable")
     reached = np.cumsum(draws.weights[order])
     # Weights such as 1 / N do not add up exactly.
@@ -172,7 +189,7 @@ def _quantile(distances: npt.NDArray[np.float64], draws: PartitionDraws, prob: f
 def _bounds(
     draws: PartitionDraws, distances: npt.NDArray[np.float64], farthest: dict[str, npt.NDArray[np.intp]]
 ) -> dict[str, xr.DataArray]:
-    """Return the distinct partitions among these rows, in the order of the draws; all rows are read at once."""
+    """Distinct partitions among the farthest rows, in the order of the draws; all rows are read at once."""
     rows = np.unique(np.concatenate(list(farthest.values())))
     labels = draws.drawn.of_draws(rows)
     bounds = {}

@@ -1,4 +1,4 @@
-"""A density on partitions, and a credible set of any shape."""
+"""A kernel density on partitions, and conformal credible sets of any shape."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -34,10 +34,10 @@ _STORED_TRAINING = {name: f"density_training_{name}" for name in _SAMPLE}
 _OF_MODES = {"score": "density_mode_score", "weight": "density_mode_weight"}
 _MOST_DRAWS = 2000
 _FEWEST = 100  # draws that thinning leaves, if there are as many
-_RUN = 10  # draws in a row that go to the same half: only at the ends of runs do the halves depend on each other
-_PEAKS = 6  # draws from which modes are searched for
+_RUN = 10  # successive draws in the same half, so that the halves depend on each other only at the ends of runs
+_PEAKS = 6  # draws from which ascents to modes start
 _N_STARTS = 3  # random orders of each search
-_FACTORS = np.array([0.5, 2.0])
+_FACTORS = np.array([0.5, 2.0])  # of the bandwidth, in the sensitivity analysis
 
 
 class _Score(NamedTuple):
@@ -64,27 +64,30 @@ class PartitionDensity(HasLabels, Stored):
     Attributes
     ----------
     labels : xarray.DataArray of shape (n_items,), dtype int32
-        The most typical partition: that of the highest score that was found among all partitions.
+        The most typical partition: the highest score found by a search over all partitions.
     modes : xarray.DataArray of shape (mode, n_items), dtype int32
-        The partition of the highest score of each separated mode, with the coordinates ``score`` and ``weight``, the
-        share of draws that are nearest to partitions of the mode; the heaviest first.
+        The partition with the highest score in each separated mode, the heaviest mode first. The coordinates are
+        ``score`` and ``weight``, the share of draws nearest to partitions of the mode.
     scores : xarray.DataArray of shape (sample,)
         Score of every calibration draw, with coordinates ``chain``, ``draw`` and ``weight``.
     to_higher : xarray.DataArray of shape (sample,)
-        Loss of every calibration draw against the nearest one of higher score; of the highest, against the farthest.
+        Loss of every calibration draw against the nearest draw with a higher score; for the highest score, against the
+        farthest draw.
     training : xarray.DataArray of shape (sample, n_items)
-        The draws whose mean a score is, with coordinates ``chain``, ``draw`` and ``weight``.
+        The draws over which scores are averaged, with coordinates ``chain``, ``draw`` and ``weight``.
     bandwidth : float
         In the loss's unit.
     sensitivity : xarray.Dataset
-        With half and with twice the bandwidth, over ``bandwidth``: ``rank_correlation`` of the calibration draws'
-        scores with those at `bandwidth`, on whose ranks p-values depend, and ``p_value`` of `labels`.
+        Results with half and with twice the bandwidth, over ``bandwidth``. ``rank_correlation`` compares the scores of
+        the calibration draws with their scores at `bandwidth`; p-values depend on ranks only. ``p_value`` is the
+        p-value of `labels`.
     step : int
-        How many draws of a chain are one step to the next that was used.
+        Thinning interval of each chain.
     ess : float
-        Effective number of the calibration draws. If it is far below their number, the credible set holds less of
-        the posterior than it says.
+        Effective sample size of the calibration draws. If it is far below their number, credible sets hold less of
+        the posterior than requested.
     loss : PartitionLoss
+        The loss between partitions.
     """
 
     _figure = "plot_density_peaks"
@@ -103,7 +106,7 @@ class PartitionDensity(HasLabels, Stored):
     loss: PartitionLoss = field(metadata=stored_as.loss("density_"))
 
     def score(self, partitions: Any) -> xr.DataArray:
-        """Mean of exp(-loss / bandwidth) over the training draws, of one partition or of many.
+        """Compute the score of partitions: the mean of exp(-loss / bandwidth) over the training draws.
 
         Parameters
         ----------
@@ -114,7 +117,7 @@ class PartitionDensity(HasLabels, Stored):
         Returns
         -------
         xarray.DataArray
-            Over the dimension ``partition``, or without dimension for a single one; the coordinate ``mcse`` is its
+            Over the dimension ``partition``, or without dimension for a single one. The coordinate ``mcse`` is the
             Monte Carlo standard error.
         """
         kernel, samples, single = self._kernel(partitions)
@@ -123,7 +126,7 @@ class PartitionDensity(HasLabels, Stored):
         return scores.squeeze("partition") if single else scores
 
     def p_value(self, partitions: Any) -> xr.DataArray:
-        """Share of calibration draws that are no more typical than a partition, itself counted as one of them.
+        """Compute p-values of partitions: the share of calibration draws that are at most as typical.
 
         Parameters
         ----------
@@ -133,22 +136,23 @@ class PartitionDensity(HasLabels, Stored):
         Returns
         -------
         xarray.DataArray
-            Over the dimension ``partition``, or without dimension for a single one. At least 1 / (1 + m), with m
-            calibration draws.
+            Over the dimension ``partition``, or without dimension for a single one. The partition itself is counted, so
+            p-values are at least 1 / (1 + m) with m calibration draws.
         """
         kernel, samples, single = self._kernel(partitions)
         values = _p_values(samples.mean(kernel), self.scores.values, Samples.along(self.scores))
-        found = xr.DataArray(values, dims="partition", name="p_value")
-        return found.squeeze("partition") if single else found
+        p_values = xr.DataArray(values, dims="partition", name="p_value")
+        return p_values.squeeze("partition") if single else p_values
 
     def contains(self, partitions: Any, prob: float) -> xr.DataArray:
-        """Whether the credible set of posterior probability `prob` holds a partition: its p-value is above 1 - `prob`.
+        """Check whether the credible set of probability `prob` contains partitions: their p-value is above 1 - `prob`.
 
         Parameters
         ----------
         partitions : partition or sequence of partitions
             As for :meth:`score`.
         prob : float in (0, 1)
+            Posterior probability of the set.
 
         Returns
         -------
@@ -158,15 +162,17 @@ class PartitionDensity(HasLabels, Stored):
         return (self.p_value(partitions) > 1.0 - check_between("prob", prob, 1) + ROUNDING).rename("contains")
 
     def least_score(self, prob: float) -> float:
-        """Score from which on the credible set of posterior probability `prob` holds partitions; -inf if it holds all.
+        """Compute the least score of partitions in the credible set of posterior probability `prob`.
 
         Parameters
         ----------
         prob : float in (0, 1)
+            Posterior probability of the set.
 
         Returns
         -------
         float
+            The score; -inf if the set contains all partitions.
         """
         level = 1.0 - check_between("prob", prob, 1) + ROUNDING
         tried = np.concatenate([[-np.inf], np.unique(self.scores.values)])
@@ -174,14 +180,20 @@ class PartitionDensity(HasLabels, Stored):
         return float(tried[inside.argmax()])
 
     def _kernel(self, partitions: Any) -> tuple[Floats, Samples, bool]:
-        """exp(-loss / bandwidth) of partitions against the training draws, these, and whether it is one partition."""
+        """Kernel of partitions against the training draws, these draws, and whether `partitions` is a single one."""
         draws = _as_draws(self.training)
         judged, single = one_or_many(partitions, draws.items)
         rows = np.stack([draws.as_labels(partition, "partitions") for partition in judged])
         return _Score(draws, self.loss, self.bandwidth).kernel(rows), draws.samples, single
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each mode: its weight, number of clusters, score and p-value."""
+        """Tabulate the modes.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each mode, with its weight, number of clusters, score and p-value.
+        """
         columns = {
             "weight": self.modes["weight"].values,
             "n_clusters": self.modes.max(str(self.modes.dims[1])).values + 1,
@@ -198,7 +210,7 @@ class PartitionDensity(HasLabels, Stored):
         facts = [
             ("score", f"mean of exp(-{self.loss.name} / {display.quantity(self.bandwidth, unit, 4)})"),
             ("training", f"{self.training.sizes['sample']} draws, {every} of a chain"),
-            ("calibration", f"{self.scores.size} draws{ess}; p-values from {1 / (1 + self.scores.size):.2g} on"),
+            ("calibration", f"{self.scores.size} draws{ess}; p-values are at least {1 / (1 + self.scores.size):.2g}"),
             ("sensitivity", f"rank correlation {low:.3f} with half the bandwidth, {high:.3f} with twice"),
         ]
         modes = display.counted(self.modes.sizes["mode"], "separated mode")
@@ -215,36 +227,37 @@ def partition_density(
     random_seed: RandomSeed = None,
     progressbar: bool = True,
 ) -> PartitionDensity:
-    """Estimate a density on partitions, with p-values and credible sets.
+    """Estimate a kernel density on partitions, with modes, p-values and credible sets of any shape.
 
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
+        Posterior draws of the partition.
     loss : str or PartitionLoss, optional
         Any loss between two partitions; by default "vi". The credible set needs no metric.
     bandwidth : float, optional
-        Loss at which a draw counts exp(-1), in the loss's unit. By default the median loss between two of the draws
-        that make the density; where that is 0 the mean.
+        Loss at which the kernel is exp(-1), in the loss's unit. By default the median loss between two training draws,
+        or the mean loss if the median is 0.
     calibration : PartitionDraws or any posterior that :func:`summarize` takes, optional
-        Other draws of the same posterior, such as those of a chain held out, that p-values compare with. All of `draws`
-        then make the density, and none are thinned. By default the draws are thinned, and runs of them go to the two by
-        turns.
+        Other draws of the same posterior for the p-values, such as a chain held out. All of `draws` are then training
+        draws, without thinning. By default, the draws are thinned and divided into training and calibration draws.
     random_seed : int, Generator, SeedSequence or None
-        For the search of the most typical partition and the modes. Scores and p-values do not depend on it.
+        Seed of the search for the most typical partition and the modes. Scores and p-values do not depend on it.
     progressbar : bool
         Whether to show progress if the work takes more than a second.
 
     Returns
     -------
     PartitionDensity
+        Scores and modes, with methods for the p-values of any partition.
 
     Raises
     ------
     ValueError
         If the bandwidth is not positive, there is only one draw and no `calibration`, `calibration` has other items, or
-        draws are invalid as :func:`as_partition_draws` says.
+        draws are invalid, see :func:`as_partition_draws`.
     MemoryError
-        If the losses between all draws given take more than the memory budget.
+        If the losses between all draws take more than the memory budget.
 
     See Also
     --------
@@ -253,31 +266,29 @@ def partition_density(
 
     Notes
     -----
-    The score of a partition S is the mean over N training draws, d the loss and h the bandwidth [1]_,
+    To read the result: `labels` is a point estimate. ``contains(partition, 0.95)`` is False for a partition that is
+    less typical than 95% of the draws. `modes` has one partition for each separated mode.
 
-        s(S) = sum_t w_t exp(-d(S, z_t) / h),
+    The score of a partition S is a mean over training draws z_t of weights w_t, with the loss d and the bandwidth h
+    [1]_,
 
-    with the draws' weights w_t, which sum to 1. It is a pseudo-density: only its ranks matter. With m calibration draws
-    z'_1, ..., z'_m of weights v_i the p-value is that of split conformal prediction [2]_, for weighted draws [3]_ with
-    the largest weight in place of S's own, which is not known and which this bounds from above:
+        s(S) = sum_t w_t exp(-d(S, z_t) / h).
+
+    Only ranks of scores matter. With m calibration draws z'_i of weights v_i, the p-value of split conformal
+    prediction [2]_, [3]_ is
 
         p(S) = (v + sum_i v_i 1{s(z'_i) <= s(S)}) / (v + sum_i v_i),   v = max v_i,
 
-    that is (1 + #{i: s(z'_i) <= s(S)}) / (1 + m) for equal weights. The set {S: p(S) > 1 - prob} holds a further draw
-    with probability at least `prob` if it is exchangeable with the calibration draws, whatever the loss and the
-    bandwidth. It need not be connected: around two modes it has two parts.
+    which is (1 + #{i: s(z'_i) <= s(S)}) / (1 + m) for equal weights. The set {S: p(S) > 1 - prob} contains a further
+    draw with probability at least `prob`, for any loss and bandwidth, if it is exchangeable with the calibration
+    draws. This coverage is marginal: it is a mean over calibration draws, and varies from one set of them to another.
 
-    Draws of a chain are correlated. Of at most 2,000 draws, evenly spaced, every k-th of a chain is used, where k, the
-    nearest integer to the autocorrelation time of the kernel exp(-d / h), leaves their effective number; at least
-    100 are left. Of these, chain after chain, runs of ten (shorter ones, where fewer than 100 are left) make the
-    density and calibrate it by turns, so that the two hardly depend on each other. Draws of weight 0 are left out.
-    `ess` is the effective sample size of the calibration draws.
+    Chains are thinned by the autocorrelation time of the kernel, to at most 2,000 and at least 100 draws if there are
+    so many. Runs of ten draws go to training and calibration in turn. Draws of weight 0 are left out.
 
-    The most typical partition is searched among all. As exp is convex, exp(-x) >= exp(-y) (1 - (x - y)): the partition
-    of minimum expected loss under the weights w_t exp(-d(S, z_t) / h) has no lower score than S. Such steps start from
-    the draw of the highest score, from the minimum expected loss, and from the density's peaks. These are the
-    calibration draws of large score times distance to the nearest draw of higher score [4]_. Where the steps end are
-    candidates for modes; a mode counts if a valley separates its draws from those of every other.
+    Each step of an ascent minimizes the expected loss under the weights w_t exp(-d(S, z_t) / h). By convexity of exp,
+    the score never falls. Ascents start from the best draw, from the consensus, and from density peaks [4]_. Their ends
+    are separate modes if a valley lies between the draws of each two.
 
     References
     ----------
@@ -306,31 +317,34 @@ def partition_density(
     training = all_draws
     with waiting("Losses between draws", progressbar=progressbar):
         if calibration is None:
-            training, held_out, step = _halves(all_draws, record, given)
+            training, calibrating, step = _halves(all_draws, record, given)
         else:
-            held_out = same_items(as_draws(calibration).labels_only(), all_draws.items, "calibration")
-            held_out = held_out.without_zero_weights()
+            calibrating = same_items(as_draws(calibration).labels_only(), all_draws.items, "calibration")
+            calibrating = calibrating.without_zero_weights()
         between = checked_losses(training, training, record)
         h = given or default_bandwidth(between, training.samples)
         best = int(training.samples.mean(np.exp(-between / h)).argmax())
-        to_training, among = loss_matrix(held_out.labels, training, record), checked_losses(held_out, held_out, record)
+        to_training, among = (
+            loss_matrix(calibrating.labels, training, record),
+            checked_losses(calibrating, calibrating, record),
+        )
     score = _Score(training, record, h)
     scores = training.samples.mean(np.exp(-to_training / h))
     separations = to_higher(scores, among)
-    peaks = held_out.labels[np.argsort(-scores * separations, kind="stable")[:_PEAKS]]
+    peaks = calibrating.labels[np.argsort(-scores * separations, kind="stable")[:_PEAKS]]
     starts = [search(training, record, rng=rng, progressbar=progressbar).labels, training.labels[best], *peaks]
     ends, heights = _ascended(track(starts, "Peaks of the density", progressbar=progressbar), score, rng)
     used = all_draws.items.partition_array(training.labels, "sample", "training")
     return PartitionDensity(
         labels=all_draws.items.array(ends[0], "labels"),
         modes=_modes(all_draws, ends, heights, record),
-        scores=held_out.samples.array(scores, "score", unit=""),
-        to_higher=held_out.samples.array(separations, "to_higher", unit=record.unit),
+        scores=calibrating.samples.array(scores, "score", unit=""),
+        to_higher=calibrating.samples.array(separations, "to_higher", unit=record.unit),
         training=used.assign_coords(training.samples.coords_and_weights),
         bandwidth=h,
-        sensitivity=_sensitivity(ends[:1], score, scores, to_training, held_out.samples),
+        sensitivity=_sensitivity(ends[:1], score, scores, to_training, calibrating.samples),
         step=step,
-        ess=held_out.n_draws / draws_worth_one(among, held_out.samples, h),
+        ess=calibrating.n_draws / draws_worth_one(among, calibrating.samples, h),
         loss=record,
     )
 
@@ -338,9 +352,9 @@ def partition_density(
 def _halves(
     draws: PartitionDraws, loss: PartitionLoss, bandwidth: float | None
 ) -> tuple[PartitionDraws, PartitionDraws, int]:
-    """Training draws, calibration draws, and how many draws of a chain are one step.
+    """Training draws, calibration draws, and the thinning interval.
 
-    Chains are thinned to their effective sample size, and runs of the draws that are left go to the two by turns.
+    Chains are thinned to their effective sample size. Runs of the remaining draws go to the two in turn.
     """
     if draws.n_draws < 2:
         raise ValueError(
@@ -363,7 +377,7 @@ def _every(draws: PartitionDraws, step: int) -> npt.NDArray[np.intp]:
 
 
 def default_bandwidth(losses: Floats, samples: Samples) -> float:
-    """Median loss between two draws; where that is 0, the mean; where all draws are equal, 1."""
+    """Median loss between two draws; the mean if the median is 0; 1 if all draws are equal."""
     apart = ~np.eye(samples.n_draws, dtype=np.bool_)
     between = losses[apart]
     if between.size == 0 or not between.any():
@@ -376,10 +390,10 @@ def default_bandwidth(losses: Floats, samples: Samples) -> float:
 
 
 def draws_worth_one(losses: Floats, samples: Samples, bandwidth: float) -> float:
-    """Number of successive draws per effective draw, by the kernel exp(-loss / bandwidth); weights are ignored.
+    """Autocorrelation time of the kernel exp(-loss / bandwidth), in draws; weights are ignored.
 
-    The correlation at lag s is 1 less the mean of 1 - kernel over draws s steps apart, divided by its mean over all
-    pairs of draws: the kernel's map of a partition stands for the partition.
+    The correlation at lag s is 1 - m_s / m. Here m_s is the mean of 1 - kernel over draws s steps apart, and m its mean
+    over all pairs of draws.
     """
     n = samples.n_draws
     differ = -np.expm1(-losses / bandwidth)
@@ -398,24 +412,25 @@ def draws_worth_one(losses: Floats, samples: Samples, bandwidth: float) -> float
 
 
 def to_higher(scores: Floats, losses: Floats) -> Floats:
-    """Loss of each of some partitions against the nearest of higher score; of the highest, against the farthest.
+    """Loss of each partition against the nearest one with a higher score; for the highest, against the farthest.
 
-    Of equal scores the first counts as higher, so that of equal partitions all but one are near a higher one.
+    Of equal scores the first counts as higher. Copies of one partition are thus at distance 0 from it, except the
+    first.
     """
     order = np.lexsort((np.arange(scores.size), -scores))
-    found = np.empty(scores.size)
+    separations = np.empty(scores.size)
     for rank, row in enumerate(order):
-        found[row] = losses[row, order[:rank]].min() if rank else losses[row].max()
-    return found
+        separations[row] = losses[row, order[:rank]].min() if rank else losses[row].max()
+    return separations
 
 
 def _ascended(starts: Iterable[npt.NDArray[Any]], score: _Score, rng: np.random.Generator) -> tuple[Labels, Floats]:
-    """Partitions (E, n) that ascents from these partitions end at, and their scores, the highest first.
+    """Partitions (E, n) at which ascents from the starts end, and their scores, the highest first.
 
-    As exp is convex, exp(-x) >= exp(-y) (1 - (x - y)): with y the losses of the partition that is reached, what lowers
-    the mean of the losses weighted by exp(-y / bandwidth) raises the score. Each step is a consensus search under these
-    weights, from the partition itself and from random orders of the items, until the score rises no more, or another
-    ascent came by.
+    As exp is convex, exp(-x) >= exp(-y) (1 - (x - y)). Let y be the losses of the current partition, divided by the
+    bandwidth. A partition with a lower mean loss under the weights exp(-y) has a higher score. Each step is a consensus
+    search under these weights, from the current partition and from random orders of the items. An ascent ends when the
+    score rises no more, or at a partition that an earlier ascent has visited.
     """
     passed: set[bytes] = set()
     ends: list[tuple[float, Labels]] = []
@@ -433,27 +448,27 @@ def _ascended(starts: Iterable[npt.NDArray[Any]], score: _Score, rng: np.random.
 
 
 def _higher(labels: Labels, score: _Score, rng: np.random.Generator) -> Labels | None:
-    """The partition of minimum expected loss for the draws near this one, by the kernel, if its score is higher."""
+    """The partition of minimum expected loss under the kernel's weights, if its score is higher; else None."""
     kernel = score.kernel(labels[np.newaxis])
     weights = score.draws.weights * kernel[0]
-    if not weights.any():  # all draws are too far to see
+    if not weights.any():  # the kernel is 0 for all draws
         return None
     near = replace(score.draws, samples=score.draws.samples.weighted(weights))
-    found = canonical_labels(search(near, score.loss, rng=rng, n_starts=_N_STARTS, starts=[labels]).labels)
-    before, after = score.draws.samples.mean(kernel)[0], score.of(found[np.newaxis])[0]
-    return found if after > before * (1 + ROUNDING) else None
+    best = canonical_labels(search(near, score.loss, rng=rng, n_starts=_N_STARTS, starts=[labels]).labels)
+    before, after = score.draws.samples.mean(kernel)[0], score.of(best[np.newaxis])[0]
+    return best if after > before * (1 + ROUNDING) else None
 
 
 def _modes(draws: PartitionDraws, ends: Labels, scores: Floats, loss: PartitionLoss) -> xr.DataArray:
-    """The partition of the highest score of every separated mode, with its score and weight."""
-    found = separated_modes(ends, loss_matrix(ends, draws, loss), draws.samples, loss)
-    highest = np.unique(found.mode, return_index=True)[1]  # the ends are in the order of their scores
+    """The partition with the highest score in every separated mode, with its score and weight."""
+    separated = separated_modes(ends, loss_matrix(ends, draws, loss), draws.samples, loss)
+    highest = np.unique(separated.mode, return_index=True)[1]  # the ends are in the order of their scores
     modes = draws.items.partition_array(ends[highest], "mode", "modes")
-    return modes.assign_coords(score=("mode", scores[highest]), weight=("mode", found.weights))
+    return modes.assign_coords(score=("mode", scores[highest]), weight=("mode", separated.weights))
 
 
 def _sensitivity(labels: Labels, score: _Score, scores: Floats, losses: Floats, calibration: Samples) -> xr.Dataset:
-    """What half and twice the bandwidth would change; `losses` (M, N) give the `scores` (M,) of calibration draws."""
+    """Results at half and twice the bandwidth, from the `losses` (M, N) and `scores` (M,) of calibration draws."""
     rows: dict[str, list[float]] = {"rank_correlation": [], "p_value": []}
     for tried in _FACTORS * score.bandwidth:
         others = score.draws.samples.mean(np.exp(-losses / tried))
@@ -466,7 +481,7 @@ def _sensitivity(labels: Labels, score: _Score, scores: Floats, losses: Floats, 
 
 
 def _p_values(scores: Floats, calibration: Floats, samples: Samples) -> Floats:
-    """Conformal p-values of partitions of these scores, given those of the calibration draws."""
+    """Conformal p-values of `scores`, given the scores of the calibration draws."""
     weights, total = samples.addends
     order = np.argsort(calibration, kind="stable")
     reached = np.concatenate([[0.0], np.cumsum(weights[order])])

@@ -1,4 +1,4 @@
-"""Where do the items lie? Coordinates that put similar items close."""
+"""Spectral coordinates of the items, from the posterior similarity matrix."""
 
 from typing import Any
 
@@ -16,28 +16,27 @@ from posterior_consensus.sources.door import as_source
 
 
 def item_embedding(draws: Any, *, n_axes: int = 2, center: bool = True) -> xr.DataArray:
-    """Compute a spectral embedding of the items, which puts similar items close.
+    """Compute coordinates of the items in which similar items are close (a spectral embedding).
 
     Parameters
     ----------
     draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
+        Posterior draws of the partition, or a similarity matrix alone.
     n_axes : int
         Number of coordinates, at most the number of items.
     center : bool
-        Whether the coordinates have the mean 0. With False their inner products, and not only their distances, stand
-        for the similarities.
+        Whether the coordinates have mean 0. If not, their inner products approximate the similarities.
 
     Returns
     -------
     xarray.DataArray of shape (n_items, n_axes), dtype float64
-        Named ``embedding``, over the items and ``axis``. The coordinate ``share`` is each axis' share of the variation:
-        all axes together have 1.
+        Named ``embedding``, over the items and ``axis``. The coordinate ``share`` is each axis' share of the total
+        variation.
 
     Raises
     ------
     ValueError
-        If `n_axes` is not between 1 and the number of items, or the draws are invalid as :func:`as_partition_draws`
-        says.
+        If `n_axes` is not between 1 and the number of items, or the draws are invalid, see :func:`as_partition_draws`.
     TypeError
         If `n_axes` is not an integer, or `center` is not a bool.
 
@@ -47,16 +46,16 @@ def item_embedding(draws: Any, *, n_axes: int = 2, center: bool = True) -> xr.Da
 
     Notes
     -----
-    Let H be the one-hot matrix of all draws, a row for each item and a column for each cluster of each draw, in which
-    the columns of draw t are multiplied by the root of its weight. Then H H' is the posterior similarity matrix, and
-    with the singular value decomposition H = U S V' the coordinates are the leading columns of U S. Over all axes the
-    squared distance of two items is 2 (1 - PSM_ij). With `center`, the columns of H are centred first: the coordinates
-    are the scores of its principal components, which are those of classical scaling (Torgerson) of these distances
-    [1]_. Neither H nor the similarity matrix is formed beyond 1,000 items.
+    Let H be the one-hot matrix of all draws, with a row for each item and a column for each cluster of each draw. The
+    columns of draw t are multiplied by the square root of its weight. Then H H' is the posterior similarity matrix.
+    With the singular value decomposition H = U S V', the coordinates are the leading columns of U S. Over all axes, the
+    squared distance of two items is 2 (1 - PSM_ij). With `center`, the columns of H are centred first. The coordinates
+    are then its principal component scores, which equal classical scaling of these distances [1]_. Neither H nor the
+    similarity matrix is formed beyond 1,000 items.
 
-    Of allocation probabilities, and for a similarity matrix alone, they are the leading eigenvectors of the matrix, by
-    the roots of their eigenvalues; negative eigenvalues, which a matrix can have that comes from no draws, count as 0.
-    The item farthest out on an axis lies on its positive side.
+    For allocation probabilities and for a similarity matrix alone, the coordinates are the leading eigenvectors of the
+    matrix times the square roots of their eigenvalues. Negative eigenvalues, possible for a matrix that does not come
+    from draws, count as 0. The sign of each axis makes its largest coordinate positive.
 
     References
     ----------
@@ -83,16 +82,16 @@ def item_embedding(draws: Any, *, n_axes: int = 2, center: bool = True) -> xr.Da
         raise ValueError(f"`n_axes` must be at most the number of items, {n}; got {number}.")
     operator = similarity_operator(source)
     with one_blas_thread():  # the sums must not depend on the number of threads
-        variation = float(n)  # the sum of the eigenvalues
+        variation = float(n)  # the trace: the sum of the eigenvalues
         if center:
             variation -= float(np.sum(operator @ np.ones(n))) / n
             operator = _centred(operator)
         vectors = np.empty((n, 0))
-        if variation > ROUNDING * n:  # else all items are at one place
+        if variation > ROUNDING * n:  # otherwise all items coincide
             vectors = leading_of(operator, number).vectors[:, :number]
         values = np.sum(vectors * (operator @ vectors), axis=0)
     values[values < ROUNDING * n] = 0.0
-    places = np.zeros((n, number))  # what the leading vectors lack is of eigenvalue 0
+    places = np.zeros((n, number))  # further eigenvalues are 0
     places[:, : values.size] = vectors * np.sqrt(values)
     places *= np.where(places[np.abs(places).argmax(axis=0), np.arange(number)] < 0, -1.0, 1.0)
     shares = np.zeros(number)
@@ -103,12 +102,12 @@ def item_embedding(draws: Any, *, n_axes: int = 2, center: bool = True) -> xr.Da
         dims=(source.items.dim, "axis"),
         coords=dict(source.items.coords) | {"axis": np.arange(number), "share": ("axis", shares)},
         name="embedding",
-        attrs={"long_name": "place of each item; similar items are close"},
+        attrs={"long_name": "coordinates of each item; similar items are close"},
     )
 
 
 def _centred(operator: LinearOperator) -> LinearOperator:
-    """J A J for an operator A, with the centring matrix J."""
+    """Operator J A J with the centring matrix J."""
 
     def product(vectors: Floats) -> Floats:
         columns = vectors.reshape(len(vectors), -1)

@@ -1,4 +1,4 @@
-"""fit_modes(): the partitions around which the draws are, if they are around several."""
+"""fit_modes(): a mixture of random perturbation models, one partition for each mode."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -32,16 +32,17 @@ class PartitionModes(Stored):
     labels : xarray.DataArray of shape (n_modes, n_items), dtype int32
         Consensus partition of each mode, over the dimension ``mode``.
     shares : xarray.DataArray of shape (n_modes,), dtype float64
-        Probability that a draw is around the mode.
+        Probability that a draw belongs to the mode.
     responsibilities : xarray.DataArray of shape (n_draws, n_modes), dtype float64
-        Probability of each draw, over the dimension ``sample`` with the coordinates ``chain`` and ``draw``, to be
-        around each mode; rows sum to 1. NaN for those of weight 0.
+        Probability that each draw belongs to each mode; rows sum to 1, and draws of weight 0 have NaN. The dimension
+        ``sample`` has the coordinates ``chain`` and ``draw``.
     memberships : xarray.DataArray of shape (n_modes, n_items, n_clusters), dtype float64
-        Probability of each cluster, over the dimension ``consensus_cluster``; 0 for those that a mode does not have.
+        Probability of each cluster for each item, over the dimension ``consensus_cluster``; 0 for clusters that a mode
+        does not have.
     noise : xarray.DataArray of shape (n_modes,), dtype float64
-        Probability that an item's label in a draw around the mode is random.
+        Probability that an item's label in a draw of the mode is random.
     label_shares : xarray.DataArray of shape (n_modes, n_numbers), dtype float64
-        Probability that a draw around the mode has so many labels, over the dimension ``n_labels``; some labels may
+        Probability of each number of labels in a draw of the mode, over the dimension ``n_labels``. Some labels may
         have no item.
     surprise : xarray.DataArray of shape (n_draws,), dtype float64
         Minus the logarithm of the probability of each draw's partition, in bits, with the coordinates ``chain``,
@@ -49,9 +50,10 @@ class PartitionModes(Stored):
     log_likelihood : float
         Lower bound of the log-likelihood.
     evidence : dict
-        The log-likelihood less BIC's cost of each number of modes that was tried; the largest was taken.
+        For each number of modes tried, the lower bound of the log-likelihood minus BIC's penalty. The number with the
+        largest value is selected. It approximates a log marginal likelihood.
     trace : ndarray of shape (n_iterations,), dtype float64
-        Lower bound and logarithm of the prior after each step of the last climb; it does not fall.
+        Lower bound plus log prior after each step of the last ascent; it never falls.
     converged : bool
         Whether no probability changed by more than 1e-5 in the last step.
     """
@@ -102,14 +104,15 @@ class PartitionModes(Stored):
 
         Notes
         -----
-        The model is that of :func:`random_perturbation_em` for one new draw, with the fitted values in place of the
-        parameters. A draw is around mode g with the probability ``shares[g]``. It has L labels with the probability
-        ``label_shares[g]``, of which the first K stand for the K clusters of the mode. Each item, independently of the
-        others, gets any of the L labels with the probability p = ``noise[g]``, and else the label of cluster k with
-        the probability r_ik = ``memberships[g, i, k]``: in total that of label l is (1 - p) r_il + p / L, where r_il is
-        0 for labels that stand for no cluster. Then the names of the labels are forgotten.
+        The model is that of :func:`random_perturbation_em` for one new draw, with the fitted values as parameters. A
+        draw belongs to mode g with probability ``shares[g]``. It has L labels with probability ``label_shares[g]``,
+        and the first K are the K clusters of the mode. Items are independent. With p = ``noise[g]`` and r_il =
+        ``memberships[g, i, l]``, 0 for labels beyond the clusters, item i has label l with probability
 
-        Items that are uncertain in the posterior move independently here, although they may move together there.
+            (1 - p) r_il + p / L.
+
+        Only the partition is kept, not the names of the labels. Items that are uncertain in the posterior move
+        independently in this model, although they may move jointly in the posterior.
 
         Examples
         --------
@@ -130,38 +133,37 @@ class PartitionModes(Stored):
         return PartitionDraws.of(canonical_rows(labels, int(labels.max()) + 1)[0], items=self._items)
 
     def log_prob(self, partitions: Any) -> xr.DataArray:
-        """Logarithm of the probability of partitions under the fitted mixture, from which :meth:`sample` draws.
+        """Compute the log-probability of partitions under the fitted mixture.
 
         Parameters
         ----------
         partitions : partition, sequence of partitions, PartitionDraws or any posterior that :func:`summarize` takes
-            A partition is a result object, DataArray or label vector of shape (n_items,). Of allocation probabilities
-            the sampled labels are used, and of a summary its consensus; pass its ``draws`` for those. Items are matched
-            by name.
+            A partition is a result object, DataArray or label vector of shape (n_items,). For allocation
+            probabilities, the sampled labels are used. For a summary, its consensus is used; pass its ``draws`` for
+            its draws. Items are matched by name.
 
         Returns
         -------
         xarray.DataArray of shape (sample,), dtype float64
             In nats, with the coordinates ``chain`` and ``draw``, or without dimension for a single partition; -inf for
-            a partition of more clusters than any draw that the modes were fitted to. The coordinate ``exact`` is False
-            where the value is a lower bound.
+            a partition with more clusters than any fitted draw. The coordinate ``exact`` is False if the value is a
+            lower bound.
 
         Raises
         ------
         ValueError
-            If the partitions are of other items, or invalid as :func:`as_partition_draws` says.
+            If the partitions have other items, or are invalid, see :func:`as_partition_draws`.
 
         Notes
         -----
-        A partition with the blocks B_1 to B_k has, given the mode and the number L of labels, the probability
+        Given the mode and the number L of labels, a partition with the blocks B_1 to B_k has the probability
 
             sum over s of prod_b prod_(i in B_b) ((1 - p) r_(i, s(b)) + p / L),
 
-        where s gives each block a label of its own, and the other symbols are those of :meth:`sample`. The sum over all
-        s is exact if the partition or each mode has at most seven clusters, whatever L: it is taken block by block
-        over the sets of labels that the blocks so far have. If both have more, only those s count that match most of
-        the blocks with clusters in the best way (Hungarian algorithm), which gives a lower bound. The probabilities of
-        all partitions of the items sum to 1.
+        where s assigns different labels to the blocks, and the other symbols are those of :meth:`sample`. The sum is
+        exact if the partition or each mode has at most seven clusters. Otherwise it has only the terms near the best
+        matching of blocks with clusters (Hungarian algorithm), and is a lower bound. The probabilities of all
+        partitions sum to 1.
 
         Examples
         --------
@@ -175,7 +177,7 @@ class PartitionModes(Stored):
         return _over_modes(joint).rename("log_prob").assign_attrs(unit="nats")
 
     def classify(self, partitions: Any) -> xr.Dataset:
-        """Find the mode that partitions are around, and how surprising they are next to the draws.
+        """Compute the probability of each mode for partitions, and how surprising they are compared with the draws.
 
         Parameters
         ----------
@@ -187,13 +189,13 @@ class PartitionModes(Stored):
         xarray.Dataset
             Over the dimension ``sample``, or without it for a single partition:
 
-            - ``responsibilities``, over the dimension ``mode`` too: the probability of each mode given the partition;
-              NaN if the partition is impossible under all of them;
+            - ``responsibilities``, also over the dimension ``mode``: the probability of each mode given the partition;
+              NaN if the partition is impossible under all modes;
             - ``surprise``: minus the logarithm of the partition's probability, in bits;
-            - ``as_surprising``: the share, by weight, of the draws that the modes were fitted to whose surprise is at
-              least as large. If it is near 0, the partition is not typical of them.
+            - ``as_surprising``: the weighted share of the fitted draws whose surprise is at least as large. Near 0, the
+              partition is not typical of the draws.
 
-            Coordinates are those of :meth:`log_prob`.
+            The coordinates equal those of :meth:`log_prob`.
 
         Raises
         ------
@@ -202,19 +204,19 @@ class PartitionModes(Stored):
 
         Notes
         -----
-        The responsibilities of the fit itself are approximate, and given each draw's number of labels. Those here
-        follow from :meth:`log_prob`, also if that is a lower bound.
+        These responsibilities follow from :meth:`log_prob`, even if it is a lower bound. The attribute
+        `responsibilities` is an approximation, conditional on each draw's number of labels.
 
         Examples
         --------
         >>> import posterior_consensus as pc
         >>> draws = [[0, 0, 0, 1, 1, 1]] * 6 + [[0, 1, 0, 1, 0, 1]] * 3
         >>> modes = pc.consensus.fit_modes(draws, 2, random_seed=1)
-        >>> found = modes.classify([[0, 1, 0, 1, 0, 1], [0, 1, 1, 1, 1, 1]])
-        >>> found["responsibilities"].values.round(2)
+        >>> classes = modes.classify([[0, 1, 0, 1, 0, 1], [0, 1, 1, 1, 1, 1]])
+        >>> classes["responsibilities"].values.round(2)
         array([[0.  , 1.  ],
                [0.35, 0.65]])
-        >>> found["as_surprising"].values.round(2)
+        >>> classes["as_surprising"].values.round(2)
         array([0.33, 0.  ])
         """
         joint = self._joint(as_draws(self._listed(partitions)), is_partition(partitions))
@@ -248,7 +250,7 @@ class PartitionModes(Stored):
         ]
 
     def _listed(self, partitions: Any) -> Any:
-        """One or several partitions as draws; a posterior as it is."""
+        """Convert one or several partitions to draws; return a posterior unchanged."""
         if partitions is None or isinstance(partitions, PartitionModes):
             raise TypeError(f"`partitions` must be partitions or a posterior; got {type(partitions).__name__}.")
         listed = isinstance(partitions, (list, tuple)) and all(map(is_partition, partitions))
@@ -260,14 +262,20 @@ class PartitionModes(Stored):
         return PartitionDraws.of(rows, items=self._items)
 
     def _joint(self, draws: PartitionDraws, single: bool) -> xr.DataArray:
-        """Logarithms of the probability of each mode and partition, over the modes alone for a single partition."""
+        """Log of the joint probability of each mode and partition; over the modes alone for a single partition."""
         draws = same_items(draws, self._items, "partitions")
         coords = draws.samples.coords | {"exact": ("sample", is_exact(self._modes, draws.n_clusters))}
         joint = xr.DataArray(log_joint(self._modes, draws), coords, ("sample", "mode"))
         return joint[0].drop_vars(["chain", "draw"]) if single else joint
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each mode: its share, noise and number of clusters."""
+        """Tabulate the modes.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each mode, with its share, noise and number of clusters.
+        """
         columns = {"share": self.shares, "noise": self.noise, "clusters": self.n_clusters}
         return pd.DataFrame(
             {name: column.values for name, column in columns.items()},
@@ -275,11 +283,11 @@ class PartitionModes(Stored):
         )
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        sure = float((self.responsibilities.dropna("sample").max("mode") > 0.95).mean())
+        clear = float((self.responsibilities.dropna("sample").max("mode") > 0.95).mean())
         last = max(self.evidence)
         rises = "; the evidence still rises" * (1 < last == max(self.evidence, key=lambda g: self.evidence[g]))
         facts = [
-            ("draws", f"{len(self.responsibilities)}, {sure:.0%} of them in one mode with probability above 0.95"),
+            ("draws", f"{len(self.responsibilities)}, {clear:.0%} of them in one mode with probability above 0.95"),
             ("log-likelihood", display.number(self.log_likelihood)),
             ("modes tried", ", ".join(f"{g} ({display.number(e)})" for g, e in self.evidence.items()) + rises),
             ("steps", f"{len(self.trace)}{'' if self.converged else ', not converged'}"),
@@ -306,25 +314,26 @@ def fit_modes(
     random_seed: RandomSeed = None,
     progressbar: bool = True,
 ) -> PartitionModes:
-    """Fit a mixture of random perturbation models: every draw is a noisy copy of one of a few partitions.
+    """Fit a mixture of random perturbation models, in which every draw is a noisy copy of one of a few partitions.
 
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
+        Posterior draws of the partition.
     n_modes : int or "auto"
-        Number of partitions, fewer where some lose all their draws; "auto" raises it from 1 as long as that raises the
-        evidence.
+        Number of partitions. Partitions that lose all their draws are removed. "auto" increases the number from 1 as
+        long as `evidence` rises.
     n_clusters : int, optional
-        Number of clusters of each partition; those that lose all their items are left out. By default it is found,
-        up to the largest number in any draw.
+        Number of clusters of each partition. Clusters that lose all their items are removed. By default it is
+        estimated, up to the largest number in any draw.
     max_clusters : int, optional
         Largest number of clusters if the number is estimated.
     max_modes : int
         Largest number of modes that "auto" tries. If it is the best one, the result says that the evidence still rises.
     n_starts : int
-        Number of groupings of the draws to start from.
+        Number of initial groupings of the draws.
     max_steps : int
-        Largest number of steps from the best of them.
+        Largest number of steps from the best grouping.
     random_seed : int, Generator, SeedSequence or None
         The same seed gives the same result.
     progressbar : bool
@@ -333,11 +342,12 @@ def fit_modes(
     Returns
     -------
     PartitionModes
+        The partitions, with their shares and noise.
 
     Raises
     ------
     ValueError, TypeError
-        If an argument's value is not among those allowed, or the draws are invalid as :func:`as_partition_draws` says.
+        If the value of an argument is not allowed, or the draws are invalid, see :func:`as_partition_draws`.
 
     See Also
     --------
@@ -346,17 +356,17 @@ def fit_modes(
 
     Notes
     -----
-    Draw t is from mode g with probability omega_g, and then a perturbation of its partition [1]_ as
-    :func:`random_perturbation_em` tells, with the noise p_g. The steps raise a lower bound of the log-likelihood in
-    turn over the matchings of every draw with every mode, the noise and the shares, the responsibilities, and the
-    memberships, to which each draw's votes count as much as the mode is responsible for it. The starts group the draws
-    by k-means on the leading principal coordinates of their association matrices: single draws may be too noisy to be
-    near others of their mode. The evidence is the bound less BIC's penalty [2]_: half the logarithm of the number of
-    items for each cluster's share, and of the number of draws for each mode's share and noise.
+    Draw t belongs to mode g with probability omega_g. It is then a perturbation of the mode's partition with noise p_g
+    [1]_, see :func:`random_perturbation_em`. Each step raises a lower bound of the log-likelihood: over the matchings
+    of draws with modes, the noise and shares, the responsibilities, and the memberships, in turn. Starts group the
+    draws by k-means on the leading principal coordinates of their association matrices. `evidence` is the bound minus
+    BIC's penalty [2]_: half the log number of items for each cluster's share, and half the log number of draws for
+    each mode's share and noise.
 
-    A mode is a group of draws that differ from a partition by noise that hits all items alike. If some items are
-    noisier than others, or move together, too many modes may fit better: each further one then raises the
-    log-likelihood in proportion to the number of draws, and the penalty by its logarithm only. Choose `n_modes` then.
+    In this model, a mode is a group of draws that differ from a partition by noise that is equal for all items. It is
+    not a draw of highest posterior density. If some items are noisier than others, or move jointly, too many modes may
+    be selected: each further mode raises the log-likelihood in proportion to the number of draws, but the penalty only
+    by its logarithm. Choose `n_modes` then.
 
     References
     ----------
@@ -391,7 +401,7 @@ def fit_modes(
     largest = int(used.labels.n_clusters.max())
     tried: list[Mixture] = []
     for number in track(numbers, "Modes", progressbar=progressbar):
-        found = mixture(
+        fitted = mixture(
             used,
             number,
             min(n_clusters or max_clusters or largest, largest),
@@ -400,35 +410,35 @@ def fit_modes(
             most_steps=max_steps,
             rng=rng,
         )
-        tried.append(found)
+        tried.append(fitted)
         if len(tried) > 1 and tried[-1].evidence <= tried[-2].evidence:
             break
-    best = max(tried, key=lambda found: found.evidence)
-    evidence = {number: found.evidence for number, found in zip(numbers, tried, strict=False)}
+    best = max(tried, key=lambda fitted: fitted.evidence)
+    evidence = {number: fitted.evidence for number, fitted in zip(numbers, tried, strict=False)}
     return _as_modes(draws, used, best, evidence)
 
 
-def _as_modes(draws: PartitionDraws, used: ModelDraws, found: Mixture, evidence: dict[int, float]) -> PartitionModes:
-    """Dress a mixture in the user's coordinates, the modes by their shares, the clusters by their first items."""
-    order = np.argsort(-found.shares, kind="stable").tolist()
-    widest = max(memberships.shape[1] for memberships in found.memberships)
+def _as_modes(draws: PartitionDraws, used: ModelDraws, fitted: Mixture, evidence: dict[int, float]) -> PartitionModes:
+    """Build the record with the user's coordinates: modes by their shares, clusters by their first items."""
+    order = np.argsort(-fitted.shares, kind="stable").tolist()
+    widest = max(memberships.shape[1] for memberships in fitted.memberships)
     memberships = np.zeros((len(order), draws.n_items, widest))
     responsibilities = np.full((draws.n_draws, len(order)), np.nan)
-    responsibilities[draws.weights > 0] = found.responsibilities[:, order]
-    widths = [used.widths(found.states[g].parameters.shares.size) for g in order]
+    responsibilities[draws.weights > 0] = fitted.responsibilities[:, order]
+    widths = [used.widths(fitted.states[g].parameters.shares.size) for g in order]
     sizes = np.unique(widths)
     label_shares = np.empty((len(order), sizes.size))
     modes = []
     for row, g in enumerate(order):
-        n_clusters = found.memberships[g].shape[1]
-        memberships[row, :, :n_clusters] = found.memberships[g]
+        n_clusters = fitted.memberships[g].shape[1]
+        memberships[row, :, :n_clusters] = fitted.memberships[g]
         counts = np.bincount(
-            np.searchsorted(sizes, widths[row]), used.counts * found.responsibilities[:, g], sizes.size
+            np.searchsorted(sizes, widths[row]), used.counts * fitted.responsibilities[:, g], sizes.size
         )
         label_shares[row] = counts / counts.sum()
-        noise = float(found.states[g].parameters.noise[0])
+        noise = float(fitted.states[g].parameters.noise[0])
         n_labels = dict(zip(sizes.tolist(), label_shares[row].tolist(), strict=True))
-        modes.append(Mode(float(found.shares[g]), memberships[row, :, :n_clusters], noise, n_labels))
+        modes.append(Mode(float(fitted.shares[g]), memberships[row, :, :n_clusters], noise, n_labels))
     surprise = abs(_over_modes(xr.DataArray(log_joint(modes, draws), dims=("sample", "mode"))).values) / np.log(2)
     dims = ("mode", draws.items.dim, "consensus_cluster")
     sample = draws.samples.coords
@@ -442,8 +452,8 @@ def _as_modes(draws: PartitionDraws, used: ModelDraws, found: Mixture, evidence:
         noise=xr.DataArray([mode.noise for mode in modes], dims="mode", name="noise"),
         label_shares=xr.DataArray(label_shares, {"n_labels": sizes}, ("mode", "n_labels"), "label_shares"),
         surprise=draws.samples.array(surprise, "surprise", unit="bits"),
-        log_likelihood=found.log_likelihood,
+        log_likelihood=fitted.log_likelihood,
         evidence=evidence,
-        trace=np.array(found.trace),
-        converged=found.converged,
+        trace=np.array(fitted.trace),
+        converged=fitted.converged,
     )

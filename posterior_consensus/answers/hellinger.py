@@ -11,7 +11,7 @@ from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.runtime import memory
 
-_LEVELS = np.linspace(-27.6, 27.6, 37)  # logits of the quantiles between which is integrated: 1e-12 to 1 - 1e-12
+_LEVELS = np.linspace(-27.6, 27.6, 37)  # logits of the quantiles that bound the intervals: 1e-12 to 1 - 1e-12
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)
 _TAIL = 1e-12
 
@@ -19,13 +19,13 @@ Parameters = Mapping[str, Floats]
 
 
 def similarities(families: Sequence[tuple[Any, Parameters]]) -> Floats:
-    """One less the Hellinger distances (n_draws, K, K) between the components of each draw.
+    """One minus the Hellinger distance (n_draws, K, K) between the components of each draw.
 
     Parameters
     ----------
     families : sequence of (distribution of scipy.stats or None, mapping of str to ndarray)
-        Data that are independent given the component, with the distribution of each, None for multivariate normals.
-        Parameters are of shape (n_draws, K or 1, features or 1); for multivariate normals ``mean`` and ``cov``.
+        Distribution of each data set, independent given the component; None for multivariate normals. Parameters have
+        the shape (n_draws, K or 1, features or 1). Multivariate normals have ``mean`` and ``cov``.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def similarities(families: Sequence[tuple[Any, Parameters]]) -> Floats:
 
 
 def _log_affinities(distribution: Any, parameters: Parameters) -> Floats:
-    """Logarithms (n_draws, K, K) of the integrals of the root of two densities."""
+    """Logarithms (n_draws, K, K) of the Bhattacharyya affinities, the integrals of sqrt(f g)."""
     shape = np.broadcast_shapes(*(v.shape[:-1] if name == "cov" else v.shape for name, v in parameters.items()))
     n_draws, n_components = shape[:2]
     memory.check(32 * n_draws * n_components**2, f"Distances of {n_components} components in {n_draws} draws")
@@ -53,20 +53,20 @@ def _log_affinities(distribution: Any, parameters: Parameters) -> Floats:
 
 
 def _check(distribution: Any, parameters: Parameters) -> None:
-    """Let SciPy say whether the parameters are valid."""
+    """Raise ValueError if a parameter is invalid: SciPy's median is then NaN."""
     with np.errstate(all="ignore"):
         median = distribution.ppf(0.5, **parameters)
     if np.isnan(median).any():
         row, k, _ = (int(at) for at in np.argwhere(np.isnan(median))[0])
-        found = ", ".join(f"{name} {float(v[row, k].min()):g}" for name, v in parameters.items())
+        given = ", ".join(f"{name} {float(v[row, k].min()):g}" for name, v in parameters.items())
         raise ValueError(
-            f"Parameters must be among those that the distribution {distribution.name!r} allows; got {found} for "
+            f"Parameters must be among those that the distribution {distribution.name!r} allows; got {given} for "
             f"component {k} in row {row} of the draws."
         )
 
 
 def _affinity_of(distribution: Any, parameters: Parameters) -> Callable[[Parameters], Floats]:
-    """The logarithm of the integral of the root of two densities, as a function of parameters (n_draws, K)."""
+    """Function that returns the log affinities (n_draws, K, K) for parameters (n_draws, K)."""
     closed = _CLOSED.get(distribution.name)
     if closed is not None:
         names, function = closed
@@ -112,11 +112,11 @@ _CLOSED: dict[str, tuple[dict[str, float], Callable[..., Floats]]] = {
     "bernoulli": ({"n": 1.0, "p": 0.5}, _of_binomial),
     "binom": ({"n": 1.0, "p": 0.5}, _of_binomial),
 }
-"""Closed forms, by the name of the distribution: their parameters with defaults, and the function of these."""
+"""Closed forms by name of the distribution: parameters with their defaults, and the function of the parameters."""
 
 
 def _of_normals(mean: Floats, cov: Floats) -> Floats:
-    """The same of multivariate normals, pair by pair: there are few components."""
+    """Log affinities of multivariate normals, pair by pair: there are few components."""
     n_draws, n_components, n_features = np.broadcast_shapes(mean.shape, cov.shape[:-1])
     mean = np.broadcast_to(mean, (n_draws, n_components, n_features))
     cov = np.broadcast_to(cov, (*mean.shape, n_features))
@@ -128,15 +128,15 @@ def _of_normals(mean: Floats, cov: Floats) -> Floats:
     logs = np.zeros((n_draws, n_components, n_components))
     for k in range(1, n_components):
         middle = (cov[:, :k] + cov[:, k : k + 1]) / 2
-        gap = (mean[:, :k] - mean[:, k : k + 1])[..., np.newaxis]
-        squares = np.sum(gap * np.linalg.solve(middle, gap), axis=(-2, -1))
-        found = (own[:, :k] + own[:, k : k + 1]) / 4 - np.linalg.slogdet(middle)[1] / 2 - squares / 8
-        logs[:, :k, k] = logs[:, k, :k] = found
+        difference = (mean[:, :k] - mean[:, k : k + 1])[..., np.newaxis]
+        squares = np.sum(difference * np.linalg.solve(middle, difference), axis=(-2, -1))
+        log_affinities = (own[:, :k] + own[:, k : k + 1]) / 4 - np.linalg.slogdet(middle)[1] / 2 - squares / 8
+        logs[:, :k, k] = logs[:, k, :k] = log_affinities
     return logs
 
 
 def _by_quadrature(distribution: Any, parameters: Parameters) -> Floats:
-    """The same of any distribution: sums of roots of densities over points of all its components."""
+    """Log affinities of any distribution, by sums of square roots of densities over points of all components."""
     n_draws, n_components = next(iter(parameters.values())).shape
     logs = np.empty((n_draws, n_components, n_components))
     is_discrete = hasattr(distribution, "logpmf")
@@ -157,7 +157,7 @@ def _by_quadrature(distribution: Any, parameters: Parameters) -> Floats:
 
 
 def _between_quantiles(distribution: Any, parameters: Parameters) -> tuple[Floats, Floats]:
-    """Points (n_draws, P) and their weights by Gauss and Legendre, between quantiles of every component."""
+    """Gauss-Legendre points (n_draws, P) and their weights, between quantiles of every component."""
     lower, upper = _LEVELS[_LEVELS <= 0, np.newaxis, np.newaxis], _LEVELS[_LEVELS > 0, np.newaxis, np.newaxis]
     quantiles = [
         distribution.ppf(special.expit(lower), **parameters),
@@ -171,7 +171,7 @@ def _between_quantiles(distribution: Any, parameters: Parameters) -> tuple[Float
 
 
 def _integers(distribution: Any, parameters: Parameters) -> tuple[npt.NDArray[Any], Floats]:
-    """All integers (1, P) that have probability in a draw, and a weight of 1."""
+    """All integers (1, P) between the extreme quantiles of a draw's components, and a weight of 1."""
     first, last = (function(_TAIL, **parameters) for function in (distribution.ppf, distribution.isf))
     span = np.arange(int(first.min()), int(last.max()) + 1)
     memory.check(32 * first.size * span.size, f"Probabilities of {span.size:,} integers")

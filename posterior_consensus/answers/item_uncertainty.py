@@ -1,4 +1,4 @@
-"""Which items are ambiguous? Each item's mean similarity to the rest of its cluster, and to the nearest other one."""
+"""Ambiguous items: the mean similarity of each item to the rest of its cluster and to the nearest other cluster."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
@@ -19,25 +19,25 @@ from posterior_consensus.sources.door import as_source, partition_of
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ItemUncertainty(Stored):
-    """Each item's mean posterior similarity to its own and the nearest other cluster; made by :func:`item_uncertainty`.
+    """Mean similarity of each item to its own and the nearest other cluster; made by :func:`item_uncertainty`.
 
     Attributes
     ----------
     cluster : xarray.DataArray of shape (n_items,), dtype int32
         Cluster of each item in the partition.
     similarity : xarray.DataArray of shape (n_items,), dtype float64
-        Mean posterior similarity to the other members of its cluster: the mean of co-clustering probabilities of pairs,
-        not the probability of an event. NaN for an item on its own.
+        Mean posterior similarity to the other members of its cluster. It is a mean over pairs, not the probability of
+        an event. NaN for an item on its own.
     nearest : xarray.DataArray of shape (n_items,), dtype int32
-        The other cluster to whose members the item has the largest mean similarity; -1 if there is no other.
+        The other cluster with the largest mean similarity; -1 if there is no other cluster.
     nearest_similarity : xarray.DataArray of shape (n_items,), dtype float64
         Mean posterior similarity to that cluster's members; NaN if there is no other cluster.
     names : tuple
-        Names of the clusters, by number, as the partition has them.
+        Names of the clusters in the partition, by number.
     membership : xarray.DataArray of shape (n_items,), dtype float64, or None
-        Posterior probability of its cluster, see :func:`membership`. None for a similarity matrix alone, and if there
-        are many clusters: if the clusters of all draws times these are more than 67 million, or than the memory budget
-        holds.
+        Posterior probability of its cluster, see :func:`membership`. None for a similarity matrix alone. Also None if
+        the matching is too large: the clusters of all draws times the clusters of the partition exceed 67 million, or
+        the memory budget.
     """
 
     _figure = "plot_item_uncertainty"
@@ -53,20 +53,26 @@ class ItemUncertainty(Stored):
 
     @property
     def margin(self) -> xr.DataArray:
-        """`similarity` less `nearest_similarity`: below 0 the item is nearer to `nearest`. NaN where either is."""
+        """`similarity` minus `nearest_similarity`, NaN if either is. Negative: the item is closer to `nearest`."""
         return (self.similarity - self.nearest_similarity).rename("margin")
 
     @property
     def exemplars(self) -> npt.NDArray[np.intp]:
-        """Position of each cluster's exemplar: its item of greatest `similarity`, the first one of equals."""
+        """Position of each cluster's exemplar: its item of largest `similarity`, the first one of equals."""
         items = np.arange(self.cluster.size)
-        # Equal but for rounding; an item on its own is its cluster's exemplar.
+        # Rounded, so that ties do not depend on the order of sums. An item on its own is the exemplar of its cluster.
         order = np.lexsort([items, -np.nan_to_num(self.similarity.values).round(12), self.cluster.values])
         first = np.unique(self.cluster.values[order], return_index=True)[1]
         return items[order][first]
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each item, in the order of the data, with the clusters' names."""
+        """Tabulate the items.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each item, in the order of the data, with the names of its clusters.
+        """
         columns = (self.cluster, self.similarity, self.nearest, self.nearest_similarity, self.margin, self.membership)
         named = {str(column.name): column for column in columns if column is not None}
         table = xr.Dataset(named).to_dataframe()[list(named)]
@@ -88,28 +94,36 @@ class ItemUncertainty(Stored):
 
 
 def item_uncertainty(draws: Any, partition: Any = None) -> ItemUncertainty:
-    """Compute the mean similarity of each item to the rest of its cluster, and to the nearest other cluster.
+    """Compute the mean similarity of each item to the rest of its cluster and to the nearest other cluster.
 
     Parameters
     ----------
     draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
+        Posterior draws of the partition, or a similarity matrix alone.
     partition : result object, DataArray or label vector of shape (n_items,), optional
         Typically the consensus; by default that of `draws` if these are a summary.
 
     Returns
     -------
     ItemUncertainty
+        Similarities and nearest other cluster of each item.
 
     Raises
     ------
     ValueError
         If draws or partition are invalid.
 
+    See Also
+    --------
+    membership : Posterior probability of each cluster for each item, by matching of clusters.
+    plot_item_uncertainty : The items as a figure.
+    partial_partition : The largest set of items whose joint clustering is probable.
+
     Notes
     -----
-    The mean similarity of item i to cluster k is the mean of PSM_ij over the members j != i of k. From draws the
-    cost is n_items x n_draws x clusters, without an n x n matrix. If a table of the draws' clusters by these would
-    take more than the memory budget, the items that are with each item are gone through instead.
+    The mean similarity of item i to cluster k is the mean of PSM_ij over the members j != i of k. From draws, the cost
+    is n_items x n_draws x clusters, without an n x n matrix. If the table of draws' clusters by the partition's
+    clusters exceeds the memory budget, the co-members of each item are enumerated instead.
 
     Examples
     --------

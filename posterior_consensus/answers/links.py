@@ -1,4 +1,4 @@
-"""Which pairs of items are links? For many small clusters, as in record linkage: links, sizes, and clusters to join."""
+"""Links between items, numbers of clusters by size, and clusters to merge: for many small clusters."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
@@ -21,9 +21,9 @@ from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.sources.door import as_source, partition_of
 
-SURE, UNLIKELY = 0.95, 0.05  # probabilities above which a link is nearly certain, and below which its absence is
-SMALL, MANY = 3, 50  # items of a small cluster, and clusters of which a picture shows each
-_LARGEST = 10  # clusters of so many items or more are counted together
+SURE, UNLIKELY = 0.95, 0.05  # probability of a nearly certain link, and of a nearly certain non-link
+SMALL, MANY = 3, 50  # most items of a small cluster, and most clusters that a figure shows one by one
+_LARGEST = 10  # larger clusters share this row of the table
 _INTERVAL = (0.05, 0.95)
 _COLUMNS = ("mean", "mcse", "ess", "lower", "upper", "partition", "prior")
 
@@ -37,19 +37,19 @@ class Links(Stored):
     cluster : xarray.DataArray of shape (n_items,), dtype int32
         Cluster of each item in the partition.
     pairs : xarray.Dataset
-        Over ``link``, for pairs of items with a probability above `above`: ``first`` and ``second``, the positions of
-        the two items; ``probability``, their posterior similarity; and ``mcse``, its Monte Carlo standard error, NaN if
-        a chain has fewer than four draws.
+        The pairs of items with a probability above `above`, over ``link``. ``first`` and ``second`` are the positions
+        of the two items, ``probability`` is their posterior similarity, and ``mcse`` its Monte Carlo standard error,
+        NaN if a chain has fewer than four draws.
     sizes : xarray.Dataset
-        Over ``size``, "1", "2", ... and "all": the number of clusters of that size. Sizes from 10 on share the row "10
-        or more". ``mean``, ``mcse`` and ``ess`` are over the draws, ``lower`` and ``upper`` the 5% and 95% quantiles;
-        ``partition`` is the number in the partition, and ``prior`` the expected number under the prior, NaN without
-        one.
+        Number of clusters of each size, over ``size``: "1", "2", ..., "10 or more" and "all". ``mean``, ``mcse`` and
+        ``ess`` are over the draws, ``lower`` and ``upper`` the 5% and 95% quantiles. ``partition`` is the number in the
+        partition, and ``prior`` the expected number under the prior, NaN without one.
     above : float
-        Probability above which pairs are in `pairs`.
+        Probability above which pairs are listed.
     names : tuple
-        Names of the clusters, by number, as the partition has them.
+        Names of the clusters in the partition, by number.
     n_draws : int
+        Number of draws.
     """
 
     _figure = "plot_links"
@@ -68,7 +68,14 @@ class Links(Stored):
         return np.equal(cluster[self.pairs["first"].values], cluster[self.pairs["second"].values])
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each pair, the most uncertain first: both names, the probability, and both clusters."""
+        """Tabulate the pairs.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each pair, the most uncertain first, with the names of both items, the probability, and both
+            clusters.
+        """
         dim, cluster, names = str(self.cluster.dims[0]), self.cluster.values, np.array(self.names, dtype=object)
         own = self.cluster.indexes.get(dim, pd.RangeIndex(cluster.size))
         items = own.to_flat_index()
@@ -87,10 +94,14 @@ class Links(Stored):
         return table[table["probability"].between(UNLIKELY, SURE)]
 
     def between_clusters(self) -> pd.DataFrame:
-        """A row for each two clusters of the partition with links between them, the most probable links first.
+        """Tabulate the pairs of clusters with links between them: candidates for a merge.
 
-        ``probability`` is the mean over all pairs of an item of the one cluster and an item of the other; pairs that
-        are not in `pairs` count as 0. ``size`` is the number of items in both clusters.
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each two clusters, the most probable first. ``probability`` is the mean over all pairs of an item
+            of one cluster and an item of the other; pairs that are not in `pairs` count as 0. ``size`` is the number of
+            items in both clusters.
         """
         between = ~self.within
         pairs = np.stack([self.pairs["first"].values, self.pairs["second"].values])[:, between]
@@ -113,7 +124,7 @@ class Links(Stored):
 
     @property
     def n_by_certainty(self) -> tuple[int, int, int]:
-        """Numbers of links that are nearly certain, uncertain, and improbable."""
+        """Numbers of nearly certain, uncertain, and improbable links."""
         probability = self.pairs["probability"].values
         sure, unlikely = int(np.sum(probability > SURE)), int(np.sum(probability < UNLIKELY))
         return sure, probability.size - sure - unlikely, unlikely
@@ -129,6 +140,7 @@ class Links(Stored):
             ("by size", "; ".join(f"{size}: {range_of(own)}" for size, own in self._by_size())),
             ("links", counts),
             ("draws", str(self.n_draws)),
+            ("number of clusters", display.NUMBER_OF_CLUSTERS),
         ]
         pairs = display.counted(self.pairs.sizes["link"], "pair")
         items = display.counted(self.cluster.size, "item")
@@ -147,11 +159,12 @@ def range_of(row: xr.Dataset) -> str:
 
 
 def links(draws: Any, partition: Any = None, *, above: float = 0.01, prior: PartitionPrior | None = None) -> Links:
-    """Compute the probabilities of links between items, and the number of clusters of each size.
+    """Compute the probability of each link between two items, and the number of clusters of each size.
 
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
+        Posterior draws of the partition.
     partition : result object, DataArray or label vector of shape (n_items,), optional
         Typically the consensus; by default that of `draws` if these are a summary.
     above : float
@@ -163,11 +176,12 @@ def links(draws: Any, partition: Any = None, *, above: float = 0.01, prior: Part
     Returns
     -------
     Links
+        Pairs with their probabilities, and numbers of clusters by size.
 
     Raises
     ------
     ValueError
-        If there are no draws, `above` is out of range, draws or partition are invalid, or the prior is one on labels.
+        If there are no draws, `above` is out of range, draws or partition are invalid, or the prior is on labels.
     TypeError
         If `above` is not a number, or `prior` is not a PartitionPrior.
     MemoryError
@@ -182,21 +196,23 @@ def links(draws: Any, partition: Any = None, *, above: float = 0.01, prior: Part
     Notes
     -----
     A link is a pair of items in one cluster. Its probability is the posterior similarity of the two items. If clusters
-    are many and small, only the pairs within clusters of the draws are visited, and no matrix is formed. Standard
-    errors equal those of :func:`diagnostics.similarity_mcse`, and are rough if a chain has fewer than 50 effective
-    draws. Clusters are counted in each draw. If the draws are allocation probabilities, they are counted in labels
-    sampled from these.
+    are many and small, only pairs within clusters of the draws are visited, and no matrix is formed. Standard errors
+    equal those of :func:`diagnostics.similarity_mcse`. They are rough if a chain has fewer than 50 effective draws.
+    Clusters are counted in each draw; for allocation probabilities, in the sampled labels.
+
+    The posterior number of clusters does not estimate a true number of components under a Dirichlet process mixture,
+    which is inconsistent for it (Miller and Harrison 2014, https://doi.org/10.48550/arXiv.1309.0024).
 
     Examples
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 1, 2], [0, 0, 1, 1], [0, 0, 1, 2], [0, 1, 2, 3]]
-    >>> found = pc.links(draws, [0, 0, 1, 2], prior=pc.priors.crp(1.0))
-    >>> found.to_dataframe()[["first", "second", "probability", "mcse"]].round(3)
+    >>> linked = pc.links(draws, [0, 0, 1, 2], prior=pc.priors.crp(1.0))
+    >>> linked.to_dataframe()[["first", "second", "probability", "mcse"]].round(3)
        first  second  probability  mcse
     0      0       1         0.75  0.25
     1      2       3         0.25  0.25
-    >>> found.sizes.to_dataframe()[["mean", "lower", "upper", "partition", "prior"]].round(2)
+    >>> linked.sizes.to_dataframe()[["mean", "lower", "upper", "partition", "prior"]].round(2)
           mean  lower  upper  partition  prior
     size
     1      2.0    0.0    4.0        2.0   1.00
@@ -207,9 +223,9 @@ def links(draws: Any, partition: Any = None, *, above: float = 0.01, prior: Part
     taken, partition = draws_of(as_source(draws), "`links`"), partition_of(draws, partition)
     labels = taken.as_labels(partition)
     prior = None if prior is None else check_prior(prior)
-    found = [np.concatenate(column) for column in zip(*pairs_of_similarity_above(taken, above), strict=True)]
-    columns = dict(zip(("first", "second", "probability"), found, strict=True))
-    columns["mcse"] = _errors(taken, *found)
+    pairs = [np.concatenate(column) for column in zip(*pairs_of_similarity_above(taken, above), strict=True)]
+    columns = dict(zip(("first", "second", "probability"), pairs, strict=True))
+    columns["mcse"] = _errors(taken, *pairs)
     return Links(
         cluster=taken.items.array(labels, "cluster"),
         pairs=xr.Dataset({name: ("link", column) for name, column in columns.items()}),
@@ -221,10 +237,10 @@ def links(draws: Any, partition: Any = None, *, above: float = 0.01, prior: Part
 
 
 def suits_links(draws: PartitionDraws, labels: Labels) -> bool:
-    """Whether to show links instead of clusters: there are more than 50 clusters, and most items are in small ones.
+    """Whether to show links instead of clusters: more than 50 clusters, and most items in clusters of at most three.
 
     A panel is about 500 points wide, so a block of three items among more than 50 clusters is a dot. A cluster of at
-    most three items is described by its pairs. Pairs of very many items are counted only if clusters are small.
+    most three items is described by its pairs. With very many items, pairs are counted only if clusters are small.
     """
     own = np.bincount(labels)[labels]
     few = labels.size <= sizes.ITEMS_OF_ALL_PAIRS or has_small_clusters(draws)
@@ -256,18 +272,19 @@ def _errors(draws: PartitionDraws, first: npt.NDArray[Any], second: npt.NDArray[
 def _by_size(draws: PartitionDraws, labels: Labels, prior: PartitionPrior | None) -> xr.Dataset:
     """Posterior, partition and prior numbers of clusters by size, and of all of them."""
     own = np.bincount(labels)
-    drawn = draws.without_zero_weights()
-    largest = min(_LARGEST, max(int(drawn.drawn.sizes.max()), int(own.max())))
-    counts = np.stack([*_counts(drawn.drawn.sizes, drawn.starts, largest), drawn.n_clusters]).astype(np.float64)
-    quantiles = np.quantile(counts, _INTERVAL, axis=1, method="inverted_cdf", weights=drawn.weights)
+    weighted = draws.without_zero_weights()
+    largest = min(_LARGEST, max(int(weighted.drawn.sizes.max()), int(own.max())))
+    by_size = _counts(weighted.drawn.sizes, weighted.starts, largest)
+    counts = np.stack([*by_size, weighted.n_clusters]).astype(np.float64)
+    quantiles = np.quantile(counts, _INTERVAL, axis=1, method="inverted_cdf", weights=weighted.weights)
     expected = np.full(len(counts), np.nan)
     if prior is not None:
         numbers = prior.cluster_sizes(draws.n_items).values
         beyond = numbers[_LARGEST:].sum() if largest == _LARGEST else 0.0
         expected[:] = *numbers[: largest - 1], numbers[largest - 1] + beyond, numbers.sum()
     columns = (
-        drawn.samples.mean(counts),
-        *drawn.samples.mcse_and_ess(counts),
+        weighted.samples.mean(counts),
+        *weighted.samples.mcse_and_ess(counts),
         *quantiles,
         np.append(_counts(own, np.array([0, own.size]), largest), own.size).astype(np.float64),
         expected,
@@ -279,6 +296,6 @@ def _by_size(draws: PartitionDraws, labels: Labels, prior: PartitionPrior | None
 
 
 def _counts(values: npt.NDArray[Any], starts: npt.NDArray[Any], largest: int) -> list[npt.NDArray[np.int64]]:
-    """How many clusters each draw has of every size up to the largest, which stands for larger ones, too."""
+    """Number of clusters of each size in each draw; the largest size includes all larger clusters."""
     own = [values == size for size in range(1, largest)] + [values >= largest]
     return [np.add.reduceat(one, starts[:-1], dtype=np.int64) for one in own]

@@ -1,4 +1,4 @@
-"""How much does the partition depend on the loss? The partitions of minimum expected loss along its parameter."""
+"""Partitions of minimum expected loss along the parameter of a loss."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -25,7 +25,7 @@ from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.sources.door import as_draws
 
-_DIM = "value_on_path"  # where it is stored
+_DIM = "value_on_path"  # name of the dimension in stored results
 _COLUMNS = (
     "n_clusters",
     "expected_loss",
@@ -46,18 +46,19 @@ class LossPath(Stored):
     partitions : xarray.DataArray of shape (n_values, n_items), dtype int32
         The partition found for each value, over ``tau`` or ``a``.
     table : xarray.Dataset
-        Over the same dimension, with the coordinate ``a``: ``n_clusters``; ``expected_loss`` at that value, its
-        ``mcse`` and effective sample size ``ess``, below 100 of which the error is rough; ``expected_binder`` and
-        ``expected_vi``, the same measures for all values, so that the partitions can be compared;
-        ``distance_to_previous``, the variation of information in bits to the partition of the value before, NaN for
-        the first: 0 along a plateau.
+        Over the same dimension, with the coordinate ``a``. ``expected_loss`` at each value has the standard error
+        ``mcse`` and the effective sample size ``ess``; below 100 the error is rough. ``expected_binder`` and
+        ``expected_vi`` are computed with the same loss at all values, so that the partitions can be compared.
+        ``distance_to_previous`` is the variation of information in bits to the partition of the previous value: 0 along
+        a plateau, NaN for the first value. ``n_clusters`` is the number of clusters.
     loss : PartitionLoss
         The loss with the default of its parameter.
     n_draws : int
+        Number of draws.
     stopped : str
         "interrupted" if Ctrl-C ended the searches, else empty.
     missing : tuple of float
-        Values that were not searched for because of Ctrl-C; partitions and table leave them out.
+        Values that were not searched because of Ctrl-C; partitions and table leave them out.
     """
 
     _figure = "plot_loss_path"
@@ -75,7 +76,13 @@ class LossPath(Stored):
         return str(self.partitions.dims[0])
 
     def to_dataset(self) -> xr.Dataset:
-        """Partitions and table as a Dataset that any file format holds."""
+        """Convert to a Dataset that any file format stores.
+
+        Returns
+        -------
+        xarray.Dataset
+            Partitions and table, over the dimension ``value_on_path``.
+        """
         own = {self.parameter: _DIM}
         partitions = self.partitions.rename(own).drop_vars("a", errors="ignore")
         table = self.table.rename(own).drop_vars("a", errors="ignore")
@@ -83,7 +90,18 @@ class LossPath(Stored):
 
     @classmethod
     def from_dataset(cls, dataset: xr.Dataset | xr.DataTree) -> Self:
-        """Make the result again that :meth:`to_dataset` stored, as other results do."""
+        """Restore a result from its Dataset.
+
+        Parameters
+        ----------
+        dataset : xarray.Dataset or xarray.DataTree
+            As returned by :meth:`to_dataset`.
+
+        Returns
+        -------
+        LossPath
+            The result that was stored.
+        """
         read = super().from_dataset(dataset)
         dim, _ = _family(read.loss.name)
         costs = {"a": (dim, _costs(dim, read.table[_DIM].values))}
@@ -91,7 +109,13 @@ class LossPath(Stored):
         return replace(read, partitions=partitions, table=read.table.rename({_DIM: dim}).assign_coords(costs))
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each value."""
+        """Tabulate the path.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each value.
+        """
         return self.table.to_dataframe()[[*({"a"} - {self.parameter}), *_COLUMNS]]
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
@@ -118,16 +142,17 @@ def loss_path(
     progressbar: bool = True,
     **options: Any,
 ) -> LossPath:
-    """Find the consensus partition for a grid of values of the loss's parameter.
+    """Find the consensus partition for each value of a loss's parameter, to see how far it depends on the loss.
 
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
+        Posterior draws of the partition.
     loss : {"vi", "binder"}, optional
-        Whose parameter is varied; by default "vi".
+        The loss whose parameter is varied; by default "vi".
     values : array_like, optional
-        For "vi" the costs a in (0, 2), by default 0.1, 0.2, ..., 1.9, from fine to coarse; for "binder" the pair
-        thresholds tau in (0, 1), by default 0.05, 0.1, ..., 0.95, from coarse to fine. They are sorted.
+        Values of the parameter, which are sorted. For "vi", costs a in (0, 2), by default 0.1, 0.2, ..., 1.9, from fine
+        to coarse. For "binder", pair thresholds tau in (0, 1), by default 0.05, 0.1, ..., 0.95, from coarse to fine.
     random_seed : int, Generator, SeedSequence or None
         The same seed gives the same path.
     progressbar : bool
@@ -138,23 +163,23 @@ def loss_path(
     Returns
     -------
     LossPath
+        The partition found for each value, with its expected losses.
 
     Raises
     ------
     ValueError
-        If `loss` is another, a value is out of range, or the draws are invalid as :func:`as_partition_draws` says.
+        If `loss` is neither, a value is out of range, or the draws are invalid, see :func:`as_partition_draws`.
 
     See Also
     --------
-    plot_loss_path : the path as a picture.
+    plot_loss_path : the path as a figure.
     pair_threshold : one threshold, calibrated on the draws.
 
     Notes
     -----
-    Every partition found is tried at every value, and the best is taken, so that none on the path is worse at its value
-    than another one on it. It follows that the number of co-clustered pairs never grows with Binder's tau, nor the
-    entropy of the partition with VI's a, whether or not the searches found the optima. The number of clusters need not
-    follow at every step: a large cluster and single items can give way to fewer clusters of middle size.
+    Every partition found is evaluated at every value, and the best one is kept. Hence the number of co-clustered pairs
+    never increases with Binder's tau, and the entropy of the partition never increases with VI's a, even if a search
+    missed its optimum. The number of clusters need not be monotone.
 
     Examples
     --------
@@ -173,10 +198,10 @@ def loss_path(
     dim, factory = _family(loss)
     grid = _grid(dim, values)
     rng = as_generator(random_seed)
-    found, stopped = _searched(draws, [factory(float(one)) for one in _costs(dim, grid)], rng, options, progressbar)
-    grid, missing = grid[: len(found)], tuple(grid[len(found) :].tolist())
+    searched, stopped = _searched(draws, [factory(float(one)) for one in _costs(dim, grid)], rng, options, progressbar)
+    grid, missing = grid[: len(searched)], tuple(grid[len(searched) :].tolist())
     a = _costs(dim, grid)
-    labels, losses = _best_for_each(draws, found, a, factory)
+    labels, losses = _best_for_each(draws, searched, a, factory)
     distances = [float(partition_loss(before, after)) for before, after in pairwise(labels)]
     columns = (
         labels.max(axis=1).astype(np.int64) + 1,
@@ -202,7 +227,7 @@ def _family(loss: Any) -> tuple[str, Callable[..., PartitionLoss]]:
 
 
 def _costs(dim: str, values: Floats) -> Floats:
-    """VI's or Binder's cost of separating for each value of the parameter."""
+    """Cost a of separating in VI or Binder's loss, for each value of the parameter."""
     return 2 * (1 - values) if dim == "tau" else values
 
 
@@ -223,7 +248,7 @@ def _searched(
     options: dict[str, Any],
     progressbar: bool,
 ) -> tuple[npt.NDArray[Any], str]:
-    """The partitions found for these losses, up to the one at which Ctrl-C was pressed, and "interrupted" if it was."""
+    """Partition found for each loss until Ctrl-C, and why the search stopped: "interrupted" or empty."""
     found = []
     try:
         for loss in track(losses, "Loss path", progressbar=progressbar):
@@ -242,7 +267,7 @@ def _best_for_each(
     draws: PartitionDraws, found: npt.NDArray[Any], a: Floats, factory: Callable[..., PartitionLoss]
 ) -> tuple[npt.NDArray[Any], Floats]:
     """The best of all partitions found, for each cost, and its losses against every draw."""
-    # Losses are linear in a, so that those at two costs give them at all.
+    # Losses are linear in a: two costs determine them at all costs.
     at_half, at_three_halves = (draw_losses(found, draws, factory(one)) for one in (0.5, 1.5))
     slopes = at_three_halves - at_half
     beyond = a[:, np.newaxis] - 0.5

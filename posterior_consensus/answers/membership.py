@@ -1,4 +1,4 @@
-"""With what probability does an item belong to a cluster? Draws' clusters are matched with those of a partition."""
+"""Posterior probability of items to belong to the clusters of a partition, by matching the clusters of each draw."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -33,11 +33,11 @@ from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.sources.door import as_draws, partition_of
 
 ELSEWHERE = "elsewhere"
-_DIMS = {"consensus_cluster": "membership_cluster"}  # where they are stored
+_DIMS = {"consensus_cluster": "membership_cluster"}  # names of dimensions in stored results
 _IN_WORDS = {"consensus_cluster": "membership_clusters"}
 
-_MOST_CELLS = 2**26  # clusters of all draws times those of the partition; to match more takes longer than a summary may
-_CELLS_AT_ONCE = 2**16  # of the table of items and clusters, which is made anew for each batch of draws
+_MOST_CELLS = 2**26  # clusters of all draws times clusters of the partition, beyond which a summary skips the matching
+_CELLS_AT_ONCE = 2**16  # of the table of items by clusters, which each batch of draws fills anew
 _TINY = np.finfo(np.float64).tiny
 
 Rows = npt.NDArray[np.intp]
@@ -52,10 +52,10 @@ class Membership(Stored):
     Attributes
     ----------
     probabilities : xarray.DataArray of shape (n_items, n_clusters + 1), dtype float64
-        Over the items and ``consensus_cluster``: the names of the clusters in the order of the partition, and last
-        "elsewhere", the probability of a cluster that is matched with none of these. Rows sum to 1.
+        Over the items and ``consensus_cluster``, the names of the clusters in the order of the partition. The last
+        column, "elsewhere", is the probability of clusters without a match. Rows sum to 1.
     mcse : xarray.DataArray of shape (n_items, n_clusters + 1), dtype float64
-        Their Monte Carlo standard errors; NaN if a chain has fewer than four draws.
+        Monte Carlo standard errors; NaN if a chain has fewer than four draws.
     cluster : xarray.DataArray of shape (n_items,), dtype int32
         Column of each item's own cluster; for a new item, the most probable column, which may be "elsewhere".
     numbers : tuple of int
@@ -75,7 +75,13 @@ class Membership(Stored):
         return self.cluster.copy(data=_of_columns(self.probabilities, self.cluster.values)).rename("own")
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each item: its cluster with the probability and its error, and the most probable other one."""
+        """Tabulate the items.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each item: its cluster with probability and standard error, and the most probable other cluster.
+        """
         items, own = np.arange(self.cluster.size), self.cluster.values
         names = self.probabilities["consensus_cluster"].values
         others = self.probabilities.values.copy()
@@ -113,14 +119,15 @@ def membership(draws: Any, partition: Any = None) -> Membership:
     Returns
     -------
     Membership
+        Probabilities of items by clusters, with their standard errors.
 
     Raises
     ------
     ValueError
         If `draws` is a similarity matrix alone, the partition does not label the draws' items, a cluster is named
-        "elsewhere", or the draws are invalid as :func:`as_partition_draws` says.
+        "elsewhere", or the draws are invalid, see :func:`as_partition_draws`.
     MemoryError
-        If the result, or the table of the draws' clusters by the partition's, takes more than the memory budget.
+        If the result, or the table of clusters of draws by clusters of the partition, exceeds the memory budget.
 
     See Also
     --------
@@ -132,25 +139,24 @@ def membership(draws: Any, partition: Any = None) -> Membership:
     Notes
     -----
     The clusters of draw t are matched one to one with the clusters of the partition. The matching pi_t has the largest
-    total number of items in common [1]_ and, among equally good matchings, the largest sum of Jaccard similarities.
-    With the draws' weights w_t,
+    total number of items in common [1]_. Ties go to the largest sum of Jaccard similarities. With the weights w_t,
 
-        P(i in c) = sum_t w_t 1{pi_t(z_ti) = c},
+        P(i in c) = sum_t w_t 1{pi_t(z_ti) = c}.
 
-    and a cluster of a draw without a match counts as "elsewhere". If draws have more clusters than the partition, the
-    probability of "elsewhere" can be large: such draws have a cluster that the partition does not have.
+    A cluster of a draw without a match counts as "elsewhere". This probability can be large if draws have more clusters
+    than the partition.
 
     With allocation probabilities p, components are matched by the expected number of items in common. The probabilities
-    of the components pi_t(c) that are matched with cluster c are averaged [2]_,
+    of the components pi_t(c) matched with cluster c are averaged [2]_,
 
         P(i in c) = sum_t w_t p_{t,i,pi_t(c)} 1{sum_{j in c} p_{t,j,pi_t(c)} >= 1/2}.
 
-    A cluster with less than half an expected item in common has no match in that draw. In the matching, a component of
-    less than half an expected item is preferred to a part of another cluster.
+    A cluster with less than half an expected item in common has no match in that draw. The matching prefers a nearly
+    empty component, with less than half an expected item, to a part of another cluster.
 
-    Standard errors come from batches of the draws of each chain, as in :func:`diagnostics.similarity_mcse`, and are
-    rough if a chain has fewer than 50 effective draws. They take the partition as given, and ignore that it was chosen
-    on the same draws.
+    Standard errors come from batches of the draws of each chain, as in :func:`diagnostics.similarity_mcse`. They are
+    rough if a chain has fewer than 50 effective draws. They treat the partition as fixed, although it was chosen on the
+    same draws.
 
     References
     ----------
@@ -173,12 +179,12 @@ def membership(draws: Any, partition: Any = None) -> Membership:
     draws, partition = as_draws(draws), partition_of(draws, partition)
     labels, given = draws.as_labels(partition), draws.items.in_order(partition)
     check_size(draws.n_items, labels)
-    found = _of_labels(draws, labels) if draws.soft is None else of_components(draws, draws.soft, labels)
-    return as_membership(*found, labels, draws.items, partition, given)
+    tables = _of_labels(draws, labels) if draws.soft is None else of_components(draws, draws.soft, labels)
+    return as_membership(*tables, labels, draws.items, partition, given)
 
 
 def check_size(n_items: int, labels: Labels) -> None:
-    """Raise MemoryError if a table of these items and the partition's clusters exceeds the memory budget."""
+    """Raise MemoryError if a table of items by clusters exceeds the memory budget."""
     n_columns = int(labels.max()) + 2
     memory.check(40 * n_items * n_columns, f"Probabilities of {n_items:,} items and {n_columns} clusters")
 
@@ -186,7 +192,7 @@ def check_size(n_items: int, labels: Labels) -> None:
 def as_membership(
     values: Floats, errors: Floats, cluster: npt.NDArray[np.integer], items: Items, partition: Any, given: Any
 ) -> Membership:
-    """Build the result from tables (n_items, n_clusters + 1); `given` are the partition's own labels."""
+    """Build the result from tables (n_items, n_clusters + 1); `given` are the labels as the partition has them."""
     own = cluster_names(partition, given)
     if ELSEWHERE in own:
         raise ValueError(f"`partition` must name no cluster {ELSEWHERE!r}, as that is the last column; rename it.")
@@ -221,7 +227,7 @@ def _of_columns(table: Any, columns: npt.NDArray[np.integer]) -> Floats:
 
 
 def matched_clusters(draws: PartitionDraws, labels: Labels) -> Numbers:
-    """Cluster matched with each cluster of each draw (R,), draw below draw; -1 for none."""
+    """Cluster of the partition matched with each cluster of the draws (R,), draw after draw; -1 for none."""
     counts, starts = draws.drawn.joint_counts(labels), draws.starts
     some = slices(draws.n_draws, max(1, sizes.CELLS_AT_ONCE * draws.n_draws // counts.size))
     given = [starts[rows.start : rows.stop + 1] for rows in some]
@@ -233,8 +239,8 @@ def _of_labels(draws: PartitionDraws, labels: Labels) -> tuple[Floats, Floats]:
     targets = matched_clusters(draws, labels)
     targets[targets < 0] = n_columns - 1
     given = draws.starts, draws.samples, targets, n_columns
-    blocks = [found for _, found in draws.drawn.map_blocks(_block_of_labels, *given)]
-    values, errors = (np.concatenate(found) for found in zip(*blocks, strict=True))
+    blocks = [block for _, block in draws.drawn.map_blocks(_block_of_labels, *given)]
+    values, errors = (np.concatenate(tables) for tables in zip(*blocks, strict=True))
     return values, errors
 
 
@@ -263,7 +269,7 @@ def _own_of_block(
     targets: Numbers,
     partition: Labels,
 ) -> Floats:
-    """Weight (m,) of the draws in which each item's cluster is matched with its own."""
+    """Weight (m,) of the draws in which each item's cluster is matched with its cluster of the partition."""
     total = np.zeros(labels.shape[1])
     for row, start, weight in zip(labels, starts[:-1], weights, strict=True):
         total += weight * (targets[start + row] == partition[items])
@@ -271,10 +277,10 @@ def _own_of_block(
 
 
 def of_components(draws: PartitionDraws, soft: AllocationProbabilities, labels: Labels) -> tuple[Floats, Floats]:
-    """Memberships of the items of `soft`, by the components of each of `draws` matched with the clusters `labels`."""
+    """Memberships of the items of `soft`, with the components of each draw matched with the clusters `labels`."""
     known = draws.as_soft("`draws`").probabilities
     n_draws, n_items, n_components = soft.probabilities.shape
-    missing = max(0, int(labels.max()) + 1 - n_components)  # components for clusters that no draw can have
+    missing = max(0, int(labels.max()) + 1 - n_components)  # empty components, so that every cluster has a partner
     common = np.pad(expected_common_items(known, labels), ((0, 0), (0, missing), (0, 0)))
     order = most_in_common(common)
     there = is_matched(np.take_along_axis(common, order[:, np.newaxis], axis=1)[:, 0])
@@ -292,7 +298,7 @@ def of_components(draws: PartitionDraws, soft: AllocationProbabilities, labels: 
 
 
 def _with_errors(mean_over: Callable[..., Floats], samples: Samples, n_items: int, width: int) -> tuple[Floats, Floats]:
-    """Means over all draws, and their standard errors from those over batches, of so many items at a time."""
+    """Means over all draws and their standard errors from batches, `width` items at a time."""
     values, errors = [], []
     for items in slices(n_items, width):
         mean_of = partial(mean_over, some=items)
@@ -308,25 +314,26 @@ def predict_allocation(new: Any, known: Any, *, partition: Any = None) -> Member
     Parameters
     ----------
     new : PartitionDraws with allocation probabilities, or any posterior that :func:`summarize` takes
-        Of m new items, ``allocation_probabilities(model, idata, observed={"y": y_new})``: from the same draws and
-        components as `known`. Draws are paired by chain and draw.
-    known : the same
-        Of the n items that were observed.
-    partition : result object, DataArray or label vector of shape (n_items,), optional
-        Of the known items, typically the consensus; by default that of `known` if these are a summary.
+        Allocation probabilities of shape (n_draws, m, K) for m new items, such as
+        ``allocation_probabilities(model, idata, observed={"y": y_new})``. They need the draws and components of
+        `known`; draws are paired by chain and draw.
+    known : PartitionDraws with allocation probabilities, or any posterior that :func:`summarize` takes
+        Allocation probabilities of shape (n_draws, n, K) for the n observed items.
+    partition : result object, DataArray or label vector of shape (n,), optional
+        Partition of the known items, typically the consensus; by default that of `known` if these are a summary.
 
     Returns
     -------
     Membership
-        Of the m new items; `cluster` is the most probable one.
+        Probabilities of shape (m, n_clusters + 1); `cluster` is the most probable column of each new item.
 
     Raises
     ------
     TypeError
         If `new` or `known` have no allocation probabilities.
     ValueError
-        If their draws, weights or components differ, the partition is not one of the known items, or a cluster is named
-        "elsewhere".
+        If their draws, weights or components differ, the partition does not label the known items, or a cluster is
+        named "elsewhere".
     MemoryError
         If the result takes more than the memory budget.
 
@@ -338,18 +345,18 @@ def predict_allocation(new: Any, known: Any, *, partition: Any = None) -> Member
     Notes
     -----
     The components of draw t are matched with the clusters of the partition by the known items, as in
-    :func:`membership`. With pi_t(c) the component that is matched with cluster c, and r_tjk the probability of
-    component k for the new item j in draw t of weight w_t,
+    :func:`membership`. Let pi_t(c) be the component matched with cluster c. Let p_tik and r_tjk be the probabilities of
+    component k for the known item i and the new item j in draw t of weight w_t. Then
 
         P(j in c) = sum_t w_t r_{t,j,pi_t(c)} 1{sum_{i in c} p_{t,i,pi_t(c)} >= 1/2}.
 
-    The rest is the probability of a component without a cluster, such as an empty one: "elsewhere". Known items that
-    are passed as new ones get their memberships.
+    "elsewhere" has the remaining probability, of components without a cluster. Known items that are passed as new items
+    get the result of :func:`membership`.
 
     Examples
     --------
-    Two components have means -1 and 1, standard deviation 1 and equal weights, and their names switch in the second
-    draw. An observation y is from the first one with probability 1 / (1 + exp(2 y)).
+    Two components have means -1 and 1, standard deviation 1 and equal weights. Their names switch in the second draw.
+    An observation y belongs to the first component with probability 1 / (1 + exp(2 y)).
 
     >>> import numpy as np
     >>> import posterior_consensus as pc

@@ -1,4 +1,4 @@
-"""Which clusters are nearest to being one? A partition's clusters merged two by two, at the minimum expected loss."""
+"""Pairwise merges of a partition's clusters, each with the least expected loss."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.sources.door import as_source, partition_of
 
-_DIMS = {"n_clusters": "merged_to"}  # where they are stored
+_DIMS = {"n_clusters": "merged_to"}  # names of dimensions in stored results
 _NUMBERS = ("first", "second")
 _AT_ONCE = 256  # partitions whose losses are computed together
 
@@ -33,18 +33,20 @@ class ClusterMerges(Stored):
     Attributes
     ----------
     partitions : xarray.DataArray of shape (n_clusters, n_items), dtype int32
-        The partition, and what is left of it after each merge: ``partitions.sel(n_clusters=3)`` has three clusters.
+        The partition, and the partition after each merge: ``partitions.sel(n_clusters=3)`` has three clusters.
     table : xarray.Dataset
-        Over ``n_clusters``, from the partition's to 1: ``first`` and ``second``, the numbers of the two clusters that
-        were merged, -1 for the partition itself; ``expected_loss`` and its ``mcse``; ``difference`` to the partition's
-        and ``difference_mcse``, over the same draws; ``ess``, the smaller effective sample size of the two. The
-        clusters of the partition have the numbers 0 to K - 1, and what the m-th merge makes has K - 1 + m. Errors and
-        sizes are NaN for a similarity matrix alone and for a loss of PAIR_LOSSES.
+        Over ``n_clusters``, from K clusters to 1. ``first`` and ``second`` are the numbers of the two merged clusters,
+        -1 for the partition itself. The clusters of the partition have the numbers 0 to K - 1; the union made by merge
+        m has the number K - 1 + m. ``expected_loss`` has the standard error ``mcse``. ``difference`` is the expected
+        loss minus the expected loss of the partition, over the same draws, with the error ``difference_mcse``. ``ess``
+        is the smaller effective sample size of the two. Errors and ``ess`` are NaN for a similarity matrix alone and
+        for a loss of PAIR_LOSSES.
     loss : PartitionLoss or PairLoss
+        The loss.
     names : tuple
-        Names of the partition's clusters, by number, as the partition has them.
+        Names of the clusters in the partition, by number.
     n_draws : int or None
-        None where a similarity matrix alone was given.
+        Number of draws; None for a similarity matrix alone.
     """
 
     _figure = "plot_dendrogram"
@@ -56,7 +58,13 @@ class ClusterMerges(Stored):
     n_draws: int | None = field(metadata=stored_as.attribute("merged_draws"))
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for the partition and for each merge."""
+        """Tabulate the merges.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for the partition and for each merge.
+        """
         return self.table.to_dataframe()
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
@@ -72,23 +80,25 @@ class ClusterMerges(Stored):
 def cluster_merges(
     draws: Any, partition: Any = None, *, loss: str | Loss | None = None, progressbar: bool = True
 ) -> ClusterMerges:
-    """Merge a partition's clusters pairwise, always the pair whose union raises the expected loss least.
+    """Merge the clusters of a partition pairwise, at the least expected loss, to see which are nearly one.
 
     Parameters
     ----------
     draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
-        With a similarity matrix alone (:func:`as_pair_similarity`), losses that need pairs only.
+        Posterior draws of the partition. A similarity matrix alone (:func:`as_pair_similarity`) allows losses of pairs
+        only.
     partition : result object, DataArray or label vector of shape (n_items,), optional
         Typically the consensus; by default that of `draws` if these are a summary.
     loss : str, PartitionLoss or PairLoss, optional
-        A name in LOSSES or PAIR_LOSSES or a record such as ``binder(a=0.5)``. By default the one that the partition was
-        found under, if it is a result, else "vi".
+        A name in LOSSES or PAIR_LOSSES or a record such as ``binder(a=0.5)``. By default the loss of the partition, if
+        it is a result, else "vi".
     progressbar : bool
         Whether to show progress if the work takes more than a second.
 
     Returns
     -------
     ClusterMerges
+        The partition after each merge, with its expected loss.
 
     Raises
     ------
@@ -98,15 +108,15 @@ def cluster_merges(
     See Also
     --------
     plot_dendrogram : the merges as a tree.
-    loss_by_n_clusters : the minimum expected loss for each number of clusters, whatever the partition.
+    loss_by_n_clusters : the minimum expected loss for each number of clusters, over all partitions.
 
     Notes
     -----
-    Agglomerative clustering of the clusters, with the expected loss in the place of a linkage. For a loss that is a sum
-    over clusters, such as VI and Binder's, what a union costs does not depend on the other clusters, so that K clusters
-    take fewer than K^2 evaluations; other losses take up to K^3 / 6. Of two unions that cost the same, the first is
-    made. The loss can fall again from one merge to the next. The first merge raises it if the partition is what greedy
-    search finds: no union lowers its expected loss.
+    This is agglomerative clustering of the clusters, with the expected loss in place of a linkage. Each step merges the
+    two clusters whose union raises the expected loss least; ties go to the first pair. For a loss that is a sum over
+    clusters, such as VI and Binder's, K clusters take fewer than K^2 evaluations. Other losses take up to K^3 / 6. The
+    expected loss can fall from one merge to the next. The first merge never lowers it after greedy search, because
+    greedy search tries all unions.
 
     Examples
     --------
@@ -140,7 +150,7 @@ def cluster_merges(
 def _merged(
     source: PairSource, labels: Labels, loss: Loss, progressbar: bool
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-    """Canonical labels (K, n) of the partition and after each merge, and the two clusters that it took (K, 2)."""
+    """Canonical labels (K, n) of the partition and after each merge, and the two merged clusters (K, 2)."""
     n_clusters = int(labels.max()) + 1
     nodes, partitions, merged = list(range(n_clusters)), [labels], [(-1, -1)]
     raises: dict[tuple[int, int], float] = {}
@@ -148,9 +158,9 @@ def _merged(
         if not loss.is_linear:
             raises.clear()
         pairs = [(i, j) for j in range(len(nodes)) for i in range(j)]
-        asked = [(i, j) for i, j in pairs if (nodes[i], nodes[j]) not in raises]
+        new = [(i, j) for i, j in pairs if (nodes[i], nodes[j]) not in raises]
         before = float(mean_loss(source, labels[np.newaxis], loss)[0])
-        for some in (asked[first : first + _AT_ONCE] for first in range(0, len(asked), _AT_ONCE)):
+        for some in (new[first : first + _AT_ONCE] for first in range(0, len(new), _AT_ONCE)):
             unions = np.stack([_union(labels, i, j) for i, j in some])
             costs = mean_loss(source, unions, loss) - before
             raises |= {(nodes[i], nodes[j]): cost for (i, j), cost in zip(some, costs.tolist(), strict=True)}
@@ -165,5 +175,5 @@ def _merged(
 
 
 def _union(labels: Labels, i: int, j: int) -> Labels:
-    """The canonical labels with cluster j, of the larger number, in cluster i."""
+    """Canonical labels after cluster j, the larger number, is merged into cluster i."""
     return np.where(labels == j, i, labels - (labels > j)).astype(np.int32)

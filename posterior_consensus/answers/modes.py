@@ -1,4 +1,4 @@
-"""How many separated modes a posterior of partitions has: whether draws lie between the candidates."""
+"""Number of separated modes of a posterior on partitions: whether a valley lies between the candidates."""
 
 from dataclasses import dataclass
 from itertools import combinations
@@ -18,31 +18,31 @@ Integers = npt.NDArray[np.int64]
 Group = tuple[int, ...]
 
 FURTHER = 2
-"""Numbers of particles to look at beyond the most modes found: with few particles a mode can be cut in two."""
+"""Numbers of particles to try beyond the most modes found: with few particles, a particle can cut a mode in two."""
 
-_LEAST_MOVED = 3  # items; partitions nearer than that are neighbours, between which nothing can lie
-_DEPTH = 0.5  # density of a valley relative to the lower of the peaks beside it
-_LEVEL = 0.05
-_WINDOWS = np.array([0.06, 0.09, 0.135, 0.2, 0.3])  # half-widths; the axis is 2 long
+_LEAST_MOVED = 3  # items; no partition lies between partitions that differ by fewer
+_DEPTH = 0.5  # density of a valley relative to the lower of the two peaks
+_LEVEL = 0.05  # largest p-value of a valley that separates modes
+_WINDOWS = np.array([0.06, 0.09, 0.135, 0.2, 0.3])  # half-widths; the axis has length 2
 _AXIS = np.linspace(-1.0, 1.0, 161)
-_STRAY = 0.2  # of the lighter region's weight, that may lie on the wrong side of a valley
-_PULL = 3.0  # by which a few draws draw apart the partitions found from them
+_STRAY = 0.2  # share of the lighter region's weight that may lie on the wrong side of a valley
+_PULL = 3.0  # least separation of two regions, in units of 1 / sqrt(effective draws)
 _DECIMALS = 9
 _TIE = 10.0**-_DECIMALS
 
 
 @dataclass(frozen=True, eq=False)
 class Modes:
-    """Which partitions stand for the same mode; made by :func:`separated_modes`.
+    """Modes to which partitions belong; made by :func:`separated_modes`.
 
     Attributes
     ----------
     mode : ndarray of shape (n_partitions,), dtype int64
         Mode of each partition, from 0, the heaviest first.
     weights : ndarray of shape (n_modes,), dtype float64
-        Posterior probability of the draws that are nearest to the partitions of each mode.
+        Posterior probability of the draws nearest to the partitions of each mode.
     p_value : float
-        Largest over the pairs of modes; 1 if there is one mode.
+        Largest p-value of a valley over the pairs of modes; 1 for a single mode.
     """
 
     mode: Integers
@@ -63,7 +63,7 @@ def separated_modes(
     *,
     independent: bool = False,
 ) -> Modes:
-    """Join partitions until a valley lies between every two groups: the groups are the modes.
+    """Merge partitions until a valley lies between every two groups; the groups are the modes.
 
     Parameters
     ----------
@@ -76,8 +76,8 @@ def separated_modes(
     loss : PartitionLoss
         The loss of `losses`; a metric, or nearly.
     independent : bool
-        Whether to take the draws for independent ones. Modes that only this shows are neither there nor absent: a
-        valley is, and the effective draws are too few to say that it is no accident.
+        Whether to treat the draws as independent. Modes found only in this way are undecided: the draws have a valley,
+        but too few effective draws to exclude chance.
 
     Returns
     -------
@@ -85,52 +85,55 @@ def separated_modes(
 
     Notes
     -----
-    Each draw belongs to the nearest partition. For two groups G and H and the draws z that belong to them let
+    Each draw belongs to the nearest partition. For two groups G and H of partitions, and the draws z of both, let
 
-        x(z) = (min_{S in G} d(S, z) - min_{T in H} d(T, z)) / min_{S in G, T in H} d(S, T),
+        x(z) = (min_{S in G} d(S, z) - min_{T in H} d(T, z)) / min_{S in G, T in H} d(S, T).
 
-    which lies between -1, at G, and 1, at H. A window of half-width e around c holds n(c) effective draws, those with
-    abs(x - c) <= e. A valley at v has v-2e and v+2e in reach of a peak: with p the smaller of the largest n(c) over
-    c <= v - 2e and over c >= v + 2e, its evidence is
+    It lies between -1, at G, and 1, at H. Let n(c) be the number of effective draws in a window of half-width e, with
+    abs(x - c) <= e. For a valley at v, let p be the smaller of the largest n(c) over c <= v - 2e and over c >= v + 2e.
+    Its p-value is
 
-        P(B <= n(v)),   B binomial of n(v) + p trials with probability r / (1 + r), r = 1/2,
+        P(B <= n(v)),   B binomial of n(v) + p trials with probability r / (1 + r), r = 1/2.
 
-    small if the density at v is below half that at both peaks by more than chance. G and H are separated if it is at
-    most 0.05 for a v and an e. Windows are no narrower than 1/m, where m is the least number of items that change
-    their cluster from a partition of G to one of H, and nothing separates partitions with m < 3. The valley must be the
-    border of the two regions: at most a fifth of the lighter region may lie between v and 0. The means of x in the two
-    regions must be 3 / sqrt(k) apart, k the effective draws of the lighter one: each draw pulls the partition found
-    from it and others towards itself, and few noisy draws of many items seem to have modes for that reason alone.
+    It is small if the density at v is below half the density at both peaks by more than chance. G and H are separated
+    if it is at most 0.05 for some v and e. Because of this minimum over v and e, it is not a calibrated p-value. Three
+    conditions guard against accidental valleys:
 
-    The effective number of draws is the least that follows from the weights (Kish), from the autocorrelation of x and
-    from that of the loss of the nearest partition, less the mean of each region. Chains that stay in one mode each thus
-    show that mode well, although they say nothing about its weight.
+    - Windows have a half-width of at least 1/m, where m is the least number of items that change their cluster from a
+      partition of G to a partition of H. Partitions with m < 3 are never separated.
+    - At most a fifth of the lighter region lies between v and 0, the border of the regions.
+    - The means of x in the two regions differ by at least 3 / sqrt(k), for k effective draws of the lighter region.
+      Each draw attracts the partition found from it, so few noisy draws of many items otherwise seem to have modes.
 
-    The two groups with the weakest evidence are joined first, of equal ones the nearest.
+    The number of effective draws is the smallest of three: by the weights (Kish), by the autocorrelation of x, and by
+    the autocorrelation of the loss of the nearest partition, both after subtracting the mean of each region. Chains
+    that each stay in one mode thus show that mode well, although its weight remains unknown.
+
+    The two groups with the largest p-value are merged first; ties go to the closest groups.
     """
     regions = _Regions(partitions, losses, samples, loss, independent)
     groups: list[Group] = [(k,) for k in np.flatnonzero(regions.weights > 0).tolist()]
-    evidence = regions.evidence(list(combinations(groups, 2)), groups)
-    while evidence:
-        weakest = max(evidence, key=lambda pair: (evidence[pair], -regions.distance(*pair)))
-        if evidence[weakest] <= _LEVEL:
+    p_values = regions.p_values(list(combinations(groups, 2)), groups)
+    while p_values:
+        weakest = max(p_values, key=lambda pair: (p_values[pair], -regions.distance(*pair)))
+        if p_values[weakest] <= _LEVEL:
             break
-        joined = tuple(sorted(weakest[0] + weakest[1]))
+        union = tuple(sorted(weakest[0] + weakest[1]))
         others = [group for group in groups if group not in weakest]
-        groups = [*others, joined]
-        evidence = {pair: value for pair, value in evidence.items() if not set(pair) & set(weakest)}
-        evidence |= regions.evidence([(group, joined) for group in others], groups)
+        groups = [*others, union]
+        p_values = {pair: value for pair, value in p_values.items() if not set(pair) & set(weakest)}
+        p_values |= regions.p_values([(group, union) for group in others], groups)
     groups.sort(key=lambda group: (-regions.weights[list(group)].sum(), group))
     mode = [min(range(len(groups)), key=lambda g: regions.distance((k,), groups[g])) for k in range(len(partitions))]
     for g, group in enumerate(groups):
         for k in group:
             mode[k] = g
     weights = np.array([regions.weights[list(group)].sum() for group in groups])
-    return Modes(np.array(mode, np.int64), weights, max(evidence.values(), default=1.0))
+    return Modes(np.array(mode, np.int64), weights, max(p_values.values(), default=1.0))
 
 
 class _Regions:
-    """The draws nearest to each partition, and what lies between groups of them."""
+    """The draws nearest to each partition, and the valleys between groups of partitions."""
 
     def __init__(
         self,
@@ -152,13 +155,13 @@ class _Regions:
         self._distances = (distances + distances.T) / 2
 
     def distance(self, one: Group, other: Group) -> float:
-        """Least loss between two partitions of different groups."""
+        """Least loss between a partition of one group and a partition of the other."""
         return float(self._distances[np.ix_(one, other)].min())
 
-    def evidence(self, pairs: list[tuple[Group, Group]], groups: list[Group]) -> dict[tuple[Group, Group], float]:
-        """Probability of so empty a valley, for each of these pairs of groups; 1 where one cannot tell."""
-        found = dict.fromkeys(pairs, 1.0)
-        member = np.full(self.weights.size, len(groups))  # none: a region of draws without weight
+    def p_values(self, pairs: list[tuple[Group, Group]], groups: list[Group]) -> dict[tuple[Group, Group], float]:
+        """P-value of the valley between each pair of groups; 1 if it cannot be tested."""
+        tested = dict.fromkeys(pairs, 1.0)
+        member = np.full(self.weights.size, len(groups))  # a group of its own for draws without weight
         for g, group in enumerate(groups):
             member[list(group)] = g
         group_of = member[self._nearest]
@@ -168,19 +171,19 @@ class _Regions:
             if moved < _LEAST_MOVED or self.distance(*pair) == 0:
                 continue
             to_one, to_other = (self._losses[list(group)].min(axis=0) for group in pair)
-            # Draws in the middle are there whatever the rounding, so that the order of the two does not matter.
+            # Rounded, so that draws in the middle stay there if the two groups are exchanged.
             x = np.clip(np.round((to_one - to_other) / self.distance(*pair), _DECIMALS), -1.0, 1.0)
             between = np.isin(self._nearest, pair[0] + pair[1])
             axes.append((pair, x, between, 1 / moved))
             spread.append(np.where(between, self._within(x, group_of), 0.0))
         if not axes:
-            return found
+            return tested
         number = self._effective(np.array(spread))
         for (pair, x, between, least), own in zip(axes, number[1:], strict=True):
             n_draws = min(own, number[0])
             if not np.isnan(n_draws):
-                found[pair] = valley_evidence(x[between], n_draws * self._samples.weights[between], least)
-        return found
+                tested[pair] = valley_p_value(x[between], n_draws * self._samples.weights[between], least)
+        return tested
 
     def _within(self, values: Floats, group_of: npt.NDArray[np.intp]) -> Floats:
         """Subtract each group's mean."""
@@ -191,7 +194,7 @@ class _Regions:
         return values - means[group_of]
 
     def _effective(self, values: Floats) -> Floats:
-        """Effective number of draws for the mean of each row; NaN where the draws cannot tell."""
+        """Effective sample size for the mean of each row; NaN if there is no standard error."""
         most = self._samples.effective_draws
         if self._independent:
             return np.full(len(values), most)
@@ -202,17 +205,17 @@ class _Regions:
         return np.where(np.isnan(error), np.nan, np.minimum(number, most))
 
 
-def valley_evidence(x: Floats, weights: Floats, least: float, pull: float = _PULL) -> float:
-    """Least probability, over places and widths, of a valley so empty, of values between -1 and 1.
+def valley_p_value(x: Floats, weights: Floats, least: float, pull: float = _PULL) -> float:
+    """Smallest p-value of a valley of values between -1 and 1, over positions and widths.
 
-    The weights sum to the effective number, no window is narrower than `least`, and there is none where the two sides
-    are nearer to each other than `pull` over the root of the lighter one's number.
+    The weights sum to the effective sample size. Windows have a half-width of at least `least`. The p-value is 1 if the
+    means of the two sides differ by less than `pull` / sqrt(k), for k effective draws on the lighter side.
     """
     order = np.argsort(x, kind="stable")
     places = x[order]
     below = np.concatenate([[0.0], np.cumsum(weights[order])])
 
-    def weight_below(place: npt.ArrayLike) -> Floats:  # half of what lies there counts
+    def weight_below(place: npt.ArrayLike) -> Floats:  # values equal to it count half
         return (below[np.searchsorted(places, place)] + below[np.searchsorted(places, place, side="right")]) / 2
 
     left, right = weight_below(0.0), below[-1] - weight_below(0.0)
@@ -223,7 +226,7 @@ def valley_evidence(x: Floats, weights: Floats, least: float, pull: float = _PUL
     if apart < pull / np.sqrt(lighter):
         return 1.0
     at_border = np.abs(weight_below(_AXIS) - left) <= _STRAY * lighter
-    evidence = 1.0
+    p_value = 1.0
     for width in [max(least, _WINDOWS[0]), *_WINDOWS[_WINDOWS > max(least, _WINDOWS[0])]]:
         first = np.searchsorted(places, _AXIS - width - _TIE)
         last = np.searchsorted(places, _AXIS + width + _TIE, side="right")
@@ -235,5 +238,5 @@ def valley_evidence(x: Floats, weights: Floats, least: float, pull: float = _PUL
         usable = at_border[step:-step] & (peak > 0)
         if np.any(usable):
             chances = betainc(peak[usable], valley[usable] + 1, 1 / (1 + _DEPTH))
-            evidence = min(evidence, float(chances.min()))
-    return evidence
+            p_value = min(p_value, float(chances.min()))
+    return p_value

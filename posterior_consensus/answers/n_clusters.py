@@ -1,4 +1,4 @@
-"""What would another number of clusters cost? The minimum expected loss for each number, and its probability."""
+"""Minimum expected loss for each number of clusters, and the posterior probability of each number."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -23,13 +23,13 @@ from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.search.engine import search
 from posterior_consensus.sources.door import as_source
 
-_DIMS = {"n_clusters": "number_of_clusters"}  # where they are stored
+_DIMS = {"n_clusters": "number_of_clusters"}  # names of dimensions in stored results
 _COLUMNS = (*ComparedLosses._fields, "probability", "probability_mcse")
-_HELD = 0.01  # probability from which a number of clusters is among those of the posterior
-_BESIDE = 5  # numbers on either side of the best if there are no draws to tell which are of interest
-_PAIRS = 20  # of clusters, those most often together, whose unions are considered
-_STARTS = 5  # of the splits or unions of another answer from which a search starts
-_CLEAR = 2.0  # standard errors
+_LEAST_PROBABILITY = 0.01  # of a number of clusters that is searched by default
+_BESIDE = 5  # numbers on either side of the best one, without draws
+_PAIRS = 20  # most similar pairs of clusters whose unions are considered
+_STARTS = 5  # best splits or unions of another partition from which a search starts
+_CLEAR = 2.0  # standard errors within which two losses are not distinguished
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,17 +41,19 @@ class LossByNClusters(Stored):
     partitions : xarray.DataArray of shape (n_clusters, n_items), dtype int32
         The partition of minimum expected loss found with each number of clusters.
     table : xarray.Dataset
-        Over ``n_clusters``: ``expected_loss`` and its ``mcse``; ``difference`` to the least and ``difference_mcse``,
-        over the same draws; ``ess``, the smaller effective sample size of the two; ``probability`` of that number in
-        the posterior and ``probability_mcse``. Errors, sizes and probabilities are NaN for a similarity matrix alone,
-        errors and sizes also for a loss of PAIR_LOSSES.
+        Over ``n_clusters``. ``expected_loss`` has the standard error ``mcse``. ``difference`` is the expected loss
+        minus the minimum over all numbers, over the same draws, with the error ``difference_mcse``. ``ess`` is the
+        smaller effective sample size of the two. ``probability`` is the posterior probability of this number, with the
+        error ``probability_mcse``. Errors, ``ess`` and probabilities are NaN for a similarity matrix alone; errors and
+        ``ess`` also for a loss of PAIR_LOSSES.
     loss : PartitionLoss or PairLoss
+        The loss.
     n_draws : int or None
-        None where a similarity matrix alone was given.
+        Number of draws; None for a similarity matrix alone.
     stopped : str
         "interrupted" if Ctrl-C ended the searches, else empty.
     missing : tuple of int
-        Numbers of clusters that were not searched for because of Ctrl-C; the table leaves them out.
+        Numbers of clusters that were not searched because of Ctrl-C; the table leaves them out.
     """
 
     _figure = "plot_loss_by_n_clusters"
@@ -65,17 +67,23 @@ class LossByNClusters(Stored):
 
     @property
     def best(self) -> int:
-        """Number of clusters of minimum expected loss, the smallest of equals."""
+        """Number of clusters of minimum expected loss; the smallest one of ties."""
         return int(self.table["n_clusters"][self.table["difference"].values.argmin()])
 
     @property
     def within_error(self) -> list[int]:
-        """Numbers, `best` included, whose difference to the least is at most two of its standard errors."""
+        """Numbers of clusters whose difference to the minimum is at most twice its standard error, including `best`."""
         close = self.table["difference"] <= _CLEAR * self.table["difference_mcse"].fillna(0.0)
         return [int(k) for k in self.table["n_clusters"].values[close.values]]
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each number of clusters."""
+        """Tabulate the numbers of clusters.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each number of clusters.
+        """
         return self.table.to_dataframe()
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
@@ -88,6 +96,7 @@ class LossByNClusters(Stored):
             ("draws", display.number_of_draws(self.n_draws)),
             *display.about_errors(self.table["ess"]),
             *display.about_interrupt(self.stopped, self.missing, "numbers"),
+            ("number of clusters", display.NUMBER_OF_CLUSTERS),
         ]
         return f"LossByNClusters: {numbers[0]} to {numbers[-1]} clusters", facts, self.to_dataframe()
 
@@ -101,21 +110,22 @@ def loss_by_n_clusters(
     random_seed: RandomSeed = None,
     progressbar: bool = True,
 ) -> LossByNClusters:
-    """Find the partition of minimum expected loss for each number of clusters.
+    """Find the partition of minimum expected loss for each number of clusters, and compare their losses.
 
     Parameters
     ----------
     draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
-        With a similarity matrix alone (:func:`as_pair_similarity`), losses that need pairs only.
+        Posterior draws of the partition. A similarity matrix alone (:func:`as_pair_similarity`) allows losses of pairs
+        only.
     loss : str, PartitionLoss or PairLoss, optional
         A name in LOSSES or PAIR_LOSSES or a record such as ``binder(a=0.5)``; by default "vi".
     n_clusters : iterable of int, optional
-        Numbers of clusters. By default all from the least to the largest that at least 1% of the posterior has, or that
-        the consensus partition has, and one more on either side; for a similarity matrix alone, the consensus
-        partition's and five on either side.
+        Numbers of clusters. The default range covers the number of the consensus partition and all numbers with a
+        posterior probability of at least 1%, plus one on either side. For a similarity matrix alone, it is the number
+        of the consensus partition plus five on either side.
     n_starts : int, optional
-        Largest number of random starts of the search for each number, by default as ``method="greedy"`` of
-        :func:`consensus_partition` has it.
+        Largest number of random starts of the search for each number, by default as for ``method="greedy"`` of
+        :func:`consensus_partition`.
     random_seed : int, Generator, SeedSequence or None
         The same seed gives the same result.
     progressbar : bool
@@ -124,51 +134,54 @@ def loss_by_n_clusters(
     Returns
     -------
     LossByNClusters
+        The partition found for each number of clusters, with its expected loss.
 
     Raises
     ------
     ValueError
-        If a number of clusters is not between 1 and the number of items, there is none, the loss is "within_variance"
-        and none is given, the loss needs draws and a similarity matrix alone is given, or the draws are invalid as
-        :func:`as_partition_draws` says.
+        If a number of clusters is not between 1 and the number of items, `n_clusters` is empty or is missing for the
+        loss "within_variance", the loss needs draws and a similarity matrix alone is given, or the draws are invalid,
+        see :func:`as_partition_draws`.
     TypeError
         If `n_clusters` are not integers.
 
     See Also
     --------
-    plot_loss_by_n_clusters : the table as a picture.
+    plot_loss_by_n_clusters : the table as a figure.
     loss_path : partitions along the parameter of a loss.
 
     Notes
     -----
-    For each number K of clusters, the partition S with K clusters is sought whose expected loss, the mean over the
-    draws z_t of L(S, z_t), is least: by greedy search [1]_ from random orders of the items and from the best partition
-    of any number, then from the partitions of the neighbouring numbers, with two clusters merged or one split, until
-    none of them becomes better. It is a search: where draws disagree much, what is found can lie above the least.
-    Losses of two numbers are compared over the same draws, so that their difference has, typically, a far smaller error
-    than either.
+    For each number K, greedy search [1]_ looks for the partition S with K clusters that minimizes the mean of
+    L(S, z_t) over the draws z_t. It starts from random orders of the items and from the best partition of any number.
+    It then restarts from the partitions of the neighbouring numbers, with two clusters merged or one split, until none
+    improves. The minimum is not proven. Losses of two numbers are compared over the same draws, so their difference
+    typically has a far smaller error than either loss. The minimum is taken and estimated on the same draws.
 
-    The number of minimum expected loss and the most probable number are different things. Draws often have small
-    clusters that no two of them share; a partition without these has fewer clusters than most draws.
+    The number of clusters of minimum expected loss and the most probable number differ. Draws often have small clusters
+    that no other draw has; a partition without them has fewer clusters than most draws. Neither estimates a true
+    number of components under a Dirichlet process mixture, which is inconsistent for it [2]_.
 
     References
     ----------
     .. [1] Dahl, Johnson and Mueller (2022), Journal of Computational and Graphical Statistics 31(4), 1189-1201.
        https://doi.org/10.1080/10618600.2022.2069779
+    .. [2] Miller and Harrison (2014), Journal of Machine Learning Research 15, 3333-3370.
+       https://doi.org/10.48550/arXiv.1309.0024
 
     Examples
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 2]]
-    >>> found = pc.loss_by_n_clusters(draws, loss="binder", random_seed=1)
-    >>> found.to_dataframe()[["expected_loss", "difference", "probability"]]
+    >>> losses = pc.loss_by_n_clusters(draws, loss="binder", random_seed=1)
+    >>> losses.to_dataframe()[["expected_loss", "difference", "probability"]]
                 expected_loss  difference  probability
     n_clusters
     1                   0.500       0.375         0.00
     2                   0.125       0.000         0.75
     3                   0.125       0.000         0.25
     4                   0.250       0.125         0.00
-    >>> found.partitions.sel(n_clusters=3).values
+    >>> losses.partitions.sel(n_clusters=3).values
     array([0, 0, 1, 2], dtype=int32)
     """
     record = as_loss(loss)
@@ -177,13 +190,13 @@ def loss_by_n_clusters(
     if n_clusters is None and record.falls_with_clusters:
         raise ValueError(f"loss {record.name!r} needs `n_clusters`: it falls with every further cluster.")
     requested = None if n_clusters is None else _checked(n_clusters, source.n_items)
-    search = _Search(source, record, n_starts, rng)
+    searches = _Searches(source, record, n_starts, rng)
     if not record.falls_with_clusters:
-        search.freely()
-    requested = requested or default_numbers(source, *search.found)
-    search.along(requested, progressbar)
-    numbers = [k for k in requested if k in search.found]
-    partitions = np.stack([search.found[k] for k in numbers])
+        searches.freely()
+    requested = requested or default_numbers(source, *searches.best)
+    searches.along(requested, progressbar)
+    numbers = [k for k in requested if k in searches.best]
+    partitions = np.stack([searches.best[k] for k in numbers])
     values = (*compared_losses(source, partitions, record), *_probabilities(source, numbers))
     columns = dict(zip(_COLUMNS, values, strict=True))
     coords = {"n_clusters": np.array(numbers, np.int64)}
@@ -192,44 +205,44 @@ def loss_by_n_clusters(
         table=xr.Dataset({name: ("n_clusters", column) for name, column in columns.items()}, coords),
         loss=record,
         n_draws=source.n_draws,
-        stopped=search.stopped,
-        missing=tuple(k for k in requested if k not in search.found),
+        stopped=searches.stopped,
+        missing=tuple(k for k in requested if k not in searches.best),
     )
 
 
-class _Search:
-    """The best partition found so far for each number of clusters."""
+class _Searches:
+    """The best partition so far for each number of clusters."""
 
     def __init__(self, source: PairSource, loss: Loss, n_starts: int | None, rng: np.random.Generator) -> None:
         self._source, self._loss, self._n_starts, self._rng = source, loss, n_starts, rng
-        self.found: dict[int, Labels] = {}
+        self.best: dict[int, Labels] = {}
         self._values: dict[int, float] = {}
         self.stopped = ""
 
     def freely(self) -> None:
-        """Search first without a number of clusters."""
+        """Search without a fixed number of clusters."""
         try:
             self._greedy(None, [], self._n_starts)
         except KeyboardInterrupt:
-            if not self.found:
+            if not self.best:
                 raise
             self.stopped = "interrupted"
 
     def along(self, numbers: list[int], progressbar: bool) -> None:
-        """Search for each of the numbers until none becomes better, or Ctrl-C is pressed once some were found."""
+        """Search for each of the numbers until none improves, or until Ctrl-C after at least one partition."""
         try:
             if not self.stopped:
                 self._along(numbers, progressbar)
         except KeyboardInterrupt:
             self.stopped = "interrupted"
-        if not self.found.keys() & set(numbers):
+        if not self.best.keys() & set(numbers):
             raise KeyboardInterrupt
 
     def _along(self, numbers: list[int], progressbar: bool) -> None:
-        """Search for each of the numbers, and then from the partitions of its neighbours, until none becomes better."""
-        free = list(self.found.values())
+        """Search for each of the numbers, then from the partitions of the neighbouring numbers, until none improves."""
+        free = list(self.best.values())
         for k in track(numbers, "Loss by number of clusters", progressbar=progressbar):
-            below = [self.found[n] for n in numbers if n < k][-1:]
+            below = [self.best[n] for n in numbers if n < k][-1:]
             starts = [start for labels in below for start in self._splits(labels)]
             self._greedy(k, [*starts, *free], self._n_starts)
         changed, order = set(numbers), numbers[::-1]
@@ -239,13 +252,13 @@ class _Search:
                 if beside in changed | better:
                     before = self._values[k]
                     near = self._unions if beside > k else self._splits
-                    self._greedy(k, near(self.found[beside]), 1)
+                    self._greedy(k, near(self.best[beside]), 1)
                     if self._values[k] < before:
                         better.add(k)
             changed, order = better, order[::-1]
 
     def _greedy(self, n_clusters: int | None, starts: list[Labels], n_starts: int | None) -> None:
-        """Search and keep what is found."""
+        """Search, and keep the partition if it is the best of its number of clusters."""
         found = search(
             self._source,
             self._loss,
@@ -258,13 +271,13 @@ class _Search:
         labels = self._source.as_labels(found.labels)
         k = int(labels.max()) + 1
         value = float(mean_loss(self._source, labels[np.newaxis], self._loss)[0])
-        if k not in self.found or value < self._values[k] - SAME * max(1.0, abs(value)):
-            self.found[k], self._values[k] = labels, value
+        if k not in self.best or value < self._values[k] - SAME * max(1.0, abs(value)):
+            self.best[k], self._values[k] = labels, value
         if found.info.stopped:
             raise KeyboardInterrupt
 
     def _splits(self, labels: Labels) -> list[Labels]:
-        """The best few partitions in which one cluster is split in two, around two dissimilar items."""
+        """The best few partitions with one cluster split in two, around two dissimilar items."""
         links, _ = self._source.links(labels)
         splits = []
         for k in np.flatnonzero(np.bincount(labels) > 1):
@@ -277,7 +290,7 @@ class _Search:
         return self._best_of(splits)
 
     def _unions(self, labels: Labels) -> list[Labels]:
-        """The best few partitions in which two clusters are merged, of those most similar."""
+        """The best few partitions with two clusters merged, among the most similar pairs."""
         sizes = np.bincount(labels)
         links, _ = self._source.links(labels)
         sums = np.add.reduceat(links[labels.argsort(kind="stable")], np.cumsum(sizes) - sizes)
@@ -294,11 +307,11 @@ class _Search:
 
 
 def default_numbers(source: PairSource, best: int) -> list[int]:
-    """Successive numbers of clusters, from one below to one above those of the posterior and its best partition."""
+    """Consecutive numbers of clusters that cover the probable numbers and the best partition's, plus one either way."""
     numbers = [best - _BESIDE + 1, best + _BESIDE - 1]
     if (draws := draws_if_any(source)) is not None:
         shares = np.bincount(draws.n_clusters, draws.weights)
-        numbers = [best, *np.flatnonzero(shares >= _HELD).tolist()]
+        numbers = [best, *np.flatnonzero(shares >= _LEAST_PROBABILITY).tolist()]
     return list(range(max(1, min(numbers) - 1), min(source.n_items, max(numbers) + 1) + 1))
 
 

@@ -1,4 +1,4 @@
-"""pair_threshold(): the pair threshold tau of Binder's loss, calibrated on the draws themselves."""
+"""pair_threshold(): the pair threshold tau of Binder's loss, calibrated on the draws."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,21 +18,21 @@ from posterior_consensus.sources.door import as_draws
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairThreshold(HasLabels, Stored):
-    """A pair threshold for Binder's loss and the similarities it lies between; made by :func:`pair_threshold`.
+    """A pair threshold for Binder's loss, with the similarities on either side; made by :func:`pair_threshold`.
 
     Attributes
     ----------
     tau : float in (0, 1)
         The threshold; ``binder(tau=...)`` takes it.
     within, between : float
-        Mean posterior similarity of pairs within and between the clusters of `labels`; NaN if there are
-        no such pairs.
+        Mean posterior similarity of pairs within and between the clusters of `labels`; NaN without such pairs.
     labels : xarray.DataArray of shape (n_items,), dtype int32
         The partition of the last round.
     n_rounds : int
+        Number of rounds.
     converged : bool
-        Whether tau has settled. It has not if the rounds ran out, or if the draws give no two kinds of pairs to tell
-        apart.
+        Whether tau has converged. False if the rounds ran out, or if there are no pairs within or no pairs between
+        clusters.
     """
 
     tau: float = field(metadata=stored_as.number("threshold_tau"))
@@ -43,7 +43,13 @@ class PairThreshold(HasLabels, Stored):
     converged: bool = field(metadata=stored_as.flag("threshold_converged"))
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for the pairs within clusters and one for those between: their number and mean similarity."""
+        """Tabulate the pairs within and between clusters.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each kind of pair, with the number of pairs and their mean similarity.
+        """
         h = pairs(self.labels.size)
         together = h[np.bincount(self.labels.values)].sum()
         return pd.DataFrame(
@@ -69,11 +75,12 @@ def pair_threshold(
     random_seed: RandomSeed = None,
     progressbar: bool = True,
 ) -> PairThreshold:
-    """Calibrate the pair threshold tau of Binder's loss on the draws.
+    """Calibrate the pair threshold tau of Binder's loss on the draws, to choose its costs from the data.
 
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
+        Posterior draws of the partition.
     random_seed : int, Generator, SeedSequence or None
         The same seed gives the same threshold.
     progressbar : bool
@@ -82,11 +89,12 @@ def pair_threshold(
     Returns
     -------
     PairThreshold
+        The threshold, and the mean similarities that it lies between.
 
     Raises
     ------
     ValueError
-        If the draws are invalid as :func:`as_partition_draws` says.
+        If the draws are invalid, see :func:`as_partition_draws`.
 
     See Also
     --------
@@ -95,25 +103,27 @@ def pair_threshold(
 
     Notes
     -----
-    Suppose that each draw co-clusters two items of one cluster with probability alpha, and separates two others with
-    probability beta if they do not. The log-likelihood ratio of the two, for a pair of similarity X, has the sign of
-    X - tau with
+    The threshold chooses the loss from the posterior. Report it with the partition.
+
+    Suppose that a draw co-clusters two items of the same cluster with probability alpha, and separates two items of
+    different clusters with probability beta. For a pair of similarity X, the log-likelihood ratio of the two cases has
+    the sign of X - tau, with
 
         tau = log(beta / (1 - alpha)) / log(alpha beta / ((1 - alpha) (1 - beta))),
 
-    which lies between 1 - beta and alpha. The first tau is halfway between the two means of 2-means on the
-    similarities of the pairs (a sample of them if there are many). A round finds the partition of minimum expected
-    Binder loss at tau. It sets alpha to the mean similarity within the clusters, 1 - beta to that between them, and tau
-    by the formula. Rounds end when tau changes by less than 0.0001. A mean over N draws is kept at least 1 / (2 N + 2)
-    away from 0 and 1; weighted draws count as 1 / sum(w^2) equal ones.
+    which lies between 1 - beta and alpha. The first tau is halfway between the two centres of 2-means on the
+    similarities of the pairs, or of a sample of them. Each round finds the partition of minimum expected Binder loss at
+    tau, and sets alpha to the mean similarity within and 1 - beta to the mean similarity between its clusters. Rounds
+    end when tau changes by less than 0.0001. A mean over N draws is kept at least 1 / (2 N + 2) away from 0 and 1;
+    weighted draws count as 1 / sum(w^2) draws.
 
-    In the random perturbation model [1]_, where each draw keeps an item's true label with probability 1 - p and else
-    draws any of K labels, the pairs have only these two similarities, 1 - x (1 - 1 / K) and x / K with x = p (2 - p):
-    every tau between them recovers the truth from enough draws, and 1/2 is between them for p below 1 - sqrt(1 - K / (2
-    (K - 1))) only. Beyond that, plain Binder tends to single items.
+    In the random perturbation model [1]_, each draw keeps an item's true label with probability 1 - p, and otherwise
+    takes one of K labels at random. Pairs then have only two similarities, 1 - x (1 - 1 / K) and x / K with
+    x = p (2 - p). Every tau between them recovers the truth from enough draws. The value 1/2 lies between them only if
+    p < 1 - sqrt(1 - K / (2 (K - 1))). For larger p, Binder's loss with equal costs tends to single items.
 
-    If all pairs are equally similar there is nothing to calibrate on, and tau is 1/2. If a round ends with one
-    cluster or with single items only, tau stays as it was and `converged` is False.
+    If all pairs are equally similar, tau is 1/2. If a round ends with one cluster, or with single items only, tau does
+    not change and `converged` is False.
 
     References
     ----------
@@ -135,5 +145,5 @@ def pair_threshold(
       between      4           0
     """
     draws = as_draws(draws)
-    found = calibrated(draws, as_generator(random_seed), progressbar)
-    return PairThreshold(**found._asdict() | {"labels": draws.items.array(found.labels, "labels")})
+    threshold = calibrated(draws, as_generator(random_seed), progressbar)
+    return PairThreshold(**threshold._asdict() | {"labels": draws.items.array(threshold.labels, "labels")})

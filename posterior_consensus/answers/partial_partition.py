@@ -38,19 +38,19 @@ from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.search.descent import settle_some
 from posterior_consensus.sources.door import as_draws, own_partition
 
-_LISTED = 8  # clusters
+_LISTED = 8  # most clusters whose sizes are listed
 _DRAWS_AT_ONCE = 4096  # a multiple of the 64 draws in a word
-_AT_ONCE = 8  # starts between two looks at whether to end: not the number of threads, on which nothing may depend
+_AT_ONCE = 8  # starts between two checks whether to end; fixed, so that results do not depend on the number of threads
 _AGREE = 5  # starts that must have reached the largest number of items
-_GAIN = 1e-3  # share of the area that the last starts must add, else the search ends
-_FOLDS = 4  # parts of the draws, each of which judges what the others choose
-_STARTS_OF_A_FOLD = 8  # are hardly worse than more
-_LAST_SIZE = 128  # items up to which members may leave again: later that finds little and takes most of the time
+_GAIN = 1e-3  # relative gain of the area from the last starts, below which the search ends
+_FOLDS = 4  # of the cross-validation
+_STARTS_OF_A_FOLD = 8  # more starts hardly change the result
+_LAST_SIZE = 128  # most items at which members may leave again; in larger sets this takes most of the time for little
 _MOST_WEIGHT = 2**40
-_ALL_SUBSETS = 8  # items of which every set is considered
+_ALL_SUBSETS = 8  # most items for which all subsets are enumerated
 _LITTLE = 500 * 60  # labels up to which threads cost more than they save
-_FINELY = 400  # items up to which the bound looks at each item's neighbours
-_MOST_PAIRS = 0.25  # of the memory budget, that the bound may take
+_FINELY = 400  # most items for which the bound examines the neighbours of each item
+_MOST_PAIRS = 0.25  # share of the memory budget that the bound may use
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,29 +60,29 @@ class PartialPartition(Stored, HasLabels):
     Attributes
     ----------
     labels : xarray.DataArray of shape (n_items,), dtype int32
-        Cluster number of each assigned item, a position in `names`; -1 for the unassigned items. A cluster matched with
-        one of the reference has its number; the others have the following numbers. Without a reference, clusters are
-        numbered by first appearance.
+        Cluster number of each assigned item, a position in `names`; -1 for the unassigned items. A cluster takes the
+        number of its matched cluster in the reference; clusters without a match get the next numbers. Without a
+        reference, clusters are numbered by first appearance.
     probability : float
-        Posterior probability that the assigned items are clustered exactly like this, cross-validated: see the notes of
-        :func:`partial_partition`. NaN for a single draw.
+        Posterior probability that such a set is clustered exactly as found, estimated by cross-validation; see the
+        notes of :func:`partial_partition`. NaN for a single draw.
     mcse, ess : float
-        Its Monte Carlo standard error and effective sample size; below 100 the error is rough.
+        Monte Carlo standard error and effective sample size of `probability`; below 100 the error is rough.
     search_probability : float
-        Share of all draws in which the assigned items are clustered exactly like this, at least `prob`. It is too high,
-        because the items were chosen on these draws.
+        Share of all draws in which the assigned items are clustered exactly as in `labels`, at least `prob`. It is
+        biased upwards, because the items were chosen on these draws.
     prob : float
         Requested minimum of `search_probability`.
     n_items_bound : int
-        No partial partition of this probability has more items; mostly far above what there is, and the number of all
-        items if `prob` is 1/2 or less.
+        Upper bound of the number of items of a partial partition with this probability. It is mostly loose, and equals
+        the number of all items if `prob` is 1/2 or less.
     curve : xarray.DataArray of shape (n_items + 1,)
-        The largest probability found by the number of assigned items, the dimension ``n_items``.
+        The largest probability found for each number of assigned items, over the dimension ``n_items``.
     completion : xarray.DataArray of shape (n_items,), dtype int32, or None
-        The partition of all items of minimum expected loss found among those that agree with `labels`. With a
+        The partition of all items with minimum expected loss among partitions that agree with `labels`. With a
         reference, its clusters have the numbers of `labels`.
     loss : PartitionLoss or None
-        Its loss.
+        The loss of `completion`.
     expected_loss, expected_loss_mcse, expected_loss_ess : float
         Expected loss of `completion`, its Monte Carlo standard error and effective sample size; NaN without one.
     names : tuple
@@ -115,21 +115,27 @@ class PartialPartition(Stored, HasLabels):
 
     @property
     def n_clusters(self) -> int:
-        """Number of clusters that they are in."""
+        """Number of clusters of the assigned items."""
         return self._numbers.size
 
     @property
     def _numbers(self) -> npt.NDArray[np.int32]:
-        """Numbers of the clusters that assigned items are in, ascending."""
+        """Numbers of the clusters of the assigned items, ascending."""
         return np.unique(self.labels.values[self.labels.values >= 0])
 
     @property
     def area(self) -> float:
-        """Mean of `curve` from no item to all but one: 1 if all draws are the same partition."""
+        """Mean of `curve` from 0 to n_items - 1 items: 1 if all draws are one partition."""
         return float(self.curve[:-1].mean())
 
     def in_words(self) -> str:
-        """Describe the result in one sentence."""
+        """Describe the assigned items and their probability.
+
+        Returns
+        -------
+        str
+            A sentence, and one on the cross-validation of the probability.
+        """
         n, n_open, dim = self.labels.size, self.labels.size - self.n_items, self.labels.dims[0]
         if self.n_items == 1 < n:
             pair = f"No two of the {n} items ({dim}) were found"
@@ -138,23 +144,30 @@ class PartialPartition(Stored, HasLabels):
         listed = ", ".join(map(str, sizes)) if sizes.size <= _LISTED else f"{sizes[0]} to {sizes[-1]}"
         clusters = f"clustered exactly as found, in {display.counted(sizes.size, 'cluster')} of {listed}"
         others = {0: "none is", 1: "the other is"}.get(n_open, f"the other {n_open} are")
-        found = f"{self.n_items} of {n} items ({dim}) are {clusters}; {others} unassigned."
+        words = f"{self.n_items} of {n} items ({dim}) are {clusters}; {others} unassigned."
         if np.isnan(self.probability):
-            return f"In the only draw, {found}"
-        return f"With probability {display.with_error(f'{self.probability:.3g}', self.mcse, self.ess)}, {found}"
+            return f"In the only draw, {words}"
+        probability = display.with_error(f"{self.probability:.3g}", self.mcse, self.ess)
+        return f"With probability {probability}, {words} The probability is cross-validated: these draws chose the set."
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each cluster of assigned items: their number, and the first few of them."""
+        """Tabulate the clusters of assigned items.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each cluster, with its size and its first items.
+        """
         members = [own for own in members_of(self.labels) if own]
         names = pd.Index([self.names[k] for k in self._numbers], name="cluster", tupleize_cols=False)
         table = display.table_of_members(members, self.labels.size, str(self.labels.dims[0]), names)
         return table.drop(columns="share")
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        bound = "" if self.n_items_bound == self.labels.size else f"; at most {self.n_items_bound} can have it"
+        bound = "" if self.n_items_bound == self.labels.size else f"; at most {self.n_items_bound} items can have it"
         if self.n_items_bound == self.n_items:
-            bound = "; no larger one has this probability"
-        own = f"{self.search_probability:.3g} in the draws that it was chosen on"
+            bound = "; no larger set has this probability"
+        own = f"{self.search_probability:.3g} in the draws that chose it"
         facts = [
             ("in words", self.in_words()),
             ("criterion", f"largest set with probability at least {self.prob:g}: {own}{bound}"),
@@ -185,26 +198,29 @@ def partial_partition(
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
+        Posterior draws of the partition.
     prob : float in (0, 1)
         Minimum share of the draws in which the items are clustered exactly as reported.
     reference : result object, DataArray or label vector of shape (n_items,), optional
-        Partition whose cluster numbers and names, and hence colours, the matched clusters of the result get. By default
-        the consensus of `draws` if these are a summary.
+        Partition whose cluster numbers, names and colours the matched clusters of the result take. By default the
+        consensus of `draws` if these are a summary.
     complete : str or PartitionLoss, optional
-        Also allocate the unassigned items, so that the expected loss is minimal: a name in LOSSES, such as "vi", or a
-        record such as ``vi(a=0.5)``. Assigned items keep their clusters, and no two of these become one.
+        Loss under which the unassigned items are also allocated: a name in LOSSES, such as "vi", or a record such as
+        ``vi(a=0.5)``. Assigned items keep their clusters, and these clusters are not merged.
     n_starts : int
-        Largest number of starts, each from another item. The search ends early once five starts found as many items
-        and the last eight added less than a thousandth to the area under the curve.
+        Largest number of starts, each from a different item. The search ends early once five starts reached the largest
+        number of items and the last eight increased the area under the curve by less than 0.1%.
     seconds : float, optional
-        Time limit, after which the best so far is returned. The result then depends on the machine.
+        Time limit, after which the best set so far is returned. The result then depends on the machine.
     random_seed : int, Generator or None
+        The same seed gives the same result.
     progressbar : bool
         Whether to show progress if the work takes more than a second.
 
     Returns
     -------
     PartialPartition
+        The assigned items with their clusters, and the probability of these.
 
     Raises
     ------
@@ -212,35 +228,34 @@ def partial_partition(
         If `prob` is not between 0 and 1, `n_starts` or `seconds` are not positive, the loss is unknown, or draws or
         reference are invalid.
     MemoryError
-        If items times clusters times draws are too many for the memory budget.
-
-    Notes
-    -----
-    For a set Q of items and a partition of it, the probability is the share of draws whose restriction to Q is that
-    partition, in the draws' weights [1]_. Adding an item never raises it. From each start, the item that costs
-    least enters, into the cluster that suits it or one of its own, until all are in. Whenever what is left without one
-    of the items is more probable than anything of that size before, the item leaves again [2]_. The answer is the
-    largest set found, of several the most probable. That none is larger is not proven, unless `n_items_bound` says so:
-    every two items of Q must be co-clustered, or in different clusters, with probability at least `prob`, and the
-    colours of a graph bound how many such items there are. Of up to eight items all sets are considered.
-
-    The set is chosen because it is probable in these draws, so its share of them is too high. `probability` is
-    cross-validated: the draws are cut into four parts, whole chains if there are at least four. For each part, a short
-    search of the other three parts finds the most probable set of the same number of items. `probability` is the share
-    of draws that agree with the set found without their part. Each search has fewer draws, so the probability is
-    slightly too low.
-
-    Clusters are matched with those of a reference as by :func:`align_partitions`: of the assigned items or, with
-    `complete`, of all items.
-
-    With `complete`, the consensus of all items is changed so that it agrees with the assigned clusters. Then the
-    unassigned items move one by one until no move lowers the expected loss. Clusters as a whole do not merge or split.
+        If items times clusters times draws exceed the memory budget.
 
     See Also
     --------
     item_uncertainty : mean similarity of each item to the rest of its cluster.
     plot_partial_partition : the curve.
     plot_data, plot_psm : both take the result, and show unassigned items pale.
+
+    Notes
+    -----
+    For a set Q of items and a partition of Q, the probability is the weighted share of draws whose restriction to Q is
+    this partition [1]_. Adding an item never raises it. Each start adds the items one by one, always the item and
+    cluster that cost the least probability. An item leaves again if the rest is more probable than all earlier sets of
+    its size [2]_. The result is the largest set with probability at least `prob`, and the most probable of these. It is
+    not proven to be the largest unless its size equals `n_items_bound`. Up to eight items, all sets are enumerated.
+
+    The bound uses pairs. Every two items of Q must be co-clustered, or in different clusters, with probability at least
+    `prob`. A colouring of the graph of such pairs bounds the size of Q.
+
+    The draws choose the set, so its share of them is biased upwards. `probability` is cross-validated instead. The
+    draws are divided into four parts, whole chains if there are at least four. For each part, a short search on the
+    other three parts finds the most probable set of the same size. `probability` is the share of draws that agree with
+    the set found without their part. It is the probability of sets chosen in this way, and slightly too low, because
+    each search has fewer draws.
+
+    Clusters are matched with a reference as by :func:`align_partitions`, on the assigned items or, with `complete`, on
+    all items. With `complete`, the consensus of all items is changed to agree with the assigned clusters. Then the
+    unassigned items move one by one until no move lowers the expected loss. Clusters do not merge or split.
 
     References
     ----------
@@ -314,11 +329,11 @@ def grown(
     progressbar: bool,
     most: int | None = None,
 ) -> tuple[Labels, Floats]:
-    """Find the most items, or at most so many, that the posterior clusters alike with at least this probability.
+    """Find the largest set of items, up to `most`, whose joint clustering has probability at least `prob`.
 
     Returns
     -------
-    Labels (n,), -1 if unassigned, and the largest probability found by number of items (n + 1,).
+    Labels (n,), -1 if unassigned, and the largest probability found for each number of items (n + 1,).
     """
     draws = draws.without_zero_weights()
     most = draws.n_items if most is None else most
@@ -344,7 +359,7 @@ def grown(
             if executor.stopped or agreed:
                 break
     best = max(range(len(found)), key=lambda one: (sizes[one], found[one][1][sizes[one]]))
-    # Without any one item, a partition holds in at least as many draws.
+    # Removing an item never lowers the number of draws that agree.
     curve = np.maximum.accumulate(curve[::-1])[::-1]
     labels = found[best][0].astype(np.int32)
     labels[labels >= 0] = canonical_labels(labels[labels >= 0])
@@ -354,7 +369,7 @@ def grown(
 def held_out_agreement(
     draws: PartitionDraws, n_items: int, rng: np.random.Generator, seconds: float | None, progressbar: bool
 ) -> Floats:
-    """Whether each draw (n_draws,) agrees with the most probable set of other draws; NaN for a single draw."""
+    """1 for each draw (n_draws,) that agrees with the set found without its fold, else 0; NaN for a single draw."""
     rows = np.flatnonzero(draws.weights)
     parts = folds(draws.samples.take(rows), _FOLDS)
     if len(parts) == 1:
@@ -369,15 +384,15 @@ def held_out_agreement(
 
 def agreement(draws: PartitionDraws, labels: Labels) -> Floats:
     """1 for each draw whose restriction to the assigned items is their partition, else 0."""
-    sure = np.flatnonzero(labels >= 0)
-    restricted, _ = canonical_rows(draws.labels[:, sure], int(draws.n_clusters.max()))
-    return np.all(restricted == canonical_labels(labels[sure]), axis=1).astype(np.float64)
+    assigned = np.flatnonzero(labels >= 0)
+    restricted, _ = canonical_rows(draws.labels[:, assigned], int(draws.n_clusters.max()))
+    return np.all(restricted == canonical_labels(labels[assigned]), axis=1).astype(np.float64)
 
 
 def _among_all(
     draws: PartitionDraws, weights: npt.NDArray[np.int64], enough: int, most: int
 ) -> tuple[Labels, npt.NDArray[np.int64]]:
-    """The best by looking at every set of items and every partition of it that a draw has."""
+    """The best labels (n,) and the curve (n + 1,), by enumeration of all sets of items and their drawn partitions."""
     n_items = draws.n_items
     curve = np.zeros(n_items + 1, np.int64)
     curve[0] = weights.sum()
@@ -397,7 +412,7 @@ def _among_all(
 
 
 def _orders(n_items: int, rng: np.random.Generator) -> Iterator[npt.NDArray[np.int64]]:
-    """Give random orders of the items without end; each item is first once before any is twice."""
+    """Yield random orders of the items without end; every item comes first once before any does twice."""
     for first in itertools.cycle(rng.permutation(n_items).tolist()):
         order = rng.permutation(n_items)
         order[order == first] = order[0]
@@ -406,7 +421,7 @@ def _orders(n_items: int, rng: np.random.Generator) -> Iterator[npt.NDArray[np.i
 
 
 def _whole(weights: Floats) -> npt.NDArray[np.int64]:
-    """Weights as integers: as multiples of the least where they are such, as repeated draws would count."""
+    """Weights as integers: exact multiples of the smallest weight if possible, as for repeated draws."""
     multiples = weights / weights.min()
     whole: npt.NDArray[np.int64] = np.rint(np.minimum(multiples, _MOST_WEIGHT)).astype(np.int64)
     if multiples.sum() < _MOST_WEIGHT and np.all(np.abs(multiples - whole) <= SAME * multiples):
@@ -437,7 +452,7 @@ def _bits(draws: PartitionDraws, weights: npt.NDArray[np.int64]) -> partial.Bits
 
 
 def size_bound(draws: PartitionDraws, prob: float, labels: Labels, progressbar: bool) -> int:
-    """Upper bound of the number of items: every two are co-clustered, or separated, with at least this probability."""
+    """Upper bound of the number of items, from a graph: every two must be co-clustered, or separated, in `prob`."""
     n_items = draws.n_items
     if n_items <= _ALL_SUBSETS:
         return int((labels >= 0).sum())
@@ -458,33 +473,33 @@ def completed(
     seconds: float | None,
     progressbar: bool,
 ) -> Labels:
-    """Put the unassigned items where the expected loss is least while the others keep their clusters.
+    """Allocate the unassigned items to minimize the expected loss, while the assigned items keep their clusters.
 
-    From the consensus of all items, changed so that it agrees with the assigned clusters, unassigned items move one by
-    one.
+    Unassigned items move one by one, from the consensus of all items after it is changed to agree with the assigned
+    clusters.
     """
-    asked: dict[str, Any] = {"random_seed": rng, "seconds": seconds, "progressbar": progressbar}
-    free = consensus_partition(draws, loss=loss, **asked).labels.values
+    options: dict[str, Any] = {"random_seed": rng, "seconds": seconds, "progressbar": progressbar}
+    free = consensus_partition(draws, loss=loss, **options).labels.values
     partition = _agreeing(free, labels)
     most = max(draws.most_clusters, int(partition.max()) + 1)
     memory.check(4.0 * int(draws.starts[-1]) * most, f"A search among {most} clusters", "Thin the draws.")
     ensemble = Draws(searched(draws.labels), draws.starts, draws.weights)
-    with waiting("Open items", progressbar=progressbar):
+    with waiting("Unassigned items", progressbar=progressbar):
         settle_some(ensemble, loss.arrays(labels.size), partition, np.flatnonzero(labels < 0), most)
     return canonical_labels(partition)
 
 
-def _agreeing(partition: Labels, sure: Labels) -> Labels:
-    """Change a partition to agree with the assigned clusters; other items follow the one that has their cluster.
+def _agreeing(partition: Labels, assigned: Labels) -> Labels:
+    """Change a partition to agree with the assigned clusters; unassigned items keep their cluster or its successor.
 
-    An assigned cluster has the cluster in which most of its items are, if no other one has more items there.
+    An assigned cluster succeeds the cluster with most of its items, if no other assigned cluster has more items there.
     """
-    members = np.flatnonzero(sure >= 0)
-    table = contingency_table(sure[members], partition[members])
+    members = np.flatnonzero(assigned >= 0)
+    table = contingency_table(assigned[members], partition[members])
     home = table.argmax(axis=1)
     agreeing: Labels = partition + np.int32(table.shape[0])
     for cluster in np.unique(home):
         living = np.flatnonzero(home == cluster)
         agreeing[partition == cluster] = living[table[living, cluster].argmax()]
-    agreeing[members] = sure[members]
+    agreeing[members] = assigned[members]
     return canonical_labels(agreeing)

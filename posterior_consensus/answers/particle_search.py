@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.answers.modes import FURTHER, Modes, separated_modes, valley_evidence
+from posterior_consensus.answers.modes import FURTHER, Modes, separated_modes, valley_p_value
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, distinct_rows
 from posterior_consensus.ensemble.samples import Samples
@@ -24,24 +24,24 @@ from posterior_consensus.search.over_draws import OnDraws, OnRatios
 Rows = npt.NDArray[np.intp]
 
 _EACH = 60  # draws for each particle in the samples on which a run begins
-_SAMPLES = 1, 2  # sizes of these samples, times that
-_STEPS = 2  # on each of them
+_SAMPLES = 1, 2  # sizes of these samples, in multiples of _EACH
+_STEPS = 2  # on each sample
 _MOST = 1000  # draws on which runs end and are compared
-_ENDS = 3  # runs that then go on to all
-_WARM = 4  # draws that are tried beside the particles of one number less
-_AT_ONCE = 5  # best particles that are changed, in each of two ways, between two looks at what that led to
+_ENDS = 3  # best runs that continue on all draws
+_WARM = 4  # draws tried as the additional particle of the previous solution
+_AT_ONCE = 5  # best solutions that are changed, in two ways each, before the next comparison
 _GROUPS = 2, 3, 4  # numbers of groups of draws between which a valley may lie
-_STARTS_OF_GROUPS, _STEPS_OF_GROUPS = 4, 20  # starts of each number and half, and the most steps of each
-_LENIENT = 0.02  # evidence of a valley from which a search for particles is worth it
+_STARTS_OF_GROUPS, _STEPS_OF_GROUPS = 4, 20  # starts for each number of groups, and most steps of each
+_LENIENT = 0.02  # p-value of a valley up to which particles are searched
 
 
 class Placed(NamedTuple):
     """Particles and how far the draws are from them."""
 
     partitions: Labels  # (L, n)
-    losses: Floats  # (L, N) of each draw, but for the scale
-    value: float  # mean over the draws of the least
-    work: int = 0  # labels that were read for them, once for each cluster that an item could join
+    losses: Floats  # (L, N) against each draw, without the scale of the loss
+    value: float  # mean over the draws of the least loss
+    work: int = 0  # labels read to find them, once for each cluster that an item could join
 
     @property
     def nearest(self) -> Rows:
@@ -59,7 +59,7 @@ class _Draws(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Particles of each number, one for each mode, and one for each that there would be, were the draws independent."""
+    """Particles for each number, one particle for each mode, and one for each mode expected under independence."""
 
     path: list[Placed]
     modes: Placed
@@ -67,14 +67,14 @@ class Found(NamedTuple):
 
 
 class ParticleSearch:
-    """Search for L partitions S_l of least mean over draws of min_l d(S_l, z_t), one number L after the other."""
+    """Search for L partitions S_l that minimize the mean over draws of min_l d(S_l, z_t), for L = 1, 2, ..."""
 
     def __init__(
         self, draws: PartitionDraws, loss: PartitionLoss, executor: Executor, n_starts: int, rng: np.random.Generator
     ) -> None:
         self._draws, self._record = draws, loss
         self._executor, self._n_starts, self._rng = executor, n_starts, rng
-        self._work = 0  # that of all particles so far
+        self._work = 0  # of all particles so far
         draws = merged(draws)
         self._loss = loss.arrays(draws.n_items)
         kind = OnDraws if loss.is_linear else OnRatios
@@ -87,9 +87,9 @@ class ParticleSearch:
         return self._all.rows.size
 
     def along(self, consensus: Labels, number: int | None, most: int, most_work: float, progressbar: bool) -> Found:
-        """Look beyond the most modes found, whatever `number` is requested: how many modes there are is one question.
+        """Search for `number` particles, and for `FURTHER` particles beyond the modes found, to count the modes.
 
-        No changes are tried any more, and no more particles, once the work of all particles is above `most_work`.
+        The number of modes does not depend on `number`. Beyond `most_work`, no more changes or particles are tried.
         """
         path = [self._placed(self._all, consensus[np.newaxis])]
         modes = supposed = path[0]
@@ -108,7 +108,7 @@ class ParticleSearch:
         return separated_modes(placed.partitions, losses, self._draws.samples, self._record, independent=independent)
 
     def _at_modes(self, path: list[Placed], found: Placed, independent: bool) -> Placed:
-        """Particles of as many modes as the last of the path shows, if those are more than `found` has."""
+        """One particle for each mode that the last particles of the path show, if these are more modes than `found`."""
         modes = self._modes_of(path[-1], independent)
         if modes.n_modes <= len(found.partitions):
             return found
@@ -120,7 +120,7 @@ class ParticleSearch:
         return self._results(self._descend, [(self._all, path[-1].partitions[heaviest])])[0]
 
     def one_more(self, fewer: Placed, most_work: float) -> Placed:
-        """Find particles that are one more than these, and never farther from the draws."""
+        """Find one more particle; the distance to the draws never rises."""
         number = len(fewer.partitions) + 1
         n_starts, rng = self._n_starts, self._rng
         some = self._sample(_MOST, rng)
@@ -128,7 +128,7 @@ class ParticleSearch:
         found = self._results(self._descend, [(some, start) for start in beside])
         found += self._results(self._run, [(some, number, None, seed) for seed in self._seeds(n_starts)])
         found = _best(found)
-        in_vain = 0  # changes since one led to something better
+        in_vain = 0  # changes since the last improvement
         while in_vain < n_starts and not self._executor.stopped and self._work <= most_work:
             best = found[0]
             starts = [one.partitions for one in found[:_AT_ONCE]]
@@ -150,14 +150,14 @@ class ParticleSearch:
         return found
 
     def _beside(self, fewer: Placed) -> list[Labels]:
-        """These particles, each time with another draw: those that lower the distance most."""
+        """Particles with one draw added, for the draws that lower the distance most."""
         near, weights = fewer.losses.min(axis=0), self._all.weights
         rows = np.unique(_at_quantiles(weights * near, (np.arange(_EACH) + self._rng.random(_EACH)) / _EACH))
         values = np.minimum(self._losses(self._all.labels[rows], self._all), near) @ weights
         return [self._with(fewer.partitions, rows[k]) for k in np.argsort(values, kind="stable")[:_WARM]]
 
     def _swapped(self, draws: _Draws, placed: Placed) -> Labels:
-        """Put a draw, more often a far one, in the place of a particle."""
+        """Replace a random particle by a draw, sampled in proportion to its loss."""
         left_out = self._rng.integers(len(placed.partitions))
         near = np.delete(placed.losses, left_out, axis=0).min(axis=0)
         row = draws.rows[_at_quantiles(draws.weights * near, self._rng.random(1))[0]]
@@ -167,7 +167,7 @@ class ParticleSearch:
         return np.vstack([partitions, self._all.labels[row].astype(np.int32)])
 
     def _run(self, draws: _Draws, number: int, partitions: Labels | None, seed: int) -> Placed:
-        """Begin on samples of all draws, if nowhere else with some far from each other, and end on `draws`."""
+        """Descend on samples of all draws, then on `draws`; without `partitions`, start from distant draws."""
         rng = np.random.default_rng(seed)
         work = 0
         for times in _SAMPLES:
@@ -186,7 +186,7 @@ class ParticleSearch:
         return labels[rows].astype(np.int32)
 
     def _sample(self, size: int, rng: np.random.Generator) -> _Draws:
-        """So many draws at random by their weights."""
+        """Sample `size` draws by their weights."""
         rows, labels, n_clusters, weights = self._all
         if rows.size <= size:
             return self._all
@@ -204,7 +204,7 @@ class ParticleSearch:
         return Placed(partitions, losses, float(losses.min(axis=0) @ draws.weights))
 
     def _descend(self, draws: _Draws, partitions: Labels, most: int | None = None) -> Placed:
-        """Assign the draws to the nearest particle, improve each for its draws, and so on while that changes."""
+        """Alternate between assigning draws to the nearest particle and improving each particle for its draws."""
         placed = self._placed(draws, partitions.copy())
         nearest = placed.nearest
         changed = set(range(len(partitions)))
@@ -221,7 +221,7 @@ class ParticleSearch:
         return placed._replace(value=float(placed.losses.min(axis=0) @ draws.weights), work=work)
 
     def _improve(self, draws: _Draws, placed: Placed, k: int, own: Rows) -> None:
-        """Search from a particle for one nearer to its own draws; one without any takes the draw farthest from all."""
+        """Improve particle k for its draws if that lowers the distance; without draws, move it to the farthest one."""
         if own.size:
             found = self._problem.polish_for(placed.partitions[k], draws.rows[own], draws.weights[own])
             if np.array_equal(found, placed.partitions[k]):
@@ -238,20 +238,21 @@ class ParticleSearch:
 def extended(
     draws: PartitionDraws, at: Rows, partitions: npt.NDArray[np.int32], nearest: npt.NDArray[np.intp]
 ) -> npt.NDArray[np.int32]:
-    """Partitions (P, n) of all items from partitions (P, m) of those `at` these positions, in one pass over all labels.
+    """Extend partitions (P, m) of the items at positions `at` to all items (P, n), in one pass over all labels.
 
-    Every other item joins the cluster with which it is most often, on average over the cluster's members, in the draws
-    that are `nearest` to a partition.
+    Every other item joins the cluster with the largest mean similarity, over the draws `nearest` to the partition.
     """
-    drawn = np.ascontiguousarray(draws.drawn.columns(at).T)
+    labels = np.ascontiguousarray(draws.drawn.columns(at).T)
     sizes = [np.bincount(partition) for partition in partitions]
-    counts = [ensemble.joint_counts(drawn, draws.starts, one, k.size) for one, k in zip(partitions, sizes, strict=True)]
+    counts = [
+        ensemble.joint_counts(labels, draws.starts, one, k.size) for one, k in zip(partitions, sizes, strict=True)
+    ]
     weights = [draws.weights * (nearest == k) for k in range(len(partitions))]
-    found = np.empty((len(partitions), draws.n_items), np.int32)
+    full = np.empty((len(partitions), draws.n_items), np.int32)
     for items, joined in draws.drawn.map_blocks(_joined, draws.starts, counts, sizes, weights):
-        found[:, items] = joined
-    found[:, at] = partitions
-    return np.stack([canonical_labels(one) for one in found])
+        full[:, items] = joined
+    full[:, at] = partitions
+    return np.stack([canonical_labels(one) for one in full])
 
 
 def _joined(
@@ -268,7 +269,7 @@ def _joined(
 
 
 def merged(draws: PartitionDraws) -> PartitionDraws:
-    """Each partition among the draws once, with the sum of the weights, as one chain; those of weight 0 left out."""
+    """Distinct partitions of the draws with their total weights, as one chain, without draws of weight 0."""
     draws = draws.without_zero_weights()
     first, which = distinct_rows(draws.labels)
     samples = Samples.of_one_chain(first.size).weighted(np.bincount(which, draws.weights).astype(np.float64))
@@ -281,7 +282,7 @@ def _at_quantiles(shares: Floats, quantiles: Floats) -> Rows:
 
 
 def _best(found: list[Placed]) -> list[Placed]:
-    """The best few, by value, each once."""
+    """The best few by value, without duplicates."""
     best: list[Placed] = []
     for one in sorted(found, key=_value):
         if not best or one.value > best[-1].value + SAME * abs(best[-1].value):
@@ -296,7 +297,7 @@ def _value(placed: Placed) -> float:
 def _far_apart(
     weights: Floats, number: int, losses_from: Callable[[int], Floats], rng: np.random.Generator
 ) -> list[int]:
-    """Rows of draws at random, each in proportion to its distance from those before (k-means++)."""
+    """Sample rows of draws, each in proportion to its distance from the previous ones (k-means++)."""
     shares, near, rows = weights, np.full(weights.size, np.inf), list[int]()
     for _ in range(number):
         rows.append(int(_at_quantiles(shares, rng.random(1))[0]))
@@ -306,13 +307,12 @@ def _far_apart(
 
 
 def may_have_more(draws: PartitionDraws, loss: PartitionLoss) -> bool:
-    """Whether a valley may lie between groups of draws; the draws are few enough for the losses between them all.
+    """Whether a valley may lie between groups of draws, for draws few enough for all losses between them.
 
-    Every other draw is put into one of a few groups by k-means, with the mean loss against a group's draws as the
-    distance to it, and the remaining draws to the nearest group. How much nearer the draws of one half are to one group
-    of the other half than to another group is then tested for a valley, as between particles: draws that have no say in
-    the groups show none that is not there. Draws count as independent, which rather finds more valleys than there
-    are.
+    K-means divides the even draws into a few groups. The distance to a group is the mean loss against its draws. The
+    odd draws go to the nearest group. Each half is tested for a valley by its distances to the groups of the other
+    half, so that the draws that form groups do not show a valley by themselves. Draws count as independent, which errs
+    towards too many valleys.
     """
     draws = draws.without_zero_weights()
     losses = all_losses(draws, loss)
@@ -336,14 +336,14 @@ def may_have_more(draws: PartitionDraws, loss: PartitionLoss) -> bool:
 
 
 def _means(losses: Floats, weights: Floats, group: npt.NDArray[np.intp]) -> Floats:
-    """Mean losses (K, M) of the draws of each group, from the losses (N, M) of all."""
+    """Mean losses (K, M) over the draws of each group, from the losses (N, M) of all draws."""
     member = weights * (np.unique(group)[:, np.newaxis] == group)
     means: Floats = member / member.sum(axis=1, keepdims=True) @ losses
     return means
 
 
 def _groups(losses: Floats, weights: Floats, number: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
-    """The group (N,) of each draw by k-means, from draws far from each other (k-means++)."""
+    """Group (N,) of each draw by k-means, started from distant draws (k-means++)."""
     chosen = _far_apart(weights, number, lambda row: losses[row], rng)
     group = losses[chosen].argmin(axis=0)
     for _ in range(_STEPS_OF_GROUPS):
@@ -354,13 +354,13 @@ def _groups(losses: Floats, weights: Floats, number: int, rng: np.random.Generat
 
 
 def _shows_valley(distances: Floats, weights: Floats) -> bool:
-    """Whether a valley may lie between two groups, from distances (K, N) to them of draws that count so much."""
+    """Whether a valley may lie between two groups, from the distances (K, N) of weighted draws to the groups."""
     group = distances.argmin(axis=0)
     for pair in combinations(np.unique(group).tolist(), 2):
         between = np.isin(group, pair)
         x, own, nearest = np.subtract(*distances[list(pair)])[between], weights[between], group[between]
         low, high = (float(np.average(x[nearest == k], weights=own[nearest == k])) for k in pair)
-        x = np.clip(x / (high - low), -1.0, 1.0)  # the middles of the two are 1 apart
-        if valley_evidence(x, own, 0.0, pull=0.0) <= _LENIENT:
+        x = np.clip(x / (high - low), -1.0, 1.0)  # the means of the two are 1 apart
+        if valley_p_value(x, own, 0.0, pull=0.0) <= _LENIENT:
             return True
     return False

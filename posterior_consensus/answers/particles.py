@@ -37,16 +37,16 @@ class Particles(Stored):
     Attributes
     ----------
     partitions : xarray.DataArray of shape (particle, n_items), dtype int32
-        A cluster matched with one of the reference has its number; the others have the following numbers. Without a
-        reference, clusters are numbered by first appearance.
+        The particles, the heaviest first. A cluster takes the number of its matched cluster in the reference; clusters
+        without a match get the next numbers. Without a reference, clusters are numbered by first appearance.
     weights, weights_mcse, weights_ess : xarray.DataArray of shape (particle,)
-        Posterior probability of each particle's region, the draws that are nearest to it, its Monte Carlo standard
-        error, and the effective sample size behind that, below 100 of which it is rough.
+        Posterior probability of each particle's region (the draws nearest to it), its Monte Carlo standard error, and
+        its effective sample size; below 100 the error is rough.
     mode : xarray.DataArray of shape (particle,), dtype int64
         The mode that each particle belongs to. Modes are numbered by weight, the heaviest 0.
     distance, distance_mcse, distance_ess : float
-        Mean over the draws of the loss of the nearest particle, in the loss's unit: the Wasserstein distance, if the
-        loss is a metric; its Monte Carlo standard error and effective sample size, below 100 of which that is rough.
+        Mean loss of the nearest particle over the draws, in the loss's unit, which is a Wasserstein distance if the
+        loss is a metric. With its Monte Carlo standard error and effective sample size; below 100 the error is rough.
     expected_loss : xarray.DataArray of shape (particle,)
         Mean loss of each particle over the draws of its region.
     assignment : xarray.DataArray of shape (sample,), dtype int32
@@ -54,22 +54,23 @@ class Particles(Stored):
     by_chain : xarray.DataArray of shape (chain, particle)
         Each chain's share of its draws in each region; NaN for a chain without weight.
     path : xarray.Dataset
-        ``distance`` and ``mcse`` over ``n_particles``, from one on.
+        ``distance`` and ``mcse`` over ``n_particles``, from 1 particle on.
     loss : PartitionLoss
+        The loss between partitions.
     status : {"one mode", "several modes", "chains in different modes", "unknown"}
         "unknown" if there are too few effective draws to distinguish one mode from several, if the chains disagree
         although no second mode was found, or if one particle was requested.
     chains : tuple
         Names of the chains that stay in different modes or, if the status is "unknown", in different groups of draws.
     verdict : str
-        What to report.
+        The result in words, with a recommendation.
     n_searched : int
-        Number of items on which they were searched for: all, or 10,000 of more than 50 million labels. `path` is of
+        Number of items in the search: all items, or 10,000 random items beyond 50 million labels. `path` refers to
         these items.
     stopped : str
         Why the search ended early: "seconds", "interrupted" for Ctrl-C, or empty.
     draws : PartitionDraws or None
-        The draws that the particles are of; None for particles that come back from where they were stored.
+        The draws; None for particles that were read from a file.
     """
 
     _figure = "plot_particles"
@@ -111,7 +112,7 @@ class Particles(Stored):
 
     @property
     def _canonical(self) -> npt.NDArray[np.int32]:
-        """The partitions with clusters numbered by first appearance."""
+        """Partitions with clusters numbered by first appearance."""
         return np.stack([canonical_labels(labels) for labels in self.partitions.values])
 
     @property
@@ -119,17 +120,29 @@ class Particles(Stored):
         return self.partitions[0].reset_coords(drop=True)
 
     def meet(self) -> xr.DataArray:
-        """Classes of items that all particles co-cluster, numbered by first appearance, shape (n_items,)."""
+        """Compute the meet of the particles: sets of items that all particles co-cluster.
+
+        Returns
+        -------
+        xarray.DataArray of shape (n_items,), dtype int32
+            The set of each item, numbered by first appearance.
+        """
         _, classes = np.unique(self.partitions.values, axis=1, return_inverse=True)
         return self._items.copy(data=canonical_labels(classes.ravel())).rename("meet")
 
     def losses(self) -> xr.DataArray:
-        """Loss of each particle as an estimate of each other, shape (particle, particle_bis)."""
+        """Compute the losses between all particles.
+
+        Returns
+        -------
+        xarray.DataArray of shape (particle, particle_bis)
+            Loss of the row's particle as an estimate of the column's particle, in the loss's unit.
+        """
         draws = PartitionDraws.of(self._canonical)
         return xr.DataArray(loss_matrix(draws.labels, draws, self.loss), dims=("particle", "particle_bis"))
 
     def contributions(self, k: int, other: int) -> xr.DataArray:
-        """Share of each item in the loss between two particles, shape (n_items,); the shares add up to it.
+        """Divide the loss between two particles into contributions of the items.
 
         Parameters
         ----------
@@ -139,23 +152,24 @@ class Particles(Stored):
         Returns
         -------
         xarray.DataArray of shape (n_items,), dtype float64
-            In the loss's unit.
+            Contribution of each item, in the loss's unit. They add up to the loss.
 
         Raises
         ------
         ValueError
-            If there is no such particle, or the loss is no sum over items.
+            If there is no such particle, or the loss is not a sum over items.
 
         Notes
         -----
-        With n_k and m_l the sizes of the clusters that an item is in, and n_kl the number of items in both, a sum of h
-        over cells is a sum over items of h(n_kl) / n_kl. For the variation of information the share of an item is
+        Let n_k and m_l be the sizes of an item's clusters in the two particles, and n_kl the number of items in both. A
+        sum of h over cells of the contingency table is a sum over items of h(n_kl) / n_kl. For the variation of
+        information, the contribution of an item is
 
             log2(n_k m_l / n_kl^2) / n,
 
-        0 if its co-members are the same in both [1]_. For Binder's loss it is half the cost of its pairs. Of a
-        ratio, the denominator is that of all items. A loss with a product or root of sums in its numerator, such as
-        "nmi", is refused.
+        which is 0 if its co-members are the same in both [1]_. For Binder's loss it is half the cost of its pairs. In a
+        ratio, the denominator is summed over all items. Losses with a product or root of sums in the numerator, such as
+        "nmi", raise an error.
 
         References
         ----------
@@ -176,36 +190,37 @@ class Particles(Stored):
                 f"loss {self.loss.name!r} is {self.loss.formula}."
             )
         shares = np.sum([weight * terms[term] for term, weight in self.loss.numerator.items()], axis=0)
-        total, whole = float(shares.sum()), float(self.losses()[k, other])
-        return self._items.copy(data=shares * (whole / total if whole > 0 else 0.0)).rename("contribution")
+        total, loss = float(shares.sum()), float(self.losses()[k, other])
+        return self._items.copy(data=shares * (loss / total if loss > 0 else 0.0)).rename("contribution")
 
     def similarity(self, k: int, draws: Any = None) -> xr.DataArray:
-        """Posterior similarity matrix of the draws in one particle's region.
+        """Compute the posterior similarity matrix of the draws in one particle's region.
 
         Parameters
         ----------
         k : int
             Number of the particle, from 0.
         draws : PartitionDraws or any posterior that :func:`summarize` takes, optional
-            The draws that the particles are of, for particles that come from where they were stored, without draws.
+            The draws of the particles; required for particles that were read from a file.
 
         Returns
         -------
         xarray.DataArray of shape (n_items, n_items)
+            Posterior similarities given the region.
 
         Raises
         ------
         ValueError
-            If there is no such particle, draws are needed, or these are others.
+            If there is no such particle, or draws are missing or differ.
         """
         return posterior_similarity_matrix(self.region(k, draws).without_zero_weights())
 
     def region(self, k: int, draws: Any = None) -> PartitionDraws:
-        """Return the draws with those outside of one particle's region at weight 0.
+        """Restrict the draws to one particle's region, by weights of 0 outside.
 
-        Any function takes them, so that what it gives is of one mode:
-        ``membership(found.region(0), found.partitions[0])``. Draws outside stay, because the standard errors need the
-        chains as they ran.
+        Every function takes these draws and then describes one mode, for example
+        ``membership(particles.region(0), particles.partitions[0])``. Draws outside are kept at weight 0, because
+        standard errors need the complete chains.
 
         Parameters
         ----------
@@ -217,17 +232,16 @@ class Particles(Stored):
         Returns
         -------
         PartitionDraws
+            All draws, with weight 0 outside the region.
 
         Raises
         ------
         ValueError
-            If there is no such particle, draws are needed, these are others, or none of them is in the region.
+            If there is no such particle, draws are missing or differ, or no draw is in the region.
         """
         self._check_number("k", k)
         if draws is None and self.draws is None:
-            raise ValueError(
-                "`draws` must be given, the ones that the particles are of: they are not stored with results."
-            )
+            raise ValueError("`draws` must be given, the draws of the particles: they are not stored with results.")
         given = as_draws(self.draws if draws is None else draws)
         given = given.in_order_of(Samples.along(self.assignment), "`draws`")
         weights = np.where(self.assignment.values == k, given.weights, 0.0)
@@ -240,7 +254,14 @@ class Particles(Stored):
             raise ValueError(f"`{name}` must be a particle from 0 to {self.n_particles - 1}; got {k!r}.")
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each particle: weight and its error, clusters, expected loss in its region, loss from the first."""
+        """Tabulate the particles.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each particle: weight with standard error, mode, number of clusters, expected loss in its region,
+            and loss against the first particle.
+        """
         return pd.DataFrame(
             {
                 "weight": self.weights.values,
@@ -265,18 +286,18 @@ class Particles(Stored):
             *some,
             (kind, f"{distance} ({self.loss.name})"),
             ("path", before),
-            ("together", f"{int(self.meet().max()) + 1} sets of items that all particles keep"),
+            ("meet", f"{int(self.meet().max()) + 1} sets of items that all particles co-cluster"),
         ]
         return f"Particles: {display.counted(self.n_particles, 'particle')}, {self.status}", facts, self.to_dataframe()
 
 
 class Effort(NamedTuple):
-    """How long to look for particles, whatever the clock says."""
+    """Limits of the search for particles, independent of the clock."""
 
-    most_labels: int = 50_000_000  # of more, some items are considered
-    most_items: int = 10_000
-    most_work: float = np.inf  # as a search for particles counts it, after which no more are searched for
-    only_if_likely: bool = False  # whether to look for none where no valley lies between groups of draws
+    most_labels: int = 50_000_000  # beyond it, the search uses a sample of the items
+    most_items: int = 10_000  # of this sample
+    most_work: float = np.inf  # in the units of ParticleSearch
+    only_if_likely: bool = False  # whether to search only if a valley may lie between groups of draws
 
 
 _LONG = Effort()
@@ -294,26 +315,27 @@ def particles(
     random_seed: RandomSeed = None,
     progressbar: bool = True,
 ) -> Particles:
-    """Find the few weighted partitions that are nearest to the posterior.
+    """Find a few weighted partitions that represent the posterior, and whether it has several modes.
 
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
+        Posterior draws of the partition.
     n_particles : int or "auto"
-        Number of partitions; "auto" for the number of separated modes of the posterior. The verdict, `status` and
-        `mode` rest on the same modes whatever the number, but for 1, which searches for no others.
+        Number of partitions; "auto" takes one for each separated mode of the posterior. `verdict`, `status` and `mode`
+        do not depend on this number, except that 1 omits the search for modes.
     loss : str or PartitionLoss, optional
-        By default "vi". Any loss between partitions; if it is a metric, the distance is a Wasserstein distance.
+        Any loss between partitions, by default "vi". With a metric, the distance is a Wasserstein distance.
     reference : result object, DataArray or label vector of shape (n_items,), optional
-        Partition whose cluster numbers the matched clusters of each particle get, matched as by
-        :func:`align_partitions`. By default the consensus of `draws` if these are a summary.
+        Partition whose cluster numbers the matched clusters of each particle take, as by :func:`align_partitions`. By
+        default the consensus of `draws` if these are a summary.
     max_particles : int
-        Largest number that is tried to find the modes.
+        Largest number of particles tried to find the modes.
     n_starts : int
-        Number of runs from draws at random for each number of particles, and of changes of the best particles in
-        vain after which the search ends.
+        Number of runs from random draws for each number of particles. It is also the number of changes without
+        improvement after which the search ends.
     seconds : float, optional
-        Time limit, after which the best so far is returned. The result then depends on the machine.
+        Time limit, after which the best particles so far are returned. The result then depends on the machine.
     random_seed : int, Generator, SeedSequence or None
         The same seed gives the same result, for any number of threads.
     progressbar : bool
@@ -322,6 +344,7 @@ def particles(
     Returns
     -------
     Particles
+        The partitions with their weights, and a verdict on the modes.
 
     Raises
     ------
@@ -338,28 +361,24 @@ def particles(
     -----
     With weights w_t of the draws z_t, the particles S_1, ..., S_L minimize
 
-        D = sum_t w_t min_l d(S_l, z_t),
+        D = sum_t w_t min_l d(S_l, z_t).
 
-    which under a metric d is the Wasserstein distance between the posterior and the nearest distribution on L
-    partitions; that distribution gives S_l the weight of its region, the draws that it is nearest to [1]_. Its error is
-    that of a mean over draws, the particles being fixed.
+    For a metric d, this is the Wasserstein distance between the posterior and the nearest distribution on L partitions.
+    The weight of S_l is the probability of its region, the draws nearest to it [1]_. Standard errors treat the
+    particles as fixed. One particle is the consensus partition. The search alternates between regions and partitions of
+    minimum expected loss in each region, from distant draws (k-means++) [2]_ and from the particles of the previous
+    number.
 
-    The search alternates between the regions and the partition of minimum expected loss in each. It begins with draws
-    far from each other (k-means++) [2]_ and on samples of the draws. The best particles are then changed, by going on
-    from them on another sample, or by putting a draw in the place of one of them. Each number of particles begins with
-    those of one less as well, so that the path never rises. One particle is the consensus partition.
+    Particles are separate modes only if a valley, with fewer draws than at either particle, lies between them.
+    Otherwise they divide one mode. A mode is a region of many draws, and its particle a representative partition, not
+    the draw of highest posterior density. If the effective sample size is too small to show modes that independent
+    draws would show, the verdict says so. Chains are in different modes if a chain's share of draws at a mode differs
+    from the share of the other chains by more than Monte Carlo error, and is below 0.05 or above 0.95. The level is
+    0.01 over all chains and modes.
 
-    Particles are answers of their own only where a valley lies between them, fewer draws than at either; else they
-    divide one mode. The search looks at two numbers of particles beyond the most modes found; "auto" takes as many as
-    there are modes. If there would be more modes if the draws were independent, but the effective draws are too few
-    to show them, the verdict reports that, the distances between the groups of draws, and the chains that stay in
-    them. Chains are said to be in different modes where a chain's share of its draws at a mode differs from that
-    of the others by more than Monte Carlo error (level 0.01 over all chains and modes, effective numbers of draws from
-    the autocorrelation of the visits, ten at least), and is below 0.05 or above 0.95.
-
-    Of more than 50 million labels the search is on 10,000 items, chosen at random and always the same, and `path` is
-    of these. The other items then join the cluster with which they are most often, on average over its members in the
-    sample and the draws of the particle's region; weights, distance and losses are of all items.
+    Beyond 50 million labels, the search uses a fixed random sample of 10,000 items, as does `path`. Each other item
+    then joins the cluster with the largest mean similarity in the draws of the particle's region. Weights, distance and
+    losses use all items.
 
     References
     ----------
@@ -374,13 +393,13 @@ def particles(
     >>> rng = np.random.default_rng(1)
     >>> one, other = [0] * 4 + [1] * 4 + [2] * 4, [0] * 6 + [1] * 6
     >>> draws = np.where(rng.random((4, 200, 1)) < 0.6, one, other)
-    >>> found = pc.particles(draws, random_seed=1, progressbar=False)
-    >>> found.partitions.values
+    >>> particles = pc.particles(draws, random_seed=1, progressbar=False)
+    >>> particles.partitions.values
     array([[0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2],
            [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1]], dtype=int32)
-    >>> found.verdict
+    >>> particles.verdict
     'Two modes: every chain visits both; report them with their weights 0.60 (MCSE 0.019) and 0.40 (MCSE 0.019).'
-    >>> found.meet().values
+    >>> particles.meet().values
     array([0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 3, 3], dtype=int32)
     """
     options: dict[str, Any] = {"max_particles": max_particles, "n_starts": n_starts, "seconds": seconds}
@@ -403,7 +422,7 @@ def find_particles(
     reference: Any = None,
     one: Labels | None = None,
 ) -> Particles:
-    """Do what :func:`particles` does; `one`, a partition of all items, is the answer if there is one."""
+    """Search as :func:`particles` does; `one` is the partition of all items used for a single particle."""
     numbers = None if reference is None else numbers_in(reference, draws.items)
     record = as_loss(loss, kind=PartitionLoss)
     check_count("n_starts", n_starts)
@@ -412,7 +431,7 @@ def find_particles(
         raise ValueError(f"`n_particles` must be an integer or 'auto'; got {n_particles!r}.")
     number = None if n_particles == "auto" else check_count("n_particles", n_particles)
     clock, rng = Clock(seconds), as_generator(random_seed)
-    at, labels = np.arange(draws.n_items), draws.labels_only()  # without probabilities: they have no regions
+    at, labels = np.arange(draws.n_items), draws.labels_only()  # regions are sets of sampled labels
     if draws.n_items * draws.n_draws > effort.most_labels:
         at, labels = labels.of_some_items(effort.most_items)
     if effort.only_if_likely and not may_have_more(labels, record):
@@ -430,19 +449,19 @@ def find_particles(
         distinct = particle_search.n_distinct
         if number is not None and number > distinct:
             raise ValueError(f"`n_particles` must be at most the number of distinct draws, {distinct}; got {number}.")
-        seen = particle_search.along(consensus, number, most, effort.most_work, progressbar)
+        found = particle_search.along(consensus, number, most, effort.most_work, progressbar)
     if executor.stopped == "interrupted":
-        warnings.warn(f"The search was interrupted at {len(seen.path)} particles.", stacklevel=2)
-    partitions = (seen.modes if number is None else seen.path[number - 1]).partitions
+        warnings.warn(f"The search was interrupted at {len(found.path)} particles.", stacklevel=2)
+    partitions = (found.modes if number is None else found.path[number - 1]).partitions
     if one is not None and len(partitions) == 1:
         partitions = one[np.newaxis]
     elif at.size < draws.n_items:
         partitions = extended(draws, at, partitions, loss_matrix(partitions, labels, record).argmin(axis=0))
-    found = replace(_as_particles(draws, record, partitions, number, seen, labels), stopped=executor.stopped)
+    result = replace(_as_particles(draws, record, partitions, number, found, labels), stopped=executor.stopped)
     if numbers is None:
-        return found
-    numbered = [numbered_as(partition, *numbers)[0] for partition in found.partitions.values]
-    return replace(found, partitions=found.partitions.copy(data=np.stack(numbered)))
+        return result
+    numbered = [numbered_as(partition, *numbers)[0] for partition in result.partitions.values]
+    return replace(result, partitions=result.partitions.copy(data=np.stack(numbered)))
 
 
 def _as_particles(
@@ -450,11 +469,11 @@ def _as_particles(
     loss: PartitionLoss,
     partitions: npt.NDArray[np.int32],
     number: int | None,
-    seen: Found,
+    found: Found,
     searched: PartitionDraws,
 ) -> Particles:
-    """Dress particles in the user's coordinates, the heaviest first, and their path."""
-    along = [loss_matrix(placed.partitions, searched, loss).min(axis=0) for placed in seen.path[:number]]
+    """Build the record with the user's coordinates, the heaviest particle first."""
+    along = [loss_matrix(placed.partitions, searched, loss).min(axis=0) for placed in found.path[:number]]
     distances, errors = draws.samples.mean(np.stack(along)), draws.samples.mcse(np.stack(along))
     losses = loss_matrix(partitions, draws, loss)
     order = np.argsort(-draws.samples.mean(_indicators(losses.argmin(axis=0), len(losses))), kind="stable")
@@ -462,10 +481,10 @@ def _as_particles(
     nearest, least = losses.argmin(axis=0), losses.min(axis=0)
     at_each = _indicators(nearest, len(losses))
     weights = draws.samples.mean(at_each)
-    at_modes = at_each if number is None else _nearest(seen.modes.partitions, searched, loss)
-    # A particle stands for the mode that has most of its draws.
+    at_modes = at_each if number is None else _nearest(found.modes.partitions, searched, loss)
+    # A particle belongs to the mode with most of its draws.
     mode = ((at_each * draws.weights) @ at_modes.T).argmax(axis=1)
-    groups, far, supposed = None, "", seen.supposed.partitions
+    groups, far, supposed = None, "", found.supposed.partitions
     if len(supposed) > len(at_modes):
         between = losses_between(supposed, loss)[np.triu_indices(len(supposed), 1)]
         far = f"{between.min():.3g} to " * (len(supposed) > 2) + display.quantity(between.max(), loss.unit, 3)
@@ -500,11 +519,11 @@ def _as_particles(
 
 
 def _indicators(values: npt.NDArray[np.integer[Any]], number: int) -> Floats:
-    """Where (number, N) each value is 0, 1, ..."""
+    """Indicators (number, N) of the values 0, 1, ..."""
     return (np.arange(number)[:, np.newaxis] == values).astype(np.float64)
 
 
 def _nearest(partitions: npt.NDArray[np.int32], draws: PartitionDraws, loss: PartitionLoss) -> Floats:
-    """Where (M, N) each draw is nearest to each partition, the heaviest first."""
+    """Indicators (M, N) of the draws nearest to each partition, the heaviest partition first."""
     indicators = _indicators(loss_matrix(partitions, draws, loss).argmin(axis=0), len(partitions))
     return indicators[np.argsort(-draws.samples.mean(indicators), kind="stable")]

@@ -21,33 +21,32 @@ from posterior_consensus.sources.door import as_draws, as_source, partition_of
 def partition_loss(
     partition: Any, reference: Any = None, *, loss: str | PartitionLoss | None = None
 ) -> float | xr.DataArray:
-    """Compute the loss between two partitions, or the losses between all draws of one or two sets.
+    """Compute the loss between two partitions, or the matrix of losses between draws.
 
     Parameters
     ----------
     partition, reference : partition, PartitionDraws or any posterior that :func:`summarize` takes
-        The partition that is judged and the one that it is judged against, such as an estimate and the truth. One
-        partition is a result object, DataArray or label vector of shape (n_items,); the names of the labels do not
-        matter. Where one of the two is a set of draws, each of its draws is judged, or judged against. By default the
-        reference is the set itself. A summary with a reference is its consensus; pass its ``draws`` for the set.
+        Estimate and reference, such as the truth. A partition is a result object, DataArray or label vector of shape
+        (n_items,); the values of labels do not matter. Either may be a set of draws; without a reference, the draws are
+        compared with themselves. A summary counts as its consensus if there is a reference; pass its ``draws`` for its
+        draws.
     loss : str or PartitionLoss, optional
-        Name in LOSSES, or a record such as ``binder(a=0.5)``. By default the one that a result was found under, else
-        "vi".
+        Name in LOSSES, or a record such as ``binder(a=0.5)``. By default the loss of a result, else "vi".
 
     Returns
     -------
-    float or, of draws, xarray.DataArray of shape (sample, sample_bis)
-        In the loss's unit. In the array, the row's partition is the estimate of the column's, with coordinates
-        ``chain`` and ``draw`` of the rows, ``chain_bis`` and ``draw_bis`` of the columns. For losses that weigh both
-        kinds of error alike the matrix of draws with themselves is symmetric.
+    float, or xarray.DataArray of shape (sample, sample_bis) if one argument is a set of draws
+        In the loss's unit. Rows are estimates, with the coordinates ``chain`` and ``draw``; columns are references,
+        with ``chain_bis`` and ``draw_bis``. If the loss treats both kinds of error equally, the matrix of draws with
+        themselves is symmetric.
 
     Raises
     ------
     ValueError
-        If the two have different items, labels are missing, negative or not integers, draws are invalid as
-        :func:`as_partition_draws` says, or `loss` is not given for two results of different losses.
+        If the two have different items, labels are missing, negative or not integers, draws are invalid (see
+        :func:`as_partition_draws`), or `loss` is missing for two results of different losses.
     MemoryError
-        If the matrix takes more than the memory budget.
+        If the matrix exceeds the memory budget.
 
     See Also
     --------
@@ -56,9 +55,8 @@ def partition_loss(
 
     Notes
     -----
-    A loss is a function of sums over the contingency table of the two partitions (see :class:`PartitionLoss`). Where
-    tables have few cells, these are counted as common bits of two clusters, 64 items at a time. Tables of draws with
-    themselves are made once for each pair.
+    A loss is a function of sums over the contingency table of the two partitions, see :class:`PartitionLoss`. For draws
+    against themselves, each table is computed once.
 
     Examples
     --------
@@ -99,22 +97,31 @@ def partition_loss(
 
 
 def misclassification_distance(partition: Any, reference: Any) -> float:
-    """Minimum share of items labelled differently over all matchings of two partitions' clusters.
+    """Compute the share of items that are clustered differently under the best matching of clusters.
 
     Parameters
     ----------
     partition, reference : array_like of shape (n_items,), DataArray or result object
+        The two partitions of the same items.
 
     Returns
     -------
     float
-        1 - max over one-to-one matchings of sum n_{k, match(k)} / n, in [0, 1); items of unmatched clusters count as
-        errors. A metric on partitions [1]_.
+        The distance, in [0, 1).
 
     Raises
     ------
     ValueError
         If the two have different numbers of items, or labels are missing, negative or not integers.
+
+    See Also
+    --------
+    partition_loss : Other losses between two partitions.
+
+    Notes
+    -----
+    The distance is 1 - max over one-to-one matchings of sum_k n_{k, match(k)} / n. Items of unmatched clusters count as
+    errors. It is a metric on partitions [1]_.
 
     References
     ----------
@@ -131,7 +138,7 @@ def misclassification_distance(partition: Any, reference: Any) -> float:
 
 
 def checked_losses(draws: PartitionDraws, others: PartitionDraws, loss: PartitionLoss) -> Floats:
-    """Losses (N, M) of draws against others, which may be the same, if there is memory for them."""
+    """Losses (N, M) of draws against others, after a check of memory; `others` may be `draws`."""
     memory.check(
         8 * draws.n_draws * others.n_draws,
         f"The matrix of losses of {draws.n_draws} draws against {others.n_draws}",
@@ -141,7 +148,7 @@ def checked_losses(draws: PartitionDraws, others: PartitionDraws, loss: Partitio
 
 
 def same_items(draws: PartitionDraws, items: Items, name: str) -> PartitionDraws:
-    """Take draws of the same items in the order of `items`, by position where a coordinate lacks."""
+    """Reorder draws to the order of `items`, matched by coordinate, or by position without one."""
     order = draws.items.order_of(items, name)
     if np.array_equal(order, np.arange(items.n_items)):
         return draws
@@ -149,34 +156,40 @@ def same_items(draws: PartitionDraws, items: Items, name: str) -> PartitionDraws
 
 
 def expected_loss(draws: Any, partitions: Any = None, *, loss: str | Loss | None = None) -> xr.Dataset:
-    """Compute the posterior expected loss of partitions, with Monte Carlo standard errors.
+    """Compute the posterior expected loss of partitions, with its Monte Carlo standard error.
 
     Parameters
     ----------
     draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
+        Posterior draws of the partition, or a similarity matrix alone.
     partitions : partition or sequence of partitions, optional
         One result object, DataArray or label vector of shape (n_items,), or a list or array (n_partitions, n_items) of
         them. By default the consensus of `draws` if these are a summary.
     loss : str, PartitionLoss or PairLoss, optional
-        Name in LOSSES or PAIR_LOSSES, or a record such as ``vi(a=0.5)``. By default the one that the results were found
-        under, else "vi". A similarity matrix alone gives Binder's loss and those of PAIR_LOSSES.
+        Name in LOSSES or PAIR_LOSSES, or a record such as ``vi(a=0.5)``. By default the loss of the results, else "vi".
+        A similarity matrix alone allows Binder's loss and PAIR_LOSSES.
 
     Returns
     -------
     xarray.Dataset
-        ``expected_loss`` and ``mcse``, in the loss's unit, and the effective sample size ``ess`` behind them, over the
-        dimension ``partition``; without dimension for a single partition. Error and sample size are NaN for a
-        similarity matrix alone and for the losses of PAIR_LOSSES, which are no means over draws. Below an effective
-        sample size of 100 the error is rough: it can be much too small if a chain changes mode only a few times.
+        ``expected_loss`` and ``mcse``, in the loss's unit, and the effective sample size ``ess``. The dimension is
+        ``partition``; a single partition has no dimension. ``mcse`` and ``ess`` are NaN for a similarity matrix alone
+        and for PAIR_LOSSES, which are not means over draws. Below an effective sample size of 100 the error is rough,
+        and too small if a chain changes mode only a few times.
 
     Raises
     ------
     ValueError
-        If a partition does not label the draws' items, or the draws are invalid as :func:`as_partition_draws` says.
+        If a partition does not label the draws' items, or the draws are invalid, see :func:`as_partition_draws`.
 
     See Also
     --------
     Samples.mcse, Samples.ess : how the standard error and the effective sample size are computed.
+
+    Notes
+    -----
+    A consensus partition minimizes the mean over these same draws. Its expected loss is therefore slightly too low; a
+    partition chosen on other draws has no such bias.
 
     Examples
     --------
@@ -200,7 +213,7 @@ def expected_loss(draws: Any, partitions: Any = None, *, loss: str | Loss | None
 
 
 def one_or_many(partitions: Any, items: Items) -> tuple[list[Any], bool]:
-    """List what is one partition of these items or holds several, and say whether it is one."""
+    """Convert one or several partitions to a list, and return whether it was a single one."""
     if isinstance(partitions, xr.DataArray) and items.dim in partitions.dims:
         partitions = partitions.transpose(..., items.dim)
     if not _is_many(partitions):

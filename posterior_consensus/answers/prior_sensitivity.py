@@ -1,4 +1,4 @@
-"""Does the partition depend on the prior? The reported partition evaluated under other priors, by weights."""
+"""Sensitivity of the partition to the prior, by importance weights."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,8 +30,8 @@ from posterior_consensus.sources.door import as_draws
 from posterior_consensus.sources.log_densities import has_group, log_density, may_have_groups
 
 _POWERS = (0.8, 1.25)
-_FEWEST = 4  # effective draws a chain
-_SMALL = 0.05  # of the expected loss
+_FEWEST = 4  # effective draws per chain
+_SMALL = 0.05  # relative excess loss that counts as small
 _COLUMNS = (
     "concentration",
     "pareto_k",
@@ -55,26 +55,28 @@ class PriorSensitivity(Stored):
     Attributes
     ----------
     reference : xarray.DataArray of shape (n_items,), dtype int32
-        The partition that is evaluated: the best one found under the prior of the draws, or the one given.
+        The partition that is evaluated: `reference` or, by default, the consensus under the prior of the draws.
     partitions : xarray.DataArray of shape (n_alternatives, n_items), dtype int32
-        The best partition found under each alternative, over ``alternative``; -1 if the draws cannot tell.
+        The best partition found under each alternative, over ``alternative``; -1 if the weights are unreliable.
     table : xarray.Dataset
-        Over ``alternative``: ``concentration``, its median if it has a prior, NaN if the alternative is of another
-        family or a power; ``pareto_k``; ``rare``, the share of the weight at ratios that the chains visit fewer than
-        five times; Kish's ``effective_draws``. The rest is NaN if the draws cannot tell:
-        ``n_clusters``, the posterior mean of the number of clusters, with its standard error ``n_clusters_mcse``;
-        ``partition_clusters``, the number of clusters of the best partition; ``expected_loss`` of the reference;
-        ``excess_loss``, the expected loss of the reference minus that of the best partition, with its standard error
-        ``excess_mcse`` and effective sample size ``ess``; ``n_moved``, the number of items whose cluster differs
-        between the reference and the best partition.
+        Over ``alternative``. Reliability of the weights: ``pareto_k``; ``rare``, the share of the weight at ratios that
+        the chains visit fewer than five times; ``effective_draws`` (Kish). ``concentration`` is the alternative's
+        concentration, or its median under a hyperprior, NaN for a power or another family. The other columns are NaN
+        if the weights are unreliable. ``n_clusters`` is the posterior mean number of clusters, with the error
+        ``n_clusters_mcse``. ``partition_clusters`` is the number of clusters of the best partition. ``expected_loss``
+        refers to the reference. ``excess_loss`` is the expected loss of the reference minus the expected loss of the
+        best partition, with the error ``excess_mcse`` and effective sample size ``ess``. ``n_moved`` is the number of
+        items whose cluster differs between the two.
     prior : str
         The prior of the draws.
     concentration : float or None
-        The concentration under that prior; its median if it has a prior itself.
+        The concentration under that prior; its median under a hyperprior.
     n_clusters, n_clusters_mcse : float
         Posterior mean of the number of clusters under the prior of the draws, and its Monte Carlo standard error.
     loss : PartitionLoss
+        The loss.
     n_draws : int
+        Number of draws.
     """
 
     _figure = "plot_prior_sensitivity"
@@ -93,13 +95,13 @@ class PriorSensitivity(Stored):
 
     @property
     def can_tell(self) -> npt.NDArray[np.bool_]:
-        """Whether the draws can tell, for each alternative."""
+        """Whether the weights are reliable, for each alternative."""
         known: npt.NDArray[np.bool_] = ~np.isnan(self.table["n_clusters"].values)
         return known
 
     @property
     def moved(self) -> dict[str, list[Any]]:
-        """Items that change clusters, after matching, under each alternative about which the draws can tell."""
+        """Items that change clusters, after matching, under each alternative with reliable weights."""
         labels, dim = self.reference.values, self.reference.dims[0]
         names = self.reference[dim].values if dim in self.reference.coords else np.arange(labels.size)
         each = zip(self.table["alternative"].values, self.partitions.values, self.can_tell, strict=True)
@@ -109,12 +111,12 @@ class PriorSensitivity(Stored):
 
     @property
     def verdict(self) -> str:
-        """The answer in a sentence or two."""
+        """Whether the partition depends on the prior, in one or two sentences."""
         names, excess = self.table["alternative"].values, self.table["excess_loss"].values
         unknown = [str(name) for name in names[~self.can_tell]]
-        cannot = f"the draws cannot tell what holds under {display.listed(unknown, 3)}" if unknown else ""
+        cannot = f"the weights are unreliable under {display.listed(unknown, 3)}: sample under it" if unknown else ""
         if not self.can_tell.any():
-            return f"{display.capitalized(cannot)}: sample under it."
+            return f"{display.capitalized(cannot)}."
         worst = int(np.nanargmax(excess))
         row = self.table.isel(alternative=worst)
         error = float(row["excess_mcse"])
@@ -126,12 +128,18 @@ class PriorSensitivity(Stored):
         else:
             moved = f"{int(row['n_moved'])} of {self.reference.size} items change clusters"
             words = f"The partition depends on the prior: under {names[worst]} it loses {loses} more; {moved}"
-        return f"{words}{' that the draws can tell of' if unknown and excess[worst] <= ROUNDING else ''}." + (
+        return f"{words}{' with reliable weights' if unknown and excess[worst] <= ROUNDING else ''}." + (
             f" {display.capitalized(cannot)}." if unknown else ""
         )
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each alternative."""
+        """Tabulate the alternatives.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each alternative.
+        """
         return self.table.to_dataframe()[list(_COLUMNS)]
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
@@ -149,7 +157,7 @@ class PriorSensitivity(Stored):
 
 
 class _Alternative(NamedTuple):
-    """Another posterior: the log ratio of densities (N,) of each draw, and its concentration if it is comparable."""
+    """An alternative: the log density ratio (N,) of each draw, and its concentration if it has the same family."""
 
     log_ratio: Floats
     concentration: float = np.nan
@@ -172,20 +180,21 @@ def prior_sensitivity(
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
-        A prior on labels, :func:`priors.stick_breaking`, needs labels as they were sampled.
+        Posterior draws of the partition. A prior on labels, :func:`priors.stick_breaking`, needs labels as sampled.
     prior : PartitionPrior, name, list of names, or None
         The prior on partitions under which the draws were sampled, such as ``priors.crp(1.0)``. Or names of variables
-        of the group ``log_prior``; None takes all of them. Then the alternatives are `powers` of this prior and, if the
-        posterior has the group ``log_likelihood``, of the likelihood.
+        in the group ``log_prior``; None takes all of them. With names, the alternatives are `powers` of this prior. If
+        the posterior has the group ``log_likelihood``, powers of the likelihood are added.
     alternatives : dict of PartitionPrior, optional
-        Other priors by name.
+        Alternative priors by name.
     powers : sequence of float, optional
         Powers to which the prior is raised; by default 0.8 and 1.25 if there are no `alternatives`, else none.
     reference : result object, DataArray or label vector of shape (n_items,), optional
-        The partition to evaluate; by default the best one found under `prior`.
+        The partition to evaluate; by default the consensus under `prior`.
     loss : str or PartitionLoss, optional
         By default the loss of `reference` if it has one, else "vi".
     random_seed : int, Generator, SeedSequence or None
+        The same seed gives the same result.
     progressbar : bool
         Whether to show progress if the work takes more than a second.
     **options
@@ -194,14 +203,15 @@ def prior_sensitivity(
     Returns
     -------
     PriorSensitivity
+        Expected and excess losses under each alternative, and a verdict.
 
     Raises
     ------
     ValueError
         If a prior excludes some draws, priors on labels and on partitions are mixed, a group is missing, or the draws
-        are invalid as :func:`as_partition_draws` says.
+        are invalid, see :func:`as_partition_draws`.
     TypeError
-        If `prior` is of no kind listed above, or an alternative is not a PartitionPrior.
+        If `prior` has another type, or an alternative is not a PartitionPrior.
 
     See Also
     --------
@@ -210,13 +220,14 @@ def prior_sensitivity(
 
     Notes
     -----
-    Under the alternative prior q, draw t gets the weight q(z_t) / p(z_t), where p is `prior`. Weights are
-    Pareto-smoothed as in :func:`reweight`. The rest of the model does not change. For the power g of p, the weight is
-    p(z_t)^(g - 1) [1]_. The draws cannot tell, and the results are NaN, if the effective number of draws is below four
-    per chain, or if the Pareto k-hat exceeds min(1 - 1 / log10(S), 0.7) for S draws and ``rare`` exceeds 5%. Every
-    partition found is evaluated under every alternative. The verdict treats an excess loss as small if it is at most
-    two standard errors, or at most a twentieth of the expected loss. Allocation probabilities are left out, because
-    they depend on the prior of the draws.
+    Under the alternative prior q, draw t gets the weight q(z_t) / p(z_t), where p is `prior`. For the power g of p, the
+    weight is p(z_t)^(g - 1) [1]_. Weights are Pareto-smoothed as in :func:`reweight`. The rest of the model does not
+    change. Weights are unreliable, and the results NaN, in two cases: the effective sample size is below four per
+    chain, or the Pareto k-hat exceeds min(1 - 1 / log10(S), 0.7) for S draws and ``rare`` exceeds 5%.
+
+    Every partition found is evaluated under every alternative. The verdict treats an excess loss as small if it is at
+    most two standard errors, or at most 5% of the expected loss. Allocation probabilities are not used, because they
+    depend on the prior of the draws.
 
     References
     ----------
@@ -228,10 +239,10 @@ def prior_sensitivity(
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 1, 1], [0, 0, 0, 0], [0, 0, 1, 1], [0, 0, 1, 2]] * 50
     >>> others = {"half": pc.priors.crp(0.5), "double": pc.priors.crp(2.0)}
-    >>> found = pc.prior_sensitivity(draws, pc.priors.crp(1.0), alternatives=others, random_seed=1)
-    >>> found.table["n_clusters"].values.round(1)
+    >>> sensitivity = pc.prior_sensitivity(draws, pc.priors.crp(1.0), alternatives=others, random_seed=1)
+    >>> sensitivity.table["n_clusters"].values.round(1)
     array([1.7, 2.3])
-    >>> found.verdict
+    >>> sensitivity.verdict
     'The partition is the best one found under every alternative.'
     """
     check_no_method(loss)
@@ -241,24 +252,24 @@ def prior_sensitivity(
 
     def best_of(samples: Samples) -> Labels:
         posterior = replace(taken, samples=samples)
-        found = consensus_partition(posterior, loss=record, random_seed=rng, progressbar=False, **options)
-        return canonical_labels(found.labels.values)
+        best = consensus_partition(posterior, loss=record, random_seed=rng, progressbar=False, **options)
+        return canonical_labels(best.labels.values)
 
-    judged = best_of(taken.samples) if reference is None else taken.as_labels(reference, "reference")
+    evaluated = best_of(taken.samples) if reference is None else taken.as_labels(reference, "reference")
     weighted = [smoothed(taken.samples, one.log_ratio) for one in others.values()]
-    known = [one for one in track(weighted, "Priors", progressbar=progressbar) if _can_tell(one)]
-    found = np.stack([judged, *(best_of(one.samples) for one in known)])
+    reliable = [one for one in track(weighted, "Priors", progressbar=progressbar) if _can_tell(one)]
+    found = np.stack([evaluated, *(best_of(one.samples) for one in reliable)])
     losses, clusters = draw_losses(found, taken, record), taken.n_clusters.astype(np.float64)
     names, dim = [str(name) for name in others], "alternative"
     partitions, rows = np.full((len(names), taken.n_items), -1, np.int32), []
     for k, (one, other) in enumerate(zip(weighted, others.values(), strict=True)):
-        answer: tuple[Any, ...] = (np.nan,) * len(_COLUMNS[4:])
+        row: tuple[Any, ...] = (np.nan,) * len(_COLUMNS[4:])
         if _can_tell(one):
-            partitions[k], answer = _judged(one.samples, found, losses, clusters)
-        rows.append((other.concentration, one.pareto_k, one.rare, one.samples.effective_draws, *answer))
+            partitions[k], row = _evaluated(one.samples, found, losses, clusters)
+        rows.append((other.concentration, one.pareto_k, one.rare, one.samples.effective_draws, *row))
     columns = {name: (dim, column) for name, column in zip(_COLUMNS, np.array(rows).T, strict=True)}
     return PriorSensitivity(
-        reference=taken.items.array(judged, "reference"),
+        reference=taken.items.array(evaluated, "reference"),
         partitions=taken.items.partition_array(partitions, dim, "partitions").assign_coords({dim: names}),
         table=xr.Dataset(columns, {dim: names}),
         prior=repr(prior) if isinstance(prior, PartitionPrior) else "log_prior",
@@ -275,20 +286,20 @@ def _can_tell(one: Smoothed) -> bool:
     return one.can_tell() and enough
 
 
-def _judged(samples: Samples, found: Labels, losses: Floats, clusters: Floats) -> tuple[Labels, tuple[Any, ...]]:
-    """The best of the partitions found under an alternative, and its row of the table from `n_clusters` on."""
+def _evaluated(samples: Samples, found: Labels, losses: Floats, clusters: Floats) -> tuple[Labels, tuple[Any, ...]]:
+    """The best of the partitions found under an alternative, and its columns of the table from `n_clusters` on."""
     expected = samples.mean(losses)
     best = int(expected.argmin())
     if expected[0] <= expected[best] + ROUNDING:
         best = 0
-    more = losses[0] - losses[best]
+    excess = losses[0] - losses[best]
     return found[best], (
         samples.mean(clusters),
         samples.mcse(clusters),
         found[best].max() + 1,
         expected[0],
-        samples.mean(more) if best else 0.0,
-        *samples.mcse_and_ess(more),
+        samples.mean(excess) if best else 0.0,
+        *samples.mcse_and_ess(excess),
         np.sum(numbered_like(found[0], found[best]) != found[best]),
     )
 
@@ -296,7 +307,7 @@ def _judged(samples: Samples, found: Labels, losses: Floats, clusters: Floats) -
 def _alternatives(
     data: Any, draws: PartitionDraws, prior: Any, alternatives: Mapping[Any, PartitionPrior] | None, powers: Any
 ) -> dict[str, _Alternative]:
-    """The log ratios of all alternatives, by name."""
+    """Alternatives by name, with their log density ratios."""
     exponents = [check_above("powers", one, 0.0) for one in (powers or (() if alternatives else _POWERS))]
     if not isinstance(prior, PartitionPrior):
         return _powers_of_groups(data, draws, prior, alternatives, exponents)
@@ -306,7 +317,7 @@ def _alternatives(
             f"`prior` must allow every draw; under {prior} some have probability 0. Give the prior under which they "
             "were sampled."
         )
-    found = {f"prior^{one:g}": _Alternative((one - 1.0) * log_prior) for one in exponents}
+    by_name = {f"prior^{one:g}": _Alternative((one - 1.0) * log_prior) for one in exponents}
     if not isinstance(alternatives, (Mapping, type(None))):
         raise TypeError(f"`alternatives` must be a dict of priors by name; got {type(alternatives).__name__}.")
     for name, other in (alternatives or {}).items():
@@ -321,14 +332,14 @@ def _alternatives(
         if np.all(ratio == -np.inf):
             raise ValueError(f"`alternatives` must allow some draws; {name!r}, {other}, excludes all. Leave it out.")
         same = other.family == prior.family
-        found[str(name)] = _Alternative(ratio, median(other.concentration) if same else np.nan)
-    return found
+        by_name[str(name)] = _Alternative(ratio, median(other.concentration) if same else np.nan)
+    return by_name
 
 
 def _powers_of_groups(
     data: Any, draws: PartitionDraws, names: Any, alternatives: Any, exponents: list[float]
 ) -> dict[str, _Alternative]:
-    """Log ratios of powers of the log prior, and of the log likelihood if there is one."""
+    """Alternatives that are powers of the prior and, if it is stored, of the likelihood."""
     if not may_have_groups(data) or not isinstance(names, (str, list, tuple, type(None))):
         raise TypeError(
             "`prior` must be a PartitionPrior such as priors.crp(1.0), or names of variables of the group log_prior if "

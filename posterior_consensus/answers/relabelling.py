@@ -1,4 +1,4 @@
-"""Label switching undone: the components of every draw brought to the order of the consensus clusters."""
+"""Relabelling: the components of every draw in the order of the consensus clusters."""
 
 import re
 import warnings
@@ -36,9 +36,9 @@ from posterior_consensus.sources.variables import (
     probability_candidates,
 )
 
-_MUCH_LEFT_OUT = 0.05  # of the items
-_LOW_AGREEMENT = 0.8  # of a cluster's items
-_UNNAMED = re.compile(r"_dim(_\d+)?$")  # how ArviZ and pymc-extras call a dimension without a name
+_MUCH_LEFT_OUT = 0.05  # share of the items in components without a cluster, beyond which a warning is given
+_LOW_AGREEMENT = 0.8  # share of a cluster's items in its component, below which a warning is given
+_UNNAMED = re.compile(r"_dim(_\d+)?$")  # names by ArviZ and pymc-extras of dimensions without a name
 
 
 def relabel(
@@ -52,78 +52,82 @@ def relabel(
     sample_dims: str | Sequence[str] | None = None,
     first_label: int | None = None,
 ) -> Any:
-    """Reorder the components of every draw to match the consensus clusters.
+    """Reorder the components of every draw to match the consensus clusters, which undoes label switching.
 
     Parameters
     ----------
     idata : InferenceData, DataTree or Dataset
-        The posterior, with its parameters by component; it is not changed.
+        The posterior, with its parameters by component. It is not modified.
     partition : result object, DataArray or label vector of shape (n_items,)
         Typically the consensus, or a summary. Clusters keep their numbers.
     component_dim : str or sequence of str
-        Dimension that runs over the K components, or several of equal length where variables name it differently
-        (``mu_dim_0`` and ``w_dim_0``) or have it twice (``component`` and ``component_bis``).
+        Dimension of the K components. Give several of equal length if variables use different names (``mu_dim_0`` and
+        ``w_dim_0``) or have the dimension twice (``component`` and ``component_bis``).
     var_name : str, optional
         Name of the label variable. By default found as :func:`summarize` finds it.
     allocations : PartitionDraws with allocation probabilities, or any posterior that :func:`summarize` takes, optional
-        Probabilities of the components for each item in the same draws, where the posterior does not hold them: they
-        are matched instead of labels. The dimension of components they come from need not be named. By default those of
-        a summary that is given as `partition`, if the posterior has neither labels nor probabilities.
+        Allocation probabilities of shape (n_draws, n_items, K) for the same draws, if the posterior does not contain
+        them. They are matched instead of labels. By default the allocation probabilities of a summary given as
+        `partition`, if the posterior has neither labels nor probabilities.
     group : str
         Group of an InferenceData or DataTree.
     sample_dims : str or sequence of str, optional
-        Dimensions that run over draws, by default as for :func:`as_partition_draws`.
+        Dimensions of the draws, by default as for :func:`as_partition_draws`.
     first_label : {0, 1}, optional
-        Label of the first component. By default 0 if any label is 0 and 1 if any is K; else it has to be said.
+        Label of the first component. By default 0 if any label is 0, and 1 if any is K; required if neither occurs.
 
     Returns
     -------
     InferenceData, DataTree or Dataset
-        Of the same type as `idata`. In its group `group`, each dimension of `component_dim` has the numbers of the C
-        consensus clusters as its coordinate, typically 0 to C - 1. The label variable holds these numbers and, for
-        items in other components, the numbers after the largest one. Two groups are added (a Dataset
-        has no room for them):
+        Of the same type as `idata`. In `group`, each dimension of `component_dim` has the numbers of the C consensus
+        clusters as its coordinate, typically 0 to C - 1. The label variable has these numbers; items in other
+        components have larger numbers. Two groups are added, except to a Dataset:
 
         - ``extra_components``, if K > C: the parameters of the K - C components without a cluster, numbered C, C + 1,
-          ... and in the order of the draw or, with `allocations`, aligned with each other as well.
-        - ``relabelling``: the model's component of each cluster in each draw (``permutation``), whether they have items
-          in common (``matched``), the share of draws where they have (``match_share``), the mean share of each
-          cluster's items that are in its component (``cluster_agreement``) and of all items (``agreement``), the mean
-          share of a matched component's items that are in its cluster (``component_agreement``), and the mean share
-          of all items that are in components without a cluster (``left_out``).
+          ... in the order of the draw or, with `allocations`, aligned across draws.
+        - ``relabelling``, over the draws and clusters: ``permutation``, the model's component of each cluster, and
+          ``matched``, whether the two have items in common. Over the clusters: ``match_share``, the share of draws with
+          a match; ``cluster_agreement``, the mean share of the cluster's items in its component; and
+          ``component_agreement``, the mean share of a matched component's items in its cluster. Over all items:
+          ``agreement``, the mean share in the component of their cluster, and ``left_out``, the mean share in
+          components without a cluster.
 
     Raises
     ------
     ValueError
-        If a dimension or the labels are missing or ambiguous, the consensus is one of other items or has more clusters
-        than there are components, labels are no numbers of components, or allocations are of other draws.
+        If a dimension or the labels are missing or ambiguous, the consensus has other items or more clusters than there
+        are components, labels are not numbers of components, or allocations have other draws.
     TypeError
-        If `idata` is of no kind listed above.
+        If `idata` has another type.
 
     Warns
     -----
     UserWarning
-        If more than 5% of the items are in components without a cluster, so that weights do not sum to one over the
-        clusters, or a cluster has less than 80% of its items in its component; or if a dimension looks like one that
-        `component_dim` leaves out.
+        If more than 5% of the items are in components without a cluster, so that the weights of the clusters do not sum
+        to one; if less than 80% of a cluster's items are in its component; or if `component_dim` seems to omit a
+        dimension.
+
+    See Also
+    --------
+    cluster_summary : Parameters of clusters over the draws that contain them.
+    membership : Probability of each item to belong to each cluster.
 
     Notes
     -----
-    With labels, the components of a draw are matched to clusters so that draw and consensus agree on the most items
-    (ECR) [1]_. With probabilities p, that number is an expected one, and Stephens' algorithm [2]_ starts from this
-    match. It alternates between q_ik, item i's mean probability of the component in place k, and for each draw the
-    order pi of its components that minimizes
+    With labels, the components of a draw are matched with clusters so that draw and consensus agree on the most items
+    (ECR) [1]_. With allocation probabilities p, the expected number of items is used, and Stephens' algorithm [2]_
+    starts from this match. Let q_ik be the mean probability of item i for the component in position k. The algorithm
+    alternates between q and, for each draw, the order pi of its components that minimizes
 
-        sum_i sum_k p_i,pi(k) log(p_i,pi(k) / q_ik)
+        sum_i sum_k p_i,pi(k) log(p_i,pi(k) / q_ik).
 
-    until no order changes.
+    Every cluster gets a component in every draw. Without a match, the draw has no such cluster, and the component is
+    typically empty: its parameters are draws from the prior, which widen the cluster's posterior. They are not replaced
+    by NaN, because R-hat, ESS and intervals would then be NaN.
 
-    Every cluster gets a component in every draw. If it is not matched, a draw has no such cluster, and typically the
-    component is empty: its parameters are draws from the prior, and they widen the cluster's posterior. They are not
-    replaced by NaN because R-hat, ESS and intervals of a cluster would be NaN with them. Parameters can be interpreted
-    for clusters whose match share and both agreements are near 1. The match share alone does not suffice: a match takes
-    one item in common, so that a cluster that half of the draws split between two components has a match share of 1.
-    For other clusters, condition on the match, e.g. ``posterior["mu"].where(relabelling["matched"])``.
+    Interpret the parameters of a cluster if its match share and both agreements are near 1. The match share alone does
+    not suffice, because one item in common makes a match. For other clusters, condition on the match, for example
+    ``posterior["mu"].where(relabelling["matched"])``.
 
     References
     ----------
@@ -186,8 +190,8 @@ def relabel(
     added["relabelling"] = record.assign_attrs(
         method="ECR" if draws.soft is None else "Stephens", component_dim=", ".join(names)
     )
-    beside = isinstance(idata, xr.DataTree) and group not in idata.children  # the group's own node has no others
-    return with_groups(xr.DataTree() if beside else idata, added)
+    is_node = isinstance(idata, xr.DataTree) and group not in idata.children  # `idata` is the group itself
+    return with_groups(xr.DataTree() if is_node else idata, added)
 
 
 def _of_a_summary(
@@ -211,7 +215,7 @@ def _of_a_summary(
 
 
 def _in_order_of(posterior: xr.Dataset, dims: tuple[str, ...], allocations: PartitionDraws) -> PartitionDraws:
-    """The allocations in the order of the posterior's samples."""
+    """Allocations in the order of the posterior's samples."""
     unnamed = xr.DataArray(np.zeros((*(posterior.sizes[dim] for dim in dims), 1), np.int8), dims=(*dims, "_item"))
     own = samples_of(unnamed.assign_coords(_coords_over(posterior, dims)), dims, None, "")
     return allocations.in_order_of(own, "`allocations`")
@@ -220,10 +224,10 @@ def _in_order_of(posterior: xr.Dataset, dims: tuple[str, ...], allocations: Part
 def _matched(
     draws: PartitionDraws, numbers: npt.NDArray[np.integer[Any]], partition: Any, n_components: int
 ) -> tuple[Numbers, npt.NDArray[np.int64], Floats]:
-    """Components of each draw in the order of the clusters (n_draws, n_components), by ECR or Stephens's method.
+    """Components of each draw in the order of the clusters (n_draws, n_components), by ECR or Stephens' method.
 
-    Also the numbers (n_components,) they get, those of the clusters first, and the items that they have in common with
-    the clusters (n_draws, n_components, n_clusters).
+    Also their new numbers (n_components,), with the clusters first, and the counts of items that components and
+    clusters have in common (n_draws, n_components, n_clusters).
     """
     labels, clusters = draws.as_labels(partition), cluster_numbers(partition, draws.items.in_order(partition))
     if clusters.size > n_components:
@@ -244,7 +248,7 @@ def _matched(
 
 
 def _without_parameters(posterior: xr.Dataset, names: tuple[str, ...], dims: tuple[str, ...]) -> xr.Dataset:
-    """The posterior without what runs over components, but for probabilities of them."""
+    """The posterior without variables over components, except allocation probabilities."""
     kept = {}
     for variable in probability_candidates(posterior, dims):
         others = other_dims(variable, dims)
@@ -255,7 +259,7 @@ def _without_parameters(posterior: xr.Dataset, names: tuple[str, ...], dims: tup
 
 
 def _check_no_items(posterior: xr.Dataset, names: tuple[str, ...], dims: tuple[str, ...]) -> None:
-    """Refuse dimensions of components that leave no labels, as those of the items do."""
+    """Raise ValueError if `component_dim` is the dimension of the items, so that no labels remain."""
     found = label_candidates(posterior, dims, None)
     parameters = [v for v in posterior.data_vars.values() if v.dtype.kind == "f" and set(names) & set(v.dims)]
     if found and not parameters and not label_candidates(posterior.drop_dims(names), dims, None):
@@ -275,7 +279,7 @@ def _names(component_dim: Any) -> tuple[str, ...]:
 def _components(
     posterior: xr.Dataset, component_dim: str | Sequence[str], allocations: PartitionDraws | None
 ) -> tuple[tuple[str, ...], int]:
-    """Names of the dimensions that run over components, and how many components there are."""
+    """Names of the dimensions of components, and the number of components."""
     names = _names(component_dim)
     sizes = {str(dim): size for variable in posterior.data_vars.values() for dim, size in variable.sizes.items()}
     missing = [name for name in names if name not in sizes]
@@ -330,7 +334,7 @@ def _dims_of_draws(posterior: xr.Dataset, dims: tuple[str, ...]) -> tuple[str, .
 
 
 def _labels_beside(posterior: xr.Dataset, var_name: str | None, dims: tuple[str, ...]) -> xr.DataArray | None:
-    """The labels that go with allocation probabilities, if the posterior has any."""
+    """The label variable of a posterior with allocation probabilities, or None."""
     found = [v for v in posterior.data_vars.values() if v.dtype.kind in "iub" and set(v.dims) == set(dims)]
     if var_name is not None:
         found = [v for v in found if v.name == var_name]
@@ -349,7 +353,7 @@ def _reordered(
     order: Numbers,
     clusters: npt.NDArray[np.int64],
 ) -> xr.Dataset:
-    """Take the components `order` of each draw (n_draws, n_taken), with these numbers, in every variable."""
+    """Reorder every variable by the components `order` of each draw (n_draws, n_taken), numbered by `clusters`."""
     index = order.reshape(*(posterior.sizes[dim] for dim in dims), -1)
     taken = {}
     for name, variable in posterior.data_vars.items():
@@ -370,7 +374,7 @@ def _reordered(
 def _renumbered(
     labels: xr.DataArray, numbers: npt.NDArray[np.integer[Any]], order: Numbers, clusters: npt.NDArray[np.int64]
 ) -> xr.DataArray:
-    """The labels by consensus cluster: the number at the position of each item's component in its draw's order."""
+    """Labels by consensus cluster: the number of each item's component."""
     position = np.argsort(order, axis=1)
     values = clusters[np.take_along_axis(position, numbers, axis=1)].reshape(labels.shape)
     smallest = np.promote_types(labels.dtype, np.min_scalar_type(int(clusters[-1])))
@@ -380,7 +384,7 @@ def _renumbered(
 def _record(
     posterior: xr.Dataset, dims: tuple[str, ...], assigned: Numbers, common: Floats, draws: PartitionDraws
 ) -> xr.Dataset:
-    """What was assigned, and how well it fits."""
+    """The group ``relabelling``: the assigned components, and how well they agree with the clusters."""
     shape = tuple(posterior.sizes[dim] for dim in dims)
     cluster_sizes = common[0].sum(axis=0)
     component_sizes = np.take_along_axis(common.sum(axis=2), assigned, axis=1)
@@ -404,7 +408,7 @@ def _record(
 
 
 def _warn_of_mixtures(record: xr.Dataset) -> None:
-    """Say in words which parameters are not those of a cluster."""
+    """Warn about clusters whose parameters cannot be interpreted."""
     agreement = record["cluster_agreement"]
     low = np.flatnonzero(agreement.values < _LOW_AGREEMENT)
     numbers = agreement[agreement.dims[0]].values
@@ -423,6 +427,6 @@ def _warn_of_mixtures(record: xr.Dataset) -> None:
 
 
 def _coords_over(dataset: xr.Dataset, dims: tuple[str, ...]) -> xr.Coordinates:
-    """Those coordinates that have no other dimensions."""
+    """Coordinates over some of these dimensions only."""
     others = [name for name, coord in dataset.coords.items() if not set(coord.dims) <= set(dims)]
     return dataset.coords.to_dataset().drop_vars(others).coords

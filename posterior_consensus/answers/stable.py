@@ -1,4 +1,4 @@
-"""Which items do the draws co-cluster? Stable components: items whose labels agree in most draws or in all."""
+"""Stable components: sets of items that all or most draws co-cluster."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -21,7 +21,7 @@ from posterior_consensus.sources.door import as_source
 
 LINKAGES = ("single", "complete")
 _LEVELS = np.arange(1, 101) / 100
-_MOST_IN_CURVE = 5000  # signatures of which all similarities are computed although the level does not ask for them
+_MOST_IN_CURVE = 5000  # most signatures for which the curve is computed at level 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,15 +31,15 @@ class StableComponents(HasLabels, Stored):
     Attributes
     ----------
     labels : xarray.DataArray of shape (n_items,), dtype int32
-        Component of each item, 0 for the largest; of equally large ones the first has the lower number.
+        Component of each item. Components are numbered by size, the largest 0; ties by first appearance.
     level : float
-        Share of the posterior in which labels of the items of a component agree.
+        Minimum posterior similarity of linked items.
     linkage : {"single", "complete"}
-        Whether this holds along chains of items, or for every two items of a component.
+        Whether items of a component are connected by chains of links, or every two of them are linked.
     curve : xarray.DataArray of shape (level,), or None
-        Number of components at the levels 0.01, 0.02, ..., 1; None for level 1 where more than 5,000 items differ.
+        Number of components at the levels 0.01, 0.02, ..., 1; None at level 1 with more than 5,000 distinct items.
     n_draws : int or None
-        None where a similarity matrix alone was given.
+        Number of draws; None for a similarity matrix alone.
     """
 
     _figure = "plot_stable_components"
@@ -54,7 +54,7 @@ class StableComponents(HasLabels, Stored):
 
     @property
     def n_components(self) -> int:
-        """Number of components, those of one item included."""
+        """Number of components, including single items."""
         return int(self.labels.max()) + 1
 
     @property
@@ -64,11 +64,17 @@ class StableComponents(HasLabels, Stored):
 
     @property
     def components(self) -> list[list[Any]]:
-        """Items of each component, as their coordinate names them; without one, their positions."""
+        """Items of each component, by coordinate or else by position."""
         return members_of(self.labels)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each component: its size, its share of the items, and the first few of them."""
+        """Tabulate the components.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each component: its size, its share of the items, and its first items.
+        """
         numbers = pd.RangeIndex(self.n_components, name="component")
         return display.table_of_members(self.components, self.labels.size, str(self.labels.dims[0]), numbers)
 
@@ -88,28 +94,30 @@ class StableComponents(HasLabels, Stored):
 def stable_components(
     draws: Any, level: float = 1.0, *, linkage: Literal["single", "complete"] = "single"
 ) -> StableComponents:
-    """Find sets of items co-clustered in at least a given share of the draws.
+    """Find sets of items that all draws, or at least a given share of them, co-cluster.
 
     Parameters
     ----------
     draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
+        Posterior draws of the partition, or a similarity matrix alone.
     level : float in (0, 1]
-        Minimum share of the posterior in which two items are co-clustered. At 1 a component is a set of items that all
-        draws co-cluster.
+        Minimum posterior similarity of two linked items. At 1, a component is a set of items that all draws co-cluster.
     linkage : {"single", "complete"}
-        Below level 1, whether items are of one component where a chain of such pairs connects them, or only where every
-        pair within it is one. The latter sets need not be unique: they are those of the tree of complete linkage.
+        Only matters below level 1. With "single", items of a component are connected by a chain of links. With
+        "complete", every two items of a component are linked; such sets are not unique, and the tree of complete
+        linkage selects them.
 
     Returns
     -------
     StableComponents
+        The component of each item, and the number of components by level.
 
     Raises
     ------
     ValueError
-        If `level` or `linkage` is not among those allowed, or the draws are invalid as :func:`as_partition_draws` says.
+        If `level` or `linkage` is invalid, or the draws are invalid, see :func:`as_partition_draws`.
     MemoryError
-        If the similarities of the items that differ take more than the memory budget.
+        If the similarities of items with distinct labels exceed the memory budget.
 
     See Also
     --------
@@ -118,14 +126,14 @@ def stable_components(
 
     Notes
     -----
-    The signature of an item is the vector of its labels over the draws. Items of one signature are a stable component
-    [1]_. Under Binder's loss with any costs, VI and the misclassification distance, some partition of minimum expected
-    loss co-clusters them: as a part of a component moves from one cluster to another, the expected loss is a concave
-    function of how much of it has moved, and a concave function is least at an end. Under these losses, stable
-    components may thus be merged before any search.
+    At level 1, items with equal labels in all draws form a component [1]_. Below level 1, two items are linked if their
+    posterior similarity is at least `level`. Draws of weight 0 are ignored.
 
-    Below level 1 two items are linked where their posterior similarity is at least `level`. Draws of weight 0 do not
-    count.
+    Under Binder's loss with any costs, VI and the misclassification distance, at least one partition of minimum
+    expected loss co-clusters the items of each component of level 1. The reason: if a part of a component moves from
+    one cluster to another, the expected loss is a concave function of the size of this part, so its minimum is at an
+    end. These components can be merged before a search. Other minimizers, other losses and lower levels have no such
+    guarantee.
 
     References
     ----------
@@ -164,7 +172,7 @@ def stable_components(
 def _classes(
     source: PairSource, first: npt.NDArray[np.intp], level: float, linkage: str
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    """Component of each signature, which an item stands for, and the number of components at each of the levels."""
+    """Component of each signature, given by its first item, and the number of components at each level."""
     if first.size == 1:
         return np.zeros(1, np.int64), np.ones(_LEVELS.size, np.int64)
     differ = source.of_items(first)
@@ -176,7 +184,7 @@ def _classes(
 
 
 def _largest_first(classes: npt.NDArray[Any]) -> Labels:
-    """Number classes by their size, equal ones by first appearance."""
+    """Number classes by decreasing size, ties by first appearance."""
     _, first, inverse, sizes = np.unique(classes, return_index=True, return_inverse=True, return_counts=True)
     rank = np.empty(sizes.size, np.int32)
     rank[np.lexsort((first, -sizes))] = np.arange(sizes.size)

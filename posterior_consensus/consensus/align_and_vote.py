@@ -1,4 +1,4 @@
-"""The barycentre in misclassification distance: draws aligned with a partition, which is voted on anew."""
+"""The barycentre in misclassification distance, by alternating matching of clusters and voting of draws."""
 
 import numpy as np
 
@@ -23,20 +23,18 @@ def align_and_vote(draws: PartitionDraws, loss: Loss, task: Task, *, n_starts: i
     Parameters
     ----------
     n_starts : int
-        Number of draws to start from, taken at random by their weights; the best answer is kept.
+        Number of draws to start from, sampled by their weights; the best result is kept.
 
     Notes
     -----
-    The barycentre argmin_z sum_t w_t Mis(z, z_t) of equation 2 of [1]_, with Mis the least share of items labelled
-    differently over all matchings of the clusters. Given z, the best matching of each draw is the exact solution of an
-    assignment problem. Given the matchings (equation 3), the best z has at each item the label with the most weight, as
-    in [2]_ for other distances. No round raises the expected distance; rounds end when no item moves. If a draw has
-    more clusters than z, those without a match do not vote; an item stays where another label has no more votes.
+    The barycentre is argmin_z sum_t w_t Mis(z, z_t), equation 2 of [1]_, where Mis is the misclassification distance.
+    Given z, the best matching of each draw solves an assignment problem. Given the matchings (equation 3), each item
+    takes the label with the most weight, as in [2]_ for other distances. The expected distance never rises, and rounds
+    end when no item moves. Clusters of a draw without a match do not vote. In a tie, an item keeps its label.
 
-    The partition has at most as many clusters as the draw that it started from, or exactly `n_clusters`: a cluster that
-    no item votes for then takes the item that loses the fewest votes by it. The smallest clusters of a draw with too
-    many join its largest one. `objective` is the expected distance. A round costs n_items x n_draws, and the
-    assignments.
+    The partition has at most as many clusters as the draw that it starts from, or exactly `n_clusters`. An empty
+    cluster takes the item that loses the fewest votes. In a draw with too many clusters, the smallest ones join the
+    largest. `objective` is the expected distance. A round costs n_items x n_draws, plus the assignments.
 
     References
     ----------
@@ -54,7 +52,7 @@ def align_and_vote(draws: PartitionDraws, loss: Loss, task: Task, *, n_starts: i
 
 
 def _starts(draws: PartitionDraws, n_starts: int, most: int | None, rng: np.random.Generator) -> list[Labels]:
-    """Distinct draws at random quantiles of their weights, cut down to so many clusters."""
+    """Distinct draws at random quantiles of their weights, with at most `most` clusters."""
     starts = {}
     for row in draws.samples.at_quantiles(rng.random(n_starts)):
         labels = draws.labels[row].astype(np.int32)
@@ -75,7 +73,7 @@ def _settled(draws: PartitionDraws, labels: Labels, n_clusters: int | None) -> R
     previous, trace = labels, list[float]()
     for _ in range(_MOST_ROUNDS):
         votes, value = _votes(draws, labels, width)
-        if trace and value >= trace[-1] - ROUNDING:  # filled clusters cost more than the vote won
+        if trace and value >= trace[-1] - ROUNDING:  # filling empty clusters cost more than voting gained
             return Run(previous, trace, True)
         trace.append(value)
         previous, labels = labels, elected(votes, labels)

@@ -16,8 +16,8 @@ def basic(draws: PairSource, loss: Loss, task: Task, *, n_starts: int = 10) -> C
 
     Notes
     -----
-    Algorithm 1 of Zhou, Dudeja and Amini (ICLR 2023), "Statistical guarantees for consensus clustering". It splits
-    large clusters where sizes are unequal; a Jacobi refinement mends that.
+    Algorithm 1 of Zhou, Dudeja and Amini (ICLR 2023), "Statistical guarantees for consensus clustering". It tends to
+    split large clusters if sizes are unequal; Jacobi refinement corrects this.
     """
     check_count("n_starts", n_starts)
     rows = draws.shared_similarity

@@ -1,4 +1,4 @@
-"""Best one-element moves: of all items and clusters, the move that lowers Binder's loss most, again and again."""
+"""Best one-element moves: repeat the single-item move that lowers Binder's loss most."""
 
 from dataclasses import dataclass
 
@@ -27,7 +27,7 @@ class MovesInfo(FitInfo):
 
 
 def boem(draws: PairSource, loss: Loss, task: Task) -> Candidate:
-    """From the best draw on, make the move of one item that lowers Binder's loss most, until none lowers it.
+    """Improve the best draw by the single-item move that lowers Binder's loss most, until no move lowers it.
 
     Notes
     -----
@@ -36,9 +36,9 @@ def boem(draws: PairSource, loss: Loss, task: Task) -> Candidate:
     loss tau is 1/2. Each step compares every move of an item to another or a new cluster. Method "greedy" also merges
     and splits clusters, and typically ends no higher.
 
-    The start is the draw of minimum expected Binder loss among those with as many clusters as wanted. If there is none,
-    it is the best of all draws, whose clusters merge where that costs least, or whose worst placed items open new ones.
-    With a similarity matrix alone it is the best cut of the tree of average linkage.
+    The start is the draw of minimum expected Binder loss among draws with an allowed number of clusters. If there is
+    none, the best of all draws is adapted: clusters merge at the least cost, or the worst placed items open new ones.
+    For a similarity matrix alone, the start is the best cut of the average-linkage tree.
 
     The n x n similarity matrix is formed. A move takes about n_items operations, and at most n_items x clusters.
 
@@ -68,8 +68,8 @@ def boem(draws: PairSource, loss: Loss, task: Task) -> Candidate:
 
 
 def _start(draws: PairSource, loss: Loss, task: Task) -> Labels:
-    if (drawn := draws_if_any(draws)) is None:
+    if (posterior := draws_if_any(draws)) is None:
         return hierarchical(draws, loss, task).labels.astype(np.int32)
-    if len(allowed(drawn.labels, task)) == 0:
+    if len(allowed(posterior.labels, task)) == 0:
         task = task._replace(n_clusters=None, max_clusters=None)
-    return best_draw(drawn, loss, task).labels.astype(np.int32)
+    return best_draw(posterior, loss, task).labels.astype(np.int32)

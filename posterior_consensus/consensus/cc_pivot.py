@@ -1,4 +1,4 @@
-"""Pivoting: the first item left takes with it every item that is similar enough."""
+"""Pivoting: each unassigned item in turn founds a cluster with all similar unassigned items."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,35 +21,35 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class PivotInfo(Info):
-    """Record of "cc_pivot": the similarity to a pivot that was requested, and the expected loss of each order."""
+    """Record of "cc_pivot": the requested similarity to a pivot, and the expected loss for each order."""
 
     threshold: float
     expected_losses: list[float]
 
 
 def cc_pivot(draws: PairSource, loss: Loss, task: Task, *, threshold: float = 0.25, n_starts: int = 10) -> Candidate:
-    """Take items in random order: each one without a cluster founds one, with all similar items that are left.
+    """Cluster by pivots: in random order, each unassigned item founds a cluster with all similar unassigned items.
 
     Parameters
     ----------
     threshold : float in (0, 1)
-        Similarity to the pivot that an item of its cluster exceeds.
+        Similarity to the pivot above which an item joins its cluster.
     n_starts : int
         Number of random orders; the partition of minimum expected loss is kept. Reference [2]_ reports a single
         order.
 
     Notes
     -----
-    CC-Pivot [1]_, with the threshold 0.25 of [2]_. A pivot i takes every item j left with PSM_ij > `threshold`, which
-    determines the number of clusters. For the threshold 1/2 the expected Binder loss of a single order is, in the mean,
-    within a constant factor of the least. If noisy similarities straddle the threshold there are many clusters;
-    :func:`pair_threshold` finds a threshold that suits the draws.
+    CC-Pivot [1]_, with the threshold 0.25 of [2]_. A pivot i takes every unassigned item j with PSM_ij > `threshold`,
+    which determines the number of clusters. For the threshold 1/2, the expected Binder loss of a single order is, on
+    average, within a constant factor of the minimum. If noisy similarities straddle the threshold, there are many
+    clusters; :func:`pair_threshold` calibrates a threshold.
 
-    Once there are as many clusters as `max_clusters` or `n_clusters` allows, the items left join the most similar
-    pivot. Short of `n_clusters`, the item least similar to its pivot becomes a pivot and takes every item that is more
-    similar to it than to its own.
+    At the largest allowed number of clusters, the remaining items join the most similar pivot. With fewer than
+    `n_clusters` clusters, the item least similar to its pivot becomes a pivot. It takes every item that is more similar
+    to it than to its present pivot.
 
-    Up to 4,000 items the similarity matrix is formed; else a pivot costs n_items x n_draws.
+    Up to 4,000 items the similarity matrix is formed; beyond that, a pivot costs n_items x n_draws.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""CSPA: a normalized cut of the graph of the items, with or without clusters of equal size."""
+"""CSPA: a normalized cut of the item graph, with or without clusters of equal size."""
 
 from itertools import pairwise
 
@@ -20,25 +20,25 @@ _MOST_ROUNDS = 50
 
 
 def cspa(draws: PairSource, loss: Loss, task: Task, *, balanced: bool = False, n_starts: int = 10) -> Candidate:
-    """Cut the graph whose vertices are the items and whose weights are their similarities.
+    """Cut the graph whose vertices are the items and whose edge weights are their similarities.
 
     Parameters
     ----------
     balanced : bool
-        Whether clusters must be of equal size, but for one item.
+        Whether the sizes of clusters must differ by at most one item.
     n_starts : int
         Number of k-means++ starts; fewer beyond 30 clusters unless `n_clusters` is given.
 
     Notes
     -----
     The Cluster-based Similarity Partitioning Algorithm [1]_. Its authors cut the graph by METIS, which makes clusters
-    of nearly equal size. Here the cut is the spectral one of ``method="spectral", affinity="association"``: k-means on
-    the leading eigenvectors of the random walk on the graph, which puts no condition on the sizes.
+    of nearly equal size. Here the cut is that of ``method="spectral", affinity="association"``: k-means on the leading
+    eigenvectors of the random walk on the graph, without a condition on sizes.
 
-    With `balanced`, Lloyd's iterations go on from there, in each of which the items are allocated to the centroids at
-    the least sum of squared distances that sizes of n / K, rounded down or up, allow. That is a transport problem: from
-    the nearest centroids, items move along the cheapest paths from clusters that are too large to those that are too
-    small. If clusters of a posterior differ in size, as they mostly do, it splits the large ones.
+    With `balanced`, Lloyd's iterations follow. Each allocates the items to centroids at the least sum of squared
+    distances, subject to sizes of n / K, rounded down or up. This is a transport problem: from the nearest centroids,
+    items move along the cheapest paths from clusters that are too large to clusters that are too small. If the clusters
+    of a posterior differ in size, `balanced` splits the large ones.
 
     References
     ----------
@@ -58,7 +58,7 @@ def cspa(draws: PairSource, loss: Loss, task: Task, *, balanced: bool = False, n
 
 
 def balanced_labels(points: Floats, labels: Labels, n_clusters: int) -> Labels:
-    """Lloyd's iterations (n,) from these labels of points (n, d), with clusters of equal size but for one point."""
+    """Labels (n,) after Lloyd's iterations on points (n, d), with cluster sizes that differ by at most one."""
     best, least = labels, np.inf
     for _ in range(_MOST_ROUNDS):
         squares = np.stack([np.square(points - c).sum(axis=1) for c in _centroids(points, labels, n_clusters)], axis=1)
@@ -71,7 +71,7 @@ def balanced_labels(points: Floats, labels: Labels, n_clusters: int) -> Labels:
 
 
 def _centroids(points: Floats, labels: Labels, n_clusters: int) -> Floats:
-    """Means (K, d) of the points of each cluster; of a cluster without any, the point farthest from the others'."""
+    """Means (K, d) of the points of each cluster; for an empty cluster, the point farthest from the other means."""
     centroids = np.empty((n_clusters, points.shape[1]))
     for k in range(n_clusters):
         if np.any(labels == k):
@@ -83,7 +83,7 @@ def _centroids(points: Floats, labels: Labels, n_clusters: int) -> Floats:
 
 
 def transported(costs: Floats, n_items: int) -> Labels:
-    """Columns (n,) of a table of costs (n, K), each taken n / K times, rounded down or up, at the least total cost."""
+    """Columns (n,) of a cost table (n, K) at minimum total cost, each used n / K times, rounded down or up."""
     n_clusters = costs.shape[1]
     fewest, most = n_items // n_clusters, -(-n_items // n_clusters)
     labels = costs.argmin(axis=1).astype(np.int32)
@@ -97,16 +97,16 @@ def transported(costs: Floats, n_items: int) -> Labels:
 
 
 class _Moves:
-    """The cheapest moves of single items between clusters, kept up to date as they are made."""
+    """The cheapest moves of single items between clusters, updated after each move."""
 
     def __init__(self, costs: Floats, labels: Labels) -> None:
         self.costs, self.labels = costs, labels
         self.extra = np.full((costs.shape[1],) * 2, np.inf)  # cost of the cheapest move from one cluster to another
         self.items = np.zeros(self.extra.shape, np.intp)
         for k in range(len(self.extra)):
-            self._look(k)
+            self._refresh(k)
 
-    def _look(self, k: int) -> None:
+    def _refresh(self, k: int) -> None:
         members = np.flatnonzero(self.labels == k)
         self.extra[k] = np.inf
         if members.size:
@@ -116,7 +116,7 @@ class _Moves:
         self.extra[k, k] = np.inf
 
     def make(self, sources: npt.NDArray[np.bool_], targets: npt.NDArray[np.bool_], sizes: npt.NDArray[np.intp]) -> None:
-        """Move an item along each step of the cheapest path from one of the sources to one of the targets."""
+        """Move one item along each step of the cheapest path from a source cluster to a target cluster."""
         reached, before = cheapest_paths(self.extra, np.where(sources, 0.0, np.inf), ROUNDING)
         k = int(np.where(targets, reached, np.inf).argmin())
         sizes[k] += 1
@@ -127,4 +127,4 @@ class _Moves:
         sizes[k] -= 1
         self.labels[[self.items[one, other] for other, one in pairwise(path)]] = path[:-1]
         for k in path:
-            self._look(k)
+            self._refresh(k)

@@ -1,4 +1,4 @@
-"""Every partition there is."""
+"""Enumeration of all partitions."""
 
 from posterior_consensus.consensus.selection import Candidate, Task, allowed
 from posterior_consensus.ensemble.pairs import PairSource
@@ -12,7 +12,7 @@ MOST_ITEMS = 10  # 115,975 partitions
 
 
 def enumeration(draws: PairSource, loss: Loss, task: Task) -> Candidate:
-    """Take the best of all partitions; for at most ten items."""
+    """Find the partition of minimum expected loss by enumeration, for at most ten items."""
     if draws.n_items > MOST_ITEMS:
         raise ValueError(f"method 'enumeration' takes at most {MOST_ITEMS} items; got {draws.n_items}. Use 'greedy'.")
     blocks = track(enumerate_partitions(draws.n_items), "Enumeration", progressbar=task.progressbar)

@@ -15,13 +15,13 @@ _SECONDS = 60.0  # estimated time of the work
 
 
 def exact(draws: PairSource, loss: Loss, task: Task, *, seconds: float | None = None) -> Candidate:
-    """Search greedily, then bound and branch until the best partition is proven; for Binder's loss with any costs.
+    """Search greedily, then branch and bound until the partition is proven optimal, for Binder's loss with any costs.
 
     Parameters
     ----------
     seconds : float, optional
-        Time limit of the proof. If it is reached, the result is the best partition found, and has a `gap`. By default
-        it is given up after a fixed amount of work, about a minute's.
+        Time limit of the proof. At the limit, the result is the best partition found, with its optimality gap. By
+        default the limit is a fixed amount of work, about one minute.
     """
     record = loss.as_binder()
     if record is None:

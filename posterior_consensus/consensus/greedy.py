@@ -31,48 +31,46 @@ def greedy(
     seconds: float | None = None,
     n_jobs: int = -1,
 ) -> Candidate:
-    """Search from several starts, each until no move lowers the expected loss.
+    """Search from several starts for the partition of minimum expected loss, by moves of items and clusters.
 
     Parameters
     ----------
     n_starts : int, optional
-        Largest number of runs from random orders of the items: by default 16, less where the draws hold more than
-        3.75 million labels, down to 3 from 20 million on.
+        Largest number of runs from random orders of the items. By default 16, decreasing to 3 between 3.75 and 20
+        million labels.
     n_agree : int
-        The search ends early once this many runs reached the minimum loss; checked after every third run, with Binder's
-        loss after every tenth. With a loss that is not linear the search also ends once so many runs in a row found
-        nothing better; considered after every second run.
+        The search ends early once this many runs reached the minimum loss. This is checked after every third run, or
+        every tenth with Binder's loss. With a loss that is not linear, the search also ends once so many runs in a row
+        brought no improvement, checked after every second run.
     n_perturbations : int, optional
-        Number of restarts, searches from random changes of the best partitions. By default they end after 64 in a row
-        without a gain, or 32 if `n_agree` runs agreed (twice as many for a number of clusters), and when they took
-        what `search/engine.py` allows: none of large posteriors.
+        Number of restarts from random changes of the best partitions. By default restarts end after 64 in a row
+        without a gain, or 32 if `n_agree` runs agreed; twice as many with a fixed number of clusters. They also end at
+        a limit of work, and large posteriors have none.
     starts : sequence
         Further partitions to start from: "best_draw", "hierarchical", "spectral", label vectors or result objects. A
-        search for a number of clusters also starts from the best partition of any number: it searches for that one
-        first, unless one of `starts` is a :class:`ConsensusPartition` of this loss without limits.
+        search for a number of clusters also starts from the best partition of any number, which it searches for first.
+        A :class:`ConsensusPartition` of this loss without limits among `starts` replaces that search.
     seconds : float, optional
-        Time after which the best partition so far is taken. What is found then depends on the machine.
+        Time limit, after which the best partition so far is returned. The result then depends on the machine.
     n_jobs : int
         Number of threads; -1 uses one for each CPU. The result does not depend on it.
 
     Notes
     -----
-    A run allocates the items one by one, in random order, to the cluster that is best for the items allocated so far,
-    then moves items until no move lowers the expected loss (sweetening), as Dahl, Johnson and Mueller (2022) do,
-    https://doi.org/10.1080/10618600.2022.2069779. It merges two clusters where that lowers the loss, and moves a few
-    items together where each alone would not (Kernighan and Lin 1970,
-    https://doi.org/10.1002/j.1538-7305.1970.tb00770.x). A run begins on 40 draws and ends on all of them. The clusters
-    of the best partition are at last dissolved and allocated again (zealous updates) and split in two, each for
-    itself. Of a few items every two are moved at once, which takes little and leaves the search few traps.
+    A run allocates the items one by one, in random order, to the cluster that is best for the items so far. It then
+    moves items until no move lowers the expected loss (sweetening), as in Dahl, Johnson and Mueller (2022),
+    https://doi.org/10.1080/10618600.2022.2069779. It also merges two clusters if that lowers the loss, and moves a few
+    items jointly if single moves do not help (Kernighan and Lin 1970,
+    https://doi.org/10.1002/j.1538-7305.1970.tb00770.x). A run begins on 40 draws and ends on all draws. Finally each
+    cluster of the best partition is dissolved and reallocated (zealous updates), and split in two. With few items, all
+    pairs of items are moved jointly.
 
-    Every other run begins at a draw instead. Cuts of the average-linkage tree are starts, too: of small posteriors,
-    and of up to 2,000 items for losses that are not linear in the cells of the contingency table, such as the ratios,
-    which take longer and have more traps.
+    Every other run begins at a draw. Small posteriors also start from cuts of the average-linkage tree, as do losses
+    that are not linear in the cells of the contingency table, up to 2,000 items.
 
-    From 131,072 items on, or where the labels take more than the memory budget, all this is done on 65,536 items and at
-    most 1,024 draws. The partition found is extended to the other items, and items move and clusters merge, by all
-    draws, until neither lowers the expected loss: see `scale.py`. If few items share a draw's cluster, as in record
-    linkage, there is no sample.
+    From 131,072 items on, or if the labels exceed the memory budget, the search uses 65,536 items and at most 1,024
+    draws. Its partition is then extended to all items, and improved on all draws by moves of items and merges of
+    clusters. Posteriors of many small clusters, as in record linkage, are not sampled.
     """
     if isinstance(starts, str):
         raise TypeError(f"`starts` must be a list of partitions or names; got {starts!r}.")
@@ -82,14 +80,14 @@ def greedy(
             raise ValueError(f"`starts` must be partitions or names among {', '.join(STARTS)}; got {name!r}.")
         method = STARTS[name]
 
-        def found(source: PairSource) -> Labels:
+        def start_of(source: PairSource) -> Labels:
             draws = draws_of(source) if method is best_draw else source
             return source.as_labels(method(draws, loss, task._replace(progressbar=False)).labels)
 
-        return found
+        return start_of
 
     given: list[Start] = [by_name(start) if isinstance(start, str) else start for start in starts]
-    is_there = any(
+    has_unconstrained = any(
         isinstance(start, ConsensusPartition) and start.loss == loss and start.cluster_limits == ClusterLimits()
         for start in starts
     )
@@ -97,7 +95,7 @@ def greedy(
         draws,
         loss,
         **task._asdict(),
-        from_unconstrained=not is_there,
+        from_unconstrained=not has_unconstrained,
         n_starts=n_starts,
         n_agree=n_agree,
         n_perturbations=n_perturbations,

@@ -22,17 +22,17 @@ def hbgf(draws: PartitionDraws, loss: Loss, task: Task, *, n_starts: int = 10) -
 
     Notes
     -----
-    The Hybrid Bipartite Graph Formulation [1]_: item i and cluster c of draw t have an edge of weight w_t if i is in c.
-    With B these weights, every item's degree is sum_t w_t = 1, and a cluster of s items has the degree w_t s. The
-    spectral cut takes the leading left singular vectors of B D^(-1/2), D the clusters' degrees [2]_, as the items'
-    coordinates for k-means. They are eigenvectors of the matrix with entries
+    In the Hybrid Bipartite Graph Formulation [1]_, item i and cluster c of draw t have an edge of weight w_t if i is in
+    c. Let B be the matrix of these weights. Every item has the degree sum_t w_t = 1, and a cluster of s items the
+    degree w_t s. With D the degrees of the clusters, the leading left singular vectors of B D^(-1/2) are the items'
+    coordinates for k-means [2]_. They are eigenvectors of the matrix with entries
 
-        sum_t w_t 1{z_ti = z_tj} / (size of their cluster in draw t),
+        sum_t w_t 1{z_ti = z_tj} / (size of their cluster in draw t).
 
-    in which co-clustering in a small cluster counts more than in a large one. Products with it cost
-    n_items x n_draws; no graph is formed. Clusters lie at the means of their items, but for a scale, and are left out
-    of k-means, as are the unit lengths to which [1]_ brings all coordinates: among noisy copies of a partition with
-    one large cluster these find it less often.
+    Co-clustering in a small cluster thus counts more than in a large one. Products with this matrix cost
+    n_items x n_draws; no graph is formed. Two steps of [1]_ are omitted: k-means uses the items only, because clusters
+    are at the scaled means of their items; and coordinates are not normalized to unit length, which recovers a large
+    cluster less often.
 
     References
     ----------
@@ -46,7 +46,7 @@ def hbgf(draws: PartitionDraws, loss: Loss, task: Task, *, n_starts: int = 10) -
 
 
 def _walk(draws: PartitionDraws) -> LinearOperator:
-    """Two steps of the random walk (n, n), from an item to a cluster that it is in and to one of its items."""
+    """Two steps of the random walk (n, n), from an item to one of its clusters and from there to an item."""
     n, labels, starts = draws.n_items, draws.labels, draws.starts
     sizes = ensemble.scatter(labels, starts, np.ones((n, 1)))
 

@@ -14,16 +14,17 @@ LINKAGES = ("average", "complete")
 def hierarchical(
     draws: PairSource, loss: Loss, task: Task, *, linkage: Literal["average", "complete"] = "average"
 ) -> Candidate:
-    """Cut the tree of the distances 1 - PSM where the expected loss is least.
+    """Cut the tree of hierarchical clustering with distances 1 - PSM at the minimum expected loss.
 
     Parameters
     ----------
     linkage : {"average", "complete"}
+        Linkage of the tree.
 
     Notes
     -----
-    As `minbinder` and `minVI` of the R packages mcclust and mcclust.ext do: Fritsch and Ickstadt (2009), Bayesian
-    Analysis 4(2), 367-391, https://doi.org/10.1214/09-BA414.
+    This is the approach of `minbinder` and `minVI` in the R packages mcclust and mcclust.ext: Fritsch and Ickstadt
+    (2009), Bayesian Analysis 4(2), 367-391, https://doi.org/10.1214/09-BA414.
     """
     if linkage not in LINKAGES:
         raise ValueError(f"`linkage` must be one of {', '.join(map(repr, LINKAGES))}; got {linkage!r}.")

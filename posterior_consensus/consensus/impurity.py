@@ -1,4 +1,4 @@
-"""Summed impurity of the clusters (Model 1 of ensemble clustering by A-strings), and a search for the least."""
+"""Summed impurity of clusters (Model 1 of ensemble clustering by A-strings), and a search for its minimum."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -20,33 +20,35 @@ from posterior_consensus.sources.door import as_draws
 
 Floats = npt.NDArray[np.float64]
 
-_ENUMERATED = 12  # signatures: 4,095 clusters can be made of them
+_ENUMERATED = 12  # most signatures for enumeration: 4,095 possible clusters
 _MOST_PASSES = 100
-_DIGITS = 12  # what is smaller is rounding
+_DIGITS = 12  # beyond them, differences are rounding
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImpurityInfo(FitInfo):
-    """Record of "impurity": whether clusters count by size, and whether the least was found by enumeration."""
+    """Record of "impurity": whether clusters are weighted by size, and whether the minimum was enumerated."""
 
     weighted: bool
     enumerated: bool
 
 
 def summed_impurity(draws: Any, partition: Any, *, weighted: bool = False) -> float:
-    """Sum over clusters the mean share of members outside the cluster's most frequent cluster of a draw.
+    """Compute the summed impurity of a partition: how far its clusters are from being nested in the draws' clusters.
 
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
+        Posterior draws of the partition.
     partition : result object, DataArray or label vector of shape (n_items,)
+        The partition.
     weighted : bool
-        Whether a cluster counts by its share of the items. Else all count alike.
+        Whether clusters are weighted by their share of the items. Otherwise all have weight 1.
 
     Returns
     -------
     float
-        Below the number of clusters, and below 1 if `weighted`; 0 where every cluster is within one of each draw.
+        Below the number of clusters, and below 1 if `weighted`; 0 if every cluster lies within a cluster of each draw.
 
     Raises
     ------
@@ -55,19 +57,19 @@ def summed_impurity(draws: Any, partition: Any, *, weighted: bool = False) -> fl
 
     See Also
     --------
-    a_strings : the encoding that it comes from.
+    a_strings : the encoding on which it is defined.
 
     Notes
     -----
-    With n_tkl the members of cluster k that draw t has in its cluster l, n_k their number and w_t the weights,
+    Let n_tkl be the number of members of cluster k that are in cluster l of draw t, n_k the size of k, and w_t the
+    weights. The summed impurity is
 
         sum_k sum_t w_t (1 - max_l n_tkl / n_k),
 
-    each k times n_k / n if `weighted`. Unweighted it is Model 1 of Singh, Mukherjee, Peng and Xu (NIPS 2007), "Ensemble
-    clustering using semidefinite programming", divided by twice the number of draws. A cluster of one item costs
-    nothing, so that single items and one cluster of all the rest cost at most 1: the unweighted form likes small pure
-    clusters. Weighted it is the mean over the draws of the share of items to be changed until the partition is nested
-    in the draw: one of the two halves of van Dongen's distance.
+    with each term times n_k / n if `weighted`. The unweighted form is Model 1 of Singh, Mukherjee, Peng and Xu (NIPS
+    2007), "Ensemble clustering using semidefinite programming", divided by twice the number of draws. A single item
+    costs 0 in it, so it favours small pure clusters. The weighted form is the mean share of items to move until the
+    partition is nested in a draw, one of the two halves of van Dongen's distance.
 
     Examples
     --------
@@ -86,23 +88,22 @@ def summed_impurity(draws: Any, partition: Any, *, weighted: bool = False) -> fl
 
 
 def impurity(draws: PartitionDraws, loss: Loss, task: Task, *, weighted: bool = False, n_starts: int = 10) -> Candidate:
-    """Minimise the summed impurity of a number of clusters by moves of single items.
+    """Minimize the summed impurity for each number of clusters by moves of single items.
 
     Parameters
     ----------
     weighted : bool
-        Whether a cluster counts by its share of the items, see :func:`summed_impurity`.
+        Whether clusters are weighted by their share of the items, see :func:`summed_impurity`.
     n_starts : int
-        Starts: the result of "kcc", then in turn draws, random labels, and random items as clusters of their own beside
-        one of the rest. Fewer beyond 30 clusters unless `n_clusters` is given.
+        Number of starts: the result of "kcc", then in turn a draw, random labels, and random single items next to one
+        cluster of all others. Fewer beyond 30 clusters unless `n_clusters` is given.
 
     Notes
     -----
-    Up to 12 items, the least is found by enumeration: a dynamic program over all clusters that can be made of them. Of
-    more items with at most 12 different columns of labels, it is one over the partitions that keep equal items
-    together, and a further start. The weighted form has an optimum among these, as the cost of moving some of several
-    equal items is concave in their number. For the unweighted form there is no such proof, but no counter-example came
-    up in 1,500 small ensembles either.
+    Up to 12 items, the minimum is enumerated by a dynamic program over all possible clusters. With more items but at
+    most 12 distinct signatures, the program enumerates the partitions that co-cluster equal items, as a further start.
+    For the weighted form this contains an optimum, because the cost of moving some of several equal items is concave in
+    their number. For the unweighted form this is not proven; 1,500 small ensembles had no counter-example.
     """
     check_count("n_starts", n_starts)
     most = task.numbers(draws)[-1]
@@ -121,8 +122,8 @@ def impurity(draws: PartitionDraws, loss: Loss, task: Task, *, weighted: bool = 
         starts = [canonical_labels(by_k_means.labels)]
         for number in range(1, task.effort(n_starts, k)):
             if number % 3 == 1:
-                drawn = source.labels[rng.integers(source.n_draws)].astype(np.int32)
-                starts.append(np.minimum(drawn, k - 1))
+                own = source.labels[rng.integers(source.n_draws)].astype(np.int32)
+                starts.append(np.minimum(own, k - 1))
             elif number % 3 == 2:
                 starts.append(rng.integers(k, size=source.n_items).astype(np.int32))
             else:  # pure clusters to begin with
@@ -147,19 +148,19 @@ def impurity(draws: PartitionDraws, loss: Loss, task: Task, *, weighted: bool = 
 
 
 def _tables(draws: PartitionDraws, labels: Labels, n_clusters: int) -> tuple[npt.NDArray[np.int32], ...]:
-    """Members of each cluster in those of the draws (R, K), in the most frequent of each draw (N, K), and all (K,)."""
+    """Members of each cluster: in each cluster of the draws (R, K), in the most frequent one (N, K), and all (K,)."""
     counts = ensemble.joint_counts(draws.labels, draws.starts, labels, n_clusters)
     return counts, np.maximum.reduceat(counts, draws.starts[:-1]), counts[: draws.starts[1]].sum(axis=0)
 
 
 def _costs(top: Floats, sizes: npt.NDArray[np.int32], n_items: int, weighted: bool) -> Floats:
-    """Cost of clusters whose most frequent drawn clusters have `top` members on average."""
+    """Impurity of clusters, given the mean number `top` of members in the most frequent cluster of a draw."""
     impure = np.where(sizes > 0, 1.0 - top / np.maximum(sizes, 1), 0.0)
     return impure * sizes / n_items if weighted else impure
 
 
 def _moved(draws: PartitionDraws, labels: Labels, n_clusters: int, weighted: bool) -> Run:
-    """Move item after item to where it is best, and never the last of a cluster, until none moves.
+    """Move items one by one to the best cluster until none moves; the last item of a cluster stays.
 
     The trace has the objective before and after each pass over the items.
     """
@@ -195,7 +196,7 @@ def _moved(draws: PartitionDraws, labels: Labels, n_clusters: int, weighted: boo
 
 
 def _subset_costs(draws: PartitionDraws, groups: npt.NDArray[np.intp], weighted: bool) -> Floats:
-    """Cost of every union of groups, by the bits of its number; of none of them infinity."""
+    """Cost of every union of groups, indexed by its bits; infinite for the empty union."""
     n_groups = int(groups.max()) + 1
     inside = (np.arange(2**n_groups)[:, np.newaxis] >> np.arange(n_groups)) & 1
     sizes = np.bincount(groups, minlength=n_groups)
@@ -213,14 +214,14 @@ def _subset_costs(draws: PartitionDraws, groups: npt.NDArray[np.intp], weighted:
 
 
 def _cheapest_unions(costs: Floats, most: int) -> list[npt.NDArray[np.int64]]:
-    """For 1 to `most` unions, which one each set of groups splits off in its partition of minimum cost."""
+    """For 1 to `most` unions, the union that each set of groups splits off in its partition of minimum cost."""
     sets = np.arange(costs.size)
     least, taken = costs, [sets]
     for _ in range(1, most):
         with_one_less, least = least, np.full(costs.size, np.inf)
         taken.append(np.zeros(costs.size, np.int64))
         for whole in range(1, costs.size):
-            low = whole & -whole  # of each partition one cluster has the lowest bit: that one is split off
+            low = whole & -whole  # the cluster with the lowest bit is split off
             clusters = sets[(sets & ~whole == 0) & (sets & low > 0)]
             values = costs[clusters] + with_one_less[whole ^ clusters]
             at = int(values.argmin())

@@ -1,4 +1,4 @@
-"""K-means-based consensus clustering: k-means on the one-hot matrix of all draws, which is not formed."""
+"""K-means-based consensus clustering: k-means on the one-hot matrix of all draws, without forming it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,13 +26,13 @@ UTILITIES = ("category", "entropy", "cosine", "lp")
 _MOST_ITERATIONS = 300
 _NEVER = -1e300  # finite, as a draw's weight may be 0
 _BYTES_A_CELL = 40  # of the tables of draws' clusters by clusters
-_BYTES_AN_ITEM = 32  # and cluster
-_ITEMS_AT_START = 20_000  # of which the starts are made if there are more
+_BYTES_AN_ITEM = 32  # per cluster
+_ITEMS_AT_START = 20_000  # size of the sample of items for the starts
 
 
 @dataclass(frozen=True, kw_only=True)
 class KMeansInfo(FitInfo):
-    """Record of "kcc": `utility` is the one that was maximized."""
+    """Record of "kcc", with the name of the maximized `utility`."""
 
     utility: str
 
@@ -40,31 +40,34 @@ class KMeansInfo(FitInfo):
 def kcc(
     draws: PartitionDraws, loss: Loss, task: Task, *, utility: Utility = "category", p: float = 5.0, n_starts: int = 10
 ) -> Candidate:
-    """Find the partition of greatest mean utility against the draws by k-means on their one-hot matrix.
+    """Maximize the mean utility of a partition against the draws, by k-means on their one-hot matrix.
 
     Parameters
     ----------
     utility : {"category", "entropy", "cosine", "lp"}
-        Category utility, mutual information in nats, or the gain in the Euclidean norm or in the norm of order `p`:
-        k-means by squared distance, Kullback-Leibler divergence, angle, or the distance that belongs to that norm.
+        Category utility, mutual information in nats, or the gain in the Euclidean norm or in the norm of order `p`.
+        K-means then uses the squared distance, the Kullback-Leibler divergence, the angle, or the distance of the norm.
     p : float above 1
         Order of the norm of "lp".
     n_starts : int
-        Number of k-means++ starts, on a sample of 20,000 items if there are more; the one of greatest utility
-        goes on with all items. Fewer beyond 30 clusters unless `n_clusters` is given.
+        Number of k-means++ starts, on a sample of 20,000 items if there are more. The start of largest utility
+        continues with all items. Fewer beyond 30 clusters unless `n_clusters` is given.
 
     Notes
     -----
-    With s_k the share of the items in cluster k, and p_tk, p_t the distributions over the clusters of draw t of the
-    items of k and of all items, the utility is sum_t w_t [sum_k s_k phi(p_tk) - phi(p_t)] where phi(p) is sum_l p_l^2
-    (category), sum_l p_l log p_l (entropy), or a norm of p (cosine, lp). As phi is convex, an item is as far from a
-    centroid as phi lies above its tangent there, and Lloyd's iterations never lower the utility [1]_. For category
-    utility the distance is the squared Euclidean one between rows of the one-hot matrix, draws weighted by the roots of
-    their weights, and n (1 - sum_t w_t phi(p_t) - utility) is the sum of squares. The other utilities start where
-    category utility's iterations end. By Kullback-Leibler divergence an item is far from a cluster if it is with none
-    of its members in some draw, so that iterations from single items would hardly move. The cost of an iteration is
-    n_items x n_draws x clusters, in memory proportional to n_items x (n_draws + clusters); the tables of the draws'
-    clusters by these clusters are made for some draws at a time.
+    Let s_k be the share of items in cluster k. Let p_tk and p_t be the distributions over the clusters of draw t of the
+    items of k and of all items. The utility is
+
+        sum_t w_t [sum_k s_k phi(p_tk) - phi(p_t)],
+
+    where phi(p) is sum_l p_l^2 (category), sum_l p_l log p_l (entropy), or a norm of p (cosine, lp). The distance of an
+    item from a centroid is the height of phi above its tangent at the centroid. As phi is convex, Lloyd's iterations
+    never lower the utility [1]_. For category utility this is the squared Euclidean distance between rows of the
+    one-hot matrix, and n (1 - sum_t w_t phi(p_t) - utility) is the sum of squares.
+
+    The other utilities start from the result for category utility. The Kullback-Leibler divergence is large if an item
+    has no co-member of a cluster in some draw, so iterations from single items would hardly move. An iteration costs
+    n_items x n_draws x clusters, in memory proportional to n_items x (n_draws + clusters).
 
     References
     ----------
@@ -114,14 +117,14 @@ def _squares(shares: Floats, starts: npt.NDArray[np.int64]) -> _Norm:
 
 
 def _information(shares: Floats, starts: npt.NDArray[np.int64]) -> _Norm:
-    logarithms = np.log(np.maximum(shares, np.finfo(float).tiny))  # finite, yet below what any member has
+    logarithms = np.log(np.maximum(shares, np.finfo(float).tiny))  # finite, yet below the value of any member
     return _Norm(np.add.reduceat(shares * logarithms, starts[:-1]), logarithms)
 
 
 def _norms(shares: Floats, starts: npt.NDArray[np.int64], order: float) -> _Norm:
     widths = np.diff(starts)
-    largest = np.maximum.reduceat(shares, starts[:-1])  # in units of which no power of a high order vanishes
-    largest[largest == 0] = 1.0  # of a cluster without items
+    largest = np.maximum.reduceat(shares, starts[:-1])  # relative to it, high powers do not underflow
+    largest[largest == 0] = 1.0  # for an empty cluster
     value = np.add.reduceat((shares / np.repeat(largest, widths, axis=0)) ** order, starts[:-1]) ** (1 / order)
     value *= largest
     scaled = shares / np.repeat(np.where(value > 0, value, 1.0), widths, axis=0)
@@ -145,7 +148,7 @@ def _best_run(draws: Draws, n_clusters: int, n_starts: int, tangent: Tangent, rn
 
 
 def _spread_start(draws: Draws, n_clusters: int, rng: np.random.Generator) -> Labels:
-    """Allocate every item to the most similar of the items that greedy k-means++ draws, as scikit-learn does."""
+    """Allocate every item to the most similar centre of greedy k-means++, which is that of scikit-learn."""
     n_items = draws.labels.shape[1]
     nearest = ensemble.similarity_rows(draws.labels, draws.weights, _of(draws, rng.integers(n_items, size=1)))[0]
     labels = np.zeros(n_items, np.int32)
@@ -153,7 +156,7 @@ def _spread_start(draws: Draws, n_clusters: int, rng: np.random.Generator) -> La
         distances = np.maximum(1.0 - nearest, 0.0)
         distances[distances < ROUNDING] = 0.0
         total = np.cumsum(distances)
-        if total[-1] == 0.0:  # no more items that differ
+        if total[-1] == 0.0:  # all items equal a centre
             break
         items = np.searchsorted(total, rng.random(2 + int(np.log(n_clusters))) * total[-1], side="right")
         rows = ensemble.similarity_rows(draws.labels, draws.weights, _of(draws, np.minimum(items, n_items - 1)))
@@ -169,7 +172,7 @@ def _of(draws: Draws, items: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
 
 
 def _lloyd(draws: Draws, labels: Labels, tangent: Tangent) -> Run:
-    """Lloyd's iterations until no item moves, with the utility before each of them."""
+    """Lloyd's iterations until no item moves; the trace has the utility before each iteration."""
     n_clusters, n_items = int(labels.max()) + 1, labels.size
     all_shares = ensemble.joint_counts(draws.labels, draws.starts, np.zeros_like(labels), 1) / n_items
     least = float(draws.weights @ tangent(all_shares, draws.starts).value[:, 0])
@@ -187,7 +190,7 @@ def _lloyd(draws: Draws, labels: Labels, tangent: Tangent) -> Run:
 def _to_centroids(
     draws: Draws, labels: Labels, n_clusters: int, tangent: Tangent, items: Draws
 ) -> tuple[float, Floats]:
-    """Sum of phi over the items, and less the distance of other `items` of the same draws to each centroid (n, K)."""
+    """Sum of phi over the items, and minus the distance of `items` of the same draws to each centroid (n, K)."""
     sizes = np.bincount(labels, minlength=n_clusters)
     closeness = np.zeros((items.labels.shape[1], n_clusters))
     values = np.empty((len(draws.weights), n_clusters))

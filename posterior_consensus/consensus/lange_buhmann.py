@@ -1,4 +1,4 @@
-"""Probabilistic label aggregation: EM for a mixture in which two items are drawn from one cluster."""
+"""Probabilistic label aggregation: EM for a mixture model of pairs of items."""
 
 import numpy as np
 from scipy.special import xlogy
@@ -11,33 +11,35 @@ from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
 from posterior_consensus.runtime.arguments import check_above, check_count
 
-_AT_ONCE = 10  # iterations between two looks at the likelihood, which costs as much as one
+_AT_ONCE = 10  # iterations between two evaluations of the likelihood, which costs as much as an iteration
 _TINY = np.finfo(np.float64).tiny
 
 
 def lange_buhmann(
     draws: PairSource, loss: Loss, task: Task, *, n_starts: int = 3, max_iter: int = 300, tol: float = 1e-7
 ) -> Candidate:
-    """Fit the similarities of all pairs by a mixture of independent draws of two items, and take the likeliest labels.
+    """Fit a mixture model to the similarities of all pairs, and assign each item its most probable label.
 
     Parameters
     ----------
     n_starts : int
-        Number of random starts; the one of greatest likelihood is kept. Fewer beyond 30 clusters unless `n_clusters` is
-        given.
+        Number of random starts; the start of largest likelihood is kept. Fewer beyond 30 clusters unless `n_clusters`
+        is given.
     max_iter : int
         Largest number of EM iterations of a start. Fewer beyond 30 clusters unless `n_clusters` is given.
     tol : float above 0
-        A start ends where ten iterations raise the mean log-likelihood of a pair by no more than this, in nats.
+        A start ends if ten iterations raise the mean log-likelihood of a pair by at most this, in nats.
 
     Notes
     -----
-    With S the posterior similarity matrix divided by its sum, EM maximizes sum_ij S_ij log sum_v p(v) p(i|v) p(j|v)
-    [1]_; an item has the label argmax_v p(v) p(i|v). In matrices, with P = (p(i|v)) and Q = P diag(p) P', an iteration
-    sets p(i, v) to P_iv p_v [(S / Q) P]_iv, where S / Q is taken entry by entry. Draws count by their weights, which
-    are not estimated. Convergence is slow and the result depends on `max_iter`: where sizes differ much, thousands of
-    iterations still improve it. With `n_clusters`, a label that is no item's likeliest goes to the item for which it
-    comes closest to being that.
+    With S the posterior similarity matrix divided by its sum, EM maximizes
+
+        sum_ij S_ij log sum_v p(v) p(i|v) p(j|v)
+
+    [1]_. An item has the label argmax_v p(v) p(i|v). With P = (p(i|v)) and Q = P diag(p) P', an iteration sets p(i, v)
+    to P_iv p_v [(S / Q) P]_iv, where S / Q is entry by entry. The weights of the draws are not estimated. Convergence
+    is slow and the result depends on `max_iter`: if sizes differ much, thousands of iterations still improve it. With
+    `n_clusters`, an unused label goes to the item for which it is closest to the most probable one.
 
     An iteration costs n_items^2 x clusters, in two n x n matrices.
 
@@ -81,7 +83,7 @@ def _fitted(pairs: Floats, start: Floats, max_iter: int, tol: float) -> tuple[Fl
 
 
 def _mixture(joint: Floats) -> tuple[Floats, Floats]:
-    """p(i|v) and Q of p(i, v)."""
+    """Conditional probabilities p(i|v), and Q, from p(i, v)."""
     conditional = joint / np.maximum(joint.sum(axis=0), _TINY)
     return conditional, np.maximum(joint @ conditional.T, _TINY)
 

@@ -1,4 +1,4 @@
-"""MCLA: clusters of the draws' clusters, which the items then vote for."""
+"""MCLA: clustering of the draws' clusters into meta-clusters, and votes of the draws for each item."""
 
 from typing import NamedTuple
 
@@ -20,11 +20,11 @@ from posterior_consensus.search.k_means import k_means
 Floats = npt.NDArray[np.float64]
 
 _MOST_VERTICES = 2000
-_DIGITS = 10  # of a coordinate, so that k-means does not tell clusters apart by rounding
+_DIGITS = 10  # of a coordinate, so that k-means does not depend on rounding
 
 
 def mcla(draws: PartitionDraws, loss: Loss, task: Task, *, n_starts: int = 10) -> Candidate:
-    """Cluster the clusters of all draws by the items that they share, and let the items vote.
+    """Cluster the clusters of all draws by their common items, and assign items to meta-clusters by votes.
 
     Parameters
     ----------
@@ -33,20 +33,18 @@ def mcla(draws: PartitionDraws, loss: Loss, task: Task, *, n_starts: int = 10) -
 
     Notes
     -----
-    The Meta-CLustering Algorithm [1]_. The different clusters of all draws are the vertices of a graph whose weights
-    are Jaccard similarities, |a and b| / |a or b|; a vertex counts by the weight of the draws that have it. A spectral
-    cut of this graph makes meta-clusters. Every draw gives each item a vote for the meta-cluster that its cluster is
-    in. Of equal votes the meta-cluster of more weight has the item, then the one that comes first; its authors leave
-    that to chance.
+    The Meta-CLustering Algorithm [1]_. The vertices of a graph are the distinct clusters of all draws, weighted by the
+    draws that contain them. Edge weights are Jaccard similarities, |a and b| / |a or b|. A spectral cut of this graph
+    makes meta-clusters. Every draw votes, for each item, for the meta-cluster of the item's cluster. Ties go to the
+    heavier meta-cluster, then to the first one; [1]_ breaks them at random.
 
-    Two more things differ from [1]_. The cut there is by METIS, which makes meta-clusters of nearly equal size. And
-    there each meta-cluster's votes are divided by its size, so that one of few clusters, whatever they have in common,
-    takes their items; with equal sizes both are the same. Votes as they are find the truth much more often where one
-    cluster has most of the items.
+    Two more steps differ from [1]_. There the cut is by METIS, which makes meta-clusters of nearly equal size, and
+    votes are divided by the size of the meta-cluster. With equal sizes both are equivalent. With one large cluster,
+    undivided votes recover the truth much more often.
 
-    Beyond 2,000 different clusters, the graph has those of as many draws as together have so many, at even quantiles of
-    the weights. Any other cluster then joins the meta-cluster to which its mean similarity is largest. With
-    `n_clusters`, a meta-cluster that no item votes for takes the item that loses the fewest votes by it.
+    Beyond 2,000 distinct clusters, the graph uses about this many clusters, from draws at even quantiles of the
+    weights. Any other cluster joins the meta-cluster with the largest mean similarity. With `n_clusters`, an empty
+    meta-cluster takes the item that loses the fewest votes.
 
     References
     ----------
@@ -76,29 +74,29 @@ def mcla(draws: PartitionDraws, loss: Loss, task: Task, *, n_starts: int = 10) -
 
 
 class _Graph(NamedTuple):
-    """The different clusters (C) of all draws, and those (m) that are vertices."""
+    """The distinct clusters (C) of all draws, and the m clusters that are vertices."""
 
-    number: npt.NDArray[np.intp]  # (R,), which of them each cluster of each draw is
-    weights: Floats  # (C,), weight of the draws that have it
-    vertices: npt.NDArray[np.intp]  # (m,), of them
-    counts: Floats  # (m,), weight of the draws with a vertex, among those that the vertices come from
-    similarity: npt.NDArray[np.float32]  # (C, m), of Jaccard
+    number: npt.NDArray[np.intp]  # (R,), distinct cluster of each cluster of the draws
+    weights: Floats  # (C,), weight of the draws that contain it
+    vertices: npt.NDArray[np.intp]  # (m,), positions among the distinct clusters
+    counts: Floats  # (m,), weight of the sampled draws that contain the vertex
+    similarity: npt.NDArray[np.float32]  # (C, m), Jaccard
 
 
 def _graph(draws: PartitionDraws) -> _Graph:
-    # Two random sums over the members, in the order of the items: they are equal for equal sets, and for no others.
+    # Two random sums over the members, in the order of the items, identify equal sets.
     marks = np.random.default_rng(0).random((draws.n_items, 2))
     sums = ensemble.scatter(draws.labels, draws.starts, marks)
     _, first, number = np.unique(sums[:, 0] + 1j * sums[:, 1], return_index=True, return_inverse=True)
-    drawn = np.repeat(np.arange(draws.n_draws), draws.n_clusters)  # the draw of each cluster
+    draw_of = np.repeat(np.arange(draws.n_draws), draws.n_clusters)
     weights = draws.weights if first.size <= _MOST_VERTICES else _sampled(draws)
-    totals, counts = (np.bincount(number, w[drawn]).astype(np.float64) for w in (draws.weights, weights))
+    totals, counts = (np.bincount(number, w[draw_of]).astype(np.float64) for w in (draws.weights, weights))
     vertices = np.flatnonzero(counts)
-    return _Graph(number, totals, vertices, counts[vertices], _jaccard(draws, first, number, drawn, vertices))
+    return _Graph(number, totals, vertices, counts[vertices], _jaccard(draws, first, number, draw_of, vertices))
 
 
 def _sampled(draws: PartitionDraws) -> Floats:
-    """Weights (N,) of as many draws as together have about so many clusters, at even quantiles; 0 for the others."""
+    """Weights (N,) of a sample of draws with about 2,000 clusters, at even quantiles; 0 for other draws."""
     number = max(1, _MOST_VERTICES * draws.n_draws // int(draws.starts[-1]))
     rows = draws.samples.at_quantiles((np.arange(number) + 0.5) / number)
     return np.bincount(rows, minlength=draws.n_draws) / number
@@ -108,23 +106,23 @@ def _jaccard(
     draws: PartitionDraws,
     first: npt.NDArray[np.intp],
     number: npt.NDArray[np.intp],
-    drawn: npt.NDArray[np.intp],
+    draw_of: npt.NDArray[np.intp],
     vertices: npt.NDArray[np.intp],
 ) -> npt.NDArray[np.float32]:
-    """Similarities (C, m) of all clusters to those that are vertices; `first` (C,) says where each of them is."""
+    """Similarities (C, m) of distinct clusters to vertices; `first` (C,) is the first occurrence of each cluster."""
     memory.check(
         4 * first.size * vertices.size,
         f"Similarities of {first.size} clusters to {vertices.size}",
         "Give fewer draws, such as `draws.isel(draw=slice(None, None, 10))`.",
     )
-    rows = np.unique(drawn[first])  # draws that have all clusters among them
+    rows = np.unique(draw_of[first])  # these draws contain all distinct clusters
     some = draws.drawn.take(rows)
-    at = some.starts[np.searchsorted(rows, drawn[first])] + first - draws.starts[drawn[first]]
+    at = some.starts[np.searchsorted(rows, draw_of[first])] + first - draws.starts[draw_of[first]]
     sizes = ensemble.scatter(some.values, some.starts, np.ones((draws.n_items, 1)))[at].astype(np.float32)
     place = np.full(first.size, -1)
     place[vertices] = np.arange(vertices.size)
     similarity = np.empty((first.size, vertices.size), np.float32)
-    for t in np.unique(drawn[first[vertices]]):
+    for t in np.unique(draw_of[first[vertices]]):
         columns = number[draws.starts[t] : draws.starts[t + 1]]
         common = ensemble.joint_counts(some.values, some.starts, draws.labels[t], columns.size)[at].astype(np.float32)
         common /= sizes + sizes[columns, 0] - common
@@ -133,7 +131,7 @@ def _jaccard(
 
 
 def _joined(graph: _Graph, meta: Labels) -> npt.NDArray[np.int64]:
-    """The meta-cluster (C,) of every cluster, given those of the vertices; numbered by their weights."""
+    """Meta-cluster (C,) of every distinct cluster, given the meta-clusters of the vertices; numbered by weight."""
     shares = np.zeros((meta.size, meta.max() + 1), np.float32)
     shares[np.arange(meta.size), meta] = graph.counts
     shares /= shares.sum(axis=0)

@@ -1,4 +1,4 @@
-"""The methods by name."""
+"""Registry of consensus methods by name."""
 
 import inspect
 from collections.abc import Callable
@@ -31,7 +31,7 @@ from posterior_consensus.runtime.guesses import did_you_mean
 
 
 class Method(NamedTuple):
-    """A method and what it needs, whatever the loss: ``function(draws, loss, task, *, ...) -> Candidate``."""
+    """A method, ``function(draws, loss, task, *, ...) -> Candidate``, and its needs: draws or pairs."""
 
     function: Callable[..., Candidate]
     needs: Need
@@ -63,9 +63,9 @@ METHODS: dict[str, Method] = {
 
 
 def as_method(method: Any) -> tuple[Callable[..., Candidate], str, Need]:
-    """Take a method by name or as a function: the function, its name and what it needs."""
+    """Look up a method by name, or accept a function; return the function, its name and its needs."""
     if callable(method):
-        return method, getattr(method, "__name__", type(method).__name__), "pairs"  # its own to say what it needs
+        return method, getattr(method, "__name__", type(method).__name__), "pairs"  # it checks its needs itself
     if not isinstance(method, str):
         raise TypeError(f"`method` must be a name or a function; got {method!r}.")
     if method not in METHODS:
@@ -76,13 +76,13 @@ def as_method(method: Any) -> tuple[Callable[..., Candidate], str, Need]:
 
 
 def takes(method: Any, option: str) -> bool:
-    """Whether a method has an argument of this name of its own."""
+    """Whether a method accepts this option."""
     own = own_options(as_method(method)[0])
     return own is None or option in own
 
 
 def own_options(function: Callable[..., Candidate]) -> list[str] | None:
-    """Arguments of a method's own; None where it takes any."""
+    """Options of a method; None if it accepts any."""
     parameters = inspect.signature(function).parameters.values()
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return None
@@ -90,7 +90,7 @@ def own_options(function: Callable[..., Candidate]) -> list[str] | None:
 
 
 def check_no_method(loss: Any) -> None:
-    """Refuse the name of a method where a loss is to be named."""
+    """Raise ValueError if `loss` is the name of a method."""
     if isinstance(loss, str) and loss in METHODS:
         raise ValueError(
             f"`loss` must be a loss, such as 'vi' or 'binder'; got {loss!r}, which is a method: give method={loss!r}."

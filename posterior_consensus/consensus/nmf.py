@@ -14,23 +14,23 @@ from posterior_consensus.runtime.arguments import check_above, check_count
 from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.search.eigenvectors import leading_eigenvectors
 
-_LIFT = 0.2  # above zero, from which multiplication cannot leave
+_LIFT = 0.2  # added to entries of 0, which multiplicative updates could not change
 _LEAST = np.finfo(float).tiny
 
 
 def nmf(
     draws: PairSource, loss: Loss, task: Task, *, max_iter: int = 100, tol: float = 1e-4, n_starts: int = 10
 ) -> Candidate:
-    """Factorise the similarity matrix as Q S Q' with nonnegative factors, and read the clusters off Q.
+    """Factorize the similarity matrix as Q S Q' with nonnegative factors, and take the clusters from Q.
 
     Parameters
     ----------
     max_iter : int
         Largest number of updates; fewer beyond 30 clusters unless `n_clusters` is given.
     tol : float above 0
-        The updates end where one lowers the objective by less than this share of it.
+        Updates end if the objective decreases by less than this share of it.
     n_starts : int
-        Number of k-means++ starts for the partition from which the updates start.
+        Number of k-means++ starts for the initial partition.
 
     Notes
     -----
@@ -39,11 +39,11 @@ def nmf(
 
         Q <- Q sqrt( PSM Q S / (Q Q' PSM Q S) ),    S <- S sqrt( Q' PSM Q / (Q' Q S Q' Q) ).
 
-    An item's label is the largest entry of its row of Q sqrt(S_kk); the first one of those that are equal but for
-    rounding. The updates start at the partition that ``method="spectral"`` finds, its one-hot matrix plus 0.2, and at
-    S = Q' PSM Q. `objective` is the squared distance, and `trace` has it before every update. Up to 4,000 items the
-    similarity matrix is formed; else an update costs n_items x n_draws x K. With `n_clusters`, a label without items
-    takes the item that loses least by it.
+    An item's label is the largest entry of its row of Q sqrt(S_kk); ties go to the first label. Updates start from
+    S = Q' PSM Q and from the one-hot matrix of the partition of ``method="spectral"``, plus 0.2. `objective` is the
+    squared distance; `trace` has its value before every update. Up to 4,000 items the similarity matrix is formed;
+    beyond that, an update costs n_items x n_draws x K. With `n_clusters`, an unused label takes the item that loses
+    least.
 
     References
     ----------
@@ -67,7 +67,7 @@ def nmf(
 
 
 def _products(draws: PairSource) -> tuple[Callable[[Floats], Floats], float]:
-    """What multiplies the similarity matrix with columns (n, c), and the sum of its squares."""
+    """Function that multiplies the similarity matrix by columns (n, c), and the sum of the squared entries."""
     if (matrix := small_matrix(draws)) is not None:
         return matrix.__matmul__, float(np.square(matrix).sum())
     return draws.product, float(sum(np.square(rows).sum() for _, rows in draws.row_blocks()))
@@ -76,7 +76,7 @@ def _products(draws: PairSource) -> tuple[Callable[[Floats], Floats], float]:
 def _factorised(
     product: Callable[[Floats], Floats], squares: float, start: Labels, n_clusters: int, max_iter: int, tol: float
 ) -> tuple[Floats, FitInfo]:
-    """Each item's memberships (n, K), and the record of the updates."""
+    """Memberships (n, K) of the items, and the record of the updates."""
     q = np.eye(n_clusters)[start] + _LIFT
     q /= np.linalg.norm(q, axis=0)
     moved = product(q)

@@ -1,4 +1,4 @@
-"""consensus_partition(): one call from draws to the partition to report."""
+"""consensus_partition(): the partition of minimum posterior expected loss."""
 
 import inspect
 import time
@@ -40,38 +40,42 @@ def consensus_partition(
     progressbar: bool = True,
     **options: Any,
 ) -> ConsensusPartition:
-    """Find the partition of minimum posterior expected loss.
+    """Find the partition of minimum posterior expected loss, with its Monte Carlo standard error.
 
     Parameters
     ----------
     draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
-        With a similarity matrix alone (:func:`as_pair_similarity`), losses and methods that need pairs only.
+        Posterior draws of the partition. A similarity matrix alone (:func:`as_pair_similarity`) allows losses and
+        methods of pairs only.
     loss : str, PartitionLoss or PairLoss, optional
-        Loss whose posterior expectation is minimized: a name in LOSSES or a record such as ``binder(a=0.5)``. Or one
-        that the posterior similarity matrix gives, by its name in PAIR_LOSSES: "vi_lower_bound", "pear", and
+        Loss whose posterior expectation is minimized: a name in LOSSES, or a record such as ``binder(a=0.5)``. Or a
+        function of the posterior similarity matrix, by its name in PAIR_LOSSES: "vi_lower_bound", "pear", or
         "within_variance", which needs `n_clusters` or `max_clusters`. By default "vi".
     method : str or callable
-        A name in METHODS, or a function of the same signature. "greedy" searches for the minimum expected loss;
-        "hierarchical", "basic", "spectral", "kcc", "sdp", "impurity", "lange_buhmann", "cspa", "mcla", "hbgf" and
-        "nmf" choose the number of clusters by it; "cc_pivot", "boem", "sccc" and "align_and_vote" find that number
-        themselves, by criteria of their own; "rpm_em" fits the random perturbation model, whatever the loss;
-        "best_draw" takes a draw; "enumeration" tries every partition of at most ten items; "exact" proves its result
-        optimal, for Binder's loss.
+        A name in METHODS, or a function of the same signature.
+
+        - "greedy" searches for the minimum expected loss, and is the best choice for most posteriors.
+        - "exact" proves its result optimal, for Binder's loss; "enumeration" tries all partitions of at most ten items.
+        - "best_draw" selects a draw.
+        - "hierarchical", "basic", "spectral", "kcc", "sdp", "impurity", "lange_buhmann", "cspa", "mcla", "hbgf" and
+          "nmf" choose the number of clusters by the expected loss.
+        - "cc_pivot", "boem", "sccc" and "align_and_vote" choose it by criteria of their own.
+        - "rpm_em" fits the random perturbation model and ignores the loss.
     n_clusters : int, optional
         Number of clusters of the partition. By default it is chosen by the expected loss.
     max_clusters : int or "draws", optional
-        Largest number of clusters of the partition; "draws" for the largest number in any draw, which is R's salso's
-        limit. By default "greedy", "exact", "enumeration", "cc_pivot", "boem" and "sccc" have no limit, the others try
-        up to the largest number in any draw.
+        Largest number of clusters; "draws" is the largest number in any draw, the limit in R's salso. By default
+        "greedy", "exact", "enumeration", "cc_pivot", "boem" and "sccc" have no limit. The other methods try up to the
+        largest number in any draw.
     tau : float in (0, 1), "auto" or None
-        Pair threshold of Binder's loss, ``binder(tau=...)``, with loss="binder" only; "auto" calibrates it as
-        :func:`pair_threshold` does. The result's `threshold` then has ``tau`` and the mean similarities ``within`` and
-        ``between`` its clusters.
+        Pair threshold of Binder's loss, ``binder(tau=...)``, for loss="binder" only. "auto" calibrates it on the draws
+        by :func:`pair_threshold`; the posterior then chooses the loss, so report the threshold. `threshold` of the
+        result has ``tau`` and the mean similarities ``within`` and ``between`` clusters.
     refine : {None, "jacobi", "gauss-seidel"}
-        Local refinement of the method's result, see :func:`refine_partition`: every item joins the cluster to whose
-        members it has the largest mean similarity. It does not minimize `loss`, and can raise the expected loss.
+        Local refinement of the result, see :func:`refine_partition`: every item joins the cluster with the largest mean
+        similarity. It does not minimize `loss`, and can raise the expected loss.
     passes : int or None
-        Passes of the refinement; None goes on until nothing changes.
+        Number of passes of the refinement; None continues until nothing changes.
     random_seed : int, Generator, SeedSequence or None
         The same seed gives the same result.
     progressbar : bool
@@ -97,61 +101,48 @@ def consensus_partition(
     Returns
     -------
     ConsensusPartition
+        The partition, with its expected loss and how it was found.
 
     Raises
     ------
     ValueError
-        If an argument's value is not among those allowed, the loss or the method needs draws and a similarity matrix
-        alone is given, or the draws are invalid as :func:`as_partition_draws` says.
+        If the value of an argument is not allowed, the loss or the method needs draws and a similarity matrix alone is
+        given, or the draws are invalid, see :func:`as_partition_draws`.
     TypeError
-        If an option is not one of the method's.
+        If the method does not have an option.
     MemoryError
-        If the method needs more than the memory budget, 4 GB or what the environment variable
-        POSTERIOR_CONSENSUS_MEMORY says; the budget does not depend on the machine's free memory.
+        If the method exceeds the memory budget: 4 GB, or the environment variable POSTERIOR_CONSENSUS_MEMORY.
 
     Warns
     -----
     UserWarning
-        If the partition has fewer clusters than `n_clusters`, as k-means gives if the draws do not distinguish so many
-        groups of items.
+        If the partition has fewer clusters than `n_clusters`, because the draws do not distinguish so many groups.
+
+    See Also
+    --------
+    summarize : This partition with its uncertainty, convergence and report in one call.
+    certify : A lower bound of the minimum expected loss.
+    expected_loss : The expected loss of any partition.
+    credible_ball, item_uncertainty : Uncertainty of the partition and of its items.
 
     Notes
     -----
-    Greedy search runs from up to ``n_starts`` random orders of the items (16, fewer for more than 3.75 million labels)
-    and from further ``starts``: label vectors, result objects, or "best_draw", "hierarchical" and "spectral". It ends
-    early once ``n_agree`` (3) runs reached the minimum loss, or when ``seconds`` are over. Restarts from random changes
-    of the best partitions follow, until many in a row gained nothing or they took what small posteriors are worth;
-    ``n_perturbations`` sets their number. It uses as many threads as ``n_jobs``
-    says (-1: one for each processor), which does not change the result. Ctrl-C ends it with a warning and the best
-    partition so far. `info` has the number of runs, their kinds, how many of them ended at the best loss, the scans and
-    the moves of each kind, the seconds, the loss of every run and the minimum loss so far.
+    The expected loss of a partition S is sum_t w_t L(S, z_t) over the draws z_t with weights w_t. It is computed from
+    the labels for every method. The partition minimizes it over the same draws, so the reported value is slightly too
+    low. For very noisy draws, the optimal partition under VI can be one cluster.
 
-    From 131,072 items on, or where the labels take more than the memory budget, the runs are on a sample of 65,536
-    items and at most 1,024 draws (`info.sample`). The best of them is extended to all items, which move one by one, by
-    all draws, until no such move and no merge of two clusters lowers the expected loss. Given ``starts`` are searched
-    from on the sample and on all items. Posteriors of many small clusters, as of record linkage, are searched as a
-    whole.
+    Greedy search starts from up to ``n_starts`` random orders of the items (16, fewer beyond 3.75 million labels) and
+    from ``starts``: label vectors, result objects, or "best_draw", "hierarchical" and "spectral". It ends once
+    ``n_agree`` (3) runs reached the same minimum, which is an indication and no proof of the optimum, or after
+    ``seconds``. Restarts from random changes follow (``n_perturbations``). Neither ``n_jobs``, the number of threads,
+    nor a repeated call changes the result. Ctrl-C ends the search with a warning and the best partition so far. `info`
+    records the runs. From 131,072 items on, the search uses a sample, `info.sample`.
 
-    "basic", "spectral", "kcc", "sdp", "impurity", "lange_buhmann", "cspa", "mcla", "hbgf" and "nmf" fit every number of
-    clusters up to 30. If more are allowed, they fit 1 to 8 and a grid that grows by the root of 2, and halve the
-    gaps on either side of the best number until these are at most a thirtieth of it, or 1. Beyond 30 clusters such a
-    fit has fewer starts and iterations, in proportion. `info` lists the numbers as ``n_clusters_tried``.
+    With Binder's loss and at most 5,000 items, the result has a lower bound of the minimum expected loss over all
+    partitions, and the optimality gap. There is no bound after a search that was stopped, or that took more than half
+    of ``seconds``.
 
-    A similarity matrix alone is enough for "greedy", "hierarchical", "basic", "spectral", "sdp", "cc_pivot", "boem",
-    "lange_buhmann", "cspa", "nmf", "enumeration" and "exact" with Binder's loss of any costs. All but "exact" also take
-    the losses of PAIR_LOSSES. Methods that try numbers of clusters then go up to the number of items, unless
-    `max_clusters` is smaller, and "boem" starts from the best cut of the tree of average linkage. For "pear", greedy
-    search is repeated for Binder's loss, each time at the pair threshold that the best PEAR so far gives (Dinkelbach's
-    method); `info` has the last threshold and, as ``expected_losses``, the value after each search.
-
-    The expected loss is recomputed from the labels, whatever the method reports. The minimum expected loss is what the
-    posterior and the loss make it: for very noisy draws VI's is one cluster.
-
-    With Binder's loss, whatever its costs, and at most 5,000 items (as many as a memory budget of 4 GB has room for)
-    the result has a lower bound of the minimum expected loss and the relative gap that leaves. The bound takes
-    no more work than a search, which must not have been stopped or have taken more than half of ``seconds``, and is
-    reproducible; :func:`certify` raises it. With `n_clusters` or `max_clusters` it
-    still bounds the expected loss of all partitions.
+    The pages on search and on bounds describe the algorithms, and ``help(METHODS[name].function)`` each method.
 
     Examples
     --------
@@ -217,7 +208,7 @@ def consensus_partition(
 
 
 def check_options(options: dict[str, Any], more: Iterable[str] = ()) -> None:
-    """Refuse arguments of :func:`consensus_partition` that neither it nor the method takes; `more` may be meant."""
+    """Raise TypeError for options that neither :func:`consensus_partition` nor the method has; `more` are suggested."""
     function, name, _ = as_method(options.get("method", "greedy"))
     shared = [name for name in inspect.signature(consensus_partition).parameters if name not in ("draws", "options")]
     own = own_options(function)
@@ -227,7 +218,7 @@ def check_options(options: dict[str, Any], more: Iterable[str] = ()) -> None:
 
 
 def _bound_after(source: PairSource, loss: Loss, labels: Labels, info: Info | None) -> float | None:
-    """A lower bound for no more work than that of a search; none after a search that was stopped."""
+    """Lower bound for at most the work of a search; None after a search that was stopped."""
     if isinstance(info, SearchInfo) and info.stopped:
         return None
     try:
@@ -238,7 +229,7 @@ def _bound_after(source: PairSource, loss: Loss, labels: Labels, info: Info | No
 
 
 def _limits(source: PairSource, loss: Loss, n_clusters: Any, max_clusters: Any) -> dict[str, Any]:
-    """Those numbers of clusters that are given, checked."""
+    """Requested numbers of clusters, after checks."""
     if isinstance(max_clusters, str):
         if max_clusters != "draws":
             raise ValueError(f"`max_clusters` must be an integer, 'draws' or None; got {max_clusters!r}.")
@@ -248,8 +239,8 @@ def _limits(source: PairSource, loss: Loss, n_clusters: Any, max_clusters: Any) 
     limits = {name: int(number) for name, number in given if number is not None}
     if loss.falls_with_clusters and not limits:
         raise ValueError(
-            f"loss {loss.name!r} needs `n_clusters` or `max_clusters`: it falls with every further cluster, to 0 where "
-            "each item is one."
+            f"loss {loss.name!r} needs `n_clusters` or `max_clusters`: it falls with every further cluster, to 0 for "
+            "single items."
         )
     for name, number in limits.items():
         if number > source.n_items:

@@ -33,25 +33,27 @@ class ConsensusPartition(HasLabels, Stored):
     expected_loss : float
         Posterior expected loss, in the loss's unit.
     mcse : float
-        Its Monte Carlo standard error; NaN for fewer than four draws in a chain, for a similarity matrix alone and for
-        a loss of PAIR_LOSSES, which is no mean over draws.
+        Monte Carlo standard error of the expected loss. NaN with fewer than four draws in a chain, for a similarity
+        matrix alone, and for a loss of PAIR_LOSSES, which is not a mean over draws.
     ess : float
-        Effective sample size of the expected loss; NaN where `mcse` is. Below 100 `mcse` is rough, and can be much too
-        small if a chain changes mode only a few times.
+        Effective sample size of the expected loss; NaN if `mcse` is NaN. Below 100 `mcse` is rough, and much too small
+        if a chain changes mode only a few times.
     loss : PartitionLoss or PairLoss
+        The loss.
     method : str
+        Name of the method.
     n_draws : int or None
-        None where a similarity matrix alone was given.
+        Number of draws; None for a similarity matrix alone.
     lower_bound : float or None
-        No partition's expected loss is below it; for Binder's loss with any costs, None for others.
+        Lower bound of the expected loss of all partitions, for Binder's loss with any costs; None for other losses.
     info : SearchInfo, NumbersInfo, FitInfo, CandidatesInfo, PivotInfo, SeedsInfo, BinderBoundInfo or None
-        The method's record of its search, :class:`SearchInfo` for "greedy".
+        Record of the search, :class:`SearchInfo` for "greedy".
     cluster_limits : ClusterLimits
-        The ``n_clusters`` and ``max_clusters`` that were given.
+        Requested ``n_clusters`` and ``max_clusters``.
     threshold : Threshold or None
-        The pair threshold where ``tau`` was given.
+        The pair threshold if ``tau`` was given.
     given_names : tuple
-        Names that :meth:`with_names` gave the clusters, else empty.
+        Names of the clusters from :meth:`with_names`, else empty.
     """
 
     labels: xr.DataArray = field(metadata=stored_as.array("labels", of_items=True))
@@ -71,7 +73,7 @@ class ConsensusPartition(HasLabels, Stored):
 
     @property
     def names(self) -> tuple[Hashable, ...]:
-        """Name of each cluster: 0, 1, ... unless :meth:`with_names` gave others."""
+        """Name of each cluster: 0, 1, ... unless set by :meth:`with_names`."""
         return self.given_names or tuple(range(self.n_clusters))
 
     @property
@@ -80,24 +82,25 @@ class ConsensusPartition(HasLabels, Stored):
         return self.labels.copy(data=pd.Index(self.names).to_numpy()[self.labels.values])
 
     def with_names(self, names: Mapping[int, Hashable] | Sequence[Hashable] | None = None, *, first: int = 0) -> Self:
-        """Name the clusters, or number them from another number than 0, in tables and in what is stored.
+        """Name the clusters, or number them from another number than 0, in tables and stored results.
 
         Parameters
         ----------
         names : sequence of length n_clusters, or mapping from numbers of clusters, optional
-            Cluster k of `labels` gets ``names[k]``. Those that a mapping leaves out keep their number.
+            Cluster k of `labels` gets ``names[k]``. Clusters that a mapping omits keep their number.
         first : int
-            Number of the first cluster: 1 for numbers as R has them.
+            Number of the first cluster, such as 1 for numbers as in R.
 
         Returns
         -------
         ConsensusPartition
-            With the same `labels`, which stay numbers from 0; `named_labels` has the names.
+            The same partition. `labels` are still numbers from 0; `named_labels` has the names.
 
         Raises
         ------
         ValueError
-            If there are too few names or too many, one of them twice, or one of a cluster that is not there.
+            If there are too few or too many names, a name occurs twice, or a mapping names a cluster that does not
+            exist.
 
         Examples
         --------
@@ -109,26 +112,26 @@ class ConsensusPartition(HasLabels, Stored):
         array([1, 1, 2])
         """
         check_integer("first", first)
-        found: list[Hashable] = [first + k for k in range(self.n_clusters)]
+        given: list[Hashable] = [first + k for k in range(self.n_clusters)]
         if isinstance(names, Mapping):
             unknown = [k for k in names if k not in range(self.n_clusters)]
             if unknown:
                 raise ValueError(
-                    f"`names` must be those of clusters 0 to {self.n_clusters - 1}, as `labels` number them; "
-                    f"got one of {unknown[0]!r}."
+                    f"`names` must name clusters 0 to {self.n_clusters - 1}, the numbers in `labels`; "
+                    f"got {unknown[0]!r}."
                 )
-            found = [names.get(k, number) for k, number in enumerate(found)]
+            given = [names.get(k, number) for k, number in enumerate(given)]
         elif names is not None:
-            found = list(names)
-            if isinstance(names, str) or len(found) != self.n_clusters:
+            given = list(names)
+            if isinstance(names, str) or len(given) != self.n_clusters:
                 raise ValueError(f"`names` must be {self.n_clusters}, one for each cluster; got {names!r}.")
-        if len(set(found)) < len(found):
-            raise ValueError(f"`names` must differ from each other; got {found}.")
-        return replace(self, given_names=tuple(found))
+        if len(set(given)) < len(given):
+            raise ValueError(f"`names` must differ from each other; got {given}.")
+        return replace(self, given_names=tuple(given))
 
     @property
     def gap(self) -> float | None:
-        """Share of the expected loss by which the least can be smaller; None without a lower bound."""
+        """Optimality gap: the largest possible relative excess over the minimum; None without a lower bound."""
         return None if self.lower_bound is None else relative_gap(self.expected_loss, self.lower_bound)
 
     @property
@@ -138,7 +141,7 @@ class ConsensusPartition(HasLabels, Stored):
 
     @property
     def cluster_sizes(self) -> xr.DataArray:
-        """Number of items of each cluster, over ``consensus_cluster``, whose coordinate has given names."""
+        """Number of items of each cluster, over ``consensus_cluster``, with the given names as coordinate."""
         sizes = xr.DataArray(np.bincount(self.labels.values), dims="consensus_cluster", name="cluster_size")
         if not self.given_names:
             return sizes
@@ -147,20 +150,21 @@ class ConsensusPartition(HasLabels, Stored):
 
     @property
     def clusters(self) -> dict[Hashable, list[Any]]:
-        """Items of each cluster by its name, as their coordinate names them; without one, their positions."""
+        """Items of each cluster by name of the cluster; items by coordinate or else by position."""
         return dict(zip(self.names, members_of(self.labels), strict=True))
 
     def members(self, k: int) -> list[Any]:
-        """Items of one cluster, as their coordinate names them; without one, their positions.
+        """List the items of one cluster, by coordinate or else by position.
 
         Parameters
         ----------
         k : int
-            Number of the cluster in `labels`, from 0, whatever name it was given.
+            Number of the cluster in `labels`, from 0, also if it has a name.
 
         Returns
         -------
         list
+            Names or positions of the items.
 
         Raises
         ------
@@ -185,7 +189,13 @@ class ConsensusPartition(HasLabels, Stored):
         return list(self.clusters.values())[k]
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each cluster: its size, its share of the items, and the first few of them."""
+        """Tabulate the clusters.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each cluster: its size, its share of the items, and its first items.
+        """
         dim, names = str(self.labels.dims[0]), pd.Index(self.names, name="cluster")
         return display.table_of_members(list(self.clusters.values()), self.labels.size, dim, names)
 
@@ -207,5 +217,5 @@ class ConsensusPartition(HasLabels, Stored):
             proven = (
                 "none, this is the optimum" if status(self.gap) == "optimal" else f"at most {self.gap:.2g} of the loss"
             )
-            facts.insert(1, ("gap", proven))
+            facts.insert(1, ("optimality gap", proven))
         return title, facts, self.to_dataframe()

@@ -1,4 +1,4 @@
-"""Local refinement: every item joins the cluster that it is with most often, on average over its members."""
+"""Local refinement: every item joins the cluster with the largest mean similarity."""
 
 from functools import partial
 from typing import Any, Literal
@@ -19,45 +19,49 @@ from posterior_consensus.sources.door import as_source, partition_of
 Order = Literal["jacobi", "gauss-seidel"]
 
 ORDERS = ("jacobi", "gauss-seidel")
-_MOST_PASSES = 50  # where passes run until nothing changes
+_MOST_PASSES = 50  # without a requested number of passes
 
 
 def refine_partition(
     draws: Any, partition: Any = None, *, order: Order = "jacobi", passes: int | None = 1
 ) -> xr.DataArray:
-    """Move every item to the cluster to whose members it has the largest mean similarity.
+    """Move every item to the cluster with the largest mean similarity, and return the refined labels.
 
-    No loss is minimized: under VI, for example, a refined partition often has a larger expected loss.
+    No loss is minimized. Under VI, for example, a refined partition often has a larger expected loss.
 
     Parameters
     ----------
     draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
+        Posterior draws of the partition, or a similarity matrix alone.
     partition : result object, DataArray or label vector of shape (n_items,), optional
-        By default the consensus of `draws` if these are a summary.
+        The partition to refine. By default the consensus of `draws` if these are a summary.
     order : {"jacobi", "gauss-seidel"}
-        Whether all items move at once, judged by the old labels, or one after the other in the order of the data.
+        Whether all items move at once, by the old labels, or one after the other in the order of the data.
     passes : int or None
-        Number of passes; None goes on until nothing changes, or a partition comes back that was there before, at most
-        50 times.
+        Number of passes. None continues until nothing changes or a partition recurs, at most 50 times.
 
     Returns
     -------
     xarray.DataArray of shape (n_items,), dtype int32
-        Canonical labels; clusters that lost all their items are gone.
+        Canonical labels, without empty clusters.
 
     Raises
     ------
     ValueError
-        If `order` or `passes` is not among those allowed, or draws or partition are invalid.
+        If `order` or `passes` is invalid, or draws or partition are invalid.
+
+    See Also
+    --------
+    consensus_partition : ``refine=`` applies it to the result of a method.
+    item_uncertainty : The mean similarities.
 
     Notes
     -----
-    Item i goes to argmax_k b_k / n_k with b_k the sum of PSM_ij over the members j != i of cluster k and n_k their
-    number; where n_k is 0 the ratio counts as minus infinity, so that an item on its own joins another cluster. This is
-    Algorithm 3 of Zhou, Dudeja and Amini (ICLR 2023), "Statistical guarantees for consensus clustering"; one Jacobi
-    pass is what its tables report. An item stays where it is unless another cluster is better by more than rounding.
-    The cost of a pass over draws is n_items x n_draws x clusters, without an n x n matrix; a Gauss-Seidel pass over
-    allocation probabilities forms it.
+    Let b_k be the sum of PSM_ij over the members j != i of cluster k, and n_k their number. Item i moves to the cluster
+    argmax_k b_k / n_k. The ratio is minus infinity if n_k is 0, so an item on its own joins another cluster. In a tie
+    the item stays. This is Algorithm 3 of Zhou, Dudeja and Amini (ICLR 2023), "Statistical guarantees for consensus
+    clustering", whose tables use one Jacobi pass. A pass over draws costs n_items x n_draws x clusters, without an
+    n x n matrix; a Gauss-Seidel pass over allocation probabilities forms it.
 
     Examples
     --------
@@ -72,7 +76,7 @@ def refine_partition(
 
 
 def check_refinement(order: Any, passes: Any, name: str) -> None:
-    """Refuse an order, given as the argument `name`, or a number of passes that there is not."""
+    """Raise ValueError for an unknown order, given as the argument `name`, or an invalid number of passes."""
     if order not in ORDERS:
         raise ValueError(f"`{name}` must be one of {', '.join(map(repr, ORDERS))}; got {order!r}.")
     if passes is not None:
@@ -98,7 +102,7 @@ def refined_labels(source: PairSource, labels: Labels, order: Order, passes: int
 
 def _jacobi_pass(source: PairSource, labels: Labels) -> Labels:
     own, nearest, other = own_and_nearest(source, labels)
-    leaves = (nearest >= 0) & ~(own >= other - ROUNDING)  # so does an item alone, whose own is NaN
+    leaves = (nearest >= 0) & ~(own >= other - ROUNDING)  # also True for an item on its own, whose `own` is NaN
     return np.where(leaves, nearest, labels).astype(np.int32)
 
 

@@ -1,4 +1,4 @@
-"""Stable component consensus clustering: large components that are far from each other found clusters, others join."""
+"""Stable component consensus clustering: large, dissimilar components are seeds; other components join them."""
 
 from dataclasses import dataclass
 from statistics import fmean, pstdev
@@ -18,7 +18,7 @@ from posterior_consensus.runtime.arguments import check_integer, check_number
 from posterior_consensus.runtime.progress import track
 
 _MOST_TRIED = 100  # gaps or thresholds
-_DIGITS = 12  # of a similarity; what differs beyond them is rounding
+_DIGITS = 12  # of a similarity; differences beyond them are rounding
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,19 +28,19 @@ class SeedsInfo(Info):
     Attributes
     ----------
     threshold : float
-        Largest similarity of two seeds of the result: 1 - g / m for the gap g of m draws.
+        Largest similarity of two seeds of the result: 1 - g / m for the seed separation g among m draws.
     n_components : int
         Number of stable components.
     thresholds : list of float
-        Those tried with which there were enough seeds.
+        Feasible thresholds, with enough seeds.
     n_clusters : list of int
-        Number of clusters for each of them.
+        Number of clusters for each feasible threshold.
     expected_losses : list of float
-        That of the partition for each of them.
+        Expected loss of the partition for each feasible threshold.
     n_infeasible : int
-        Number of those with which there were not.
+        Number of thresholds with too few seeds.
     stability : float
-        Averaged Jaccard index between the partitions of these thresholds.
+        Averaged Jaccard index between the partitions of the feasible thresholds.
     """
 
     threshold: float
@@ -65,32 +65,31 @@ class SeedsInfo(Info):
 def sccc(
     draws: PairSource, loss: Loss, task: Task, *, gap: int | None = None, threshold: float | None = None
 ) -> Candidate:
-    """Take the largest components that are far from each other as seeds, and put every other one with the nearest.
+    """Cluster stable components: the largest dissimilar ones are seeds, and every other one joins the nearest seed.
 
     Parameters
     ----------
     gap : int, optional
-        Least number of draws in which the labels of two seeds differ. By default all of 1 to the number of draws are
-        tried, and the partition of minimum expected loss is kept; 0 is the same as 1.
+        Seed separation: the least number of draws in which the labels of two seeds differ. By default all values from 1
+        to the number of draws are tried, and the partition of minimum expected loss is kept; 0 equals 1.
     threshold : float in [0, 1), optional
-        Largest similarity of two seeds, another way to say it: of m draws, the gap g is the threshold 1 - g / m.
+        Largest similarity of two seeds, instead of `gap`: for m draws, the gap g equals the threshold 1 - g / m.
 
     Notes
     -----
-    Stable component consensus clustering [1]_. A component is a set of items with the same labels in all draws, see
-    :func:`stable_components`. From the largest on, of equal ones the first, a component becomes a seed if it differs
-    from all seeds so far in at least `gap` draws, until there are `n_clusters` or `max_clusters` of them. Then every
-    other component joins the seed from which it differs in the fewest draws, the larger one of equals.
+    Stable component consensus clustering [1]_. A component is a set of items with equal labels in all draws, see
+    :func:`stable_components`. In decreasing order of size, a component becomes a seed if it differs from all previous
+    seeds in at least `gap` draws, up to `n_clusters` or `max_clusters` seeds. Every other component joins the seed from
+    which it differs in the fewest draws; ties go to the larger seed.
 
-    A gap with which there are fewer seeds than `n_clusters` is infeasible and skipped; one that was requested gives
-    fewer clusters. For more clusters than components, single items leave theirs. `info` has the expected loss for each
-    feasible gap, their mean and standard deviation, and the averaged Jaccard index between the partitions, which [1]_
-    calls the method's stability. Without `n_clusters` the gap determines the number of clusters.
+    A gap with fewer seeds than `n_clusters` is infeasible and skipped; a requested gap then gives fewer clusters. For
+    more clusters than components, single items leave their component. `info` has the expected loss for each feasible
+    gap, their mean and standard deviation, and the averaged Jaccard index between the partitions, the stability of
+    [1]_. Without `n_clusters`, the gap determines the number of clusters.
 
-    The method is for few clusterings: the estimates of chains or of other methods. With many draws nearly every
-    component is a single item. The seeds are then items in their order, none of them more similar to another than the
-    threshold. With weights, more than 100 draws or a similarity matrix alone, up to 100 thresholds between the
-    similarities that occur are tried in place of all gaps.
+    The method is for few partitions, such as the estimates of chains or of other methods. With many draws, nearly every
+    component is a single item, and the seeds are the first dissimilar items. With weights, more than 100 draws or a
+    similarity matrix alone, up to 100 thresholds between the observed similarities replace the gaps.
 
     References
     ----------
@@ -105,14 +104,14 @@ def sccc(
     similarity = np.round(draws.of_items(first).shared_similarity, _DIGITS)
     most = task.most or draws.n_items
     thresholds = _thresholds(draws, similarity, gap, threshold)
-    found = [_seeded(similarity, most, one) for one in track(thresholds, "Seeding", progressbar=task.progressbar)]
+    seeded = [_seeded(similarity, most, one) for one in track(thresholds, "Seeding", progressbar=task.progressbar)]
     fewest = min(task.n_clusters or 1, first.size)
-    feasible = [at for at, labels in enumerate(found) if labels.max() + 1 >= fewest]
+    feasible = [at for at, labels in enumerate(seeded) if labels.max() + 1 >= fewest]
     if not feasible:
-        feasible = list(range(len(found)))
+        feasible = list(range(len(seeded)))
     rank = np.empty(first.size, np.intp)
     rank[order] = np.arange(first.size)
-    partitions = np.stack([canonical_labels(found[at][rank[components]]) for at in feasible])
+    partitions = np.stack([canonical_labels(seeded[at][rank[components]]) for at in feasible])
     if task.n_clusters is not None and task.n_clusters > first.size:
         partitions = np.stack([filled(np.zeros((draws.n_items, task.n_clusters)), labels) for labels in partitions])
     best, losses = least_loss(draws, loss, [partitions])
@@ -122,14 +121,14 @@ def sccc(
         thresholds=[thresholds[at] for at in feasible],
         n_clusters=(partitions.max(axis=1) + 1).tolist(),
         expected_losses=losses,
-        n_infeasible=len(found) - len(feasible),
+        n_infeasible=len(seeded) - len(feasible),
         stability=1.0 - mean_between(partitions, jaccard()),
     )
     return Candidate(best, info)
 
 
 def _seeded(similarity: Floats, most: int, threshold: float) -> Labels:
-    """Cluster of each component, the largest first, with at most so many seeds no more similar than the threshold."""
+    """Cluster of each component, in decreasing size, with at most `most` seeds of at most this similarity."""
     nearest = np.full(len(similarity), -np.inf)  # similarity to the nearest seed
     labels = np.zeros(len(similarity), np.int32)
     n_seeds = 0

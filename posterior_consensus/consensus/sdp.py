@@ -12,7 +12,7 @@ from posterior_consensus.losses.record import Loss
 from posterior_consensus.runtime.arguments import check_seconds
 
 _SECONDS = 5.0  # estimated time of the work
-_MOST_SHARES = 30  # numbers of clusters that have a share of the time of their own
+_MOST_SHARES = 30  # most numbers of clusters between which the time is divided
 
 
 def sdp(draws: PairSource, loss: Loss, task: Task, *, seconds: float | None = None) -> Candidate:
@@ -21,19 +21,19 @@ def sdp(draws: PairSource, loss: Loss, task: Task, *, seconds: float | None = No
     Parameters
     ----------
     seconds : float, optional
-        Time after which the relaxation is left as it is, shared between the numbers of clusters that are tried. By
-        default a fixed amount of work is done, about five seconds'.
+        Time limit of the relaxation, divided between the numbers of clusters. By default the limit is a fixed amount of
+        work, about five seconds.
 
     Notes
     -----
-    It is Model 2 of Singh, Mukherjee, Peng and Xu (NIPS 2007), "Ensemble clustering using semidefinite programming",
-    which is k-means on the one-hot matrix. Items with equal labels in all draws are merged. The relaxation that
-    :func:`certify` bounds "within_variance" with is rounded whenever its bound is computed: of its projection to rank k
-    the winner takes all [1]_. Moves of single signatures then lower the objective. The work ends when the best
-    partition meets the bound.
+    The objective is Model 2 of Singh, Mukherjee, Peng and Xu (NIPS 2007), "Ensemble clustering using semidefinite
+    programming", which is k-means on the one-hot matrix. Items with equal labels in all draws are merged. The
+    relaxation is the one by which :func:`certify` bounds "within_variance". It is rounded whenever its bound is
+    computed: each item takes the largest entry of the projection to rank k [1]_. Moves of single signatures then lower
+    the objective. The work ends when the best partition meets the bound.
 
-    The number of clusters, if not given, is that of minimum expected `loss`. `info` has the objective and the
-    bound for each number that was tried. A small gap says that this number of clusters was solved to the end.
+    By default, the number of clusters minimizes the expected `loss`. `info` has the objective and the bound for each
+    number of clusters tried. A small difference means that this number is solved.
 
     References
     ----------
@@ -51,10 +51,10 @@ def sdp(draws: PairSource, loss: Loss, task: Task, *, seconds: float | None = No
             info = RelaxationInfo(n_signatures=merged.counts.size, n_iter=0)
             return Candidate(canonical_labels(merged.signature), info)
         budget = WorkBudget(share * _SECONDS) if seconds is None else Deadline(share * float(seconds))
-        search = Relaxation(merged, k, budget)
-        search.run("Semidefinite relaxation", progressbar=task.progressbar and task.n_clusters is not None)
-        solved[k] = search.objective, search.lower_bound
-        return Candidate(search.partition, search.info)
+        relaxation = Relaxation(merged, k, budget)
+        relaxation.run("Semidefinite relaxation", progressbar=task.progressbar and task.n_clusters is not None)
+        solved[k] = relaxation.objective, relaxation.lower_bound
+        return Candidate(relaxation.partition, relaxation.info)
 
     best = best_number(draws, loss, task, fit, title="Semidefinite relaxation")
     assert isinstance(best.info, RelaxationInfo)

@@ -1,4 +1,4 @@
-"""What a method is asked for and returns, and how one of several partitions is chosen by its expected loss."""
+"""Arguments and results of consensus methods, and the choice among partitions by their expected loss."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -22,23 +22,24 @@ from posterior_consensus.search.trees import cluster_range
 
 Floats = npt.NDArray[np.float64]
 
-_ITEMS_IN_MATRIX = 4000  # of which all similarities take less time than those of the draws again and again
-_ALL_TRIED = 30  # numbers of clusters of which every one is tried
-_NEXT_TRIED = 8, 2**0.5  # of more: all up to here, then each so many times the one before
+_ITEMS_IN_MATRIX = 4000  # most items for which the similarity matrix is faster than repeated products with the draws
+_ALL_TRIED = 30  # most numbers of clusters that are all tried
+_NEXT_TRIED = 8, 2**0.5  # of more numbers: all up to the first value, then a grid with this ratio
 
 
 class Task(NamedTuple):
-    """What :func:`consensus_partition` asks of a method, whichever it is.
+    """Arguments of :func:`consensus_partition` that every method receives.
 
     Attributes
     ----------
     rng : Generator
         Source of all random numbers.
     n_clusters : int or None
-        Number of clusters; None if the method is to find it.
+        Number of clusters; None if the method chooses it.
     max_clusters : int or None
-        Largest number of clusters; None if there is no limit.
+        Largest number of clusters; None for no limit.
     progressbar : bool
+        Whether to show progress.
     """
 
     rng: np.random.Generator
@@ -48,15 +49,39 @@ class Task(NamedTuple):
 
     @property
     def most(self) -> int | None:
-        """Largest number of clusters, or the only one."""
+        """Largest number of clusters, or the requested number."""
         return self.n_clusters or self.max_clusters
 
     def numbers(self, draws: PairSource) -> range:
-        """Numbers of clusters to try: the one requested, or 1 to the largest allowed or in any draw."""
+        """Return the numbers of clusters to try: the requested number, or 1 to the largest allowed or in any draw.
+
+        Parameters
+        ----------
+        draws : PairSource
+            Draws, or a similarity matrix alone.
+
+        Returns
+        -------
+        range
+            The numbers of clusters.
+        """
         return cluster_range(draws, self.n_clusters, self.max_clusters)
 
     def effort(self, count: int, n_clusters: int) -> int:
-        """`count` starts or iterations; beyond 30 clusters fewer, in proportion, unless their number is given."""
+        """Reduce a number of starts or iterations in proportion beyond 30 clusters, unless their number is requested.
+
+        Parameters
+        ----------
+        count : int
+            Number of starts or iterations.
+        n_clusters : int
+            Number of clusters of the fit.
+
+        Returns
+        -------
+        int
+            The reduced number, at least 1.
+        """
         return count if self.n_clusters else max(1, count * _ALL_TRIED // max(n_clusters, _ALL_TRIED))
 
 
@@ -67,11 +92,23 @@ class Candidate:
     Attributes
     ----------
     labels : ndarray of shape (n_items,)
-        Labels of any names.
+        Labels of any values.
     info : Info or None
-        Record of the search; a method of your own may have a subclass with fields of its own.
+        Record of the search; a method of your own may define a subclass.
     lower_bound : float, optional
-        No partition's expected loss is below it, if the method found out.
+        Lower bound of the expected loss of all partitions, if the method computes one.
+
+    See Also
+    --------
+    consensus_partition : ``method=`` accepts a function that returns a candidate.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> def first_draw(draws, loss, task):
+    ...     return pc.consensus.Candidate(draws.labels[0])
+    >>> pc.consensus_partition([[0, 0, 1], [0, 1, 1]], method=first_draw).labels.values
+    array([0, 0, 1], dtype=int32)
     """
 
     labels: npt.NDArray[Any]
@@ -79,30 +116,29 @@ class Candidate:
     lower_bound: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what could not be stored with the result."""
+        """Raise TypeError if `info` cannot be stored with the result."""
         if not isinstance(self.info, Info | None):
             raise TypeError(f"`info` must be a results.Info or None; got {type(self.info).__name__}.")
 
 
 class Run(NamedTuple):
-    """Where steps from one start ended."""
+    """End of the steps from one start."""
 
     labels: Labels
-    trace: list[float]  # objective of the steps, the last one that of the labels
+    trace: list[float]  # objective after each step; the last value belongs to the labels
     converged: bool
 
     @property
     def objective(self) -> float:
-        """That of the labels, without what may be rounding."""
+        """Objective of the labels, rounded to 12 decimals."""
         return round(self.trace[-1], 12)
 
 
 def best_number(draws: PairSource, loss: Loss, task: Task, fit: Callable[[int], Candidate], *, title: str) -> Candidate:
-    """Fit numbers of clusters, and return the candidate of minimum expected loss with what was tried.
+    """Fit numbers of clusters, and return the candidate of minimum expected loss with the losses of all.
 
-    Of more than 30 numbers, a grid is fitted that grows by the root of 2 from 8 on; then the gaps on both sides of the
-    best number are halved until they are no longer than a thirtieth of it, or 1. Of equal losses the smaller number
-    wins.
+    Beyond 30 numbers, a grid is fitted: all numbers to 8, then with ratio sqrt(2). The intervals on both sides of the
+    best number are then halved until they are at most 1/30 of it, or 1. Ties go to the smaller number.
     """
     fitted: dict[int, Candidate] = {}
     losses: dict[int, float] = {}
@@ -115,8 +151,8 @@ def best_number(draws: PairSource, loss: Loss, task: Task, fit: Callable[[int], 
         fitting = _beside_best(losses)
     tried = sorted(losses)
     best = fitted[min(tried, key=lambda k: losses[k])]
-    told = best.info if isinstance(best.info, NumbersInfo) else NumbersInfo()
-    info = replace(told, n_clusters_tried=tried, expected_losses=[losses[k] for k in tried])
+    own = best.info if isinstance(best.info, NumbersInfo) else NumbersInfo()
+    info = replace(own, n_clusters_tried=tried, expected_losses=[losses[k] for k in tried])
     return Candidate(best.labels, info)
 
 
@@ -131,7 +167,7 @@ def _coarse(numbers: range) -> list[int]:
 
 
 def _beside_best(losses: dict[int, float]) -> list[int]:
-    """The middles of the gaps on either side of the number of minimum loss."""
+    """Midpoints of the intervals on either side of the number of minimum loss."""
     tried = sorted(losses)
     at = min(range(len(tried)), key=lambda i: losses[tried[i]])
     around = tried[max(at - 1, 0) : at + 2]
@@ -140,7 +176,7 @@ def _beside_best(losses: dict[int, float]) -> list[int]:
 
 
 def small_matrix(draws: PairSource) -> Floats | None:
-    """The similarity matrix if products with it take less time than products with the draws, else None."""
+    """Similarity matrix, if products with it are faster than products with the draws; else None."""
     is_small = draws.n_items <= _ITEMS_IN_MATRIX and memory.fits(8 * draws.n_items**2)
     return draws.shared_similarity if is_small else None
 
@@ -162,7 +198,7 @@ def cut(points: Floats, n_clusters: int, n_starts: int, task: Task) -> Labels:
 
 
 def allowed(partitions: npt.NDArray[Any], task: Task) -> npt.NDArray[Any]:
-    """Keep the canonical partitions (P, n) with as many clusters as requested."""
+    """Select the canonical partitions (P, n) with an allowed number of clusters."""
     counts = partitions.max(axis=1).astype(np.int64) + 1
     if task.n_clusters is not None:
         return partitions[counts == task.n_clusters]
@@ -170,15 +206,15 @@ def allowed(partitions: npt.NDArray[Any], task: Task) -> npt.NDArray[Any]:
 
 
 def elected(scores: Floats, labels: Labels | None = None) -> Labels:
-    """The first label (n,) of greatest score (n, K) of each item, but for rounding; its own if that is one."""
-    greatest = scores.max(axis=1, keepdims=True)
-    near = scores >= greatest - ROUNDING * np.maximum(np.abs(greatest), 1.0)
+    """Label (n,) with the largest score (n, K) of each item; in a tie its label in `labels`, else the first one."""
+    largest = scores.max(axis=1, keepdims=True)
+    near = scores >= largest - ROUNDING * np.maximum(np.abs(largest), 1.0)
     first = near.argmax(axis=1).astype(np.int32)
     return first if labels is None else np.where(near[np.arange(labels.size), labels], labels, first)
 
 
 def filled(scores: Floats, labels: Labels) -> Labels:
-    """Give each label without items the one item whose score falls least, of labels with several; `scores` (n, K)."""
+    """Give each unused label one item, whose score (n, K) falls least; labels with a single item keep it."""
     labels = labels.copy()
     sizes = np.bincount(labels, minlength=scores.shape[1])
     for k in np.flatnonzero(sizes == 0):

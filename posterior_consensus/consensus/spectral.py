@@ -1,4 +1,4 @@
-"""Spectral aggregation: k-means on the leading eigenvectors of the similarity matrix, which is not formed."""
+"""Spectral aggregation: k-means on the leading eigenvectors of the similarity matrix, without forming it."""
 
 from posterior_consensus.consensus.selection import Candidate, Task, best_k_means
 from posterior_consensus.ensemble.pairs import PairSource
@@ -23,29 +23,26 @@ def spectral(
     Parameters
     ----------
     affinity : {None, "association", "rbf"}
-        None for the similarity matrix itself. "association" takes it as the weights of a graph of the items, and
-        "rbf" the weights exp(-gamma |PSM_i - PSM_j|^2) of its rows PSM_i; of either graph the eigenvectors are those
-        of the random walk.
+        None uses the similarity matrix. The others use the random walk on a graph of the items. Its edge weights are
+        the similarities ("association"), or exp(-gamma |PSM_i - PSM_j|^2) with the rows PSM_i of the matrix ("rbf").
     gamma : float above 0
-        For "rbf".
+        Scale of "rbf".
     n_starts : int
         Number of k-means++ starts; fewer beyond 30 clusters unless `n_clusters` is given.
 
     Notes
     -----
-    With None it is Algorithm 2 of Zhou, Dudeja and Amini (ICLR 2023), "Statistical guarantees for consensus
-    clustering"; "rbf" with gamma 1 gives what its tables report as spectral clustering. With W the weights without
-    their diagonal and D their row sums, the vectors are D^(-1/2) u for the leading eigenvectors u of D^(-1/2) W
-    D^(-1/2): the normalized cut of Shi and Malik (2000), https://doi.org/10.1109/34.868688, as scikit-learn's
-    `SpectralClustering` computes it.
+    None is Algorithm 2 of Zhou, Dudeja and Amini (ICLR 2023), "Statistical guarantees for consensus clustering"; its
+    tables use "rbf" with gamma 1. Let W be the weights without diagonal, and D their row sums. The vectors are
+    D^(-1/2) u for the leading eigenvectors u of D^(-1/2) W D^(-1/2). This is the normalized cut of Shi and Malik
+    (2000), https://doi.org/10.1109/34.868688, as in scikit-learn's `SpectralClustering`.
 
-    Equal eigenvalues do not determine their eigenvectors. If the K-th vector is one of several with the same
-    eigenvalue, k-means takes all of them if that eigenvalue is positive and none if not, so that the distances between
-    items are those of the draws and not of rounding. (Beyond 1,000 items it takes at most eight more vectors than the
-    largest K.)
+    Equal eigenvalues do not determine their eigenvectors. If the K-th eigenvalue is multiple, k-means uses all of its
+    vectors if it is positive, and otherwise none. Distances between items then do not depend on rounding. (Beyond 1,000
+    items it uses at most eight more vectors than the largest K.)
 
-    But for "rbf", which forms an n x n matrix, the eigenvectors come from products with the draws' one-hot matrix, in
-    memory proportional to n_items x n_draws, if there are more than 1,000 items and at least twice as many as vectors.
+    "rbf" forms an n x n matrix. Otherwise, beyond 1,000 items and for at most n / 2 vectors, the eigenvectors come from
+    products with the one-hot matrix of the draws, in memory proportional to n_items x n_draws.
     """
     if affinity not in (None, *AFFINITIES):
         raise ValueError(f"`affinity` must be None or one of {', '.join(map(repr, AFFINITIES))}; got {affinity!r}.")

@@ -1,4 +1,4 @@
-"""The pair threshold tau of Binder's loss in a consensus: as it is given, or calibrated on the draws in rounds."""
+"""The pair threshold tau of Binder's loss in a consensus: given, or calibrated on the draws."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.search.engine import search
 
 _MOST_ROUNDS = 20
-_SAME = 1e-4  # of tau, below which another round would find the same partition
-_PAIRS = 20_000  # considered for the start
+_SAME = 1e-4  # change of tau at which rounds end
+_PAIRS = 20_000  # most pairs for the first tau
 _PAIRS_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Threshold(Info):
-    """The pair threshold `tau` that was given, and the mean similarities of pairs `within` and `between` clusters."""
+    """The pair threshold `tau`, and the mean similarities of pairs `within` and `between` clusters."""
 
     tau: float
     within: float
@@ -35,7 +35,7 @@ class Threshold(Info):
 
 
 class Calibration(NamedTuple):
-    """A threshold, the mean similarities that it follows from, the last partition (n,), and how the rounds ended."""
+    """A threshold, the mean similarities within and between, the last partition (n,), and how the rounds ended."""
 
     tau: float
     within: float
@@ -46,31 +46,31 @@ class Calibration(NamedTuple):
 
 
 def consistent_interval(within: float, between: float) -> str:
-    """The interval in words."""
+    """Interval of consistent thresholds in words."""
     if np.isnan(within) or np.isnan(between):
-        return "not known, as the partition has pairs of one kind only"
+        return "unknown, because the partition has pairs of one kind only"
     if within <= between:
         return "none: pairs of different clusters are as similar as pairs of one cluster"
     return f"{between:.2g} to {within:.2g}"
 
 
 def calibrated(draws: PartitionDraws, rng: np.random.Generator, progressbar: bool) -> Calibration:
-    """Calibrate the threshold in rounds, as :func:`pair_threshold` says."""
+    """Calibrate the threshold in rounds, see :func:`pair_threshold`."""
     *_, last = track(_rounds(draws, rng), "Pair threshold", progressbar=progressbar)
     return last
 
 
 def _rounds(draws: PartitionDraws, rng: np.random.Generator) -> Iterator[Calibration]:
     tau = _first_threshold(_similarities(draws, rng))
-    found: list[Labels] = []
+    best: list[Labels] = []
     for n_rounds in range(1, _MOST_ROUNDS + 1):
-        found = [search(draws, binder(tau=tau), rng=rng, starts=found).labels]  # none is worse than that before
-        within, between = pair_means(draws, found[0])
+        best = [search(draws, binder(tau=tau), rng=rng, starts=best).labels]  # at most the loss of the previous one
+        within, between = pair_means(draws, best[0])
         before, defined = tau, np.isfinite(within) and np.isfinite(between)
         if defined:
             tau = _from_means(within, between, 1 / np.square(draws.weights).sum())
         settled = bool(defined and abs(tau - before) < _SAME)
-        yield Calibration(tau, within, between, found[0], n_rounds, settled)
+        yield Calibration(tau, within, between, best[0], n_rounds, settled)
         if settled or not defined:
             return
 
@@ -91,7 +91,7 @@ def _similarities(draws: PartitionDraws, rng: np.random.Generator) -> Floats:
 
 
 def _first_threshold(similarities: Floats) -> float:
-    """Halfway between the two means of 2-means."""
+    """Midpoint of the two centres of 2-means."""
     x = np.sort(similarities)
     if x.size == 0 or x[-1] - x[0] < SAME:
         return 0.5
@@ -111,28 +111,28 @@ def _from_means(within: float, between: float, n_draws: float) -> float:
 
 
 def pair_means(source: PairSource, labels: Labels) -> tuple[float, float]:
-    """Mean similarity of the pairs that a partition has together and of those it has apart; NaN if there are none.
+    """Mean similarity of pairs within and between clusters; NaN without such pairs.
 
-    With draws the costs are items x draws: a pair's similarity is its mean over draws, so sums over pairs can be taken
+    With draws, the cost is items x draws: a pair's similarity is its mean over draws, so sums over pairs can be taken
     in each draw.
     """
     h = pairs(source.n_items)
     sizes = np.bincount(labels)
     if (draws := hard_draws(source)) is not None:
         joint = draws.samples.mean(counting.joint_sums(draws.drawn, labels[np.newaxis], h)[0])
-        drawn = draws.samples.mean(counting.size_sums(draws.drawn, h))
+        total = draws.samples.mean(counting.size_sums(draws.drawn, h))
     else:
-        links, total = source.links(labels)
-        joint, drawn = links[np.arange(labels.size), labels].sum() / (2 * total), links.sum() / (2 * total)
+        links, weight = source.links(labels)
+        joint, total = links[np.arange(labels.size), labels].sum() / (2 * weight), links.sum() / (2 * weight)
     together = h[sizes].sum()
     apart = h[-1] - together
     within = float(joint / together) if together else np.nan
-    between = float((drawn - joint) / apart) if apart else np.nan
+    between = float((total - joint) / apart) if apart else np.nan
     return within, between
 
 
 def threshold_of(source: PairSource, loss: Loss, tau: Any, rng: np.random.Generator, progressbar: bool) -> float | None:
-    """The pair threshold that `tau` asks for, calibrated if it is "auto"; None if it is None."""
+    """Return the pair threshold `tau`, calibrated if it is "auto"; None if it is None."""
     if tau is None:
         return None
     if loss != binder():

@@ -40,6 +40,7 @@ def semi_crowd(
     ridge : float
         Above 0; added to the covariance of the standardized features.
     random_seed : int, Generator, SeedSequence or None
+        The same seed gives the same result.
     progressbar : bool
         Whether to show progress if the work takes more than a second.
 

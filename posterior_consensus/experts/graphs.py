@@ -32,6 +32,7 @@ def meta_clustering(
     n_views : int, optional
         Number of groups; by default where the gap between successive eigenvalues of the graph's Laplacian is largest.
     random_seed : int, Generator, SeedSequence or None
+        The same seed gives the same result.
 
     Returns
     -------
@@ -108,6 +109,7 @@ def normalised_cut(
     constraints : Constraints or anything :func:`as_constraints` takes
     n_clusters : int
     random_seed : int, Generator, SeedSequence or None
+        The same seed gives the same result.
 
     Returns
     -------

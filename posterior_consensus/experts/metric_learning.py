@@ -41,6 +41,7 @@ def itml_k_means(
     max_passes : int
         Most passes over the constraints.
     random_seed : int, Generator, SeedSequence or None
+        The same seed gives the same result.
     progressbar : bool
         Whether to show progress if the work takes more than a second.
 

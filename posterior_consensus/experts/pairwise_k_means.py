@@ -59,6 +59,7 @@ def mpck_means(
         Number of orders of the items, and of centres in addition to those of neighbourhoods; the smallest objective
         counts.
     random_seed : int, Generator, SeedSequence or None
+        The same seed gives the same result.
     progressbar : bool
         Whether to show progress if the work takes more than a second.
 

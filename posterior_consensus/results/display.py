@@ -20,6 +20,7 @@ from posterior_consensus.runtime.guesses import no_attribute
 MOST_ROWS = 12  # a result fills one screen at most
 _WIDTH = 100  # characters of a line's value
 _ENOUGH = 100.0  # effective draws
+NUMBER_OF_CLUSTERS = "under a Dirichlet process mixture, it does not estimate a true number of components"
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 

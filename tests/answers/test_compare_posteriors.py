@@ -217,6 +217,6 @@ def test_ctrl_c_ends_the_search_for_particles_of_both(where, monkeypatch):
     calls = press_ctrl_c(monkeypatch, *where, 3)
     with pytest.warns(UserWarning, match="interrupted"):
         found = compared(*two())
-    assert len(calls) < 20 and found.stopped == "interrupted" and "by Ctrl-C" in repr(found)
+    assert len(calls) < 20 and found.stopped == "interrupted" and "Ctrl-C ended" in repr(found)
     np.testing.assert_array_equal(found.similarity, of_two().similarity)
     assert pc.results.PosteriorComparison.from_dataset(found.to_dataset()).stopped == "interrupted"

@@ -6,7 +6,7 @@ from scipy.stats import binom
 
 import posterior_consensus as pc
 from posterior_consensus.answers import modes
-from posterior_consensus.answers.modes import separated_modes, valley_evidence
+from posterior_consensus.answers.modes import separated_modes, valley_p_value
 from posterior_consensus.evaluate.expectation import loss_matrix
 from posterior_consensus.losses import LOSSES
 
@@ -103,21 +103,21 @@ def test_names_and_order_do_not_matter():
     assert again.p_value == pytest.approx(first.p_value, rel=1e-6)
 
 
-def test_evidence_is_the_binomial_probability_of_the_emptiest_valley():
+def test_p_value_is_the_binomial_probability_of_the_emptiest_valley():
     x = np.array([-0.9] * 12 + [-0.1] * 3 + [0.1] * 3 + [0.9] * 10)
     one = np.ones(x.size)
-    assert valley_evidence(x, one, 0.3) == pytest.approx(binom.cdf(6, 16, 1 / 3))
-    assert valley_evidence(x[np.abs(x) > 0.5], one[:22], 0.3) == pytest.approx(binom.cdf(0, 10, 1 / 3))
-    assert valley_evidence(x, one / 2, 0.3) > valley_evidence(x, one, 0.3)
-    assert valley_evidence(x, one, 0.7) == 1.0  # three windows so wide have no room side by side
-    assert valley_evidence(np.abs(x), one, 0.3) == 1.0  # all on one side
+    assert valley_p_value(x, one, 0.3) == pytest.approx(binom.cdf(6, 16, 1 / 3))
+    assert valley_p_value(x[np.abs(x) > 0.5], one[:22], 0.3) == pytest.approx(binom.cdf(0, 10, 1 / 3))
+    assert valley_p_value(x, one / 2, 0.3) > valley_p_value(x, one, 0.3)
+    assert valley_p_value(x, one, 0.7) == 1.0  # three windows so wide have no room side by side
+    assert valley_p_value(np.abs(x), one, 0.3) == 1.0  # all on one side
     x = np.array([-0.3] * 20 + [0.2] * 20)
-    assert valley_evidence(x, np.ones(40), 0.1) == 1.0
-    assert valley_evidence(3 * x, np.ones(40), 0.1) < 0.001
+    assert valley_p_value(x, np.ones(40), 0.1) == 1.0
+    assert valley_p_value(3 * x, np.ones(40), 0.1) < 0.001
     x = np.concatenate([np.linspace(-0.9, -0.7, 40), np.linspace(-0.3, 0.4, 80)])
     one = np.ones(x.size)
-    assert valley_evidence(x, one, 0.1) > 0.5  # not at the border of the regions
-    assert valley_evidence(x + 0.5, one, 0.1) < 1e-4
+    assert valley_p_value(x, one, 0.1) > 0.5  # not at the border of the regions
+    assert valley_p_value(x + 0.5, one, 0.1) < 1e-4
 
 
 @pytest.mark.parametrize("sizes", [(40.0, 9.0), (9.0, 40.0), (9.0, 9.0)])

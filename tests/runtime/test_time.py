@@ -144,7 +144,7 @@ class Shown:
     ("function", "described"),
     [
         (pc.partition_density, {"Losses between draws", "Greedy search", "Peaks of the density"}),
-        (lambda draws, **o: pc.partial_partition(draws, complete="vi", **o), {"Partial partition", "Open items"}),
+        (lambda draws, **o: pc.partial_partition(draws, complete="vi", **o), {"Partial partition", "Unassigned items"}),
         (pc.consensus.random_perturbation_em, {"Random perturbation model"}),
         (pc.summarize, {"Greedy search", "Diagnosis"}),
     ],
