@@ -1,4 +1,4 @@
-"""Co-clustering by agreement: several clusterings of the rows and of the columns of a table that explain each other."""
+"""Co-clustering by agreement: several clusterings of the rows and columns of a table with high mutual information."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -26,12 +26,12 @@ from posterior_consensus.runtime.progress import track, waiting
 
 Integers = npt.NDArray[np.int64]
 
-_ALTERNATIONS = 10  # of rows and columns for each pair of clusterings by itself
-_PASSES = 3  # over all items, before it is the other side's turn; 1 where the table is large
-_REARRANGED = 3  # times in a round that a cluster is dissolved and one split
+_ALTERNATIONS = 10  # of rows and columns for each separate pair of clusterings
+_PASSES = 3  # over all items of one side in its turn; 1 for a large table
+_REARRANGED = 3  # times in a round that a cluster is dissolved and another one split
 _MOST_WORK = 1e8  # steps of a pass over all clusterings, above which a table is large
 _TRACE = ("mutual_information", "row_jaccard", "column_jaccard")
-_DIMS = {"clustering": "coclustering", "round": "coclustering_round"}  # where they are stored
+_DIMS = {"clustering": "coclustering", "round": "coclustering_round"}  # names of dimensions in stored results
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,13 +43,13 @@ class Coclustering(Stored):
     row_labels : xarray.DataArray of shape (clustering, n_rows), dtype int32
         Cluster of each row in each clustering, numbered by first appearance.
     column_labels : xarray.DataArray of shape (clustering, n_columns), dtype int32
-        The same for the columns.
+        Cluster of each column in each clustering.
     trace : xarray.Dataset
-        Over ``round``, 0 being where each pair of clusterings stood for itself: ``mutual_information``, the mean over
-        all pairs of a row clustering and a column clustering, in bits; ``row_jaccard`` and ``column_jaccard``, the
-        Jaccard index averaged over all pairs of clusterings of one side.
+        Over ``round``; round 0 is before agreement. ``mutual_information`` is the mean over all pairs of a row
+        clustering and a column clustering, in bits. ``row_jaccard`` and ``column_jaccard`` are the Jaccard index
+        averaged over all pairs of clusterings of one side.
     table_information : float
-        Mutual information of the rows and columns themselves, in bits: what no clusterings exceed.
+        Mutual information of the rows and columns themselves, in bits: the upper bound for all clusterings.
     """
 
     _no_figure = "plot_alluvial(clusterings.row_labels) shows its partitions"
@@ -61,16 +61,22 @@ class Coclustering(Stored):
 
     @property
     def row_draws(self) -> PartitionDraws:
-        """The row clusterings as draws, for :func:`consensus_partition` or :func:`stable_components`."""
+        """Row clusterings as draws, for :func:`consensus_partition` or :func:`stable_components`."""
         return _as_draws(self.row_labels)
 
     @property
     def column_draws(self) -> PartitionDraws:
-        """The column clusterings as draws."""
+        """Column clusterings as draws."""
         return _as_draws(self.column_labels)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """The trace, a row for each round."""
+        """Tabulate the trace.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each round.
+        """
         return self.trace.to_dataframe()
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
@@ -100,21 +106,20 @@ def cocluster(
     random_seed: RandomSeed = None,
     progressbar: bool = True,
 ) -> Coclustering:
-    """Cluster rows and columns of a contingency table several times, and increase the agreement of the clusterings.
+    """Cluster the rows and columns of a contingency table several times, in agreement with each other.
 
     Parameters
     ----------
     table : array_like, DataFrame, DataArray or SciPy sparse array of shape (n_rows, n_columns)
-        Counts or other amounts, not negative: words in documents, species at sites.
+        Nonnegative counts or amounts, such as words in documents or species at sites.
     n_row_clusters, n_column_clusters : int
-        Numbers of clusters, at most as many as rows, or columns, that are not of zeros.
+        Numbers of clusters, at most the numbers of rows and columns with a positive sum.
     n_clusterings : int
-        Clusterings of each side. One pair is information-theoretic co-clustering [2]_.
+        Number m of clusterings of each side. One pair is information-theoretic co-clustering [2]_.
     n_rounds : int
-        Rounds of agreement, after each pair of clusterings was improved by itself; fewer where nothing changes any
-        more, and 0 for the pairs alone.
+        Largest number of rounds of agreement, which end when nothing changes; 0 keeps the separate pairs.
     n_starts : int
-        Random starts of each pair of clusterings; the best is kept. A single start misses the largest mutual
+        Number of random starts of each pair of clusterings; the best is kept. A single start misses the largest mutual
         information in about half of small tables.
     random_seed : int, Generator, SeedSequence or None
         The same seed gives the same result.
@@ -131,9 +136,9 @@ def cocluster(
     ValueError
         If the table is not two-dimensional, an entry is negative, missing or infinite, or there are too many clusters.
     TypeError
-        If the table has no numbers, or a number of clusters is not whole.
+        If the table has no numbers, or a number of clusters is not an integer.
     MemoryError
-        If the table by clusters of the other side takes more than the memory budget.
+        If the table by clusters of the other side exceeds the memory budget.
 
     See Also
     --------
@@ -142,21 +147,20 @@ def cocluster(
 
     Notes
     -----
-    With the table's shares p, the mutual information of a row clustering x and a column clustering y is
+    Let p be the table divided by its sum, and p_kl its sum over cluster k of the rows and cluster l of the columns. The
+    mutual information of a row clustering x and a column clustering y is
 
-        I(x; y) = sum_kl p_kl log2(p_kl / (p_k p_l)),
+        I(x; y) = sum_kl p_kl log2(p_kl / (p_k p_l)).
 
-    p_kl being the sum of p over cluster k of the rows and l of the columns. First each of m pairs (x_j, y_j) is
-    improved by itself, from random clusters. Then the clustering agreement process [1]_ raises the sum of I(x_i; y_j)
-    over all m^2 pairs: with the column clusterings fixed, each row clustering has the same objective, and moves its
-    rows one by one to the cluster that raises it most; then the columns have their turn. No move lowers the sum, and no
-    cluster loses its last item. Single moves get stuck. So a cluster is also dissolved and another one split, three
-    times a round, and what single moves make of that is kept where the objective is larger.
+    First, each of m pairs (x_j, y_j) is optimized separately from random clusters. Then the clustering agreement
+    process [1]_ raises the sum of I(x_i; y_j) over all m^2 pairs. With the column clusterings fixed, rows move one by
+    one to the cluster that raises the sum most; then the columns move. The sum never falls, and no cluster becomes
+    empty. Three times a round, a cluster is also dissolved and another one split, followed by single moves. The result
+    is kept if the objective is higher.
 
-    Rows and columns of zeros carry no information. They go with the row, or column, of the smallest sum above 0.
-
-    A pass over the rows takes about n_rows x n_row_clusters x n_column_clusters x n_clusterings^2 logarithms, less
-    where the table is sparse.
+    Rows and columns of zeros carry no information. They join the row, or column, with the smallest positive sum. A pass
+    over the rows takes about n_rows x n_row_clusters x n_column_clusters x n_clusterings^2 logarithms, fewer for a
+    sparse table.
 
     References
     ----------
@@ -169,11 +173,11 @@ def cocluster(
     --------
     >>> import numpy as np, posterior_consensus as pc
     >>> table = np.kron([[5, 0, 1], [0, 4, 4]], np.ones((3, 2), int))
-    >>> found = pc.agreement.cocluster(table, n_row_clusters=2, n_column_clusters=3, n_clusterings=2, random_seed=1)
-    >>> found.row_labels.values
+    >>> result = pc.agreement.cocluster(table, n_row_clusters=2, n_column_clusters=3, n_clusterings=2, random_seed=1)
+    >>> result.row_labels.values
     array([[0, 0, 0, 1, 1, 1],
            [0, 0, 0, 1, 1, 1]], dtype=int32)
-    >>> round(float(found.trace["mutual_information"][-1]), 4), round(found.table_information, 4)
+    >>> round(float(result.trace["mutual_information"][-1]), 4), round(result.table_information, 4)
     (0.7274, 0.7274)
     """
     given = as_table(table)
@@ -186,33 +190,35 @@ def cocluster(
         ("n_column_clusters", n_column_clusters, given.full_columns.size),
     ):
         if check_count(name, number) > full:
-            raise ValueError(f"`{name}` must be at most {full}, as many as are not of zeros; got {number}.")
+            raise ValueError(f"`{name}` must be at most {full}, the number with a positive sum; got {number}.")
     shares = given.shares
     rows = _Side(shares, n_row_clusters, n_column_clusters, n_clusterings)
     columns = _Side(sparse.csr_array(shares.T), n_column_clusters, n_row_clusters, n_clusterings)
     seeds = as_generator(random_seed).spawn(n_clusterings + 1)
     with waiting("Pairs of clusterings", progressbar=progressbar):
         labels = _begin(rows, columns, n_starts, seeds[:-1])
-    told = [_told(given, rows, labels)]
+    trace = [_trace_row(given, rows, labels)]
     for _ in track(range(n_rounds), "Agreement of clusterings", progressbar=progressbar):
         before = [one.copy() for one in labels]
         rows.agree(labels[0], labels[1], seeds[-1])
         columns.agree(labels[1], labels[0], seeds[-1])
-        told.append(_told(given, rows, labels))
+        trace.append(_trace_row(given, rows, labels))
         if all(np.array_equal(one, other) for one, other in zip(before, labels, strict=True)):
             break
     of_rows, of_columns = _whole(given, labels)
-    columns_told = {name: ("round", np.array(one)) for name, one in zip(_TRACE, zip(*told, strict=True), strict=True)}
+    columns_of_trace = {
+        name: ("round", np.array(one)) for name, one in zip(_TRACE, zip(*trace, strict=True), strict=True)
+    }
     return Coclustering(
         row_labels=given.rows.partition_array(of_rows, "clustering", "row_labels"),
         column_labels=given.columns.partition_array(of_columns, "clustering", "column_labels"),
-        trace=xr.Dataset(columns_told, {"round": np.arange(len(told))}),
+        trace=xr.Dataset(columns_of_trace, {"round": np.arange(len(trace))}),
         table_information=_information(shares),
     )
 
 
 class _Side:
-    """The rows of a table, whose clusterings are improved while those of the columns are fixed."""
+    """One side of a table, called rows, whose clusterings are optimized while the other side is fixed."""
 
     def __init__(self, shares: sparse.csr_array, n_clusters: int, n_others: int, n_clusterings: int) -> None:
         self.shares, self.n_clusters, self._n_others = shares, n_clusters, n_others
@@ -228,33 +234,33 @@ class _Side:
         self._n_passes = 1 if is_large else _PASSES
 
     def random(self, rng: np.random.Generator) -> Integers:
-        """A clustering (1, n) into random clusters of nearly equal size."""
+        """Random clustering (1, n) with clusters of nearly equal size."""
         return rng.permutation(np.arange(self.n_items) % self.n_clusters)[np.newaxis]
 
     def profiles(self, others: Integers) -> Floats:
-        """What each item has of the table in each cluster of each of the other side's clusterings, side by side."""
+        """Sums of each item over the clusters of each clustering of the other side, side by side."""
         return mutual_information.profiles_of(self.shares, others, self._n_others)
 
     def climb(self, labels: Integers, profiles: Floats, orders: Integers, n_passes: int) -> Floats:
-        """Move items while that pays; changes `labels`. The objective of each clustering but for a constant."""
+        """Move items while that raises the objective; changes `labels`, returns objectives up to a constant."""
         n_maps = profiles.shape[1] / self._n_others
         return mutual_information.climb(profiles, self._marginals, n_maps, self.n_clusters, orders, n_passes, labels)
 
     def agree(self, labels: Integers, others: Integers, rng: np.random.Generator) -> None:
-        """Improve all clusterings (m, n), given all of the other side; changes `labels`."""
+        """Improve all clusterings (m, n), given all clusterings of the other side; changes `labels`."""
         profiles = self.profiles(others)
         values = self.climb(labels, profiles, self._orders(rng, len(labels)), self._n_passes)
         for _ in range(_REARRANGED if 1 < self.n_clusters < self.n_items else 0):
             tried = np.stack([self._rearranged(one, rng) for one in labels])
-            found = self.climb(tried, profiles, self._orders(rng, len(labels)), self._n_passes)
-            better = found > values
-            labels[better], values[better] = tried[better], found[better]
+            climbed = self.climb(tried, profiles, self._orders(rng, len(labels)), self._n_passes)
+            better = climbed > values
+            labels[better], values[better] = tried[better], climbed[better]
 
     def _orders(self, rng: np.random.Generator, number: int) -> Integers:
         return np.stack([rng.permutation(self.n_items) for _ in range(number)])
 
     def _rearranged(self, labels: Integers, rng: np.random.Generator) -> Integers:
-        """A clustering after one cluster has gone to random others and half of another one has taken its number."""
+        """Dissolve one cluster into random others, and give its number to half of another cluster."""
         labels, sizes = labels.copy(), np.bincount(labels, minlength=self.n_clusters)
         split = int(rng.choice(np.flatnonzero(sizes > 1)))
         gone = int(rng.choice(np.delete(np.arange(self.n_clusters), split)))
@@ -265,7 +271,7 @@ class _Side:
 
 
 def _begin(rows: _Side, columns: _Side, n_starts: int, seeds: list[np.random.Generator]) -> list[Integers]:
-    """Clusterings of the rows (m, n) and of the columns, each pair improved by itself, the best of so many starts."""
+    """Clusterings of the rows (m, n) and columns, each pair optimized separately, the best of `n_starts` starts."""
 
     def start(rng: np.random.Generator) -> tuple[Integers, Integers]:
         of_rows, of_columns = rows.random(rng), columns.random(rng)
@@ -281,12 +287,12 @@ def _begin(rows: _Side, columns: _Side, n_starts: int, seeds: list[np.random.Gen
         return max((start(rng) for _ in range(n_starts)), key=lambda labels: _mutual_information(rows, labels))
 
     with Executor(-1, None) as executor:
-        found = executor.results(pair, [(rng,) for rng in seeds])
-    return [np.concatenate(one) for one in zip(*found, strict=True)]
+        pairs = executor.results(pair, [(rng,) for rng in seeds])
+    return [np.concatenate(one) for one in zip(*pairs, strict=True)]
 
 
 def _whole(given: Table, labels: list[Integers]) -> list[npt.NDArray[np.int32]]:
-    """Canonical clusterings of all rows and of all columns, those of zeros included."""
+    """Canonical clusterings of all rows and all columns, including rows and columns of zeros."""
     sums = (given.shares.sum(axis=1), given.shares.sum(axis=0))
     sides = ((given.full_rows, given.rows), (given.full_columns, given.columns))
     whole = []
@@ -298,7 +304,7 @@ def _whole(given: Table, labels: list[Integers]) -> list[npt.NDArray[np.int32]]:
     return whole
 
 
-def _told(given: Table, rows: _Side, labels: list[Integers]) -> tuple[float, float, float]:
+def _trace_row(given: Table, rows: _Side, labels: list[Integers]) -> tuple[float, float, float]:
     """Mean mutual information of a row and a column clustering, and the averaged Jaccard index of each side."""
     of_rows, of_columns = (1.0 - mean_between(one, jaccard()) for one in _whole(given, labels))
     return _mutual_information(rows, labels), of_rows, of_columns
@@ -320,6 +326,6 @@ def _information(shares: Any) -> float:
     cells = sparse.coo_array(shares)
     of_rows, of_columns = np.asarray(cells.sum(axis=1)), np.asarray(cells.sum(axis=0))
     row, column = cells.coords
-    held = cells.data > 0
-    expected = of_rows[row[held]] * of_columns[column[held]]
-    return float((cells.data[held] * np.log2(cells.data[held] / expected)).sum())
+    positive = cells.data > 0
+    expected = of_rows[row[positive]] * of_columns[column[positive]]
+    return float((cells.data[positive] * np.log2(cells.data[positive] / expected)).sum())

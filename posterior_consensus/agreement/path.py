@@ -1,4 +1,4 @@
-"""Estimates of each chain, with a penalty on disagreement."""
+"""agreement_path(): estimates of each chain, with a penalty on disagreement."""
 
 from collections.abc import Iterable
 from functools import cached_property
@@ -26,8 +26,8 @@ from posterior_consensus.search.engine import search
 from posterior_consensus.sources.door import as_draws, as_source, several_posteriors
 
 _PRICES = (0.0, 0.05, 0.1, 0.15, 0.2, EARLY, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 2.0)
-_ROUNDS = 100  # at a penalty weight; each lowers the objective, so that there are few
-_STARTS = 2  # random ones of a search that also starts from all estimates there are
+_ROUNDS = 100  # most rounds at a penalty weight; each lowers the objective, so few are needed
+_STARTS = 2  # random starts of a search that also starts from all present estimates
 
 
 def agreement_path(
@@ -45,16 +45,16 @@ def agreement_path(
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes, or a list or dict of several
         Draws of several chains, or several analyses of the same items: a list of draws, arrays (draws x items),
-        DataArrays or posteriors, or a dict of them by name. Items are matched by their coordinate where all have one,
-        else by position.
+        DataArrays or posteriors, or a dict of them by name. Items are matched by their coordinate if all have one, else
+        by position.
     loss : str or PartitionLoss, optional
-        Name in LOSSES, or a record such as ``binder(tau=0.25)``; by default "vi". Between estimates ``binder`` and
-        ``vi`` count with equal costs.
+        Name in LOSSES, or a record such as ``binder(tau=0.25)``; by default "vi". Between estimates, ``binder`` and
+        ``vi`` have equal costs.
     prices : iterable of float, optional
-        Penalty weights, from 0. By default 17 from 0 to 2. 0 and 0.25 are always among them.
+        Nonnegative penalty weights. By default 17 values from 0 to 2. 0 and 0.25 are always included.
     n_starts : int, optional
-        Largest number of random starts of the search for each chain's own estimate, by default as ``method="greedy"``
-        of :func:`consensus_partition` has it.
+        Largest number of random starts of the search for each chain's own estimate, by default as for
+        ``method="greedy"`` of :func:`consensus_partition`.
     random_seed : int, Generator, SeedSequence or None
         The same seed gives the same result.
     progressbar : bool
@@ -68,8 +68,8 @@ def agreement_path(
     Raises
     ------
     ValueError
-        If there are fewer than two chains with weight, the analyses are not of the same items, a penalty weight is
-        negative or not finite, the loss is not symmetric, or draws are invalid as :func:`as_partition_draws` says.
+        If there are fewer than two chains with weight, the analyses have different items, a penalty weight is negative
+        or not finite, the loss is not symmetric, or draws are invalid, see :func:`as_partition_draws`.
 
     See Also
     --------
@@ -79,22 +79,20 @@ def agreement_path(
 
     Notes
     -----
-    For chains i = 1 to m with draws z of their own, the estimates x_1 to x_m lower
+    For chains i = 1, ..., m, the estimates x_1, ..., x_m minimize
 
         sum_i E_i L(x_i, z) + lambda / (m - 1) sum_{i < j} L(x_i, x_j),
 
-    the penalty weight lambda times the mean loss against another chain's estimate being added to each one's own
-    expected loss. It is the clustering agreement process [1]_ with a posterior expected loss in place of its mutual
-    information. With all other estimates fixed, x_i is the consensus of the chain's own draws, of weight 1 in all, and
-    of the m - 1 other estimates, of weight lambda in all. At each penalty weight chain after chain takes a better
-    estimate if a search finds one, so that the sum never rises, until none does. Each search starts from the estimates
-    at the penalty weight before. `objective` is the sum divided by m.
+    where E_i is the mean over the draws z of chain i and lambda the penalty weight. `objective` is this sum divided by
+    m. It is the clustering agreement process [1]_, with a posterior expected loss instead of mutual information. Given
+    all other estimates, x_i is the consensus of the chain's draws, with total weight 1, and of the m - 1 other
+    estimates, with total weight lambda. At each penalty weight, chains take a better estimate in turn until no search
+    finds one. Each search starts from the estimates at the previous penalty weight.
 
-    Without a penalty each estimate is its chain's consensus. Differences that come from the noise of few draws and of
-    searches vanish under a small penalty: removing them costs next to nothing. Chains in modes of their own stay in
-    them until the penalty weight is so high that other chains' estimates outweigh their own draws. The process goes by
-    single chains: their estimates can stay different although all would gain if all moved at once. Chains whose
-    estimates stay different are in different modes unless the draws of each visit the estimates of all.
+    Without a penalty, each estimate is the consensus of its chain. Differences from search noise and few draws vanish
+    under a small penalty, at hardly any cost. Chains in different modes keep their estimates until the other estimates
+    outweigh their own draws. Estimates can stay different although a joint move of all chains would lower the sum.
+    Chains with different estimates are in different modes, unless the draws of each chain visit the estimates of all.
 
     References
     ----------
@@ -137,18 +135,18 @@ def agreement_path(
         check_count("n_starts", n_starts)
     rng, along = as_generator(random_seed), _checked(prices)
     estimates: list[Labels] = []
-    found = []
-    for price in track(along, "Agreement path", progressbar=progressbar):
+    by_weight = []
+    for weight in track(along, "Agreement path", progressbar=progressbar):
         if not estimates:
             estimates = [chain.alone(rng, n_starts) for chain in chains]
         elif any(not np.array_equal(one, estimates[0]) for one in estimates[1:]):  # equal ones stay equal
-            _settle(chains, estimates, price, rng)
-        found.append(np.stack(estimates))
-    return _record(sources, np.stack(found), along, record, of_chains=several is None)
+            _settle(chains, estimates, weight, rng)
+        by_weight.append(np.stack(estimates))
+    return _record(sources, np.stack(by_weight), along, record, of_chains=several is None)
 
 
 class _Chain:
-    """The draws of a chain, and the search for its estimate."""
+    """Draws of a chain, and the search for its estimate."""
 
     def __init__(self, source: PairSource, loss: PartitionLoss, by_pairs: bool) -> None:
         self.source, self._loss, self._by_pairs = source, loss, by_pairs
@@ -158,11 +156,11 @@ class _Chain:
         return self.source.shared_similarity
 
     def alone(self, rng: np.random.Generator, n_starts: int | None) -> Labels:
-        """The consensus of the chain."""
+        """Consensus of the chain."""
         return self._search(self.source, self._loss, rng, [], n_starts)
 
     def pulled(self, own: Labels, others: npt.NDArray[Any], price: float, rng: np.random.Generator) -> Labels:
-        """A better estimate where the others (m - 1, n) weigh `price` beside the chain's own draws, if one is found."""
+        """Search for a better estimate, given the other estimates (m - 1, n) and the penalty weight `price`."""
         loss = _with_price(self._loss, price)
         source = self._with_estimates(others, price)
         found = self._search(source, loss, rng, [own, *others[distinct_rows(others)[0]]], _STARTS)
@@ -170,7 +168,7 @@ class _Chain:
         return found if values[1] < values[0] - SAME * max(1.0, abs(values[0])) else own
 
     def _with_estimates(self, others: npt.NDArray[Any], price: float) -> PairSource:
-        """The chain's draws and the other estimates, with their weights, as what the search takes."""
+        """Draws of the chain and the other estimates, with their weights, as input of the search."""
         if self._by_pairs:
             together = sum((other[:, np.newaxis] == other).astype(np.float64) for other in others) / len(others)
             return PairSimilarity(self.source.items, (self._similarity + price * together) / (1.0 + price))
@@ -187,20 +185,20 @@ class _Chain:
 
 
 def _settle(chains: list[_Chain], estimates: list[Labels], price: float, rng: np.random.Generator) -> None:
-    """Let chain after chain take a better estimate until none finds one; changes `estimates`."""
-    content = 0  # chains in a row that found nothing better
+    """Improve the estimates chain by chain until no search finds a better one; changes `estimates`."""
+    unchanged = 0  # chains in a row that found nothing better
     for turn in range(_ROUNDS * len(chains)):
-        if content == len(chains):
+        if unchanged == len(chains):
             break
         at = turn % len(chains)
         others = np.stack(estimates[:at] + estimates[at + 1 :])
-        found = chains[at].pulled(estimates[at], others, price, rng)
-        content = content + 1 if np.array_equal(found, estimates[at]) else 1
-        estimates[at] = found
+        better = chains[at].pulled(estimates[at], others, price, rng)
+        unchanged = unchanged + 1 if np.array_equal(better, estimates[at]) else 1
+        estimates[at] = better
 
 
 def _plain(loss: PartitionLoss) -> PartitionLoss:
-    """The loss between two estimates: with equal costs."""
+    """Loss between two estimates, with equal costs."""
     if "a" in loss.parameters:
         return with_parameters(loss, a=1.0)
     if not loss.is_symmetric:
@@ -209,7 +207,7 @@ def _plain(loss: PartitionLoss) -> PartitionLoss:
 
 
 def _with_price(loss: PartitionLoss, price: float) -> PartitionLoss:
-    """The loss whose mean over draws of weight 1 and estimates of weight `price` is the sum of the two."""
+    """Loss whose mean over draws of weight 1 and estimates of weight `price` equals the penalized sum."""
     if "a" not in loss.parameters:
         return loss
     return with_parameters(loss, a=(float(loss.parameters["a"]) + price) / (1.0 + price))
@@ -230,7 +228,7 @@ def _checked(prices: Iterable[float] | None) -> list[float]:
 
 
 def _visits(source: PairSource, estimates: npt.NDArray[Any], loss: PartitionLoss) -> Floats:
-    """Share (m,) of the draws that are nearest to each estimate (m, n), the first of equal ones; NaN without draws."""
+    """Share (m,) of the draws nearest to each estimate (m, n); ties go to the first; NaN without draws."""
     draws = draws_if_any(source)
     if draws is None:
         return np.full(len(estimates), np.nan)
@@ -241,9 +239,9 @@ def _visits(source: PairSource, estimates: npt.NDArray[Any], loss: PartitionLoss
 def _record(
     sources: dict[Any, PairSource], labels: npt.NDArray[Any], prices: list[float], loss: PartitionLoss, of_chains: bool
 ) -> AgreementPath:
-    """What is told of the estimates (prices, m, n) of chains or analyses, by their names."""
-    judged = [loss_and_error(source, labels[:, at], loss) for at, source in enumerate(sources.values())]
-    own, errors, _ = (np.stack(column, axis=1) for column in zip(*judged, strict=True))
+    """Build the record from the estimates (prices, m, n) of chains or analyses."""
+    evaluated = [loss_and_error(source, labels[:, at], loss) for at, source in enumerate(sources.values())]
+    own, errors, _ = (np.stack(column, axis=1) for column in zip(*evaluated, strict=True))
     disagreement = np.array([mean_between(estimates, _plain(loss)) for estimates in labels])
     columns = {
         "averaged_jaccard": np.array([1.0 - mean_between(estimates, jaccard()) for estimates in labels]),

@@ -18,12 +18,12 @@ from posterior_consensus.results.storage import Stored
 
 Status = Literal["agreement", "search noise", "shared modes", "different modes"]
 
-EARLY = 0.25  # penalty weight at which search noise is gone by more than half
-_NEAR = 0.1  # Jaccard distance of two estimates that agree
-_HALF = 0.5  # share of the distance without a penalty that is left where it was noise
+EARLY = 0.25  # penalty weight at which search noise has more than halved
+_NEAR = 0.1  # largest Jaccard distance of two estimates that agree
+_HALF = 0.5  # largest remaining share of a distance that was noise
 _OF_PRICE = ("averaged_jaccard", "expected_loss", "disagreement", "objective")
 _OF_CHAIN = ("own_loss", "own_mcse")
-_AXES = {"price": "agreement_price", "chain": "agreement_chain"}  # where they are stored
+_AXES = {"price": "agreement_price", "chain": "agreement_chain"}  # names of dimensions in stored results
 _NAMES = {"chain": "agreement_names"}
 _MOST_NAMED = 6  # chains of a group
 _VISITED = 0.05  # least share of a chain's draws
@@ -38,16 +38,17 @@ class AgreementPath(Stored):
     labels : xarray.DataArray of shape (price, chain, n_items), dtype int32
         Each chain's estimate at each penalty weight.
     table : xarray.Dataset
-        Over ``price``: ``averaged_jaccard`` between the chains' estimates; ``expected_loss``, the mean of what each
-        loses over its own chain's draws; ``disagreement``, the mean loss between two estimates; and the ``objective``.
-        Over ``price`` and ``chain``: ``own_loss`` and ``own_mcse``, the expected loss over the chain's own draws and
-        its Monte Carlo standard error.
+        Over ``price`` and ``chain``: ``own_loss``, the expected loss of each estimate over the draws of its chain, and
+        its Monte Carlo standard error ``own_mcse``. Over ``price``: ``averaged_jaccard`` between the estimates;
+        ``expected_loss``, the mean of ``own_loss``; ``disagreement``, the mean loss between two estimates; and
+        ``objective``.
     visits : xarray.DataArray of shape (chain, estimate), dtype float64
-        Share of each chain's draws that are nearest to each chain's estimate at the penalty weight 0.25; NaN for an
-        analysis without draws.
+        Share of each chain's draws nearest to each estimate at the penalty weight 0.25; NaN for an analysis without
+        draws.
     loss : PartitionLoss
+        The loss.
     of_chains : bool
-        Whether these are the chains of one posterior, or analyses that were given one by one.
+        Whether these are chains of one posterior; otherwise separate analyses.
     """
 
     _figure = "agreement.plot_agreement_path"
@@ -71,7 +72,7 @@ class AgreementPath(Stored):
 
     @cached_property
     def _early(self) -> tuple[Floats, Floats]:
-        """Jaccard distances between the estimates without a penalty and at the early one."""
+        """Jaccard distances between the estimates without a penalty and at the penalty weight 0.25."""
         prices = self.labels["price"].values
         at = int(np.flatnonzero(prices == EARLY)[0])
         return losses_between(self.labels.values[0], jaccard()), losses_between(self.labels.values[at], jaccard())
@@ -80,8 +81,8 @@ class AgreementPath(Stored):
     def groups(self) -> list[list[Hashable]]:
         """Names of the chains whose estimates merge at the penalty weight 0.25, the largest group first.
 
-        Two chains do where the Jaccard distance of their estimates is then at most half of that without a penalty, or
-        at most 0.1; a group is connected by such pairs.
+        Two chains are linked if the Jaccard distance of their estimates is at most half its value without a penalty, or
+        at most 0.1. Groups are connected by links.
         """
         alone, early = self._early
         _, group = connected_components(early <= np.maximum(_NEAR, _HALF * alone), directed=False)
@@ -90,9 +91,9 @@ class AgreementPath(Stored):
 
     @property
     def _least_visit(self) -> float:
-        """Smallest share of a chain's draws that are nearest to the estimates of a group; NaN if unknown.
+        """Smallest share of a chain's draws nearest to the estimates of a group; NaN if unknown.
 
-        Groups whose estimates their own chains hardly visit do not count: such estimates lie between modes.
+        Groups whose estimates their own chains hardly visit are ignored, because such estimates lie between modes.
         """
         places = [self._places(names) for names in self.groups]
         shares = [self.visits.values[:, own].sum(axis=1) for own in places]
@@ -104,7 +105,7 @@ class AgreementPath(Stored):
 
     @property
     def status(self) -> Status:
-        """Whether chains agree, differ by search noise, share modes or are in different ones; see `verdict`."""
+        """Whether chains agree, differ by search noise, share modes or are in different modes; see `verdict`."""
         if len(self.groups) > 1:
             return "shared modes" if self._least_visit >= _VISITED else "different modes"
         return "agreement" if self._early[0].max() <= _NEAR else "search noise"
@@ -145,7 +146,13 @@ class AgreementPath(Stored):
         )
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each penalty weight."""
+        """Tabulate the path.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each penalty weight.
+        """
         return self.table[list(_OF_PRICE)].to_dataframe()
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:

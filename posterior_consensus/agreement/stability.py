@@ -1,4 +1,4 @@
-"""How much do clusterings agree? The Jaccard index averaged over all pairs of them."""
+"""The Jaccard index averaged over all pairs of partitions."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from posterior_consensus.sources.door import as_draws
 
 
 def averaged_jaccard(partitions: Any) -> float:
-    """Average the Jaccard index over all pairs of partitions.
+    """Compute the Jaccard index averaged over all pairs of partitions, a measure of their agreement.
 
     Parameters
     ----------
@@ -24,26 +24,26 @@ def averaged_jaccard(partitions: Any) -> float:
     Returns
     -------
     float
-        From 0 to 1, where all partitions are equal. Weights of draws count: the mean is that over two draws at random,
-        given that they are different ones.
+        From 0 to 1; 1 means that all partitions are equal. For weighted draws, it is the mean over two different draws
+        sampled by weight.
 
     Raises
     ------
     ValueError
-        If there are fewer than two partitions with weight, or they are not of the same items.
+        If there are fewer than two partitions with weight, or they have different items.
     MemoryError
-        If the indices of all pairs take more than the memory budget.
+        If the indices of all pairs exceed the memory budget.
 
     See Also
     --------
-    partition_loss : of draws with ``loss="jaccard"``, one minus the index of every pair.
-    agreement_path : what more agreement between chains costs.
+    partition_loss : with draws and ``loss="jaccard"``, one minus the index of every pair.
+    agreement_path : the expected loss of more agreement between chains.
 
     Notes
     -----
-    The Jaccard index of two clusterings is a / (a + b + c), with a the number of pairs of items that both have
-    together, b and c those that only the one or the other has together [1]_. It is 1 where neither has any. Its mean
-    over clusterings that a randomized method gives is the method's stability [2]_.
+    The Jaccard index of two partitions is a / (a + b + c) [1]_. Here a is the number of pairs of items co-clustered in
+    both, and b and c are the numbers co-clustered in only one of them. The index is 1 if no pair is co-clustered in
+    either. For the partitions of a randomized method, the mean index is the stability of the method [2]_.
 
     References
     ----------
@@ -71,7 +71,7 @@ def averaged_jaccard(partitions: Any) -> float:
 
 
 def _in_one_order(partitions: Any) -> Any:
-    """Labels of partitions that name their items, in the order of the first one's."""
+    """Labels of partitions with named items, in the order of the first partition."""
     if isinstance(partitions, xr.DataArray) and not {"chain", "draw", "sample"} & set(partitions.dims):
         return partitions.values
     if not isinstance(partitions, (list, tuple)) or not any(map(_has_names, partitions)):

@@ -1,4 +1,4 @@
-"""A contingency table from whatever holds it: shares in a sparse array, rows and columns with their names."""
+"""Input of contingency tables: a sparse array of shares, with names of rows and columns."""
 
 from dataclasses import dataclass
 from typing import Any, cast
@@ -19,11 +19,11 @@ class Table:
     Attributes
     ----------
     shares : scipy.sparse.csr_array of shape (n_rows, n_columns)
-        The table divided by its sum, without the rows and columns of zeros.
+        The table divided by its sum, without rows and columns of zeros.
     rows, columns : Items
-        All of them, with the user's coordinates.
+        All rows and columns, with the user's coordinates.
     full_rows, full_columns : ndarray of int
-        Positions of those that are not of zeros.
+        Positions of the rows and columns with a positive sum.
     """
 
     shares: sparse.csr_array
@@ -34,14 +34,14 @@ class Table:
 
 
 def as_table(table: Any) -> Table:
-    """Take a table of counts or other amounts.
+    """Convert counts or other amounts to a table.
 
     Raises
     ------
     ValueError
-        If it has not two dimensions, or an entry is negative, missing or infinite, or all are 0.
+        If it does not have two dimensions, an entry is negative, missing or infinite, or all entries are 0.
     TypeError
-        If it holds no numbers.
+        If it does not hold numbers.
     """
     values, rows, columns = _with_names(table)
     if values.ndim != 2:
@@ -68,7 +68,7 @@ def as_table(table: Any) -> Table:
 
 
 def _with_names(table: Any) -> tuple[Any, Items | None, Items | None]:
-    """Values, and the rows and the columns if something names them."""
+    """Values, and rows and columns if they have names."""
     if isinstance(table, xr.DataArray) and table.ndim == 2:
         rows, columns = (Items.along(table, str(dim)) for dim in table.dims)
         return table.values, rows, columns

@@ -30,7 +30,7 @@ _NEXT_TRIED = 8, 2**0.5  # of more numbers: all up to the first value, then a gr
 class Task(NamedTuple):
     """Arguments of :func:`consensus_partition` that every method receives.
 
-    Attributes
+    Parameters
     ----------
     rng : Generator
         Source of all random numbers.
@@ -40,6 +40,17 @@ class Task(NamedTuple):
         Largest number of clusters; None for no limit.
     progressbar : bool
         Whether to show progress.
+
+    See Also
+    --------
+    consensus_partition : It passes the task to the method.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import posterior_consensus as pc
+    >>> pc.consensus.Task(np.random.default_rng(1), max_clusters=5).most
+    5
     """
 
     rng: np.random.Generator
@@ -89,7 +100,7 @@ class Task(NamedTuple):
 class Candidate:
     """Result of a consensus method.
 
-    Attributes
+    Parameters
     ----------
     labels : ndarray of shape (n_items,)
         Labels of any values.

@@ -1,4 +1,4 @@
-"""Statements of several uncertain experts: who shares a view, who is reliable, and the clusters of each view."""
+"""Constraints of several uncertain experts: shared views, reliability of experts, and the clusters of each view."""
 
 from posterior_consensus.runtime.lazy import public_names
 

@@ -1,4 +1,4 @@
-"""Constraints of any origin, as one checked object that all else works on."""
+"""Constraints, the checked input of all methods for experts."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ Positions = npt.NDArray[np.intp]
 class Constraints(display.Shown):
     """Must-link and cannot-link constraints of experts; made by :func:`as_constraints`.
 
-    ``one + other`` has the constraints of both over the same items; an expert that is in both is one expert.
+    ``one + other`` has the constraints of both over the same items; equal names are one expert.
 
     Attributes
     ----------
     items : Items
-        The items, also those that no constraint names.
+        The items, including items without constraints.
     experts : tuple
-        Names of the experts, in the order in which they appear.
+        Names of the experts, in order of appearance.
     expert : ndarray of shape (n_statements,)
-        Position of who makes each constraint.
+        Position of the expert of each constraint.
     i, j : ndarray of shape (n_statements,)
         Positions of the two items, the smaller first.
     must : ndarray of shape (n_statements,), dtype bool
         True for a must-link, False for a cannot-link.
     """
 
-    _no_figure = "those of expert_views() show its experts"
+    _no_figure = "the figure of expert_views() shows its experts"
 
     items: Items
     experts: tuple[Hashable, ...]
@@ -63,7 +63,7 @@ class Constraints(display.Shown):
 
     @cached_property
     def statements(self) -> Statements:
-        """The constraints with equal ones counted."""
+        """Distinct constraints with their counts."""
         n = self.items.n_items
         keys, pair = np.unique(self.i * n + self.j, return_inverse=True)
 
@@ -74,7 +74,13 @@ class Constraints(display.Shown):
         return Statements(np.column_stack(np.divmod(keys, n)), counted(self.must), counted(~self.must), n)
 
     def counts(self) -> xr.Dataset:
-        """Numbers of ``must`` and ``cannot`` links of each expert, and of ``contradictory`` pairs, with both."""
+        """Count the constraints of each expert.
+
+        Returns
+        -------
+        xarray.Dataset
+            Over ``expert``: the numbers of ``must`` and ``cannot`` links, and of ``contradictory`` pairs with both.
+        """
         must, cannot = self.statements.must, self.statements.cannot
         numbers = {
             "must": must.sum(axis=1),
@@ -87,12 +93,26 @@ class Constraints(display.Shown):
         )
 
     def average_vote(self) -> tuple[Positions, npt.NDArray[np.float64]]:
-        """Constrained pairs (P, 2) of positions, and the share of their constraints that are must-links."""
+        """Compute the share of must-links of each constrained pair.
+
+        Returns
+        -------
+        pairs : ndarray of shape (P, 2)
+            Positions of the items of each pair.
+        votes : ndarray of shape (P,)
+            Share of the pair's constraints that are must-links.
+        """
         must = np.asarray(self.statements.must.sum(axis=0), np.float64)
         return self.statements.pairs, must / (must + np.asarray(self.statements.cannot.sum(axis=0)))
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each constraint: expert, i, j (names where items have them), and kind."""
+        """Tabulate the constraints.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each constraint: expert, the items i and j by name or else by position, and kind.
+        """
         named = self.items.coords[self.items.dim].values if self.items.dim in self.items.coords else None
         first, second = (self.i, self.j) if named is None else (named[self.i], named[self.j])
         experts = np.empty(self.n_experts, object)
@@ -101,14 +121,24 @@ class Constraints(display.Shown):
         return pd.DataFrame({"expert": experts[self.expert], "i": first, "j": second, "kind": kind})
 
     def over(self, items: Items) -> Constraints:
-        """The same constraints over other items, which hold all that these name.
+        """Transfer the constraints to another set of items that contains all constrained ones.
 
-        As many items without names keep the names that they have here.
+        If the other items are equally many and have no names, the present names are kept.
+
+        Parameters
+        ----------
+        items : Items
+            The other items.
+
+        Returns
+        -------
+        Constraints
+            The same constraints over `items`.
 
         Raises
         ------
         ValueError
-            If an item is missing there.
+            If a constrained item is missing.
         """
         mine, theirs = (
             one.coords[one.dim].to_index() if one.dim in one.coords else None for one in (self.items, items)
@@ -117,7 +147,8 @@ class Constraints(display.Shown):
             last = int(self.j.max(initial=-1))
             if last >= items.n_items:
                 raise ValueError(
-                    f"`features` must have a row for each item; item {last} is named, the rows are {items.n_items}."
+                    f"`features` must have a row for each item; item {last} has constraints, the rows are "
+                    f"{items.n_items}."
                 )
             own = mine is not None and items.n_items == self.items.n_items
             return Constraints(self.items if own else items, self.experts, self.expert, self.i, self.j, self.must)
@@ -125,7 +156,7 @@ class Constraints(display.Shown):
         used = np.unique(np.concatenate([self.i, self.j]))
         lost = mine[used[at[used] < 0]]
         if len(lost):
-            raise ValueError(f"`features` must have a row for each item that is named; none for {lost[0]!r}.")
+            raise ValueError(f"`features` must have a row for each item with constraints; none for {lost[0]!r}.")
         i, j = at[self.i], at[self.j]
         return Constraints(items, self.experts, self.expert, np.minimum(i, j), np.maximum(i, j), self.must)
 
@@ -134,7 +165,7 @@ class Constraints(display.Shown):
             return NotImplemented
         if other.items.n_items != self.items.n_items:
             raise ValueError(
-                f"Both must be about the same items; got {self.items.n_items} and {other.items.n_items} items."
+                f"Both must have the same items; got {self.items.n_items} and {other.items.n_items} items."
             )
         same = other.over(self.items)
         experts = tuple(dict.fromkeys((*self.experts, *other.experts)))
@@ -154,7 +185,7 @@ class Constraints(display.Shown):
         named = np.unique(np.concatenate([self.i, self.j])).size
         both = int(counts["contradictory"].sum())
         facts = [
-            ("items", f"{self.items.n_items:,} ({self.items.dim}), {named:,} of them named"),
+            ("items", f"{self.items.n_items:,} ({self.items.dim}), {named:,} of them constrained"),
             ("pairs", f"{len(self.statements.pairs):,}"),
             ("contradictory", f"{display.counted(both, 'pair')} with both kinds by one expert" if both else "none"),
         ]
@@ -162,6 +193,6 @@ class Constraints(display.Shown):
 
 
 def names_coordinate(names: tuple[Hashable, ...]) -> list[Hashable]:
-    """Names as a coordinate: as they are if they are of one kind, else as text."""
+    """Names as a coordinate, converted to text if they have several types."""
     kinds = {type(name) for name in names}
     return list(names) if len(kinds) == 1 and kinds <= {str, int, float, bool} else [str(name) for name in names]

@@ -1,4 +1,4 @@
-"""SemiCrowd: filtered constraints, completed to a matrix of low rank, teach a metric for k-means."""
+"""SemiCrowd: k-means under a metric learnt from filtered constraints that are completed to a low-rank matrix."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.search.k_means import k_means
 
-_ROUNDS, _ENOUGH = 300, 1e-4  # of the completion: most rounds, and what is left over, relative, at which it ends
+_ROUNDS, _ENOUGH = 300, 1e-4  # of the completion: most rounds, and the relative residual at which it ends
 _GROWTH = 1.1  # of the penalty in a round
 _N_STARTS = 10  # of k-means
 
@@ -33,12 +33,15 @@ def semi_crowd(
     Parameters
     ----------
     constraints : Constraints or anything :func:`as_constraints` takes
+        Must-link and cannot-link constraints.
     features : array_like, DataFrame or DataArray of shape (n_items, D)
+        Features of the items, which are standardized.
     n_clusters : int
+        Number of clusters.
     certain : (float, float)
-        Pairs whose mean constraint lies between the two are left out.
+        Pairs with a share of must-links between the two values are left out.
     ridge : float
-        Above 0; added to the covariance of the standardized features.
+        Positive number added to the diagonal of the covariance of the standardized features.
     random_seed : int, Generator, SeedSequence or None
         The same seed gives the same result.
     progressbar : bool
@@ -47,17 +50,24 @@ def semi_crowd(
     Returns
     -------
     xarray.DataArray of shape (n_items,), dtype int32
+        Labels of the items.
 
     Raises
     ------
     ValueError
-        If no pair is certain, or the arguments do not fit.
+        If no pair is certain, or an argument is invalid.
+
+    See Also
+    --------
+    expert_views : A model of experts with different views and reliabilities.
+    mpck_means, itml_k_means : Other methods with constraints and features.
 
     Notes
     -----
-    Semi-crowdsourced clustering [1]_. The mean constraints of certain pairs become 0 or 1. The matrix of the items in
-    such pairs is completed to one of low rank, F, from which a few entries may differ. With X the standardized features
-    of these n items and C = X'X / n + ridge I, the metric is the positive part of C^-1 X' F X C^-1 / n^2.
+    Semi-crowdsourced clustering [1]_. The shares of must-links of certain pairs are rounded to 0 or 1. The matrix of
+    the items in these pairs is completed to a low-rank matrix F, with a few wrong entries allowed. With X the
+    standardized features of these n items and C = X'X / n + ridge I, the metric is the positive part of
+    C^-1 X' F X C^-1 / n^2.
 
     References
     ----------
@@ -69,8 +79,8 @@ def semi_crowd(
     >>> import numpy as np
     >>> import posterior_consensus as pc
     >>> x = np.column_stack([np.repeat([0.0, 0.5, 1.0], 10), np.random.default_rng(1).normal(size=30)])
-    >>> said = pc.experts.as_constraints({"Ann": np.repeat([0, 1, 2], 10)}, n_pairs=300, random_seed=1)
-    >>> pc.experts.semi_crowd(said, x, n_clusters=3, random_seed=1).values[::5]
+    >>> given = pc.experts.as_constraints({"Ann": np.repeat([0, 1, 2], 10)}, n_pairs=300, random_seed=1)
+    >>> pc.experts.semi_crowd(given, x, n_clusters=3, random_seed=1).values[::5]
     array([0, 0, 1, 1, 2, 2], dtype=int32)
     """
     items, values, pairs, votes = average_votes(constraints, features, n_clusters)
@@ -98,45 +108,48 @@ def semi_crowd(
 
 
 def complete_matrix(known: Floats, seen: npt.NDArray[np.bool_]) -> Floats:
-    """Complete a symmetric matrix of low rank of which some entries are known, and a few of those wrong.
+    """Complete a symmetric low-rank matrix from some entries, of which a few may be wrong.
 
     Parameters
     ----------
     known : float array of shape (n, n)
+        The matrix; entries that are not `seen` are ignored.
     seen : bool array of shape (n, n)
-        Which entries are known.
+        Whether each entry is known.
 
     Returns
     -------
     float array of shape (n, n)
+        The completed matrix.
 
     Notes
     -----
-    Minimizes the trace norm of F plus the price times the sum of absolute errors E, where F + E is what is known, by
-    the method of multipliers [1]_. The price is one over the root of the mean number of known entries of a row.
+    The method of multipliers [1]_ minimizes the trace norm of F plus a penalty weight times the sum of the absolute
+    errors E, where F + E equals the known entries. The penalty weight is one over the square root of the mean number of
+    known entries in a row.
 
     References
     ----------
     .. [1] Lin, Chen and Ma (2010), The augmented Lagrange multiplier method for exact recovery of corrupted low-rank
        matrices. https://doi.org/10.48550/arXiv.1009.5055
     """
-    wanted = np.where(seen, known, 0.0)
-    price = 1 / np.sqrt(max(seen.sum() / len(seen), 1.0))
-    scale = np.linalg.norm(wanted) or 1.0
-    largest = max(np.abs(np.linalg.eigvalsh(wanted)).max(), 1e-12)
+    known_entries = np.where(seen, known, 0.0)
+    weight = 1 / np.sqrt(max(seen.sum() / len(seen), 1.0))
+    scale = np.linalg.norm(known_entries) or 1.0
+    largest = max(np.abs(np.linalg.eigvalsh(known_entries)).max(), 1e-12)
     penalty = 1.25 / largest
-    multipliers = wanted / max(largest, np.abs(wanted).max() / price)
-    found, errors = np.zeros_like(wanted), np.zeros_like(wanted)
+    multipliers = known_entries / max(largest, np.abs(known_entries).max() / weight)
+    completed, errors = np.zeros_like(known_entries), np.zeros_like(known_entries)
     for _ in range(_ROUNDS):
-        values, vectors = np.linalg.eigh(wanted - errors + multipliers / penalty)
+        values, vectors = np.linalg.eigh(known_entries - errors + multipliers / penalty)
         shrunk = np.sign(values) * np.maximum(np.abs(values) - 1 / penalty, 0.0)
         kept = shrunk != 0
-        found = (vectors[:, kept] * shrunk[kept]) @ vectors[:, kept].T
-        rest = wanted - found + multipliers / penalty
-        errors = np.where(seen, np.sign(rest) * np.maximum(np.abs(rest) - price / penalty, 0.0), rest)
-        left = wanted - found - errors
+        completed = (vectors[:, kept] * shrunk[kept]) @ vectors[:, kept].T
+        rest = known_entries - completed + multipliers / penalty
+        errors = np.where(seen, np.sign(rest) * np.maximum(np.abs(rest) - weight / penalty, 0.0), rest)
+        left = known_entries - completed - errors
         multipliers = multipliers + penalty * left
         penalty *= _GROWTH
         if np.linalg.norm(left) < _ENOUGH * scale:
             break
-    return found
+    return completed

@@ -26,33 +26,34 @@ def as_constraints(
     n_pairs: int = 1000,
     random_seed: RandomSeed = None,
 ) -> Constraints:
-    """Convert must-link and cannot-link constraints of several experts.
+    """Convert a table, partitions or posterior draws to must-link and cannot-link constraints of several experts.
 
     Parameters
     ----------
     data : DataFrame, dict, Constraints, PartitionDraws or any posterior that :func:`summarize` takes
-        A table with columns ``expert``, ``i``, ``j`` and ``kind``, "must" or "cannot" (or true and false), a row for
-        each constraint; or a dict of arrays of these names. Any other dict has an expert's partition or posterior draws
-        by the expert's name. Of draws alone, each chain is an expert. Constraints pass as they are.
+        A table with a row for each constraint and the columns ``expert``, ``i``, ``j`` and ``kind``, "must" or "cannot"
+        (or true and false); or a dict of arrays with these names. Any other dict has partitions or posterior draws by
+        the names of the experts. In draws alone, each chain is an expert. Constraints are returned unchanged.
     items : int, array_like, Items, DataFrame or DataArray, optional
-        The items: how many, their names, or features that have them as rows. By default those that `data` is about; a
-        table is taken to name them all, by position if ``i`` and ``j`` are integers.
+        The items: their number, their names, or features with a row for each. By default the items of `data`. In a
+        table these are the named items or, if ``i`` and ``j`` are integers, all positions up to the largest.
     n_pairs : int
-        Number of pairs about which a partition or chain is asked; all if there are fewer.
+        Number of pairs sampled from each partition or chain; all if there are fewer.
     random_seed : int, Generator, SeedSequence or None
-        For the pairs and the draws that are asked.
+        Seed of the sampled pairs and draws.
 
     Returns
     -------
     Constraints
+        The constraints of all experts.
 
     Raises
     ------
     ValueError
-        If an item does not exist, a constraint is about one item alone, a kind is neither of the two, there is no
-        constraint, or partitions are not of the same items.
+        If an item does not exist, a constraint has one item twice, a kind is neither of the two, there is no
+        constraint, or partitions have different items.
     TypeError
-        If `data` is of no kind listed above.
+        If `data` has another type.
 
     See Also
     --------
@@ -60,11 +61,11 @@ def as_constraints(
 
     Notes
     -----
-    Statements that contradict each other are kept and counted: that they do says how reliable an expert is.
+    Contradictory constraints are kept and counted, because they show how reliable an expert is.
 
-    A partition is asked about pairs drawn without replacement, each pair as likely as any other, and each expert about
-    pairs of its own. A chain answers each time with one of its draws, by their weights. Its sensitivity to a clustering
-    is then the probability that a draw of it co-clusters a pair that the partition co-clusters.
+    For a partition, pairs are sampled uniformly without replacement, separately for each expert. For a chain, each pair
+    uses one of its draws, sampled by weight. The sensitivity of a chain to a partition is then the probability that a
+    draw co-clusters a pair that the partition co-clusters.
 
     Examples
     --------
@@ -76,7 +77,7 @@ def as_constraints(
     ... )
     >>> pc.experts.as_constraints(table)
     Constraints: 3 constraints of 2 experts
-      items          3 (item), 3 of them named
+      items          3 (item), 3 of them constrained
       pairs          2
       contradictory  none
     <BLANKLINE>
@@ -114,7 +115,7 @@ def as_constraints(
 
 
 def as_items(data: Any, name: str) -> Items:
-    """Items from their number, their names, or an array or table that has them as rows."""
+    """Items from their number, their names, or an array or table with a row for each."""
     if isinstance(data, Items):
         return data
     if is_integer(data):
@@ -134,7 +135,7 @@ def as_items(data: Any, name: str) -> Items:
 
 
 def _from_table(columns: Mapping[str, Any], items: Items | None) -> Constraints:
-    """Statements from four columns."""
+    """Constraints from four columns."""
     expert, first, second, kind = (pd.Series(np.asarray(columns[name]).ravel()) for name in _COLUMNS)
     if len({expert.size, first.size, second.size, kind.size}) > 1:
         sizes = ", ".join(f"{name} {np.size(columns[name])}" for name in _COLUMNS)
@@ -159,7 +160,7 @@ def _from_table(columns: Mapping[str, Any], items: Items | None) -> Constraints:
 
 
 def _named_in(first: pd.Series, second: pd.Series) -> Items:
-    """Items that a table names: all up to the largest number, or the names in order."""
+    """Items of a table: all positions up to the largest integer, or the sorted names."""
     both = pd.concat([first, second])
     if pd.api.types.is_integer_dtype(both):
         return Items(int(both.max()) + 1, "item", xr.Coordinates())
@@ -167,7 +168,7 @@ def _named_in(first: pd.Series, second: pd.Series) -> Items:
 
 
 def _positions(named: pd.Series, items: Items) -> Positions:
-    """Where the items are that a column names, by name or, if those are no numbers, by position."""
+    """Positions of the items in a column, which has names or, if items have no integer names, positions."""
     whole = pd.api.types.is_integer_dtype(named)
     if items.dim in items.coords:
         index = items.coords[items.dim].to_index()
@@ -191,21 +192,19 @@ def _positions(named: pd.Series, items: Items) -> Positions:
 def _sampled(
     sources: list[tuple[Any, PartitionDraws]], items: Items | None, n_pairs: int, rng: np.random.Generator
 ) -> Constraints:
-    """Statements of partitions and draws about pairs at random."""
+    """Constraints from random pairs of partitions and draws."""
     parts = []
     for (name, draws), own in zip(sources, rng.spawn(len(sources)), strict=True):
         order = np.arange(draws.n_items)
         if items is None:
             items = draws.items
         elif items.dim in items.coords and draws.items.dim in draws.items.coords:
-            found = positions(*(one.coords[one.dim].to_index() for one in (items, draws.items)))
-            if found is None:
-                raise ValueError(f"`data` must be about the same items; those of {name!r} have other names.")
-            order = found
+            matched = positions(*(one.coords[one.dim].to_index() for one in (items, draws.items)))
+            if matched is None:
+                raise ValueError(f"`data` must have the same items; the items of {name!r} have other names.")
+            order = matched
         if draws.n_items != items.n_items:
-            raise ValueError(
-                f"`data` must be about the same items; {name!r} has {draws.n_items} of {items.n_items} items."
-            )
+            raise ValueError(f"`data` must have the same items; {name!r} has {draws.n_items} of {items.n_items} items.")
         if items.dim not in items.coords and draws.items.dim in draws.items.coords:
             items = draws.items
         i, j = _pairs(items.n_items, n_pairs, own)
@@ -214,14 +213,14 @@ def _sampled(
         parts.append((i, j, must))
     assert items is not None
     if not parts[0][0].size:
-        raise ValueError("`data` must be about at least two items: one alone makes no pair.")
+        raise ValueError("`data` must have at least two items, because one item has no pair.")
     expert = np.repeat(np.arange(len(parts)), [part[0].size for part in parts])
     columns = (np.concatenate(column) for column in zip(*parts, strict=True))
     return Constraints(items, tuple(name for name, _ in sources), expert, *columns)
 
 
 def _as_one_draw(source: Any, items: Items | None) -> Any:
-    """One partition as a single draw of it; posterior draws as they are."""
+    """Convert a partition to a single draw; return posterior draws unchanged."""
     values = labelled(source, "item" if items is None else items.dim) if is_partition(source) else source
     if np.ndim(values) != 1:
         return source
@@ -229,7 +228,7 @@ def _as_one_draw(source: Any, items: Items | None) -> Any:
 
 
 def _pairs(n_items: int, number: int, rng: np.random.Generator) -> tuple[Positions, Positions]:
-    """Different pairs at random, the smaller position first; all if they are no more than requested."""
+    """Sample different pairs, the smaller position first; all pairs if there are at most `number`."""
     total = n_items * (n_items - 1) // 2
     keys: npt.NDArray[np.intp] = np.sort(rng.choice(total, min(number, total), replace=False, shuffle=False))
     larger = np.arange(n_items)

@@ -1,4 +1,4 @@
-"""Features of the items: checked, with the items' names, and standardized."""
+"""Features of the items: checked, with names of items, and standardized."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -21,9 +21,11 @@ class Features:
     Attributes
     ----------
     items : Items
+        The items.
     names : tuple
-        Names of the features, or their numbers.
+        Names of the features, or their positions.
     values : float array of shape (n, D)
+        The features.
     """
 
     items: Items
@@ -31,22 +33,19 @@ class Features:
     values: Floats
 
     def standardised(self) -> tuple[Floats, Floats, Floats]:
-        """Features with mean 0 and standard deviation 1, and the centre and scale that were taken off.
-
-        One that does not vary becomes 0.
-        """
+        """Features with mean 0 and standard deviation 1, with their centre and scale; constant features become 0."""
         centre, scale = self.values.mean(axis=0), self.values.std(axis=0)
         scale = np.where(scale > ROUNDING * np.maximum(1.0, np.abs(centre)), scale, 1.0)
         return (self.values - centre) / scale, centre, scale
 
 
 def as_features(data: Any) -> Features:
-    """Take features from an array, a DataFrame with a row for each item, or a DataArray whose first dimension is items.
+    """Convert an array, a DataFrame with a row for each item, or a DataArray with items first to features.
 
     Raises
     ------
     ValueError
-        If they are not a table, or some are missing or infinite.
+        If the features are not a table, or some are missing or infinite.
     """
     values = as_numbers("features", data)
     if values.ndim == 1:
@@ -68,9 +67,9 @@ def as_features(data: Any) -> Features:
 def average_votes(
     constraints: Any, features: Any, n_clusters: int
 ) -> tuple[Items, Floats, npt.NDArray[np.intp], Floats]:
-    """Items with their standardized features (n, D), and constrained pairs (P, 2) with their share of must-links."""
+    """Items, their standardized features (n, D), the constrained pairs (P, 2), and their shares of must-links."""
     given = as_features(features)
     if check_count("n_clusters", n_clusters) > given.items.n_items:
         raise ValueError(f"`n_clusters` must be at most the number of items, {given.items.n_items}; got {n_clusters}.")
-    said = as_constraints(constraints, given.items)
-    return said.items, given.standardised()[0], *said.average_vote()
+    checked = as_constraints(constraints, given.items)
+    return checked.items, given.standardised()[0], *checked.average_vote()

@@ -24,19 +24,22 @@ def meta_clustering(
     *,
     random_seed: RandomSeed = None,
 ) -> xr.DataArray:
-    """Group experts by their agreement on common pairs.
+    """Group experts by their agreement on common pairs, by spectral clustering.
 
     Parameters
     ----------
     constraints : Constraints or anything :func:`as_constraints` takes
+        Must-link and cannot-link constraints.
     n_views : int, optional
-        Number of groups; by default where the gap between successive eigenvalues of the graph's Laplacian is largest.
+        Number of groups; by default the position of the largest difference between successive eigenvalues of the
+        graph's Laplacian.
     random_seed : int, Generator, SeedSequence or None
         The same seed gives the same result.
 
     Returns
     -------
     xarray.DataArray of shape (expert,), dtype int32
+        Group of each expert.
 
     Raises
     ------
@@ -49,10 +52,9 @@ def meta_clustering(
 
     Notes
     -----
-    The similarity of two experts is the Rand index of their constraints, the share of the pairs about which both speak
-    on which they agree, 0 if there are none [1]_. Groups come from spectral clustering of this graph, and their
-    number from its eigenvalues [2]_, as in the comparison of [3]_. Experts who speak about few common pairs are hardly
-    told apart.
+    The similarity of two experts is the Rand index of their constraints: the share of common pairs on which they agree,
+    0 without common pairs [1]_. Groups come from spectral clustering of this graph, and their number from its
+    eigenvalues [2]_, as in the comparison of [3]_. Experts with few common pairs are hardly distinguished.
 
     References
     ----------
@@ -67,19 +69,19 @@ def meta_clustering(
     >>> pc.experts.meta_clustering({"Ann": one, "Bo": one, "Cy": other, "Di": other}, 2, random_seed=1).values
     array([0, 0, 1, 1], dtype=int32)
     """
-    said = as_constraints(constraints)
-    similarity = expert_similarity(said)
+    checked = as_constraints(constraints)
+    similarity = expert_similarity(checked)
     if n_views is None:
         n_views = _eigengap(similarity)
-    if check_count("n_views", n_views) > said.n_experts:
-        raise ValueError(f"`n_views` must be at most the number of experts, {said.n_experts}; got {n_views}.")
+    if check_count("n_views", n_views) > checked.n_experts:
+        raise ValueError(f"`n_views` must be at most the number of experts, {checked.n_experts}; got {n_views}.")
     labels = _cut(similarity, n_views, as_generator(random_seed))
-    return xr.DataArray(labels, {"expert": names_coordinate(said.experts)}, ("expert",), "expert_view")
+    return xr.DataArray(labels, {"expert": names_coordinate(checked.experts)}, ("expert",), "expert_view")
 
 
-def expert_similarity(said: Constraints) -> Floats:
-    """Share (M, M) of the pairs about which two experts both speak, and clearly, on which they say the same."""
-    balance = said.statements.must - said.statements.cannot
+def expert_similarity(checked: Constraints) -> Floats:
+    """Share (M, M) of common pairs on which two experts agree, without pairs on which an expert is undecided."""
+    balance = checked.statements.must - checked.statements.cannot
     must, cannot = (balance > 0).astype(np.float64), (balance < 0).astype(np.float64)
     same = (must @ must.T + cannot @ cannot.T).toarray()
     differ = (must @ cannot.T).toarray()
@@ -88,7 +90,7 @@ def expert_similarity(said: Constraints) -> Floats:
 
 
 def _eigengap(similarity: Floats) -> int:
-    """Number of leading eigenvalues of the normalized graph before the largest gap; all alike are one group."""
+    """Number of leading eigenvalues of the normalized graph before the largest difference."""
     weights = similarity.copy()
     np.fill_diagonal(weights, 0.0)
     roots = np.sqrt(np.maximum(weights.sum(axis=1), np.finfo(float).tiny))
@@ -102,29 +104,35 @@ def normalised_cut(
     n_clusters: int,
     random_seed: RandomSeed = None,
 ) -> xr.DataArray:
-    """Cut the item graph whose edge weights are mean constraints, 0 for pairs without a constraint.
+    """Cluster items by a normalized cut of the graph whose edge weights are shares of must-links.
 
     Parameters
     ----------
     constraints : Constraints or anything :func:`as_constraints` takes
+        Must-link and cannot-link constraints. Pairs without a constraint have weight 0.
     n_clusters : int
+        Number of clusters.
     random_seed : int, Generator, SeedSequence or None
         The same seed gives the same result.
 
     Returns
     -------
     xarray.DataArray of shape (n_items,), dtype int32
-        Items that nobody links to any other are with the largest cluster.
+        Labels of the items. Items without must-links are in the largest cluster.
 
     Raises
     ------
     ValueError
-        If there are fewer items that some constraint links than clusters.
+        If fewer items have must-links than there are clusters.
+
+    See Also
+    --------
+    expert_views : A model of experts with different views and reliabilities.
 
     Notes
     -----
-    Cluster-based similarity partitioning [1]_, with a normalized cut by eigenvectors in the place of a balanced one by
-    a graph partitioner. It distinguishes neither views nor reliabilities, and needs many constraints.
+    Cluster-based similarity partitioning [1]_, with a normalized cut by eigenvectors instead of a balanced graph
+    partition. It distinguishes neither views nor reliabilities, and needs many constraints.
 
     References
     ----------
@@ -134,13 +142,13 @@ def normalised_cut(
     Examples
     --------
     >>> import posterior_consensus as pc
-    >>> said = {"Ann": [0, 0, 0, 1, 1, 1], "Bo": [0, 0, 0, 1, 1, 2]}
-    >>> pc.experts.normalised_cut(said, n_clusters=2, random_seed=1).values
+    >>> partitions = {"Ann": [0, 0, 0, 1, 1, 1], "Bo": [0, 0, 0, 1, 1, 2]}
+    >>> pc.experts.normalised_cut(partitions, n_clusters=2, random_seed=1).values
     array([0, 0, 0, 1, 1, 1], dtype=int32)
     """
-    said = as_constraints(constraints)
+    checked = as_constraints(constraints)
     check_count("n_clusters", n_clusters)
-    pairs, votes = said.average_vote()
+    pairs, votes = checked.average_vote()
     linked, at = np.unique(pairs[votes > 0], return_inverse=True)
     if linked.size < n_clusters:
         raise ValueError(
@@ -149,14 +157,14 @@ def normalised_cut(
     weights = np.zeros((linked.size, linked.size))
     first, second = at.reshape(-1, 2).T
     weights[first, second] = weights[second, first] = votes[votes > 0]
-    found = _cut(weights, n_clusters, as_generator(random_seed))
-    labels = np.full(said.items.n_items, np.bincount(found).argmax())
-    labels[linked] = found
-    return said.items.array(canonical_labels(labels), "labels")
+    cut = _cut(weights, n_clusters, as_generator(random_seed))
+    labels = np.full(checked.items.n_items, np.bincount(cut).argmax())
+    labels[linked] = cut
+    return checked.items.array(canonical_labels(labels), "labels")
 
 
 def _cut(weights: Floats, number: int, rng: np.random.Generator) -> Labels:
-    """Normalised cut of a graph by its weights (n, n)."""
+    """Labels of a normalized cut of a graph with edge weights (n, n)."""
     np.fill_diagonal(weights, 1.0)
     source = PairSimilarity(Items(len(weights), "node", xr.Coordinates()), weights)
     with one_blas_thread():

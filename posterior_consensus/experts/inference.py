@@ -1,4 +1,4 @@
-"""Variational inference of the views from one start: updates in closed form, and climbs of each view's memberships."""
+"""Variational inference of the views from one start: closed-form updates, and ascents of each view's memberships."""
 
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -15,20 +15,21 @@ _RELIABILITY = 10.0, 1.0  # prior of sensitivity and specificity, each a beta di
 _CONCENTRATION = 1.0  # of the views
 _ROUNDS = 200
 _SETTLED = 1e-6  # relative rise of the bound at which a run ends
-_MOVED = 0.01  # change of an expert's probability of a view, after which views are searched for far away
-_INNER = 50  # rounds of the closed forms, at most, between two climbs
+_MOVED = 0.01  # change of an expert's probability of a view, after which memberships are also proposed anew
+_INNER = 50  # most rounds of the closed forms between two ascents
 
 
 class Statements(NamedTuple):
-    """Statements of M experts about P different pairs, equal ones counted.
+    """Constraints of M experts on P distinct pairs, with their counts.
 
     Attributes
     ----------
     pairs : int array of shape (P, 2)
-        The first item of a pair is before the second.
+        Positions of the items of each pair, in ascending order.
     must, cannot : csr_array of shape (M, P)
-        How often each expert states either of each pair.
+        Number of must-links and cannot-links of each expert on each pair.
     n_items : int
+        Number of items.
     """
 
     pairs: npt.NDArray[np.intp]
@@ -48,9 +49,9 @@ class Fit:
     view : float array of shape (M, G)
         Probabilities of the views of each expert.
     sticks : float array of shape (G, 2)
-        Parameters of the beta distributions of the sticks' broken shares.
+        Parameters of the beta distributions of stick breaking.
     parameters : list of float arrays
-        Of the memberships of each view.
+        Parameters of the memberships of each view.
     bound : float
         Evidence lower bound.
     trace : list of float
@@ -72,9 +73,11 @@ class Inference:
     Parameters
     ----------
     statements : Statements
+        The constraints.
     memberships : Memberships
+        The model of the memberships.
     n_views : int
-        Most views.
+        Largest number of views.
     """
 
     def __init__(self, statements: Statements, memberships: Memberships, n_views: int) -> None:
@@ -84,9 +87,9 @@ class Inference:
         self._entries = np.concatenate([statements.pairs, statements.pairs[:, ::-1]]).T
 
     def run(self, rng: np.random.Generator, stop: npt.NDArray[np.uint8], one_each: bool) -> Fit:
-        """Climb from a start at random until the bound settles.
+        """Ascend from a random start until the bound converges.
 
-        With `one_each` every view begins with one expert of its own, and the others are in all of them alike.
+        With `one_each`, every view begins with one expert, and the other experts have equal probabilities of all views.
         """
         n_experts, n_views = self._n_must.size, self._n_views
         view = rng.dirichlet(np.ones(n_views), n_experts)
@@ -103,7 +106,7 @@ class Inference:
         return self._settled(fit, rng, stop)
 
     def joined(self, fit: Fit, rng: np.random.Generator, stop: npt.NDArray[np.uint8]) -> Fit:
-        """Put the experts of two views into one, wherever this raises the bound."""
+        """Merge two views if this raises the bound, until no merge does."""
         if stop[0]:
             return fit
         for one, other in combinations(np.unique(fit.view.argmax(axis=1)), 2):
@@ -116,7 +119,7 @@ class Inference:
         return fit
 
     def _settled(self, fit: Fit, rng: np.random.Generator, stop: npt.NDArray[np.uint8]) -> Fit:
-        """Climb until the bound settles."""
+        """Ascend until the bound converges."""
         moved = True
         for _ in range(_ROUNDS):
             self._climb(fit, rng, far=moved)
@@ -137,7 +140,7 @@ class Inference:
         return np.stack([np.einsum("pk,pk->p", one[first], one[second]) for one in soft])
 
     def links(self, fit: Fit) -> list[csr_array]:
-        """Weights of the constraints about pairs as a symmetric matrix, by view."""
+        """Weights of the constraints on pairs as a symmetric matrix, by view."""
         in_must, in_cannot = weights_of(fit)
         must, cannot = self._statements.must, self._statements.cannot
         by_view = (must.T @ (fit.view * in_must) + cannot.T @ (fit.view * in_cannot)).T  # (G, P)
@@ -145,7 +148,7 @@ class Inference:
         return [csr_array((np.tile(weights, 2), self._entries), shape) for weights in by_view]
 
     def _climb(self, fit: Fit, rng: np.random.Generator, far: bool) -> None:
-        """Raise the terms of each view, also from far away if that is requested."""
+        """Raise the terms of each view, with `far` also from proposed memberships."""
         for view, links in enumerate(self.links(fit)):
             found = self._memberships.climbed(fit.parameters[view], links)
             other = self._memberships.proposed(links, rng) if far else None
@@ -160,11 +163,11 @@ class Inference:
         return 0.5 * float((soft * (links @ soft)).sum()) + self._memberships.own_terms(parameters)
 
     def counts(self, fit: Fit, together: Floats) -> tuple[Floats, Floats]:
-        """Expected numbers (M, G) of must-links and of cannot-links between items that share a cluster, by view."""
+        """Expected numbers (M, G) of must-links and of cannot-links between co-clustered items, by view."""
         return self._statements.must @ together.T, self._statements.cannot @ together.T
 
     def _update(self, fit: Fit, together: Floats) -> None:
-        """Closed forms for the experts and the sticks, in turn until they settle."""
+        """Update experts and sticks by closed forms, in turn until convergence."""
         must, cannot = self.counts(fit, together)
         hit, miss = _RELIABILITY
         for _ in range(_INNER):
@@ -185,38 +188,38 @@ class Inference:
         must, cannot = self.counts(fit, together)
         in_must, in_cannot = weights_of(fit)
         right, wrong = expected_logs(fit.specificity)
-        said = (fit.view * (in_must * must + in_cannot * cannot)).sum()
-        said += self._n_must @ wrong + self._n_cannot @ right
+        likelihood = (fit.view * (in_must * must + in_cannot * cannot)).sum()
+        likelihood += self._n_must @ wrong + self._n_cannot @ right
         divergence = beta_divergence(fit.sensitivity, _RELIABILITY) + beta_divergence(fit.specificity, _RELIABILITY)
         divergence += beta_divergence(fit.sticks, (1.0, _CONCENTRATION))
         log_view = np.log(np.maximum(fit.view, np.finfo(float).tiny))
         chosen = (fit.view * (expected_log_shares(fit.sticks) - log_view)).sum()
         within = sum(self._memberships.own_terms(parameters) for parameters in fit.parameters)
-        return float(said - divergence + chosen + within)
+        return float(likelihood - divergence + chosen + within)
 
 
 def _largest_first(fit: Fit) -> None:
-    """Number the views by their experts: of all orders, the sticks like this one best."""
+    """Sort the views by their numbers of experts, the order that maximizes the bound of stick breaking."""
     order = np.argsort(-fit.view.sum(axis=0), kind="stable")
     fit.view = fit.view[:, order]
     fit.parameters = [fit.parameters[view] for view in order]
 
 
 def expected_logs(parameters: Floats) -> tuple[Floats, Floats]:
-    """Expected logarithms of beta variables and of one less them, parameters (M, 2)."""
+    """Expected log x and log (1 - x) of beta variables x with parameters (M, 2)."""
     both = digamma(parameters) - digamma(parameters.sum(axis=1, keepdims=True))
     return both[:, 0], both[:, 1]
 
 
 def expected_log_shares(sticks: Floats) -> Floats:
-    """Expected logarithms of the views' probabilities: a stick's share of what the earlier ones leave."""
+    """Expected log probabilities of the views under stick breaking."""
     taken, left = expected_logs(sticks)
     shares: Floats = taken + np.concatenate([[0.0], left.cumsum()[:-1]])
     return shares
 
 
 def weights_of(fit: Fit) -> tuple[Floats, Floats]:
-    """Weights (M, 1) of an expert's must-links and cannot-links, as evidence that two items share a cluster."""
+    """Weights (M, 1) of an expert's must-links and cannot-links in the log odds that two items are co-clustered."""
     hit, miss = expected_logs(fit.sensitivity)
     right, wrong = expected_logs(fit.specificity)
     return (hit - wrong)[:, np.newaxis], (miss - right)[:, np.newaxis]

@@ -1,6 +1,6 @@
-"""How likely each item belongs to each cluster of one view: softmax of its features, or free without them.
+"""Membership probabilities of the items in one view: a softmax of their features, or free parameters.
 
-Given the experts, the evidence lower bound is a sum over views, so that each is climbed alone.
+Given the experts, the evidence lower bound is a sum over views, so each view is optimized separately.
 """
 
 import numpy as np
@@ -15,10 +15,10 @@ from posterior_consensus.runtime import memory
 from posterior_consensus.search.descent import settle_pairs
 
 _NARROW = 1e-3  # standard deviation of a coefficient at the start
-_LOG_SD = (-15.0, 0.0)  # the bound falls in a standard deviation beyond that of the prior, 1
-_COSTS = pair_moves.Costs(-1.0, 0.0)  # the weight of the constraints that a partition keeps, to be large
-_STEPS = 15  # of L-BFGS-B in a climb
-_TURNS, _PASSES, _STILL = 20, 20, 1e-5  # of free memberships: passes over the items, and the change at which they end
+_LOG_SD = (-15.0, 0.0)  # limits; the bound falls beyond the prior's standard deviation of 1
+_COSTS = pair_moves.Costs(-1.0, 0.0)  # minus the weight of the satisfied constraints
+_STEPS = 15  # of L-BFGS-B in an ascent
+_TURNS, _PASSES, _STILL = 20, 20, 1e-5  # of free memberships: turns, passes over the items, and change at the end
 
 
 def _normal_terms(means: Floats, log_sd: Floats) -> tuple[float, Floats, Floats]:
@@ -29,9 +29,8 @@ def _normal_terms(means: Floats, log_sd: Floats) -> tuple[float, Floats, Floats]
 
 
 def _pull(soft: Floats, links: csr_array) -> tuple[float, Floats]:
-    """Weight of the constraints that the memberships (n, K) keep, and its gradient in the logits."""
-    drawn = links @ soft
-    kept = soft * drawn
+    """Expected weight of the constraints satisfied by memberships (n, K), and its gradient in the logits."""
+    kept = soft * (links @ soft)
     by_item = kept.sum(axis=1, keepdims=True)
     return 0.5 * float(by_item.sum()), kept - soft * by_item
 
@@ -42,8 +41,9 @@ class FeatureMemberships:
     Parameters
     ----------
     features : float array of shape (n, D)
-        Standardized.
+        Standardized features.
     n_clusters : int
+        Number of clusters.
     """
 
     def __init__(self, features: Floats, n_clusters: int) -> None:
@@ -55,7 +55,7 @@ class FeatureMemberships:
         self._limits = Bounds(np.concatenate([-free, _LOG_SD[0] * narrow]), np.concatenate([free, _LOG_SD[1] * narrow]))
 
     def start(self, rng: np.random.Generator) -> Floats:
-        """Means from a normal distribution, narrow standard deviations."""
+        """Initial parameters: means from a normal distribution, and small standard deviations."""
         parameters = np.full(self._shape, np.log(_NARROW))
         parameters[0] = rng.normal(0, max(self._shape[1] - 1, 1) ** -0.5, self._shape[1:])
         return parameters.ravel()
@@ -70,27 +70,27 @@ class FeatureMemberships:
         return softmax(self._design @ parameters.reshape(self._shape)[0], axis=-1)
 
     def climbed(self, parameters: Floats, links: csr_array) -> Floats:
-        """A few steps of L-BFGS-B."""
+        """Parameters after a few steps of L-BFGS-B."""
 
         def cost(parameters: Floats) -> tuple[float, Floats]:
             value, gradient = self.value(parameters, links)
             return -value, -gradient
 
         options = {"maxiter": _STEPS}
-        found = minimize(cost, parameters, jac=True, method="L-BFGS-B", bounds=self._limits, options=options)
-        climbed: Floats = found.x
+        solution = minimize(cost, parameters, jac=True, method="L-BFGS-B", bounds=self._limits, options=options)
+        climbed: Floats = solution.x
         return climbed
 
     def proposed(self, links: csr_array, rng: np.random.Generator) -> Floats | None:
-        """None: there are few parameters, and a climb finds its way."""
+        """None: with few parameters, ascents suffice."""
         return None
 
     def own_terms(self, parameters: Floats) -> float:
-        """Terms of the coefficients, and of the memberships given these."""
+        """Terms of the bound from the coefficients, and from the memberships given the coefficients."""
         return self.value(parameters, csr_array((len(self._design), len(self._design))))[0]
 
     def value(self, parameters: Floats, links: csr_array) -> tuple[float, Floats]:
-        """Terms of the bound that hold the parameters, and their gradient."""
+        """Terms of the bound that depend on the parameters, and their gradient."""
         means, log_sd = parameters.reshape(self._shape)
         variances = np.exp(2 * log_sd)
         logits = self._design @ means
@@ -106,14 +106,15 @@ class FeatureMemberships:
 
 
 class FreeMemberships:
-    """Memberships without features: probabilities of each item, with shares of the clusters in common.
+    """Memberships without features: probabilities of each item, with common shares of the clusters.
 
-    The shares have a symmetric Dirichlet prior of total 1, under which clusters that are not needed stay empty.
-    Parameters are the probabilities (n, K) and, in the last row, the parameters of the shares' Dirichlet posterior.
+    The shares have a symmetric Dirichlet prior of total 1, under which superfluous clusters stay empty. Parameters are
+    the probabilities (n, K) and, in the last row, the Dirichlet posterior of the shares.
 
     Parameters
     ----------
     n_items, n_clusters : int
+        Numbers of items and clusters.
     """
 
     def __init__(self, n_items: int, n_clusters: int) -> None:
@@ -122,7 +123,7 @@ class FreeMemberships:
         self._stop = np.zeros(1, np.uint8)
 
     def start(self, rng: np.random.Generator) -> Floats:
-        """Probabilities nearly equal."""
+        """Initial parameters, with nearly equal probabilities."""
         return self._with_shares(softmax(0.1 * rng.normal(size=self._shape), axis=-1))
 
     def soft(self, parameters: Floats) -> Floats:
@@ -130,7 +131,7 @@ class FreeMemberships:
         return parameters[:-1]
 
     def climbed(self, parameters: Floats, links: csr_array) -> Floats:
-        """Each item's probabilities and the shares in closed form, in turn."""
+        """Parameters after closed-form updates of the probabilities and the shares, in turn."""
         soft, dirichlet = parameters[:-1].copy(), parameters[-1]
         for _ in range(_TURNS):
             odds = digamma(dirichlet) - digamma(dirichlet.sum())
@@ -141,7 +142,7 @@ class FreeMemberships:
         return self._with_shares(soft)
 
     def proposed(self, links: csr_array, rng: np.random.Generator) -> Floats | None:
-        """Near the partition that keeps the most weight of constraints, as greedy search finds it."""
+        """Parameters at the partition that greedy search finds for the largest weight of satisfied constraints."""
         n, k = self._shape
         if not memory.fits(8 * n * n):
             return None
@@ -150,7 +151,7 @@ class FreeMemberships:
         return self._with_shares(np.eye(k)[labels])
 
     def own_terms(self, parameters: Floats) -> float:
-        """Entropy of the memberships, and what is expected of them and of the shares under their prior."""
+        """Entropy of the memberships, plus expected log prior of memberships and shares."""
         soft, dirichlet = parameters[:-1], parameters[-1]
         odds = digamma(dirichlet) - digamma(dirichlet.sum())
         entropy = -float((soft * np.log(np.maximum(soft, np.finfo(float).tiny))).sum())
@@ -162,4 +163,4 @@ class FreeMemberships:
 
 
 Memberships = FeatureMemberships | FreeMemberships
-"""What is known of the clusters of one view, as an array of parameters of its own kind."""
+"""Models of the memberships in one view, whose parameters are arrays."""

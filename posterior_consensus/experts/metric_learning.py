@@ -1,4 +1,4 @@
-"""ITML: a metric that keeps must-links near and cannot-links far; then k-means."""
+"""ITML: k-means under a metric with small distances for must-links and large ones for cannot-links."""
 
 from typing import Any
 
@@ -13,10 +13,10 @@ from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.search.k_means import k_means
 
-_PAIRS_FOR_LIMITS = 20_000  # of which the quantiles of the distances are taken
+_PAIRS_FOR_LIMITS = 20_000  # sampled for the quantiles of the distances
 _QUANTILES = (5, 95)
 _N_STARTS = 10  # of k-means
-_TINY = 1e-10  # added to the diagonal: rounding can leave a learnt metric not quite positive definite
+_TINY = 1e-10  # added to the diagonal, because rounding can make a learnt metric indefinite
 
 
 def itml_k_means(
@@ -34,12 +34,15 @@ def itml_k_means(
     Parameters
     ----------
     constraints : Constraints or anything :func:`as_constraints` takes
+        Must-link and cannot-link constraints.
     features : array_like, DataFrame or DataArray of shape (n_items, D)
+        Features of the items, which are standardized.
     n_clusters : int
+        Number of clusters.
     slack : float above 0
-        The larger, the closer the bounds on distances are kept; gamma of the paper.
+        Weight of the bounds on distances, gamma in [1]_; larger values enforce them more strictly.
     max_passes : int
-        Most passes over the constraints.
+        Largest number of passes over the constraints.
     random_seed : int, Generator, SeedSequence or None
         The same seed gives the same result.
     progressbar : bool
@@ -48,19 +51,25 @@ def itml_k_means(
     Returns
     -------
     xarray.DataArray of shape (n_items,), dtype int32
+        Labels of the items.
 
     Raises
     ------
     ValueError
-        If the arguments do not fit.
+        If an argument is invalid.
+
+    See Also
+    --------
+    expert_views : A model of experts with different views and reliabilities.
+    mpck_means, semi_crowd : Other methods with constraints and features.
 
     Notes
     -----
-    The metric minimizes the LogDet divergence from the Euclidean metric by Bregman projections [1]_. Up to slack, its
-    squared distances are at most the 5% quantile of all squared distances between unequal items for pairs that must be
-    co-clustered, and at least the 95% quantile for pairs that must not. A pair must be co-clustered if more than half
-    of its constraints are must-link. The step is slack / (slack + 1) (1 / length - 1 / bound), as in the authors'
-    program: the paper's formula is right only for slack 1.
+    The metric minimizes the LogDet divergence from the Euclidean metric by Bregman projections [1]_. A pair counts as
+    must-link if more than half of its constraints are must-links. Up to slack, squared distances of must-links are at
+    most the 5% quantile of all squared distances between unequal items, and squared distances of cannot-links at least
+    the 95% quantile. The step is slack / (slack + 1) (1 / length - 1 / bound), as in the authors' program; the formula
+    of the paper is correct only for slack 1.
 
     References
     ----------
@@ -71,8 +80,8 @@ def itml_k_means(
     >>> import numpy as np
     >>> import posterior_consensus as pc
     >>> x = np.column_stack([np.repeat([0.0, 0.5, 1.0], 10), np.random.default_rng(1).normal(size=30)])
-    >>> said = pc.experts.as_constraints({"Ann": np.repeat([0, 1, 2], 10)}, n_pairs=300, random_seed=1)
-    >>> pc.experts.itml_k_means(said, x, n_clusters=3, random_seed=1).values[::5]
+    >>> given = pc.experts.as_constraints({"Ann": np.repeat([0, 1, 2], 10)}, n_pairs=300, random_seed=1)
+    >>> pc.experts.itml_k_means(given, x, n_clusters=3, random_seed=1).values[::5]
     array([0, 0, 1, 1, 2, 2], dtype=int32)
     """
     items, values, pairs, votes = average_votes(constraints, features, n_clusters)
@@ -98,19 +107,22 @@ def information_theoretic_metric(
     max_passes: int = 100,
     enough: float = 1e-3,
 ) -> Floats:
-    """The metric nearest to the Euclidean that bounds the squared lengths of some differences (P, D).
+    """Compute the metric closest to the Euclidean one that bounds the squared lengths of some differences.
 
     Parameters
     ----------
     differences : float array of shape (P, D)
-        Of the features of the two items of each pair.
+        Differences between the features of the two items of each pair.
     must : bool array of shape (P,)
-        Whether the length is bounded from above by the first limit, else from below by the second.
+        True if the length is bounded above by the first limit, False if it is bounded below by the second.
     limits : (float, float)
+        Bounds of squared lengths.
     slack : float
+        Weight of the bounds.
     max_passes : int
+        Largest number of passes.
     enough : float
-        Change of the multipliers in a pass, relative to themselves, at which to end.
+        Relative change of the multipliers in a pass at which the passes end.
     """
     apart = np.flatnonzero((differences != 0).any(axis=1))  # equal items keep their distance under any metric
     differences = differences[apart]

@@ -1,4 +1,4 @@
-"""MPCKMeans: k-means that pays for constraints it breaks, in a metric of its own."""
+"""MPCKMeans: k-means in a learnt metric, with a penalty for violated constraints."""
 
 from typing import Any, NamedTuple
 
@@ -16,17 +16,19 @@ from posterior_consensus.runtime.progress import track
 
 _ROUNDS = 100
 _ENOUGH = 1e-7  # relative fall of the objective at which a run ends
-_SHIFT = 0.01  # standard deviation of a centre put near that of all items, in those of the features
-_TINY = 1e-12  # least that a feature pays: it has a finite weight where its clusters have a single value
+_SHIFT = 0.01  # standard deviation of an additional centre around the centre of all items, relative to the features
+_TINY = 1e-12  # least cost of a feature, so that its weight is finite if it is constant in each cluster
 
 
 class Penalised(NamedTuple):
-    """Where a run ended.
+    """End of a run.
 
     Attributes
     ----------
     labels : int array of shape (n,)
+        Labels of the items.
     metric : float array of shape (D,)
+        Weights of the features.
     trace : list of float
         The objective after each round.
     """
@@ -51,13 +53,16 @@ def mpck_means(
     Parameters
     ----------
     constraints : Constraints or anything :func:`as_constraints` takes
+        Must-link and cannot-link constraints.
     features : array_like, DataFrame or DataArray of shape (n_items, D)
+        Features of the items, which are standardized.
     n_clusters : int
+        Number of clusters.
     penalty : float above 0
-        Weight of each constraint.
+        Penalty weight of each violated constraint.
     n_starts : int
-        Number of orders of the items, and of centres in addition to those of neighbourhoods; the smallest objective
-        counts.
+        Number of starts, each with its own order of the items and additional centres; the start with the smallest
+        objective is kept.
     random_seed : int, Generator, SeedSequence or None
         The same seed gives the same result.
     progressbar : bool
@@ -66,24 +71,31 @@ def mpck_means(
     Returns
     -------
     xarray.DataArray of shape (n_items,), dtype int32
+        Labels of the items.
 
     Raises
     ------
     ValueError
-        If the arguments do not fit.
+        If an argument is invalid.
+
+    See Also
+    --------
+    expert_views : A model of experts with different views and reliabilities.
+    itml_k_means, semi_crowd : Other methods with constraints and features.
 
     Notes
     -----
-    With a weight a_f for each feature and d(x, y) = sum_f a_f (x_f - y_f)^2 minimizes, in turn over items, centres and
-    weights [1]_,
+    Let a_f be the weight of feature f, and d(x, y) = sum_f a_f (x_f - y_f)^2. The method [1]_ minimizes, in turn over
+    labels, centres and weights,
 
-        sum_i d(x_i, centre) - n sum_f log a_f + penalty (sum d(x_i, x_j) + sum (d(low, high) - d(x_i, x_j))),
+        sum_i d(x_i, centre) - n sum_f log a_f + penalty (sum d(x_i, x_j) + sum (d(low, high) - d(x_i, x_j))).
 
-    the second sum over pairs in two clusters that must be together, and the last over pairs in one cluster that cannot
-    be; low and high are the ends of the features' ranges, for the greatest distance. A pair must be together if more
-    than half of its constraints say so.
-    The first centres are those of neighbourhoods, sets of items that must-links connect: the largest, and those far
-    from the ones taken and large. If there are too few, the others are near the centre of all items.
+    The second sum is over must-links between different clusters, the last over cannot-links within a cluster; low and
+    high are the ends of the features' ranges. A pair counts as must-link if more than half of its constraints are
+    must-links.
+
+    The first centres are the centres of neighbourhoods, sets of items connected by must-links: the largest one, then
+    large ones that are distant from those chosen. Further centres are near the centre of all items.
 
     References
     ----------
@@ -94,8 +106,8 @@ def mpck_means(
     >>> import numpy as np
     >>> import posterior_consensus as pc
     >>> x = np.column_stack([np.repeat([0.0, 0.5, 1.0], 10), np.random.default_rng(1).normal(size=30)])
-    >>> said = pc.experts.as_constraints({"Ann": np.repeat([0, 1, 2], 10)}, n_pairs=300, random_seed=1)
-    >>> pc.experts.mpck_means(said, x, n_clusters=3, random_seed=1).values[::5]
+    >>> given = pc.experts.as_constraints({"Ann": np.repeat([0, 1, 2], 10)}, n_pairs=300, random_seed=1)
+    >>> pc.experts.mpck_means(given, x, n_clusters=3, random_seed=1).values[::5]
     array([0, 0, 1, 1, 2, 2], dtype=int32)
     """
     items, values, pairs, votes = average_votes(constraints, features, n_clusters)
@@ -111,7 +123,7 @@ def mpck_means(
 def neighbourhoods(
     pairs: npt.NDArray[np.intp], must: npt.NDArray[np.bool_], n_items: int
 ) -> list[npt.NDArray[np.intp]]:
-    """Sets of items that must-links connect, of two items or more, the largest first."""
+    """Sets of at least two items connected by must-links, the largest first."""
     first, second = pairs[must].T
     graph = csr_array((np.ones(first.size), (first, second)), shape=(n_items, n_items))
     labels = connected_components(graph, directed=False)[1]
@@ -120,16 +132,18 @@ def neighbourhoods(
 
 
 class PairwiseKMeans:
-    """The objective of penalized k-means, and runs that lower it.
+    """The objective of penalized k-means, and runs that minimize it.
 
     Parameters
     ----------
     values : float array of shape (n, D)
+        Features of the items.
     pairs : int array of shape (P, 2)
-        Each pair once.
+        Distinct pairs of items.
     must : bool array of shape (P,)
         True for a must-link, False for a cannot-link.
     penalty : float
+        Penalty weight of each violated constraint.
     """
 
     def __init__(
@@ -144,7 +158,7 @@ class PairwiseKMeans:
         self._starts = np.searchsorted(ends[order, 0], np.arange(len(values) + 1))
 
     def run(self, n_clusters: int, rng: np.random.Generator) -> Penalised:
-        """Lower the objective until it settles, from neighbourhoods and an order of the items at random."""
+        """Minimize the objective from neighbourhoods and a random order of the items, until convergence."""
         centres = self._first_centres(n_clusters, rng)
         metric = np.ones(self._values.shape[1])
         labels = ((self._values[:, np.newaxis] - centres) ** 2).sum(axis=2).argmin(axis=1)

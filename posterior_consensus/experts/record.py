@@ -17,17 +17,17 @@ from posterior_consensus.runtime.arguments import check_between
 MEASURES = ["sensitivity", "specificity"]
 _NAMES = {"expert": "expert_names", "measure": "expert_measures", "parameter": "expert_parameters"}
 _COEFFICIENTS = ("mean", "sd", "intercept", "intercept_sd", "centre", "scale")
-_SURE = 3.0  # posterior standard deviations beyond chance
+_CLEAR = 3.0  # posterior standard deviations beyond chance
 _MOST_NAMED = 12  # experts in a sentence
-_SHARE = 0.01  # of the items, below which a cluster is that of a few odd ones
+_SHARE = 0.01  # of the items, below which a cluster is not counted
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExpertViews(Stored):
-    """Which experts share a view, how reliable each is, and the clusters of each view; made by :func:`expert_views`.
+    """Views of experts, their reliability, and the clusters of each view; made by :func:`expert_views`.
 
-    Views are those that are some expert's most probable one. They are numbered by how many experts share them, the most
-    first, and then by their first expert.
+    Every view is the most probable view of at least one expert. Views are numbered by decreasing number of experts,
+    then by their first expert.
 
     Attributes
     ----------
@@ -36,19 +36,21 @@ class ExpertViews(Stored):
     memberships : xarray.DataArray of shape (view, n_items, cluster)
         Probability of each cluster, at the posterior means of the coefficients if there are features.
     view_probability : xarray.DataArray of shape (expert, view)
-        Probability that an expert has a view; what lacks to 1 is with views that are nobody's most probable one.
+        Probability of each view for each expert. The rest to 1 belongs to views that are the most probable view of no
+        expert.
     reliability : xarray.DataArray of shape (expert, measure, parameter)
         Posterior of sensitivity and of specificity, beta distributions with parameters ``a`` and ``b``.
     n_statements : xarray.DataArray of shape (expert,), dtype int64
+        Number of constraints of each expert.
     bound : float
         Evidence lower bound, in nats.
     trace : xarray.DataArray of shape (round,)
-        The bound after each round of the run that ends best; it never falls.
+        The bound after each round of the best run; it never falls.
     start_bounds : xarray.DataArray of shape (start,)
-        The bound that each start ends at.
+        The final bound of each start.
     coefficients : xarray.Dataset or None
-        ``mean`` and ``sd`` (view, feature, cluster) of the features' coefficients, standardized with ``centre`` and
-        ``scale`` (feature,), and ``intercept`` (view, cluster). None without features.
+        ``mean`` and ``sd`` (view, feature, cluster) of the coefficients of the features, standardized with ``centre``
+        and ``scale`` (feature,), and ``intercept`` (view, cluster). None without features.
     """
 
     _figure = "experts.plot_experts"
@@ -67,7 +69,7 @@ class ExpertViews(Stored):
 
     @property
     def n_views(self) -> int:
-        """Number of views that experts have."""
+        """Number of views."""
         return len(self.labels)
 
     @property
@@ -77,12 +79,12 @@ class ExpertViews(Stored):
 
     @property
     def sensitivity(self) -> xr.DataArray:
-        """Posterior mean, by expert, of the probability of saying "must" of items that share a cluster."""
+        """Posterior mean of each expert's probability of a must-link for a pair that the view co-clusters."""
         return self._mean("sensitivity")
 
     @property
     def specificity(self) -> xr.DataArray:
-        """Posterior mean, by expert, of the probability of saying "cannot" of items that do not."""
+        """Posterior mean of each expert's probability of a cannot-link for a pair that the view separates."""
         return self._mean("specificity")
 
     def _mean(self, measure: str) -> xr.DataArray:
@@ -90,18 +92,18 @@ class ExpertViews(Stored):
         return (own[..., 0] / own.sum("parameter")).reset_coords(drop=True).rename(measure)
 
     def intervals(self, prob: float | None = None) -> xr.Dataset:
-        """Central posterior intervals of ``sensitivity`` and ``specificity``, each of shape (expert, end).
+        """Compute central posterior intervals of sensitivity and specificity.
 
         Parameters
         ----------
         prob : float, optional
-            Probability of an interval, given the clusters: variational intervals leave out what is not known of these.
+            Probability of an interval given the clusters. Variational intervals ignore the uncertainty of the clusters.
             By default ArviZ's setting ``rcParams["stats.ci_prob"]``.
 
         Returns
         -------
         xarray.Dataset
-            With the attribute ``prob``.
+            ``sensitivity`` and ``specificity``, each of shape (expert, end), with the attribute ``prob``.
 
         Raises
         ------
@@ -116,47 +118,47 @@ class ExpertViews(Stored):
         coords = {"expert": self.reliability["expert"], "end": ["lower", "upper"]}
         ends = np.array([(1 - prob) / 2, (1 + prob) / 2])
         first, second = self.reliability.values.T[..., np.newaxis]  # (measure, expert, 1)
-        found = beta.ppf(ends, first, second)
+        bounds = beta.ppf(ends, first, second)
         return xr.Dataset(
-            {name: (("expert", "end"), found[at]) for at, name in enumerate(MEASURES)}, coords, {"prob": prob}
+            {name: (("expert", "end"), bounds[at]) for at, name in enumerate(MEASURES)}, coords, {"prob": prob}
         )
 
     @property
     def expert_weight(self) -> xr.DataArray:
-        """What an expert's word counts, shape (expert,): expected log odds of sensitivity plus those of specificity.
+        """Weight of an expert's constraints, shape (expert,): expected log odds of sensitivity plus specificity.
 
-        With sensitivity s and specificity c, log(s c / ((1 - s) (1 - c))) is the difference that "must" instead of
-        "cannot" makes to the log odds that two items share a cluster. 0 is no more than chance.
+        With sensitivity s and specificity c, log(s c / ((1 - s) (1 - c))) is the difference between a must-link and a
+        cannot-link in the log odds that two items are co-clustered. 0 means chance.
         """
         odds = digamma(self.reliability[..., 0]) - digamma(self.reliability[..., 1])
         return odds.sum("measure").rename("expert_weight")
 
     @property
     def informative(self) -> xr.DataArray:
-        """Whether sensitivity and specificity sum to more than 1 by three standard deviations: more than chance."""
+        """Whether sensitivity plus specificity exceeds 1, the value by chance, by three standard deviations."""
         a, b = self.reliability.values[..., 0], self.reliability.values[..., 1]
         surplus = (a / (a + b)).sum(axis=1) - 1
         variance = (a * b / ((a + b) ** 2 * (a + b + 1))).sum(axis=1)
-        return self.n_statements.copy(data=surplus > _SURE * np.sqrt(variance)).rename("informative")
+        return self.n_statements.copy(data=surplus > _CLEAR * np.sqrt(variance)).rename("informative")
 
     @property
     def n_clusters(self) -> xr.DataArray:
-        """Number of clusters of each view that hold at least a hundredth of the items, shape (view,)."""
+        """Number of clusters of each view with at least 1% of the items, shape (view,)."""
         sizes = self.memberships.sum(str(self.labels.dims[1]))
         return (sizes >= _SHARE * self.labels.shape[1]).sum("cluster").rename("n_clusters")
 
     @property
     def verdict(self) -> str:
-        """Which experts share a view, and which are no better than chance."""
-        views, sure = self.expert_view.values, self.informative.values
+        """The experts of each view, and the experts no better than chance, in words."""
+        views, informative = self.expert_view.values, self.informative.values
         names = [str(name) for name in self.view_probability["expert"].values]
         parts = []
         for view in range(self.n_views):
-            sharing = [name for name, at, own in zip(names, views, sure, strict=True) if at == view and own]
+            sharing = [name for name, at, own in zip(names, views, informative, strict=True) if at == view and own]
             if sharing:
                 clusters = display.counted(int(self.n_clusters[view]), "cluster")
                 parts.append(f"view {view} of {clusters}: {display.listed(sharing, _MOST_NAMED)}")
-        chance = [name for name, own in zip(names, sure, strict=True) if not own]
+        chance = [name for name, own in zip(names, informative, strict=True) if not own]
         if not parts:
             return (
                 "No expert is more informative than chance about any partition that the constraints and features "
@@ -167,12 +169,12 @@ class ExpertViews(Stored):
         return verdict + (f" No more than chance: {display.listed(chance, _MOST_NAMED)}." if chance else "")
 
     def predict(self, features: Any) -> xr.Dataset:
-        """Clusters of new items from their features, in each view.
+        """Predict the clusters of new items from their features, in each view.
 
         Parameters
         ----------
         features : array_like, DataFrame or DataArray of shape (m, D)
-            The features that the views were found with: by name if both have names, else in the same order.
+            The same features as in the fit, matched by name if both have names, else by position.
 
         Returns
         -------
@@ -182,10 +184,10 @@ class ExpertViews(Stored):
         Raises
         ------
         ValueError
-            If the views were found without features, or these are of another number or other names.
+            If the fit has no features, or the features have another number or other names.
         """
         if self.coefficients is None:
-            raise ValueError("`predict` needs views that were found with features; these were found without.")
+            raise ValueError("`predict` needs a fit with features; this one has none.")
         given = as_features(features)
         own = self.coefficients
         if given.values.shape[1] != own.sizes["feature"]:
@@ -206,7 +208,13 @@ class ExpertViews(Stored):
         )
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each expert: view and its probability, sensitivity, specificity, weight, number of constraints."""
+        """Tabulate the experts.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each expert: view with its probability, sensitivity, specificity, weight, number of constraints.
+        """
         return pd.DataFrame(
             {
                 "view": self.expert_view.values,

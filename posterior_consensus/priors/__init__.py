@@ -1,4 +1,4 @@
-"""Priors on partitions: the log prior of every draw, and the prior of the number of clusters."""
+"""Priors on partitions: log prior of draws, and prior distribution of the number of clusters."""
 
 from posterior_consensus.runtime.lazy import public_names
 

@@ -1,4 +1,4 @@
-"""Concentrations, fixed or with a prior, which is integrated by quadrature in the log concentration."""
+"""Concentrations, fixed or with a prior that is integrated by quadrature over the log concentration."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,10 +14,10 @@ Floats = npt.NDArray[np.float64]
 Concentration = Any
 """A number, or a frozen SciPy distribution."""
 
-_LEAST, _TAIL = 1e-18, 1e-300  # concentration, and probability, below which nothing counts
+_LEAST, _TAIL = 1e-18, 1e-300  # smallest concentration, and smallest tail probability
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(32)
 _WIDEST = 4.0  # panel, in units of the log concentration
-_WIDTHS = 12.0  # standard deviations in a panel that its points resolve to rounding
+_WIDTHS = 12.0  # standard deviations per panel that its points integrate to rounding
 _GRID = 1_000  # log concentrations at which the panels' widths are computed
 
 
@@ -29,7 +29,7 @@ class Nodes(NamedTuple):
 
 
 def as_concentration(value: Any, lower: float = 0.0) -> Concentration:
-    """Take a number above `lower`, a frozen SciPy distribution of positive numbers, or the two numbers of a Gamma."""
+    """Check a number above `lower`, a frozen SciPy distribution of positive numbers, or (shape, rate) of a Gamma."""
     if isinstance(value, (tuple, list)) and len(value) == 2 and all(map(is_number, value)):
         shape, rate = map(float, value)
         if not (0 < shape < np.inf and 0 < rate < np.inf):
@@ -50,7 +50,7 @@ def as_concentration(value: Any, lower: float = 0.0) -> Concentration:
 
 
 def in_words(value: Any) -> str:
-    """A number or a distribution as text, such as ``gamma(2, scale=0.5)``."""
+    """Format a number or a distribution as text, such as ``gamma(2, scale=0.5)``."""
     if is_number(value):
         return f"{value:g}"
     given = [f"{one:g}" for one in value.args] + [f"{name}={one:g}" for name, one in value.kwds.items()]
@@ -58,16 +58,16 @@ def in_words(value: Any) -> str:
 
 
 def median(value: Concentration) -> float:
-    """The number, or the median of its prior."""
+    """Return the concentration, or the median of its prior."""
     return float(value if is_number(value) else value.median())
 
 
 def nodes(concentration: Concentration, n_items: int, information: Callable[[Floats], Any]) -> Nodes:
-    """Nodes at which the likelihood of the concentration, given a partition, is summed.
+    """Quadrature nodes for the likelihood of the concentration, given a partition.
 
-    Panels of Gauss-Legendre points in the log concentration, each of so many standard deviations of the likelihood:
-    `information` is the inverse of its variance at concentrations (Q,), or more. What lies beyond the outer nodes,
-    where all items are in one cluster or all alone, is added to these.
+    The nodes are panels of Gauss-Legendre points in the log concentration. The width of a panel is 12 standard
+    deviations of the likelihood; `information` returns the inverse variance at concentrations (Q,), or an upper bound.
+    The outer nodes take the probability beyond them, where items are all in one cluster or all on their own.
     """
     if is_number(concentration):
         return Nodes(np.array([concentration]), np.zeros(1))
@@ -93,7 +93,7 @@ def nodes(concentration: Concentration, n_items: int, information: Callable[[Flo
 
 
 def log_rising(x: npt.ArrayLike, n: npt.ArrayLike) -> Floats:
-    """Logarithm of x (x + 1) ... (x + n - 1), for positive x, also large ones."""
+    """Logarithm of the rising factorial x (x + 1) ... (x + n - 1), accurate for large positive x."""
     x, n = np.asarray(x, np.float64), np.asarray(n, np.float64)
     several = np.maximum(n, 1.0)
     rising: Floats = np.where(n > 0, gammaln(several) - betaln(x, several), 0.0)

@@ -25,9 +25,9 @@ from posterior_consensus.priors.record import PartitionPrior, Sizes
 from posterior_consensus.runtime.arguments import check_count, check_number
 
 _MOST_COMPONENTS = 10**6
-_CELLS = 2**22  # of a table of nodes and numbers of clusters
+_CELLS = 2**22  # of a table of nodes by numbers of clusters
 _LOG_NEGLIGIBLE = np.log(1e-17)  # weight of a node in a distribution
-_LEAST_CHANCE = 1e-25  # of a number of clusters
+_LEAST_CHANCE = 1e-25  # smallest relevant probability of a number of clusters
 
 
 class _Nodes(NamedTuple):
@@ -42,7 +42,7 @@ class _Nodes(NamedTuple):
     log_weights: Floats
 
     def log_v(self, n_items: int, numbers: npt.NDArray[Any]) -> Floats:
-        """Logarithm (Q, K) of what the numbers of clusters contribute to the prior of a partition."""
+        """Logarithm (Q, K) of the factor V(k) of the prior that depends on the number k of clusters."""
         k, theta = numbers.astype(np.float64), self.concentrations[:, np.newaxis]
         total = log_rising(theta + 1.0, n_items - 1)
         if self.components is not None:
@@ -60,7 +60,7 @@ class _Nodes(NamedTuple):
         return np.logaddexp.reduce([logsumexp(table, axis=0) for table in tables])
 
     def take(self, part: slice) -> _Nodes:
-        """Keep some nodes."""
+        """Select nodes."""
         components = None if self.components is None else self.components[part]
         return _Nodes(self.discount, self.concentrations[part], components, self.log_weights[part])
 
@@ -82,16 +82,27 @@ class ExchangeablePrior(PartitionPrior):
         return own | ({"discount": self.discount} if self.family == "pitman_yor" else {})
 
     def _groups(self, n_items: int, most: float) -> Iterator[_Nodes]:
-        found = nodes(self.concentration, n_items, partial(self._information, n_items=n_items, most=most))
+        quadrature = nodes(self.concentration, n_items, partial(self._information, n_items=n_items, most=most))
         if self.n_components is None:
-            yield _Nodes(self.discount, found.values, None, found.log_weights)
+            yield _Nodes(self.discount, quadrature.values, None, quadrature.log_weights)
             return
         numbers, log_chances = _numbers_of_components(self.n_components)
-        for g, log_weight in zip(*found, strict=True):
+        for g, log_weight in zip(*quadrature, strict=True):
             yield _Nodes(-float(g), g * numbers, numbers, log_weight + log_chances)
 
     def of_sizes(self, sizes: Sizes) -> Floats:
-        """Log prior (N,) of draws with these cluster sizes."""
+        """Compute the log prior of draws from their cluster sizes.
+
+        Parameters
+        ----------
+        sizes : Sizes
+            Cluster sizes of all draws.
+
+        Returns
+        -------
+        ndarray of shape (n_draws,), dtype float64
+            Log prior in nats.
+        """
         clusters = np.diff(sizes.starts)
         numbers, number = np.unique(clusters, return_inverse=True)
         distinct, size = np.unique(sizes.values, return_inverse=True)
@@ -123,30 +134,30 @@ class ExchangeablePrior(PartitionPrior):
         return np.asarray(np.exp(log_total))
 
     def _information(self, concentrations: Floats, n_items: int, most: float) -> Any:
-        """Bound of what a partition into at most `most` clusters says of the log concentration."""
+        """Upper bound of the information of a partition into at most `most` clusters on the log concentration."""
         if self.n_components is not None:
             return most
-        found = _variance(concentrations, n_items)
+        information = _variance(concentrations, n_items)
         if self.discount > 0.0:
-            found = np.maximum(found, _variance(concentrations / self.discount, most))
-        return np.minimum(found, most)
+            information = np.maximum(information, _variance(concentrations / self.discount, most))
+        return np.minimum(information, most)
 
 
 def _log_rising_from_0(x: Floats, n: npt.NDArray[Any]) -> Floats:
-    """The same as :func:`log_rising`, also for x = 0, which a prior of one component gives."""
+    """As :func:`log_rising`, including x = 0, which occurs for a prior with one component."""
     return np.where(x > 0, log_rising(np.where(x > 0, x, 1.0), n), np.where(n > 0, -np.inf, 0.0))
 
 
 def _variance(a: Floats, n_items: float) -> Floats:
-    """Variance of the number of clusters under the Chinese restaurant process: a sum over items as an integral."""
+    """Variance of the number of clusters under the Chinese restaurant process, with an integral for the sum."""
     return a * (np.log1p(n_items / a) - n_items / (a + n_items)) + 0.25
 
 
 def _add_chances(group: _Nodes, n_items: int, chances: Floats) -> None:
-    """Add the distribution of the number of clusters under each node, by its weight.
+    """Add the weighted distributions of the number of clusters under all nodes.
 
-    The chance of k clusters is V(k) times a number that depends on n, k and the discount alone. The numbers that one
-    node gives serve the others as long as chances beyond them are negligible.
+    The probability of k clusters is V(k) times a factor that depends only on n, k and the discount. The factors of one
+    node are used for the next nodes, as long as the probability beyond them is negligible.
     """
     kept = np.flatnonzero(group.log_weights > _LOG_NEGLIGIBLE)
     numbers, log_counts = np.empty(0, np.int64), np.empty(0)
@@ -158,15 +169,15 @@ def _add_chances(group: _Nodes, n_items: int, chances: Floats) -> None:
         own /= own.sum()
         if not _is_whole(own, numbers, most):
             least = 1e-300 if kept.size > 1 else _LEAST_CHANCE
-            found = occupancy.n_clusters_of_sequence(n_items, node.concentrations[0], group.discount, least)
-            numbers = 1 + np.flatnonzero(found)
-            own = found[numbers - 1] / found.sum()
+            exact = occupancy.n_clusters_of_sequence(n_items, node.concentrations[0], group.discount, least)
+            numbers = 1 + np.flatnonzero(exact)
+            own = exact[numbers - 1] / exact.sum()
             log_counts = np.log(own) - node.log_v(n_items, numbers)[0]
         chances[numbers - 1] += np.exp(node.log_weights[0]) * own
 
 
 def _is_whole(chances: Floats, numbers: npt.NDArray[np.int64], most: float) -> bool:
-    """Whether the chances of these numbers of clusters, of 1 to `most`, leave out no other."""
+    """Whether these numbers of clusters, among 1 to `most`, have nearly all the probability."""
     if not numbers.size:
         return False
     low, high = chances[[0, -1]] < _LEAST_CHANCE
@@ -196,13 +207,19 @@ def crp(concentration: Any) -> PartitionPrior:
     Returns
     -------
     PartitionPrior
+        The prior.
 
     Raises
     ------
     ValueError
         If `concentration` is not positive.
     TypeError
-        If `concentration` is of no kind listed above.
+        If `concentration` has another type.
+
+    See Also
+    --------
+    pitman_yor, dirichlet_multinomial, mixture_of_finite_mixtures : Other priors on partitions.
+    stick_breaking : The truncated prior on labels.
 
     Notes
     -----
@@ -210,8 +227,8 @@ def crp(concentration: Any) -> PartitionPrior:
 
         a^K Gamma(a) / Gamma(a + n) prod_k Gamma(n_k)
 
-    given the concentration a [1]_. The log ratio of its probabilities under concentrations a' and a is K log(a'/a) plus
-    a constant: it depends on the number of clusters only. A prior of a is integrated out by quadrature over log a.
+    given the concentration a [1]_. The log ratio of the probabilities under concentrations a' and a is K log(a'/a) plus
+    a constant, so it depends on the number of clusters only. A prior of a is integrated out by quadrature over log a.
 
     References
     ----------
@@ -231,7 +248,7 @@ def crp(concentration: Any) -> PartitionPrior:
 
 
 def pitman_yor(concentration: Any, discount: float) -> PartitionPrior:
-    """Make the Pitman-Yor process; the larger the discount, the more clusters, and the more small ones.
+    """Make the Pitman-Yor process, a prior on partitions with more small clusters for a larger discount.
 
     Parameters
     ----------
@@ -243,13 +260,18 @@ def pitman_yor(concentration: Any, discount: float) -> PartitionPrior:
     Returns
     -------
     PartitionPrior
+        The prior.
 
     Raises
     ------
     ValueError
         If an argument is out of range.
     TypeError
-        If `discount` is no number, or `concentration` is of no kind listed above.
+        If `discount` is not a number, or `concentration` has another type.
+
+    See Also
+    --------
+    crp, dirichlet_multinomial, mixture_of_finite_mixtures : Other priors on partitions.
 
     Notes
     -----
@@ -290,13 +312,19 @@ def dirichlet_multinomial(concentration: Any, n_components: int) -> PartitionPri
     Returns
     -------
     PartitionPrior
+        The prior.
 
     Raises
     ------
     ValueError
         If an argument is out of range.
     TypeError
-        If `n_components` is no integer, or `concentration` is of no kind listed above.
+        If `n_components` is not an integer, or `concentration` has another type.
+
+    See Also
+    --------
+    mixture_of_finite_mixtures : The same with a prior of the number of components.
+    crp, pitman_yor : Other priors on partitions.
 
     Notes
     -----
@@ -305,7 +333,7 @@ def dirichlet_multinomial(concentration: Any, n_components: int) -> PartitionPri
 
         M! / (M - K)! Gamma(M g) / Gamma(M g + n) prod_k Gamma(g + n_k) / Gamma(g),
 
-    and 0 if K exceeds M. This is the probability of the partition, summed over all its labellings.
+    and 0 if K exceeds M. This is the probability of the partition, summed over all labellings.
 
     References
     ----------
@@ -338,13 +366,19 @@ def mixture_of_finite_mixtures(concentration: Any, n_components: Any) -> Partiti
     Returns
     -------
     PartitionPrior
+        The prior.
 
     Raises
     ------
     ValueError
         If an argument is out of range, or the probability of more than a million components exceeds 1e-12.
     TypeError
-        If `n_components` is no discrete distribution, or `concentration` is of no kind listed above.
+        If `n_components` is not a discrete distribution, or `concentration` has another type.
+
+    See Also
+    --------
+    dirichlet_multinomial : The same with a fixed number of components.
+    crp, pitman_yor : Other priors on partitions.
 
     Notes
     -----

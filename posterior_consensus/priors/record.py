@@ -1,4 +1,4 @@
-"""A prior on partitions as a record, and the cluster sizes of the draws that it is computed from."""
+"""A prior on partitions as a record, and the cluster sizes of draws from which it is computed."""
 
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
@@ -19,9 +19,9 @@ _NEGLIGIBLE = 1e-16  # probability of a number of clusters at which the distribu
 
 
 class Sizes(NamedTuple):
-    """Cluster sizes (R,) of all draws, stacked, the first row (N + 1,) of each draw, and the number of items.
+    """Stacked cluster sizes (R,) of all draws, the first row (N + 1,) of each draw, and the number of items.
 
-    Of labels as sampled, they have a size for every component, empty ones too.
+    For labels as sampled, there is a size for every component, including empty ones.
     """
 
     values: npt.NDArray[Any]
@@ -35,15 +35,27 @@ class PartitionPrior(ABC):
     Attributes
     ----------
     family : str
-        Name of the function that made it.
+        Name of the function that made the prior.
     concentration : float or frozen SciPy distribution
         The concentration, or its prior.
+
+    See Also
+    --------
+    posterior_consensus.priors.crp : The prior of a Dirichlet process mixture.
+    prior_sensitivity : The consensus partition under other priors.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> prior = pc.priors.crp(1.0)
+    >>> prior.family, prior.concentration
+    ('crp', 1.0)
     """
 
     family: str
     concentration: Concentration
     n_labels: int | None = None
-    """Number of components if it is a prior on labels as they were sampled; None for one on partitions."""
+    """Number of components of a prior on labels as sampled; None for a prior on partitions."""
     first_label: int | None = None
 
     def log_prob(self, draws: Any) -> xr.DataArray:
@@ -52,7 +64,8 @@ class PartitionPrior(ABC):
         Parameters
         ----------
         draws : PartitionDraws or any posterior that :func:`summarize` takes
-            A prior from :func:`stick_breaking` needs labels as they were sampled; PartitionDraws have renumbered them.
+            Posterior draws of the partition. A prior from :func:`stick_breaking` needs labels as sampled, which
+            PartitionDraws do not have.
 
         Returns
         -------
@@ -63,9 +76,13 @@ class PartitionPrior(ABC):
         Raises
         ------
         ValueError
-            If there are no draws, or this is a prior on labels, and the labels are not numbers of its components.
+            If there are no draws, or this is a prior on labels and the labels are not numbers of its components.
         TypeError
-            If this is a prior on labels, and the labels of the draws were renumbered.
+            If this is a prior on labels and the labels of the draws were renumbered.
+
+        See Also
+        --------
+        prior_sensitivity : The consensus partition under other priors.
 
         Examples
         --------
@@ -83,6 +100,7 @@ class PartitionPrior(ABC):
         Parameters
         ----------
         n_items : int
+            Number of items.
 
         Returns
         -------
@@ -94,6 +112,11 @@ class PartitionPrior(ABC):
         ------
         ValueError
             If `n_items` is below 1.
+
+        See Also
+        --------
+        cluster_sizes : The expected number of clusters of each size.
+        plot_n_clusters : The posterior and the prior of the number of clusters.
 
         Examples
         --------
@@ -114,6 +137,7 @@ class PartitionPrior(ABC):
         Parameters
         ----------
         n_items : int
+            Number of items.
 
         Returns
         -------
@@ -126,6 +150,10 @@ class PartitionPrior(ABC):
         ValueError
             If `n_items` is below 1, or this is a prior on labels.
 
+        See Also
+        --------
+        links : The posterior number of clusters of each size.
+
         Notes
         -----
         Under a prior of the two-parameter family with discount d and concentration a, the expected number of clusters
@@ -133,8 +161,8 @@ class PartitionPrior(ABC):
 
             binom(n, m) (1 - d)_{m-1} (a + d)_{n-m} / (a + 1)_{n-1},
 
-        with rising factorials (x)_k = x (x + 1) ... (x + k - 1). For a mixture of such priors, it is
-        averaged over the mixture.
+        with rising factorials (x)_k = x (x + 1) ... (x + k - 1). For a mixture of such priors, it is averaged over the
+        mixture.
 
         References
         ----------
@@ -151,7 +179,18 @@ class PartitionPrior(ABC):
 
     @abstractmethod
     def of_sizes(self, sizes: Sizes) -> Floats:
-        """Log prior (N,) of draws with these cluster sizes."""
+        """Compute the log prior of draws from their cluster sizes.
+
+        Parameters
+        ----------
+        sizes : Sizes
+            Cluster sizes of all draws.
+
+        Returns
+        -------
+        ndarray of shape (n_draws,), dtype float64
+            Log prior in nats.
+        """
 
     @abstractmethod
     def _n_clusters(self, n_items: int) -> Floats:
@@ -167,21 +206,21 @@ class PartitionPrior(ABC):
     @property
     @abstractmethod
     def _parameters(self) -> dict[str, Any]:
-        """The arguments that made it."""
+        """Arguments of the function that made the prior."""
 
     def __repr__(self) -> str:
         return f"{self.family}({', '.join(in_words(value) for value in self._parameters.values())})"
 
 
 def check_prior(prior: Any) -> PartitionPrior:
-    """Take a prior on partitions."""
+    """Raise TypeError unless `prior` is a prior on partitions; return it."""
     if not isinstance(prior, PartitionPrior):
         raise TypeError(f"`prior` must be a PartitionPrior such as priors.crp(1.0); got {prior!r}.")
     return prior
 
 
 def sizes_of(prior: PartitionPrior, data: Any, draws: PartitionDraws) -> Sizes:
-    """Cluster sizes that a prior needs of data that these draws were made of."""
+    """Cluster sizes of draws or, for a prior on labels, component sizes of the original data."""
     if prior.n_labels is None:
         return Sizes(draws.drawn.sizes, draws.starts, draws.n_items)
     labels = component_labels(draws, data, prior.n_labels, prior.first_label)

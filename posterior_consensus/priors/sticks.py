@@ -1,4 +1,4 @@
-"""Truncated stick breaking: a prior on labels as they were sampled."""
+"""Truncated stick breaking: a prior on labels as sampled."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ from posterior_consensus.runtime.arguments import check_count
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StickBreaking(PartitionPrior):
-    """Labels whose components have the weights of a truncated stick-breaking process."""
+    """Prior on labels, with weights of components from truncated stick breaking."""
 
     concentration: Concentration
     n_components: int
@@ -34,9 +34,20 @@ class StickBreaking(PartitionPrior):
         return nodes(self.concentration, n_items, lambda a: self.n_components)
 
     def of_sizes(self, sizes: Sizes) -> Floats:
-        """Log prior (N,) of draws with these component sizes."""
+        """Compute the log prior of draws from their component sizes.
+
+        Parameters
+        ----------
+        sizes : Sizes
+            Component sizes of all draws.
+
+        Returns
+        -------
+        ndarray of shape (n_draws,), dtype float64
+            Log prior in nats.
+        """
         counts = sizes.values.reshape(-1, self.n_components)
-        later = sizes.n_items - np.cumsum(counts, axis=1)[:, :-1]  # items after each stick but the last
+        later = sizes.n_items - np.cumsum(counts, axis=1)[:, :-1]  # items in later components, for all but the last
         fixed = gammaln(counts[:, :-1] + 1.0).sum(axis=1)
         total = np.full(len(counts), -np.inf)
         for a, log_weight in zip(*self._nodes(sizes.n_items), strict=True):
@@ -66,15 +77,19 @@ def stick_breaking(concentration: Any, n_components: int, *, first_label: int | 
     Returns
     -------
     PartitionPrior
-        A prior on labels, in the order of the sticks. Its methods need labels as they were sampled: the posterior
-        itself, or allocation probabilities, from which the labels are sampled.
+        A prior on labels, in the order of the sticks. Its methods need labels as sampled: the posterior itself, or
+        allocation probabilities, from which labels are sampled.
 
     Raises
     ------
     ValueError
         If an argument is out of range.
     TypeError
-        If `n_components` is no integer, or `concentration` is of no kind listed above.
+        If `n_components` is not an integer, or `concentration` has another type.
+
+    See Also
+    --------
+    crp : The prior on partitions without truncation.
 
     Notes
     -----
@@ -83,9 +98,8 @@ def stick_breaking(concentration: Any, n_components: int, *, first_label: int | 
 
         P(z) = prod_{k < K} B(1 + n_k, a + m_k) / B(1, a).
 
-    It depends on the order of the components. If there are so many components that the last ones stay empty, the prior
-    on partitions is nearly :func:`crp`. That prior does not need labels as sampled, and its importance weights vary
-    less.
+    It depends on the order of the components. With so many components that the last ones stay empty, the prior on
+    partitions is nearly :func:`crp`. The latter does not need labels as sampled, and its importance weights vary less.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""How results are shown, and the records of work."""
+"""Classes of results, and records of the work of methods."""
 
 from posterior_consensus.runtime.lazy import public_names
 

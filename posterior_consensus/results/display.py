@@ -1,4 +1,4 @@
-"""How results look: a title, a few named values and a table, as text and as HTML from the same parts."""
+"""Display of results: a title, a few named values and a table, as text and as HTML."""
 
 from __future__ import annotations
 
@@ -17,52 +17,52 @@ import posterior_consensus
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.runtime.guesses import no_attribute
 
-MOST_ROWS = 12  # a result fills one screen at most
+MOST_ROWS = 12  # so that a result fits on one screen
 _WIDTH = 100  # characters of a line's value
-_ENOUGH = 100.0  # effective draws
+_ENOUGH = 100.0  # effective draws for a reliable standard error
 NUMBER_OF_CLUSTERS = "under a Dirichlet process mixture, it does not estimate a true number of components"
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
 def number(value: float) -> str:
-    """Four significant digits."""
+    """Format a number with four significant digits."""
     return f"{value:.4g}"
 
 
 def quantity(value: float, unit: str, digits: int = 6) -> str:
-    """A number with its unit, if it has one."""
+    """Format a number with its unit, if it has one."""
     number = f"{value:.{digits}g}"
     return f"{number} {unit.removesuffix('s') if number == '1' else unit}".rstrip()
 
 
 def name_and_unit(loss: Loss) -> str:
-    """The name of a loss, with its unit if it has one."""
+    """Format the name of a loss, with its unit if it has one."""
     return f"{loss.name}, {loss.unit}" if loss.unit else loss.name
 
 
 def number_of_draws(n_draws: int | None) -> str:
-    """A number of draws in a result's facts."""
+    """Format the number of draws of a result."""
     return "none, a similarity matrix alone" if n_draws is None else str(n_draws)
 
 
 def counted(number: int, noun: str, ending: str = "s") -> str:
-    """A number of things, whose plural has this ending."""
+    """Format a count with its noun, whose plural has this ending."""
     return f"{number:,} {noun}{ending if number != 1 else ''}"
 
 
 def _as_text(value: object) -> str:
-    """A name; of a day without the zeros of its time."""
+    """Format a name; a date at midnight has no time."""
     return str(value.date() if isinstance(value, datetime) and value.time() == time() else value)
 
 
 def listed(values: Sequence[object], most: int) -> str:
-    """The first few values, and how many more there are."""
+    """Format the first few values and the number of the remaining ones."""
     more = f" and {len(values) - most:,} more" if len(values) > most else ""
     return ", ".join(map(_as_text, values[:most])) + more
 
 
 def about_interrupt(stopped: str, missing: Sequence[object], of: str) -> list[tuple[str, str]]:
-    """The fact that Ctrl-C ended the searches of a result, and which of them were not begun."""
+    """Line that Ctrl-C ended the searches of a result, with the values not searched; empty otherwise."""
     if not stopped:
         return []
     rest = f"; {of} not searched: {listed(missing, 10)}" if missing else ""
@@ -70,58 +70,58 @@ def about_interrupt(stopped: str, missing: Sequence[object], of: str) -> list[tu
 
 
 def ended(stopped: str, be: str) -> str:
-    """How a search ended early, in words; `be` is the verb of the sentence, "was" or "were"."""
+    """Describe how a search ended early; `be` is the verb of the sentence, "was" or "were"."""
     return "ended at the time limit" if stopped == "seconds" else f"{be} ended by Ctrl-C"
 
 
 def joined(values: Sequence[object]) -> str:
-    """All of them, in words."""
+    """Format all values as an enumeration."""
     *words, last = map(str, values)
     return f"{', '.join(words)} and {last}" if words else last
 
 
 def table_of_members(members: Sequence[Sequence[object]], n_items: int, dim: str, index: pd.Index) -> pd.DataFrame:
-    """A row for each cluster: its size, its share of the items, and the first few of them."""
+    """Table with a row for each cluster: its size, its share of the items, and its first items."""
     sizes = np.array([len(items) for items in members])
     listed = [", ".join(map(_as_text, items[:4])) + (", ..." if len(items) > 4 else "") for items in members]
     return pd.DataFrame({"size": sizes, "share": sizes / n_items, dim: listed}, index=index)
 
 
 def capitalized(words: str) -> str:
-    """Words with a capital, at the start of a sentence."""
+    """Capitalize the first letter, at the start of a sentence."""
     return f"{words[0].upper()}{words[1:]}"
 
 
 def duration(seconds: float) -> str:
-    """A time, in seconds."""
+    """Format a time in seconds."""
     return f"{seconds:.2g} s" if seconds < 9.95 else f"{seconds:,.0f} s"
 
 
 def ordinal(place: int) -> str:
-    """The place in an order, counted from 0, as a word."""
+    """Format a position, counted from 0, as an ordinal."""
     return _ORDINALS[place] if place < len(_ORDINALS) else f"{place + 1}th"
 
 
 def is_rough(ess: float) -> bool:
-    """Whether too few effective draws give a Monte Carlo standard error to rely on it.
+    """Whether the effective sample size is too small for a reliable Monte Carlo standard error.
 
-    The effective sample size is estimated too, reliably from about 100 on for a chain: Vehtari, Gelman, Simpson,
-    Carpenter and Buerkner (2021), Bayesian Analysis 16(2), 667-718, https://doi.org/10.1214/20-BA1221. Over several
-    chains the sum counts: in simulations of chains between two states, worth some 130 to 170 draws in all, 95%
-    intervals held 94% to 95%. A chain that hardly changes state can still seem worth more than it is.
+    The estimate of the effective sample size itself is reliable from about 100 per chain on: Vehtari, Gelman, Simpson,
+    Carpenter and Buerkner (2021), Bayesian Analysis 16(2), 667-718, https://doi.org/10.1214/20-BA1221. Here the total
+    over chains is used: in simulations of chains between two states with a total of 130 to 170, the coverage of 95%
+    intervals was 94% to 95%. For a chain that hardly ever changes state, the estimate can be too large.
     """
     return ess < _ENOUGH
 
 
 def with_error(value: str, mcse: float, ess: float = np.nan) -> str:
-    """A number with its Monte Carlo standard error, where that is known, and a warning where few draws give it."""
+    """Format a number with its Monte Carlo standard error, and a warning if that is rough."""
     error = "unknown" if np.isnan(mcse) else format(mcse, ".2g")
     rough = f", rough: {ess:.3g} effective draws" if is_rough(ess) else ""
     return f"{value} (MCSE {error}{rough})"
 
 
 def about_errors(sizes: npt.ArrayLike) -> list[tuple[str, str]]:
-    """What to say of the Monte Carlo standard errors of a table, from the effective sample sizes behind them."""
+    """Line that warns of rough standard errors of a table, from their effective sample sizes; empty otherwise."""
     known = np.asarray(sizes, np.float64)
     rough = known[known < _ENOUGH]
     return [("errors", f"rough: as few as {rough.min():.3g} effective draws")] if rough.size else []
@@ -131,29 +131,30 @@ Parts = tuple[str, list[tuple[str, str]], pd.DataFrame | None]
 
 
 class Shown:
-    """What shows itself in a terminal and in a notebook."""
+    """A result with a display for terminals and notebooks."""
 
     _figure: ClassVar[str] = ""
-    """Name of its figure in the package; empty for a record that has none."""
+    """Name of its figure in the package; empty for a record without a figure."""
     _no_figure: ClassVar[str] = "its numbers are in to_dataframe()"
 
     def plot(self, *arguments: Any, **options: Any) -> Any:
-        """Plot this by its own figure.
+        """Plot the result by its own figure.
 
         Parameters
         ----------
         *arguments, **options
-            What the figure takes after this, such as ``figsize``. Each result's figure is named as the result, or in
-            the description of its class.
+            Further arguments of the figure, such as ``figsize``. The function of the figure has the name of the result,
+            or is named in the description of its class.
 
         Returns
         -------
         matplotlib.axes.Axes or array of them
+            The axes of the figure.
 
         Raises
         ------
         TypeError
-            If this has no figure of its own; the error names what shows it.
+            If the result has no figure of its own; the message names an alternative.
         """
         if not self._figure:
             raise TypeError(f"A {type(self).__name__} has no figure of its own; {self._no_figure}.")
@@ -163,10 +164,10 @@ class Shown:
         """Title, named values and table."""
         raise NotImplementedError
 
-    if not TYPE_CHECKING:  # or every attribute would be one
+    if not TYPE_CHECKING:  # otherwise type checkers would accept every attribute
 
         def __getattr__(self, name: str) -> Any:
-            """Raise an error that says which attribute was probably meant."""
+            """Raise an AttributeError that suggests similar names."""
             if hasattr(type(self), name):  # a property that failed
                 return object.__getattribute__(self, name)
             raise no_attribute(self, name)

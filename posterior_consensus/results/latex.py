@@ -9,7 +9,7 @@ from posterior_consensus.results.display import number
 _ESCAPED = str.maketrans(
     {
         **{character: f"\\{character}" for character in "&%$#_{}"},
-        **{character: f"{{{character}}}" for character in "[]*"},  # which would be an argument at the start of a row
+        **{character: f"{{{character}}}" for character in "[]*"},  # an argument at the start of a row otherwise
         **{character: " " for character in "\n\r\t"},
         "\\": r"\textbackslash{}",
         "~": r"\textasciitilde{}",
@@ -21,10 +21,16 @@ _ESCAPED = str.maketrans(
 
 
 class Tabled:
-    """A result whose table can be written for LaTeX."""
+    """A result with a table for LaTeX."""
 
     def to_dataframe(self) -> pd.DataFrame:
-        """The table."""
+        """Tabulate the result.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The table of the result.
+        """
         raise NotImplementedError
 
     def to_latex(self) -> str:

@@ -1,4 +1,4 @@
-"""What every file format holds: numbers, text and times, and text in JSON for names of any kind."""
+"""Conversion to values that every file format stores: numbers, text and times, and JSON for other names."""
 
 import json
 from collections.abc import Hashable, Sequence
@@ -13,17 +13,17 @@ _LEVELS = "levels_of_"  # attribute for each dimension of several levels
 
 
 def as_json(value: Any) -> str:
-    """Text of plain values and of NumPy's, for an attribute."""
+    """Encode plain and NumPy values as JSON text for an attribute."""
     return json.dumps(value, default=lambda other: other.tolist() if hasattr(other, "tolist") else str(other))
 
 
 def names_from_json(text: str) -> tuple[Hashable, ...]:
-    """Names of clusters or chains from the text of an attribute."""
+    """Decode names of clusters or chains from the JSON text of an attribute."""
     return tuple(tuple(name) if isinstance(name, list) else name for name in json.loads(text))
 
 
 def names_as_coordinate(names: Sequence[Hashable]) -> Any:
-    """Names as a coordinate: as NumPy takes them if they are of one kind, else each as it is."""
+    """Names as a coordinate: a list if they have one type, else an array of objects."""
     if len({type(name) for name in names}) == 1 and not isinstance(names[0], tuple):
         return list(names)
     each = np.empty(len(names), object)
@@ -32,11 +32,11 @@ def names_as_coordinate(names: Sequence[Hashable]) -> Any:
 
 
 def storable(dataset: xr.Dataset) -> xr.Dataset:
-    """Turn what not every file format holds into what all do.
+    """Convert a Dataset to values that every file format stores.
 
-    Each MultiIndex becomes coordinates, which `restored_levels` turns back. Other coordinates that are neither text nor
-    numbers nor times become text. Attributes that are neither text nor numbers are left out: not all objects have a
-    text that says anything, or that a copy of theirs has too.
+    Each MultiIndex becomes coordinates, which `restored_levels` reverts. Other coordinates that are neither text nor
+    numbers nor times become text. Attributes that are neither text nor numbers are dropped, because the text of an
+    arbitrary object need not be meaningful or reproducible.
     """
     several = [str(dim) for dim, index in dataset.indexes.items() if dim in dataset.dims and index.nlevels > 1]
     levels = {f"{_LEVELS}{dim}": as_json(list(dataset.indexes[dim].names)) for dim in several}
@@ -50,7 +50,7 @@ def storable(dataset: xr.Dataset) -> xr.Dataset:
 
 def _is_plain(coord: xr.DataArray) -> bool:
     dtype: Any = coord.dtype
-    if not isinstance(dtype, np.dtype):  # of pandas
+    if not isinstance(dtype, np.dtype):  # a pandas extension type
         return False
     if dtype.kind == "O":
         return {type(value) for value in coord.values.flat} in ({str}, {int}, {float})
@@ -67,7 +67,7 @@ def _is_plain_attribute(value: Any) -> bool:
 
 
 def restored_levels(dataset: xr.Dataset) -> xr.Dataset:
-    """Make each MultiIndex again that `storable` took apart."""
+    """Restore each MultiIndex that `storable` converted to coordinates."""
     names = [str(name) for name in dataset.attrs if str(name).startswith(_LEVELS)]
     levels = {name.removeprefix(_LEVELS): json.loads(dataset.attrs[name]) for name in names}
     restored = dataset.set_index(levels)

@@ -1,4 +1,4 @@
-"""Results that are stored as their fields declare, and come back from there."""
+"""Storage of results as their fields declare, and restoration."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ class HasDataset(Protocol):
     """A result that can be stored."""
 
     def to_dataset(self) -> xr.Dataset:
-        """Everything worth storing."""
+        """Convert to a Dataset."""
         ...
 
 
@@ -24,41 +24,46 @@ class HasDataTree(Protocol):
     """Several results that can be stored."""
 
     def to_datatree(self) -> xr.DataTree:
-        """Everything worth storing, in groups."""
+        """Convert to a DataTree, with a group for each result."""
         ...
 
 
 class Stored(display.Shown, Tabled):
-    """A result, a dataclass whose fields declare how they are stored, and which comes back from there."""
+    """A result that can be stored and restored: a dataclass whose fields declare how they are stored."""
 
     _also_stored: ClassVar[Mapping[str, Mapping[str, Form]]] = {}
-    """Properties that are written for who reads the file; they follow from the fields."""
+    """Properties that are stored for readers of the file; they follow from the fields."""
 
     def to_dataset(self) -> xr.Dataset:
-        """Everything but draws as a Dataset that any file format holds."""
+        """Convert to a Dataset that any file format stores, without draws.
+
+        Returns
+        -------
+        xarray.Dataset
+            The result, which :meth:`from_dataset` restores.
+        """
         return as_dataset(self)
 
     @classmethod
     def from_dataset(cls, dataset: xr.Dataset | xr.DataTree) -> Self:
-        """Make the result again that :meth:`to_dataset` stored.
+        """Restore a result from its Dataset.
 
         Parameters
         ----------
         dataset : xarray.Dataset or xarray.DataTree
-            What :meth:`to_dataset` gave, also if it comes from a file or holds other results too: the group that
-            :func:`attach` wrote.
+            As returned by :meth:`to_dataset`, or read from a file. It may contain other results, like the group written
+            by :func:`attach`.
 
         Returns
         -------
         result of this class
-            Equal to the stored one in every attribute but draws, which are not stored. Names and coordinates that are
-            neither text nor numbers nor times come back as text. Attributes of coordinates that are neither text nor
-            numbers do not come back.
+            Equal to the stored result, without draws. Names and coordinates that are neither text nor numbers nor times
+            become text. Attributes of coordinates that are neither text nor numbers are lost.
 
         Raises
         ------
         ValueError
-            If no such result is in it, or its loss is none of LOSSES.
+            If there is no such result, or its loss is not in LOSSES.
         TypeError
             If `dataset` is neither a Dataset nor a DataTree.
         """
@@ -67,7 +72,7 @@ class Stored(display.Shown, Tabled):
 
 
 def as_dataset(record: Any) -> xr.Dataset:
-    """Store a record as its fields declare."""
+    """Convert a record to a Dataset as its fields declare."""
     parts = Parts()
     write_fields(record, parts)
     return stored(parts.items, parts.variables, parts.attrs)

@@ -1,7 +1,7 @@
-"""How the fields of a result are stored, as they declare in their metadata.
+"""Declarations in the metadata of fields of how a result is stored.
 
-``radius: float = field(metadata=stored_as.number("ball_radius"))`` says that the radius is a variable of that name.
-A field without such metadata is not stored. A field that is None is not stored either, and comes back as None.
+``radius: float = field(metadata=stored_as.number("ball_radius"))`` stores the radius as the variable of this name. A
+field without such metadata is not stored. A field that is None is not stored and is restored as None.
 """
 
 import dataclasses
@@ -17,12 +17,12 @@ from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.plain import as_json, names_as_coordinate, names_from_json
 from posterior_consensus.results.work import Info
 
-_KEY = "stored"  # of a field's metadata
+_KEY = "stored"  # in the metadata of a field
 
 
 @dataclass
 class Parts:
-    """What is to be stored: variables and attributes, and an array over the items that the user named."""
+    """Variables and attributes of a stored result, and an array over the items with the user's coordinates."""
 
     variables: dict[str, Any] = dataclasses.field(default_factory=dict)
     attrs: dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -30,62 +30,62 @@ class Parts:
 
 
 class Form(NamedTuple):
-    """How a value is stored, and where.
+    """Functions that store and restore a value.
 
     Attributes
     ----------
     write : callable
-        ``write(value, record, parts)`` adds a value of a record to what is to be stored.
+        ``write(value, record, parts)`` adds a value of a record to the parts.
     read : callable
-        ``read(dataset, name)`` makes the value again of the field of that name, or raises KeyError.
+        ``read(dataset, name)`` restores the value of the field of this name, or raises KeyError.
     """
 
     write: Callable[[Any, Any, Parts], None]
     read: Callable[[xr.Dataset, str], Any]
 
 
-Declared = Mapping[str, Form]  # metadata of a field
+Declared = Mapping[str, Form]  # the metadata of a field
 
 
 def declared(write: Callable[[Any, Any, Parts], None], read: Callable[[xr.Dataset, str], Any]) -> Declared:
-    """Anything, by functions that write and read it as a :class:`Form` does."""
+    """Declare a value with its own functions, see :class:`Form`."""
     return {_KEY: Form(write, read)}
 
 
 def write_fields(record: Any, parts: Parts) -> None:
-    """Add the declared fields of a record, and the properties in its `_also_stored`, to what is to be stored."""
-    declared = {field.name: field.metadata for field in dataclasses.fields(record) if _KEY in field.metadata}
-    for name, metadata in (declared | dict(getattr(record, "_also_stored", {}))).items():
+    """Add the declared fields of a record, and the properties in `_also_stored`, to the parts."""
+    by_field = {field.name: field.metadata for field in dataclasses.fields(record) if _KEY in field.metadata}
+    for name, metadata in (by_field | dict(getattr(record, "_also_stored", {}))).items():
         value = getattr(record, name)
         if value is not None:
             metadata[_KEY].write(value, record, parts)
 
 
 def read_fields(kind: type, dataset: xr.Dataset) -> dict[str, Any]:
-    """Read the declared fields of a record; of those that may be None, the missing ones are.
+    """Read the declared fields of a record; a missing field is None if its type allows None.
 
     Raises
     ------
     KeyError
-        If nothing of the record is there.
+        If no field is stored.
     ValueError
-        If a part of it is.
+        If only a part of the fields is stored.
     """
-    found: dict[str, Any] = {}
+    present: dict[str, Any] = {}
     without: list[str] = []
     missing: list[str] = []
     for field in (one for one in dataclasses.fields(kind) if _KEY in one.metadata):
         try:
-            found[field.name] = field.metadata[_KEY].read(dataset, field.name)
+            present[field.name] = field.metadata[_KEY].read(dataset, field.name)
         except KeyError:
             (without if "None" in str(field.type) else missing).append(field.name)
-    if missing and found:
+    if missing and present:
         raise ValueError(
-            f"`dataset` must hold a {kind.__name__} as its to_dataset() gives it; missing: {', '.join(missing)}."
+            f"`dataset` must hold a {kind.__name__} as its to_dataset() returns it; missing: {', '.join(missing)}."
         )
     if missing:
         raise KeyError(kind.__name__)
-    return found | dict.fromkeys(without)
+    return present | dict.fromkeys(without)
 
 
 def array(
@@ -98,24 +98,24 @@ def array(
     without: tuple[str, ...] = (),
     of_items: bool = False,
 ) -> Declared:
-    """A DataArray.
+    """Declare a DataArray.
 
     Parameters
     ----------
     variable : str
         Name of the variable.
     rename : mapping, optional
-        Other names for dimensions and coordinates, because several results can share a group.
+        Stored names of dimensions and coordinates, because several results can share a group.
     name : str or None
-        Name of the array that comes back, by default that of the field.
+        Name of the restored array, by default the name of the field.
     apart : mapping, optional
-        Coordinates that are stored as variables of these names.
+        Coordinates stored as separate variables of these names.
     in_words : mapping, optional
-        Dimensions whose coordinates are stored as attributes of these names, because they can be of any kind.
+        Dimensions whose coordinates are stored as attributes of these names, because they can have any type.
     without : tuple of str
-        Coordinates that another result of the group may have for the same dimensions.
+        Coordinates to drop, because another result of the group may have them for the same dimensions.
     of_items : bool
-        Whether its last dimension is that of the items.
+        Whether the last dimension is the dimension of the items.
     """
     renamed, own_variables, words = rename or {}, apart or {}, in_words or {}
 
@@ -133,23 +133,23 @@ def array(
             parts.items = kept.isel(dict.fromkeys(kept.dims[:-1], 0), drop=True)
 
     def read(dataset: xr.Dataset, field: str) -> xr.DataArray:
-        found = dataset[variable]
-        back = {new: old for old, new in renamed.items() if new in found.dims or new in found.coords}
-        found = found.drop_vars([*back.values(), *without], errors="ignore").rename(back)
+        kept = dataset[variable]
+        back = {new: old for old, new in renamed.items() if new in kept.dims or new in kept.coords}
+        kept = kept.drop_vars([*back.values(), *without], errors="ignore").rename(back)
         coords: dict[str, Any] = {}
         for coordinate, own in own_variables.items():
             stored = dataset[own]
             coords[coordinate] = ([back.get(str(dim), dim) for dim in stored.dims], stored.values)
         for dim, attr in words.items():
-            if dim in found.dims:
+            if dim in kept.dims:
                 coords[dim] = names_as_coordinate(names_from_json(dataset.attrs[attr]))
-        return found.assign_coords(coords).rename(field if name == "" else name)
+        return kept.assign_coords(coords).rename(field if name == "" else name)
 
     return {_KEY: Form(write, read)}
 
 
 def table(variables: str | Mapping[str, str], columns: Iterable[str] = (), *args: Any, **options: Any) -> Declared:
-    """A Dataset: the variable of each column, or a pattern for all of them, and else what :func:`array` takes."""
+    """Declare a Dataset: the variable of each column or a pattern for all, and further arguments of :func:`array`."""
     named = {name: variables.format(name) for name in columns} if isinstance(variables, str) else variables
     forms = {name: array(variable, *args, **options)[_KEY] for name, variable in named.items()}
 
@@ -171,26 +171,26 @@ def _variable(name: str, to_plain: Callable[[Any, Any], Any], from_plain: Callab
 
 
 def number(variable: str, *, measured: bool = False) -> Declared:
-    """A number that is a variable, perhaps one measured in the unit of the record's loss."""
+    """Declare a number as a variable, with `measured` in the unit of the record's loss."""
 
     def with_unit(value: float, record: Any) -> Any:
         own = record.loss if measured else None
         return (), value, {} if own is None else {"loss": own.name, "unit": own.unit}
 
-    return _variable(variable, with_unit, lambda found: found.values.item())
+    return _variable(variable, with_unit, lambda array: array.values.item())
 
 
 def values(variable: str, dim: str) -> Declared:
-    """An ndarray of one dimension."""
-    return _variable(variable, lambda value, record: ((dim,), value), lambda found: found.values)
+    """Declare an ndarray of one dimension."""
+    return _variable(variable, lambda value, record: ((dim,), value), lambda array: array.values)
 
 
 def by_number(variable: str, dim: str) -> Declared:
-    """A dict of numbers by integers."""
+    """Declare a dict of numbers by integers."""
     return _variable(
         variable,
         lambda value, record: xr.DataArray(list(value.values()), {dim: list(value)}, dim),
-        lambda found: dict(zip(found[dim].values.tolist(), found.values.tolist(), strict=True)),
+        lambda array: dict(zip(array[dim].values.tolist(), array.values.tolist(), strict=True)),
     )
 
 
@@ -202,32 +202,32 @@ def _attribute(name: str, to_plain: Callable[[Any], Any], from_plain: Callable[[
 
 
 def attribute(name: str) -> Declared:
-    """A number or text that is an attribute."""
+    """Declare a number or text as an attribute."""
     return _attribute(name, lambda value: value, lambda value: getattr(value, "item", lambda: value)())
 
 
 def flag(name: str) -> Declared:
-    """A bool."""
+    """Declare a bool."""
     return _attribute(name, int, bool)
 
 
 def names(name: str) -> Declared:
-    """A tuple of names or numbers."""
+    """Declare a tuple of names or numbers."""
     return _attribute(name, as_json, names_from_json)
 
 
 def in_json(name: str) -> Declared:
-    """Anything that JSON holds."""
+    """Declare a value that JSON can represent."""
     return _attribute(name, as_json, json.loads)
 
 
 def work(name: str) -> Declared:
-    """A record of work."""
+    """Declare a record of work."""
     return _attribute(name, Info.to_json, Info.from_json)
 
 
 def loss(prefix: str = "") -> Declared:
-    """A loss, as attributes with a prefix."""
+    """Declare a loss, stored as attributes with a prefix."""
 
     def write(value: Loss, record: Any, parts: Parts) -> None:
         parts.attrs |= loss_attrs(value, prefix)
@@ -236,7 +236,7 @@ def loss(prefix: str = "") -> Declared:
 
 
 def record(kind: type, prefix: str = "") -> Declared:
-    """A record whose fields declare how they are stored, perhaps under other names to leave room for another one."""
+    """Declare a record whose fields declare their storage; a prefix distinguishes several records."""
 
     def write(value: Any, record: Any, parts: Parts) -> None:
         if not prefix:
@@ -263,7 +263,7 @@ def record(kind: type, prefix: str = "") -> Declared:
 
 
 def _apart(variable: Any, prefix: str, of_items: tuple[Hashable, ...]) -> Any:
-    """A variable whose dimensions, but for those of the items, have names of their own."""
+    """Add the prefix to the names of a variable's dimensions, except the dimension of the items."""
     if isinstance(variable, xr.DataArray):
         return variable.rename({dim: f"{prefix}{dim}" for dim in variable.dims if dim not in of_items})
     dims, *rest = variable

@@ -1,4 +1,4 @@
-"""Small records of the work of methods and bounds, one for each kind of work."""
+"""Records of the work of methods and bounds, one class for each kind."""
 
 from __future__ import annotations
 
@@ -14,27 +14,43 @@ class Info:
     """A record of work: named numbers, words and lists of them."""
 
     def to_json(self) -> str:
-        """Text for an attribute; :meth:`from_json` reads it."""
-        told = {name: value for name, value in asdict(self).items() if value is not None}
-        return json.dumps({"kind": type(self).__name__} | told)
+        """Encode the record as JSON.
+
+        Returns
+        -------
+        str
+            Text for an attribute, which :meth:`from_json` reads.
+        """
+        values = {name: value for name, value in asdict(self).items() if value is not None}
+        return json.dumps({"kind": type(self).__name__} | values)
 
     @staticmethod
     def from_json(text: str) -> Info:
-        """Make the record again, of the kind that it was.
+        """Restore a record from JSON.
+
+        Parameters
+        ----------
+        text : str
+            As returned by :meth:`to_json`.
+
+        Returns
+        -------
+        Info
+            The record, of its original class.
 
         Raises
         ------
         ValueError
-            If the kind is not known.
+            If the class is unknown.
         """
-        told = json.loads(text)
-        kind = told.pop("kind")
+        values = json.loads(text)
+        kind = values.pop("kind")
         kinds = {known.__name__: known for known in _with_kinds_below(Info)}
         if kind in dir(results):
             kinds[kind] = getattr(results, kind)  # its file may not be imported yet
         if kind not in kinds:
-            raise ValueError(f"`info` must be of a kind that is known; got {kind!r}. Import what defines it.")
-        return kinds[kind](**told)
+            raise ValueError(f"`info` must have a known class; got {kind!r}. Import the module that defines it.")
+        return kinds[kind](**values)
 
 
 def _with_kinds_below(kind: type[Info]) -> list[type[Info]]:
@@ -43,7 +59,7 @@ def _with_kinds_below(kind: type[Info]) -> list[type[Info]]:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterLimits(Info):
-    """Requested numbers of clusters; None if the number was free."""
+    """Requested numbers of clusters; None if the number is free."""
 
     n_clusters: int | None = None
     max_clusters: int | None = None
@@ -56,7 +72,7 @@ class CandidatesInfo(Info):
     Attributes
     ----------
     n_candidates : int
-        Partitions among which the choice was: of "best_draw" the distinct draws, of "enumeration" all there are.
+        Number of candidates: the distinct draws for "best_draw", all partitions for "enumeration".
     """
 
     n_candidates: int
@@ -69,10 +85,11 @@ class NumbersInfo(Info):
     Attributes
     ----------
     n_clusters_tried : list of int
+        Numbers of clusters that were tried.
     expected_losses : list of float
-        That of the partition found for each of these numbers.
+        Expected loss of the partition found for each number.
     linkage : str or None
-        Of "hierarchical".
+        Linkage of "hierarchical".
     """
 
     n_clusters_tried: list[int] | None = None
@@ -82,22 +99,22 @@ class NumbersInfo(Info):
 
 @dataclass(frozen=True, kw_only=True)
 class FitInfo(NumbersInfo):
-    """Record of a method that improves an objective of its own, step by step.
+    """Record of a method that optimizes its own objective in steps.
 
     Attributes
     ----------
     objective : float
-        Its value for the result: expected distance ("align_and_vote"), expected Binder loss ("boem"), utility ("kcc"),
-        summed impurity ("impurity"), log-likelihood ("lange_buhmann"), log-posterior density ("rpm_em"), squared
+        Objective of the result: expected distance ("align_and_vote"), expected Binder loss ("boem"), utility ("kcc"),
+        summed impurity ("impurity"), log-likelihood ("lange_buhmann"), log-posterior density ("rpm_em"), or squared
         distance to the PSM ("nmf").
     n_iter : int
-        Steps to the result.
+        Number of steps to the result.
     converged : bool
-        Whether the steps came to an end by themselves.
+        Whether the steps converged.
     trace : list of float
-        The objective on the way.
+        Objective after each step.
     objectives : list of float or None
-        Of every start of "align_and_vote", "impurity" and "rpm_em".
+        Objective of every start of "align_and_vote", "impurity" and "rpm_em".
     """
 
     objective: float
@@ -108,6 +125,23 @@ class FitInfo(NumbersInfo):
 
     @classmethod
     def of(cls, trace: list[float], converged: bool, n_iter: int | None = None, **more: Any) -> Self:
-        """Make the record of a run from the objectives on its way, by default one a step; the last is the result's."""
+        """Build the record of a run from its trace.
+
+        Parameters
+        ----------
+        trace : list of float
+            Objective after each step; the last value is the objective of the result.
+        converged : bool
+            Whether the steps converged.
+        n_iter : int, optional
+            Number of steps, by default the length of the trace.
+        **more
+            Fields of a subclass.
+
+        Returns
+        -------
+        FitInfo
+            The record.
+        """
         n_iter = len(trace) if n_iter is None else n_iter
         return cls(objective=trace[-1], n_iter=n_iter, converged=converged, trace=trace, **more)

@@ -1,4 +1,4 @@
-"""Draws with known truth, and how well any method can do on them: the random perturbation model and its theory."""
+"""Draws with known truth, and the least possible errors on them: the random perturbation model and its theory."""
 
 from posterior_consensus.runtime.lazy import public_names
 

@@ -1,4 +1,4 @@
-"""The random perturbation model: draws that are noisy copies of a partition one knows."""
+"""The random perturbation model: draws that are noisy copies of a known partition."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -18,22 +18,22 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SimulatedDraws:
-    """Draws of the random perturbation model and the truth behind them; made by :func:`random_perturbation`.
+    """Draws of the random perturbation model, with their truth; made by :func:`random_perturbation`.
 
     Attributes
     ----------
     draws : PartitionDraws
-        What a method is given.
+        The draws, the input of a method.
     truths : ndarray of shape (n_modes, n_items), dtype int64
         True cluster of each item in each mode, from 0; a cluster may be empty.
     shares : ndarray of shape (n_modes,), dtype float64
         Probability of each mode.
     mode : ndarray of shape (n_draws,), dtype int64
-        The mode that each draw is a copy of.
+        Mode of each draw.
     alignment : ndarray of shape (n_draws, n_clusters), dtype int64
-        The true cluster that cluster k of draw t stands for; -1 where the draw has no cluster k.
+        The true cluster of cluster k of draw t; -1 if the draw has no cluster k.
     noise : ndarray of shape (n_draws,), dtype float64
-        Probability with which an item gets a random cluster in each draw.
+        Probability of a random cluster for an item in each draw.
     """
 
     draws: PartitionDraws
@@ -45,35 +45,41 @@ class SimulatedDraws:
 
     @property
     def truth(self) -> Integers:
-        """The first mode's true clusters (n_items,)."""
+        """True clusters (n_items,) of the first mode."""
         return self.truths[0]
 
     @property
     def n_clusters(self) -> int:
-        """Number of clusters of the model; truth and draws have at most so many."""
+        """Number of clusters of the model, an upper bound for truth and draws."""
         return self.alignment.shape[1]
 
     def aligned_labels(self) -> Integers:
-        """The draws' labels by the names of the true clusters (n_draws, n_items)."""
+        """Rename the labels of the draws to the names of the true clusters.
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n_items), dtype int64
+            Labels with the names of the true clusters.
+        """
         return np.take_along_axis(self.alignment, self.draws.labels.astype(np.intp), axis=1)
 
     def oracle(self, mode: int = 0) -> Integers:
-        """What supervision can do: the plurality vote of a mode's draws on each item, their clusters' names known.
+        """Compute the oracle: the plurality vote of a mode's draws on each item, with known names of clusters.
 
         Parameters
         ----------
         mode : int
-            Row of `truths`; only the draws that are copies of it vote, each with its weight.
+            Row of `truths`; the draws of this mode vote, each with its weight.
 
         Returns
         -------
         ndarray of shape (n_items,), dtype int64
-            Clusters by their true names; the lowest name among equals.
+            Clusters by their true names; ties go to the lowest name.
 
         Raises
         ------
         ValueError
-            If there is no such mode or no draw of it.
+            If no draw has this mode.
         """
         rows = np.flatnonzero(self.mode == mode)
         if rows.size == 0:
@@ -81,7 +87,7 @@ class SimulatedDraws:
             raise ValueError(f"`mode` must be one that draws come from ({present}); got {mode!r}.")
         votes = np.zeros((self.draws.n_items, self.n_clusters))
         items = np.arange(self.draws.n_items)
-        # Equal votes are counted, as sums of 1/N could break ties by rounding.
+        # Integers instead of weights 1/N, whose sums could break ties by rounding.
         weights = self.draws.weights if self.draws.samples.is_weighted else np.ones(self.draws.n_draws)
         for t in rows:
             votes[items, self.alignment[t, self.draws.labels[t]]] += weights[t]
@@ -111,21 +117,21 @@ def random_perturbation(
     truth: npt.ArrayLike | None = None,
     random_seed: RandomSeed = None,
 ) -> SimulatedDraws:
-    """Draws in which each item keeps its true cluster or, with probability `noise`, gets any of the K at random.
+    """Simulate draws in which each item keeps its true cluster or, with probability `noise`, takes a random one.
 
     Parameters
     ----------
     n_items, n_clusters, n_draws : int
+        Numbers of items, clusters and draws.
     noise : float or array_like of shape (n_draws,)
-        Probability in [0, 1] with which an item gets a random cluster, its own among them; one for all draws or one for
-        each.
+        Probability in [0, 1] of a random cluster, which may be the true one; one value for all draws or one for each.
     sizes : "balanced", float or array_like of shape (n_clusters,)
-        Probabilities with which the items' true clusters are drawn: all equal, the first cluster's (the others share
-        the rest equally), or all of them.
+        Probabilities of the true clusters: all equal, the probability of the first cluster (the others share the rest
+        equally), or all probabilities.
     weights : array_like of shape (n_draws,), optional
-        Weight of each draw, as :func:`as_partition_draws` takes them.
+        Weight of each draw, as for :func:`as_partition_draws`.
     modes : array_like of shape (n_modes,), optional
-        Probability of each of several truths, of which each draw is a copy of one; by default there is one truth.
+        Probabilities of several truths, one of which each draw copies; by default there is one truth.
     truth : array_like of shape (n_items,) or (n_modes, n_items), optional
         True clusters from 0 to n_clusters - 1, instead of random ones of the given `sizes`.
     random_seed : int, Generator, SeedSequence or None
@@ -134,32 +140,38 @@ def random_perturbation(
     Returns
     -------
     SimulatedDraws
+        The draws, with the truth of each.
 
     Raises
     ------
     ValueError
-        If an argument's value is not among those allowed.
+        If the value of an argument is not allowed.
     TypeError
         If a number of items, clusters or draws is not an integer, or another argument has no numbers.
 
+    See Also
+    --------
+    oracle_error : The least expected error of any method on such draws.
+    posterior_consensus.consensus.random_perturbation_em : The model fitted to draws.
+
     Notes
     -----
-    Definition 1 of Zhou, Dudeja and Amini (ICLR 2023), "Statistical guarantees for consensus clustering", whose z_i is
-    true with probability 1 - p + p/K. The model then renames the clusters of every draw at random. That step is empty
-    here, as :class:`PartitionDraws` number clusters by first appearance whatever their names; `alignment` is what the
+    Definition 1 of Zhou, Dudeja and Amini (ICLR 2023), "Statistical guarantees for consensus clustering". A label is
+    true with probability 1 - p + p/K. The model then renames the clusters of every draw at random. This step is
+    omitted, because :class:`PartitionDraws` number clusters by first appearance; `alignment` is the information that
     renaming hides.
 
     Examples
     --------
     >>> import posterior_consensus as pc
-    >>> made = pc.simulate.random_perturbation(100, 6, n_draws=20, noise=0.45, sizes=0.5, random_seed=1)
-    >>> made
+    >>> simulated = pc.simulate.random_perturbation(100, 6, n_draws=20, noise=0.45, sizes=0.5, random_seed=1)
+    >>> simulated
     SimulatedDraws
       draws     20 of 100 items
       clusters  6 of sizes [47, 10, 10, 10, 15, 8]
       noise     0.45
       modes     1, of [20] draws
-    >>> pc.losses.misclassification_distance(made.oracle(), made.truth)
+    >>> pc.losses.misclassification_distance(simulated.oracle(), simulated.truth)
     0.0
     """
     n_items, n_clusters = check_count("n_items", n_items), check_count("n_clusters", n_clusters)
@@ -176,7 +188,7 @@ def random_perturbation(
         raise ValueError("`sizes` must be omitted if `truth` is given, because `truth` determines them.")
     mode = rng.choice(shares.size, size=n_draws, p=shares)
     labels = np.empty((n_draws, n_items), smallest_dtype(n_clusters))
-    for t in range(n_draws):  # draw by draw: all the random numbers at once would be many times the labels
+    for t in range(n_draws):  # draw by draw, because all random numbers at once would exceed the labels many times
         labels[t] = perturbed(truths[mode[t]], noise[t], n_clusters, rng)
     draws = as_partition_draws(labels, weights=weights)
     alignment = np.full((n_draws, n_clusters), -1)

@@ -1,7 +1,7 @@
-"""How well clusters can be told apart under the random perturbation model: exact errors, exponents and bounds.
+"""Errors, exponents and bounds under the random perturbation model.
 
-K clusters, N draws, and in each draw an item gets, with probability p, one of the K clusters at random. A wrong cluster
-then has probability q = p/K, the true one 1 - p + q.
+There are K clusters and N draws. In each draw an item takes, with probability p, one of the K clusters at random. A
+wrong cluster then has probability q = p/K, and the true cluster 1 - p + q.
 """
 
 import math
@@ -20,24 +20,24 @@ class SimilarityMoments(NamedTuple):
     """Mean and standard deviation of one entry of the similarity matrix; made by :func:`similarity_moments`."""
 
     within: float
-    """Mean for two items of one true cluster."""
+    """Mean for two items of the same true cluster."""
     between: float
     """Mean for two items of different clusters."""
     within_sd: float
-    """Standard deviation for two items of one true cluster."""
+    """Standard deviation for two items of the same true cluster."""
     between_sd: float
     """Standard deviation for two items of different clusters."""
 
 
 def chernoff_information(n_clusters: int, noise: npt.ArrayLike) -> Any:
-    """Rate at which the error of the best test between two clusters falls with the number of draws.
+    """Compute the Chernoff information, the rate at which the error of the best test between two clusters falls.
 
     Parameters
     ----------
     n_clusters : int
-        K, at least 2.
+        Number K of clusters, at least 2.
     noise : float or array_like
-        p, between 0 and 1.
+        Noise p, between 0 and 1.
 
     Returns
     -------
@@ -47,13 +47,18 @@ def chernoff_information(n_clusters: int, noise: npt.ArrayLike) -> Any:
     Raises
     ------
     ValueError, TypeError
-        If an argument is not among those allowed.
+        If the value of an argument is not allowed.
+
+    See Also
+    --------
+    draws_needed : The number of draws for a given error.
+    bayes_error : The exact error of the best test.
 
     Notes
     -----
-    I = -log(2 sqrt((1 - p + q) q) + (K - 2) q) with q = p/K; the error of N draws is at most e^{-NI} and
-    -log(error)/N tends to I. Equation 11 of Zhou, Dudeja and Amini (ICLR 2023), "Statistical guarantees for consensus
-    clustering"; the square root is missing from some extracts of its text and follows from its proof.
+    The information is I = -log(2 sqrt((1 - p + q) q) + (K - 2) q) with q = p/K. The error of N draws is at most
+    e^{-NI}, and -log(error)/N tends to I. This is equation 11 of Zhou, Dudeja and Amini (ICLR 2023), "Statistical
+    guarantees for consensus clustering"; the square root follows from its proof.
 
     Examples
     --------
@@ -72,16 +77,16 @@ def chernoff_information(n_clusters: int, noise: npt.ArrayLike) -> Any:
 
 
 def bayes_error(n_clusters: int, noise: float, *, n_draws: int) -> float:
-    """Exact error of the best test between two equally probable clusters of one item, the clusters' names known.
+    """Compute the exact error of the best test between two equally probable clusters of an item with known names.
 
     Parameters
     ----------
     n_clusters : int
-        K, at least 2.
+        Number K of clusters, at least 2.
     noise : float
-        p, between 0 and 1.
+        Noise p, between 0 and 1.
     n_draws : int
-        N.
+        Number N of draws.
 
     Returns
     -------
@@ -91,13 +96,18 @@ def bayes_error(n_clusters: int, noise: float, *, n_draws: int) -> float:
     Raises
     ------
     ValueError, TypeError
-        If an argument is not among those allowed.
+        If the value of an argument is not allowed.
+
+    See Also
+    --------
+    oracle_error : The error for all K clusters.
+    chernoff_information : The exponent of this error.
 
     Notes
     -----
-    The test takes the cluster of the two that more draws name, and either if they are equal. Of the N draws,
-    M ~ Bin(N, r) name one of the two, r = 1 - p + 2q, and of these B ~ Bin(M, q/r) the wrong one:
-    P_N = E[P(B > M/2) + P(B = M/2)/2]. Figure 1 of Zhou, Dudeja and Amini (ICLR 2023) has -log(P_N)/N.
+    The test takes the cluster that more draws name, and either one in a tie. Of the N draws, M ~ Bin(N, r) name one of
+    the two, with r = 1 - p + 2q. Of these, B ~ Bin(M, q/r) name the wrong one. Hence
+    P_N = E[P(B > M/2) + P(B = M/2)/2]. Figure 1 of Zhou, Dudeja and Amini (ICLR 2023) shows -log(P_N)/N.
 
     Examples
     --------
@@ -115,34 +125,39 @@ def bayes_error(n_clusters: int, noise: float, *, n_draws: int) -> float:
 
 
 def oracle_error(n_clusters: int, noise: float, *, n_draws: int) -> float:
-    """Exact share of items that the oracle is expected to mislabel: a plurality vote with the clusters' names known.
+    """Compute the expected share of items that the oracle mislabels: a plurality vote with known names of clusters.
 
     Parameters
     ----------
     n_clusters : int
-        K, at least 2.
+        Number K of clusters, at least 2.
     noise : float
-        p, between 0 and 1.
+        Noise p, between 0 and 1.
     n_draws : int
-        N.
+        Number N of draws.
 
     Returns
     -------
     float
-        Probability of an error for one item, ties broken at random; the same for all true clusters.
+        Probability of an error for one item, with ties broken at random; equal for all true clusters.
 
     Raises
     ------
     ValueError, TypeError
-        If an argument is not among those allowed.
+        If the value of an argument is not allowed.
+
+    See Also
+    --------
+    random_perturbation : Draws of this model.
+    draws_needed : The number of draws for a given error.
 
     Notes
     -----
-    A ~ Bin(N, 1 - p + q) draws name the true cluster and the others each of the K - 1 wrong ones with equal
-    probability. Those counts are independent Poisson ones given their sum, so that the probability that t of them are
-    A and the others less is a coefficient of a product of K - 1 polynomials. It is at most
-    (K - 1) e^{-NI}, see :func:`chernoff_information`. No method can be expected to do better where clusters are equally
-    probable, and for two clusters it is :func:`bayes_error`.
+    A ~ Bin(N, 1 - p + q) draws name the true cluster. The other draws name each of the K - 1 wrong clusters with equal
+    probability. Given their sum, the counts of the wrong clusters are independent Poisson variables. The probability
+    that t of them equal A and the others are smaller is thus a coefficient of a product of K - 1 polynomials. The error
+    is at most (K - 1) e^{-NI}, see :func:`chernoff_information`. If clusters are equally probable, no method has a
+    smaller expected error. For two clusters it equals :func:`bayes_error`.
 
     Examples
     --------
@@ -159,7 +174,7 @@ def oracle_error(n_clusters: int, noise: float, *, n_draws: int) -> float:
 def _lost(own: int, others: int, n_wrong: int) -> float:
     """Probability that `own` votes lose to `others` votes spread at random over `n_wrong` clusters.
 
-    A sum of positive terms, as one less the probability to win would have no digits where that is nearly one.
+    It is a sum of positive terms. One minus the probability to win would lose all digits if that is nearly one.
     """
     if own == 0:
         return 1.0
@@ -168,7 +183,7 @@ def _lost(own: int, others: int, n_wrong: int) -> float:
     shares = stats.poisson.pmf(np.arange(others + 1), others / n_wrong)
     below, tie = shares[:own], shares[own]
     above = np.where(np.arange(others + 1) > own, shares, 0.0)
-    none_above, some_above, powers = np.ones(1), np.zeros(1), [np.ones(1)]  # by votes given to the clusters so far
+    none_above, some_above, powers = np.ones(1), np.zeros(1), [np.ones(1)]  # by votes for the clusters so far
     for _ in range(n_wrong):
         more = np.convolve(none_above, above)[: others + 1]
         some_above = np.convolve(some_above, shares)[: others + 1]
@@ -185,26 +200,31 @@ def _lost(own: int, others: int, n_wrong: int) -> float:
 
 
 def draws_needed(n_clusters: int, noise: float, *, error: float) -> int:
-    """Number of independent draws needed for a given error of the oracle.
+    """Compute the number of independent draws that suffices for a given error of the oracle.
 
     Parameters
     ----------
     n_clusters : int
-        K, at least 2.
+        Number K of clusters, at least 2.
     noise : float
-        p, from 0 to less than 1.
+        Noise p, from 0 to less than 1.
     error : float
-        Wanted share of mislabelled items, between 0 and 1.
+        Largest share of mislabelled items, between 0 and 1.
 
     Returns
     -------
     int
-        The least N with (K - 1) e^{-NI} <= error, at least 1; fewer may do, see :func:`oracle_error`.
+        The least N with (K - 1) e^{-NI} <= error, at least 1; fewer draws can suffice, see :func:`oracle_error`.
 
     Raises
     ------
     ValueError, TypeError
-        If an argument is not among those allowed.
+        If the value of an argument is not allowed.
+
+    See Also
+    --------
+    chernoff_information : The information I per draw.
+    oracle_error : The exact error for a number of draws.
 
     Examples
     --------
@@ -219,16 +239,16 @@ def draws_needed(n_clusters: int, noise: float, *, error: float) -> int:
 
 
 def similarity_moments(n_clusters: int, noise: float, *, n_draws: int = 1) -> SimilarityMoments:
-    """Mean and standard deviation of the share of draws that co-cluster two items.
+    """Compute mean and standard deviation of the similarity of two items, within and between true clusters.
 
     Parameters
     ----------
     n_clusters : int
-        K, at least 2.
+        Number K of clusters, at least 2.
     noise : float
-        p, between 0 and 1.
+        Noise p, between 0 and 1.
     n_draws : int
-        N, with equal weights.
+        Number N of draws with equal weights.
 
     Returns
     -------
@@ -238,13 +258,17 @@ def similarity_moments(n_clusters: int, noise: float, *, n_draws: int = 1) -> Si
     Raises
     ------
     ValueError, TypeError
-        If an argument is not among those allowed.
+        If the value of an argument is not allowed.
+
+    See Also
+    --------
+    posterior_consensus.consensus.pair_threshold : A threshold of Binder's loss between the two means.
 
     Notes
     -----
-    With xi = p (2 - p), two items are together in a draw with probability 1 - xi (1 - 1/K) if they are in one cluster
-    and xi/K if they are not (Lemma 1 of Zhou, Dudeja and Amini, ICLR 2023). Any threshold of Binder's loss between the
-    two tells the clusters apart as n_draws grows; 1/2 is above both, and so splits all clusters, if
+    Let xi = p (2 - p). A draw co-clusters two items with probability 1 - xi (1 - 1/K) if they are in one true cluster,
+    and xi/K otherwise (Lemma 1 of Zhou, Dudeja and Amini, ICLR 2023). With many draws, any threshold of Binder's loss
+    between the two recovers the clusters. The threshold 1/2 exceeds both, and so splits all clusters, if
     p > 1 - sqrt(1 - K / (2 (K - 1))).
 
     Examples
@@ -262,35 +286,39 @@ def similarity_moments(n_clusters: int, noise: float, *, n_draws: int = 1) -> Si
 
 
 def basic_error_bound(sizes: npt.ArrayLike, noise: float, *, n_draws: int, constant: float = 1.0) -> float:
-    """Theorem 1's bound of the expected misclassification of basic aggregation, up to its constant.
+    """Compute the bound of theorem 1 on the expected misclassification of basic aggregation, up to a constant.
 
     Parameters
     ----------
     sizes : array_like of shape (n_clusters,)
-        Number of items in each true cluster; none is empty.
+        Number of items in each true cluster, all positive.
     noise : float
-        p, from 0 to less than 1.
+        Noise p, from 0 to less than 1.
     n_draws : int
-        N.
+        Number N of draws.
     constant : float
-        C, which the theorem does not give.
+        Constant C, which the theorem does not specify.
 
     Returns
     -------
     float
-        May exceed 1, where the theorem says nothing.
+        The bound; above 1 it has no content.
 
     Raises
     ------
     ValueError, TypeError
-        If an argument is not among those allowed.
+        If the value of an argument is not allowed.
+
+    See Also
+    --------
+    refined_error_bound : The rate after refinement.
+    oracle_error : The least expected error.
 
     Notes
     -----
-    E[Mis] <= C xi beta^2 K / (1 - xi)^2 (beta^2 / N + xi K / n), with xi = p (2 - p) and beta >= 1 the least for which
-    all sizes lie between n / (beta K) and beta n / K. Theorem 1 of Zhou, Dudeja and Amini (ICLR 2023). The text at hand
-    lacks the theorem's display: this is reconstructed from the last display of its proof, which has the same two terms
-    for each cluster, and the two sides of beta from where the proof uses them.
+    The bound is E[Mis] <= C xi beta^2 K / (1 - xi)^2 (beta^2 / N + xi K / n), with xi = p (2 - p). Here beta >= 1 is
+    the least number for which all sizes lie between n / (beta K) and beta n / K. It is theorem 1 of Zhou, Dudeja and
+    Amini (ICLR 2023), reconstructed from the last display of its proof.
 
     Examples
     --------
@@ -312,36 +340,41 @@ def basic_error_bound(sizes: npt.ArrayLike, noise: float, *, n_draws: int, const
 
 
 def refined_error_bound(n_clusters: int, noise: float, *, n_draws: int, slack: float = 0.0) -> float:
-    """Theorem 2's rate: the misclassification that one refinement pass reaches from a good start.
+    """Compute the rate of theorem 2: the misclassification after one refinement pass from a good start.
 
     Parameters
     ----------
     n_clusters : int
-        K, at least 2.
+        Number K of clusters, at least 2.
     noise : float
-        p, between 0 and 1.
+        Noise p, between 0 and 1.
     n_draws : int
-        N.
+        Number N of draws.
     slack : float
-        eta in [0, 1), which vanishes as the problem grows; the theorem does not say how fast.
+        Number eta in [0, 1), which tends to 0 as the problem grows, at a rate that the theorem does not specify.
 
     Returns
     -------
     float
-        e^{-(1 - eta) N I}.
+        The rate e^{-(1 - eta) N I}.
 
     Raises
     ------
     ValueError, TypeError
-        If an argument is not among those allowed.
+        If the value of an argument is not allowed.
+
+    See Also
+    --------
+    posterior_consensus.consensus.refine_partition : The refinement.
+    oracle_error : The least expected error.
 
     Notes
     -----
-    Theorem 2 of Zhou, Dudeja and Amini (ICLR 2023): with probability 1 - o(1) the misclassification after one pass of
-    their Algorithm 3 is at most e^{-(1 - eta) N I}, if n_min p min(1, I) / K and N I / log K grow without limit, n_min
-    being the size of the smallest cluster, and the start's misclassification delta is small enough for
-    K n delta / (n_min p I) to vanish. The text at hand lacks the signs between these quantities; they are reconstructed
-    from the proof. At a given size it is a rate and no bound: compare :func:`oracle_error`.
+    Theorem 2 of Zhou, Dudeja and Amini (ICLR 2023): with probability 1 - o(1), the misclassification after one pass of
+    their Algorithm 3 is at most e^{-(1 - eta) N I}. Let n_min be the smallest cluster size and delta the
+    misclassification of the start. The conditions are that n_min p min(1, I) / K and N I / log K grow without limit,
+    and that K n delta / (n_min p I) tends to 0; they are reconstructed from the proof. For a given size it is a rate
+    and not a bound: compare :func:`oracle_error`.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""The random perturbation model: every draw is one partition with some of its labels at random."""
+"""The random perturbation model: every draw is a copy of one partition with some random labels."""

@@ -1,7 +1,7 @@
-"""The draws as the random perturbation model sees them, and products with their labels.
+"""Draws as the input of the random perturbation model, and products with their labels.
 
-Labels are read in blocks of items if there are many. Sums over blocks are exact, and so the same for blocks of any
-size: values between 0 and 1 are rounded to a grid on which a sum over all items needs no more bits than a float has.
+Labels are read in blocks of items if there are many. Sums over blocks are exact, and hence independent of the size of
+blocks: values between 0 and 1 are rounded to a grid on which a sum over all items fits into the bits of a float.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _BITS = 53  # of a float
 
 
 class ModelDraws(NamedTuple):
-    """What the model sees of the draws."""
+    """Labels, numbers of labels and counts of the draws."""
 
     labels: DrawnLabels
-    n_labels: Integers  # (N,), at least as many as it has clusters: some may have had no item by chance
-    counts: Floats  # (N,), as how many independent draws each one counts
-    per_draw: bool  # whether each draw has a noise of its own
-    in_blocks: bool = False  # whether labels are read in blocks, and not as one array
+    n_labels: Integers  # (N,), at least the number of clusters: some labels may have no item by chance
+    counts: Floats  # (N,), equivalent number of independent draws
+    per_draw: bool  # whether each draw has its own noise
+    in_blocks: bool = False  # whether labels are read in blocks instead of as one array
 
     @property
     def n_items(self) -> int:
@@ -43,28 +43,28 @@ class ModelDraws(NamedTuple):
 
     @property
     def starts(self) -> Integers:
-        """First row of each draw (N + 1,) where the clusters of all draws are stacked."""
+        """First row of each draw (N + 1,) among the stacked clusters of all draws."""
         return self.labels.starts
 
     def widths(self, n_clusters: int) -> Integers:
-        """Number of labels (N,) of each draw that can stand for so many clusters."""
+        """Number of labels (N,) of each draw, at least `n_clusters`."""
         return np.maximum(self.n_labels, n_clusters)
 
     def of_items(self, items: Rows) -> ModelDraws:
-        """Some items of all draws, as an array; clusters may be empty there."""
+        """Select items of all draws, as an array; some clusters may then be empty."""
         if items.size == self.n_items and not self.in_blocks:
             return self
         labels = np.ascontiguousarray(self.labels.columns(items).T)
         return self._replace(labels=LabelsInMemory(labels, self.labels.n_clusters), in_blocks=False)
 
     def take(self, rows: Rows) -> ModelDraws:
-        """Some draws of all items."""
+        """Select draws of all items."""
         if rows.size == self.counts.size:
             return self
         return self._replace(labels=self.labels.take(rows), n_labels=self.n_labels[rows], counts=self.counts[rows])
 
     def rarity(self, rows: Rows) -> Floats:
-        """Sum (n,) over some draws of the reciprocal sizes of an item's clusters."""
+        """Sum (n,) over the draws `rows` of the reciprocal sizes of an item's clusters."""
         labels = self.labels.take(rows)
         shares = 1 / labels.sizes[:, np.newaxis]
         parts = [part for _, part in labels.map_blocks(on_blocks.gather, labels.starts, self.counts[rows], shares)]
@@ -75,16 +75,16 @@ class ModelDraws(NamedTuple):
         return reduce(np.add, self._by_block(_scattered, self._grid, memberships))
 
     def expectation(self, weights: Floats, matches: Floats, logits: Floats) -> tuple[Floats, Floats, Floats | None]:
-        """Memberships (n, K) by the votes of the draws and these logits (K,), their normalizers (n,) and their table.
+        """Memberships (n, K) by the votes of the draws and the logits (K,), their normalizers (n,) and their table.
 
-        Of an array there is no table, as it costs as much later, if it is needed at all.
+        Without blocks the table is None: computing it later costs the same, and may not be needed.
         """
         parts = self._by_block(_expected, self._grid, weights, matches, logits)
         own, totals, tables = zip(*parts, strict=True)
         return np.concatenate(own), np.concatenate(totals), sum(tables) if self.in_blocks else None
 
     def held_out_votes(self, *arguments: Any) -> Floats:
-        """Do what `perturbation.held_out_votes` does."""
+        """Call `perturbation.held_out_votes` block by block."""
         return np.concatenate(list(self._by_block(_held_out, self.counts, *arguments)))
 
     def _by_block(self, function: Callable[..., Result], *arguments: Any) -> Iterator[Result]:
@@ -93,18 +93,18 @@ class ModelDraws(NamedTuple):
 
     @property
     def _grid(self) -> float:
-        """Number of steps of the grid from 0 to 1; 0 for no grid, as of an array there is a single sum."""
+        """Number of steps of the grid from 0 to 1; 0 for no grid, because without blocks there is a single sum."""
         return 2.0 ** (_BITS - self.n_items.bit_length()) if self.in_blocks else 0.0
 
 
 def model_draws(
     draws: PartitionDraws, n_clusters: int | None, *, per_draw: bool = False, in_blocks: bool = False
 ) -> ModelDraws:
-    """The draws as the model sees them; those of weight 0 take no part.
+    """Prepare draws for the model, without draws of weight 0.
 
-    Weighted draws count as 1 / sum(weights^2) equal ones (Kish). A draw has as many labels as clusters are requested,
-    by default as many as the median draw. Some of them may have no item by chance: otherwise a draw of one cluster
-    would not be evidence of little noise.
+    Weighted draws count as 1 / sum(weights^2) draws (Kish). A draw has as many labels as requested clusters, by default
+    the number of clusters of the median draw. Some labels may have no item by chance: otherwise a draw of one cluster
+    would not indicate little noise.
     """
     used = draws.without_zero_weights()
     counts = used.weights / np.square(used.weights).sum()
@@ -118,13 +118,13 @@ def model_draws(
 
 
 def is_large(drawn: DrawnLabels, n_clusters: int) -> bool:
-    """Whether labels are read in blocks, by sizes alone."""
+    """Whether labels are read in blocks; depends on sizes only."""
     small_tables = memory.fits(8 * int(drawn.starts[-1]) * n_clusters / sizes.SHARE_OF_MODEL_TABLE)
     return drawn.n_items * drawn.n_draws >= sizes.LABELS_OF_LARGE_MODEL and small_tables
 
 
 def differ(drawn: DrawnLabels) -> bool:
-    """Whether two draws differ; reads as far as the first block that has both."""
+    """Whether any two draws differ; reads blocks until one shows it."""
     return any(result for _, result in drawn.map_blocks(_differ))
 
 

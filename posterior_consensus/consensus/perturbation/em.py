@@ -13,28 +13,28 @@ from posterior_consensus.kernels import perturbation
 from posterior_consensus.runtime import memory
 
 _BYTES_A_CELL = 32  # of the tables of draws' clusters by clusters
-_WIDEST = 10  # clusters up to which all matchings are summed over; the work doubles with every one more
+_WIDEST = 10  # most clusters for which all matchings are summed; the work doubles with each further cluster
 _HALVINGS = 60  # of the interval of the noise, down to rounding
 
 
 class Parameters(NamedTuple):
-    """What is known of the draws, given the memberships."""
+    """Parameters of the draws, given the memberships."""
 
-    matches: Floats  # (R, K), probability that a cluster of a draw stands for a cluster of the consensus
-    entropies: Floats  # (N,), of the matches, less the logarithm of the number of matchings
-    agreement: Floats  # (N,), expected number of items whose label stands for their cluster
+    matches: Floats  # (R, K), probability that a cluster of a draw is matched with a cluster of the consensus
+    entropies: Floats  # (N,), of the matches, minus the logarithm of the number of matchings
+    agreement: Floats  # (N,), expected number of items whose label is matched with their cluster
     noise: Floats  # (N,)
     shares: Floats  # (K,)
 
 
 class State(NamedTuple):
-    """Memberships, and the parameters from which they follow."""
+    """Memberships, and the parameters that determine them."""
 
     memberships: Floats  # (n, K)
     parameters: Parameters
-    log_likelihood: float  # its lower bound, which the steps raise together with the logarithm of the prior
-    objective: float  # the sum of the two
-    table: Floats | None  # (R, K), sums of the memberships over the draws' clusters, where they are known already
+    log_likelihood: float  # lower bound
+    objective: float  # lower bound plus log prior, which the steps raise
+    table: Floats | None  # (R, K), sums of the memberships over the draws' clusters, if already computed
 
     @property
     def labels(self) -> npt.NDArray[np.intp]:
@@ -43,18 +43,18 @@ class State(NamedTuple):
 
 
 def agreement_gain(noise: Floats, n_labels: npt.NDArray[np.int64]) -> Floats:
-    """Logarithm of how much more often an item has the label of its cluster than any other one."""
+    """Log ratio of the probabilities of the label of an item's cluster and of any other label."""
     return np.log1p(n_labels * (1 - noise) / noise)
 
 
 def maximise(draws: ModelDraws, memberships: Floats, noise: Floats | None, table: Floats | None = None) -> Parameters:
-    """Find matches, noise and shares given the memberships of the items of `draws`, and their table if it is known.
+    """Compute matches, noise and shares given the memberships of the items of `draws`, and their table if known.
 
-    With a noise (N,) the matches are averages over all matchings, else the one of most agreement alone.
+    With a noise (N,), matches are averages over all matchings; without, the best matching.
     """
     n_items, n_clusters = memberships.shape
     size = _BYTES_A_CELL * int(draws.starts[-1]) * n_clusters
-    memory.check(size, f"The perturbation model of {n_clusters} clusters", "Thin the draws, or ask for fewer clusters.")
+    memory.check(size, f"The perturbation model of {n_clusters} clusters", "Thin the draws, or set fewer clusters.")
     if table is None:
         table = draws.table(memberships)
     matches, entropies, agreement = _matches(draws, table, noise)
@@ -64,7 +64,7 @@ def maximise(draws: ModelDraws, memberships: Floats, noise: Floats | None, table
 
 
 def expect(draws: ModelDraws, parameters: Parameters) -> State:
-    """Find the memberships of all items given the parameters."""
+    """Compute the memberships of all items given the parameters."""
     matches, entropies, _, noise, shares = parameters
     n_labels = draws.widths(shares.size)
     weights = draws.counts * agreement_gain(noise, n_labels)
@@ -77,9 +77,9 @@ def expect(draws: ModelDraws, parameters: Parameters) -> State:
 def climb(
     draws: ModelDraws, memberships: Floats, noise: Floats | None, most_steps: int, tolerance: float
 ) -> tuple[State, list[float], bool]:
-    """Step until no membership changes by more than the tolerance; also each step's objective, and if it converged.
+    """Step until no membership changes by more than the tolerance; return state, objectives and convergence.
 
-    Without a noise the steps take the best matching of each draw, with one the average over all.
+    Without a noise, steps use the best matching of each draw; with one, the average over all matchings.
     """
     trace: list[float] = []
     ended, table = False, None
@@ -93,10 +93,10 @@ def climb(
 
 
 def held_out_memberships(draws: ModelDraws, state: State) -> Floats:
-    """Memberships (n, K') of items in clusters named by first item, where no item has a say in its own matchings.
+    """Memberships (n, K') from matchings that exclude the item itself, with clusters in the order of first items.
 
-    The memberships of the steps are too sure, as an item draws the matchings to its own labels. A cluster that loses
-    all its items here is left out.
+    The memberships of the steps are overconfident, because each item attracts the matchings to its own labels. Clusters
+    that lose all items here are removed.
     """
     parameters = maximise(draws, state.memberships, state.parameters.noise, state.table)
     gains = agreement_gain(parameters.noise, draws.widths(parameters.shares.size))
@@ -106,7 +106,7 @@ def held_out_memberships(draws: ModelDraws, state: State) -> Floats:
 
 
 def draw_log_likelihoods(draws: ModelDraws, parameters: Parameters) -> Floats:
-    """Logarithm of the probability of each draw (N,), a lower bound, expected over the memberships."""
+    """Lower bound of the log probability of each draw (N,), expected over the memberships."""
     n_labels = draws.widths(parameters.shares.size)
     noise = parameters.noise
     gains = agreement_gain(noise, n_labels) * parameters.agreement
@@ -114,7 +114,7 @@ def draw_log_likelihoods(draws: ModelDraws, parameters: Parameters) -> Floats:
 
 
 def _matches(draws: ModelDraws, table: Floats, noise: Floats | None) -> tuple[Floats, Floats, Floats]:
-    """Probability of each match (R, K); each draw's entropy, less the logarithm of their number, and agreement (N,)."""
+    """Probability of each match (R, K); entropy minus log number of matchings, and agreement, of each draw (N,)."""
     n_clusters = table.shape[1]
     most, least = draws.widths(n_clusters), np.minimum(draws.labels.n_clusters, n_clusters)
     matches = (matched_by_draw(table, draws.starts)[:, np.newaxis] == np.arange(n_clusters)).astype(np.float64)
@@ -130,7 +130,7 @@ def _matches(draws: ModelDraws, table: Floats, noise: Floats | None) -> tuple[Fl
 
 
 def _noise(draws: ModelDraws, agreement: Floats, n_labels: npt.NDArray[np.int64], n_items: int) -> Floats:
-    """Most probable noise of each draw, or of all."""
+    """Most probable noise of each draw, or of all draws."""
     agree, differ = draws.counts * agreement, draws.counts * (n_items - agreement)
     if draws.per_draw:
         return _most_probable(agree[:, np.newaxis], differ[:, np.newaxis], n_labels[:, np.newaxis])
@@ -140,7 +140,7 @@ def _noise(draws: ModelDraws, agreement: Floats, n_labels: npt.NDArray[np.int64]
 
 
 def _most_probable(agree: Floats, differ: Floats, n_labels: npt.NDArray[np.int64]) -> Floats:
-    """The root of the log-posterior's slope, summed over the last axis: it falls as the noise goes from 0 to 1."""
+    """Root of the slope of the log posterior, summed over the last axis; the slope decreases from noise 0 to 1."""
     lost = 1 - 1 / n_labels
     total = agree.sum(axis=-1) + differ.sum(axis=-1)
     lower, upper = 1 / (2 + total), np.ones_like(total)
@@ -152,5 +152,5 @@ def _most_probable(agree: Floats, differ: Floats, n_labels: npt.NDArray[np.int64
 
 
 def log_prior(draws: ModelDraws, noise: Floats) -> float:
-    """Of a noise p it is proportional to 1 - p."""
+    """Log prior of the noise p, with density proportional to 1 - p."""
     return float(np.log1p(-noise).sum() if draws.per_draw else np.log1p(-noise[0]))

@@ -1,4 +1,4 @@
-"""random_perturbation_em(): the partition around which the draws are noise, with the noise and what it leaves open."""
+"""random_perturbation_em(): the random perturbation model fitted to draws, with its noise and memberships."""
 
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
@@ -38,16 +38,16 @@ class PerturbationFit(HasLabels, Stored):
     shares : xarray.DataArray of shape (n_clusters,), dtype float64
         Mean membership in each cluster.
     draw_noise : xarray.DataArray of shape (n_draws,), dtype float64
-        Probability that an item's label in a draw is random, with the coordinates ``chain`` and ``draw``; the same in
-        all of them unless each had its own; NaN for those of weight 0.
+        Probability that an item's label in a draw is random, with the coordinates ``chain`` and ``draw``. Equal in all
+        draws if the noise is shared; NaN for draws of weight 0.
     log_likelihood : float
         Lower bound of the log-likelihood.
     trace : ndarray of shape (n_iterations,), dtype float64
-        Lower bound and logarithm of the prior after each step of the last climb; it does not fall.
+        Lower bound plus log prior after each step of the last ascent; it never falls.
     converged : bool
         Whether no membership changed by more than 1e-6 in the last step.
     objectives : ndarray of shape (n_starts,), dtype float64
-        Where the starts ended, as in `trace`, but on the sample they are tried on.
+        Final objective of each start, as in `trace`, on the sample used for the starts.
     """
 
     labels: xr.DataArray = field(metadata=stored_as.array("perturbation_labels", of_items=True))
@@ -69,7 +69,7 @@ class PerturbationFit(HasLabels, Stored):
 
     @property
     def n_clusters(self) -> int:
-        """Number of clusters, empty ones left out."""
+        """Number of clusters, without empty ones."""
         return int(self.labels.max()) + 1
 
     @property
@@ -79,7 +79,7 @@ class PerturbationFit(HasLabels, Stored):
 
     @property
     def item_error(self) -> xr.DataArray:
-        """Probability of each item to be in another cluster than its most probable one."""
+        """Probability of each item to be in another cluster than in `labels`."""
         return (1 - self.memberships.max("consensus_cluster")).rename("item_error")
 
     @property
@@ -88,7 +88,13 @@ class PerturbationFit(HasLabels, Stored):
         return float(self.item_error.mean())
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each cluster: its size, its share, and the expected share of its items that belong elsewhere."""
+        """Tabulate the clusters.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each cluster: its size, its share, and the expected share of its items that belong elsewhere.
+        """
         errors = self.item_error.values
         labels = self.labels.values
         sizes = np.bincount(labels)
@@ -99,7 +105,7 @@ class PerturbationFit(HasLabels, Stored):
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         clusters = f"{self.n_clusters} cluster{'s' * (self.n_clusters > 1)}"
-        least, most = float(self.draw_noise.min()), float(self.draw_noise.max())  # of the draws that have a weight
+        least, most = float(self.draw_noise.min()), float(self.draw_noise.max())  # draws of weight 0 are NaN
         spread = f", from {display.number(least)} to {display.number(most)}" if most > least else ""
         facts = [
             ("noise", f"{display.number(self.noise)} of the labels are random{spread}"),
@@ -114,7 +120,7 @@ class PerturbationFit(HasLabels, Stored):
 
 @dataclass(frozen=True, kw_only=True)
 class PerturbationInfo(FitInfo):
-    """Record of "rpm_em": `noise`, `error_rate` and `log_likelihood` are those of a :class:`PerturbationFit`."""
+    """Record of "rpm_em", with `noise`, `error_rate` and `log_likelihood` of a :class:`PerturbationFit`."""
 
     noise: float
     error_rate: float
@@ -132,23 +138,23 @@ def random_perturbation_em(
     random_seed: RandomSeed = None,
     progressbar: bool = True,
 ) -> PerturbationFit:
-    """Fit the random perturbation model: every draw is one partition, with some labels at random and its own names.
+    """Fit the random perturbation model, in which every draw is a copy of one partition with some random labels.
 
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
-        Of allocation probabilities the sampled labels are used.
+        Posterior draws of the partition. For allocation probabilities, the sampled labels are used.
     n_clusters : int, optional
-        Number of clusters, at most the largest number in any draw; clusters without items are left out. By default it
-        is found: clusters are left out, the smallest first, as long as that raises the log-likelihood.
+        Number of clusters, at most the largest number in any draw; empty clusters are removed. By default it is
+        estimated: the smallest cluster is removed as long as that raises the log-likelihood.
     max_clusters : int, optional
         Largest number of clusters if the number is estimated.
     noise : {"shared", "per_draw"}
-        Whether all draws are equally noisy, or each has a noise of its own, which tells good draws from bad.
+        Whether all draws have the same noise, or each its own.
     n_starts : int
-        Number of draws, taken at random by their weights, to start from.
+        Number of draws to start from, sampled by their weights.
     max_steps : int
-        Largest number of steps from the best of them.
+        Largest number of steps from the best start.
     random_seed : int, Generator, SeedSequence or None
         The same seed gives the same result.
     progressbar : bool
@@ -157,38 +163,39 @@ def random_perturbation_em(
     Returns
     -------
     PerturbationFit
+        The partition, with the noise and the probabilities of clusters.
 
     Raises
     ------
     ValueError, TypeError
-        If an argument's value is not among those allowed, or the draws are invalid as :func:`as_partition_draws` says.
+        If the value of an argument is not allowed, or the draws are invalid, see :func:`as_partition_draws`.
 
     See Also
     --------
     consensus_partition : with ``method="rpm_em"`` the partition alone, with its expected loss.
-    fit_modes : draws around several partitions.
+    fit_modes : a mixture of several such models.
 
     Notes
     -----
-    Item i has the cluster k with probability pi_k. Draw t keeps it with probability 1 - p and else takes any of L
-    labels. L is the draw's number of clusters, or `n_clusters` (by default the median draw's number) if that is larger.
-    Then the labels are renamed by an unknown matching s_t, all equally probable [1]_. The steps raise a lower bound of
-    the log-likelihood (and the logarithm of weak priors, Dirichlet(1.5) on pi and 1 - p on the noise) in turn over
+    Item i is in cluster k with probability pi_k. Draw t keeps this label with probability 1 - p, and otherwise takes
+    any of L labels. L is the number of clusters of the draw, or `n_clusters` (by default the number of the median draw)
+    if that is larger. Then the labels are renamed by an unknown matching s_t, with all matchings equally probable [1]_.
+    The steps raise a lower bound of the log-likelihood, plus weak log priors (Dirichlet(1.5) on pi, density 1 - p on
+    the noise), in turn over
 
     - q(s_t), in proportion to exp(sum_i r_i(s_t(z_ti)) log(1 + L (1 - p) / p)), summed over exactly for up to ten
       clusters, and its best matching (Hungarian algorithm) for more;
     - p, from the expected share of labels that agree, and pi, from the mean memberships;
     - the memberships r_ik, in proportion to pi_k exp(sum_t w_t P(s_t(z_ti) = k) log(1 + L (1 - p) / p)).
 
-    The starts climb with the best matchings first. The start of the largest value is kept, which needs no knowledge of
-    the truth. With more than 500 items or 200 draws, starts are tried on a sample of those. The memberships returned
-    come from one more step, in which an item has no say in its own matchings; without it they would be too sure.
-    Weighted draws count as 1 / sum(w^2) equal ones.
+    Starts first use the best matchings. The start with the largest objective is kept. With more than 500 items or 200
+    draws, starts use a sample. The returned memberships come from one more step, in which an item does not influence
+    its own matchings; otherwise they would be overconfident. Weighted draws count as 1 / sum(w^2) draws.
 
-    The noise hits all items and all wrong clusters alike and independently. Draws of a posterior are not quite so:
-    items between two clusters move together. `error_rate` then is too small, and says how well N independent draws
-    determine the partition, not how uncertain the posterior is. A fit of one cluster has no other to be wrong in: its
-    `error_rate` is 0 even where the noise is near 1 and the draws are uninformative.
+    The model assumes that noise is independent and equal for all items and wrong clusters. In a posterior, items
+    between two clusters often move jointly. `error_rate` is then too small. It measures how well N independent draws
+    determine the partition, not the uncertainty of the posterior. With one cluster, `error_rate` is 0 even if the noise
+    is near 1 and the draws are uninformative.
 
     References
     ----------
@@ -214,36 +221,36 @@ def random_perturbation_em(
 def rpm_em(
     draws: PartitionDraws, loss: Loss, task: Task, *, noise: Noise = "shared", n_starts: int = 10, max_steps: int = 300
 ) -> Candidate:
-    """Take the most probable clusters of the random perturbation model, whatever the loss.
+    """Fit the random perturbation model and return its most probable clusters; the loss is ignored.
 
     Parameters
     ----------
     noise : {"shared", "per_draw"}
-        Whether all draws are equally noisy, or each has a noise of its own.
+        Whether all draws have the same noise, or each its own.
     n_starts : int
         Number of draws to start from.
     max_steps : int
-        Largest number of steps from the best of them.
+        Largest number of steps from the best start.
 
     Notes
     -----
-    :func:`random_perturbation_em` returns all results of the model; `objective` and `trace` are those of its climb.
-    Clusters without items are omitted, so that the result may have fewer than `n_clusters`.
+    :func:`random_perturbation_em` returns all results of the model, and describes `objective` and `trace`. Empty
+    clusters are removed, so the result may have fewer than `n_clusters`.
     """
-    found = as_fit(draws, fit(draws, task, noise, n_starts, max_steps))
+    fitted = as_fit(draws, fit(draws, task, noise, n_starts, max_steps))
     info = PerturbationInfo.of(
-        found.trace.tolist(),
-        found.converged,
-        noise=found.noise,
-        error_rate=found.error_rate,
-        log_likelihood=found.log_likelihood,
-        objectives=found.objectives.tolist(),
+        fitted.trace.tolist(),
+        fitted.converged,
+        noise=fitted.noise,
+        error_rate=fitted.error_rate,
+        log_likelihood=fitted.log_likelihood,
+        objectives=fitted.objectives.tolist(),
     )
-    return Candidate(found.labels.values, info)
+    return Candidate(fitted.labels.values, info)
 
 
 def fit(draws: PartitionDraws, task: Task, noise: Noise, n_starts: int, max_steps: int) -> Search:
-    """Fit the model with as many clusters as are requested, or as the draws support."""
+    """Fit the model with the requested number of clusters, or with an estimated number."""
     if noise not in NOISES:
         raise ValueError(f"`noise` must be one of {', '.join(map(repr, NOISES))}; got {noise!r}.")
     used = draws.without_zero_weights()
@@ -253,7 +260,7 @@ def fit(draws: PartitionDraws, task: Task, noise: Noise, n_starts: int, max_step
         return search(
             model_draws(used, task.n_clusters, per_draw=noise == "per_draw", in_blocks=is_large(used.drawn, most)),
             most,
-            fewer=task.n_clusters is None and differ(used.drawn),  # equal draws show no noise
+            fewer=task.n_clusters is None and differ(used.drawn),  # equal draws have no noise
             n_starts=check_count("n_starts", n_starts),
             most_steps=check_count("max_steps", max_steps),
             rng=task.rng,
@@ -261,7 +268,7 @@ def fit(draws: PartitionDraws, task: Task, noise: Noise, n_starts: int, max_step
 
 
 def as_fit(draws: PartitionDraws, found: Search) -> PerturbationFit:
-    """Dress a search's end in the user's coordinates, the clusters in the order of their first items."""
+    """Build the record with the user's coordinates, with clusters in the order of their first items."""
     state = found.state
     memberships = found.memberships
     labels = memberships.argmax(axis=1).astype(np.int32)

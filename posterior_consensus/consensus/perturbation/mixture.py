@@ -1,4 +1,4 @@
-"""Several partitions, each with draws around it: a mixture of random perturbation models, on plain arrays."""
+"""A mixture of random perturbation models, one partition for each component, on plain arrays."""
 
 from typing import NamedTuple
 
@@ -25,28 +25,28 @@ from posterior_consensus.consensus.perturbation.search import (
 from posterior_consensus.kernels import contingency
 from posterior_consensus.search.k_means import k_means
 
-_DRAWS = 300  # that are grouped to begin with
+_DRAWS = 300  # most draws that are grouped for the starts
 _MODE_STARTS = 4  # of the search for each mode
 _SAME = 1e-5  # change of memberships and responsibilities at which a climb ends
 _FIRST_STEPS = 50
-_LEAST = 0.5  # draws, fewer than which are no mode
+_LEAST = 0.5  # effective draws below which a mode is removed
 
 
 class Mixture(NamedTuple):
-    """Modes, and how probably each draw is from each of them."""
+    """Modes, and the probability of each mode for each draw."""
 
     states: list[State]
     shares: Floats  # (G,)
     responsibilities: Floats  # (N, G)
-    trace: list[float]  # lower bound of the log-likelihood and logarithm of the prior, at each step
+    trace: list[float]  # lower bound of the log-likelihood plus log prior, at each step
     converged: bool
     log_likelihood: float  # the bound alone
-    memberships: list[Floats]  # held out, clusters named by first item
-    n_draws: float  # as how many independent draws all of them count
+    memberships: list[Floats]  # held out, clusters in the order of first items
+    n_draws: float  # equivalent number of independent draws
 
     @property
     def evidence(self) -> float:
-        """The log-likelihood less BIC's cost of all shares and of the noise of each mode."""
+        """Log-likelihood minus BIC's penalty for all shares and for the noise of each mode."""
         n_shares, n_items = sum(s.parameters.shares.size - 1 for s in self.states), len(self.states[0].memberships)
         of_items, of_draws = n_shares * np.log(n_items), (2 * self.shares.size - 1) * np.log(self.n_draws)
         return self.log_likelihood - 0.5 * float(of_items + of_draws)
@@ -62,13 +62,13 @@ def mixture(
     most_steps: int,
     rng: np.random.Generator,
 ) -> Mixture:
-    """Climb from several groupings of the draws, on a sample of the items if there are many; then from the best."""
+    """Ascend from several groupings of the draws, on a sample of the items if there are many; then from the best."""
     sample = draws.of_items(sample_of_items(draws, np.arange(draws.counts.size), rng))
     tried = []
     for groups in _groupings(sample, n_modes, n_starts, rng):
         states = [explore(part, n_clusters, fewer=fewer, n_starts=_MODE_STARTS, rng=rng)[0] for part in groups]
         tried.append(_climb(sample, states, _likely(sample, states), _FIRST_STEPS))
-    best = max(tried, key=lambda found: found.evidence)
+    best = max(tried, key=lambda fitted: fitted.evidence)
     states = best.states
     if sample is not draws:
         given = list(zip(best.states, best.responsibilities.T, strict=True))
@@ -77,7 +77,7 @@ def mixture(
 
 
 def _groupings(draws: ModelDraws, n_modes: int, n_starts: int, rng: np.random.Generator) -> list[list[ModelDraws]]:
-    """Groups of draws that are like each other: k-means on the leading eigenvectors of their pair agreements."""
+    """Groups of similar draws, by k-means on the leading eigenvectors of their pair agreements."""
     some = draws.take(np.sort(random_rows(draws, _DRAWS, rng)))
     if n_modes == 1:
         return [[some]]
@@ -110,7 +110,7 @@ def _likely(draws: ModelDraws, states: list[State]) -> Floats:
 def _climb(draws: ModelDraws, states: list[State], responsibilities: Floats, most_steps: int) -> Mixture:
     """Step until no responsibility and no membership changes by more than the tolerance.
 
-    Modes that lose all draws, and clusters that lose all items, are left out at the end, and the climb goes on.
+    Modes that lose all draws, and clusters that lose all items, are removed at the end, and the ascent continues.
     """
     trace: list[float] = []
     change = np.inf
@@ -146,7 +146,7 @@ def _climb(draws: ModelDraws, states: list[State], responsibilities: Floats, mos
 
 
 def _part(draws: ModelDraws, responsibilities: Floats) -> ModelDraws:
-    """The draws as one mode sees them."""
+    """Draws weighted by the responsibilities of one mode."""
     return draws._replace(counts=draws.counts * responsibilities)
 
 
@@ -155,7 +155,7 @@ def _parameters(draws: ModelDraws, state: State) -> Parameters:
 
 
 def _noise(draws: ModelDraws, state: State) -> Floats:
-    """The noise of a mode, which is the same in all draws."""
+    """Noise (N,) of a mode, equal in all draws."""
     return np.full(draws.counts.size, state.parameters.noise[0])
 
 
@@ -165,7 +165,7 @@ def _shares(draws: ModelDraws, responsibilities: Floats) -> Floats:
 
 
 def _divergence(state: State, shares: Floats) -> float:
-    """Of the clusters' shares from the memberships, summed over items; 0 or less."""
+    """Minus the divergence of the memberships from the clusters' shares, summed over items; at most 0."""
     memberships = state.memberships
     return float((memberships @ np.log(shares)).sum() - xlogy(memberships, memberships).sum())
 

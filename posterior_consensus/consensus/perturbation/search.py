@@ -1,4 +1,4 @@
-"""From draws to the most probable state of the random perturbation model: starts, climbs, empty clusters."""
+"""Search for the most probable state of the random perturbation model: starts, ascents, removal of clusters."""
 
 from typing import NamedTuple
 
@@ -15,19 +15,19 @@ from posterior_consensus.consensus.perturbation.em import (
     maximise,
 )
 
-_ITEMS, _DRAWS = 500, 200  # on which starts are tried
+_ITEMS, _DRAWS = 500, 200  # most items and draws for the starts
 _FIRST_STEPS = 50
-_ROUGHLY = 1e-3  # change of the memberships at which a start is left
-_SAME = 1e-6  # change of the memberships at which the last climb ends
-_SURE = 0.7  # membership of an item in the cluster where a start has it
-_LOOK_AHEAD = 2  # clusters left out although each lowers the log-likelihood
+_ROUGHLY = 1e-3  # change of the memberships at which a start ends
+_SAME = 1e-6  # change of the memberships at which the last ascent ends
+_SURE = 0.7  # initial membership of an item in its cluster of the start
+_LOOK_AHEAD = 2  # clusters removed in a row although the log-likelihood falls
 
 
 class Search(NamedTuple):
-    """Where a search ended."""
+    """Result of a search."""
 
     state: State
-    memberships: Floats  # (n, K), held out, clusters named by first item
+    memberships: Floats  # (n, K), held out, clusters in the order of first items
     trace: list[float]
     converged: bool
     objectives: list[float]  # of the starts
@@ -36,9 +36,9 @@ class Search(NamedTuple):
 def search(
     draws: ModelDraws, n_clusters: int, *, fewer: bool, n_starts: int, most_steps: int, rng: np.random.Generator
 ) -> Search:
-    """Climb from several draws, on a sample of the items and of the draws if there are many; then from the best.
+    """Ascend from several draws, on a sample of items and draws if there are many; then from the best.
 
-    With `fewer`, clusters are left out as long as that raises the log-likelihood; else those that have no items.
+    With `fewer`, clusters are removed as long as that raises the log-likelihood; without, only empty clusters.
     """
     rows = np.sort(random_rows(draws, _DRAWS, rng))
     part = draws.of_items(sample_of_items(draws, rows, rng))
@@ -55,7 +55,7 @@ def search(
 def explore(
     draws: ModelDraws, n_clusters: int, *, fewer: bool, n_starts: int, rng: np.random.Generator
 ) -> tuple[State, list[float]]:
-    """The best state that starts from draws lead to, without empty clusters; and the objectives of all."""
+    """The best state over starts from draws, without empty clusters, and the objectives of all starts."""
     tried = [_from_draw(draws, row, n_clusters) for row in random_rows(draws, n_starts, rng)]
     state = max(tried, key=lambda state: state.objective)
     occupied = np.unique(state.labels)
@@ -65,9 +65,9 @@ def explore(
 
 
 def random_rows(draws: ModelDraws, number: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
-    """So many draws in random order, or all if there are no more; those that count for more are likelier to be first.
+    """Sample `number` draws without replacement, in random order, with probabilities by their counts.
 
-    The order is that of exponential variables whose rates are the counts.
+    The order is the order of exponential variables whose rates are the counts.
     """
     if np.ptp(draws.counts) == 0:
         return rng.permutation(draws.counts.size)[:number]
@@ -75,7 +75,7 @@ def random_rows(draws: ModelDraws, number: int, rng: np.random.Generator) -> npt
 
 
 def sample_of_items(draws: ModelDraws, rows: npt.NDArray[np.intp], rng: np.random.Generator) -> npt.NDArray[np.intp]:
-    """Some items, or all if there are few; those of small clusters in draws `rows` are more likely to be among them."""
+    """All items if there are few, else a sample that prefers items of small clusters in the draws `rows`."""
     if draws.n_items <= _ITEMS:
         return np.arange(draws.n_items)
     rarity = draws.rarity(rows)
@@ -83,7 +83,7 @@ def sample_of_items(draws: ModelDraws, rows: npt.NDArray[np.intp], rng: np.rando
 
 
 def kept(state: State, clusters: npt.NDArray[np.intp]) -> Floats:
-    """Memberships in some of the clusters; items of the others are anywhere."""
+    """Memberships restricted to some clusters; items of removed clusters get nearly equal memberships."""
     if clusters.size == state.memberships.shape[1]:
         return state.memberships
     left = state.memberships[:, clusters] + 1e-9
@@ -91,14 +91,14 @@ def kept(state: State, clusters: npt.NDArray[np.intp]) -> Floats:
 
 
 def _from_draw(draws: ModelDraws, row: int, n_clusters: int) -> State:
-    """Climb from one draw, by the best matchings and then by all."""
+    """Ascend from one draw, by the best matchings and then by all matchings."""
     memberships = _memberships(draws.labels.values[row].astype(np.intp), n_clusters)
     state, _, _ = climb(draws, memberships, None, _FIRST_STEPS, _ROUGHLY)
     return _short_climb(draws, state, np.arange(n_clusters))
 
 
 def _memberships(labels: npt.NDArray[np.intp], n_clusters: int) -> Floats:
-    """Soft memberships of a label vector; the items of its smallest clusters beyond so many are anywhere."""
+    """Initial memberships from labels; items beyond the `n_clusters` largest clusters get equal memberships."""
     sizes = np.bincount(labels)
     rank = np.argsort(np.argsort(-sizes, kind="stable"))[labels]
     named = rank < n_clusters
@@ -113,7 +113,7 @@ def _short_climb(draws: ModelDraws, state: State, clusters: npt.NDArray[np.intp]
 
 
 def _fewer(draws: ModelDraws, state: State) -> State:
-    """Leave out the smallest cluster again and again, and keep what has the largest log-likelihood."""
+    """Remove the smallest cluster repeatedly, and keep the state of largest log-likelihood."""
     best, worse = state, 0
     while state.memberships.shape[1] > 1 and worse < _LOOK_AHEAD:
         largest = np.sort(np.argsort(-state.parameters.shares, kind="stable")[:-1])
