@@ -68,8 +68,8 @@ def agreement_path(
     Raises
     ------
     ValueError
-        If there are fewer than two chains with weight, the analyses have different items, a penalty weight is negative
-        or not finite, the loss is not symmetric, or draws are invalid, see :func:`as_partition_draws`.
+        If there are fewer than two chains with weight, or the analyses have different items. If a penalty weight is
+        negative or not finite, or the loss is not symmetric. If draws are invalid, see :func:`as_partition_draws`.
 
     See Also
     --------

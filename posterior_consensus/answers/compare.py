@@ -91,7 +91,7 @@ class PosteriorComparison(Stored):
 
     @property
     def difference(self) -> xr.DataArray:
-        """Similarity matrix of the second posterior less that of the first."""
+        """Similarity matrix of the second posterior minus the matrix of the first, shape (n_items, n_items)."""
         a, b = (self.similarity.isel(posterior=row, drop=True) for row in (0, 1))
         return (b - a).rename("difference")
 
@@ -250,7 +250,7 @@ def compare_posteriors(
         raise ValueError(f"`names` must differ; got {names[0]!r} twice.")
     metric = as_metric(as_loss(loss, kind=PartitionLoss), "a distance")
     check_count("n_draws", n_draws)
-    memory.check(64 * a.n_items**2, f"The similarity matrices of {a.n_items} items and what they are compared by")
+    memory.check(64 * a.n_items**2, f"The comparison of similarity matrices of {a.n_items} items")
     b = same_items(b, a.items, "b")
     seed = int(as_generator(random_seed).integers(2**63))  # the same for both: equal posteriors get equal particles
     plain = a.labels_only(), b.labels_only()

@@ -140,8 +140,8 @@ class ComponentSimilarity(PairSimilarity, Stored):
     def _shares(self) -> pd.DataFrame:
         """Probabilities of the numbers of components and of clusters."""
         samples, numbers = self.partitions.samples, np.arange(1, min(_MOST_GROUPS, self.n_items) + 1)
-        found = {"components": self.n_components, "clusters": self.partitions.n_clusters}
-        shares = {name: samples.mean((numbers[:, np.newaxis] == own).astype(float)) for name, own in found.items()}
+        by_name = {"components": self.n_components, "clusters": self.partitions.n_clusters}
+        shares = {name: samples.mean((numbers[:, np.newaxis] == own).astype(float)) for name, own in by_name.items()}
         return pd.DataFrame(shares, pd.Index(numbers, name="number"))
 
     def _facts(self) -> list[tuple[str, str]]:

@@ -30,7 +30,7 @@ def similarities(families: Sequence[tuple[Any, Parameters]]) -> Floats:
     Raises
     ------
     ValueError
-        If a parameter is not among those that the distribution allows.
+        If the distribution does not allow a parameter.
     """
     logs = sum(_log_affinities(distribution, parameters) for distribution, parameters in families)
     similar: Floats = 1.0 - np.sqrt(-np.expm1(np.minimum(logs, 0.0)))
@@ -60,7 +60,7 @@ def _check(distribution: Any, parameters: Parameters) -> None:
         row, k, _ = (int(at) for at in np.argwhere(np.isnan(median))[0])
         given = ", ".join(f"{name} {float(v[row, k].min()):g}" for name, v in parameters.items())
         raise ValueError(
-            f"Parameters must be among those that the distribution {distribution.name!r} allows; got {given} for "
+            f"Parameters must have values that the distribution {distribution.name!r} allows; got {given} for "
             f"component {k} in row {row} of the draws."
         )
 

@@ -38,8 +38,8 @@ class Links(Stored):
         Cluster of each item in the partition.
     pairs : xarray.Dataset
         The pairs of items with a probability above `above`, over ``link``. ``first`` and ``second`` are the positions
-        of the two items, ``probability`` is their posterior similarity, and ``mcse`` its Monte Carlo standard error,
-        NaN if a chain has fewer than four draws.
+        of the two items. ``probability`` is their posterior similarity. ``mcse`` is its Monte Carlo standard error, NaN
+        if a chain has fewer than four draws.
     sizes : xarray.Dataset
         Number of clusters of each size, over ``size``: "1", "2", ..., "10 or more" and "all". ``mean``, ``mcse`` and
         ``ess`` are over the draws, ``lower`` and ``upper`` the 5% and 95% quantiles. ``partition`` is the number in the

@@ -99,7 +99,7 @@ def separated_modes(
     if it is at most 0.05 for some v and e. Because of this minimum over v and e, it is not a calibrated p-value. Three
     conditions guard against accidental valleys:
 
-    - Windows have a half-width of at least 1/m, where m is the least number of items that change their cluster from a
+    - Windows have a half-width of at least 1/m. Here m is the least number of items that change their cluster from a
       partition of G to a partition of H. Partitions with m < 3 are never separated.
     - At most a fifth of the lighter region lies between v and 0, the border of the regions.
     - The means of x in the two regions differ by at least 3 / sqrt(k), for k effective draws of the lighter region.

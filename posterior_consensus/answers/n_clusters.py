@@ -139,9 +139,9 @@ def loss_by_n_clusters(
     Raises
     ------
     ValueError
-        If a number of clusters is not between 1 and the number of items, `n_clusters` is empty or is missing for the
-        loss "within_variance", the loss needs draws and a similarity matrix alone is given, or the draws are invalid,
-        see :func:`as_partition_draws`.
+        If a number of clusters is not between 1 and the number of items. If `n_clusters` is empty, or missing for the
+        loss "within_variance". If the loss needs draws and a similarity matrix alone is given. If the draws are
+        invalid, see :func:`as_partition_draws`.
     TypeError
         If `n_clusters` are not integers.
 
@@ -248,11 +248,11 @@ class _Searches:
         changed, order = set(numbers), numbers[::-1]
         while changed:
             better: set[int] = set()
-            for beside, k in pairwise(order):
-                if beside in changed | better:
+            for neighbour, k in pairwise(order):
+                if neighbour in changed | better:
                     before = self._values[k]
-                    near = self._unions if beside > k else self._splits
-                    self._greedy(k, near(self.best[beside]), 1)
+                    near = self._unions if neighbour > k else self._splits
+                    self._greedy(k, near(self.best[neighbour]), 1)
                     if self._values[k] < before:
                         better.add(k)
             changed, order = better, order[::-1]

@@ -113,9 +113,9 @@ def pair_threshold(
 
     which lies between 1 - beta and alpha. The first tau is halfway between the two centres of 2-means on the
     similarities of the pairs, or of a sample of them. Each round finds the partition of minimum expected Binder loss at
-    tau, and sets alpha to the mean similarity within and 1 - beta to the mean similarity between its clusters. Rounds
-    end when tau changes by less than 0.0001. A mean over N draws is kept at least 1 / (2 N + 2) away from 0 and 1;
-    weighted draws count as 1 / sum(w^2) draws.
+    tau. It sets alpha to the mean similarity within its clusters, and 1 - beta to the mean similarity between them.
+    Rounds end when tau changes by less than 0.0001. A mean over N draws is kept at least 1 / (2 N + 2) away from 0 and
+    1; weighted draws count as 1 / sum(w^2) draws.
 
     In the random perturbation model [1]_, each draw keeps an item's true label with probability 1 - p, and otherwise
     takes one of K labels at random. Pairs then have only two similarities, 1 - x (1 - 1 / K) and x / K with

@@ -124,8 +124,8 @@ class ParticleSearch:
         number = len(fewer.partitions) + 1
         n_starts, rng = self._n_starts, self._rng
         some = self._sample(_MOST, rng)
-        beside = self._beside(fewer)
-        found = self._results(self._descend, [(some, start) for start in beside])
+        warm = self._with_one_draw(fewer)
+        found = self._results(self._descend, [(some, start) for start in warm])
         found += self._results(self._run, [(some, number, None, seed) for seed in self._seeds(n_starts)])
         found = _best(found)
         in_vain = 0  # changes since the last improvement
@@ -138,7 +138,7 @@ class ParticleSearch:
             in_vain = 0 if found[0].value < best.value - SAME * abs(best.value) else in_vain + len(calls)
         if some is self._all:
             return found[0]
-        ends = [beside[0], *(one.partitions for one in found[:_ENDS])]
+        ends = [warm[0], *(one.partitions for one in found[:_ENDS])]
         return min(self._results(self._descend, [(self._all, end) for end in ends]), key=_value)
 
     def _seeds(self, number: int) -> list[int]:
@@ -149,7 +149,7 @@ class ParticleSearch:
         self._work += sum(one.work for one in found)
         return found
 
-    def _beside(self, fewer: Placed) -> list[Labels]:
+    def _with_one_draw(self, fewer: Placed) -> list[Labels]:
         """Particles with one draw added, for the draws that lower the distance most."""
         near, weights = fewer.losses.min(axis=0), self._all.weights
         rows = np.unique(_at_quantiles(weights * near, (np.arange(_EACH) + self._rng.random(_EACH)) / _EACH))
@@ -311,8 +311,8 @@ def may_have_more(draws: PartitionDraws, loss: PartitionLoss) -> bool:
 
     K-means divides the even draws into a few groups. The distance to a group is the mean loss against its draws. The
     odd draws go to the nearest group. Each half is tested for a valley by its distances to the groups of the other
-    half, so that the draws that form groups do not show a valley by themselves. Draws count as independent, which errs
-    towards too many valleys.
+    half. Otherwise draws would show a valley merely because they form the groups. Draws count as independent, which
+    errs towards too many valleys.
     """
     draws = draws.without_zero_weights()
     losses = all_losses(draws, loss)

@@ -372,9 +372,9 @@ def particles(
     Particles are separate modes only if a valley, with fewer draws than at either particle, lies between them.
     Otherwise they divide one mode. A mode is a region of many draws, and its particle a representative partition, not
     the draw of highest posterior density. If the effective sample size is too small to show modes that independent
-    draws would show, the verdict says so. Chains are in different modes if a chain's share of draws at a mode differs
-    from the share of the other chains by more than Monte Carlo error, and is below 0.05 or above 0.95. The level is
-    0.01 over all chains and modes.
+    draws would show, the verdict says so. Chains are in different modes under two conditions. A chain's share of draws
+    at a mode differs from the share of the other chains by more than Monte Carlo error, at level 0.01 over all chains
+    and modes. And this share is below 0.05 or above 0.95.
 
     Beyond 50 million labels, the search uses a fixed random sample of 10,000 items, as does `path`. Each other item
     then joins the cluster with the largest mean similarity in the draws of the particle's region. Weights, distance and

@@ -95,8 +95,8 @@ def relabel(
     Raises
     ------
     ValueError
-        If a dimension or the labels are missing or ambiguous, the consensus has other items or more clusters than there
-        are components, labels are not numbers of components, or allocations have other draws.
+        If a dimension or the labels are missing or ambiguous, or labels are not numbers of components. If the consensus
+        has other items or more clusters than there are components. If allocations have other draws.
     TypeError
         If `idata` has another type.
 

@@ -106,8 +106,8 @@ def consensus_partition(
     Raises
     ------
     ValueError
-        If the value of an argument is not allowed, the loss or the method needs draws and a similarity matrix alone is
-        given, or the draws are invalid, see :func:`as_partition_draws`.
+        If the value of an argument is not allowed. If the loss or the method needs draws and a similarity matrix alone
+        is given. If the draws are invalid, see :func:`as_partition_draws`.
     TypeError
         If the method does not have an option.
     MemoryError

@@ -42,7 +42,7 @@ def spectral(
     items it uses at most eight more vectors than the largest K.)
 
     "rbf" forms an n x n matrix. Otherwise, beyond 1,000 items and for at most n / 2 vectors, the eigenvectors come from
-    products with the one-hot matrix of the draws, in memory proportional to n_items x n_draws.
+    products with the one-hot matrix of the draws. The memory is proportional to n_items x n_draws.
     """
     if affinity not in (None, *AFFINITIES):
         raise ValueError(f"`affinity` must be None or one of {', '.join(map(repr, AFFINITIES))}; got {affinity!r}.")

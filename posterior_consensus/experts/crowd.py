@@ -65,8 +65,8 @@ def semi_crowd(
     Notes
     -----
     Semi-crowdsourced clustering [1]_. The shares of must-links of certain pairs are rounded to 0 or 1. The matrix of
-    the items in these pairs is completed to a low-rank matrix F, with a few wrong entries allowed. With X the
-    standardized features of these n items and C = X'X / n + ridge I, the metric is the positive part of
+    the items in these pairs is completed to a low-rank matrix F, with a few wrong entries allowed. Let X be the
+    standardized features of these n items, and C = X'X / n + ridge I. The metric is the positive part of
     C^-1 X' F X C^-1 / n^2.
 
     References

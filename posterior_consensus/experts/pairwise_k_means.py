@@ -175,7 +175,7 @@ class PairwiseKMeans:
         return Penalised(labels, metric, trace)
 
     def _first_centres(self, n_clusters: int, rng: np.random.Generator) -> Floats:
-        """Centres of neighbourhoods, by a traversal that weighs distance by size, and others near that of all items."""
+        """Centres of neighbourhoods, chosen by distance times size, and further ones near the centre of all items."""
         sets = neighbourhoods(self._pairs, self._must, len(self._values))
         means = np.array([self._values[one].mean(axis=0) for one in sets]).reshape(-1, self._values.shape[1])
         sizes = np.array([one.size for one in sets])
@@ -188,10 +188,10 @@ class PairwiseKMeans:
         return np.vstack([means[taken], self._values.mean(axis=0) + near])
 
     def _assign(self, labels: Labels, centres: Floats, metric: Floats, order: npt.NDArray[np.intp]) -> None:
-        """Give each item in turn to the cluster where it costs least, all others being where they are."""
+        """Move each item in turn to the cluster of least cost, given all other items; changes `labels`."""
         costs = ((self._values[:, np.newaxis] - centres) ** 2) @ metric
         lengths = self._squares @ metric
-        # Beside an item that it must not leave a pair costs nothing, and elsewhere its length: less that length here.
+        # Costs up to a constant: a satisfied must-link saves its length; a violated cannot-link costs widest - length.
         reward = self._penalty * np.where(self._must, -lengths, self._widest @ metric - lengths)
         for i in order:
             own = slice(self._starts[i], self._starts[i + 1])

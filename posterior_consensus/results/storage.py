@@ -80,24 +80,26 @@ def as_dataset(record: Any) -> xr.Dataset:
 
 @contextmanager
 def reading(data: Any, result: str) -> Iterator[xr.Dataset]:
-    """Load the group that holds a stored result; what is missing in it becomes an error that says so."""
+    """Load the group of a stored result; raise ValueError if parts of the result are missing."""
     if not isinstance(data, (xr.Dataset, xr.DataTree)):
         raise TypeError(
             f"`dataset` must be a Dataset or a group of a DataTree; got {type(data).__name__}. "
-            "Of a posterior that attach() added results to, take the group, idata['consensus']."
+            "For a posterior with results from attach(), take the group, idata['consensus']."
         )
     dataset = (data.to_dataset() if isinstance(data, xr.DataTree) else data).compute()
     try:
         yield restored_levels(dataset)
     except KeyError:
         present = ", ".join(repr(str(variable)) for variable in dataset.data_vars) or "none"
-        raise ValueError(f"`dataset` must hold a {result} as its to_dataset() gives it; present: {present}.") from None
+        raise ValueError(
+            f"`dataset` must hold a {result} as its to_dataset() returns it; present: {present}."
+        ) from None
 
 
 def stored(
     items: xr.DataArray | None, variables: Mapping[str, Any], attrs: Mapping[str, Any] | None = None
 ) -> xr.Dataset:
-    """Put a result's variables into a Dataset, or say which name of the user's `items` is in the way."""
+    """Put a result's variables into a Dataset; raise ValueError if a name conflicts with the user's `items`."""
     theirs = set() if items is None else {str(own) for own in (*items.dims, *items.coords)}
     for variable, value in variables.items():
         added = {variable}

@@ -372,9 +372,9 @@ def refined_error_bound(n_clusters: int, noise: float, *, n_draws: int, slack: f
     -----
     Theorem 2 of Zhou, Dudeja and Amini (ICLR 2023): with probability 1 - o(1), the misclassification after one pass of
     their Algorithm 3 is at most e^{-(1 - eta) N I}. Let n_min be the smallest cluster size and delta the
-    misclassification of the start. The conditions are that n_min p min(1, I) / K and N I / log K grow without limit,
-    and that K n delta / (n_min p I) tends to 0; they are reconstructed from the proof. For a given size it is a rate
-    and not a bound: compare :func:`oracle_error`.
+    misclassification of the start. Two conditions are reconstructed from the proof: n_min p min(1, I) / K and
+    N I / log K grow without limit, and K n delta / (n_min p I) tends to 0. For a given size it is a rate and not a
+    bound: compare :func:`oracle_error`.
 
     Examples
     --------
