@@ -1,1 +1,1 @@
-"""What else the posterior says of partitions, one question a file."""
+"""Analyses of a posterior on partitions, one in each file."""

@@ -37,7 +37,7 @@ _CLEAR = 2.0  # standard errors beyond which a difference is reported
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PosteriorComparison(Stored):
-    """How two posteriors over the same items differ; made by :func:`compare_posteriors`.
+    """Differences between two posteriors over the same items; made by :func:`compare_posteriors`.
 
     Attributes
     ----------

@@ -65,7 +65,7 @@ def _read_partitions(dataset: xr.Dataset, name: str) -> PartitionDraws:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ComponentSimilarity(PairSimilarity, Stored):
-    """How similar the items' mixture components are; made by :func:`component_similarity`.
+    """Similarities of items by their mixture components; made by :func:`component_similarity`.
 
     Every function that takes a :class:`PairSimilarity` takes it.
 
@@ -133,7 +133,7 @@ class ComponentSimilarity(PairSimilarity, Stored):
         Returns
         -------
         pandas.DataFrame
-            A row for each number, with the shares of the draws that have so many components or clusters, and `curve`.
+            A row for each number, with the shares of draws with this number of components or clusters, and `curve`.
         """
         return self._shares().assign(distance_within=self.curve.values)
 

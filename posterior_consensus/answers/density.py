@@ -283,8 +283,8 @@ def partition_density(
     draw with probability at least `prob`, for any loss and bandwidth, if it is exchangeable with the calibration
     draws. This coverage is marginal: it is a mean over calibration draws, and varies from one set of them to another.
 
-    Chains are thinned by the autocorrelation time of the kernel, to at most 2,000 and at least 100 draws if there are
-    so many. Runs of ten draws go to training and calibration in turn. Draws of weight 0 are left out.
+    Chains are thinned by the autocorrelation time of the kernel, to at most 2,000 and, if available, at least 100
+    draws. Runs of ten draws go to training and calibration in turn. Draws of weight 0 are left out.
 
     Each step of an ascent minimizes the expected loss under the weights w_t exp(-d(S, z_t) / h). By convexity of exp,
     the score never falls. Ascents start from the best draw, from the consensus, and from density peaks [4]_. Their ends

@@ -40,8 +40,8 @@ def greedy(
         million labels.
     n_agree : int
         The search ends early once this many runs reached the minimum loss. This is checked after every third run, or
-        every tenth with Binder's loss. With a loss that is not linear, the search also ends once so many runs in a row
-        brought no improvement, checked after every second run.
+        every tenth with Binder's loss. With a loss that is not linear, the search also ends after this number of runs
+        in a row without improvement, checked after every second run.
     n_perturbations : int, optional
         Number of restarts from random changes of the best partitions. By default restarts end after 64 in a row
         without a gain, or 32 if `n_agree` runs agreed; twice as many with a fixed number of clusters. They also end at

@@ -200,7 +200,7 @@ class PairwiseKMeans:
             labels[i] = cost.argmin()
 
     def _paid(self, labels: Labels, centres: Floats) -> Floats:
-        """What each feature adds to the objective, before its weight."""
+        """Contribution of each feature to the objective, before its weight."""
         within = ((self._values - centres[labels]) ** 2).sum(axis=0)
         together = labels[self._pairs[:, 0]] == labels[self._pairs[:, 1]]
         apart, joined = self._must & ~together, ~self._must & together
