@@ -187,7 +187,7 @@ class ExpertViews(Stored):
             If the fit has no features, or the features have another number or other names.
         """
         if self.coefficients is None:
-            raise ValueError("`predict` needs a fit with features; this one has none.")
+            raise ValueError("`predict` needs a fit with features; this one is without.")
         given = as_features(features)
         own = self.coefficients
         if given.values.shape[1] != own.sizes["feature"]:

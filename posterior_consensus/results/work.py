@@ -49,7 +49,7 @@ class Info:
         if kind in dir(results):
             kinds[kind] = getattr(results, kind)  # its file may not be imported yet
         if kind not in kinds:
-            raise ValueError(f"`info` must have a known class; got {kind!r}. Import the module that defines it.")
+            raise ValueError(f"`info` must be of a class that is known; got {kind!r}. Import its module.")
         return kinds[kind](**values)
 
 

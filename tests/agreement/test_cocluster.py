@@ -107,8 +107,8 @@ def test_what_is_refused(monkeypatch):
         (([[1, np.nan]], 1, 1), ValueError, "`table`", "finite", "got nan"),
         (([[0, 0]], 1, 1), ValueError, "`table`", "above 0; got none"),
         (([["a", "b"]], 1, 1), TypeError, "`table` must hold numbers"),
-        (([[1, 2]], 2, 1), ValueError, "`n_row_clusters`", "at most 1", "zeros; got 2"),
-        (([[1, 2], [0, 0]], 1, 3), ValueError, "`n_column_clusters`", "at most 2", "zeros; got 3"),
+        (([[1, 2]], 2, 1), ValueError, "`n_row_clusters`", "at most 1", "positive sum; got 2"),
+        (([[1, 2], [0, 0]], 1, 3), ValueError, "`n_column_clusters`", "at most 2", "positive sum; got 3"),
         (([[1, 2]], 1, 1.5), TypeError, "`n_column_clusters`", "integer; got 1.5"),
         (([[1, 2]], 1, 1, 0), ValueError, "`n_clusterings`", "at least 1; got 0"),
     ]

@@ -116,6 +116,6 @@ def test_names_that_do_not_fit(best):
         ("abc", ValueError, "`names`", "3, one for each", "'abc'"),
         (["a", "b", "a"], ValueError, "`names`", "differ", "['a', 'b', 'a']"),
         ({0: 1}, ValueError, "`names`", "differ", "[1, 1, 2]"),
-        ({3: "d"}, ValueError, "`names`", "clusters 0 to 2", "got one of 3"),
+        ({3: "d"}, ValueError, "`names`", "clusters 0 to 2", "got 3"),
     ]
     check_all(best.with_names, refused)

@@ -135,7 +135,7 @@ def test_threshold_of_consensus_is_that_of_the_loss(tau):
     assert one.threshold.tau == tau and other.threshold is None
     within, between = means(reference.similarity(draws), one.labels.values)
     if one.n_clusters in (1, 12):
-        assert f"tau {tau} (consistent: not known" in repr(one)
+        assert f"tau {tau} (consistent: unknown" in repr(one)
     else:
         assert f"tau {tau} (consistent: {between:.2g} to {within:.2g})" in repr(one)
 

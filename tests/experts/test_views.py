@@ -135,7 +135,7 @@ def test_what_cannot_be_answered_is_refused():
         ({"n_clusters": True}, TypeError, "`n_clusters`", "got True"),
         ({"max_views": 0}, ValueError, "`max_views`", "at least 1"),
         ({"n_starts": 0}, ValueError, "`n_starts`", "at least 1"),
-        ({"features": [[0.0]]}, ValueError, "item 1 is named", "rows are 1"),
+        ({"features": [[0.0]]}, ValueError, "item 1 has constraints", "rows are 1"),
         ({"features": [[0.0], [np.nan]]}, ValueError, "finite; got 1"),
         ({"features": np.zeros((2, 2, 2))}, ValueError, "items x features; got shape"),
     ]:
