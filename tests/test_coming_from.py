@@ -44,6 +44,7 @@ def names():
         "soft": pc.as_allocation_probabilities(p),
         "mean_q": pc.membership(draws, estimate),
         "partial": pc.partial_partition(draws, 0.5, random_seed=1),
+        "q": p,
         "q_matrices": xr.Dataset({"q": (("run", "individual", "cluster"), p)}),
         "idata": xr.DataTree.from_dict({"posterior": xr.Dataset(posterior)}),
         "best": pc.consensus_partition(draws, random_seed=1),

@@ -165,13 +165,14 @@ def _refuse_statistics(table: pd.DataFrame, name: str) -> None:
 
 
 def _warn_of_items_as_rows(items: pd.DataFrame, name: str) -> None:
-    """Warn where columns are only counted, as V1, V2, ... by R, and rows are fewer or have names that do not count."""
+    """Warn if columns count draws, or only count, as R's V1, V2, ..., and rows are fewer or have names of their own."""
     n_rows, n_columns = items.shape
     has_names = items.index.inferred_type == "string" and _counted(items.index) is None
-    if is_counted(items.columns) and (has_names or n_columns > n_rows):
+    prefix = (_counted(items.columns) or "").rstrip("._- ")
+    if _key(prefix) in (*_DRAW, "run") or (is_counted(items.columns) and (has_names or n_columns > n_rows)):
         warnings.warn(
             f"`data` must have draws as rows and items as columns: {name} is taken as {n_rows} draws of {n_columns} "
-            "items. If its rows are items, take its transpose; if not, give names to the columns.",
+            "items. If its rows are items, take its transpose; if not, give other names to the columns.",
             stacklevel=3,
         )
 

@@ -84,6 +84,10 @@ def test_items_as_rows_are_noticed(z, tmp_path):
             pc.as_partition_draws(one)
     with pytest.warns(UserWarning, match="4 draws of 3 items"):
         pc.as_partition_draws(plain[:3].T)
+    for word in ("run", "draw ", "Iter."):
+        by_item = plain.set_axis([f"{word}{k + 1}" for k in range(16)]).T.reset_index(drop=True).iloc[:, :3]
+        with pytest.warns(UserWarning, match="4 draws of 3 items. .* transpose"):
+            pc.as_pair_similarity(by_item.mask(by_item == 1), missing="pairwise")
     pc.as_partition_draws(plain[:3])  # the names of the items tell
     pc.as_partition_draws(plain[:3].set_axis(range(4), axis=1).rename_axis("draw"))
 
