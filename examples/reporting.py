@@ -29,7 +29,7 @@ summary = pc.summarize(idata, random_seed=1, progressbar=False)
 # | whether it is proven optimal, or a lower bound | `methods_text()`; `pc.certify` can give a better bound |
 # | uncertainty: credible ball, 90% interval of the number of clusters | `methods_text()`, the figure |
 # | ambiguous items by name | the summary, `to_csv()`, panel **d** of the figure |
-# | modes: how many were searched for and found, on how many draws | `methods_text()` |
+# | modes: how many were found, on how many draws | `methods_text()`; the summary if the chains do not mix |
 # | version, and random seed | `methods_text()`, your call |
 
 # %% [markdown]
