@@ -1,4 +1,4 @@
-"""Allocation probabilities: from which the labels of each draw are sampled, given its parameters."""
+"""Allocation probabilities of the items, given the parameters of each draw."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class AllocationProbabilities:
     Notes
     -----
     Items must be independent given the parameters of a draw, as in mixtures. Then the co-clustering probability of i
-    and j is p_ti' p_tj. For hidden Markov states, whose smoothed probabilities of each item alone do not give those of
-    pairs, :func:`as_partition_draws` takes sampled paths. By the Rao-Blackwell theorem the mean of p_ti' p_tj has no
-    larger variance than the share of sampled labels that agree [1]_.
+    and j is p_ti' p_tj. In hidden Markov models, smoothed probabilities of single items do not determine those of
+    pairs: pass sampled paths to :func:`as_partition_draws` instead. By the Rao-Blackwell theorem, the mean of
+    p_ti' p_tj has no larger variance than the share of sampled labels that agree [1]_.
 
     References
     ----------
@@ -80,7 +80,7 @@ class AllocationProbabilities:
         return LabelsInMemory(*canonical_rows(sampled_components(self.probabilities, random_seed), self.n_components))
 
     def similarity(self, weights: Floats) -> Floats:
-        """Mean co-clustering probabilities (n, n), sum_t w_t p_ti' p_tj, with ones on the diagonal."""
+        """Similarity matrix (n, n): sum_t w_t p_ti' p_tj, with 1 on the diagonal."""
         total = np.zeros((self._n_items, self._n_items))
         for block, own in self._blocks(weights):
             rows = np.ascontiguousarray((block * np.sqrt(own)[:, np.newaxis, np.newaxis]).transpose(1, 0, 2))
@@ -90,7 +90,7 @@ class AllocationProbabilities:
         return np.minimum(total, 1.0, out=total)
 
     def row_blocks(self, weights: Floats) -> Iterator[tuple[int, Floats]]:
-        """Rows (m, n) of the similarity matrix, but for rounding."""
+        """Blocks of rows (m, n) of the similarity matrix, equal to it up to rounding."""
         n_items = self._n_items
         for part in memory.parts(n_items, 16 * n_items):
             rows = np.zeros((part.stop - part.start, n_items))
@@ -101,7 +101,7 @@ class AllocationProbabilities:
             yield part.start, np.minimum(rows, 1.0, out=rows)
 
     def product_with_others(self, columns: Floats, weights: Floats) -> Floats:
-        """Product (n, c) of the similarity matrix, its diagonal 0, with `columns` (n, c), in n x N x components."""
+        """Product (n, c) of the similarities, with diagonal 0, and `columns` (n, c); cost n x N x components."""
         total = np.zeros_like(columns)
         alone = np.zeros(self._n_items)
         for block, own in self._blocks(weights):
@@ -111,7 +111,7 @@ class AllocationProbabilities:
         return total - alone[:, np.newaxis] * columns
 
     def losses(self, partitions: npt.NDArray[Any], loss: PartitionLoss) -> Floats | None:
-        """Losses of partitions (P, n) expected given each draw's parameters, (P, N); None for others than Binder's."""
+        """Expected losses (P, N) of partitions (P, n) given each draw's parameters; None unless Binder's."""
         if loss.as_binder() is None:
             return None
         a, b, c = (loss.numerator[term] for term in "ABC")
@@ -132,20 +132,20 @@ class AllocationProbabilities:
         return loss.scale(n_items) * losses
 
     def _blocks(self, weights: Floats) -> Iterator[tuple[Floats, Floats]]:
-        """Probabilities of a few draws at once, in double precision, with their weights."""
+        """Probabilities in double precision, a block of draws at a time, with the draws' weights."""
         n_draws, n_items, n_components = self.probabilities.shape
         for rows in slices(n_draws, max(1, sizes.PROBABILITIES_AT_ONCE // (n_items * n_components))):
             yield self.probabilities[rows].astype(np.float64), weights[rows]
 
     @property
     def fact(self) -> str:
-        """What to show of them."""
+        """Description for the shown result."""
         size = f"{self.probabilities.dtype}, {self.probabilities.nbytes / 1e6:.1f} MB"
         return f"{self.n_components} components ({self.component_dim}), {size}"
 
 
 def sampled_components(probabilities: npt.NDArray[np.floating], random_seed: RandomSeed) -> npt.NDArray[Any]:
-    """A component of each item (N, n), by inversion of its distribution function."""
+    """Sample a component of each item (N, n) by inversion of its distribution function."""
     rng = as_generator(random_seed, otherwise=0)
     n_draws, n_items, n_components = probabilities.shape
     components = np.empty((n_draws, n_items), np.min_scalar_type(max(n_components - 1, 0)))

@@ -6,24 +6,24 @@ import numpy as np
 import numpy.typing as npt
 from scipy.fft import next_fast_len
 
-_ALL_LAGS = 32  # lags beyond are taken in steps that grow by a tenth: there the correlation is smooth
+_ALL_LAGS = 32  # beyond, the correlation is smooth, and lags grow in steps of a tenth
 _GROWTH = 1.1
 
 
 def autocorrelation_time(correlation: Callable[[int], float], length: int) -> float:
-    """Number of successive draws of chains per independent draw.
+    """Number of successive draws per independent draw.
 
     Parameters
     ----------
     correlation : callable
-        ``correlation(lag)`` between draws that are so many steps apart, 1 for lag 0.
+        ``correlation(lag)`` between draws ``lag`` steps apart; 1 for lag 0.
     length : int
-        Draws of a chain.
+        Number of draws of a chain.
 
     Notes
     -----
-    The sums of the correlations at lags 2k and 2k + 1 are taken up to the first that is not positive and are made to
-    decrease; twice their sum less 1 is returned (Geyer 1992, Statistical Science 7(4), 473-483,
+    Correlations at lags 2k and 2k + 1 are summed in pairs, up to the first pair whose sum is not positive. Pair sums
+    are made to decrease. Returned is twice their total minus 1 (Geyer 1992, Statistical Science 7(4), 473-483,
     https://doi.org/10.1214/ss/1177011137).
     """
     steps, sums, k = [], [], 0

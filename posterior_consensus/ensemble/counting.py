@@ -1,7 +1,6 @@
-"""Sums over contingency tables of draws; those of labels that are not in memory are sums of tables of blocks of items.
+"""Sums over contingency tables of draws. For labels on disk or on workers, tables are added block by block.
 
-The tables hold integers, and sums over them are taken in the order in which the kernels for labels in memory take
-them: both give the same bits.
+Tables hold integers and are summed in the order of the kernels for labels in memory, so both give the same bits.
 """
 
 from typing import Any
@@ -14,11 +13,11 @@ from posterior_consensus.ensemble.labels import DrawnLabels
 from posterior_consensus.kernels import contingency
 from posterior_consensus.runtime import memory, sizes
 
-_SPARSE = 16  # cells for each item beyond which kernels go through the items of a table
+_SPARSE = 16  # table cells per item beyond which kernels loop over items, not cells
 
 
 def joint_sums(drawn: DrawnLabels, partitions: npt.NDArray[Any], h: Floats) -> Floats:
-    """Sums of h (P, N) over the tables of partitions (P, n) with all draws; several go through the blocks at once."""
+    """Sums of h (P, N) over the tables of partitions (P, n) with all draws, in one pass over the blocks."""
     sizes = partitions.max(axis=1).astype(np.int64) + 1
     if drawn.held() is not None or _is_sparse(drawn, int(sizes.max())):
         return _sums_by_draws(drawn, partitions, sizes, h)
@@ -65,7 +64,7 @@ def all_joint_sums(drawn: DrawnLabels, h: Floats) -> Floats:
     if (held := drawn.held()) is not None:
         return np.asarray(contingency.all_joint_sums(held, drawn.n_clusters, h))
     sums = joint_sums_of_draws(drawn, np.arange(drawn.n_draws), h)
-    for row in range(drawn.n_draws):  # a sum in another order may differ in its last digit
+    for row in range(drawn.n_draws):  # in this order: another may change the last digit
         sums[row + 1 :, row] = sums[row, row + 1 :]
     return sums
 
@@ -93,7 +92,7 @@ def _sums(drawn: DrawnLabels, sizes: npt.NDArray[np.int64], estimates: npt.NDArr
 
 
 def _parts(cells: npt.NDArray[np.int64]) -> list[slice]:
-    """Slices of tables that have few cells together, or of one."""
+    """Slices of tables whose cells fit into the limit together, at least one table each."""
     reached, parts, first = np.cumsum(cells), [], 0
     while first < cells.size:
         before = reached[first - 1] if first else 0
@@ -104,7 +103,7 @@ def _parts(cells: npt.NDArray[np.int64]) -> list[slice]:
 
 
 def _sums_by_draws(drawn: DrawnLabels, partitions: npt.NDArray[Any], sizes: npt.NDArray[np.int64], h: Floats) -> Floats:
-    """Read some draws at a time, where the tables would take more memory than they do, or all in memory."""
+    """Sum by blocks of draws if tables would take more memory than these draws; else with all draws in memory."""
     if sizes.max() - 1 <= np.iinfo(drawn.dtype).max:
         partitions = partitions.astype(drawn.dtype)
     at_once = drawn.n_draws
@@ -124,7 +123,7 @@ def _counts(
     estimates: npt.NDArray[Any],
     offsets: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.int32]:
-    """Count for partitions (P, n) or for draws, by row number (P,)."""
+    """Count common items of partitions (P, n), or of draws given by row number (P,), with all draws."""
     own = labels[estimates] if estimates.ndim == 1 else estimates[:, items]
     columns = own.astype(np.int32) + offsets[:-1, np.newaxis].astype(np.int32)
     return contingency.stacked_counts(np.ascontiguousarray(labels), starts, columns, int(offsets[-1]))

@@ -20,8 +20,7 @@ _BLOCKS_A_THREAD = 4  # so that workers end at about the same time
 class DaskLabels(DrawnLabels):
     """Labels in blocks of items, all draws of each.
 
-    A block is a future: it stays on a worker, and the cluster computes it anew where a worker is lost, as long as what
-    it was made of is there.
+    A block is a future that stays on a worker. If the worker is lost, the cluster recomputes it from its inputs.
 
     Attributes
     ----------
@@ -37,7 +36,7 @@ class DaskLabels(DrawnLabels):
         dtype: np.dtype[Any],
         client: Any,
     ) -> None:
-        """Take futures, and the items (n_blocks + 1,) at which their blocks begin and end."""
+        """Store futures, and the items (n_blocks + 1,) at which their blocks begin and end."""
         self._parts, self._bounds = list(parts), bounds
         self._dtype, self._client = dtype, client
         self.n_clusters = n_clusters
@@ -63,19 +62,19 @@ class DaskLabels(DrawnLabels):
     def map_blocks(
         self, function: Callable[..., Result], *arguments: Any, blocks: list[slice] | None = None
     ) -> Iterator[tuple[slice, Result]]:
-        """Call a function for blocks of items, where these are."""
+        """Call a function for blocks of items, on the workers that hold them."""
         chosen = self.item_blocks if blocks is None else blocks
         return zip(chosen, Workers(self._client).in_order(function, self._calls(chosen), arguments), strict=True)
 
     def sum_blocks(
         self, function: Callable[..., npt.NDArray[Any]], *arguments: Any, blocks: list[slice] | None = None
     ) -> npt.NDArray[Any]:
-        """Add the tables that a function gives for blocks of items, as a tree: one table comes here."""
+        """Add the tables of all blocks on the workers, as a tree, and return the sum."""
         calls = self._calls(self.item_blocks if blocks is None else blocks)
         return Workers(self._client).sum(function, calls, arguments)
 
     def take(self, rows: npt.NDArray[np.intp]) -> DaskLabels:
-        """Keep some draws, by row number; they stay where they are."""
+        """Select draws by row number; labels stay on the workers."""
         parts = [self._client.submit(getitem, part, rows, pure=False) for part in self._parts]
         return DaskLabels(parts, self._bounds, self.n_clusters[rows], self.dtype, self._client)
 
@@ -83,7 +82,7 @@ class DaskLabels(DrawnLabels):
         return [(self._of(items), items) for items in blocks]
 
     def _of(self, items: slice) -> Any:
-        """Give a block as it is, or make one of the parts that overlap it."""
+        """Return a stored block, or join the parts that overlap these items."""
         first = int(np.searchsorted(self._bounds, items.start, side="right")) - 1
         last = int(np.searchsorted(self._bounds, items.stop, side="left"))
         if (items.start, items.stop) == (self._bounds[first], self._bounds[last]) and last == first + 1:
@@ -95,7 +94,7 @@ class DaskLabels(DrawnLabels):
 def canonical_blocks(array: Any, name: str, client: Any) -> DaskLabels:
     """Number the labels of a dask array (..., n_items) by first appearance, and keep them on the workers.
 
-    They are numbered in blocks of draws, which hold all items, and then exchanged to blocks of items of all draws.
+    Blocks of draws with all items are numbered first, then rearranged to blocks of items with all draws.
 
     Parameters
     ----------
@@ -125,7 +124,7 @@ def canonical_blocks(array: Any, name: str, client: Any) -> DaskLabels:
 
 
 def _items_in_block(n_labels: int, n_items: int, client: Any) -> int:
-    """Items of a block such that all workers are busy, and none has more than a small part of its memory to hold."""
+    """Items of a block, so that all workers are busy and a block takes a small part of a worker's memory."""
     n_threads = sum(client.nthreads().values())
     least, most = sizes.LABELS_IN_SMALL_CLUSTER_BLOCK, sizes.LABELS_IN_CLUSTER_BLOCK
     size = min(max(n_labels / (_BLOCKS_A_THREAD * max(1, n_threads)), least), most)

@@ -1,4 +1,4 @@
-"""Posterior draws of a partition: items, samples, and the labels of each of them."""
+"""Posterior draws of a partition: items, samples and labels."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from posterior_consensus.runtime.arguments import RandomSeed
 class PartitionDraws(PairSource):
     """Posterior draws of a partition, numbered by first appearance, with allocation probabilities if there are any.
 
-    :func:`as_partition_draws` makes them of labels, :func:`as_allocation_probabilities` and
-    :func:`allocation_probabilities` of allocation probabilities.
+    Returned by :func:`as_partition_draws` for labels, and by :func:`as_allocation_probabilities` and
+    :func:`allocation_probabilities` for allocation probabilities.
 
     Attributes
     ----------
     items : Items
         The items: `dim`, the name of their dimension, and `coords`, their coordinates as the user had them.
     samples : Samples
-        The draws: `chain` and `draw`, where each comes from, their `weights`, and :meth:`~Samples.mean` and
+        The draws: `chain` and `draw` of each, their `weights`, and :meth:`~Samples.mean` and
         :meth:`~Samples.mcse` over them.
     drawn : DrawnLabels
-        What `labels` and `n_clusters` are read from.
+        Storage that `labels` and `n_clusters` are read from.
     soft : AllocationProbabilities or None
         Allocation probabilities that the labels are sampled from, if the posterior has them.
     labels : ndarray of shape (n_draws, n_items), smallest unsigned dtype
@@ -59,7 +59,7 @@ class PartitionDraws(PairSource):
     def of(
         cls, labels: npt.NDArray[Any], *, samples: Samples | None = None, items: Items | None = None
     ) -> PartitionDraws:
-        """Take canonical labels (n_draws, n_items), by default as draws of one chain of equal weight."""
+        """Build draws from canonical labels (n_draws, n_items), by default of one chain with equal weights."""
         n_draws, n_items = labels.shape
         items = items or Items(n_items, "item", xr.Coordinates())
         return PartitionDraws(items, samples or Samples.of_one_chain(n_draws), LabelsInMemory.of(labels))
@@ -93,19 +93,19 @@ class PartitionDraws(PairSource):
         return self.n_draws
 
     def denominator(self) -> int | None:
-        """The number of draws where each similarity is a number of them divided by it, as without weights."""
+        """Number of draws if similarities are plain counts / N, else None."""
         return self.n_draws if self.soft is None and not self.samples.is_weighted else None
 
     def labels_only(self) -> PartitionDraws:
-        """Return the draws of labels, without the allocation probabilities that these may be sampled from."""
+        """Return the labels without allocation probabilities."""
         return self if self.soft is None else replace(self, soft=None)
 
     def as_sampled(self) -> PartitionDraws:
-        """Return the labels as they were sampled: without weights and allocation probabilities."""
+        """Return the labels without weights and allocation probabilities."""
         return replace(self.labels_only(), samples=self.samples.weighted(np.ones(self.n_draws)))
 
     def as_soft(self, what: str) -> AllocationProbabilities:
-        """Return the allocation probabilities, or raise an error that says that `what` needs them."""
+        """Return the allocation probabilities, or raise an error that names `what`, which needs them."""
         if self.soft is None:
             raise TypeError(
                 f"{what} needs allocation probabilities; got draws of labels. Read those that the posterior holds by "
@@ -114,14 +114,14 @@ class PartitionDraws(PairSource):
         return self.soft
 
     def take(self, rows: npt.NDArray[np.intp]) -> Self:
-        """Keep some draws, by row number; their weights sum to 1 again, and equal ones where all of them were 0."""
+        """Select draws by row number; weights are normalized again, and equal if all were 0."""
         drawn = self.drawn.take(rows)
         self.drawn.hand_on(drawn, rows)
         soft = None if self.soft is None else self.soft.take(rows)
         return replace(self, samples=self.samples.take(rows), drawn=drawn, soft=soft)
 
     def of_some_items(self, most: int | None = None) -> tuple[npt.NDArray[np.intp], PartitionDraws]:
-        """Positions of all items, or of 10,000 or fewer by a fixed rule, and the draws of their labels."""
+        """Positions of all items, or of at most 10,000 chosen by a fixed rule, and the draws of these items."""
         at, drawn = self.drawn.some_items
         some = self if drawn is self.drawn else PartitionDraws(self.items.take(at), self.samples, drawn)
         if most is None or at.size <= most:
@@ -130,12 +130,12 @@ class PartitionDraws(PairSource):
         return at[chosen], some.of_items(chosen)
 
     def by_chain(self) -> list[tuple[Any, Self]]:
-        """The draws of each chain that has weight, with its name."""
+        """Name and draws of each chain with positive weight."""
         chains = [rows for rows in self.samples.chains if self.weights[rows].any()]
         return [(self.samples.chain[rows[0]], self.take(rows)) for rows in chains]
 
     def isel(self, *, chain: Any = slice(None), draw: Any = slice(None)) -> Self:
-        """Keep some draws by their position, as xarray's ``isel`` does on a posterior.
+        """Select draws by position, like xarray's ``isel``.
 
         Parameters
         ----------
@@ -148,7 +148,7 @@ class PartitionDraws(PairSource):
         Returns
         -------
         PartitionDraws
-            Chain after chain in the order that was requested. Weights sum to 1 again, as by :meth:`take`.
+            The selected draws, chain after chain in the order requested, with weights normalized to sum 1.
 
         Raises
         ------
@@ -168,7 +168,7 @@ class PartitionDraws(PairSource):
         return self.take(self.samples.rows("isel", chain=chain, draw=draw))
 
     def sel(self, *, chain: Any = slice(None), draw: Any = slice(None)) -> Self:
-        """Keep some draws by the values of `samples.chain` and `samples.draw`, else as :meth:`isel`.
+        """Select draws by the values of `samples.chain` and `samples.draw`, like xarray's ``sel``.
 
         Slices include both ends.
 
@@ -192,11 +192,12 @@ class PartitionDraws(PairSource):
         Parameters
         ----------
         random_seed : int, Generator, SeedSequence or None
+            Seed for sampling; None samples the same partitions each time.
 
         Returns
         -------
         PartitionDraws
-            Of labels only.
+            Draws with labels only.
 
         Raises
         ------
@@ -215,16 +216,16 @@ class PartitionDraws(PairSource):
 
     @property
     def most_clusters(self) -> int:
-        """The largest number of clusters in any draw; those of weight 0 are not in the posterior."""
+        """Largest number of clusters among draws with positive weight."""
         return int(self.n_clusters[self.weights > 0].max())
 
     @property
     def shared_similarity(self) -> Floats:
-        """Share of draws (n, n) that co-cluster two items; without weights it takes no longer than a copy."""
+        """Posterior similarity matrix (n, n), read-only; if weighted or soft, kept after the first call."""
         return self._kept_similarity if self.denominator() is None else self.similarity()
 
     def similarity(self) -> Floats:
-        """Share of draws (n, n) that co-cluster two items, as an array of the caller's own."""
+        """Posterior similarity matrix (n, n), as a copy."""
         if self.denominator() is None:
             return super().similarity()
         self.check_memory()
@@ -243,21 +244,21 @@ class PartitionDraws(PairSource):
         similarity = np.zeros((self.n_items, self.n_items))
         for rows, block in self.drawn.blocks(sizes.DRAWS_IN_BIT_PLANES):
             coclustering.add_coclustering_weights(block, self.weights[rows], similarity)
-        similarity /= similarity[0, 0]  # the sum of all weights in the same order: rounding takes none above it
+        similarity /= similarity[0, 0]  # the sum of all weights in the same order, so that no value exceeds 1
         return similarity
 
     def in_order_of(self, samples: Samples, name: str) -> PartitionDraws:
-        """Return these draws in the order of `samples`, which must be the same draws; errors call them `name`."""
+        """Return these draws in the order of `samples`, which must hold the same draws; errors use `name`."""
         rows = self.samples.order_of(samples, name)
         return self if np.array_equal(rows, np.arange(self.n_draws)) else self.take(rows)
 
     def of_items(self, at: npt.NDArray[np.intp]) -> Self:
-        """Return the draws of some items, by position."""
+        """Select items by position."""
         soft = None if self.soft is None else self.soft.of_items(at)
         return replace(self, items=self.items.take(at), drawn=self.drawn.of_items(at), soft=soft)
 
     def row_blocks(self) -> Iterator[tuple[int, Floats]]:
-        """Rows (m, n) of the similarity matrix, with the bits that they have there where labels are counted."""
+        """Blocks of rows (m, n) of the similarity matrix, bit for bit the same if labels are counted."""
         if self.soft is not None:
             yield from self.soft.row_blocks(self.weights)
             return
@@ -274,62 +275,62 @@ class PartitionDraws(PairSource):
                     coclustering.add_row_counts(planes, n_draws, first, rows, number == 1, divisor)
             else:
                 chosen = self.drawn.columns(slice(first, last))
-                for items, found in self.drawn.map_blocks(on_blocks.similarity_rows, addends, chosen):
-                    rows[:, items] = found
+                for items, similarities in self.drawn.map_blocks(on_blocks.similarity_rows, addends, chosen):
+                    rows[:, items] = similarities
                 rows /= rows[0, first]
             yield first, rows
 
     def without_zero_weights(self) -> Self:
-        """Return the draws whose weight is not 0."""
+        """Return the draws with positive weight."""
         return self if self.weights.all() else self.take(np.flatnonzero(self.weights))
 
     def some_labels(self, most: int) -> npt.NDArray[Any]:
-        """Labels (at most `most`, n) of the draws that differ, among as many as that from all over the posterior."""
+        """Distinct labels (at most `most`, n) among `most` draws evenly spaced over the posterior."""
         rows = np.linspace(0, self.n_draws - 1, min(most, self.n_draws)).round().astype(np.intp)
         labels = self.drawn.take(rows).values
         return labels[distinct_rows(labels)[0]]
 
     def row(self, item: int) -> Floats:
-        """Similarities (n,) of one item to all, at n x N cost."""
+        """Similarities (n,) of one item to all; cost n x N."""
         if self.soft is not None:
             row = self.product((np.arange(self.n_items) == item)[:, np.newaxis].astype(np.float64))[:, 0]
             row[item] = 1.0
             return np.clip(row, 0.0, 1.0)
         row = np.empty(self.n_items)
         chosen = self.drawn.columns(np.array([item]))
-        for items, found in self.drawn.map_blocks(on_blocks.similarity_rows, self.samples.addends[0], chosen):
-            row[items] = found[0]
+        for items, similarities in self.drawn.map_blocks(on_blocks.similarity_rows, self.samples.addends[0], chosen):
+            row[items] = similarities[0]
         return row / row[item]
 
     def product(self, columns: Floats) -> Floats:
-        """Product (n, c) of the similarity matrix with `columns` (n, c), at n x N x c cost."""
+        """Product (n, c) of the similarity matrix and `columns` (n, c); cost n x N x c."""
         if self.soft is not None:
             return self.soft.product_with_others(columns, self.weights) + columns
         addends, total = self.samples.addends
         columns, table = np.ascontiguousarray(columns), np.zeros((self.starts[-1], columns.shape[1]))
-        held = self.drawn.held()  # all items at once, or blocks in order: sums of floats are taken item by item
+        held = self.drawn.held()  # all items, or blocks in order: the order of items fixes the rounding
         whole = self.drawn.map_blocks(on_blocks.as_they_are) if held is None else [(slice(None), held)]
         for items, block in whole:
             ensemble.scatter_more(block, self.starts, columns[items], table)
         product = np.empty(columns.shape)
-        for items, found in self.drawn.map_blocks(on_blocks.gather, self.starts, addends, table):
-            product[items] = found
+        for items, similarities in self.drawn.map_blocks(on_blocks.gather, self.starts, addends, table):
+            product[items] = similarities
         product /= total
         return product
 
     def links(self, labels: npt.NDArray[Any]) -> tuple[Floats, float]:
-        """Sums (n, K) of every item's similarities to the other members of each cluster, and what to divide them by."""
+        """Sums (n, K) of each item's similarities to the other members of each cluster, and their divisor."""
         if self.soft is not None:
             return self.soft.product_with_others(np.eye(labels.max() + 1)[labels], self.weights), 1.0
         links = np.empty((self.n_items, int(labels.max()) + 1))
-        for items, found in self.map_links(labels, on_blocks.links_alone):
-            links[items] = found
+        for items, similarities in self.map_links(labels, on_blocks.links_alone):
+            links[items] = similarities
         return links, self.samples.addends[1]
 
     def map_links(
         self, labels: npt.NDArray[Any], function: Callable[..., Result], *arguments: Any
     ) -> Iterator[tuple[slice, Result]]:
-        """Call ``function(links, labels, total, *arguments)`` with :meth:`links` of blocks of items, in their order."""
+        """Call ``function(links, labels, total, *arguments)`` with :meth:`links` of each block of items, in order."""
         if self.soft is not None:
             return super().map_links(labels, function, *arguments)
         addends, total = self.samples.addends
@@ -338,7 +339,7 @@ class PartitionDraws(PairSource):
         return self.drawn.map_blocks(on_blocks.apply_to_links, *given)
 
     def signatures(self) -> npt.NDArray[np.intp]:
-        """Number (n,) of each item's labels over all draws; allocation probabilities have none in common."""
+        """Group (n,) of each item: items with equal labels in all draws share one, but not with soft labels."""
         if self.soft is not None:
             return np.arange(self.n_items)
         drawn, step = self.without_zero_weights().drawn, max(1, sizes.LABELS_TO_COMPARE // self.n_draws)
@@ -360,7 +361,7 @@ class PartitionDraws(PairSource):
 
 
 def draws_of(source: PairSource, what: str = "This") -> PartitionDraws:
-    """Return the draws of a source, or raise an error that says that `what` needs them."""
+    """Return the draws of a source, or raise an error that names `what`, which needs them."""
     if isinstance(source, PartitionDraws):
         return source
     losses = ", or choose loss='binder' or loss='vi_lower_bound', which need similarities only"
@@ -376,12 +377,12 @@ def draws_if_any(source: PairSource) -> PartitionDraws | None:
 
 
 def hard_draws(source: PairSource) -> PartitionDraws | None:
-    """The draws if a similarity is a share of them; None with allocation probabilities, or a matrix alone."""
+    """The draws if similarities are shares of draws; None for allocation probabilities or a matrix alone."""
     return source if isinstance(source, PartitionDraws) and source.soft is None else None
 
 
 def check_needs(source: PairSource, needs: Mapping[str, Need]) -> None:
-    """Refuse what needs draws if there are none; `needs` are named by what asks, as ``"loss 'vi'"``."""
+    """Raise an error if something in `needs`, such as ``"loss 'vi'"``, needs draws that the source lacks."""
     for what, need in needs.items():
         if need == "draws":
             draws_of(source, what)

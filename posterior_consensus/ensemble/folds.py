@@ -9,7 +9,7 @@ from posterior_consensus.ensemble.samples import Samples
 def folds(samples: Samples, number: int) -> list[npt.NDArray[np.intp]]:
     """Row numbers of at most `number` parts that are nearly independent of each other.
 
-    Whole chains if there are at least `number`; otherwise the first part of each chain, the second part, and so on.
+    Parts are whole chains if there are at least `number` chains. Otherwise, part k is the k-th section of each chain.
     """
     chains = samples.chains
     if len(chains) < number:

@@ -1,4 +1,4 @@
-"""Pareto-smoothed importance sampling: weights of draws that stand for another posterior."""
+"""Pareto-smoothed importance sampling: weights that turn draws of one posterior into draws of another."""
 
 from typing import Any, NamedTuple
 
@@ -7,18 +7,18 @@ import numpy as np
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.samples import Samples
 
-_FEWEST = 25  # draws with weight: fewer have no tail to fit
-_VISITS = 5  # of a value that is not rare
-MOST_RARE = 0.05  # share of the weight
+_FEWEST = 25  # draws with positive weight: fewer have no tail to fit
+_VISITS = 5  # of a value; fewer make it rare
+MOST_RARE = 0.05  # share of the weight that rare values may have
 
 
 def most_pareto_k(n_draws: int) -> float:
-    """Largest Pareto shape at which so many draws with weight can tell: min(1 - 1 / log10(S), 0.7)."""
+    """Largest reliable Pareto shape for S draws of positive weight: min(1 - 1 / log10(S), 0.7)."""
     return min(1.0 - 1.0 / float(np.log10(n_draws)), 0.7) if n_draws > 1 else -np.inf
 
 
 class Smoothed(NamedTuple):
-    """Draws with smoothed weights, the shape of the weights' tail and its limit, and rare ratios' share of the weight.
+    """Draws with smoothed weights, the tail's Pareto shape and its limit, and the weight of rare ratios.
 
     The shape is 0 for equal weights and inf for too few draws. A ratio is rare if chains visit it fewer than five
     times.
@@ -30,7 +30,7 @@ class Smoothed(NamedTuple):
     rare: float
 
     def can_tell(self, max_pareto_k: float | None = None) -> bool:
-        """Whether hardly any weight is at ratios that were rarely seen, or the tail of the weights is light enough."""
+        """Whether rare ratios have little weight, or the tail of the weights is light enough."""
         return self.rare <= MOST_RARE or self.pareto_k <= (self.largest_k if max_pareto_k is None else max_pareto_k)
 
 
@@ -38,8 +38,8 @@ def smoothed(samples: Samples, log_ratio: Floats) -> Smoothed:
     """Multiply the draws' weights by ratios (N,), given as logarithms, and smooth the largest products.
 
     Ratios of partitions take few values, and a tail of ties has no shape. For the fit, ties are spread evenly over the
-    gaps to the neighbouring values; they keep their weights, which need no smoothing where they were seen repeatedly.
-    Without ties this is Pareto smoothing as it stands.
+    gaps to the neighbouring values. Tied draws keep their own weights, as repeated values need no smoothing. Without
+    ties this is ordinary Pareto smoothing.
     """
     with np.errstate(divide="ignore"):
         log_weights = np.log(samples.weights) + log_ratio
@@ -59,7 +59,7 @@ def smoothed(samples: Samples, log_ratio: Floats) -> Smoothed:
 
 
 def _rare(samples: Samples, own: Any, group: Any, weights: Floats) -> float:
-    """Share of the weight at values that the chains visit fewer than five times; successive equal values are one visit.
+    """Share of the weight at rare values, which chains visit fewer than five times; a run of equal values is one visit.
 
     Good's estimate of the share at values that were never seen is the share at values seen once.
     """
@@ -72,7 +72,7 @@ def _rare(samples: Samples, own: Any, group: Any, weights: Floats) -> float:
 
 
 def _spread(values: Floats, group: Any, counts: Any) -> Floats:
-    """Values (N,) of which ties are spread evenly between the midpoints to the values below and above."""
+    """Values (N,) with ties spread evenly between the midpoints to the neighbouring values."""
     gaps = np.diff(values)
     below, above = np.append(gaps[:1], gaps), np.append(gaps, gaps[-1:])
     order = np.argsort(group, kind="stable")
@@ -86,5 +86,5 @@ def _psis(log_weights: Floats) -> tuple[Floats, float]:
     """Smoothed log weights (N,), whose exponentials sum to 1, and the Pareto shape."""
     from arviz_stats.base import array_stats
 
-    found, pareto_k = array_stats.psislw(-log_weights)  # it takes log likelihoods, whose inverse the weights are
-    return found, float(pareto_k)
+    smooth, pareto_k = array_stats.psislw(-log_weights)  # psislw expects log likelihoods, minus log weights
+    return smooth, float(pareto_k)

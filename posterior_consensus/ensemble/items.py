@@ -1,4 +1,4 @@
-"""The items: their names, and what is known of them in the user's coordinates."""
+"""The items: their names and the user's coordinates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 
 Floats = npt.NDArray[np.float64]
 
-_FAR_APART = 100  # few clusters with larger integers are not numbered by these
+_FAR_APART = 100  # larger integers, if clusters are few, do not number these
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,11 +25,11 @@ class Items:
     Attributes
     ----------
     n_items : int
-        How many there are.
+        Number of items.
     dim : str
-        Name of their dimension.
+        Name of the items' dimension.
     coords : xarray.Coordinates
-        Their coordinates as the user had them.
+        The user's coordinates of that dimension.
     """
 
     n_items: int
@@ -38,7 +38,7 @@ class Items:
 
     @classmethod
     def along(cls, values: xr.DataArray, dim: str) -> Self:
-        """Take the items that a dimension of an array runs over, with what coordinates they have there."""
+        """Items of a dimension of an array, with their coordinates."""
         others = [name for name, coord in values.coords.items() if coord.dims != (dim,)]
         return cls(values.sizes[dim], str(dim), values.coords.to_dataset().drop_vars(others).coords)
 
@@ -47,13 +47,13 @@ class Items:
         return xr.DataArray(np.arange(self.n_items), coords=self.coords, dims=self.dim)
 
     def positions_of(self, wanted: Any) -> npt.NDArray[np.intp]:
-        """Let xarray choose some items: by name where they have a coordinate, else and by booleans by position."""
+        """Select items as xarray does: by name if they have a coordinate, else, or by booleans, by position."""
         by_name = self.dim in self.coords and np.asarray(wanted).dtype.kind != "b"
         if by_name:
             self._check_unique()
         try:
             choose = self._positions.sel if by_name else self._positions.isel
-            found = np.atleast_1d(choose({self.dim: wanted}).values)
+            chosen = np.atleast_1d(choose({self.dim: wanted}).values)
         except (IndexError, KeyError, TypeError, ValueError) as error:
             names = self.names
             some = (
@@ -62,9 +62,9 @@ class Items:
                 else f"positions below {self.n_items}, or {self.n_items} booleans"
             )
             raise type(error)(f"`items` must be {some}; got {wanted!r}.") from None
-        if found.ndim != 1 or not found.size or np.unique(found).size < found.size:
+        if chosen.ndim != 1 or not chosen.size or np.unique(chosen).size < chosen.size:
             raise ValueError(f"`items` must be at least one item, and each of them once; got {wanted!r}.")
-        return found
+        return chosen
 
     def _check_unique(self) -> None:
         index = self.coords[self.dim].to_index()
@@ -79,11 +79,11 @@ class Items:
         return Items.along(self._positions[{self.dim: at}], self.dim)
 
     def array(self, values: npt.ArrayLike, name: str) -> xr.DataArray:
-        """Dress one value per item, shape (n_items,), in the user's item coordinates."""
+        """Build a DataArray of one value per item, shape (n_items,), with the user's coordinates."""
         return xr.DataArray(np.asarray(values), dims=(self.dim,), coords=self.coords, name=name)
 
     def pair_array(self, values: Floats, name: str) -> xr.DataArray:
-        """Dress one value per pair, shape (n_items, n_items); the second dimension has ``_bis`` added to its name."""
+        """Build a DataArray of one value per pair, shape (n_items, n_items); the second dimension ends in ``_bis``."""
         bis = f"{self.dim}_bis"
         pairs = xr.DataArray(values, dims=(self.dim, bis), coords=self.coords, name=name)
         if self.dim not in self.coords:
@@ -94,23 +94,23 @@ class Items:
         return pairs.assign_coords(coords_of(index, bis))
 
     def partition_array(self, labels: npt.NDArray[Any], dim: str, name: str) -> xr.DataArray:
-        """Dress several label vectors, shape (n_partitions, n_items), with a first dimension `dim`."""
+        """Build a DataArray of label vectors, shape (n_partitions, n_items), with first dimension `dim`."""
         return xr.DataArray(labels, dims=(dim, self.dim), coords=self.coords, name=name)
 
     @property
     def names(self) -> npt.NDArray[np.str_]:
-        """Their coordinate as text, or their numbers."""
+        """Names of the items as text: their coordinate, or their positions."""
         return self.named(slice(None))
 
     def named(self, at: npt.NDArray[np.intp] | slice) -> npt.NDArray[np.str_]:
         """Names of some items, by position."""
         names: npt.NDArray[Any] = self.coords[self.dim].values if self.dim in self.coords else np.arange(self.n_items)
         if names.dtype.kind == "M":
-            return np.datetime_as_string(names[at], unit="auto")  # without zeros of hours to nanoseconds
+            return np.datetime_as_string(names[at], unit="auto")  # omits hours to nanoseconds if all are zero
         return np.array([str(name) for name in names[at]], dtype=np.str_)
 
     def in_order(self, partition: Any, name: str = "partition") -> Any:
-        """Take a partition's own labels in the order of these items; by position where a coordinate lacks."""
+        """Return a partition's own labels in the order of these items; by position if a coordinate is missing."""
         values = labelled(partition, self.dim)
         if not isinstance(values, xr.DataArray):
             return values
@@ -120,20 +120,20 @@ class Items:
         return values.values if own.n_items != self.n_items else values.values[own.order_of(self, name)]
 
     def order_of(self, others: Items, name: str) -> npt.NDArray[np.intp]:
-        """Where among these items, those of `name`, each of the others is; by position where a coordinate lacks."""
+        """Positions of `others` in these items; by position if a coordinate is missing. Errors use `name`."""
         if self.n_items != others.n_items:
             raise ValueError(f"`{name}` must label the same {others.n_items} items; got {self.n_items}.")
         if self.dim != others.dim or self.dim not in self.coords or self.dim not in others.coords:
             return np.arange(others.n_items)
-        wanted, found = others.coords[self.dim].to_index(), self.coords[self.dim].to_index()
-        order = positions(wanted, found)
+        wanted, present = others.coords[self.dim].to_index(), self.coords[self.dim].to_index()
+        order = positions(wanted, present)
         if order is None:
-            why = difference(wanted, found)
+            why = difference(wanted, present)
             raise ValueError(f"`{name}` must label the same items; the coordinates of {self.dim!r} differ: {why}.")
         return order
 
     def as_labels(self, partition: Any, name: str = "partition") -> Labels:
-        """Take the canonical labels (n_items,) of a result object, a DataArray or a label vector over these items."""
+        """Canonical labels (n_items,) of a result, a DataArray or a label vector over these items."""
         labels = canonical_labels(self.in_order(partition, name), name)
         if labels.size != self.n_items:
             raise ValueError(f"`{name}` must label all {self.n_items} items; got {labels.size} labels.")
@@ -141,7 +141,7 @@ class Items:
 
 
 def coords_of(index: pd.Index, dim: str) -> xr.Coordinates:
-    """Coordinates of a dimension whose items an index names, by one level or by several."""
+    """Coordinates of a dimension from an index of its items, with one or several levels."""
     if isinstance(index, pd.MultiIndex):
         return xr.Coordinates.from_pandas_multiindex(index, dim)
     return xr.Coordinates({dim: index.to_numpy()})
@@ -156,7 +156,7 @@ def labelled(partition: Any, dim: str) -> Any:
 
 
 def members_of(labels: xr.DataArray) -> list[list[Any]]:
-    """Items of each cluster from 0 on, as their coordinate names them; without one, their positions."""
+    """Members of each cluster from 0 on, by coordinate value if there is a coordinate, else by position."""
     dim = str(labels.dims[0])
     items = labels.indexes[dim] if dim in labels.indexes else pd.RangeIndex(labels.size)
     order, sizes = np.argsort(labels.values, kind="stable"), np.bincount(labels.values[labels.values >= 0])
@@ -164,26 +164,26 @@ def members_of(labels: xr.DataArray) -> list[list[Any]]:
 
 
 def cluster_names(partition: Any, values: Any) -> tuple[Hashable, ...]:
-    """Names that the user gave the clusters, in the order of first appearance in their labels `values`."""
+    """Users' names of the clusters, in order of first appearance in the labels `values`."""
     values = np.asarray(values)
-    found = values[np.sort(np.unique(values, return_index=True)[1])].tolist()
-    given = getattr(partition, "names", None)  # of a consensus
+    first_labels = values[np.sort(np.unique(values, return_index=True)[1])].tolist()
+    given = getattr(partition, "names", None)  # a consensus has them
     if given is not None:
-        return tuple(given[k] for k in found)
-    return tuple(int(name) if isinstance(name, float) else name for name in found)
+        return tuple(given[k] for k in first_labels)
+    return tuple(int(name) if isinstance(name, float) else name for name in first_labels)
 
 
 def numbers_of(names: Sequence[Hashable]) -> npt.NDArray[np.int64]:
-    """Number of each cluster where only its look counts: its name where all are small integers, else its place."""
+    """Number of each cluster for colours: its name if all names are small integers, else its place."""
     small = max(_FAR_APART, 2 * len(names))
     integers = all(type(name) is int and 0 <= name < small for name in names)
     return np.array(names if integers else range(len(names)), np.int64)
 
 
 def cluster_numbers(partition: Any, values: Any) -> npt.NDArray[np.int64]:
-    """Number of each cluster, in the order of :func:`cluster_names`, the same in all partitions that name it alike.
+    """Number of each cluster, in the order of :func:`cluster_names`; equal names get equal numbers in all partitions.
 
-    Clusters whose names are no small integers have the labels of a result that lists the names.
+    If names are no small integers, a result that lists its names gives its labels as numbers.
     """
     names = cluster_names(partition, values)
     numbers = numbers_of(names)
@@ -192,21 +192,21 @@ def cluster_numbers(partition: Any, values: Any) -> npt.NDArray[np.int64]:
     return np.array(list(dict.fromkeys(np.asarray(values).tolist())), np.int64)
 
 
-def positions(wanted: pd.Index, found: pd.Index) -> npt.NDArray[np.intp] | None:
-    """Where in `found` each of `wanted` is; None if the two do not hold the same."""
-    if wanted.equals(found):
+def positions(wanted: pd.Index, present: pd.Index) -> npt.NDArray[np.intp] | None:
+    """Positions in `present` of each of `wanted`; None unless both have the same values."""
+    if wanted.equals(present):
         return np.arange(len(wanted))
-    if len(wanted) != len(found) or not (wanted.is_unique and found.is_unique):
+    if len(wanted) != len(present) or not (wanted.is_unique and present.is_unique):
         return None
-    order = found.get_indexer(wanted)
+    order = present.get_indexer(wanted)
     return order if np.all(order >= 0) else None
 
 
-def difference(wanted: pd.Index, found: pd.Index, what: str = "items") -> str:
-    """Why :func:`positions` finds none, in words; `what` has the names."""
-    if not (wanted.is_unique and found.is_unique):
-        return _doubled(found if wanted.is_unique else wanted, what)
-    missing, other = wanted.difference(found, sort=False).tolist(), found.difference(wanted, sort=False).tolist()
+def difference(wanted: pd.Index, present: pd.Index, what: str = "items") -> str:
+    """Explain in words why :func:`positions` returned None; `what` are the named things."""
+    if not (wanted.is_unique and present.is_unique):
+        return _doubled(present if wanted.is_unique else wanted, what)
+    missing, other = wanted.difference(present, sort=False).tolist(), present.difference(wanted, sort=False).tolist()
     return f"{missing[0]!r} is missing" if missing else f"got {other[0]!r}"
 
 
@@ -216,7 +216,7 @@ def _doubled(index: pd.Index, what: str) -> str:
 
 
 def two_partitions(one: Any, other: Any) -> tuple[Labels, Labels]:
-    """Return the canonical labels (n_items,) of two partitions of the same items, the second in the first's order."""
+    """Canonical labels (n_items,) of two partitions of the same items, in the order of the first."""
     values = getattr(one, "labels", one), getattr(other, "labels", other)
     dim = next((str(v.dims[0]) for v in values if isinstance(v, xr.DataArray) and v.ndim == 1), "item")
     one, other = labelled(one, dim), labelled(other, dim)

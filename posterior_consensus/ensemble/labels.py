@@ -1,4 +1,4 @@
-"""The labels of all draws: where they lie, and what is read of them."""
+"""Storage of the labels of all draws: in memory, on disk or on workers."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from posterior_consensus.runtime.executor import in_order
 
 Result = TypeVar("Result")
 
-ALIGNED = 256  # items that a search scores against the same tables
+ALIGNED = 256  # items scored together against the same tables by a search
 
 
 def block_width(n_draws: int) -> int:
-    """Number of items whose labels in so many draws are worked on at once."""
+    """Number of items in a block of labels of `n_draws` draws."""
     return max(1, sizes.LABELS_IN_BLOCK // (n_draws * ALIGNED)) * ALIGNED
 
 
 def slices(length: int, step: int) -> list[slice]:
-    """Cut a range of indices into slices of this length, of which the last may be shorter."""
+    """Cut a range of indices into slices of length `step`; the last may be shorter."""
     return [slice(first, min(first + step, length)) for first in range(0, length, step)]
 
 
 class DrawnLabels(ABC):
-    """Labels of every item in every draw, numbered by first appearance, wherever they lie.
+    """Labels of every item in every draw, numbered by first appearance, wherever they are stored.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class DrawnLabels(ABC):
 
     @property
     def place(self) -> str:
-        """Where they lie, for people, or nothing if that is memory."""
+        """Description of the storage; empty for memory."""
         return ""
 
     @cached_property
@@ -86,13 +86,13 @@ class DrawnLabels(ABC):
 
     @property
     def n_planes(self) -> int:
-        """Bits of the largest label, up to a multiple of what the kernels take at once."""
+        """Bits of the largest label, rounded up to the kernels' step."""
         bits = int(self.n_clusters.max() - 1).bit_length()
         return max(coclustering.PLANES_AT_ONCE, -(-bits // coclustering.PLANES_AT_ONCE) * coclustering.PLANES_AT_ONCE)
 
     @property
     def item_blocks(self) -> list[slice]:
-        """Items whose labels are worked on at once; of all draws they make up a small part of the memory."""
+        """Blocks of items; a block with all draws takes a small part of the memory."""
         return slices(self.n_items, block_width(self.n_draws))
 
     @abstractmethod
@@ -101,15 +101,15 @@ class DrawnLabels(ABC):
     ) -> Iterator[tuple[slice, Result]]:
         """Call ``function(labels, items, *arguments)`` for blocks of items, all draws (n_draws, m) of each.
 
-        Results come in the order of the items. Calls run at the same time, on threads or where the labels lie: the
-        function is one of a module, changes nothing, and returns a result that is small compared with a block. By
-        default the blocks are all of `item_blocks`.
+        Results come in the order of the items. Calls run concurrently, on threads or on the workers that hold the
+        labels. The function must therefore be defined in a module, modify nothing, and return a result that is small
+        compared with a block. By default the blocks are all of `item_blocks`.
         """
 
     def sum_blocks(
         self, function: Callable[..., npt.NDArray[Any]], *arguments: Any, blocks: list[slice] | None = None
     ) -> npt.NDArray[Any]:
-        """Add the tables of integers that `map_blocks` gives."""
+        """Sum the tables of integers that `map_blocks` yields."""
         tables = (table for _, table in self.map_blocks(function, *arguments, blocks=blocks))
         total = next(tables).copy()
         for table in tables:
@@ -117,14 +117,14 @@ class DrawnLabels(ABC):
         return total
 
     def blocks(self, n_draws: int) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
-        """Rows and labels of so many draws at a time, in their order."""
+        """Yield rows and labels of `n_draws` draws at a time, in order."""
         for rows in slices(self.n_draws, n_draws):
             yield rows, self.values[rows]
 
     def joint_counts(self, partition: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """Items (R, K) that the clusters of all draws have in common with those of a partition (n,).
+        """Numbers of items (R, K) in common between each cluster of each draw and each cluster of a partition (n,).
 
-        Those of the last partition are kept: losses, ball, items and diagnosis are of the same one.
+        The last partition's counts are kept, since losses, ball, items and diagnosis use the same partition.
         """
         last, counts = vars(self).get("_last_counts", (None, None))
         if counts is None or not np.array_equal(last, partition):
@@ -145,12 +145,12 @@ class DrawnLabels(ABC):
         return self.joint_counts(np.zeros(self.n_items, np.int32))[:, 0]
 
     def keep_sizes(self, counts: npt.NDArray[np.int32]) -> None:
-        """Take the sizes of the clusters from contingency counts (R, K) with a partition."""
+        """Keep the cluster sizes, as sums of contingency counts (R, K) with a partition."""
         vars(self)["sizes"] = counts.sum(axis=1, dtype=np.int32)
 
     @cached_property
     def some_items(self) -> tuple[npt.NDArray[np.intp], DrawnLabels]:
-        """Positions and labels of all items, or of 10,000 at random, the same ones for all draws of as many items."""
+        """Positions and labels of all items, or of 10,000 random items; the number of items fixes the sample."""
         if self.n_items <= sizes.ITEMS_OF_ALL_PAIRS:
             at = np.arange(self.n_items)
             if self.held() is not None or not memory.fits(4 * self.n_draws * self.n_items * self.dtype.itemsize):
@@ -160,7 +160,7 @@ class DrawnLabels(ABC):
         return at, self.of_items(at)
 
     def hand_on(self, taken: DrawnLabels, rows: npt.NDArray[np.intp]) -> None:
-        """Give what was read of these draws to what `take` makes of them, which need not read it again."""
+        """Pass labels already read to the result of `take`, so that it need not read them again."""
         last, counts = vars(self).get("_last_counts", (None, None))
         if counts is not None:
             parts = [np.arange(self.starts[row], self.starts[row + 1]) for row in rows]
@@ -178,11 +178,11 @@ class DrawnLabels(ABC):
 
     @property
     def _read_together(self) -> list[slice]:
-        """Blocks of items of which none is read without the others of its block."""
+        """Items that are stored, hence read, together."""
         return self.item_blocks
 
     def columns(self, items: slice | npt.NDArray[np.intp]) -> npt.NDArray[Any]:
-        """Labels (n_items, n_draws) of some items, those of each in one piece of memory."""
+        """Labels (n_items, n_draws) of some items, contiguous for each item."""
         at = np.arange(self.n_items)[items]
         what = f"All labels of {at.size:,} items in {self.n_draws:,} draws"
         memory.check(at.size * self.n_draws * self.dtype.itemsize, what, "Take some of the draws.")
@@ -198,12 +198,12 @@ class DrawnLabels(ABC):
 
     @abstractmethod
     def take(self, rows: npt.NDArray[np.intp]) -> DrawnLabels:
-        """Keep some draws, by row number."""
+        """Select draws by row number."""
 
 
 @dataclass(frozen=True, eq=False)
 class LabelsInMemory(DrawnLabels):
-    """Labels as one array.
+    """Labels in one array in memory.
 
     Attributes
     ----------
@@ -218,7 +218,7 @@ class LabelsInMemory(DrawnLabels):
 
     @classmethod
     def of(cls, labels: npt.NDArray[Any]) -> LabelsInMemory:
-        """Take canonical labels (n_draws, n_items)."""
+        """Wrap canonical labels (n_draws, n_items)."""
         n_clusters = labels.max(axis=1).astype(np.int64) + 1
         return cls(labels.astype(smallest_dtype(int(n_clusters.max())), copy=False), n_clusters)
 
@@ -255,11 +255,11 @@ class LabelsInMemory(DrawnLabels):
         return self.array[rows]
 
     def columns(self, items: slice | npt.NDArray[np.intp]) -> npt.NDArray[Any]:
-        """Labels (n_items, n_draws) of some items, those of each in one piece of memory."""
+        """Labels (n_items, n_draws) of some items, contiguous for each item."""
         return np.ascontiguousarray(self.array[:, items].T)
 
     def take(self, rows: npt.NDArray[np.intp]) -> LabelsInMemory:
-        """Keep some draws, by row number."""
+        """Select draws by row number."""
         return LabelsInMemory(self.array[rows], self.n_clusters[rows])
 
 

@@ -1,4 +1,4 @@
-"""Functions for :meth:`DrawnLabels.map_blocks`: what draws compute of a block of items, here or on workers."""
+"""Functions of a block of items for :meth:`DrawnLabels.map_blocks`, called here or on workers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,19 +12,19 @@ from posterior_consensus.kernels import ensemble
 
 
 def as_they_are(labels: npt.NDArray[Any], items: slice) -> npt.NDArray[Any]:
-    """The labels, those of each draw in one piece of memory."""
+    """The labels, contiguous for each draw."""
     return np.ascontiguousarray(labels)
 
 
 def similarity_rows(labels: npt.NDArray[Any], items: slice, weights: Floats, chosen: npt.NDArray[Any]) -> Floats:
-    """Similarities of chosen items to these, as sums of weights."""
+    """Similarities of `chosen` items to the items of the block, as sums of weights."""
     return ensemble.similarity_rows(np.ascontiguousarray(labels), weights, chosen)
 
 
 def gather(
     labels: npt.NDArray[Any], items: slice, starts: npt.NDArray[np.int64], weights: Floats, table: npt.NDArray[Any]
 ) -> Floats:
-    """Sums over draws of the rows of a table that the items have."""
+    """Sum over draws the weighted rows of `table` that belong to each item's clusters."""
     return ensemble.gather(np.ascontiguousarray(labels), starts, weights, table)
 
 
@@ -39,12 +39,12 @@ def apply_to_links(
     function: Callable[..., Result],
     arguments: tuple[Any, ...],
 ) -> Result:
-    """Call a function with the links of these items."""
+    """Call a function with the links of the block's items."""
     links, own = gather(labels, items, starts, weights, counts), partition[items]
     links[np.arange(own.size), own] -= total
     return function(links, own, total, *arguments)
 
 
 def links_alone(links: Floats, labels: npt.NDArray[Any], total: float) -> Floats:
-    """The links."""
+    """Return the links themselves."""
     return links

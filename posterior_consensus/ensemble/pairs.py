@@ -39,7 +39,7 @@ class PairSource(ABC, display.Shown):
         return self.items.n_items
 
     def as_labels(self, partition: Any, name: str = "partition") -> Labels:
-        """Take the canonical labels (n_items,) of a result object, a DataArray or a label vector over these items."""
+        """Canonical labels (n_items,) of a result, a DataArray or a label vector over these items."""
         return self.items.as_labels(partition, name)
 
     @property
@@ -48,36 +48,36 @@ class PairSource(ABC, display.Shown):
         """Number of posterior draws; None if there are none."""
 
     def as_pairs(self) -> PairSimilarity:
-        """Return the similarities of pairs without what they come from."""
+        """Return the similarities of pairs alone."""
         return PairSimilarity(self.items, self.similarity())
 
     def denominator(self) -> int | None:
-        """The number of draws if each similarity is a count of them divided by it; else None."""
+        """Number of draws if similarities are plain counts / N, else None."""
         return None
 
     @property
     @abstractmethod
     def most_clusters(self) -> int:
-        """Largest number of clusters that a partition drawn from the posterior can be said to have."""
+        """Upper bound of the number of clusters under the posterior."""
 
     @property
     @abstractmethod
     def shared_similarity(self) -> Floats:
-        """The posterior similarity matrix (n, n), to be read only: it is kept where computing it takes long."""
+        """Posterior similarity matrix (n, n), read-only; kept if it is slow to compute."""
 
     def similarity(self) -> Floats:
-        """Return the posterior similarity matrix (n, n) as an array of the caller's own."""
+        """Posterior similarity matrix (n, n), as a copy."""
         return self.shared_similarity.copy()
 
     @property
     def mean_similarity(self) -> float:
-        """Mean over all pairs of two items; 1/2 for a single item, which has none."""
+        """Mean similarity of all pairs of different items; 1/2 for a single item."""
         n = self.n_items
         links, total = self.links(np.zeros(n, np.int32))
         return float(links.sum() / total) / (n * (n - 1)) if n > 1 else 0.5
 
     def check_memory(self, hint: str = "") -> None:
-        """Raise an error where the similarity matrix takes more than the budget; `hint` names a way out."""
+        """Raise an error if the similarity matrix exceeds the memory budget; `hint` is appended as the next step."""
         memory.check(8 * self.n_items**2, f"The similarity matrix of {self.n_items} items", hint)
 
     def without_zero_weights(self) -> Self:
@@ -85,16 +85,16 @@ class PairSource(ABC, display.Shown):
         return self
 
     def some_labels(self, most: int) -> npt.NDArray[Any]:
-        """Canonical labels (at most `most`, n) of different draws; none if there are no draws."""
+        """Distinct canonical labels (at most `most`, n) of draws; no rows if there are no draws."""
         return np.empty((0, self.n_items), np.int32)
 
     @abstractmethod
     def of_items(self, at: npt.NDArray[np.intp]) -> Self:
-        """Return the posterior of some items, by position."""
+        """Select items by position."""
 
     @abstractmethod
     def row_blocks(self) -> Iterator[tuple[int, Floats]]:
-        """Rows (m, n) of the similarity matrix of some items at a time, and the position of the first; to be read."""
+        """Blocks of rows (m, n) of the similarity matrix, read-only, each with the position of its first item."""
 
     @abstractmethod
     def row(self, item: int) -> Floats:
@@ -102,26 +102,26 @@ class PairSource(ABC, display.Shown):
 
     @abstractmethod
     def product(self, columns: Floats) -> Floats:
-        """Product (n, c) of the similarity matrix with `columns` (n, c)."""
+        """Product (n, c) of the similarity matrix and `columns` (n, c)."""
 
     @abstractmethod
     def links(self, labels: npt.NDArray[Any]) -> tuple[Floats, float]:
-        """Sums (n, K) of every item's similarities to the other members of each cluster, and what to divide them by."""
+        """Sums (n, K) of each item's similarities to the other members of each cluster, and their divisor."""
 
     def map_links(
         self, labels: npt.NDArray[Any], function: Callable[..., Result], *arguments: Any
     ) -> Iterator[tuple[slice, Result]]:
-        """Call ``function(links, labels, total, *arguments)`` with :meth:`links` of blocks of items, in their order."""
+        """Call ``function(links, labels, total, *arguments)`` with :meth:`links` of each block of items, in order."""
         links, total = self.links(labels)
         yield slice(0, self.n_items), function(links, labels, total, *arguments)
 
     @abstractmethod
     def signatures(self) -> npt.NDArray[np.intp]:
-        """Number of each item's signature (n,): items of the same one are always co-clustered."""
+        """Group (n,) of each item: items of a group are always co-clustered."""
 
     @abstractmethod
     def _facts(self) -> list[tuple[str, str]]:
-        """Names and values of what to show."""
+        """Names and values of the facts shown."""
 
     def _parts(self) -> display.Parts:
         return type(self).__name__, self._facts(), None
@@ -129,7 +129,7 @@ class PairSource(ABC, display.Shown):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairSimilarity(PairSource):
-    """A posterior similarity matrix without the draws it comes from; made by :func:`as_pair_similarity`.
+    """A posterior similarity matrix without draws, returned by :func:`as_pair_similarity`.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ class PairSimilarity(PairSource):
     values : ndarray of shape (n_items, n_items), dtype float64
         Co-clustering probabilities: symmetric, in [0, 1], 1 on the diagonal.
     errors : ndarray of shape (n_items, n_items), dtype float64, or None
-        Standard errors of the values, where they were counted over the draws that hold both items.
+        Standard errors of the values, if these are shares of the draws that contain both items.
     """
 
     items: Items
@@ -147,12 +147,12 @@ class PairSimilarity(PairSource):
 
     @property
     def n_draws(self) -> None:
-        """None: the number of draws that the matrix is the mean of is not known."""
+        """None: the number of draws behind the matrix is unknown."""
         return None
 
     @property
     def most_clusters(self) -> int:
-        """Number of items, as a matrix tells nothing of the numbers of clusters."""
+        """Number of items, since a matrix does not bound the number of clusters."""
         return self.n_items
 
     def as_pairs(self) -> PairSimilarity:
@@ -165,7 +165,7 @@ class PairSimilarity(PairSource):
         return self.values
 
     def of_items(self, at: npt.NDArray[np.intp]) -> Self:
-        """Return the similarities of some items, by position."""
+        """Select items by position."""
         pairs = np.ix_(at, at)
         errors = None if self.errors is None else self.errors[pairs]
         return replace(self, items=self.items.take(at), values=self.values[pairs], errors=errors)
@@ -184,13 +184,13 @@ class PairSimilarity(PairSource):
         return self.values @ columns
 
     def links(self, labels: npt.NDArray[Any]) -> tuple[Floats, float]:
-        """Sums (n, K) of every item's similarities to the other members of each cluster, and 1."""
+        """Sums (n, K) of each item's similarities to the other members of each cluster, and divisor 1."""
         sums = self.values @ np.eye(labels.max() + 1)[labels]
         sums[np.arange(labels.size), labels] -= 1.0
         return sums, 1.0
 
     def signatures(self) -> npt.NDArray[np.intp]:
-        """Number of each item's row among those that differ: with the unit diagonal, equal rows are of similarity 1."""
+        """Number of each item's row among the distinct rows: as the diagonal is 1, equal rows have similarity 1."""
         numbers: dict[bytes, int] = {}
         return np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in self.values])
 

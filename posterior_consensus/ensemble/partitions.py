@@ -10,11 +10,11 @@ import pandas as pd
 from posterior_consensus.kernels import canonical
 
 Labels = npt.NDArray[np.int32]
-Place = Callable[[tuple[int, ...]], str]  # an index of an array in the words of who gave the array
+Place = Callable[[tuple[int, ...]], str]  # describes an index of the user's array
 
 
 class HasLabels:
-    """A result whose `labels` are what NumPy takes it for."""
+    """A result that NumPy converts to its `labels`."""
 
     _no_figure: ClassVar[str] = (
         "those of draws and data show it: plot_psm(draws, partition), plot_data(data, partition)"
@@ -28,13 +28,13 @@ class HasLabels:
 
 
 class HasDraws(HasLabels):
-    """A result that functions take for its `draws` where they need draws, and for its `labels` elsewhere."""
+    """A result that stands for its `draws` if a function needs draws, and for its `labels` otherwise."""
 
     draws: Any
 
 
 def by_name(partitions: Any, name: str) -> dict[Any, Any]:
-    """Partitions by the names that a dict gives them, or by their numbers."""
+    """Partitions by name, from a dict, or by number."""
     if isinstance(partitions, Mapping):
         named = {str(key): partition for key, partition in partitions.items()}
         if len(named) < len(partitions):
@@ -46,7 +46,7 @@ def by_name(partitions: Any, name: str) -> dict[Any, Any]:
 
 
 def is_partition(data: Any) -> bool:
-    """Whether something is one partition: a result that has labels, or a vector of them."""
+    """Whether `data` is a single partition: a result with labels, or a label vector."""
     if isinstance(data, (list, tuple)):
         return len(data) > 0 and np.isscalar(data[0])
     return isinstance(data, HasLabels) or getattr(data, "ndim", None) == 1
@@ -58,7 +58,7 @@ def smallest_dtype(n_codes: int) -> np.dtype[Any]:
 
 
 def as_array(values: Any, name: str) -> npt.NDArray[Any]:
-    """Take values as NumPy does, but neither unmask any nor turn NaN and numbers among strings into strings."""
+    """Convert values like NumPy, but keep masks, and keep NaN and numbers among strings as they are."""
     if np.ma.is_masked(values):
         raise _missing(name, np.ma.getmaskarray(values))
     array = np.asarray(values)
@@ -66,14 +66,14 @@ def as_array(values: Any, name: str) -> npt.NDArray[Any]:
 
 
 def place_in_array(index: tuple[int, ...]) -> str:
-    """Where in an array without names a value is, in words."""
+    """Describe the place of a value in an array without names."""
     axes = {1: ["position"], 2: ["row", "column"]}.get(len(index))
     where = f"index {index}" if axes is None else ", ".join(map("{} {}".format, axes, index))
     return f"{where} (from 0)"
 
 
 def first_of(wrong: npt.NDArray[np.bool_], place: Place = place_in_array) -> str:
-    """Where the first value is that is wrong, in words."""
+    """Describe the place of the first wrong value."""
     return place(tuple(int(number) for number in np.unravel_index(int(wrong.argmax()), wrong.shape)))
 
 
@@ -87,23 +87,23 @@ def _missing(name: str, missing: npt.NDArray[np.bool_], place: Place = place_in_
 
 
 def _pairwise_hint(values: npt.NDArray[Any]) -> str:
-    """What else to do with draws in which items are missing, for the end of an error; nothing for one partition."""
+    """Next step for draws with missing items, as the end of an error; empty for one partition."""
     if values.ndim == 1:
         return ""
     return " Or count each pair of items over the draws that hold both: as_pair_similarity(data, missing='pairwise')."
 
 
 def as_codes(values: npt.NDArray[Any], name: str, place: Place = place_in_array) -> tuple[npt.NDArray[Any], int]:
-    """Turn labels of any kind into integers from 0, whatever their names are.
+    """Turn labels of any kind into integers from 0.
 
     Parameters
     ----------
     values : ndarray
         Integers, booleans, strings or integer-valued floats, of any shape.
     name : str
-        What to call the labels in an error.
+        Name of the labels in errors.
     place : callable
-        What to call the place of a label in an error, given its index.
+        Describes the place of a label in an error, given its index.
 
     Returns
     -------
@@ -126,9 +126,9 @@ def as_codes(values: npt.NDArray[Any], name: str, place: Place = place_in_array)
 
 
 def plain_labels(values: npt.NDArray[Any], name: str, place: Place = place_in_array) -> tuple[npt.NDArray[Any], int]:
-    """Turn labels of any kind into text or integers from 0, checked as by :func:`as_codes`, and give the largest.
+    """Turn labels of any kind into text or integers from 0, checked as by :func:`as_codes`, and return the largest.
 
-    That of text or of no labels is -1.
+    The largest is -1 for text or if there are no labels.
     """
     kind = values.dtype.kind
     if kind == "T":
@@ -157,13 +157,13 @@ def plain_labels(values: npt.NDArray[Any], name: str, place: Place = place_in_ar
 
 
 def is_text(labels: npt.NDArray[Any]) -> bool:
-    """Whether what `plain_labels` gave is text."""
+    """Whether `plain_labels` returned text."""
     return labels.dtype.kind in "US"
 
 
 def _from_objects(values: npt.NDArray[Any], name: str, place: Place) -> npt.NDArray[Any]:
     try:
-        if any(isinstance(value, (str, bytes)) for value in values.flat):  # which NumPy would read as numbers
+        if any(isinstance(value, (str, bytes)) for value in values.flat):  # NumPy would read them as numbers
             raise TypeError
         numbers = values.astype(np.float64)
     except (TypeError, ValueError):
@@ -173,7 +173,7 @@ def _from_objects(values: npt.NDArray[Any], name: str, place: Place) -> npt.NDAr
             f"{name} must be all integers, all strings or all whole-number floats; got {', '.join(np.unique(types))}, "
             f"such as {values.flat[odd.argmax()]!r} at {first_of(odd, place)}."
         ) from None
-    if not np.all(np.abs(numbers) < 2**53):  # NaN and infinity included: the check on floats says which
+    if not np.all(np.abs(numbers) < 2**53):  # also NaN and infinity, which _from_floats reports
         return numbers
     return numbers.astype(np.int64) if np.all(numbers == np.floor(numbers)) else numbers
 
@@ -186,8 +186,8 @@ def _from_floats(values: npt.NDArray[Any], name: str, place: Place) -> npt.NDArr
         hint = similarity_hint(values)
         if not hint and values.min() >= 0 and values.max() <= 1:
             hint = " Values between 0 and 1 look like allocation probabilities, which are not labels."
-        found = f"got {values[fractional][0]!s} at {first_of(fractional, place)}"
-        raise ValueError(f"{name} must be integers; {found}.{hint}")
+        problem = f"got {values[fractional][0]!s} at {first_of(fractional, place)}"
+        raise ValueError(f"{name} must be integers; {problem}.{hint}")
     huge = ~(np.abs(values) < np.float64(2**53))
     if huge.any():
         raise ValueError(
@@ -197,7 +197,7 @@ def _from_floats(values: npt.NDArray[Any], name: str, place: Place) -> npt.NDArr
 
 
 def similarity_hint(values: npt.NDArray[Any]) -> str:
-    """What to do with values that are a posterior similarity matrix, for the end of an error; else nothing."""
+    """Next step if the values are a posterior similarity matrix, as the end of an error; else empty."""
     if values.ndim != 2 or values.shape[0] != values.shape[1] or values.dtype.kind not in "fiub":
         return ""
     if not (np.all(np.diagonal(values) == 1) and values.min() >= 0 and np.allclose(values, values.T)):
@@ -234,9 +234,9 @@ def canonical_labels(labels: npt.ArrayLike, name: str = "partition") -> Labels:
     Parameters
     ----------
     labels : array_like of shape (n_items,)
-        Integers, strings or whole-number floats.
+        Integers, strings or integer-valued floats.
     name : str
-        What to call it in an error.
+        Name of the labels in errors.
 
     Returns
     -------
@@ -245,7 +245,7 @@ def canonical_labels(labels: npt.ArrayLike, name: str = "partition") -> Labels:
     Raises
     ------
     ValueError, TypeError
-        As :func:`as_codes`, and if the labels are not one vector of at least one item.
+        As :func:`as_codes`, and if the labels are not a vector of at least one item.
     """
     values = as_array(None if isinstance(labels, Mapping) else labels, f"the labels of `{name}`")
     wanted = f"`{name}` must be a vector of labels, one for each item"
@@ -285,10 +285,10 @@ def distinct_rows(partitions: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], n
     first : ndarray of shape (n_distinct,)
         Row at which each appears first.
     which : ndarray of shape (n_partitions,)
-        Which of them each row is.
+        Number of each row's label vector among these.
     """
-    rows = np.ascontiguousarray(partitions, partitions.dtype.newbyteorder(">"))  # whose bytes compare as numbers do
-    whole = rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize))).ravel()  # one value a row
+    rows = np.ascontiguousarray(partitions, partitions.dtype.newbyteorder(">"))  # big-endian bytes sort like numbers
+    whole = rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize))).ravel()  # one value per row
     _, first, which = np.unique(whole, return_index=True, return_inverse=True)
     return first, which
 
@@ -296,8 +296,8 @@ def distinct_rows(partitions: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], n
 def enumerate_partitions(n_items: int) -> Iterator[npt.NDArray[np.uint8]]:
     """Yield every partition of `n_items` items once, as blocks of canonical label vectors (n_partitions, n_items).
 
-    The partitions of the first items are grown by one item at a time, a block for each of the partitions of about half
-    the items, so that memory stays small though there are Bell(n_items) partitions.
+    Partitions of about half the items are enumerated first. Each is extended to a block, one item at a time, so
+    memory stays small although there are Bell(n_items) partitions.
     """
     seeds = _grow(np.zeros((1, 1), np.uint8), (n_items + 1) // 2)
     for seed in seeds:
@@ -306,7 +306,7 @@ def enumerate_partitions(n_items: int) -> Iterator[npt.NDArray[np.uint8]]:
 
 def _grow(partitions: npt.NDArray[np.uint8], n_items: int) -> npt.NDArray[np.uint8]:
     while partitions.shape[1] < n_items:
-        choices = partitions.max(axis=1).astype(np.int64) + 2  # any cluster there is, or a new one
+        choices = partitions.max(axis=1).astype(np.int64) + 2  # any existing cluster, or a new one
         rows = np.repeat(np.arange(len(partitions)), choices)
         label = np.arange(rows.size) - np.repeat(np.cumsum(choices) - choices, choices)
         partitions = np.column_stack([partitions[rows], label.astype(np.uint8)])

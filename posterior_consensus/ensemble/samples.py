@@ -1,4 +1,4 @@
-"""The sample axis: where each draw comes from, what it weighs, and means over draws with their errors."""
+"""The sample axis: chain, draw and weight of each draw, and means over draws with their errors."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from posterior_consensus.ensemble.partitions import as_array
 _IDS = ("chain", "draw")
 _PAIRED = "Draws are paired by `chain` and `draw`; arrays without these, such as `.values`, by place."
 
-FEWEST_DRAWS = 4  # of each chain, that give a Monte Carlo standard error
-_MOST_BATCHES = 10  # of a chain: long enough for slow chains, and more would hardly make an error more precise
+FEWEST_DRAWS = 4  # a chain needs for a Monte Carlo standard error
+_MOST_BATCHES = 10  # per chain: batches stay long enough for slow chains, and more would hardly help
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,11 +30,11 @@ class Samples:
     Attributes
     ----------
     chain, draw : ndarray of shape (n_draws,)
-        Where each draw comes from.
+        Chain and draw number of each draw.
     weights : ndarray of shape (n_draws,), dtype float64
         Weight of each draw; they sum to 1, and are 1 / n_draws if they are equal.
     named : bool
-        Whether chains and draws have names of their own; else they are numbered from 0.
+        Whether chains and draws have the user's names; otherwise they are numbered from 0.
     """
 
     chain: npt.NDArray[Any]
@@ -50,7 +50,7 @@ class Samples:
 
     @classmethod
     def along(cls, values: xr.DataArray) -> Samples:
-        """Take the draws that an array of :meth:`array` runs over."""
+        """Samples from an array that :meth:`array` built."""
         return cls(values["chain"].values, values["draw"].values, values["weight"].values)
 
     @property
@@ -70,11 +70,11 @@ class Samples:
 
     @property
     def coords_and_weights(self) -> dict[str, tuple[str, npt.NDArray[Any]]]:
-        """These coordinates and ``weight``."""
+        """Coordinates :attr:`coords` and ``weight``."""
         return self.coords | {"weight": ("sample", self.weights)}
 
     def array(self, values: npt.NDArray[Any], name: str, **attrs: str) -> xr.DataArray:
-        """Dress one value per draw, shape (n_draws,), in the draws' coordinates and weights."""
+        """Build a DataArray of one value per draw, shape (n_draws,), with the draws' coordinates and weights."""
         return xr.DataArray(values, self.coords_and_weights, ("sample",), name, attrs)
 
     @cached_property
@@ -95,23 +95,23 @@ class Samples:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Chains and draws of each, if these are equally many and in order; else the number of draws."""
+        """(n_chains, n) if chains have equal length and are in order; else (n_draws,)."""
         lengths = {rows.size for rows in self.chains}
         in_order = np.array_equal(np.concatenate(self.chains), np.arange(self.n_draws))
         return (len(self.chains), lengths.pop()) if in_order and len(lengths) == 1 else (self.n_draws,)
 
     def in_order(self, given: Any, name: str, *, more: bool = False) -> npt.NDArray[Any]:
-        """Take an array over draws in the order of these draws, by chain and draw if both sides have them.
+        """Reorder an array over draws to these draws, by chain and draw if both sides name them.
 
         Parameters
         ----------
         given : array_like
-            Of shape (n_draws,) or, where chains are equally long and in order, (n_chains, n); or a DataArray over
-            "chain" and "draw", over "sample", or with the draws first.
+            Shape (n_draws,), or (n_chains, n) if chains have equal length and are in order. A DataArray has the
+            dimensions "chain" and "draw", or "sample", or the draws first.
         name : str
-            Name in error messages.
+            Name of the array in errors.
         more : bool
-            Whether further dimensions may follow those of the draws.
+            Whether further dimensions may follow the draws.
 
         Returns
         -------
@@ -120,7 +120,7 @@ class Samples:
         Raises
         ------
         ValueError
-            If it is of other draws, or has another shape.
+            If the draws or the shape differ.
         """
         if isinstance(given, xr.DataArray):
             given = self._by_name(given, name)
@@ -133,7 +133,7 @@ class Samples:
         raise ValueError(f"{name} must {what}, of shape {wanted}; got shape {values.shape}. {_PAIRED}")
 
     def _by_name(self, given: xr.DataArray, name: str) -> Any:
-        """The array with the draws first, in the order of these draws if it names its own."""
+        """The array with the draws first, reordered to these draws if it names its draws."""
         present = (dims for dims in (_IDS, ("sample",), ("draw",)) if set(dims) <= set(given.dims))
         dims = next(present, given.dims[:1])
         given = given.transpose(*dims, ...)
@@ -151,34 +151,34 @@ class Samples:
         return given if order is None else given.values.reshape(self.n_draws, *given.shape[len(dims) :])[order]
 
     def order_of(self, others: Samples, name: str) -> npt.NDArray[np.intp]:
-        """Position of each of the others among these draws, those of `name`; by place if one side has no names."""
+        """Positions of `others` in these draws; by place if one side has no names. Errors use `name`."""
         if self.n_draws != others.n_draws:
             raise ValueError(f"{name} must be of the same {others.n_draws} draws; got {self.n_draws}.")
         order = self._order_of(others, name)
         return np.arange(self.n_draws) if order is None else order
 
     def _order_of(self, others: Samples, name: str) -> npt.NDArray[np.intp] | None:
-        """Position of each of the others among these; None if they differ and one side has no names."""
-        found, wanted = (pd.MultiIndex.from_arrays([one.chain, one.draw], names=_IDS) for one in (self, others))
-        order = positions(wanted, found)
+        """Positions of `others` in these draws; None if they differ and one side has no names."""
+        own, wanted = (pd.MultiIndex.from_arrays([one.chain, one.draw], names=_IDS) for one in (self, others))
+        order = positions(wanted, own)
         if order is None and self.named and others.named:
-            ids = [index.map("chain {0[0]}, draw {0[1]}".format) for index in (wanted, found)]
+            ids = [index.map("chain {0[0]}, draw {0[1]}".format) for index in (wanted, own)]
             why = difference(ids[0], ids[1], "draws")
             raise ValueError(f"{name} must be of the same draws; {why}. {_PAIRED}")
         return order
 
     @property
     def batches(self) -> list[npt.NDArray[np.intp]]:
-        """Row numbers of min(10, floor(sqrt(L))) successive batches of nearly equal length of each chain of L draws."""
+        """Rows of min(10, floor(sqrt(L))) successive batches of nearly equal length, for each chain of L draws."""
         return [
             batch for rows in self.chains for batch in np.array_split(rows, min(_MOST_BATCHES, int(np.sqrt(rows.size))))
         ]
 
     def batch_factors(self) -> list[tuple[npt.NDArray[np.intp], float]]:
-        """Batches, and what the distance of each one's mean to that of all draws is multiplied by.
+        """Batches, each with the factor of its mean's distance to the overall mean.
 
-        With that factor, the squares of these distances add up to the square of the mean's standard error; see
-        :func:`similarity_mcse`. NaN where one batch has all the weight.
+        The squared products of factor and distance sum to the squared standard error of the mean; see
+        :func:`similarity_mcse`. The factor is NaN if one batch has all the weight.
         """
         batches = self.batches
         weights = np.array([self.weights[batch].sum() for batch in batches])
@@ -189,7 +189,7 @@ class Samples:
         return list(zip(batches, factors.tolist(), strict=True))
 
     def error_by_batches(self, mean: Floats, mean_of: Callable[[npt.NDArray[np.intp]], Floats]) -> Floats:
-        """Monte Carlo standard error of a mean of any shape, from `mean_of` the rows of each batch.
+        """Monte Carlo standard error of `mean`, of any shape, from the batch means that `mean_of(rows)` returns.
 
         NaN if a chain has fewer than four draws; see :func:`similarity_mcse`.
         """
@@ -202,10 +202,10 @@ class Samples:
 
     @property
     def effective_draws(self) -> float:
-        """Kish's effective number of draws: a mean of so many equally weighted ones has the same variance.
+        """Kish's effective number of draws, 1 / sum_t w_t^2 with weights that sum to 1.
 
-        1 / sum_t w_t^2, with weights that sum to 1; `n_draws` if they are equal. It ignores the correlation of
-        successive draws and the function whose mean is wanted [1]_.
+        A mean of this number of equally weighted draws has the same variance. It ignores the correlation of
+        successive draws and the function averaged [1]_.
 
         References
         ----------
@@ -218,7 +218,7 @@ class Samples:
         """Posterior mean of a function of the partition given at each draw, shape (..., n_draws)."""
         if not self.is_weighted:
             return values.mean(axis=-1)
-        # Weights sum to 1 but for rounding: seen from one draw, a constant keeps its value and a share is at most 1.
+        # Weights sum to 1 up to rounding. Relative to one draw, a constant stays exact and a share is at most 1.
         origin = values[..., int(self.weights.argmax())].astype(np.float64)
         return origin + (values - origin[..., np.newaxis]) @ self.weights
 
@@ -232,20 +232,20 @@ class Samples:
         Returns
         -------
         ndarray of shape (...)
-            NaN where the draws cannot tell: fewer than four draws in a chain, one draw with all the weight, or a
-            function that varies but not among the draws compared. 0 for a constant.
+            Standard error; 0 for a constant. NaN if it cannot be estimated: a chain has fewer than four draws, one
+            draw has all the weight, or the function varies only outside the draws compared.
 
         Notes
         -----
-        The error is that of the mean of the jackknife's pseudo-values [1]_, less a constant
+        The error is the standard error of the mean of the jackknife's pseudo-values [1]_, up to a constant
 
             (N - 1) w_t (f_t - mean f) / (1 - w_t).
 
-        For equal weights those are the deviations themselves. For unequal weights they are close to what the delta
-        method gives for a ratio of two means, N w_t (f_t - mean f), except for draws of large weight. Leaving out a
-        draw with nearly all the weight moves the mean to that of the other draws, and the error reflects this. The
-        standard deviation of the pseudo-values is taken over all draws. Their effective sample size is that over chains
-        [2]_, cut to the length of the shortest; the size is then scaled to all draws.
+        With equal weights, these are the deviations. With unequal weights, they are close to the delta method's
+        N w_t (f_t - mean f) for a ratio of two means, except for draws of large weight. Leaving out a draw with
+        nearly all the weight moves the mean to the mean of the other draws, and the error reflects this. The standard
+        deviation of the pseudo-values is taken over all draws. Their effective sample size is computed over chains
+        cut to the length of the shortest [2]_; it is then scaled to all draws.
 
         References
         ----------
@@ -267,7 +267,7 @@ class Samples:
         return error
 
     def mcse_and_ess(self, values: Floats) -> tuple[Floats, Floats]:
-        """Monte Carlo standard error of :meth:`mean`, and how many independent draws give a mean of the same error.
+        """Monte Carlo standard error of :meth:`mean`, and its effective sample size.
 
         Parameters
         ----------
@@ -276,7 +276,7 @@ class Samples:
         Returns
         -------
         mcse, ess : ndarray of shape (...)
-            :meth:`mcse`, and the variance over its square; NaN where that is NaN or 0.
+            :meth:`mcse`, and the variance divided by its square; NaN if the error is NaN or 0.
         """
         error = self.mcse(values)
         variance = self.mean(np.square(values - self.mean(values)[..., np.newaxis]))
@@ -284,11 +284,11 @@ class Samples:
 
     @property
     def about_weights(self) -> str:
-        """What the weights leave, in words."""
+        """Effective number of draws under the weights, in words."""
         return f"Kish's effective number {self.effective_draws:.4g}, largest weight {self.weights.max():.2%}"
 
     def facts(self) -> list[tuple[str, str]]:
-        """Names and values of what to show of the draws."""
+        """Names and values of the facts shown about the draws."""
         lengths = ", ".join(sorted({str(rows.size) for rows in self.chains}))
         return [
             ("draws", f"{self.n_draws}{', weighted: ' + self.about_weights if self.is_weighted else ''}"),
@@ -301,12 +301,12 @@ class Samples:
 
     @property
     def addends(self) -> tuple[Floats, float]:
-        """Weights to add before one division by their sum, and that sum; ones, whose sums are exact, if equal."""
+        """Weights for sums, and the divisor, their sum; equal weights are ones, whose sums are exact."""
         weights = self.weights if self.is_weighted else np.ones(self.n_draws)
         return weights, float(weights.sum())
 
     def at_quantiles(self, quantiles: float | Floats) -> npt.NDArray[np.intp]:
-        """Row numbers of the draws at these quantiles of the weights, between 0 and 1."""
+        """Row numbers of the draws at `quantiles`, between 0 and 1, of the cumulative weights."""
         return np.searchsorted(self._cumulative_weights, quantiles)
 
     @cached_property
@@ -314,17 +314,17 @@ class Samples:
         return np.cumsum(self.weights)[:-1]  # without the last sum, which may be below 1 by rounding
 
     def weighted(self, weights: Floats) -> Samples:
-        """Return the draws with these weights, which are divided by their sum."""
+        """Return the draws with these weights, normalized to sum 1."""
         uniform = np.all(weights == weights[0])
         return replace(self, weights=np.full(self.n_draws, 1.0 / self.n_draws) if uniform else weights / weights.sum())
 
     def take(self, rows: npt.NDArray[np.intp]) -> Samples:
-        """Keep some draws, by row number; their weights sum to 1 again, and equal ones where all of them were 0."""
+        """Select draws by row number; weights are normalized again, and equal if all were 0."""
         weights = self.weights[rows]
         return Samples(self.chain[rows], self.draw[rows], weights, self.named).weighted(weights)
 
     def rows(self, by: Literal["isel", "sel"], **wanted: Any) -> npt.NDArray[np.intp]:
-        """Let xarray choose by position or by value among the chains, and the draws within each: `chain` and `draw`."""
+        """Row numbers of the `chain` and `draw` that xarray selects by position or by value."""
 
         def positions_of(dim: str, ids: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
             along = xr.DataArray(np.arange(ids.size), coords={dim: ids}, dims=dim)
@@ -338,18 +338,18 @@ class Samples:
         rows = [self.chains[k][positions_of("draw", self.draw[self.chains[k]])] for k in chosen]
         if not sum(map(len, rows)):
             error = IndexError if by == "isel" else KeyError
-            asked = ", ".join(f"{dim}={value!r}" for dim, value in wanted.items() if value != slice(None))
-            raise error(f"`chain` and `draw` must leave at least one of the {self.n_draws} draws; got {asked}.")
+            requested = ", ".join(f"{dim}={value!r}" for dim, value in wanted.items() if value != slice(None))
+            raise error(f"`chain` and `draw` must leave at least one of the {self.n_draws} draws; got {requested}.")
         return np.concatenate(rows)
 
 
 def evenly_spaced(length: int, most: int) -> npt.NDArray[np.intp]:
-    """Positions of at most so many of `length` values, evenly spaced from the first to the last."""
+    """Positions of at most `most` of `length` values, evenly spaced from the first to the last."""
     return np.linspace(0, length - 1, min(length, most)).astype(np.intp)
 
 
 def by_name(given: xr.DataArray, wanted: Mapping[str, pd.Index], name: str) -> xr.DataArray:
-    """Take an array in the order of the wanted names along its dimensions; by place if it has no names."""
+    """Reorder an array to the wanted names along its dimensions; by place if it has no names."""
     for dim, names in wanted.items():
         if dim in given.indexes and given.sizes[dim] == len(names):
             order = positions(names, given.indexes[dim])

@@ -28,7 +28,7 @@ CHECKSUM_BYTES = 4  # behind a chunk
 
 @dataclass(frozen=True, eq=False)
 class StoredLabels(DrawnLabels):
-    """Labels in a file; it can be sent to another process, which reads the same one.
+    """Labels in a file. A copy sent to another process reads the same file.
 
     Attributes
     ----------
@@ -39,19 +39,19 @@ class StoredLabels(DrawnLabels):
     chunk : tuple of int
         Numbers of draws and of items in a chunk; the last chunks are filled up.
     offsets : ndarray of int64
-        Where each chunk begins, in rows of chunks of the same draws.
+        Byte at which each chunk begins; one row for the chunks of the same draws.
     stored_dtype : dtype
-        What the file holds: the type of the labels, or a larger one.
+        Type in the file: `label_dtype` or a larger type.
     label_dtype : dtype
         The smallest unsigned type that holds all labels.
     n_clusters : ndarray of shape (n_draws,), dtype int64
         Number of clusters of each draw.
     rows : ndarray of shape (n_draws,), dtype int64, or None
-        Rows of the file that are the draws; by default all of them.
+        Rows of the file that are the draws; None for all.
     progressbar : bool
         Whether a pass over the labels shows its bytes and the time left.
     owner : object
-        What keeps a temporary file for as long as something refers to it.
+        Object that keeps a temporary file alive while it is referenced.
     """
 
     path: Path
@@ -77,8 +77,8 @@ class StoredLabels(DrawnLabels):
         with opened(path) as file, h5py.File(file) as variables:
             labels, n_clusters = variables[LABELS], variables[N_CLUSTERS][...]
             shape, chunk, stored_dtype = labels.shape, labels.chunks, labels.dtype
-            found = sorted((one.chunk_offset, one.byte_offset) for one in chunks_of(labels))
-        offsets = np.array([offset for _, offset in found]).reshape(-1, -(-shape[1] // chunk[1]))
+            chunks = sorted((one.chunk_offset, one.byte_offset) for one in chunks_of(labels))
+        offsets = np.array([offset for _, offset in chunks]).reshape(-1, -(-shape[1] // chunk[1]))
         dtype = smallest_dtype(int(n_clusters.max()))
         return cls(path, shape, chunk, offsets, stored_dtype, dtype, n_clusters, None, progressbar, owner)
 
@@ -98,12 +98,12 @@ class StoredLabels(DrawnLabels):
 
     @property
     def place(self) -> str:
-        """Where they lie, for people."""
+        """Description of the storage."""
         return f" in {self.path}" if self.owner is None else " in a temporary file"
 
     @property
     def item_blocks(self) -> list[slice]:
-        """Items of one chunk, or of several if all draws of them take a small part of the memory."""
+        """Items of one chunk, or of several if all their draws take a small part of the memory."""
         width = self.chunk[1]
         return slices(self.n_items, max(1, block_width(self.n_draws) // width) * width)
 
@@ -125,7 +125,7 @@ class StoredLabels(DrawnLabels):
         return track(steps, "Labels on disk", progressbar=self.progressbar, n_bytes=n_bytes)
 
     def blocks(self, n_draws: int) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
-        """Rows and labels of so many draws at a time, in their order."""
+        """Yield rows and labels of `n_draws` draws at a time, in order."""
         if n_draws >= self.n_draws or self._loaded is not None:
             yield from super().blocks(n_draws)
             return
@@ -133,7 +133,7 @@ class StoredLabels(DrawnLabels):
             yield rows, self._of_rows(np.arange(self.n_draws)[rows]).values
 
     def take(self, rows: npt.NDArray[np.intp]) -> DrawnLabels:
-        """Keep some draws, by row number; few ones are read."""
+        """Select draws by row number; a small selection is read into memory."""
         if self._loaded is not None:
             return self._loaded.take(rows)
         taken = self._of_rows(rows)
@@ -175,12 +175,12 @@ class StoredLabels(DrawnLabels):
 
 @contextmanager
 def opened(path: Path) -> Iterator[FileIO]:
-    """Open a store to be read, which takes no lock, even by HDF5.
+    """Open a store for reading, without any lock, even by HDF5.
 
     Raises
     ------
     ValueError
-        If the file is missing, or what is read of it is damaged.
+        If the file is missing, or the part read is damaged.
     """
     try:
         with path.open("rb", buffering=0) as file:
@@ -194,21 +194,21 @@ def opened(path: Path) -> Iterator[FileIO]:
 
 
 def chunks_of(labels: h5py.Dataset) -> list[Any]:
-    """Where the chunks of labels lie in their file."""
+    """Positions of the chunks of labels in their file."""
     chunks: list[Any] = []
     labels.id.chunk_iter(chunks.append)
     return chunks
 
 
 def _read(file: FileIO, offset: int, chunk: npt.NDArray[Any]) -> None:
-    """Read a chunk without HDF5, which lets one thread read at a time."""
+    """Read a chunk without HDF5, which allows one reading thread only."""
     file.seek(offset)
     if file.readinto(chunk.data) != chunk.nbytes or file.read(CHECKSUM_BYTES) != checksum_of(chunk):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
 
 def checksum_of(chunk: npt.NDArray[Any]) -> bytes:
-    """Give the checksum that HDF5 keeps behind a chunk: of no words but zeros is it zero, not of others."""
+    """Checksum that HDF5 stores behind a chunk: zero only if all words are zero."""
     content = chunk.reshape(-1).view(np.uint8)
     words = np.append(content, np.uint8(0)) if content.size % 2 else content
     sums = [one or 65535 * bool(content.any()) for one in map(int, checksum.fletcher32(words.view(np.uint16)))]

@@ -1,4 +1,4 @@
-"""Which component of each draw is which cluster: optimal assignments, by labels or by probabilities."""
+"""Label switching: assign the components of each draw to clusters, by labels or by probabilities."""
 
 from itertools import pairwise
 from typing import Any
@@ -13,7 +13,7 @@ from posterior_consensus.runtime.tolerances import SAME
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.intp]
 
-_SMALLEST = 1e-100  # in place of 0 in a logarithm
+_SMALLEST = 1e-100  # replaces 0 in a logarithm
 
 
 def common_items(
@@ -39,13 +39,13 @@ def common_items(
 
 
 def expected_common_items(probabilities: npt.NDArray[np.floating], reference: npt.NDArray[np.int32]) -> Floats:
-    """Return the same in expectation, from probabilities of shape (n_draws, n_items, n_components)."""
+    """Expectation of :func:`common_items` under probabilities of shape (n_draws, n_items, n_components)."""
     members = (reference[:, np.newaxis] == np.arange(reference.max() + 1)).astype(np.float64)
     return np.stack([draw.T @ members for draw in probabilities])
 
 
 def most_in_common(common: Floats) -> Numbers:
-    """Give every cluster a component of its own such that all together have the most items in common.
+    """Assign a different component to each cluster so that the total number of common items is largest.
 
     Parameters
     ----------
@@ -58,16 +58,15 @@ def most_in_common(common: Floats) -> Numbers:
 
     Notes
     -----
-    Of equally good assignments it is one with as many empty components as possible: a cluster that is missing from a
-    draw must not take a part of another cluster.
+    Ties prefer empty components: a cluster that a draw lacks must not take a part of another cluster.
     """
     empty = common.sum(axis=2, keepdims=True) < 0.5
-    scores = common + empty / (common.shape[2] + 1)  # all bonuses together are less than one item
+    scores = common + empty / (common.shape[2] + 1)  # all bonuses sum to less than one item
     return np.array([linear_sum_assignment(draw.T, maximize=True)[1] for draw in scores])
 
 
 def matched_by_draw(table: npt.NDArray[Any], starts: npt.NDArray[np.integer]) -> Numbers:
-    """Column (R,) of each cluster of each draw in a matching of largest sum in that draw's rows, -1 for none."""
+    """Column (R,) matched to each cluster of each draw in a matching of largest sum, -1 for none."""
     columns = np.full(len(table), -1)
     for first, last in pairwise(starts.tolist()):
         rows, matched = linear_sum_assignment(table[first:last], maximize=True)
@@ -78,33 +77,33 @@ def matched_by_draw(table: npt.NDArray[Any], starts: npt.NDArray[np.integer]) ->
 def partners(table: npt.NDArray[Any], starts: npt.NDArray[np.integer] | None = None) -> Numbers:
     """Column of each row's partner in a table of numbers of common items, -1 for none.
 
-    One to one, such that partners have the most items in common; of equally good matchings the one of largest sum of
-    Jaccard similarities. Without a common item there is no partner. With `starts` (N + 1,) the rows of each draw, from
-    `starts[t]` to `starts[t + 1]`, have partners of their own.
+    The one-to-one matching has the most common items; ties are broken by the sum of Jaccard similarities. A row without
+    common items has no partner. With `starts` (N + 1,), rows `starts[t]` to `starts[t + 1]`, one draw, are matched
+    separately from the other draws.
     """
     starts = np.array([0, len(table)]) if starts is None else starts
     n_rows = np.diff(starts)
     columns = np.repeat(np.add.reduceat(table, starts[:-1]), n_rows, axis=0)
     either = table.sum(axis=1, keepdims=True) + columns - table
     pairs = np.repeat(np.minimum(n_rows, table.shape[1]) + 1, n_rows)[:, np.newaxis]
-    found = matched_by_draw(table + table / np.maximum(either, 1) / pairs, starts)  # less than one item is added
-    return np.where(table[np.arange(len(table)), found] > 0, found, -1)
+    matched = matched_by_draw(table + table / np.maximum(either, 1) / pairs, starts)  # adds less than one item
+    return np.where(table[np.arange(len(table)), matched] > 0, matched, -1)
 
 
 def numbered_like(labels: Labels, others: Labels) -> Labels:
-    """Renumber clusters by those of another partition with most items in common, one to one, the rest after these."""
+    """Renumber clusters like the clusters matched to them in `others`; unmatched clusters come last."""
     number = partners(contingency_table(labels, others))
     number[number < 0] = int(others.max()) + 1 + np.arange(np.sum(number < 0))
     return number[labels].astype(np.int32)
 
 
 def is_matched(common: Floats) -> npt.NDArray[np.bool_]:
-    """Whether a component matches its cluster: one item in common, or half an expected one with probabilities."""
+    """Whether a component matches its cluster: at least one common item, or half an expected common item."""
     return common >= 0.5
 
 
 def least_divergence(probabilities: npt.NDArray[np.floating], weights: Floats, start: Numbers) -> Numbers:
-    """Stephens' algorithm: reference probabilities and orders of the components in turn, until no order changes.
+    """Order components by Stephens' algorithm: update reference probabilities and orders until no order changes.
 
     Parameters
     ----------
@@ -119,8 +118,8 @@ def least_divergence(probabilities: npt.NDArray[np.floating], weights: Floats, s
 
     Notes
     -----
-    The least sum p log(p / q) over orders is the largest sum p log q, as every p is in it once. All components are
-    ordered, though only the first may be wanted: an assignment that leaves some out does best with empty ones.
+    Minimizing sum p log(p / q) over orders is maximizing sum p log q, as each p occurs once. All components are
+    ordered even if only some are needed: a partial assignment would favour empty components.
     """
     order = start.copy()
     places = np.arange(start.shape[1])
@@ -139,7 +138,7 @@ def least_divergence(probabilities: npt.NDArray[np.floating], weights: Floats, s
 
 
 def with_the_rest(assigned: Numbers, n_components: int) -> Numbers:
-    """Complete each row of assigned components by those left over, ascending: (n_draws, n_components)."""
+    """Append the unassigned components to each row, ascending: (n_draws, n_components)."""
     free = np.ones((len(assigned), n_components), np.bool_)
     np.put_along_axis(free, assigned, False, axis=1)
     return np.concatenate([assigned, np.nonzero(free)[1].reshape(len(assigned), -1)], axis=1)
@@ -148,8 +147,8 @@ def with_the_rest(assigned: Numbers, n_components: int) -> Numbers:
 def cheapest_paths(steps: Floats, start: Floats, tiny: float) -> tuple[Floats, Numbers]:
     """Cost (m,) of the cheapest path to each node, and the node before it, -1 if the path begins there.
 
-    The algorithm of Bellman and Ford. `steps[k, l]` is the cost of a step from k to l, `start[k]` that of a path which
-    begins at k. Steps can have costs below 0, circles of steps cannot. Gains up to `tiny` are rounding.
+    The algorithm of Bellman and Ford. `steps[k, l]` is the cost of a step from k to l, `start[k]` the cost of beginning
+    at k. Single steps can have negative costs, cycles cannot. Gains up to `tiny` are rounding.
     """
     reached, before = start.copy(), np.full(start.size, -1)
     while True:
