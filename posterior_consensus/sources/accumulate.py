@@ -1,4 +1,4 @@
-"""Draws of a sampler that still runs: kept in memory or in a store, and to be had at any time."""
+"""Draws of a running sampler, kept in memory or in a store and available at any time."""
 
 import os
 import re
@@ -22,49 +22,49 @@ from posterior_consensus.runtime.arguments import as_path, check_count, is_integ
 from posterior_consensus.sources.batches import Batches, give, locked_directory
 from posterior_consensus.sources.stores import NOT_STORED, Part, are_large, in_memory, written
 
-Rest = dict[int, list[npt.NDArray[Any]]]  # draws of each chain that make up no complete batch
+Rest = dict[int, list[npt.NDArray[Any]]]  # draws of each chain's incomplete batch
 
 
 class PartitionAccumulator(display.Shown):
-    """Collect draws from a running sampler; usable as the draws so far at any time.
-
-    Every function that takes draws takes the accumulator, and sees the draws so far.
+    """Collect draws from a running sampler, in memory or on disk; every function accepts it as the draws so far.
 
     Parameters
     ----------
     store : path, optional
-        Directory for the draws. One that exists goes on from the draws that it has; one that does not
-        is made. By default the draws are kept in memory.
+        Directory for the draws, on a file system of this machine. An existing store is continued, a missing one
+        created. By default, draws are kept in memory.
     batch_size : int
-        Number of a chain's draws that are written at once. A process that is killed loses at most the draws after the
-        last complete batch, fewer than this for each chain.
+        Number of draws of a chain that are written together. A killed process loses the draws after the last complete
+        batch, fewer than `batch_size` per chain.
     items : array_like of shape (n_items,), optional
-        Names of the items, text or integers. By default they have none, or those in the store.
+        Names of the items, text or integers. By default the names in the store, if there are any.
     item_dim : str, optional
-        Name of the items' dimension, by default "item" or that in the store.
+        Name of the items' dimension; by default the name in the store, else "item".
 
     Attributes
     ----------
     store : Path or None
-        Where the draws are written.
+        Directory of the draws.
     batch_size : int
         Number of draws in a batch.
 
     Raises
     ------
     ValueError
-        If `store` is no such store, its items are others, or a batch in it is damaged.
+        If `store` is another kind of directory, its items differ, or one of its batches is damaged.
     BlockingIOError
-        If another process, or another accumulator of this one, has the store open. Its path as `data` can be read
-        meanwhile.
+        If the store is open in another process or accumulator. Its path can still be read as `data`.
+
+    See Also
+    --------
+    as_partition_draws : Convert draws that are complete, or read a store by its path.
+    diagnose : Check whether the draws so far suffice.
 
     Notes
     -----
-    :meth:`close`, or the end of a ``with`` block, writes what makes up no complete batch. A batch in a store is a
-    NetCDF file, a store as :func:`as_partition_draws` makes it. It gets its name when it is complete, so that a batch
-    is there or it is not.
-    The store is locked as long as the accumulator is open; the system ends the lock of a process that has died. Labels
-    are numbered by first appearance before they are kept. The store must lie on a file system of this machine.
+    :meth:`close`, or the end of a ``with`` block, writes the incomplete batch. Each batch is one NetCDF file, which
+    gets its name only when it is complete. The store is locked while the accumulator is open; the system releases the
+    lock of a dead process. Labels are stored numbered by first appearance.
 
     Examples
     --------
@@ -105,9 +105,9 @@ class PartitionAccumulator(display.Shown):
         try:
             self._batches = Batches(self.store)
             if self._batches.items is not None:
-                self._go_on(self._batches.items, names)
+                self._continue_store(self._batches.items, names)
         except BaseException:
-            self._let_go()
+            self._release()
             raise
 
     @property
@@ -116,22 +116,22 @@ class PartitionAccumulator(display.Shown):
         return sum(_lengths(self._batches, self._rest).values())
 
     def add(self, labels: Any, chain: int = 0) -> None:
-        """Take one draw or several of a chain.
+        """Add one or several draws of a chain.
 
         Parameters
         ----------
         labels : array_like of shape (n_items,) or (n_draws, n_items)
-            In the order of the items; of any names that :func:`as_partition_draws` takes.
+            Labels in the order of the items, of any kind that :func:`as_partition_draws` accepts.
         chain : int
-            Number of the chain, from 0. Chains may be of different lengths.
+            Number of the chain, from 0. Chains may have different lengths.
 
         Raises
         ------
         ValueError
-            If there are no labels or invalid ones, not one for each item, or the accumulator is closed. Nothing of
-            `labels` is kept then.
+            If labels are missing, invalid or not one per item, or the accumulator is closed. Nothing of `labels` is
+            then added.
         OSError
-            If a batch cannot be written. The draws are kept, and written with the next ones.
+            If a batch cannot be written. The draws are kept, and written with the next batch.
         """
         self._check_open()
         if not is_integer(chain) or chain < 0:
@@ -155,21 +155,22 @@ class PartitionAccumulator(display.Shown):
             self._write(int(chain), self.batch_size)
 
     def draws(self) -> PartitionDraws:
-        """Give the draws so far, chain after chain.
+        """Return the draws so far, chain after chain.
 
         Returns
         -------
         PartitionDraws
+            All draws added, also those not yet written.
 
         Raises
         ------
         ValueError
-            If there are none yet, or a batch in the store is damaged.
+            If there are no draws yet, or a batch in the store is damaged.
         """
         return _draws_of(self._batches, self._rest, self._items)
 
     def flush(self) -> None:
-        """Write all draws so far to the store, also those that make up no complete batch.
+        """Write all draws so far to the store, including incomplete batches.
 
         Raises
         ------
@@ -183,17 +184,17 @@ class PartitionAccumulator(display.Shown):
             self._write(chain, 1)
 
     def close(self) -> None:
-        """Write the rest and let go of the store; the draws can still be requested.
+        """Write the remaining draws and release the store; the draws remain readable.
 
         Raises
         ------
         OSError
-            If the rest cannot be written. The accumulator stays open then, with these draws.
+            If the remaining draws cannot be written. The accumulator then stays open and keeps them.
         """
         if self._is_open:
             self.flush()
             self._is_open = False
-            self._let_go()
+            self._release()
 
     def __enter__(self) -> Self:
         return self
@@ -201,7 +202,7 @@ class PartitionAccumulator(display.Shown):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         if self._lock is not None:
             self._lock.release()
 
@@ -213,8 +214,8 @@ class PartitionAccumulator(display.Shown):
         dim = self._item_dim or "item"
         return Items(n_items, dim, xr.Coordinates({} if names is None else {dim: names}))
 
-    def _go_on(self, items: Items, names: list[Any] | None) -> None:
-        """Take over what the store says of the items, which must be the user's."""
+    def _continue_store(self, items: Items, names: list[Any] | None) -> None:
+        """Continue a store: use its items, which must be the user's."""
         if names not in (None, items.coords[items.dim].values.tolist() if items.dim in items.coords else None):
             raise ValueError("`items` must be those of the store, or None; they differ.")
         if self._item_dim not in (None, items.dim):
@@ -222,7 +223,7 @@ class PartitionAccumulator(display.Shown):
         self._items = items
 
     def _write(self, chain: int, least: int) -> None:
-        """Write a chain's draws in batches, as long as at least so many are left."""
+        """Write a chain's draws in batches while at least `least` draws remain."""
         assert self._items is not None
         labels, first = np.concatenate(self._rest[chain]), 0
         try:
@@ -243,7 +244,7 @@ class PartitionAccumulator(display.Shown):
 
 
 def read_draws(store: Path) -> PartitionDraws:
-    """Give the draws in an accumulator's store, which another process may write to; needs no right to write."""
+    """Read the draws in an accumulator's store, even while another process writes to it."""
     batches = Batches(store)
     return _draws_of(batches, {}, batches.items)
 

@@ -1,4 +1,4 @@
-"""Where an accumulator keeps complete batches of draws: in memory, or in a directory with a store for each."""
+"""Complete batches of an accumulator: in memory, or in a directory with one store per batch."""
 
 import os
 from collections.abc import Iterator
@@ -28,12 +28,11 @@ class Batches:
     Attributes
     ----------
     path : Path or None
-        Directory with a store for each, as they are when it is opened; another process may write to it. By default
-        they are in memory.
+        Directory with a store per batch, as it was when opened; another process may add batches. None for memory.
     kept : dict of int to list of DrawnLabels
         Batches of each chain.
     items : Items or None
-        What a store says of the items; None without a store, or before there are labels in it.
+        Items in the store; None without a store, or while it is empty.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -47,7 +46,7 @@ class Batches:
                 self._open(chain, number)
 
     def append(self, chain: int, labels: Rows, items: Items) -> None:
-        """Keep one more batch (n_draws, n_items) of a chain, or change nothing."""
+        """Add a batch (n_draws, n_items) of a chain; nothing changes if this fails."""
         kept, batch = self.kept.setdefault(chain, []), LabelsInMemory.of(labels)
         if self.path is None:
             kept.append(batch)
@@ -60,7 +59,7 @@ class Batches:
         self._open(chain, len(kept))
 
     def give(self, chain: int, number: int, put: Put) -> npt.NDArray[np.int64]:
-        """Give the labels of a batch to `put`; return their numbers of clusters."""
+        """Pass the labels of a batch to `put`; return their numbers of clusters."""
         with self._damage_is_named(chain, number):
             return give(self.kept[chain][number], put)
 
@@ -88,14 +87,14 @@ class Batches:
 
 
 def give(drawn: DrawnLabels, put: Put) -> npt.NDArray[np.int64]:
-    """Give labels to `put`, some items after others; return their numbers of clusters."""
+    """Pass labels to `put` by blocks of items; return their numbers of clusters."""
     for _, block in drawn.map_blocks(as_they_are):
         put(block)
     return drawn.n_clusters
 
 
 def locked_directory(path: Path) -> BaseFileLock | None:
-    """Make a directory for batches if there is none, and lock it; None if this process may not write in it."""
+    """Create a missing directory for batches and lock it; None without permission to write."""
     if path.exists() and not _is_for_batches(path):
         raise ValueError(f"`store` must be a new or empty directory, or one of draws; got {str(path)!r}.")
     path.mkdir(parents=True, exist_ok=True)
@@ -105,12 +104,12 @@ def locked_directory(path: Path) -> BaseFileLock | None:
 def _is_for_batches(path: Path) -> bool:
     if not path.is_dir():
         return False
-    has_batches = any(path.glob(_name("*", "*") + "*"))  # perhaps an unfinished one
+    has_batches = any(path.glob(_name("*", "*") + "*"))  # also an unfinished batch
     return has_batches or {file.name for file in path.iterdir()} <= {_LOCK}
 
 
 def is_accumulated(path: Any) -> bool:
-    """Whether a path leads to a directory that holds batches."""
+    """Whether a path is a directory of batches."""
     return isinstance(path, (str, Path)) and any(Path(path).glob(_name("*", "*")))
 
 

@@ -1,4 +1,4 @@
-"""Labels of an array made canonical by blocks of draws and items, whether it lies in memory, in a file or in dask."""
+"""Canonical labels of an array, by blocks of draws and items; the array is in memory, in a file or in dask."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ _BYTES_OF_NUMBER = 4
 class LabelBlocks:
     """Labels, checked and numbered by first appearance a block at a time.
 
-    A block has some draws and, where one draw takes too much memory or lies in several chunks, some items. Blocks
-    follow the chunks in which the array lies, so that each chunk is read once. Blocks of the same draws come one after
-    another in the order of the items, and what their names have become is kept between them.
+    A block has some draws with all items, or some of the items if a draw is too large or spans several chunks. Blocks
+    follow the array's chunks, so each chunk is read once. Blocks of the same draws follow one another in the order of
+    the items, and the numbers given to names are kept between them.
 
     Attributes
     ----------
     n_draws, n_items : int
     dtype : dtype
-        Smallest type that holds as many clusters as there may be.
+        Smallest type that holds the largest possible number of clusters.
     """
 
     def __init__(self, labels: xr.DataArray, name: str) -> None:
-        """Take labels over dimensions of draws and then over items; they are read once, unless they are bytes."""
+        """Prepare labels over dimensions of draws, then items; unless bytes, they are read once for names."""
         self._labels, self._name, self._place = labels.variable, name, place_in(labels)
         *self._shape, self.n_items = labels.shape
         self.n_draws = int(np.prod(self._shape))
         self._most = sizes.SHARE_OF_READING * memory.budget()
-        if self._labels._in_memory:  # no chunks to be read, and memory that is used again takes less time
+        if self._labels._in_memory:  # no chunks to follow; small blocks reuse memory
             self._most = min(self._most, sizes.LABELS_READ_AT_ONCE)
         self._codes = self._names_in_all()
         self.dtype = smallest_dtype(min(self._codes.n_codes, self.n_items))
 
     def stripes(self) -> list[Stripe]:
-        """Draws whose blocks are worked on one after another; stripes are independent."""
+        """Groups of draws; blocks of a stripe are processed in order, stripes are independent."""
         labels = self._most / self._labels.dtype.itemsize
         box = self._box(labels, self._most / (_BYTES_OF_NUMBER * self._codes.n_codes))
         draws = itertools.product(*(slices(size, step) for size, step in zip(self._shape, box[:-1], strict=True)))
@@ -58,7 +58,7 @@ class LabelBlocks:
         return [Stripe(at, numbers[at].ravel(), slices(self.n_items, box[-1])) for at in draws]
 
     def canonical(self, stripe: Stripe, put: Put) -> npt.NDArray[np.int64]:
-        """Give the canonical labels of a stripe to `put`, block by block; return its numbers of clusters."""
+        """Pass the canonical labels of a stripe to `put`, block by block; return its numbers of clusters."""
         n_rows, n_codes = stripe.rows.size, self._codes.n_codes
         if len(stripe.items) == 1:
             labels, n_clusters = canonical_rows(self._codes.of(self._block(stripe, stripe.items[0])), n_codes)
@@ -77,7 +77,7 @@ class LabelBlocks:
         return self._plain((*stripe.at, items))[0].reshape(stripe.rows.size, -1)
 
     def _names_in_all(self) -> Codes:
-        """Read all labels and find what their names become; those of a byte need not be read."""
+        """Read all labels and number their names; labels of one byte need no reading."""
         if self._labels.dtype in (np.uint8, np.bool_):
             return Codes(256)
         table = max(2**16, 2 * self.n_items)
@@ -98,7 +98,7 @@ class LabelBlocks:
         return Codes(first + others.size, first, others)
 
     def _names_in(self, at: tuple[slice, ...], table: int) -> tuple[int, npt.NDArray[Any]]:
-        """Largest label of a block, and all labels that are text or beyond a table of such length."""
+        """Largest label of a block, and its labels that are text or at least `table`."""
         values, highest = self._plain(at)
         others = values if is_text(values) else values[values >= table] if highest >= table else values[:0]
         return highest, np.unique(others)
@@ -115,7 +115,7 @@ class LabelBlocks:
         *outer, item_dim = labels.dims
         if (
             not chunks and most >= sizes.DRAWS_IN_CHUNK * sizes.ITEMS_IN_CHUNK
-        ):  # as a store will have them, of one chain each
+        ):  # as in a store, where a chunk has one chain
             most_draws = sizes.DRAWS_IN_CHUNK
             n_draws = max(n for n in range(1, most_draws + 1) if self._shape[-1] % n == 0)
             n_draws = n_draws if 2 * n_draws >= most_draws else most_draws
@@ -134,14 +134,14 @@ class LabelBlocks:
 
 @dataclass(frozen=True)
 class Stripe:
-    """Some draws, and the blocks of items in which they are read.
+    """A group of draws, and the blocks of items in which they are read.
 
     Attributes
     ----------
     at : tuple of slice
-        Where they are along the dimensions of draws.
+        Position along the dimensions of draws.
     rows : ndarray of int64
-        Their numbers among all draws.
+        Row numbers of the draws.
     items : list of slice
     """
 
@@ -152,7 +152,7 @@ class Stripe:
 
 @dataclass(frozen=True)
 class Codes:
-    """Whole numbers for names of clusters: numbers below `table` stay, and `others`, sorted, come after them."""
+    """Numbers for names of clusters: integers below `table` stay, and `others`, sorted, follow."""
 
     n_codes: int
     table: int = 0
@@ -171,7 +171,7 @@ def _place_beyond(place: Place, first: list[int], index: tuple[int, ...]) -> str
 
 
 def _grown(box: list[int], sizes: list[int], most: float) -> list[int]:
-    """Make a box longer by whole multiples, along the last dimension first, as long as it holds no more than `most`."""
+    """Lengthen a box by integer multiples, last dimension first, while its size is at most `most`."""
     box = list(box)
     for axis in range(len(box) - 1, -1, -1):
         times = min(-(-sizes[axis] // box[axis]), int(most // np.prod(box)))

@@ -1,4 +1,4 @@
-"""Parameters of the components in each draw, and the component of each item, as arrays."""
+"""Parameters of the components in each draw, and each item's component, as arrays."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -28,7 +28,7 @@ def component_numbers(labels: xr.DataArray, n_components: int, first_label: int 
     if labels.dtype.kind not in "iubf":
         raise TypeError(f"{name} must be the numbers of components; got dtype {labels.dtype}.")
     values = labels.values.reshape(-1, labels.shape[-1])
-    as_codes(values, name)  # says what is wrong with missing, negative and fractional ones
+    as_codes(values, name)  # reports missing, negative and fractional labels
     lowest, highest = int(values.min()), int(values.max())
     if first_label is None:
         if lowest > 0 and highest < n_components:
@@ -54,14 +54,14 @@ def component_labels(
     var_name: str | None = None,
     group: str = "posterior",
 ) -> Numbers:
-    """Component of each item (n_draws, n_items): of labels as `data` have them, or as sampled from probabilities.
+    """Component of each item (n_draws, n_items), from the labels in `data` or sampled from probabilities.
 
     Raises
     ------
     ValueError
-        If there are allocation probabilities of another number of components, or labels are no numbers of components.
+        If allocation probabilities have another number of components, or labels are not numbers of components.
     TypeError
-        If the labels of `data` were renumbered.
+        If the labels in `data` were renumbered.
     """
     if draws.soft is not None:
         if draws.soft.n_components != n_components:
@@ -92,9 +92,9 @@ def parameters_by_draw(parameters: Mapping[str, Any], samples: Samples) -> dict[
     Raises
     ------
     ValueError
-        If a parameter is of other draws, or parameters are of different components or features.
+        If parameters have other draws, or differ in components or features.
     TypeError
-        If one holds no numbers.
+        If a parameter is not numeric.
     """
     arrays = {name: _by_draw(name, value, samples) for name, value in parameters.items()}
     n_axes = 4 if "cov" in arrays else max(3, *(array.ndim for array in arrays.values()))
@@ -124,7 +124,7 @@ def _by_draw(name: str, value: Any, samples: Samples) -> Floats:
 
 
 def n_components_of(arrays: Mapping[str, Floats]) -> int:
-    """The number of components."""
+    """Number of components."""
     return max(array.shape[1] for array in arrays.values())
 
 

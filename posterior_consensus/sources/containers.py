@@ -1,7 +1,7 @@
-"""Where InferenceData, DataTree and files keep their groups: the one place that knows.
+"""Groups of InferenceData, DataTree and files.
 
-ArviZ 0.x hands out ``InferenceData``, ArviZ 1.x ``xarray.DataTree``, and either can meet either version, so objects are
-told apart by what they are and never by a version number.
+ArviZ 0.x returns ``InferenceData``, ArviZ 1.x ``xarray.DataTree``, and either object can meet either version. So code
+checks the type of the object, never the version.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ Container = TypeVar("Container")
 
 
 def is_inference_data(data: object) -> bool:
-    """Whether `data` is ArviZ 0.x's InferenceData, told without importing ArviZ."""
+    """Whether `data` is ArviZ 0.x's InferenceData, without importing ArviZ."""
     return any(cls.__name__ == "InferenceData" and cls.__module__.startswith("arviz") for cls in type(data).__mro__)
 
 
@@ -30,7 +30,7 @@ def group_dataset(data: Any, group: str) -> xr.Dataset:
     Raises
     ------
     ValueError
-        If there is no such group; the message lists those there are.
+        If there is no such group; the message lists the groups present.
     """
     if isinstance(data, xr.Dataset):
         return data
@@ -42,12 +42,12 @@ def group_dataset(data: Any, group: str) -> xr.Dataset:
         present = dict.fromkeys(data.groups())
     if group not in present:
         raise ValueError(f"`group` must name a group of the data; got {group!r}, present: {listing(present)}.")
-    found = data[group]
-    return found.to_dataset() if isinstance(found, xr.DataTree) else found
+    node = data[group]
+    return node.to_dataset() if isinstance(node, xr.DataTree) else node
 
 
 def opened(data: Any) -> AbstractContextManager[Any]:
-    """A NetCDF or Zarr file as a tree of which nothing is read but coordinates; anything else as it is."""
+    """Open a NetCDF or Zarr file as a tree, reading only coordinates; other data are passed through."""
     return open_tree(Path(data)) if isinstance(data, (str, Path)) and not is_plain(data) else nullcontext(data)
 
 
@@ -57,9 +57,9 @@ def open_tree(path: Path) -> xr.DataTree:
     Raises
     ------
     FileNotFoundError
-        If there is none.
+        If the file does not exist.
     ValueError
-        If it is of another kind.
+        If it is neither NetCDF nor Zarr.
     ImportError
         If it is a Zarr store and the package zarr is missing.
     """
@@ -81,23 +81,23 @@ def open_tree(path: Path) -> xr.DataTree:
 
 
 def attach(data: Container, *results: HasDataset | HasDataTree, group: str = "consensus") -> Container:
-    """Add results to a posterior as a group.
+    """Add results to a posterior as a group, so that they are saved with it.
 
     Parameters
     ----------
     data : arviz.InferenceData or xarray.DataTree
-        What the sampler returned; it is not changed, and its arrays are not copied.
+        The posterior. It is not changed, and its arrays are not copied.
     *results : ConsensusPartition, CredibleBall, ItemUncertainty or any object with ``to_dataset()``
-        What to store, merged into one Dataset. Each comes back by its class's ``from_dataset``. A single one can be a
-        LayersSummary, whose groups are those of its ``to_datatree``; `data` is then a DataTree.
+        Results to store, merged into one Dataset. Their classes' ``from_dataset`` reads them. A LayersSummary must be
+        the only result; its groups come from ``to_datatree``, and `data` must be a DataTree.
     group : str
-        Name of the new group. A group of that name in `data` is replaced.
+        Name of the new group. An existing group of that name is replaced.
 
     Returns
     -------
     InferenceData or DataTree
-        Of the same type as `data`. The new group survives ``to_netcdf`` and ``to_zarr``; ArviZ 0.x's own ``to_zarr``
-        needs zarr 2.
+        A posterior of the same type as `data`. The new group survives ``to_netcdf`` and ``to_zarr``; ``to_zarr`` of
+        ArviZ 0.x needs zarr 2.
 
     Raises
     ------
@@ -105,6 +105,10 @@ def attach(data: Container, *results: HasDataset | HasDataTree, group: str = "co
         If `data` cannot hold groups.
     ValueError
         If no result is given, or two results store different values under one name.
+
+    See Also
+    --------
+    Summary.to_dataset : All results of a summary, to be attached.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""On input: any data become the source they hold, draws of labels, allocation probabilities, or a matrix."""
+"""Input: turn any data into a source, which is draws of labels, allocation probabilities or a similarity matrix."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -31,31 +31,31 @@ from posterior_consensus.sources.variables import (
     variables_of,
 )
 
-_FAR = 6.0  # standard errors: labels that are further from the probabilities are not sampled from them
+_FAR = 6.0  # standard errors; labels farther from the probabilities were not sampled from them
 BY_NAME = "A function without `var_name` takes what as_partition_draws or as_allocation_probabilities makes of one."
 
 
 class Source(NamedTuple):
-    """What data hold, and a description of where it comes from."""
+    """A source, and a description of its origin."""
 
     source: PairSource
     description: str
 
 
 def as_source(data: Any, needs: Mapping[str, Need] | None = None) -> PairSource:
-    """Find the posterior that data hold: draws, with allocation probabilities if there are any, or a similarity matrix.
+    """Find the posterior in data: draws, with allocation probabilities if there are any, or a similarity matrix.
 
     Parameters
     ----------
     data : Summary, PairSimilarity, PartitionDraws or what as_partition_draws() or as_allocation_probabilities() takes
         If a posterior has allocation probabilities, and labels sampled from them, the probabilities are used.
     needs : mapping of str to {"pairs", "draws"}, optional
-        What is requested, by what asks for it, such as ``{"loss 'vi'": "draws"}``.
+        Need of each user of the source, such as ``{"loss 'vi'": "draws"}``.
 
     Raises
     ------
     ValueError
-        If something needs draws and there is a matrix alone, if there is nothing to take or more than one thing, and as
+        If draws are needed but there is only a matrix, if there is no candidate or more than one, and as in
         :func:`as_partition_draws` and :func:`as_allocation_probabilities`.
     """
     with opened(from_store(data)) as held:
@@ -65,31 +65,31 @@ def as_source(data: Any, needs: Mapping[str, Need] | None = None) -> PairSource:
 
 
 def as_draws(data: Any) -> PartitionDraws:
-    """Take the posterior as :func:`as_source` does, where draws are needed."""
+    """Find the posterior like :func:`as_source`, and require draws."""
     return draws_of(as_source(data))
 
 
 def partition_of(data: Any, partition: Any, name: str = "partition") -> Any:
-    """Take the partition that is given or, of a summary without one, its consensus.
+    """Return the given partition; without one, the consensus of a summary.
 
     Raises
     ------
     ValueError
-        If there is neither.
+        If both are missing.
     """
-    found = own_partition(data, partition)
-    if found is None:
+    chosen = own_partition(data, partition)
+    if chosen is None:
         raise ValueError(f"`{name}` must be given: only a summary has one of its own, its consensus.")
-    return found
+    return chosen
 
 
 def own_partition(data: Any, partition: Any) -> Any:
-    """Do the same as :func:`partition_of` if a partition is optional: None if there is neither."""
+    """Like :func:`partition_of`, but return None if both are missing."""
     return data if partition is None and isinstance(data, HasDraws) else partition
 
 
 def several_posteriors(data: Any) -> dict[Any, Any] | None:
-    """Several posteriors by name, of a dict or a list of them; None where `data` are one posterior."""
+    """Several posteriors by name, from a dict or a list; None if `data` are one posterior."""
     if isinstance(data, dict) and (len(data) > 1 or any(isinstance(one, PairSource) for one in data.values())):
         return data
     if isinstance(data, (list, tuple)) and len(data) > 0 and all(map(_is_posterior, data)):
@@ -98,7 +98,7 @@ def several_posteriors(data: Any) -> dict[Any, Any] | None:
 
 
 def _is_posterior(one: Any) -> bool:
-    """Whether this is a set of draws, rather than a draw."""
+    """Whether this is a set of draws rather than a single draw."""
     if isinstance(one, (PairSource, PartitionAccumulator, HasDraws, xr.Dataset, xr.DataTree, pd.DataFrame)):
         return True
     if isinstance(one, (np.ndarray, xr.DataArray)):
@@ -117,7 +117,7 @@ def find_source(
     weights: Any = None,
     progressbar: bool = True,
 ) -> Source:
-    """Find the source in opened data; arguments are those of :func:`summarize`."""
+    """Find the source in opened data; arguments as in :func:`summarize`."""
     if model is not None:
         if item_dim is not None:
             raise ValueError(f"`item_dim` must be None with a model, which names its items; got {item_dim!r}.")
@@ -141,18 +141,18 @@ def find_source(
 
 
 class _Held(NamedTuple):
-    """What is read of data, and as what.
+    """The part of data to read, and how to read it.
 
     Attributes
     ----------
     data, var_name : object, str or None
-        For the function that reads it.
+        Arguments for the reading function.
     is_soft : bool
-        Whether that are allocation probabilities, else labels.
+        Whether to read allocation probabilities rather than labels.
     name : object or None
-        The variable's.
+        Name of the variable.
     labels : list of DataArray
-        Those next to allocation probabilities.
+        Label variables next to allocation probabilities.
     """
 
     data: Any
@@ -163,7 +163,7 @@ class _Held(NamedTuple):
 
 
 def _what_is_held(data: Any, var_name: str | None, group: str, dims: tuple[str, ...], item_dim: str | None) -> _Held:
-    """Find allocation probabilities or labels: an array, the variable of this name, or the only one there is."""
+    """Find allocation probabilities or labels: an array, the variable of this name, or the only candidate."""
     is_table = isinstance(data, pd.DataFrame)
     dataset = variables_of(data, var_name, group, 1, 2)
     if is_table:
@@ -181,16 +181,16 @@ def _what_is_held(data: Any, var_name: str | None, group: str, dims: tuple[str, 
         names = listing(v.name for v in (*soft, *hard))
         raise ValueError(f"`var_name` must name the variable to take; candidates: {names}. {BY_NAME}")
     if not soft and not hard:
-        return _Held(data, None, is_soft=False)  # the function that reads labels says what is missing
-    [found] = soft or hard
+        return _Held(data, None, is_soft=False)  # the function that reads labels raises the error
+    [candidate] = soft or hard
     labels = hard if soft else []
     if is_table:
-        return _Held(data, str(found.name), bool(soft), found.name, labels)
-    return _Held(found, None, bool(soft), found.name, labels)
+        return _Held(data, str(candidate.name), bool(soft), candidate.name, labels)
+    return _Held(candidate, None, bool(soft), candidate.name, labels)
 
 
 def _has_components(data: Any, dims: tuple[str, ...]) -> bool:
-    """Whether an array of floats has a dimension of components; chains x draws x items are labels, thus integers."""
+    """Whether an array of floats has a dimension of components; arrays of integers are labels."""
     if getattr(getattr(data, "dtype", None), "kind", "") != "f":
         return False
     if isinstance(data, xr.DataArray):
@@ -202,7 +202,7 @@ def _has_components(data: Any, dims: tuple[str, ...]) -> bool:
 
 
 def _about_labels(draws: PartitionDraws, held: _Held, dims: tuple[str, ...]) -> str:
-    """Say that the labels next to allocation probabilities are sampled from them, or refuse others."""
+    """Describe labels sampled from the allocation probabilities next to them, or refuse other labels."""
     for labels in held.labels:
         if not _drawn_from(draws, labels, dims):
             raise ValueError(
@@ -215,8 +215,8 @@ def _about_labels(draws: PartitionDraws, held: _Held, dims: tuple[str, ...]) -> 
 def _drawn_from(draws: PartitionDraws, labels: xr.DataArray, sample_dims: Any) -> bool:
     """Whether labels can be components sampled from the probabilities.
 
-    The probability of a component drawn from p has the mean sum p^2 and the variance sum p^3 - (sum p^2)^2, and those
-    of different items and draws are independent given the probabilities.
+    If a component is sampled from p, its probability has mean sum p^2 and variance sum p^3 - (sum p^2)^2. Items and
+    draws are independent given the probabilities.
     """
     values = label_array(labels, None, sample_dims)[0].values.reshape(draws.n_draws, -1)
     if values.shape != draws.labels.shape or values.dtype.kind not in "iuf":

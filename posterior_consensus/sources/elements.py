@@ -1,4 +1,4 @@
-"""Columns of a table that are elements of a variable: ``z[1]``, ``z[2]``; ``p[1,1]``, ``p[1,2]``; Stan's ``p.1.1``."""
+"""Table columns that are elements of variables: ``z[1]``, ``z[2]``; ``p[1,1]``, ``p[1,2]``; Stan's ``p.1.1``."""
 
 import math
 import re
@@ -15,7 +15,7 @@ Elements = dict[int, tuple[int, ...]]  # indices of the elements, by the positio
 _BRACKETS = re.compile(r"(.+)\[(\d+(?:, ?\d+)*)\]")
 _DOTS = re.compile(r"(.+?)\.(\d+(?:\.\d+)*)")
 _TWO_DOTS = re.compile(r"(.+?)\.(\d+(?:\.\d+)+)")
-_OF_STAN = "__"  # ends the names of its columns lp__, stepsize__, ...
+_OF_STAN = "__"  # ends Stan's own columns lp__, stepsize__, ...
 
 
 def elements_of(columns: Iterable[Hashable]) -> dict[str, Elements]:
@@ -24,10 +24,10 @@ def elements_of(columns: Iterable[Hashable]) -> dict[str, Elements]:
 
 
 def with_brackets(table: pd.DataFrame, var_name: str | None = None, *, by_stan: bool = False) -> pd.DataFrame:
-    """Name ``p[1,2]`` what Stan calls ``p.1.2``.
+    """Rename Stan's ``p.1.2`` to ``p[1,2]``.
 
-    Names with dots count only if Stan wrote them, `var_name` asks for them, or they fill a matrix of floats: items may
-    be named ``control.1`` and ``treated.1``.
+    Names with dots are elements only if Stan wrote them, `var_name` names them, or they fill a matrix of floats, since
+    items may be named ``control.1`` and ``treated.1``.
     """
     by_stan = by_stan or any(str(column).endswith(_OF_STAN) for column in table.columns)
     dots = _DOTS if by_stan or var_name is not None else _TWO_DOTS
@@ -43,9 +43,9 @@ def with_brackets(table: pd.DataFrame, var_name: str | None = None, *, by_stan: 
 def _families(columns: Iterable[Hashable], element: re.Pattern[str]) -> dict[str, Elements]:
     families: dict[str, Elements] = {}
     for position, column in enumerate(columns):
-        found = element.fullmatch(str(column))
-        if found:
-            families.setdefault(found[1], {})[position] = tuple(map(int, re.findall(r"\d+", found[2])))
+        match = element.fullmatch(str(column))
+        if match:
+            families.setdefault(match[1], {})[position] = tuple(map(int, re.findall(r"\d+", match[2])))
     return families
 
 
@@ -55,16 +55,15 @@ def variables_in(draws: pd.DataFrame, var_name: str | None = None) -> xr.Dataset
     Parameters
     ----------
     draws : DataFrame
-        With the index levels "chain" and "draw".
+        Table with the index levels "chain" and "draw".
     var_name : str, optional
-        The only variable to take.
+        The only variable to read.
 
     Returns
     -------
     Dataset
-        Variables over "sample" and, if they are matrices, as many dimensions as their elements have indices. Matrices
-        of integers are labels of items that have two indices, so they have one dimension of items. It is empty if the
-        columns are items.
+        Variables over "sample" and one dimension per index of their elements. A matrix of integers is labels of items
+        with two indices, so it has one dimension of items. Empty if the columns are items.
     """
     families = elements_of(draws.columns)
     coords = {level: ("sample", draws.index.get_level_values(level)) for level in ("chain", "draw")}
@@ -82,13 +81,13 @@ def _variable(name: str, columns: pd.DataFrame, elements: Elements) -> xr.DataAr
         if not _are_labels(matrix):
             dims = [f"{name}_dim_{axis}" for axis in range(len(axes))]
             return xr.DataArray(matrix.astype(np.float64, copy=False), {dims[0]: axes[0]}, ("sample", *dims))
-    single = all(len(at) == 1 for at in elements.values())  # z[38] is of item 38, as p[38,1] is
+    single = all(len(at) == 1 for at in elements.values())  # z[38] names item 38, like p[38,1]
     items = [at[0] for at in elements.values()] if single else columns.columns.to_numpy()
     return xr.DataArray(values, {f"{name}_dim_0": items}, ("sample", f"{name}_dim_0"))
 
 
 def _axes(elements: Elements) -> list[list[int]]:
-    """The indices along each axis of the matrix that elements fill; none if they fill no matrix."""
+    """Indices along each axis of the matrix that the elements fill; none if they do not fill a matrix."""
     n_indices = {len(at) for at in elements.values()}
     if n_indices == {1} or len(n_indices) > 1:
         return []
@@ -98,7 +97,7 @@ def _axes(elements: Elements) -> list[list[int]]:
 
 
 def _check_full(name: str, elements: Elements) -> None:
-    """Refuse columns of items and components of which some are missing."""
+    """Raise an error if columns of items and components are incomplete."""
     there = set(elements.values())
     missing = [at for at in product(*map(sorted, map(set, zip(*there, strict=True)))) if at not in there]
     if missing:
@@ -113,6 +112,6 @@ def _is_float(column: pd.Series) -> bool:
 
 
 def _are_labels(matrix: npt.NDArray[np.number]) -> bool:
-    """Whether all values are integers, and no probabilities 0 and 1."""
+    """Whether all values are integers, and not only probabilities 0 and 1."""
     is_whole = matrix.dtype.kind in "iu" or bool(np.all(matrix == np.floor(matrix)))
     return is_whole and not bool(np.all(matrix.sum(axis=-1) == 1))

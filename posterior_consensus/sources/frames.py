@@ -1,4 +1,4 @@
-"""Tables of draws, of pandas or of a file: which draw a row is, which columns are items, and what neither can be."""
+"""Tables of draws, from pandas or a file: find the draw of each row and the columns of items, refuse the rest."""
 
 import math
 import re
@@ -15,35 +15,35 @@ from posterior_consensus.sources.elements import elements_of, variables_in, with
 from posterior_consensus.sources.places import listing
 
 _DIMS = ("chain", "draw")
-_DRAW = ("iteration", "iter", "draw")  # R's posterior has the first and the last, of which the first counts in chains
-_NAMED = 4  # columns that a message names
-_FEW = 4  # steps from row to row: so many may be equal by chance where labels are
+_DRAW = ("iteration", "iter", "draw")  # R's posterior has "iteration", within chains, and "draw", over all chains
+_NAMED = 4  # columns named in a message
+_FEW = 4  # steps from row to row; labels may have this many equal steps by chance
 
 
 def by_draw(table: pd.DataFrame, name: str, var_name: str | None = None, dims: Sequence[str] = _DIMS) -> pd.DataFrame:
-    """Bring what says chain and draw to the index, and leave a column for each item.
+    """Move chain and draw to the index, and keep a column for each item.
 
     Parameters
     ----------
     table : DataFrame
         Chain and draw are columns or levels of the index; without them all rows are one chain.
     name : str
-        What messages call the table.
+        Name of the table in messages.
     var_name : str, optional
-        Columns to take: ``z`` for those that are named ``z[1]``, ``z[2]``, ... By default all elements of variables if
-        there are any, else all columns.
+        Columns to read: ``z`` for ``z[1]``, ``z[2]``, ... By default all elements of variables if there are any, else
+        all columns.
     dims : sequence of str
         The user's names for chain and draw, in addition to the usual ones.
 
     Returns
     -------
     DataFrame
-        With the index levels "chain" and "draw".
+        Table with the index levels "chain" and "draw".
 
     Raises
     ------
     ValueError
-        If columns are draws, rows are single items, a draw comes twice, or a column counts or names the rows.
+        If columns are draws, rows are single items, a draw is repeated, or a column counts or names the rows.
 
     Warns
     -----
@@ -75,7 +75,7 @@ def by_draw(table: pd.DataFrame, name: str, var_name: str | None = None, dims: S
 
 
 def variables_of_table(frame: pd.DataFrame, var_name: str | None, dims: Sequence[str]) -> xr.Dataset:
-    """Variables whose elements are columns, over "sample" and dimensions of their own; none if columns are items."""
+    """Variables whose elements are columns, over "sample" and their own dimensions; none if columns are items."""
     if not elements_of(with_brackets(frame, var_name).columns):
         return xr.Dataset()
     return variables_in(by_draw(frame, "the DataFrame", var_name, dims), var_name)
@@ -88,13 +88,13 @@ def array_of_table(
     rest: tuple[str | None, ...],
     choose: Callable[[xr.Dataset, tuple[str, ...], tuple[str | None, ...]], xr.DataArray],
 ) -> xr.DataArray:
-    """Take one variable of a table, or all columns as items; `rest` are the user's names of items and components."""
+    """Read one variable of a table, or all columns as items; `rest` are the user's names of items and components."""
     names = [str(rest[0] or frame.columns.name or "item"), *("component" if dim is None else dim for dim in rest[1:])]
     for name in names:
         check_apart(name, ("sample", "chain", "draw", *dims))
     if variables := variables_of_table(frame, var_name, dims):
-        found = choose(variables, dims, (None,) * len(rest)) if var_name is None else variables[var_name]
-        return found.rename(dict(zip(found.dims[1:], names, strict=False)))
+        array = choose(variables, dims, (None,) * len(rest)) if var_name is None else variables[var_name]
+        return array.rename(dict(zip(array.dims[1:], names, strict=False)))
     items = by_draw(frame, "the DataFrame", var_name, dims)
     if len(rest) == 2:
         raise ValueError(
@@ -108,13 +108,13 @@ def array_of_table(
 
 
 def check_apart(item_dim: str | None, dims: tuple[str, ...]) -> None:
-    """Refuse a name of items or components that is one of the draws' dimensions."""
+    """Raise an error if the dimension of items or components is also a dimension of draws."""
     if item_dim in dims:
         raise ValueError(f"`item_dim` must differ from the dimensions of the draws, {listing(dims)}; got {item_dim!r}.")
 
 
 def says_draw(name: object, dims: Sequence[str] = _DIMS) -> bool:
-    """Whether a column, or a level of an index, of this name says chain or draw."""
+    """Whether a column or index level of this name holds chain or draw."""
     return _key(name) in ("chain", *_DRAW, *map(_key, dims))
 
 
@@ -123,7 +123,7 @@ def _key(name: object) -> str:
 
 
 def _variable(table: pd.DataFrame, name: str, var_name: str | None, dims: Sequence[str]) -> tuple[pd.DataFrame, bool]:
-    """Take the elements of one variable or of all, and what says chain and draw; all columns if there are none."""
+    """Select the elements of one or all variables, with chain and draw; all columns if no variable has elements."""
     table = with_brackets(table, var_name)
     families = elements_of(table.columns)
     if var_name is not None and var_name not in families:
@@ -138,34 +138,36 @@ def _variable(table: pd.DataFrame, name: str, var_name: str | None, dims: Sequen
 
 
 def _ids(table: pd.DataFrame, name: str, dims: Sequence[str]) -> dict[str, pd.Series]:
-    """Columns and levels of the index that say chain and draw, by what they say; names of rows are left out."""
+    """Columns and index levels that hold chain and draw, by role; names of rows are ignored."""
     levels = [k for k, level in enumerate(table.index.names) if says_draw(level, dims)]
     if 0 < len(levels) < table.index.nlevels or (table.index.nlevels > 1 and not levels):
         raise ValueError(
             f"`data` must have a row for each draw, with the index levels {tuple(dims)}; got "
             f"{tuple(table.index.names)}. A table with a row for each draw of each item becomes one by unstack()."
         )
-    found = [table.index.get_level_values(k).to_series(index=table.index) for k in levels]
-    found += [table.iloc[:, k] for k, column in enumerate(table.columns) if says_draw(column, dims)]
-    ids = {_key(column.name): column for column in found}
-    if len(ids) < len(found):
-        raise ValueError(f"`data` must give chain and draw only once; {name} has {listing(one.name for one in found)}.")
+    columns = [table.index.get_level_values(k).to_series(index=table.index) for k in levels]
+    columns += [table.iloc[:, k] for k, column in enumerate(table.columns) if says_draw(column, dims)]
+    ids = {_key(column.name): column for column in columns}
+    if len(ids) < len(columns):
+        raise ValueError(
+            f"`data` must give chain and draw only once; {name} has {listing(one.name for one in columns)}."
+        )
     return ids
 
 
 def _refuse_statistics(table: pd.DataFrame, name: str) -> None:
-    """Refuse a table of statistics of each variable, as ``az.summary`` and R's posterior make them."""
+    """Raise an error for a table of statistics per variable, as ``az.summary`` and R's posterior return."""
     columns = {str(column).lower() for column in table.columns}
-    found = columns & {"ess_bulk", "ess_tail", "r_hat", "rhat", "n_eff", "sd", "std"}
-    if "mean" in columns and found:
+    statistics = columns & {"ess_bulk", "ess_tail", "r_hat", "rhat", "n_eff", "sd", "std"}
+    if "mean" in columns and statistics:
         raise ValueError(
             f"`data` must have a row for each draw; {name} has statistics of each variable, such as 'mean' and "
-            f"{min(found)!r}, as az.summary makes them. Give the posterior itself, such as idata."
+            f"{min(statistics)!r}, as az.summary makes them. Give the posterior itself, such as idata."
         )
 
 
 def _warn_of_items_as_rows(items: pd.DataFrame, name: str) -> None:
-    """Warn if columns count draws, or only count, as R's V1, V2, ..., and rows are fewer or have names of their own."""
+    """Warn if columns count draws, or are only counted, like R's V1, V2, ..., and rows are fewer or have names."""
     n_rows, n_columns = items.shape
     has_names = items.index.inferred_type == "string" and _counted(items.index) is None
     prefix = (_counted(items.columns) or "").rstrip("._- ")
@@ -178,20 +180,20 @@ def _warn_of_items_as_rows(items: pd.DataFrame, name: str) -> None:
 
 
 def is_counted(names: pd.Index) -> bool:
-    """Whether names are numbers that count, or R's V1, V2, ..."""
+    """Whether names are successive numbers, or R's V1, V2, ..."""
     return _counted(names) in ("", "V")
 
 
 def _counted(names: pd.Index) -> str | None:
-    """What successive numbers follow in all names; None if they are no such names."""
-    found = [one for one in (re.fullmatch(r"(.*?)(\d+)", str(name)) for name in names) if one]
-    if len(found) < len(names) or len({one[1] for one in found}) != 1:
+    """Common prefix of names that end in successive numbers; None for other names."""
+    numbered = [one for one in (re.fullmatch(r"(.*?)(\d+)", str(name)) for name in names) if one]
+    if len(numbered) < len(names) or len({one[1] for one in numbered}) != 1:
         return None
-    return found[0][1] if all(int(b[2]) - int(a[2]) == 1 for a, b in pairwise(found)) else None
+    return numbered[0][1] if all(int(b[2]) - int(a[2]) == 1 for a, b in pairwise(numbered)) else None
 
 
 def _refuse_repeated(items: pd.DataFrame, ids: Sequence[Hashable], name: str) -> NoReturn:
-    """Say what a draw in several rows may be: one item in each, one component of each item, or one chain."""
+    """Raise an error for a draw in several rows: rows may be items, components of items, or chains."""
     for k, column in enumerate(items.columns):
         others = [one for one in items.columns if one != column]
         if others and _is_row_for_each(items, [k]):
@@ -223,7 +225,7 @@ def _is_row_for_each(items: pd.DataFrame, columns: Sequence[int]) -> bool:
 
 
 def _check_labels(items: pd.DataFrame, name: str) -> None:
-    """Refuse columns that count the rows, or name them."""
+    """Raise an error for columns that count or name the rows."""
     unnamed = [column for column in items.columns if str(column).startswith("Unnamed: ")]
     wrong = [(column, "names the rows. Leave it out, or read the file with index_col=0") for column in unnamed]
     if _names_rows(items):
@@ -235,7 +237,7 @@ def _check_labels(items: pd.DataFrame, name: str) -> None:
 
 
 def _names_rows(items: pd.DataFrame) -> bool:
-    """Whether the first column is text that never comes again, unlike the second."""
+    """Whether the first column is text without repetition, unlike the second."""
     if len(items) <= _FEW or items.shape[1] < 2:
         return False
     first = items.iloc[:, 0]
@@ -244,12 +246,12 @@ def _names_rows(items: pd.DataFrame) -> bool:
 
 
 def _counters(items: pd.DataFrame) -> pd.Index:
-    """Columns of numbers that rise by the same step from each row of a chain to the next, which clusters do not."""
+    """Columns of numbers that rise by a constant step within chains, unlike labels."""
     chains = pd.factorize(items.index.get_level_values("chain"))[0]
     order = np.argsort(chains, kind="stable")
     within = np.diff(chains[order]) == 0
-    found = items.loc[:, [dtype.kind in "iuf" for dtype in items.dtypes]]
-    for n_rows in (_FEW + 1, len(items)):  # few rows suffice to rule out all labels
-        steps = np.diff(found.iloc[order[:n_rows]].to_numpy(np.float64, na_value=np.nan), axis=0)[within[: n_rows - 1]]
-        found = found.loc[:, ((steps > 0) & (steps == steps[:1])).all(axis=0)]
-    return found.columns if within.sum() >= _FEW else found.columns[:0]
+    kept = items.loc[:, [dtype.kind in "iuf" for dtype in items.dtypes]]
+    for n_rows in (_FEW + 1, len(items)):  # a few rows rule out most labels
+        steps = np.diff(kept.iloc[order[:n_rows]].to_numpy(np.float64, na_value=np.nan), axis=0)[within[: n_rows - 1]]
+        kept = kept.loc[:, ((steps > 0) & (steps == steps[:1])).all(axis=0)]
+    return kept.columns if within.sum() >= _FEW else kept.columns[:0]

@@ -1,4 +1,4 @@
-"""Labels of any origin become PartitionDraws, one checked and canonical object that all else works on."""
+"""Conversion of labels of any origin to PartitionDraws: checked, canonical, used by everything else."""
 
 import os
 from collections.abc import Sequence
@@ -40,39 +40,40 @@ def as_partition_draws(
     Parameters
     ----------
     data : InferenceData, DataTree, Dataset, DataArray, ndarray, list, DataFrame, dict, path, PartitionDraws or Summary
-        Labels may be integers from 0 or 1 or with gaps, strings, or integer-valued floats, and their names may switch
-        from draw to draw. Arrays and lists are draws x items or chains x draws x items, a DataFrame has a row for each
-        draw and a column for each item, a dict has arrays by name, all of chains x draws x items, or all of draws x
-        items. A path leads to a NetCDF or Zarr file, a NumPy file or a table of text, see Notes; a list of tables has
-        one for each chain. An array of another library, such as JAX, is taken as NumPy's. PartitionDraws pass as they
-        are, allocation probabilities as labels sampled from them. A Summary gives its draws, and a
-        PartitionAccumulator, or the path of its store, its draws so far.
+        Labels in any form below. They are integers of any numbering, strings, or integer-valued floats, and may switch
+        from draw to draw.
+
+        - Arrays and lists, also of JAX, PyTorch and others: draws x items, or chains x draws x items.
+        - A DataFrame: a row per draw and a column per item; see Notes.
+        - A dict: arrays by name, all chains x draws x items or all draws x items.
+        - A path: a NetCDF or Zarr file, a NumPy file, a table of text or a store. A list of tables has one per chain.
+        - PartitionDraws are returned as they are; allocation probabilities, as labels sampled from them.
+        - A Summary or PartitionAccumulator: its draws.
     var_name : str, optional
-        Name of the label variable. By default the only variable that can be one: it has the sample dimensions, one
-        more, and labels. Of a table, the columns of that name: ``z`` for ``z[1]``, ``z[2]``, ..., or Stan's ``z.1``.
+        Name of the label variable. By default, the only variable with the sample dimensions, one further dimension and
+        labels as values. In a table, the columns of that name: ``z`` for ``z[1]``, ``z[2]``, ..., or Stan's ``z.1``.
     group : str
         Group of an InferenceData, DataTree or file; tables and arrays have none.
     sample_dims : str or sequence of str, optional
-        Dimensions that run over draws. By default those of ArviZ 1: the attribute ``sample_dims`` of the data, else the
-        setting ``rcParams["data.sample_dims"]``, which is "chain" and "draw". If neither is there, ``"sample"``, as
-        ``az.extract`` makes it, is taken.
+        Dimensions that run over draws. By default as in ArviZ 1: the attribute ``sample_dims`` of the data, else the
+        setting ``rcParams["data.sample_dims"]``, usually "chain" and "draw". If these are absent, "sample" is used.
     item_dim : str, optional
-        Dimension that runs over items; by default the one that is left.
+        Dimension that runs over items; by default the remaining dimension.
     weights : array_like, optional
         Weight of each draw, of shape (n_draws,) or of the sample dimensions' shape; not negative, in any unit. A
         DataArray is paired by `chain` and `draw` if both sides have them.
     log_weights : array_like, optional
-        Their logarithms instead, up to a constant; minus infinity for a weight of 0.
+        Logarithms of the weights, up to a constant; minus infinity for a weight of 0.
     store : path, optional
-        New NetCDF file for the labels, see Notes. By default they are in memory, or in a temporary file if they come
-        from a file and are large.
+        New NetCDF file for the labels. By default they are in memory, or in a temporary file if they come from a file
+        and are large; see Notes.
     progressbar : bool
-        Whether the bytes that are written to a store, and later those that are read of it, are shown with the time
-        left.
+        Whether to show progress and time left while labels are written to or read from a store.
 
     Returns
     -------
     PartitionDraws
+        Labels numbered by first appearance, with items, chains and weights.
 
     Raises
     ------
@@ -84,31 +85,32 @@ def as_partition_draws(
     BlockingIOError
         If another process writes to `store`.
     OSError
-        If there is no room for the labels.
+        If the disk has no room for the labels.
 
     Warns
     -----
     UserWarning
-        If an array has more than 16 chains, and fewer draws than chains or at most 16 items; if it has more items than
-        draws, and most rows have mainly one label, as if it were transposed; or if the rows of a table look like items.
+        If an array seems to have another order of axes: more than 16 chains, and fewer draws than chains or at most 16
+        items; or more items than draws, and mainly one label in most rows. Also if the rows of a table look like items.
+
+    See Also
+    --------
+    as_allocation_probabilities : Convert allocation probabilities.
+    as_pair_similarity : Convert a similarity matrix, or labels of which some are missing.
+    PartitionAccumulator : Collect draws from a running sampler.
 
     Notes
     -----
-    Variables of Zarr or NetCDF files and of dask that take more than a quarter of the memory budget are read in blocks,
-    at most twice. Their labels are kept in memory if these take no more than a quarter of it, else in a store, of which
-    each function reads blocks of items. A store is a NetCDF file, which ``xr.open_dataset`` reads as well; its path as
-    `data` gives the draws again. Checksums detect damage. A store is there once it is finished: after an error, Ctrl-C
-    or the death of the process it is made anew. A temporary one goes when no draws need it any more, at the latest when
-    the process ends. Its place is that of the system's temporary files (``TMPDIR``).
+    A table (DataFrame, .csv, .tsv or .txt, also .gz) has a row per draw and a column per item; names of columns become
+    the items' coordinate. Columns ``chain`` and ``draw``, also ``.chain``, ``.iteration`` and ``iter``, or such levels
+    of the index, name chains and draws. Without them all rows are one chain. If columns are elements of variables, such
+    as ``z[1]``, other columns are ignored. CmdStan's warm-up draws are dropped. Refused are columns that count or name
+    rows, several rows per draw, and draws as columns.
 
-    Tables (.csv, .tsv, .txt, also with .gz) have a row for each draw and a column for each item, as R's ``write.csv``
-    makes them of a matrix of draws x items. A first line of names, quoted or not numbers, becomes the items'
-    coordinate; names of rows are left out. Columns ``chain`` and ``draw`` (or ``.chain`` and ``.iteration``, as R's
-    posterior calls them, or ``iter``) say where a row comes from; without them all rows are one chain. The same holds
-    of a DataFrame, where these may be levels of the index. A column that counts or names the rows, a row for each item
-    of a draw, and draws as columns are refused. If columns are elements of variables, ``z[1]``, ``z[2]``, all others
-    are left out. Files of CmdStan are taken as they are, but for draws of the warm-up. A NumPy file (.npy, .npz with
-    one array) has draws x items or chains x draws x items.
+    Variables of files and of dask larger than a quarter of the memory budget are read in blocks. If the labels are
+    still larger than a quarter of it, they are kept in a store: a NetCDF file with checksums, from which functions read
+    blocks of items. Pass its path as `data` to use it again. An interrupted store is written anew. A temporary store is
+    in the system's directory for temporary files (``TMPDIR``) and is removed when no draws use it.
 
     Examples
     --------
@@ -144,7 +146,7 @@ def as_partition_draws(
 
 
 def from_store(data: Any, *, progressbar: bool = True) -> Any:
-    """Give the draws of a summary or an accumulator, or those in a store; anything else as it is."""
+    """Draws of a summary, an accumulator or a store; other data are returned as they are."""
     if isinstance(data, HasDraws):
         return data.draws
     if isinstance(data, PartitionAccumulator):

@@ -1,4 +1,4 @@
-"""Log prior and log likelihood of each draw, from the groups that ArviZ names so."""
+"""Log prior and log likelihood of each draw, from ArviZ's groups of these names."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ from posterior_consensus.sources.plain_files import is_plain
 from posterior_consensus.sources.stores import is_store
 
 _LIKELIHOOD = "log_likelihood"
-_MOST_BYTES = 2**28  # of log likelihoods that are read for a sentence
+_MOST_BYTES = 2**28  # of log likelihoods read for one sentence
 
 
 def may_have_groups(data: Any) -> bool:
@@ -33,12 +33,12 @@ def has_group(data: Any, group: str) -> bool:
 
 
 def log_density(data: Any, group: str, draws: PartitionDraws, names: Sequence[str] | None) -> npt.NDArray[np.float64]:
-    """Sum (n_draws,) of the variables of a group, or of those that are named, over all but the draws, in their order.
+    """Sum (n_draws,) over a group's variables, or the named variables, and all dimensions but the draws'.
 
     Raises
     ------
     ValueError
-        If there is no such group or variable, or it holds other draws.
+        If the group or variable is missing, or holds other draws.
     """
     with opened(data) as held:
         dataset = group_dataset(held, group)
@@ -54,7 +54,7 @@ def log_density(data: Any, group: str, draws: PartitionDraws, names: Sequence[st
 
 
 class LogOfDraws(NamedTuple):
-    """Log density of each draw: its name, its values (n_draws,), and whether the data have it by observation."""
+    """Log density of each draw: name, values (n_draws,), and whether the data have it per observation."""
 
     name: str
     values: npt.NDArray[np.float64]
@@ -73,7 +73,7 @@ def log_of_draws(data: Any, draws: PartitionDraws) -> LogOfDraws | None:
                 return LogOfDraws("log posterior", log_density(held, "sample_stats", draws, ["lp"]), observed)
             if observed:
                 return LogOfDraws("log likelihood", log_density(held, _LIKELIHOOD, draws, None), observed)
-        except ValueError:  # of other draws, such as those before some were left out
+        except ValueError:  # the group holds other draws, such as all before thinning
             return None
     return None
 
@@ -84,7 +84,7 @@ def pointwise_log_likelihood(data: Any) -> tuple[npt.NDArray[np.float64], dict[s
     Raises
     ------
     ValueError
-        If there is no such group, or it is not over `chain` and `draw`.
+        If the group is missing, or lacks `chain` and `draw`.
     """
     if not may_have_groups(data):
         raise TypeError(f"`idata` must be an InferenceData, DataTree or its file; got {type(data).__name__}.")

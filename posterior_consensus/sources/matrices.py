@@ -1,4 +1,4 @@
-"""A posterior similarity matrix that a user has, without the draws that it comes from."""
+"""The user's posterior similarity matrix, without its draws."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -29,21 +29,20 @@ def as_pair_similarity(
     weights: Any = None,
     log_weights: Any = None,
 ) -> PairSimilarity:
-    """Convert a posterior similarity matrix without its draws, or draws in which items are missing.
+    """Convert a posterior similarity matrix without its draws, or compute one from draws in which items are missing.
 
     Parameters
     ----------
     matrix : array_like, DataFrame, DataArray, SciPy sparse array, path, PartitionDraws or PairSimilarity
-        Co-clustering probabilities, items x items: symmetric, in [0, 1] and 1 on the diagonal, each up to 1e-6. A
-        sparse array has zeros where it has no entries. A path leads to a NumPy file, or to a table of text with or
-        without names, as R's ``write.csv`` makes it. From draws, the similarities are computed. With `missing`,
-        labels in any form that :func:`as_partition_draws` takes.
+        Posterior similarities, items x items: symmetric, in [0, 1] and 1 on the diagonal, each up to 1e-6. Absent
+        entries of a sparse array are 0. A path is a NumPy file or a table of text, with or without names. From draws,
+        the similarities are computed. With `missing`, labels in any form that :func:`as_partition_draws` accepts.
     item_dim : str, optional
-        Name of the items' dimension. By default that of the DataArray's first dimension or of the DataFrame's index,
+        Name of the items' dimension. By default the DataArray's first dimension or the name of the DataFrame's index,
         else "item".
     missing : {"pairwise"}, optional
-        Take labels of which some are missing: -1, NaN, None or masked. Each pair of items is counted over the draws
-        that hold both items. By default, `matrix` has similarities.
+        Accept labels of which some are missing: -1, NaN, None or masked. Each pair of items is counted over the draws
+        that contain both items. By default, `matrix` has similarities.
     var_name, sample_dims, weights, log_weights : optional
         Variable of the labels, dimensions of the draws and weight of each draw or its logarithm, as in
         :func:`as_partition_draws`; only with `missing`.
@@ -51,38 +50,43 @@ def as_pair_similarity(
     Returns
     -------
     PairSimilarity
-        The similarities, with the items' names from a table or a DataArray's coordinates. Every function
-        that needs only similarities takes it; functions that need draws raise an error. With `missing`, `errors` has
-        the standard error of each pair; :func:`diagnostics.similarity_mcse` gives it with the items' names.
+        The similarities, with the items' names. Functions that need only similarities accept it; functions that need
+        draws raise an error. With `missing`, `errors` has the standard error of each pair;
+        :func:`diagnostics.similarity_mcse` returns it with the items' names.
 
     Raises
     ------
     ValueError
         If the matrix is not square, not symmetric, not finite, not in [0, 1] or not 1 on the diagonal, or its rows and
-        columns name different items. With `missing`, if no draw holds both items of a pair; the message counts these
+        columns name different items. With `missing`, if no draw contains both items of a pair; the message counts these
         pairs.
     TypeError
         If the values are not real numbers.
     MemoryError
         With `missing`, if the matrices need more than the memory budget.
 
+    See Also
+    --------
+    posterior_similarity_matrix : Compute the matrix from draws.
+    as_partition_draws : Convert draws that contain every item.
+
     Notes
     -----
-    Rounding up to 1e-6 is repaired: the mean of the matrix and its transpose is taken, values are clipped to [0, 1],
-    and the diagonal is set to 1. A matrix without rounding passes unchanged.
+    Deviations up to 1e-6 are repaired: the matrix is averaged with its transpose, values are clipped to [0, 1], and the
+    diagonal is set to 1.
 
     The similarities alone determine Binder's expected loss with any costs, its lower bound and certificate, the two
     losses of `PAIR_LOSSES`, and each item's mean similarity to its own cluster. Standard errors, the credible ball,
     diagnoses and the expectation of any other loss need the draws.
 
-    With ``missing="pairwise"``, let w_t be the weight of draw t, and m_ti be 1 if the draw holds item i, else 0. Then
+    With ``missing="pairwise"``, let w_t be the weight of draw t, and m_ti = 1 if the draw contains item i, else 0. Then
 
         PSM_ij = sum_t w_t m_ti m_tj 1{z_ti = z_tj} / sum_t w_t m_ti m_tj,
 
-    the consensus matrix of clustering by resampling [1]_. It estimates the posterior similarity if the
-    labels do not affect which items are missing. The standard errors are those of :func:`diagnostics.similarity_mcse`
-    over the draws that hold the pair: NaN if these are in fewer than two batches. An error is 0 if all these draws
-    agree, even if they are few. The matrix need not be positive semidefinite.
+    the consensus matrix of clustering by resampling [1]_. It estimates the posterior similarity if items are missing
+    independently of the labels. Standard errors are computed as in :func:`diagnostics.similarity_mcse`, over the draws
+    that contain the pair. They are NaN if these draws are in fewer than two batches, and 0 if all these draws agree,
+    even if they are few. The matrix need not be positive semidefinite.
 
     References
     ----------
@@ -125,7 +129,7 @@ def as_pair_similarity(
 
 
 def _named(matrix: Any, item_dim: str | None) -> xr.DataArray:
-    """The matrix with its columns in the order of its rows, whose names it keeps."""
+    """The matrix with columns reordered like the rows, and the names of the rows."""
     if isinstance(matrix, pd.DataFrame):
         name = str(item_dim or matrix.index.name or "item")
         array = xr.DataArray(matrix.to_numpy(), dims=(name, f"{name}_bis"))
@@ -156,7 +160,7 @@ def _named(matrix: Any, item_dim: str | None) -> xr.DataArray:
 
 
 def _checked(values: npt.NDArray[Any], place: Place) -> Floats:
-    """The values as similarities, rounding mended; an array of its own."""
+    """The values as similarities, with rounding repaired; a copy."""
     if values.dtype.kind not in "buif":
         raise TypeError(f"`matrix` must hold real numbers; got {values.dtype}.")
     values = values.astype(np.float64)

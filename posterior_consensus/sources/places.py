@@ -1,4 +1,4 @@
-"""Where in the user's data a value is, in words for an error."""
+"""Words for the place of a value in the user's data, for errors."""
 
 from collections.abc import Hashable, Iterable
 from functools import partial
@@ -8,16 +8,16 @@ import xarray as xr
 
 from posterior_consensus.ensemble.partitions import Place, place_in_array
 
-_PLAIN = ("item", "item_bis")  # dimensions that plain matrices get
+_PLAIN = ("item", "item_bis")  # dimensions given to plain matrices
 
 
 def listing(names: Iterable[Hashable]) -> str:
-    """Names for a message."""
+    """List names in a message."""
     return ", ".join(repr(str(name)) for name in names) or "none"
 
 
 def place_in(values: xr.DataArray) -> Place:
-    """Give a function from an index of the array to words: chain, draw and item, or row and column of a matrix."""
+    """Function that describes an index of the array: chain, draw and item, or row and column of a matrix."""
     if values.dims == _PLAIN and not values.coords:
         return place_in_array
     return partial(_named_place, values.coords.to_dataset(), values.dims)

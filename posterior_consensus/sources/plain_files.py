@@ -1,4 +1,4 @@
-"""Draws in files without names for what they hold: tables of text, as R writes them, and NumPy's arrays."""
+"""Draws in plain files, whose dimensions have no names: tables of text, as R writes them, and NumPy's arrays."""
 
 import csv
 import gzip
@@ -29,23 +29,23 @@ def is_plain(data: object) -> bool:
 
 
 def read_plain(data: Any, var_name: str | None) -> pd.DataFrame | npt.NDArray[Any]:
-    """Read what :func:`is_plain`: an array, or a table with an index of chain and draw and columns that are items.
+    """Read a plain file: an array, or a table with an index of chain and draw and a column for each item.
 
-    If columns are elements of variables, they are named ``z[1]``, ``p[1,2]``, and all others are left out.
+    If columns are elements of variables, such as ``z[1]`` or ``p[1,2]``, other columns are ignored.
 
     Parameters
     ----------
     data : path or sequence of paths
-        Several are chains, in their order.
+        Several paths are chains, in order.
     var_name : str, optional
-        Array of an .npz file, or columns of a table: ``z`` for those that are named ``z[1]``, ``z[2]``, ...
+        Array of an .npz file, or columns of a table: ``z`` for ``z[1]``, ``z[2]``, ...
 
     Raises
     ------
     FileNotFoundError
-        If there is no such file.
+        If the file does not exist.
     ValueError
-        If it cannot be read, or what it holds is ambiguous.
+        If it cannot be read or is ambiguous.
     """
     if isinstance(data, (str, Path)):
         return _read(Path(data), var_name)
@@ -53,13 +53,13 @@ def read_plain(data: Any, var_name: str | None) -> pd.DataFrame | npt.NDArray[An
 
 
 def read_numbers(path: str | Path) -> npt.NDArray[Any]:
-    """Read an array of numbers of a text or a NumPy file, one dimension less where a table has one column."""
+    """Read an array of numbers from a text or NumPy file; a table of one column has one dimension."""
     values = np.asarray(_content(Path(path), None))
     return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
 
 
 def read_matrix(path: str | Path) -> pd.DataFrame | npt.NDArray[Any]:
-    """Read a matrix of numbers, with the names of a table's rows unless R or pandas counted them."""
+    """Read a matrix of numbers, with the names of a table's rows unless these are counted by R or pandas."""
     table = _content(Path(path), None)
     if isinstance(table, np.ndarray):
         return table
@@ -103,17 +103,17 @@ def _check_once(paths: Sequence[Path]) -> None:
         seen.add((about.st_dev, about.st_ino))
 
 
-def _chain(found: pd.DataFrame | npt.NDArray[Any], path: Path) -> pd.DataFrame:
+def _chain(table: pd.DataFrame | npt.NDArray[Any], path: Path) -> pd.DataFrame:
     """The only chain of a file, with an index of draws."""
-    if isinstance(found, pd.DataFrame):
-        if found.index.get_level_values("chain").nunique() > 1:
+    if isinstance(table, pd.DataFrame):
+        if table.index.get_level_values("chain").nunique() > 1:
             raise ValueError(f"`data`, a list of files, must hold a chain each; {path.name!r} has several.")
-        return found.droplevel("chain")
-    if found.ndim == 2:
-        return pd.DataFrame(found).rename_axis("draw")
+        return table.droplevel("chain")
+    if table.ndim == 2:
+        return pd.DataFrame(table).rename_axis("draw")
     raise ValueError(
         f"`data`, a list of files, must hold a chain each, of draws x items, or of draws x items x components if they "
-        f"are probabilities; {path.name!r} has shape {found.shape}."
+        f"are probabilities; {path.name!r} has shape {table.shape}."
     )
 
 
@@ -138,12 +138,12 @@ def _check_exists(path: Path) -> None:
 
 def _read_numpy(path: Path, var_name: str | None) -> npt.NDArray[Any]:
     try:
-        found = np.load(path, allow_pickle=False)
-        if isinstance(found, np.ndarray):
-            arrays = {None: found}
+        loaded = np.load(path, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            arrays = {None: loaded}
         else:
-            with found:
-                arrays = {name: found[name] for name in found.files}
+            with loaded:
+                arrays = {name: loaded[name] for name in loaded.files}
     except (OSError, ValueError, EOFError) as error:
         raise ValueError(
             f"`data` must be a path to a NumPy file of numbers; {path.name!r} is none ({error})."
@@ -175,7 +175,7 @@ def _read_text(path: Path) -> pd.DataFrame:
             header=0 if has_names else None,
             index_col=0 if names_rows or (has_names and len(names) > 1 and names[0] == "") else None,
         )
-    except (OSError, ValueError, EOFError) as error:  # pandas' own errors and those of decoding are ValueErrors
+    except (OSError, ValueError, EOFError) as error:  # errors of pandas and of decoding are ValueErrors
         raise ValueError(
             f"`data` must be a path to a table of text with a row for each draw; {path.name!r} cannot be read as one "
             f"({error})."
@@ -186,7 +186,7 @@ def _read_text(path: Path) -> pd.DataFrame:
 
 
 def _first_lines(path: Path) -> tuple[str, str, str]:
-    """The comments that Stan writes before a table, or none, and the first two lines of the table."""
+    """Stan's comments before a table, or none, and the first two lines of the table."""
     head: list[str] = []
     table: list[str] = []
     with (
@@ -208,7 +208,7 @@ def _first_lines(path: Path) -> tuple[str, str, str]:
 
 
 def _n_warmup(comments: str) -> int:
-    """Number of draws of the warm-up that Stan saved."""
+    """Number of warm-up draws that Stan saved."""
     settings = dict(re.findall(r"^#\s*(\w+) = (\S+)", comments, re.MULTILINE))
     if settings.get("save_warmup") not in ("1", "true") or settings.get("algorithm") == "fixed_param":
         return 0
@@ -220,7 +220,7 @@ def _fields(line: str, separator: str) -> list[str]:
 
 
 def _is_named_row(line: str, separator: str) -> bool:
-    """Whether a line is a name, which is quoted or no number, and labels that are numbers without quotes."""
+    """Whether a line is a name, quoted or not a number, followed by unquoted numbers."""
     first, *labels = _fields(line, separator) or [""]
     return (
         bool(labels)
@@ -241,7 +241,7 @@ def _is_number(field: str) -> bool:
 
 
 def _check_first_line(table: pd.DataFrame, path: Path) -> None:
-    """Refuse tables whose first line may be one of names or one of labels."""
+    """Raise an error if the first line of a table can be names or labels."""
     ways_out = 'Give the items names that are no labels, such as "item1", in the first line.'
     names = [str(name) for name in table.columns]
     if table.columns.inferred_type == "integer":
@@ -255,7 +255,7 @@ def _check_first_line(table: pd.DataFrame, path: Path) -> None:
             )
     elif len(table) and all(dtype.kind not in "iufb" for dtype in table.dtypes):
         values = set(map(str, pd.unique(table.to_numpy().ravel())))
-        if all(name in values or name.rsplit(".", 1)[0] in values for name in names):  # pandas adds .1 to a second one
+        if all(name in values or name.rsplit(".", 1)[0] in values for name in names):  # pandas marks repeats
             raise ValueError(
                 f"`data`: cannot tell names from labels; the first line of {path.name!r}, {names[0]!r} to "
                 f"{names[-1]!r}, has values of the other lines. {ways_out}"
@@ -263,7 +263,7 @@ def _check_first_line(table: pd.DataFrame, path: Path) -> None:
 
 
 def _check_first_column(table: pd.DataFrame, path: Path) -> None:
-    """Refuse names of rows that repeat within a chain: they may be the labels of an item without a name."""
+    """Raise an error if names of rows repeat within a chain: they may be labels of an item."""
     if table.index.is_unique or elements_of(with_brackets(table).columns):
         return
     chains = table.loc[:, [_says_chain(column) for column in table.columns]]

@@ -1,4 +1,4 @@
-"""Allocation probabilities that a posterior holds, or their logarithms."""
+"""Stored allocation probabilities, or their logarithms."""
 
 import re
 from collections.abc import Sequence
@@ -42,32 +42,33 @@ def as_allocation_probabilities(
     ----------
     data : InferenceData, DataTree, Dataset, DataArray, ndarray, list, DataFrame, dict, path or PartitionDraws
         Arrays are draws x items x components or chains x draws x items x components. A DataFrame has a column for each
-        item and component, ``p[1,2]`` or Stan's ``p.1.2``. A path leads to a NetCDF or Zarr file, a NumPy file or a
-        table of text with such columns, as CmdStan writes it; a list of tables or arrays has one for each chain.
+        item and component, ``p[1,2]`` or Stan's ``p.1.2``. A path is a NetCDF or Zarr file, a NumPy file or a table of
+        text with such columns. A list of tables or arrays has one per chain.
     var_name : str, optional
         Name of the variable, such as ``log_prob_z``, ``lp_z``, ``log_theta`` or ``responsibilities``. By default the
-        only variable that has the sample dimensions and two more, and either has one of the usual names or sums to one
-        over one of these two dimensions, as it is or after exponentiation.
+        only variable with the sample dimensions and two more that has a usual name, or whose values or their
+        exponentials sum to one over one of the two.
     log : bool, optional
-        Whether the values are logarithms. By default, values that sum to one are probabilities; other values are
-        logarithms if none is above 0, or the name is ``lps`` or starts with ``log_`` or ``lp_``. If you give `log`,
-        neither probabilities nor logarithms need be normalized.
+        Whether the values are logarithms. By default, values that sum to one are probabilities. Other values are
+        logarithms if none is above 0, or the name is ``lps`` or starts with ``log_`` or ``lp_``. If `log` is given,
+        values need not be normalized.
     group : str
         Group of an InferenceData, DataTree or file.
     sample_dims : str or sequence of str, optional
-        Dimensions that run over draws, by default as for :func:`as_partition_draws`.
+        Dimensions that run over draws; by default as in :func:`as_partition_draws`.
     item_dim, component_dim : str, optional
-        Dimensions that run over items and components. By default the components are along the dimension over which the
-        values are normalized, or the last one.
+        Dimensions that run over items and components. By default components run along the dimension over which the
+        values are normalized, or the last dimension.
     weights, log_weights : array_like, optional
-        Weight of each draw, or its logarithm, as for :func:`as_partition_draws`.
+        Weight of each draw, or its logarithm, as in :func:`as_partition_draws`.
     random_seed : int, Generator, SeedSequence or None
-        Seed for sampling `labels` from the probabilities. With None, each call samples the same labels.
+        Seed for sampling `labels` from the probabilities; None samples the same labels each time.
 
     Returns
     -------
     PartitionDraws
-        Its part `soft` has the probabilities, and `labels` has one partition sampled from them for each draw.
+        Draws with probabilities of shape (n_draws, n_items, n_components) in ``soft.probabilities``, and one partition
+        per draw sampled from them in `labels`.
 
     Raises
     ------
@@ -77,11 +78,16 @@ def as_allocation_probabilities(
     TypeError
         If the values are not floats.
 
+    See Also
+    --------
+    as_partition_draws : Convert labels.
+    allocation_probabilities : Compute the probabilities from a PyMC model.
+
     Notes
     -----
-    If `log` is not given, sums of probabilities may differ from one by the rounding of their digits: for K components
-    by K / 2 units of the last decimal, but not by more than 0.05. Without rounding they may differ by 1e-5, in single
-    precision by 1e-3. They are then normalized. Values from -1e-5 to 0 count as zeros.
+    If `log` is not given, sums of K probabilities may differ from one by rounding: K / 2 units of the last decimal, at
+    most 0.05. Unrounded sums may differ by 1e-5, in single precision by 1e-3. They are then normalized, and values from
+    -1e-5 to 0 are set to 0.
 
     Items must be independent given the parameters of a draw, as in mixtures. The states of a hidden Markov model are
     not: probabilities of single items do not determine probabilities of pairs. Pass sampled states to
@@ -128,9 +134,9 @@ def _normalised(values: npt.NDArray[Any], log: bool | None, name: str, place: Pl
     values = values.astype(np.float32 if values.dtype.itemsize <= 4 else np.float64)
     wrong = ~(values < np.inf)
     if wrong.any():
-        found = "NaN" if np.isnan(values[wrong][0]) else "infinity"
+        value = "NaN" if np.isnan(values[wrong][0]) else "infinity"
         raise ValueError(
-            f"{name} must hold probabilities or their logarithms; got {found} at {first_of(wrong, place)}."
+            f"{name} must hold probabilities or their logarithms; got {value} at {first_of(wrong, place)}."
         )
     if log is None:
         log = _are_logarithms(values, name, place)
@@ -165,7 +171,7 @@ def _are_logarithms(values: npt.NDArray[np.floating], name: str, place: Place) -
         return False
     if _LOGARITHM.match(name):
         return True
-    if values.shape[-1] > 1:  # 0 is the logarithm of an only component's probability
+    if values.shape[-1] > 1:  # with one component, the logarithm is 0
         _check_possible((values != 0).any(axis=-1, keepdims=True), "0", name, place)
     above, below = values > 0, values < -SLIGHT
     if not above.any() or (below.any() and _exponentials_sum_to_one(values)):

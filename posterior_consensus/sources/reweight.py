@@ -1,4 +1,4 @@
-"""reweight(): draws of one posterior weighted to those of another."""
+"""reweight(): weight draws of one posterior to represent another."""
 
 from dataclasses import replace
 from typing import Any
@@ -20,13 +20,14 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float | None = None) -
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
+        Draws of the first posterior.
     log_ratio : array_like of shape (n_draws,) or (n_chains, n), or DataArray with `chain` and `draw`
-        Logarithm of the ratio of the other posterior's density to the density of this one at each draw, up to a
+        Logarithm of the density of the other posterior divided by the density of this posterior, at each draw, up to a
         constant. If only the prior differs, it is the difference of two log priors, as
-        :meth:`priors.PartitionPrior.log_prob` gives them. Minus infinity gives a weight of 0.
+        :meth:`priors.PartitionPrior.log_prob` computes them. Minus infinity gives a weight of 0.
     max_pareto_k : float, optional
         Largest Pareto shape to accept; infinity accepts any. By default min(1 - 1 / log10(S), 0.7) for S draws with
-        weight [1]_.
+        positive weight [1]_.
 
     Returns
     -------
@@ -41,20 +42,21 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float | None = None) -
 
     See Also
     --------
-    prior_sensitivity : the consensus under several other priors at once.
+    prior_sensitivity : The consensus partition under several other priors.
 
     Notes
     -----
     The weights are smoothed by Pareto-smoothed importance sampling [1]_. If the estimated shape, the k-hat, is too
-    large, the draws hold too little of the other posterior, and standard errors understate the error. Many draws have
-    equal ratios, often because they have equally many clusters. For the fit of the shape, ties are spread over the gaps
-    to the neighbouring values; tied draws keep their own weights. But a fitted tail is not informative if the ratios
-    take few values. If each value was visited often, the draws represent the other posterior, whatever the k-hat is.
-    The share of the other posterior at values that no draw has is estimated by the share at values seen once [2]_.
-    Values of fewer than five visits may have 5% of the weight.
+    large, the draws represent the other posterior poorly, and standard errors understate the error.
+
+    Many draws have equal ratios, often because they have equally many clusters. For the fit of the shape, ties are
+    spread over the gaps to the neighbouring values; tied draws keep their own weights. A fitted tail is not informative
+    if the ratios take few values. If each value was visited often, the draws represent the other posterior, whatever
+    the k-hat. The share of the other posterior at values without draws is estimated by the share at values seen once
+    [2]_. Values of fewer than five visits may have 5% of the weight.
 
     If the first posterior excludes partitions that the other allows, no draw shows them, and nothing here detects it.
-    Weights of the draws are kept as factors. Allocation probabilities are left out, because they depend on the prior of
+    Weights of the draws are kept as factors. Allocation probabilities are dropped, because they depend on the prior of
     the draws.
 
     References
@@ -76,20 +78,20 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float | None = None) -
     taken = as_draws(draws).labels_only()
     if max_pareto_k is not None and not (isinstance(max_pareto_k, (int, float, np.floating)) and max_pareto_k > 0):
         raise ValueError(f"`max_pareto_k` must be a positive number or None; got {max_pareto_k!r}.")
-    found = smoothed(taken.samples, _ratios(log_ratio, taken.samples))
-    if not found.can_tell(max_pareto_k):
-        k, limit = found.pareto_k, found.largest_k if max_pareto_k is None else max_pareto_k
+    weighted = smoothed(taken.samples, _ratios(log_ratio, taken.samples))
+    if not weighted.can_tell(max_pareto_k):
+        k, limit = weighted.pareto_k, weighted.largest_k if max_pareto_k is None else max_pareto_k
         tail = "too few draws with weight to tell" if k == np.inf else f"a Pareto k-hat of {k:.2f}"
         raise ValueError(
             f"`log_ratio` must leave weights with a Pareto k-hat of at most {limit:.3g}; got {tail}, with "
-            f"{found.rare:.0%} of the weight at ratios that were rarely seen. The draws hold too little of the other "
+            f"{weighted.rare:.0%} of the weight at rare ratios. The draws hold too little of the other "
             "posterior: sample from it, or accept the weights by max_pareto_k=np.inf."
         )
-    return replace(taken, samples=found.samples)
+    return replace(taken, samples=weighted.samples)
 
 
 def _ratios(log_ratio: Any, samples: Samples) -> Floats:
-    """Check log ratios, one for each draw."""
+    """Check log ratios of the draws."""
     given = log_ratio if isinstance(log_ratio, xr.DataArray) else as_numbers("log_ratio", log_ratio)
     values = as_numbers("log_ratio", samples.in_order(given, "`log_ratio`"))
     wrong = np.isnan(values) | (values == np.inf)

@@ -1,4 +1,4 @@
-"""Whether probabilities sum to one, as nearly as their digits allow."""
+"""Check that probabilities sum to one, up to the rounding of their digits."""
 
 from typing import Any
 
@@ -10,11 +10,11 @@ from posterior_consensus.ensemble.samples import evenly_spaced
 
 Values = npt.NDArray[np.floating[Any]]
 
-SLIGHT = 1e-5  # in double precision: of values computed from rounded ones, kept off zero, or rounded to below it
+SLIGHT = 1e-5  # in double precision; exceeds the rounding of computed values and of zeros
 _SINGLE = 1e-3  # for single precision: logarithms that are differences of large numbers
-_LARGEST = 0.05  # that few digits excuse
+_LARGEST = 0.05  # tolerance, however few the digits
 _DIGITS = 6  # values with more significant digits are not rounded
-_ENOUGH = 100_000  # values whose digits are counted
+_ENOUGH = 100_000  # number of values whose digits are counted
 
 
 def sums_to_one(values: xr.DataArray, dim: str) -> bool:
@@ -29,11 +29,11 @@ def sums_to_one(values: xr.DataArray, dim: str) -> bool:
 
 
 def tolerance(values: Values, probabilities: Values, axis: int = -1) -> float:
-    """How far sums of probabilities over an axis can be from one because of rounding.
+    """Largest deviation from one of sums of probabilities over an axis that rounding explains.
 
-    K probabilities whose last digit is in the d-th decimal sum to one within 10^-d K / 2, but 0.05 at most. Values have
-    as many significant digits as the longest of them, so that 0.333 and 0.0625 have three. Without a last digit, the
-    tolerance is 1e-5 in double and 1e-3 in single precision; it is never smaller.
+    K probabilities rounded to d decimals sum to one within 10^-d K / 2, at most 0.05. The number of significant digits
+    is the largest among the values, so 0.333 and 0.0625 have three. Unrounded values have a tolerance of 1e-5 in
+    double and 1e-3 in single precision; it is never smaller.
 
     Parameters
     ----------
@@ -42,17 +42,17 @@ def tolerance(values: Values, probabilities: Values, axis: int = -1) -> float:
     probabilities : ndarray
         The probabilities themselves, of the same shape.
     axis : int
-        That of the components.
+        Axis of the components.
     """
     least = SLIGHT if values.dtype.itemsize == 8 else _SINGLE
     n_components = values.shape[axis]
     at = evenly_spaced(values.size, _ENOUGH)
-    counts = probabilities.reshape(-1)[at] > 0.1 / n_components  # logarithms of smaller ones may have fewer decimals
+    counts = probabilities.reshape(-1)[at] > 0.1 / n_components  # smaller ones may have shorter logarithms
     return max(least, min(n_components / 2 * _last_digit(np.abs(values.reshape(-1)[at][counts])), _LARGEST))
 
 
 def _last_digit(values: Values) -> float:
-    """The place of the last digit of the largest values, such as 0.001; 0 if values are not rounded."""
+    """Unit of the last digit of the largest values, such as 0.001; 0 if values are not rounded."""
     normal = values >= np.finfo(np.float64).tiny  # below, the unit of a digit is 0
     values = values[normal & (values != 1) & np.isfinite(values)]
     if not values.size:

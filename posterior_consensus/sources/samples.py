@@ -1,4 +1,4 @@
-"""Chain, draw and weight of every draw, from the coordinates of an array and what the user gives."""
+"""Chain, draw and weight of every draw, from coordinates of an array and the user's weights."""
 
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import as_array
 from posterior_consensus.ensemble.samples import Samples, by_name
 
-_NAMES = {False: "`weights`", True: "`log_weights`"}  # by whether they are logarithms
+_NAMES = {False: "`weights`", True: "`log_weights`"}  # by whether weights are logarithms
 
 
 class LogWeights(NamedTuple):
@@ -22,7 +22,7 @@ class LogWeights(NamedTuple):
 
 
 def one_of(weights: Any, log_weights: Any) -> Any:
-    """The weights, or the logarithms that are given instead."""
+    """The weights, or their logarithms if these are given."""
     if log_weights is None:
         return weights
     if weights is not None:
@@ -31,7 +31,7 @@ def one_of(weights: Any, log_weights: Any) -> Any:
 
 
 def samples_of(values: xr.DataArray, dims: tuple[str, ...], weights: Any, name: str) -> Samples:
-    """Take the draws that an array of this name runs over, with the user's weights."""
+    """Samples of the array called `name`, with the user's weights."""
     if values.size == 0:
         raise ValueError(f"{name} must hold at least one draw of one item; got {dict(values.sizes)}.")
     shape = tuple(values.sizes[dim] for dim in dims)
@@ -50,7 +50,7 @@ def samples_of(values: xr.DataArray, dims: tuple[str, ...], weights: Any, name: 
 
 
 def _as_the_labels(weights: xr.DataArray, labels: xr.DataArray, dims: tuple[str, ...], name: str) -> Any:
-    """Weights by name along the dimensions that the labels have too."""
+    """Weights aligned by name along dimensions shared with the labels."""
     if len(dims) > 1 and set(dims) == set(weights.dims):
         wanted = {dim: labels.indexes[dim] for dim in dims if dim in labels.indexes}
         return by_name(weights.transpose(*dims), wanted, name).values
@@ -58,7 +58,7 @@ def _as_the_labels(weights: xr.DataArray, labels: xr.DataArray, dims: tuple[str,
 
 
 def made_already(source: PairSource, var_name: str | None, item_dim: str | None, weights: Any) -> PairSource:
-    """Give a source as it is, or draws with these weights."""
+    """Return a source as it is, or draws with these weights."""
     if var_name is not None or item_dim is not None:
         raise ValueError("`var_name` and `item_dim` must be None for PartitionDraws, which are made already.")
     if weights is None:
@@ -86,12 +86,12 @@ def _weighted(samples: Samples, weights: Any) -> Samples:
         raise ValueError(f"{name} must be {allowed}; got {values[row]!s} at {place}.")
     if np.all(values == lowest):
         raise ValueError(f"{name} must not all be {'minus infinity' if is_log else '0'}.")
-    # The largest becomes 1, so that the sum of huge or tiny weights neither overflows nor vanishes.
+    # Scaled to a maximum of 1, so that sums of huge or tiny weights neither overflow nor vanish.
     return samples.weighted(np.exp(values - values.max()) if is_log else values / values.max())
 
 
 def _sample_ids(labels: xr.DataArray, dims: tuple[str, ...], n_draws: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Chain and draw of every row; a single sample dimension may carry both as coordinates, else it is one chain."""
+    """Chain and draw of every row; a single sample dimension is one chain unless its coordinates name both."""
     if len(dims) == 1:
         along = {name: coord.values for name, coord in labels.coords.items() if coord.dims == dims}
         return along.get("chain", np.zeros(n_draws, np.int64)), along.get("draw", np.arange(n_draws))

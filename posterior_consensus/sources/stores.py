@@ -1,4 +1,4 @@
-"""Stores of canonical labels: a NetCDF file, written once, with all that makes up draws."""
+"""Stores: canonical labels, items and samples in one NetCDF file that is written once."""
 
 from __future__ import annotations
 
@@ -49,33 +49,33 @@ from posterior_consensus.runtime.progress import track
 
 Labels = npt.NDArray[Any]
 Put = Callable[[Labels], None]
-# Draws by number, and what gives their canonical labels to a function, some items after others, and their clusters.
+# Row numbers of draws, and a function that passes their canonical labels to `put` and returns numbers of clusters.
 Part = tuple[npt.NDArray[np.int64], Callable[[Put], npt.NDArray[np.int64]]]
 
-_MARK = "posterior_consensus labels"  # begins the format, near both ends of a store: damage leaves one of them
+_MARK = "posterior_consensus labels"  # name of the format, near both ends of a store, so that damage leaves one copy
 _FORMAT = f"{_MARK} 4"
-NOT_STORED = "[\0\ud800-\udfff]"  # characters that HDF5 has in no text
-_NEAR = 4096  # bytes
-_OWN = {LABELS, N_CLUSTERS, "weight", "chain", "draw", "sample"}  # names that coordinates of items cannot have
+NOT_STORED = "[\0\ud800-\udfff]"  # characters that HDF5 cannot store in text
+_NEAR = 4096  # bytes from an end of the file
+_OWN = {LABELS, N_CLUSTERS, "weight", "chain", "draw", "sample"}  # names reserved from coordinates of items
 _LABELS_IN_CHUNK = 2**20
-_OVERHEAD, _SPARE = 64, 2**16  # bytes at most that HDF5 adds for a chunk, and for all of them
-_CACHE, _SLOTS = 2**25, 10_007  # bytes and places for chunks that are written in parts
+_OVERHEAD, _SPARE = 64, 2**16  # bytes that HDF5 adds at most per chunk, and in total
+_CACHE, _SLOTS = 2**25, 10_007  # bytes and slots of the cache for chunks written in parts
 
 
 def are_large(shape: tuple[int, int], dtype: np.dtype[Any]) -> bool:
-    """Whether labels that come from a disk are kept there; a fixed rule, whatever the machine has free."""
+    """Whether labels read from disk stay on disk; a fixed rule, independent of free memory."""
     return shape[0] * shape[1] * dtype.itemsize > sizes.SHARE_HELD * memory.budget()
 
 
 def in_memory(parts: Sequence[Part], shape: tuple[int, int], dtype: np.dtype[Any]) -> LabelsInMemory:
-    """Put the labels of all draws in one array."""
+    """Write the labels of all draws into one array."""
     labels = np.empty(shape, dtype)
     n_clusters = _fill(labels, parts)
     return LabelsInMemory(labels.astype(smallest_dtype(int(n_clusters.max())), copy=False), n_clusters)
 
 
 def _fill(labels: Any, parts: Sequence[Part], progressbar: bool = False) -> npt.NDArray[np.int64]:
-    """Put the labels of all draws in an array, or in a variable of a file; return their numbers of clusters."""
+    """Write the labels of all draws into an array or a file's variable; return their numbers of clusters."""
     n_clusters = np.empty(labels.shape[0], np.int64)
     n_bytes = [rows.size * labels.shape[1] * labels.dtype.itemsize for rows, _ in parts]
     done = zip(parts, in_order(_fill_rows, ((labels, *part) for part in parts)), strict=True)
@@ -85,7 +85,7 @@ def _fill(labels: Any, parts: Sequence[Part], progressbar: bool = False) -> npt.
 
 
 def _fill_rows(labels: Any, rows: npt.NDArray[np.int64], give: Any) -> npt.NDArray[np.int64]:
-    ends = [0, *np.flatnonzero(np.diff(rows) != 1) + 1, rows.size]  # of rows that follow one another
+    ends = [0, *np.flatnonzero(np.diff(rows) != 1) + 1, rows.size]  # of runs of successive rows
     n_put = 0
 
     def put(block: Labels) -> None:
@@ -98,7 +98,7 @@ def _fill_rows(labels: Any, rows: npt.NDArray[np.int64], give: Any) -> npt.NDArr
 
 
 def _put(labels: Any, row: int, item: int, block: Labels) -> None:
-    """Put a block in its place; whole chunks of a file as they are on disk, which HDF5 makes on one thread only."""
+    """Write a block; whole chunks of a file bypass HDF5's filters, which run on one thread only."""
     end, last = row + block.shape[0], item + block.shape[1]
     if isinstance(labels, np.ndarray):
         labels[row:end, item:last] = block
@@ -134,10 +134,10 @@ def written(
     Parameters
     ----------
     parts : sequence of Part
-        All draws, each once.
+        Parts that contain each draw once.
     store : Path or None
-        A new file. By default a temporary one, in the directory `beside` or where the system has such ones, that goes
-        when no draws need it any more, at the latest when the process ends.
+        A new file. By default a temporary file in the directory `beside` or the system's, removed when no draws use it
+        or the process ends.
     """
     if store is None:
         place = beside or Path(tempfile.gettempdir())
@@ -158,17 +158,17 @@ def written(
             raise ValueError(f"`store` must be a new file; {str(store)!r} {what}.")
         write_store(store, parts, dtype, items, samples, progressbar)
     finally:
-        if sys.platform != "win32":  # which removes no file that is open
+        if sys.platform != "win32":  # Windows cannot remove an open file
             lock_file.unlink(missing_ok=True)
         lock.release()
     return stored_draws(store, progressbar=progressbar)
 
 
 class _Temporary:
-    """A file that goes with this object.
+    """A file that is removed with this object.
 
-    On Linux it has no name: nothing is left of it, however the process ends. Other processes of the machine find it by
-    its descriptor. Workers of dask may be on other machines that see the disk, so they need the name.
+    On Linux it has no name, so nothing remains however the process ends. Other processes of the machine open it by its
+    descriptor. Workers of dask may be on other machines that share the disk, so they need the name.
     """
 
     def __init__(self, place: Path, n_labels: int) -> None:
@@ -184,12 +184,12 @@ class _Temporary:
 
 
 def _remove(path: Path, pid: int) -> None:
-    if os.getpid() == pid:  # a forked process ends before the one that made the file
+    if os.getpid() == pid:  # not in a forked process, which ends before the owner of the file
         path.unlink(missing_ok=True)
 
 
 def unfinished(store: Path) -> Path:
-    """Where a store is written until it is whole."""
+    """Path of a store while it is being written."""
     return store.with_name(f"{store.name}.unfinished")
 
 
@@ -201,7 +201,7 @@ def write_store(
     samples: Samples,
     progressbar: bool = False,
 ) -> None:
-    """Write a store, which gets its name once it is whole."""
+    """Write a store, then rename it to its final path."""
     new = unfinished(store)
     try:
         _write(new, store.parent, parts, dtype, items, samples, progressbar)
@@ -219,13 +219,13 @@ def _write(
     samples: Samples,
     progressbar: bool,
 ) -> None:
-    """Write a file; room for all of it is taken first, as HDF5 crashes on a disk that is full."""
+    """Write a file; reserve its space first, as HDF5 crashes on a full disk."""
     shape = samples.n_draws, items.n_items
     chunks = _chunks(shape, parts[0][0].size)
     about = _without_labels(dtype, chunks, items, samples)
     n_chunks = math.prod(-(-length // size) for length, size in zip(shape, chunks, strict=True))
     size = about.getbuffer().nbytes + n_chunks * (math.prod(chunks) * dtype.itemsize + _OVERHEAD) + _SPARE
-    size += 8 * samples.n_draws  # their numbers of clusters
+    size += 8 * samples.n_draws  # numbers of clusters
     with _room(place, size), path.open("w+b", buffering=0) as file:
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(file.fileno(), 0, size)
@@ -236,14 +236,14 @@ def _write(
 
 
 def _chunks(shape: tuple[int, int], together: int) -> tuple[int, int]:
-    """Draws and items of a chunk; its draws are written together, so that HDF5 need not read it again."""
+    """Draws and items of a chunk; its draws are written together, so that HDF5 need not reread it."""
     width = min(block_width(shape[0]), sizes.ITEMS_IN_CHUNK, shape[1])
     width = min(width, -(-shape[1] // -(-shape[1] // width) // ALIGNED) * ALIGNED)
     return -(-together // -(-together // (_LABELS_IN_CHUNK // width))), width
 
 
 def _without_labels(dtype: np.dtype[Any], chunks: tuple[int, int], items: Items, samples: Samples) -> BytesIO:
-    """Make a store in memory whose labels are not written yet."""
+    """Build a store in memory, with labels still unwritten."""
     names = {items.dim, *items.coords}
     if odd := [name for name in names if not isinstance(name, str)]:
         raise TypeError(f"`data` must have coordinates whose names are text, as a store keeps them; got {odd[0]!r}.")
@@ -259,7 +259,7 @@ def _without_labels(dtype: np.dtype[Any], chunks: tuple[int, int], items: Items,
                 variables.dimensions[item_dim] = items.n_items
             variables.create_variable(LABELS, ("sample", item_dim), dtype, chunks=chunks, fletcher32=True)
             variables.create_variable(N_CLUSTERS, ("sample",), np.int64)
-    except ValueError as error:  # of text that HDF5 does not hold
+    except ValueError as error:  # text that HDF5 cannot store
         raise ValueError(
             f"`data` must have coordinates of {items.dim!r} whose text has no NUL and no surrogates, as a store keeps "
             f"it; got {error}"
@@ -270,7 +270,7 @@ def _without_labels(dtype: np.dtype[Any], chunks: tuple[int, int], items: Items,
 
 @contextmanager
 def _room(place: Path, n_bytes: int) -> Iterator[None]:
-    """Say what a disk without room needs."""
+    """Add the space needed to errors of a full disk."""
     try:
         if shutil.disk_usage(place).free < n_bytes:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -286,7 +286,7 @@ def _room(place: Path, n_bytes: int) -> Iterator[None]:
 
 
 def _last_line(file: Any, end: int) -> bytes:
-    """Give the last line of a store: a checksum of all before `end` but the labels, whose chunks end with their own."""
+    """Last line of a store: a checksum of all before `end` except labels, whose chunks have their own."""
     with h5py.File(file) as variables:
         chunks = chunks_of(variables[LABELS])
     checksum = hashlib.sha256()
@@ -299,7 +299,7 @@ def _last_line(file: Any, end: int) -> bytes:
 
 
 def is_store(path: Any) -> bool:
-    """Whether a path leads to a store, finished or not."""
+    """Whether a path is a store, finished or not."""
     if not isinstance(path, (str, Path)):
         return False
     path = Path(path)
@@ -312,7 +312,7 @@ def is_store(path: Any) -> bool:
 
 
 def stored_draws(path: Path, *, progressbar: bool) -> PartitionDraws:
-    """Open the draws in a store, of which the labels stay there.
+    """Open the draws in a store; labels stay on disk.
 
     Raises
     ------
@@ -330,7 +330,7 @@ def stored_draws(path: Path, *, progressbar: bool) -> PartitionDraws:
 
 
 def checked_labels(path: Path, *, progressbar: bool = False) -> StoredLabels:
-    """Open the labels in a store, of which all but the labels is compared with its checksum.
+    """Open the labels in a store after comparing the checksum of everything else.
 
     Raises
     ------
@@ -346,7 +346,7 @@ def checked_labels(path: Path, *, progressbar: bool = False) -> StoredLabels:
 
 
 def read_about(path: Path) -> tuple[xr.Dataset, Items]:
-    """Read what a store has beside its labels, and the items."""
+    """Read everything but the labels of a store, and the items."""
     with path.open("rb") as file, xr.open_dataset(file, engine="h5netcdf") as found:
         (_, item_dim), n_items = found[LABELS].dims, found[LABELS].shape[1]
         about = restored_levels(found.drop_vars(LABELS).load())
@@ -359,7 +359,7 @@ def read_about(path: Path) -> tuple[xr.Dataset, Items]:
 
 
 def _stored_names(names: set[str]) -> dict[str, str]:
-    """Give other names to what a store or NetCDF does not hold by its own."""
+    """Replacements of names that a store or NetCDF cannot hold."""
     stored: dict[str, str] = {}
     for name in sorted(names):
         plain = re.sub(f"/|{NOT_STORED}", "_", name)

@@ -1,4 +1,4 @@
-"""Similarities of pairs from draws that do not hold every item, as runs on subsamples do not."""
+"""Similarities of pairs from draws in which items are missing, such as runs on subsamples."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,16 +21,16 @@ from posterior_consensus.sources.places import listing, place_in
 from posterior_consensus.sources.samples import made_already, samples_of
 from posterior_consensus.sources.variables import found_labels
 
-_MATRICES = 8  # of items x items, that are in memory at once
-_SOME = 3  # pairs and items that an error names
+_MATRICES = 8  # items x items that are in memory together
+_SOME = 3  # pairs and items named in an error
 
 
 def pairwise_similarity(
     data: Any, var_name: str | None, sample_dims: str | Sequence[str] | None, item_dim: str | None, weights: Any
 ) -> PairSimilarity:
-    """Count each pair over the draws that hold both items; see :func:`as_pair_similarity`."""
+    """Count each pair over the draws that contain both items; see :func:`as_pair_similarity`."""
     data = from_store(data)
-    if isinstance(data, PairSource):  # which holds every item
+    if isinstance(data, PairSource):  # contains every item
         together = draws_of(made_already(data, var_name, item_dim, weights))
         present = PartitionDraws.of(
             np.zeros((together.n_draws, together.n_items), np.uint8), samples=together.samples, items=together.items
@@ -50,21 +50,21 @@ def pairwise_similarity(
 
 @contextmanager
 def _as_called() -> Iterator[None]:
-    """Errors of input name the function that the user called, and its argument."""
+    """Make errors of input name the user's function and argument."""
     try:
         yield
     except (TypeError, ValueError) as error:
-        said = str(error).replace("as_partition_draws(data, ", "as_pair_similarity(data, missing='pairwise', ")
-        said = said.replace("`data`", "`matrix`").replace("(data, missing", "(matrix, missing")
-        if said == str(error):
+        message = str(error).replace("as_partition_draws(data, ", "as_pair_similarity(data, missing='pairwise', ")
+        message = message.replace("`data`", "`matrix`").replace("(data, missing", "(matrix, missing")
+        if message == str(error):
             raise
-        raise type(error)(said) from None
+        raise type(error)(message) from None
 
 
 def _together_and_present(
     labels: xr.DataArray, dims: tuple[str, ...], item_dim: str, weights: Any
 ) -> tuple[PartitionDraws, PartitionDraws]:
-    """Draws whose missing items are clusters of their own: of the labels, and of one cluster of all that is present."""
+    """Draws with missing items as singletons: of the labels, and of presence (all items present are one cluster)."""
     name = f"the labels of {labels.name!r}" if labels.name is not None else "`matrix`"
     samples, items = samples_of(labels, dims, weights, name), Items.along(labels, item_dim)
     values, missing = _numbers(labels.values)
@@ -82,7 +82,7 @@ def _together_and_present(
 
 
 def _numbers(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
-    """Labels, numbers among objects as floats, and which of them are missing: NaN, None or -1."""
+    """Labels, with numbers among objects as floats, and a mask of the missing: NaN, None or -1."""
     missing = pd.isna(values)
     if values.dtype.kind == "O" and not any(isinstance(value, (str, bytes)) for value in values[~missing]):
         values = np.where(missing, np.nan, values).astype(np.float64)
@@ -90,31 +90,31 @@ def _numbers(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np
 
 
 def _counts(draws: PartitionDraws) -> Floats:
-    """Number or weight (n, n) of the draws that co-cluster two items."""
+    """Number or weight (n, n) of the draws that co-cluster each pair of items."""
     total, similarity = draws.samples.addends[1], draws.similarity()
     return similarity * total if draws.denominator() is None else np.rint(similarity * total)
 
 
 def _check_held(held: Floats, items: Items) -> None:
-    """Refuse pairs that no draw holds both of."""
+    """Raise an error for pairs that no draw contains."""
     never = held == 0
     np.fill_diagonal(never, False)
     if not never.any():
         return
     n = items.n_items
     first = (items.named(pair).tolist() for pair in np.argwhere(np.triu(never, 1))[:_SOME])
-    found = f"{never.sum() // 2} of {n * (n - 1) // 2}, such as " + ", ".join(f"{i!r} and {j!r}" for i, j in first)
+    counts = f"{never.sum() // 2} of {n * (n - 1) // 2}, such as " + ", ".join(f"{i!r} and {j!r}" for i, j in first)
     lost = np.flatnonzero(never.sum(axis=1) == n - 1)
     if lost.size:
-        found += f"; items that meet no other: {lost.size}, such as {listing(items.named(lost[:_SOME]))}"
+        counts += f"; items that meet no other: {lost.size}, such as {listing(items.named(lost[:_SOME]))}"
     raise ValueError(
         "`matrix` must have, for every pair of items, a draw of positive weight that holds both; the number of pairs "
-        f"without one is {found}. Make more runs or larger subsamples, or leave out items."
+        f"without one is {counts}. Make more runs or larger subsamples, or leave out items."
     )
 
 
 def _errors(together: PartitionDraws, present: PartitionDraws, values: Floats) -> Floats:
-    """Standard errors (n, n) by batch means of the draws that hold a pair; NaN where they lie in fewer than two."""
+    """Standard errors (n, n) by batch means over the draws that contain a pair; NaN with fewer than two batches."""
     samples = together.samples
     if samples.shortest < FEWEST_DRAWS:
         return np.full(values.shape, np.nan)

@@ -1,4 +1,4 @@
-"""Warnings of plain arrays, whose axes have no names, if their values indicate another order of the axes."""
+"""Warnings about plain arrays whose values indicate another order of the axes."""
 
 import warnings
 from typing import Any
@@ -8,21 +8,21 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.samples import evenly_spaced
 
-_ROWS, _COLUMNS = 100, 400  # most that are looked at
-_LEAST = 8  # rows, and columns, that can tell
-MOST_CHAINS = 16  # as many are usual, whatever their length
+_ROWS, _COLUMNS = 100, 400  # largest numbers examined
+_LEAST = 8  # smallest numbers of rows and columns to judge by
+MOST_CHAINS = 16  # up to this number is usual, whatever their length
 _MOSTLY = 0.7  # a row's share of its most frequent label
-_FEWER = 0.1  # by which that of a column is smaller
-_SELDOM = 0.5  # a column's share of labels other than the most frequent ones of its rows
+_FEWER = 0.1  # by which a column's share is smaller
+_SELDOM = 0.5  # a column's share of labels other than the most frequent label of the row
 
 
 def warn_if_transposed(labels: npt.NDArray[Any], shape: tuple[int, ...], way_out: str) -> None:
-    """Warn if there are more items than draws, and most rows have mainly one label: items have, draws seldom.
+    """Warn if there are more items than draws, and most rows have mainly one label, typical of items, not draws.
 
     Parameters
     ----------
     labels : ndarray of shape (..., n_draws, n_items)
-        The labels as they are taken, with any names.
+        The labels as interpreted, with any names.
     shape : tuple of int
         Shape of the user's array.
     way_out : str
@@ -59,12 +59,12 @@ def _rows_are_items(labels: npt.NDArray[Any], n_draws: int) -> bool:
         return False
     try:
         names, codes = np.unique(some, return_inverse=True)
-    except TypeError:  # text and missing values, which cannot be sorted
+    except TypeError:  # text and missing values cannot be sorted
         return False
     codes = codes.reshape(some.shape)
     rows, columns = _largest_shares(codes, names.size), _largest_shares(codes.T, names.size)
-    others = codes != np.median(codes, axis=1, keepdims=True)  # the median is the label that most of a row has
-    # Items that are seldom in the one large cluster would be so in most rows.
+    others = codes != np.median(codes, axis=1, keepdims=True)  # the median is a row's majority label
+    # An item that is seldom in the large cluster has other labels in most rows.
     return bool(rows.mean() >= max(_MOSTLY, columns.mean() + _FEWER) and others.mean(axis=0).max() <= _SELDOM)
 
 

@@ -1,6 +1,6 @@
-"""Where draws come from: any kind of data brought to one DataArray, sample dimensions first, then items.
+"""Find the variable with draws in any kind of data, as one DataArray: sample dimensions first, then items.
 
-Allocation probabilities have one dimension more, that of the components.
+Allocation probabilities have components as a further dimension.
 """
 
 import re
@@ -32,7 +32,7 @@ _SOFT_NAMES = re.compile(r"lp_|lps$|log_?(p|prob|theta|resp|lik|weight)|resp|gam
 
 
 def label_array(data: Any, var_name: str | None, sample_dims: Any) -> tuple[xr.DataArray, tuple[str, ...], str]:
-    """Find the labels in `data`; return them with the names of their sample dimensions and of their item dimension."""
+    """Find the labels in `data`; return them, their sample dimensions and their item dimension."""
     with found_labels(data, var_name, "posterior", sample_dims, None) as (labels, dims, item):
         return _in_memory(labels), dims, item
 
@@ -41,7 +41,7 @@ def label_array(data: Any, var_name: str | None, sample_dims: Any) -> tuple[xr.D
 def found_labels(
     data: Any, var_name: str | None, group: str, sample_dims: Any, item_dim: str | None, *, stay: bool = False
 ) -> Iterator[tuple[xr.DataArray, tuple[str, ...], str]]:
-    """Find the labels as `label_array`; large ones, and those that are to, stay where they are and can be read here."""
+    """Find the labels like `label_array`; large labels, or all if `stay`, remain unread until the context ends."""
     _check_name("item_dim", item_dim)
     with opened(data) as container:
         dims = dim_names(sample_dims, container, group)
@@ -56,7 +56,7 @@ def found_labels(
 
 
 def is_elsewhere(variable: xr.DataArray) -> bool:
-    """Whether a variable is in a file or of dask, and so large that it is read in blocks."""
+    """Whether a variable is in a file or dask, and large enough to be read in blocks."""
     return not variable.variable._in_memory and not memory.fits(variable.nbytes / sizes.SHARE_HELD)
 
 
@@ -65,7 +65,7 @@ def probability_array(
 ) -> tuple[xr.DataArray, tuple[str, ...], tuple[str, str]]:
     """Find allocation probabilities in `data`; return them with their sample dimensions, item and component dimension.
 
-    If neither is named, the components are along the dimension over which the values sum to one, else the last one.
+    If neither is named, components run along the dimension over which values sum to one, else the last dimension.
     """
     _check_name("item_dim", item_dim)
     _check_name("component_dim", component_dim)
@@ -93,13 +93,13 @@ def probability_array(
         else:
             item, component = component, item
     values = values.transpose(*dims, item, component)
-    if not (values.coords or isinstance(data, (xr.DataArray, xr.Dataset, xr.DataTree))):  # an array without names
+    if not (values.coords or isinstance(data, (xr.DataArray, xr.Dataset, xr.DataTree))):  # the array has no names
         warn_if_transposed(values.values.argmax(axis=-1), values.shape, "put the draws first, items next")
     return values, dims, (item, component)
 
 
 def dim_names(sample_dims: Any, data: Any, group: str = "posterior") -> tuple[str, ...]:
-    """Names of the sample dimensions, checked; if None, those that ArviZ takes of the data."""
+    """Names of the sample dimensions, checked; if None, ArviZ's default for the data."""
     if sample_dims is None:
         return _dims_of_arviz(data, group)
     dims = (sample_dims,) if isinstance(sample_dims, str) else sample_dims
@@ -111,7 +111,7 @@ def dim_names(sample_dims: Any, data: Any, group: str = "posterior") -> tuple[st
 
 
 def _dims_of_arviz(data: Any, group: str) -> tuple[str, ...]:
-    """The attribute `sample_dims` of the data if they have such dimensions, else the setting of ArviZ 1."""
+    """The data's attribute `sample_dims` if these dimensions exist, else ArviZ 1's setting."""
     if isinstance(data, xr.DataTree) or is_inference_data(data):
         data = group_dataset(data, group)
     if isinstance(data, (xr.Dataset, xr.DataArray)):
@@ -132,27 +132,27 @@ def _check_name(argument: str, name: Any) -> None:
 
 
 def client_of(variable: xr.DataArray) -> Any:
-    """The client whose workers take a variable that is a dask array; None if it is read here."""
+    """The dask client whose workers process a variable; None if it is read in this process."""
     return None if variable.chunks is None else client_for(variable.size)
 
 
 def _in_memory(variable: xr.DataArray) -> xr.DataArray:
-    """Read a variable with its coordinates; the user's, opened from a file, keep what was read as by ``.values``."""
+    """Read a variable with its coordinates; like ``.values``, this loads the user's variable if opened from a file."""
     return variable.copy(deep=False, data=variable.values).load()
 
 
 def array_or_table(data: Any, var_name: str | None) -> tuple[Any, str | None]:
-    """Read plain files, and make other libraries' arrays NumPy's; a NumPy file that is read needs its name no more."""
+    """Read plain files, and convert other libraries' arrays to NumPy; a name within a NumPy file is used up."""
     if not is_plain(data):
         return as_numpy(data), var_name
-    found = read_plain(data, var_name)
-    return found, var_name if isinstance(found, pd.DataFrame) else None
+    values = read_plain(data, var_name)
+    return values, var_name if isinstance(values, pd.DataFrame) else None
 
 
 def variables_of(data: Any, var_name: str | None, group: str, *n_rest: int) -> xr.Dataset | None:
-    """Variables by name, of a group or a dict; None of what has no such names, and of tables.
+    """Variables of a group or a dict by name; None for tables and data without names.
 
-    Those of a dict have `n_rest` dimensions other than the draws'.
+    Arrays of a dict have `n_rest` dimensions besides the draws'.
     """
     if isinstance(data, (xr.Dataset, xr.DataTree)) or is_inference_data(data):
         return group_dataset(data, group)
@@ -161,7 +161,7 @@ def variables_of(data: Any, var_name: str | None, group: str, *n_rest: int) -> x
             "`data` must be one posterior; got Layers. Take one of them, layers[name], or all by summarize(layers), "
             "compare_layers(layers) or diagnose(layers)."
         )
-    if group != "posterior" and not isinstance(data, xr.DataArray):  # which may be of that group
+    if group != "posterior" and not isinstance(data, xr.DataArray):  # a DataArray may come from that group
         raise ValueError(f"`group` must be left out for tables and arrays, which have no groups; got {group!r}.")
     return dataset_of_dict(data, var_name, *n_rest) if isinstance(data, Mapping) else None
 
@@ -174,7 +174,7 @@ def _find(
     rest: tuple[str | None, ...],
     choose: Callable[[xr.Dataset, tuple[str, ...], tuple[str | None, ...]], xr.DataArray],
 ) -> xr.DataArray:
-    """Take the variable of that name, or the one that is chosen; `rest` are the dimensions other than the draws'."""
+    """Return the named variable, or the variable that `choose` selects; `rest` are dimensions besides the draws'."""
     _check_name("var_name", var_name)
     data, var_name = array_or_table(data, var_name)
     dataset = variables_of(data, var_name, group, len(rest))
@@ -203,7 +203,7 @@ def _find(
 
 
 def _hint_at_type(data: Any) -> str:
-    """What to do with an object that holds no draws as it is."""
+    """Next step for an object that is not data yet."""
     if type(data).__name__ == "MultiTrace":
         return " Convert it with pymc.to_inference_data first."
     if getattr(data, "draws", None) is not None:
@@ -235,13 +235,13 @@ def _only(candidates: list[xr.DataArray], what: str) -> xr.DataArray:
 
 
 def hint_at_dims(variables: Iterable[xr.DataArray], dims: tuple[str, ...], rest: tuple[str | None, ...]) -> str:
-    """Which dimensions may be those of the draws, of the first variable of which some may; else nothing."""
+    """Candidate draw dimensions, from the first variable that has any; else empty."""
     for variable in variables:
         free = [str(dim) for dim in variable.dims if dim not in rest]
         present, n_draws = [dim for dim in dims if dim in free], len(free) - rest.count(None)
-        found = present if len(present) == n_draws else free[:n_draws]
-        if n_draws > 0 and found != list(dims) and (len(rest) == 2 or variable.dtype.kind in "iubUSTO"):
-            named = repr(found[0] if n_draws == 1 else tuple(found))
+        candidates = present if len(present) == n_draws else free[:n_draws]
+        if n_draws > 0 and candidates != list(dims) and (len(rest) == 2 or variable.dtype.kind in "iubUSTO"):
+            named = repr(candidates[0] if n_draws == 1 else tuple(candidates))
             whose = "its draws" if variable.name is None else f"the draws of {variable.name!r}"
             door = "as_partition_draws" if len(rest) == 1 else "as_allocation_probabilities"
             return f" If {whose} are along {named}, say so: {door}(data, sample_dims={named})."
@@ -249,7 +249,7 @@ def hint_at_dims(variables: Iterable[xr.DataArray], dims: tuple[str, ...], rest:
 
 
 def label_candidates(dataset: xr.Dataset, dims: tuple[str, ...], item_dim: str | None) -> list[xr.DataArray]:
-    """Variables that can be labels; floats, which have to be read to tell, only where nothing else can."""
+    """Variables that can be labels; floats, which must be read, only if there is no other candidate."""
     shaped = [v for v in dataset.data_vars.values() if _fits(v, dims, (item_dim,))]
     whole = [v for v in shaped if v.dtype.kind in "iubUSTO"]
     if whole:
@@ -261,9 +261,9 @@ def label_candidates(dataset: xr.Dataset, dims: tuple[str, ...], item_dim: str |
 def _read_where(
     is_it: Callable[[xr.DataArray], bool], variables: Iterable[xr.DataArray], dims: tuple[str, ...]
 ) -> Iterator[xr.DataArray]:
-    """Yield the variables that qualify in every draw; of those that fail in the first one, no other draw is read.
+    """Yield the variables that qualify in every draw. If the first draw fails, no other draw is read.
 
-    Of large ones only the first draw is read.
+    Large variables are judged by the first draw.
     """
     for variable in variables:
         if is_it(variable.isel(dict.fromkeys(_sample_dims(variable, dims), slice(1))).compute()):
@@ -286,10 +286,10 @@ def _probabilities_in(dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[st
 def probability_candidates(
     dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[str | None, ...] = (None, None)
 ) -> list[xr.DataArray]:
-    """Variables that can be allocation probabilities: of a name usual for them, or normalized and no parameters.
+    """Variables that can be allocation probabilities: of a usual name, or normalized and not parameters.
 
-    Square ones are transition matrices, and where a parameter runs over what would be the items, these are components:
-    topics, say, with their words.
+    Square variables are transition matrices. If a parameter runs over the supposed items, these are components, such as
+    topics with their words.
     """
     shaped = [v for v in dataset.data_vars.values() if v.dtype.kind == "f" and v.size and _fits(v, dims, rest)]
     with_parameters = {
@@ -315,12 +315,12 @@ def _sample_dims(variable: xr.DataArray, dims: tuple[str, ...]) -> tuple[str, ..
 
 
 def other_dims(variable: xr.DataArray, dims: tuple[str, ...]) -> list[Hashable]:
-    """Dimensions other than the draws'."""
+    """Dimensions besides the draws'."""
     return [dim for dim in variable.dims if dim not in _sample_dims(variable, dims)]
 
 
 def _fits(variable: xr.DataArray, dims: tuple[str, ...], rest: tuple[str | None, ...]) -> bool:
-    """Whether a variable has the draws' dimensions and as many others as `rest`, those named there among them."""
+    """Whether a variable has the draws' dimensions and, besides, as many as `rest`, including those named there."""
     others = other_dims(variable, dims)
     has_draws = set(dims) <= set(variable.dims) or "sample" in variable.dims
     return has_draws and len(others) == len(rest) and {dim for dim in rest if dim is not None} <= set(others)
@@ -331,13 +331,13 @@ def _shapes(dataset: xr.Dataset) -> str:
 
 
 def is_whole(variable: xr.DataArray) -> bool:
-    """Whether all but the missing values are integers; missing and negative ones are refused later."""
+    """Whether all present values are integers; missing and negative values are refused later."""
     present = variable.values[np.isfinite(variable.values)]
     return bool(np.all(present == np.floor(present)))
 
 
 def dataset_of_dict(data: Mapping[str, Any], var_name: str | None, *n_rest: int) -> xr.Dataset:
-    """Take the arrays over chains and draws, or over the draws of all chains, with `n_rest` further dimensions."""
+    """Dataset of the arrays over chains and draws, or over draws of all chains, with `n_rest` further dimensions."""
     from arviz_base import convert_to_dataset
 
     arrays = {name: _regular(as_numpy(values), f"{name!r} of `data`", n_rest[0]) for name, values in data.items()}
@@ -359,10 +359,10 @@ def dataset_of_dict(data: Mapping[str, Any], var_name: str | None, *n_rest: int)
 
 
 def _are_of_all_chains(arrays: Mapping[str, Array], var_name: str | None, n_rest: tuple[int, ...]) -> bool:
-    """Whether the first dimension of all arrays is draws of all chains, as NumPyro's Predictive gives them.
+    """Whether the first dimension of all arrays is draws of all chains, as NumPyro's Predictive returns them.
 
-    There are more than usual chains, and either the arrays differ in their second dimension, or the array named (any
-    array, if none is named) cannot have chains and draws first.
+    This holds if the first dimension exceeds a usual number of chains and one of two conditions is met. Either the
+    arrays differ in their second dimension, or the named array (or any array) cannot have chains and draws first.
     """
     shapes = [values.shape for values in arrays.values()]
     if () in shapes or len({shape[0] for shape in shapes}) != 1 or shapes[0][0] <= MOST_CHAINS:
@@ -382,7 +382,7 @@ def _fits_after_chains(values: Array, n_rest: tuple[int, ...]) -> bool:
 
 
 def _is_named_partition(one: Any) -> bool:
-    """Whether this is one partition of items that may have names, and no plain row of labels."""
+    """Whether this is a partition of items that may have names, rather than a plain row of labels."""
     return isinstance(one, HasLabels) or (isinstance(one, (xr.DataArray, pd.Series)) and one.ndim == 1)
 
 
@@ -416,8 +416,8 @@ def _from_array(data: Any, rest: tuple[str | None, ...]) -> xr.DataArray:
 
 
 def _regular(values: Any, name: str, n_rest: int) -> np.ndarray[Any, Any]:
-    """An array, or where chains or draws differ in length, an error that says which."""
-    if np.ma.is_masked(values):  # NaN keeps its place, where errors can say it
+    """Convert to an array; if chains or draws differ in length, raise an error that locates them."""
+    if np.ma.is_masked(values):  # as NaN, so that errors can locate it
         return np.ma.filled(values.astype(np.float64 if values.dtype.kind in "iufb" else object), np.nan)
     try:
         return as_array(values, name)
@@ -449,12 +449,12 @@ def _regular(values: Any, name: str, n_rest: int) -> np.ndarray[Any, Any]:
 def _shape(part: Any) -> Any:
     try:
         return np.shape(part)
-    except ValueError:  # it is not regular itself
+    except ValueError:  # the part itself is irregular
         return None
 
 
 def as_numpy(data: Any) -> Any:
-    """An array of another library, such as JAX or PyTorch, as NumPy's; anything else as it is."""
+    """Convert an array of another library, such as JAX or PyTorch, to NumPy; return other data as they are."""
     ours = (np.ndarray, xr.DataArray, pd.Series, pd.Index, HasLabels)
     if isinstance(data, ours) or _is_dask(data) or not (hasattr(data, "dtype") and hasattr(data, "shape")):
         return data
@@ -471,7 +471,7 @@ def _is_dask(data: Any) -> bool:
 def _orient(
     values: xr.DataArray, dims: tuple[str, ...], rest: tuple[str | None, ...]
 ) -> tuple[xr.DataArray, tuple[str, ...], tuple[str, ...]]:
-    """Put the sample dimensions first, then those of `rest`, by name or in their order, or say which is missing."""
+    """Transpose to sample dimensions, then those of `rest`, by name or in order; raise an error if one is missing."""
     if "sample" in values.dims and not set(dims) & set(values.dims):
         dims = ("sample",)
     name = repr(values.name) if values.name is not None else "`data`"

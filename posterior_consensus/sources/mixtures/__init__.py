@@ -1,3 +1,3 @@
-"""Allocation probabilities from a PyMC model and a posterior without labels; only here is PyMC imported."""
+"""Allocation probabilities from a PyMC model and a posterior without labels. Only this package imports PyMC."""
 
 from posterior_consensus.sources.mixtures.allocation import allocation_probabilities as allocation_probabilities

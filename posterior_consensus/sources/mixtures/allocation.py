@@ -1,4 +1,4 @@
-"""allocation_probabilities(): from a model and a posterior without labels to P(z_i = k | theta_t, y_i)."""
+"""allocation_probabilities(): P(z_i = k | theta_t, y_i) from a model and a posterior without labels."""
 
 import math
 import warnings
@@ -11,7 +11,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
 from posterior_consensus.sources.mixtures.density import joint_log_density, takes_a_solver_per_item
-from posterior_consensus.sources.mixtures.items import as_data, dressed, new_values
+from posterior_consensus.sources.mixtures.items import as_data, new_values, with_names
 from posterior_consensus.sources.mixtures.marginalised import choice, conditional_probabilities, marginalised_names
 from posterior_consensus.sources.mixtures.model import component_dim, dims_of, find_mixture, value_of
 from posterior_consensus.sources.mixtures.posterior import Density, over_draws, parameter_draws, per_item
@@ -28,62 +28,67 @@ def allocation_probabilities(
     random_seed: RandomSeed = None,
     progressbar: bool = True,
 ) -> PartitionDraws:
-    """Allocation probabilities of a mixture from its PyMC model and a posterior without labels.
+    """Compute allocation probabilities from a PyMC mixture model and its posterior without labels.
 
     Parameters
     ----------
     model : pymc.Model
-        With a ``pm.Mixture`` of any family, observed, partly observed or latent; or a model from which pymc-extras has
-        marginalized a categorical label, which several observed variables may share.
+        Model with a ``pm.Mixture`` of any family, observed, partly observed or latent; or a model from which
+        pymc-extras has marginalized a categorical label, which several observed variables may share.
     idata : InferenceData, DataTree, Dataset or path
-        Draws of the model's free variables, over ``chain`` and ``draw``. Those that the allocation does not depend on
-        may be missing, so may deterministic variables.
+        Draws of the model's free variables, over ``chain`` and ``draw``. Deterministic variables, and free variables
+        that do not affect the allocation, may be missing.
     var_name : str, optional
-        Name of the mixture, or of the marginalized label. By default the only one. Zero-inflated and hurdle
-        distributions, which are mixtures of zeros and the rest, are taken only when named.
+        Name of the mixture, or of the marginalized label; by default the only one. Zero-inflated and hurdle
+        distributions, which are mixtures of zeros and another distribution, must be named.
     group : str
         Group of an InferenceData, DataTree or file.
     observed : dict, optional
-        New observations of the mixture, ``{"y": values}``, to be allocated by the same posterior in place of the
-        model's own; any number of them. A DataArray gives the items its dimension and coordinates. If the parameters
-        have a value for each item, as in mixtures of regressions, put the new covariates into the model first, with
-        ``pm.set_data``.
+        New observations of the mixture, ``{"y": values}``, which replace the model's own; any number of items. A
+        DataArray gives the items its dimension and coordinates. If parameters have a value for each item, as in
+        mixtures of regressions, first put the new covariates into the model by ``pm.set_data``.
     random_seed : int, Generator, SeedSequence or None
-        Seed for sampling the result's `labels` from the probabilities. None samples the same ones each time.
+        Seed for sampling the result's `labels` from the probabilities; None samples the same labels each time.
     progressbar : bool
         Whether to show a progress bar after a second.
 
     Returns
     -------
     PartitionDraws
-        With the part `soft`; items and components are named as in the model.
+        Draws with probabilities of shape (n_draws, n_items, n_components) in ``soft.probabilities``, and labels sampled
+        from them. Items and components are named as in the model.
 
     Raises
     ------
     ImportError
         If PyMC is not installed.
     TypeError
-        If `model` is no model, or `idata` no posterior.
+        If `model` is not a model, or `idata` not a posterior.
     ValueError
         If the model has no mixture or several, the posterior lacks a variable or does not fit the model, or `observed`
-        does not fit the mixture. The message says what to do instead.
+        does not fit the mixture. The message gives the next step.
     MemoryError
         If the probabilities do not fit in the memory budget.
 
     Warns
     -----
     UserWarning
-        If the mixture is one of univariate components over data of several dimensions: then every value, and not every
-        row, is an item.
+        If univariate components meet data of several dimensions: every value, not every row, is then an item.
+
+    See Also
+    --------
+    as_allocation_probabilities : Convert probabilities that the posterior already holds.
+    predict_allocation : Clusters of new observations.
 
     Notes
     -----
-    Items must be independent given the parameters; a DiscreteMarkovChain is refused. Then
-    P(z_i = k | theta_t, y_i) is w_k f_k(y_i | theta_t) over its sum over k [1]_. The densities
-    f_k are PyMC's own. Missing observations have the values that the posterior holds of them. A ``pm.Potential`` does
-    not matter: it multiplies the joint density by a factor that is the same for every allocation. Draws that
-    repeat one another, as Metropolis samplers make them, are computed once. If two copies in double precision are
-    more than the memory budget holds, probabilities are in single precision.
+    With weights w_k and PyMC's densities f_k,
+
+        P(z_i = k | theta_t, y_i) = w_k f_k(y_i | theta_t) / sum_l w_l f_l(y_i | theta_t) [1]_.
+
+    Items must be independent given the parameters; a DiscreteMarkovChain is refused. Missing observations take their
+    values from the posterior. A ``pm.Potential`` is ignored, since its factor is equal for all allocations.
+    Probabilities are in single precision if two copies in double precision exceed the memory budget.
 
     References
     ----------
@@ -105,11 +110,11 @@ def allocation_probabilities(
            [0.119, 0.881]])
     """
     check_arguments(model, idata, var_name)
-    as_generator(random_seed)  # report a wrong one before the model is read
+    as_generator(random_seed)  # report an invalid seed before the model is read
     with opened(idata) as data:
         dataset = group_dataset(data, group)
         probabilities = _probabilities(model, dataset, var_name, group, observed, progressbar)
-        probabilities = probabilities.load()  # the coordinates too
+        probabilities = probabilities.load()  # also loads coordinates
     *_, item_dim, components = (str(dim) for dim in probabilities.dims)
     return as_allocation_probabilities(
         probabilities,
@@ -122,7 +127,7 @@ def allocation_probabilities(
 
 
 def check_arguments(model: Any, idata: Any, var_name: Any) -> None:
-    """Refuse what is no model, no posterior or no name."""
+    """Raise an error unless the arguments are a model, a posterior and a name."""
     try:
         import pymc as pm
     except ModuleNotFoundError as error:
@@ -180,11 +185,11 @@ def _probabilities(
     _warn_of_elements(core, result.shape[1:-1])
     items = dims_of(model, core.name)
     components = component_dim(model, core, result.shape[-1], items)
-    return dressed(model, result, draws, str(core.name), items, components, new)
+    return with_names(model, result, draws, str(core.name), items, components, new)
 
 
 def _warn_of_elements(core: Any, shape: tuple[int, ...]) -> None:
-    """Warn that values of one row have labels of their own, which users who want to cluster rows may not expect."""
+    """Warn that each value of a row has its own label, since users may expect to cluster rows."""
     if core.owner.op.ndim_supp == 0 and len(shape) > 1:
         warnings.warn(
             f"Each of the {' x '.join(map(str, shape))} values of {str(core.name)!r} has a label of its own, so that "

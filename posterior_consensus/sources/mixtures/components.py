@@ -1,4 +1,4 @@
-"""The components of a PyMC model in each draw: their family, their parameters, and what allocates items to them."""
+"""The components of a PyMC model in each draw: family, parameters and allocation of items."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -43,7 +43,7 @@ _FAMILIES: dict[str, tuple[Any, tuple[str, ...]]] = {
 
 
 def is_model(value: Any) -> bool:
-    """Whether something is a PyMC model, without an import of PyMC."""
+    """Whether a value is a PyMC model, without importing PyMC."""
     return any(f"{kind.__module__}.{kind.__qualname__}".startswith("pymc.model") for kind in type(value).__mro__)
 
 
@@ -55,8 +55,7 @@ def component_draws(
     Raises
     ------
     ValueError
-        If the model has no mixture, its components are of an unknown family or differ in it, or their parameters
-        differ from item to item.
+        If the model has no mixture, its components have unknown or different families, or parameters vary by item.
     """
     check_arguments(model, idata, var_name)
     labels = _explicit_label(model, var_name)
@@ -85,20 +84,20 @@ def _explicit_label(model: Any, var_name: str | None) -> Any:
     from pymc.distributions.mixture import _BaseMixtureRV
     from pytensor.tensor.random.basic import CategoricalRV
 
-    found = [
+    labels = [
         rv
         for rv in model.free_RVs
         if isinstance(rv.owner.op, CategoricalRV) and rv.type.ndim == 1 and var_name in (None, rv.name)
     ]
-    if not found or (var_name is None and any(isinstance(rv.owner.op, _BaseMixtureRV) for rv in model.basic_RVs)):
+    if not labels or (var_name is None and any(isinstance(rv.owner.op, _BaseMixtureRV) for rv in model.basic_RVs)):
         return None
-    if len(found) > 1:
-        raise ValueError(f"`var_name` must name the label; candidates: {listing(rv.name for rv in found)}.")
-    return found[0]
+    if len(labels) > 1:
+        raise ValueError(f"`var_name` must name the label; candidates: {listing(rv.name for rv in labels)}.")
+    return labels[0]
 
 
 def _evaluator(model: Any, dataset: Any, group: str) -> Callable[..., Floats]:
-    """A function that evaluates a graph of the model's variables at every draw."""
+    """Function that evaluates a graph of the model's variables at every draw."""
 
     def values_of(graph: Any, known: Mapping[Any, Any] | None = None) -> Floats:
         density = Density.of(model, graph, False, known)
@@ -111,7 +110,7 @@ def _evaluator(model: Any, dataset: Any, group: str) -> Callable[..., Floats]:
 
 
 def _family_of(variable: Any) -> tuple[Any, tuple[str, ...], list[Any]]:
-    """SciPy's distribution, its names of the parameters, and the parameters of a random variable."""
+    """SciPy's distribution of a random variable, SciPy's names of the parameters, and the parameters."""
     op = variable.owner.op
     kind = type(op).__name__
     if kind not in _FAMILIES:
@@ -128,11 +127,11 @@ def _of_mixture(model: Any, core: Any, values_of: Callable[..., Floats]) -> list
     kinds = {type(one.owner.op).__name__ for one in components}
     if is_inflated(core) or len(kinds) > 1:
         raise ValueError(f"`model` must have components of one family; {core.name!r} has {listing(sorted(kinds))}.")
-    found = [_family_of(one) for one in components]
-    distribution, names, _ = found[0]
+    families = [_family_of(one) for one in components]
+    distribution, names, _ = families[0]
     arrays = {}
     for place, name in enumerate(names):
-        parts = [values_of(parameters[place]) for *_, parameters in found]
+        parts = [values_of(parameters[place]) for *_, parameters in families]
         behind = {"mean": 1, "cov": 2}.get(name, 0)
         if len(parts) > 1:
             parts = [_common(part, behind, name)[:, np.newaxis] for part in parts]
@@ -143,7 +142,7 @@ def _of_mixture(model: Any, core: Any, values_of: Callable[..., Floats]) -> list
 
 
 def _common(values: Floats, n_axes: int, name: str) -> Floats:
-    """Values (n_draws, ...) without the axes of items, over which they must not vary."""
+    """Values (n_draws, ...) without the item axes, along which they must be constant."""
     while values.ndim > 1 + n_axes:
         if np.any(values != values[:, :1]):
             raise _varies(name)
@@ -159,7 +158,7 @@ def _varies(name: str) -> ValueError:
 
 
 def _of_labels(model: Any, label: Any, values_of: Callable[..., Floats]) -> list[Family]:
-    """Families of the observed variables that depend on the label, which becomes 0, ..., K - 1 in their parameters."""
+    """Families of the observed variables that depend on the label; in their parameters the label is 0, ..., K - 1."""
     import pytensor.tensor as pt
 
     seen = [rv for rv in model.observed_RVs if label in set(ancestors(rv.owner.inputs))]

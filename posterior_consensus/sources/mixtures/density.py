@@ -1,4 +1,4 @@
-"""log w_k f_k(y_i | theta) as a graph, with the components kept apart that PyMC's own density sums over."""
+"""log w_k f_k(y_i | theta) as a graph, without PyMC's sum over components."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from posterior_consensus.sources.mixtures.model import is_hurdle
 
 
 def joint_log_density(core: Any, value: Any) -> Any:
-    """Return the logarithm of weight times density of each component, as a tensor of items x components."""
+    """Logarithm of weight times density of each component, a tensor of items x components."""
     import pytensor.tensor as pt
 
     _, weights, *components = core.owner.inputs
@@ -23,7 +23,7 @@ def joint_log_density(core: Any, value: Any) -> Any:
 
 
 def takes_a_solver_per_item(core: Any, value: Any) -> bool:
-    """Whether the density solves a system of equations for every pair of item and component."""
+    """Whether the density solves a linear system for every pair of item and component."""
     components = core.owner.inputs[2:]
     batched = len(components) == 1
     return any(c.owner.op.ndim_supp > 0 and _shared_covariance(c, value, batched) is None for c in components)
@@ -34,12 +34,12 @@ def _hurdle(components: Sequence[Any], value: Any) -> Any:
     from pymc import logp
 
     zero = pt.eq(value, 0)
-    other = logp(components[1], pt.switch(zero, 1, value))  # its density may be infinite at 0
+    other = logp(components[1], pt.switch(zero, 1, value))  # at 0 its density may be infinite
     return pt.stack([pt.switch(zero, 0.0, -np.inf), pt.switch(zero, -np.inf, other)], axis=-1)
 
 
 def _of_component(component: Any, value: Any, batched: bool) -> Any:
-    """Log density (items,) of a component, or (items, components) of those in a variable's last batch dimension."""
+    """Log density (items,) of a component, or (items, components) if a batch dimension holds the components."""
     import pytensor.tensor as pt
     from pymc import logp
 
@@ -53,7 +53,7 @@ def _of_component(component: Any, value: Any, batched: bool) -> Any:
 
 
 def _shared_covariance(component: Any, value: Any, batched: bool) -> Any:
-    """Covariance (components, d, d) or (d, d) that a multivariate normal has for all of several items, or None."""
+    """Covariance (components, d, d) or (d, d) that all items share in a multivariate normal, else None."""
     from pytensor.tensor.random.basic import MvNormalRV
 
     if not isinstance(component.owner.op, MvNormalRV) or value.type.ndim != 2:
@@ -67,7 +67,7 @@ def _shared_covariance(component: Any, value: Any, batched: bool) -> Any:
 def _normal(deviations: Any, covariance: Any) -> Any:
     """Multivariate normal log density (..., n) of deviations (..., d, n): one solver per component for all items.
 
-    PyMC's own solves for each item by itself, which takes a hundred times as long where no compiler fuses the loop.
+    PyMC's density solves for each item separately, which is a hundred times slower unless a compiler fuses the loop.
     """
     import pytensor.tensor as pt
     from pytensor.tensor.linalg import cholesky, solve_triangular

@@ -1,4 +1,4 @@
-"""Items and components as the user knows them: names and coordinates of the model or of the new observations."""
+"""Names and coordinates of items and components, from the model or the new observations."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,14 +12,14 @@ from posterior_consensus.sources.places import listing
 
 
 def new_values(core: Any, observed: Any) -> Any:
-    """Take the new data of a mixture out of `observed`, a dict by name.
+    """New data of a mixture from `observed`, a dict by name.
 
     Raises
     ------
     TypeError
-        If it is no dict.
+        If it is not a dict.
     ValueError
-        If it names anything else.
+        If it contains other names.
     """
     if not isinstance(observed, Mapping):
         raise TypeError(f"`observed` must be a dict, {{{core.name!r}: new values}}; got {type(observed).__name__}.")
@@ -29,14 +29,14 @@ def new_values(core: Any, observed: Any) -> Any:
 
 
 def as_data(core: Any, observed: Any) -> npt.NDArray[Any]:
-    """Check new data of a mixture and bring them to its dtype.
+    """Check new data of a mixture and convert them to its dtype.
 
     Raises
     ------
     ValueError
-        If they have another number of dimensions than the mixture, no item, or missing values.
+        If the number of dimensions differs from the mixture's, or items are absent or missing.
     TypeError
-        If they are no numbers.
+        If they are not numeric.
     """
     try:
         values = np.asarray(observed)
@@ -59,7 +59,7 @@ def as_data(core: Any, observed: Any) -> npt.NDArray[Any]:
     return converted
 
 
-def dressed(
+def with_names(
     model: Any,
     probabilities: npt.NDArray[np.floating],
     draws: ParameterDraws,
@@ -68,18 +68,18 @@ def dressed(
     components: str | None,
     observed: Any = None,
 ) -> xr.DataArray:
-    """Give probabilities (n_draws, *items, components) their sample dimensions back, and names to the others.
+    """Build a DataArray of probabilities (n_draws, *items, components), with sample dimensions and names.
 
     Parameters
     ----------
     name : str
-        Of the mixture or label.
+        Name of the mixture or label.
     named : tuple of str
-        The model's dimensions of it, if any.
+        The model's dimensions of that variable, if any.
     components : str, optional
         Dimension of the components, by default ``"component"``.
     observed : DataArray or array_like, optional
-        New observations, where these are the items.
+        New observations, if these are the items.
     """
     batch, component = probabilities.ndim - 2, components or "component"
     items = [named[k] if k < len(named) else f"{name}_dim_{k}" for k in range(batch)]

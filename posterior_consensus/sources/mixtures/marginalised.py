@@ -1,4 +1,4 @@
-"""Labels that pymc-extras has marginalized from a model: their probabilities given parameters and data."""
+"""Probabilities of labels that pymc-extras has marginalized, given parameters and data."""
 
 from importlib.util import find_spec
 from types import SimpleNamespace
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from posterior_consensus.sources.mixtures.items import dressed
+from posterior_consensus.sources.mixtures.items import with_names
 from posterior_consensus.sources.mixtures.model import ancestors, dependent, dims_of, is_chain
 from posterior_consensus.sources.mixtures.posterior import Density, dtype_that_fits, over_draws, parameter_draws
 from posterior_consensus.sources.places import listing
@@ -43,11 +43,11 @@ def conditional_probabilities(
     density = Density.of(joint_model, probabilities.owner.inputs[0], is_heavy=True)
     draws = parameter_draws(joint_model, density.variables, dataset, group)
     result = over_draws(density, draws, None, progressbar)
-    return dressed(joint_model, result, draws, name, dims_of(joint_model, name), None)
+    return with_names(joint_model, result, draws, name, dims_of(joint_model, name), None)
 
 
 def _check_independent(model: Any, name: str) -> None:
-    """Refuse labels of which one tells of another, also given the parameters."""
+    """Raise an error if labels are dependent given the parameters."""
     whole = unmarginalised(model)
     label, kept = whole[name], [whole[rv.name] for rv in model.free_RVs]
     if is_chain(label):
@@ -68,7 +68,7 @@ def choice(labels: list[str], var_name: str | None) -> str:
     Raises
     ------
     ValueError
-        If there are several.
+        If there are several and none is requested.
     """
     if var_name is None and len(labels) > 1:
         raise ValueError(f"`var_name` must name the marginalized label; the model has {listing(sorted(labels))}.")
@@ -76,7 +76,7 @@ def choice(labels: list[str], var_name: str | None) -> str:
 
 
 def unmarginalised(model: Any) -> Any:
-    """The model with its labels."""
+    """The model with its labels restored."""
     if find_spec("pymc_extras.marginal") is not None:  # since 0.13
         from pymc_extras.marginal import unmarginalize
     else:
@@ -85,17 +85,17 @@ def unmarginalised(model: Any) -> Any:
 
 
 def _recovered(model: Any, dataset: xr.Dataset, name: str, group: str) -> xr.DataArray:
-    """The same from pymc-extras up to 0.12, whose function takes all draws at once and wants every free variable."""
+    """Probabilities from pymc-extras up to 0.12, whose function needs all draws together and every free variable."""
     from pymc_extras import recover_marginals
 
     draws = parameter_draws(model, model.free_RVs, dataset, group)
     if draws.sample_dims != ("chain", "draw"):
         raise ValueError(f"`idata` must have the dimensions 'chain' and 'draw' for labels of {name!r}.")
     posterior = SimpleNamespace(posterior=dataset)
-    found = recover_marginals(
+    recovered = recover_marginals(
         posterior, model=model, var_names=[name], return_samples=False, extend_inferencedata=False
     )
-    logs = found[f"lp_{name}"].values
+    logs = recovered[f"lp_{name}"].values
     dtype = dtype_that_fits((int(np.prod(draws.shape)), *logs.shape[2:]))
     result = np.exp(logs, dtype=np.float64).reshape(-1, *logs.shape[2:]).astype(dtype, copy=False)
-    return dressed(model, result, draws, name, dims_of(unmarginalised(model), name), None)
+    return with_names(model, result, draws, name, dims_of(unmarginalised(model), name), None)

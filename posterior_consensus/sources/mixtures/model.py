@@ -1,4 +1,4 @@
-"""A PyMC model read: which of its variables is the mixture, what its data are, which dimensions are named."""
+"""Read a PyMC model: its mixture, the mixture's data and the named dimensions."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -17,7 +17,7 @@ WAYS_OUT = (
 
 
 def ancestors(variables: Iterable[Any], blockers: Iterable[Any] = ()) -> Iterator[Any]:
-    """Yield the variables of a graph, nearest first, without looking behind `blockers`."""
+    """Yield the variables of a graph, nearest first, without passing `blockers`."""
     stop, seen, queue = set(blockers), set(), list(variables)
     for variable in queue:
         if variable in seen:
@@ -29,24 +29,24 @@ def ancestors(variables: Iterable[Any], blockers: Iterable[Any] = ()) -> Iterato
 
 
 def find_mixture(model: Any, var_name: str | None) -> Any:
-    """Return the random variable of the mixture that is requested, or of the only one.
+    """Return the random variable of the requested mixture, or of the only mixture.
 
     Raises
     ------
     ValueError
-        If there is none, or there are several, or none of that name.
+        If there is no mixture, several without a name, or none of that name.
     """
-    found = _mixtures(model)
-    chosen = [name for name, core in found.items() if not is_inflated(core)] if var_name is None else [var_name]
-    if len(chosen) == 1 and chosen[0] in found:
-        return found[chosen[0]]
+    mixtures = _mixtures(model)
+    chosen = [name for name, core in mixtures.items() if not is_inflated(core)] if var_name is None else [var_name]
+    if len(chosen) == 1 and chosen[0] in mixtures:
+        return mixtures[chosen[0]]
     chains = [str(rv.name) for rv in model.free_RVs if is_chain(rv) and var_name in (None, rv.name)]
-    if chains and not found:
+    if chains and not mixtures:
         raise dependent(chains[0])
     if var_name is not None:
         raise ValueError(
-            f"`var_name` must name a mixture of the model; got {var_name!r}, present: {listing(found)}."
-            + ("" if found else f" {WAYS_OUT}")
+            f"`var_name` must name a mixture of the model; got {var_name!r}, present: {listing(mixtures)}."
+            + ("" if mixtures else f" {WAYS_OUT}")
         )
     if chosen:
         raise ValueError(
@@ -54,16 +54,16 @@ def find_mixture(model: Any, var_name: str | None) -> Any:
             "each other. Variables that share one label are a model with a pm.Categorical, which pymc-extras can "
             "marginalise."
         )
-    raise ValueError(_nothing(model, found))
+    raise ValueError(_nothing(model, mixtures))
 
 
 def is_chain(variable: Any) -> bool:
-    """Whether labels are the states of a Markov chain, as pymc-extras has them."""
+    """Whether labels are the states of pymc-extras' Markov chain."""
     return any(cls.__name__ == "DiscreteMarkovChainRV" for cls in type(variable.owner.op).__mro__)
 
 
 def dependent(name: str) -> ValueError:
-    """The error on a Markov chain in place of a mixture."""
+    """Error for a Markov chain in place of a mixture."""
     return ValueError(
         f"`model` must have labels that are independent given its parameters; {name!r} is a DiscreteMarkovChain, and "
         "the probabilities of each state alone do not say which items are in one state together. Pass sampled states "
@@ -73,7 +73,7 @@ def dependent(name: str) -> ValueError:
 
 
 def _mixtures(model: Any) -> dict[str, Any]:
-    """Mixtures of the model by name; of one with missing values, the variable before it was divided."""
+    """Mixtures of the model by name; with missing values, the variable before PyMC splits it."""
     from pymc.distributions.mixture import _BaseMixtureRV
 
     cores = [core_of(rv) for rv in model.basic_RVs]
@@ -81,7 +81,7 @@ def _mixtures(model: Any) -> dict[str, Any]:
 
 
 def core_of(variable: Any) -> Any:
-    """Look through what masks or rescales a random variable."""
+    """The random variable behind masks and rescaling."""
     from pymc.distributions.distribution import PartialObservedRV
     from pymc.variational.minibatch_rv import MinibatchRandomVariable
 
@@ -98,20 +98,20 @@ def is_hurdle(core: Any) -> bool:
 
 
 def is_inflated(core: Any) -> bool:
-    """Whether the components are zero and the rest, which are no clusters unless somebody says so."""
+    """Whether the components are zero and another distribution, which are clusters only if requested."""
     from pymc.distributions.distribution import DiracDeltaRV
 
     components = core.owner.inputs[2:]
     return is_hurdle(core) or (len(components) == 2 and isinstance(components[0].owner.op, DiracDeltaRV))
 
 
-def _nothing(model: Any, found: dict[str, Any]) -> str:
+def _nothing(model: Any, mixtures: dict[str, Any]) -> str:
     from pytensor.tensor.random.basic import CategoricalRV
 
     why = "`model` must have a pm.Mixture"
-    if found:
+    if mixtures:
         return (
-            f"{why}; {listing(found)} only separates zeros from the rest; name it by `var_name` to use it as a "
+            f"{why}; {listing(mixtures)} only separates zeros from the rest; name it by `var_name` to use it as a "
             "partition."
         )
     labels = [rv.name for rv in model.free_RVs if isinstance(rv.owner.op, CategoricalRV)]
@@ -127,7 +127,7 @@ def _nothing(model: Any, found: dict[str, Any]) -> str:
 
 
 def value_of(model: Any, core: Any, observed: npt.NDArray[Any] | None) -> Any:
-    """Return the mixture's data as a tensor: new ones, those observed with any missing from the posterior, or latent.
+    """The mixture's data as a tensor: new data, observed data with missing values from the posterior, or latent values.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def value_of(model: Any, core: Any, observed: npt.NDArray[Any] | None) -> Any:
 
 
 def data_of(model: Any, variable: Any) -> npt.NDArray[Any]:
-    """Values of an observed variable as they are now."""
+    """Current values of an observed variable."""
     from pytensor.tensor.random.op import RandomVariable
 
     value = model.rvs_to_values[variable]
@@ -163,17 +163,17 @@ def data_of(model: Any, variable: Any) -> npt.NDArray[Any]:
 
 
 def evaluated(variable: Any) -> npt.NDArray[Any]:
-    """Value of a tensor that depends on data only, computed without a compiler."""
+    """Value of a tensor that depends on data only, without compilation."""
     import pytensor
 
     return np.asarray(pytensor.function([], variable, mode=python_mode())())
 
 
 def python_mode() -> Any:
-    """NumPy evaluates the graph: nothing is compiled, which would take longer than all draws of most posteriors."""
+    """Mode that evaluates by NumPy: compilation would take longer than all draws of most posteriors."""
     from pytensor.compile.mode import Mode
 
-    # Sums and products of more than two terms are no functions of NumPy's.
+    # NumPy has no sums and products of more than two terms.
     return Mode(linker="py", optimizer="fast_compile").excluding("local_add_canonizer", "local_mul_canonizer")
 
 
@@ -188,7 +188,7 @@ def length_of(model: Any, dim: str) -> int:
 
 
 def component_dim(model: Any, core: Any, n_components: int, item_dims: tuple[str, ...]) -> str:
-    """Name of the components' dimension: of the weights, of what they are computed from, else of the parameters."""
+    """Name of the components' dimension: from the weights, from their inputs, else from the parameters."""
     _, weights, *components = core.owner.inputs
     parameters = [parameter for c in components for parameter in ancestors(c.owner.inputs, model.free_RVs)]
     # Components come last in weights, but before the features in means and covariances.

@@ -1,4 +1,4 @@
-"""Draws of the variables that a graph depends on, and the graph evaluated at each of them."""
+"""Draws of a graph's free variables, and the graph evaluated at each draw."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from posterior_consensus.sources.mixtures.model import (
 )
 from posterior_consensus.sources.places import listing
 
-_COMPILED_FROM = 1_000_000  # values from which numba's ten seconds of compilation are earned back
+_COMPILED_FROM = 1_000_000  # values from which numba's ten seconds of compilation pay off
 _SAME_MODEL = "Build the model as it was sampled from."
 
 
@@ -35,12 +35,12 @@ class ParameterDraws:
     Attributes
     ----------
     values : list of ndarray of shape (n_draws, ...)
-        In the order of the variables requested.
+        Values, in the order of the requested variables.
     sample_dims : tuple of str
     shape : tuple of int
         Lengths of the sample dimensions.
     coords : xarray.Coordinates
-        Their coordinates.
+        Coordinates of the sample dimensions.
     """
 
     values: list[npt.NDArray[Any]]
@@ -49,13 +49,13 @@ class ParameterDraws:
     coords: xr.Coordinates
 
     def where(self, row: int) -> str:
-        """Chain and draw of a row, as an error shows them."""
+        """Chain and draw of a row, in words."""
         at = np.unravel_index(row, self.shape)
         named = zip(self.sample_dims, at, strict=True)
         return ", ".join(f"{dim} {self.coords[dim].values[k] if dim in self.coords else k}" for dim, k in named)
 
     def distinct(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-        """First row of each distinct draw, and for every row which of these it repeats."""
+        """First row of each distinct draw, and the number of the distinct draw in every row."""
         n_draws = int(np.prod(self.shape))
         if not self.values:
             return np.zeros(1, np.intp), np.zeros(n_draws, np.intp)
@@ -66,12 +66,12 @@ class ParameterDraws:
 
 
 def parameter_draws(model: Any, variables: Sequence[Any], dataset: xr.Dataset, group: str) -> ParameterDraws:
-    """Take the draws of `variables`, free variables of `model`, from a group of the posterior.
+    """Read the draws of `variables`, free variables of `model`, from a group of the posterior.
 
     Raises
     ------
     ValueError
-        If the group has no sample dimensions or no draws, lacks a variable, or has one of another shape or with NaN.
+        If the group has no sample dimensions or draws, or a variable is missing, has another shape or has NaN.
     """
     dims = ("chain", "draw") if {"chain", "draw"} <= set(dataset.dims) else ("sample",)
     if not set(dims) <= set(dataset.dims):
@@ -117,14 +117,14 @@ def _values(model: Any, variable: Any, array: xr.DataArray, dims: tuple[str, ...
 
 @dataclass(frozen=True)
 class Density:
-    """Joint log density of data and allocation, a graph of items x components, and what it depends on.
+    """Joint log density of data and allocation, a graph of items x components, and its inputs.
 
     Attributes
     ----------
     graph : TensorVariable
-        Of `inputs` and of constants.
+        Graph of `inputs` and constants.
     inputs : list of TensorVariable
-        One for each of `variables`.
+        Inputs that stand for `variables`.
     variables : list of TensorVariable
         The free variables needed, in the order of the model.
     is_heavy : bool
@@ -138,7 +138,7 @@ class Density:
 
     @classmethod
     def of(cls, model: Any, graph: Any, is_heavy: bool, known: Mapping[Any, Any] | None = None) -> Density:
-        """Cut a graph loose from its model: data become constants, free variables inputs, unless they are `known`."""
+        """Detach a graph from its model: data become constants, free variables inputs, unless `known`."""
         import pytensor.tensor as pt
         from pytensor.graph.replace import clone_replace
 
@@ -148,11 +148,11 @@ class Density:
         inputs = [rv.type(name=rv.name) for rv in variables]
         data = {rv: pt.constant(data_of(model, rv)) for rv in model.observed_RVs if rv in near}
         given = {**dict(zip(variables, inputs, strict=True)), **data, **known}
-        (free,) = clone_replace([graph], given, rebuild_strict=not known)  # what is known may have another length
+        (free,) = clone_replace([graph], given, rebuild_strict=not known)  # known values may have another length
         return cls(free, inputs, variables, is_heavy)
 
     def function(self, mode: Any = None) -> Callable[..., Any]:
-        """Function of the variables' values; NumPy's, unless a mode is given."""
+        """Function of the variables' values, evaluated by NumPy unless a mode is given."""
         import pytensor
 
         function = pytensor.function(self.inputs, self.graph, mode=mode or python_mode(), on_unused_input="ignore")
@@ -160,7 +160,7 @@ class Density:
         return function
 
     def at_speed(self, function: Any, size: int) -> Callable[..., Any]:
-        """Return NumPy's function, or numba's where that is faster for `size` values."""
+        """Return the NumPy function, or a numba function if faster for `size` values."""
         worth_it = size >= _COMPILED_FROM and (self.is_heavy or _loops_in_python(function))
         return self.function("NUMBA") if worth_it else function
 
@@ -184,7 +184,7 @@ def over_draws(
     Raises
     ------
     ValueError
-        If a draw's densities cannot be computed or are 0 for all components, or are not one per item.
+        If the densities of a draw cannot be computed, are 0 for all components, or are not one per item.
     MemoryError
         If the result does not fit.
     """
@@ -198,7 +198,7 @@ def over_draws(
         raise ValueError(per_item(item_shape))
     result = np.empty((n_draws, *joint.shape), dtype_that_fits((n_draws, *joint.shape)))
     function = density.at_speed(function, len(first) * joint.size)
-    # Threads for a thousand small systems of equations would only wait for each other.
+    # Threads would only wait for each other on thousands of small linear systems.
     with one_blas_thread(ThreadpoolController().select(user_api="blas")):
         for number, row in enumerate(track(first, "Allocation probabilities", progressbar=progressbar)):
             result[rows[number]] = _normalised(_joint(function, draws, row, None), draws, row)
@@ -220,7 +220,7 @@ def _joint(
 
 
 def per_item(got: tuple[Any, ...]) -> str:
-    """What to do where new observations do not go with parameters that have a value for each item."""
+    """Next step if new observations do not fit parameters that have a value for each item."""
     return (
         f"`observed` must go with the parameters, of which the model has a value for each item; got shape {got}. Put "
         "the covariates of the new items into the model first, with pm.set_data."
@@ -242,7 +242,7 @@ def _normalised(joint: npt.NDArray[np.floating], draws: ParameterDraws, row: int
 
 
 def dtype_that_fits(shape: tuple[int, ...]) -> type[np.floating]:
-    """Return double precision where two copies, of which the second is kept, fit; else single.
+    """Double precision if two copies fit in memory, else single precision.
 
     Raises
     ------
