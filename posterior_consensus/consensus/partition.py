@@ -168,6 +168,7 @@ def consensus_partition(
     limits = _limits(source, given, n_clusters, max_clusters)
     check_refinement(ORDERS[0] if refine is None else refine, passes, "refine")
     rng = as_generator(random_seed)
+    is_calibrated = tau == "auto"
     tau = threshold_of(source, given, tau, rng, progressbar)
     record = loss_on(source, given) if tau is None else binder(tau=tau)
     began = time.monotonic()
@@ -187,7 +188,7 @@ def consensus_partition(
     threshold = None
     if tau is not None:
         within, between = pair_means(source, labels)
-        threshold = Threshold(tau=tau, within=within, between=between)
+        threshold = Threshold(tau=tau, within=within, between=between, calibrated=is_calibrated)
     expected, mcse, ess = (float(values[0]) for values in loss_and_error(source, labels[np.newaxis], record))
     lower_bound = candidate.lower_bound
     if lower_bound is None and time.monotonic() - began <= (options.get("seconds") or np.inf) / 2:

@@ -27,11 +27,12 @@ _PAIRS_AT_ONCE = 1_000
 
 @dataclass(frozen=True, kw_only=True)
 class Threshold(Info):
-    """The pair threshold `tau`, and the mean similarities of pairs `within` and `between` clusters."""
+    """The pair threshold, whether it was calibrated, and mean similarities of pairs `within` and `between` clusters."""
 
     tau: float
     within: float
     between: float
+    calibrated: bool = False
 
 
 class Calibration(NamedTuple):

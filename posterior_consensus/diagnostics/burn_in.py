@@ -1,4 +1,4 @@
-"""Where the burn-in of a chain ends, by MSER-5, and whether one is left in."""
+"""Burn-in of a chain by MSER-5, and detection of a clear burn-in."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,21 +9,21 @@ from posterior_consensus.results.display import joined
 from posterior_consensus.runtime.tolerances import ROUNDING
 
 FEWEST_DRAWS = 100
-_BATCH = 5  # draws whose mean is one number for the rule
-_KEPT, _FEWEST_KEPT = 0.1, 10  # least share and number of batches to keep: of fewer, the error can be small by chance
-_CLEAR = 5.0  # standard deviations of the later draws
+_BATCH = 5  # draws per batch mean
+_KEPT, _FEWEST_KEPT = 0.1, 10  # smallest share and number of batches kept; fewer can have a small error by chance
+_CLEAR = 5.0  # standard deviations of the later draws; larger differences are clear
 
 Rows = npt.NDArray[np.intp]
 
 
 def clear_burn_in(traces: npt.NDArray[np.float64], chains: Sequence[Rows]) -> list[int]:
-    """Number of draws of each chain that are clearly a burn-in; 0 for none.
+    """Number of draws in each chain's clear burn-in; 0 for none.
 
     In some trace of (n_traces, n_draws), most of these draws are outside the range of the later draws of all chains,
     and their mean is more than five standard deviations of the later draws from the mean of the later draws. Slow
     chains, and chains that stay in a mode that others visit, typically have no such trace.
     """
-    found = [0] * len(chains)
+    lengths = [0] * len(chains)
     for trace in traces:
         cuts = [end if settled else 0 for end, settled in (end_of_burn_in(trace[rows]) for rows in chains)]
         rest = np.concatenate([trace[rows[cut:]] for rows, cut in zip(chains, cuts, strict=True)])
@@ -31,8 +31,8 @@ def clear_burn_in(traces: npt.NDArray[np.float64], chains: Sequence[Rows]) -> li
             before = trace[chains[k][:cut]]
             outside = (before < rest.min()) | (before > rest.max())
             if 2 * outside.sum() > cut and abs(before.mean() - rest.mean()) > _CLEAR * rest.std():
-                found[k] = max(found[k], cut)
-    return found
+                lengths[k] = max(lengths[k], cut)
+    return lengths
 
 
 def burn_in_in_words(ends: Mapping[object, int]) -> str:
@@ -50,15 +50,15 @@ def burn_in_in_words(ends: Mapping[object, int]) -> str:
 
 
 def end_of_burn_in(trace: npt.NDArray[np.float64]) -> tuple[int, bool]:
-    """Number of draws to leave out at the start of a trace (n_draws,), and whether the rule found it.
+    """Number of draws to discard at the start of a trace (n_draws,), and whether the rule determined it.
 
-    If it did not, half of the draws: the trace still changes in its second half, or has fewer than 100 draws.
+    Half of the draws if it did not: the trace changes in its second half, or has fewer than 100 draws.
     """
     half = trace.size // 2
     if trace.size < FEWEST_DRAWS:
         return half, False
     n_batches = trace.size // _BATCH
-    # Draws that fill no batch are the first ones, which are the likeliest to be left out.
+    # The incomplete batch is at the start, where draws are likeliest to be discarded.
     spare = trace.size - n_batches * _BATCH
     batches = trace[spare:].reshape(n_batches, _BATCH).mean(axis=1)
     best = int(_squared_errors(batches).argmin())
@@ -68,7 +68,7 @@ def end_of_burn_in(trace: npt.NDArray[np.float64]) -> tuple[int, bool]:
 
 
 def _squared_errors(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Squared standard error of the mean without the first 0, 1, ... values, as if these were independent."""
+    """Squared standard error of the mean without the first 0, 1, ... values, assuming independence."""
     spread = np.ptp(values)
     if spread == 0:
         return np.zeros(1)

@@ -1,4 +1,4 @@
-"""Whether one partition is better than another, beyond the Monte Carlo error."""
+"""Comparison of partitions by expected loss, with Monte Carlo errors."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,14 +15,14 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.sources.door import as_draws
 
-_CLEAR = 2.0  # standard errors
-_DIMS = {"partition": "compared_partition"}  # where they are stored
+_CLEAR = 2.0  # standard errors; larger differences are clear
+_DIMS = {"partition": "compared_partition"}  # name of the stored dimension
 _COLUMNS = ("n_clusters", *ComparedLosses._fields, "clear")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PartitionComparison(Stored):
-    """Expected losses of several partitions and of their differences; made by :func:`compare_partitions`.
+    """Expected losses of several partitions and of their differences, returned by :func:`compare_partitions`.
 
     Attributes
     ----------
@@ -30,10 +30,12 @@ class PartitionComparison(Stored):
         The partitions, best first.
     table : xarray.Dataset
         Over ``partition``, best first: ``n_clusters``, ``expected_loss``, ``mcse``, ``difference`` to the best,
-        ``difference_mcse``, ``ess``, the smaller effective sample size of the two, and ``clear``, whether the
-        difference exceeds two of its standard errors.
+        ``difference_mcse``, ``ess`` (the smaller effective sample size of the two), and ``clear``, whether the
+        difference exceeds twice its standard error.
     loss : PartitionLoss
+        Loss of the comparison.
     n_draws : int
+        Number of draws.
     """
 
     labels: xr.DataArray = field(metadata=stored_as.array("compared_labels", _DIMS, of_items=True))
@@ -47,7 +49,7 @@ class PartitionComparison(Stored):
         return self.table["partition"].values.item(0)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each partition, best first."""
+        """Tabulate the partitions, best first."""
         return self.table.to_dataframe()
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
@@ -64,48 +66,49 @@ class PartitionComparison(Stored):
 
 
 def compare_partitions(draws: Any, partitions: Any, *, loss: str | PartitionLoss | None = None) -> PartitionComparison:
-    """Compare partitions by posterior expected loss, with the Monte Carlo standard error of their differences.
+    """Compare partitions by posterior expected loss, with the Monte Carlo standard errors of the differences.
 
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
+        Draws over which losses are averaged.
     partitions : dict of str to partition, or sequence of partitions
         Result objects, DataArrays or label vectors of shape (n_items,). Without names they are numbered from 0.
     loss : str or PartitionLoss, optional
-        Name in LOSSES, or a record such as ``vi(a=0.5)``. By default the one that the results were found under, else
-        "vi".
+        Name in LOSSES, or a record such as ``vi(a=0.5)``. By default the loss of the results compared, else "vi".
 
     Returns
     -------
     PartitionComparison
+        Expected losses, best first, and differences from the best.
 
     Raises
     ------
     ValueError
-        If there is no partition or one does not label the draws' items, `loss` is not given for results of several
-        losses, or the draws are invalid as :func:`as_partition_draws` says.
+        If there is no partition, a partition does not label the draws' items, `loss` is missing for results of several
+        losses, or the draws are invalid as for :func:`as_partition_draws`.
     TypeError
         If `partitions` is neither a dict nor a sequence.
 
     See Also
     --------
-    Samples.mcse : how the standard errors are computed.
+    Samples.mcse : Monte Carlo standard errors from the chains.
+    expected_loss : Expected losses without comparison.
 
     Notes
     -----
-    Partitions are evaluated against the same draws, so that much of the error of the two expected losses is common to
-    both. The error of the difference is that of the mean over draws of L(a, z_t) - L(b, z_t), typically far smaller
-    than those of the losses themselves. It says how well the draws distinguish the two, not how large a difference
-    matters.
+    All partitions are evaluated on the same draws, so most of the error is common to them. The standard error of a
+    difference is the standard error of the mean of L(a, z_t) - L(b, z_t), typically far smaller than that of either
+    loss. It shows whether the draws distinguish the two partitions, not whether the difference matters.
 
     Examples
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
-    >>> found = pc.compare_partitions(draws, {"one": [0, 0, 0, 0], "two": [0, 0, 1, 1]}, loss="binder")
-    >>> found.best
+    >>> comparison = pc.compare_partitions(draws, {"one": [0, 0, 0, 0], "two": [0, 0, 1, 1]}, loss="binder")
+    >>> comparison.best
     'two'
-    >>> found.to_dataframe()["difference"]
+    >>> comparison.to_dataframe()["difference"]
     partition
     two    0.000
     one    0.375

@@ -1,4 +1,4 @@
-"""Chains that hold the same draws: copies, or runs from one seed. Their agreement is no sign of convergence."""
+"""Chains that contain the same draws, such as copies or runs from one seed; their agreement proves nothing."""
 
 import itertools
 from collections.abc import Collection, Sequence
@@ -13,20 +13,20 @@ from posterior_consensus.results.display import capitalized, joined
 
 Numbers = npt.NDArray[np.int64]
 
-_SHARE, _FEWEST = 0.25, 20  # of a chain, and draws, that a stretch has at least
-_MOST_NAMED = 20  # chains in a command
-_BY_CHANCE = 1e-4  # probability that any stretch of independent chains is taken for a copy
+_SHARE, _FEWEST = 0.25, 20  # smallest share of a chain and number of draws in a stretch
+_MOST_NAMED = 20  # chains named in a command
+_BY_CHANCE = 1e-4  # probability that some stretch of independent chains counts as a copy
 
 
 class Copies(NamedTuple):
-    """Names of all chains, of those that are copies of one another, group by group, and pairs that share a stretch."""
+    """Names of all chains, groups of copies, and pairs of chains that share a stretch."""
 
     names: list[object]
     groups: list[list[object]]
-    stretches: list[tuple[object, object, int]]  # two chains, and the number of draws they share
+    stretches: list[tuple[object, object, int]]  # two chains, and the number of shared draws
 
     def in_words(self) -> str:
-        """What is repeated, and the remedy; empty if nothing is."""
+        """Sentence on repeated draws and the remedy; empty if there are none."""
         parts = [f"chains {joined(group)} are copies: all their draws are equal" for group in self.groups]
         parts += [f"chains {one} and {other} share {n} equal draws in a row" for one, other, n in self.stretches]
         if not parts:
@@ -41,25 +41,25 @@ class Copies(NamedTuple):
 
 
 def without(names: Sequence[object], left_out: Collection[object]) -> str:
-    """The command that leaves out these chains."""
+    """Command that drops these chains."""
     kept = [name for name in names if name not in left_out]
     shown = ", ".join(map(repr, kept[:_MOST_NAMED])) + ", ..." * (len(kept) > _MOST_NAMED)
     return f"draws.sel(chain=[{shown}])"
 
 
 def copies(draws: PartitionDraws, items: PartitionDraws) -> Copies:
-    """Find chains that hold the same draws, wholly or in long stretches, also at other places of the chain.
+    """Find chains that share all draws or a long stretch, at the same or another place.
 
     Parameters
     ----------
     draws, items : PartitionDraws
-        All draws, which may have allocation probabilities; and the labels of the items that are compared.
+        All draws, possibly with allocation probabilities, and the labels of the items compared.
 
     Notes
     -----
     A stretch has at least 20 draws, and a quarter of the draws of the shortest chain. Independent chains that seldom
-    move share a stretch by chance. A move is a draw that differs from the previous one; q is the share of all moves
-    that lead to its partition. Chains share a stretch of these moves with a probability of the product of q. It is a
+    move share a stretch by chance. A move is a draw that differs from its predecessor; q is the share of all moves
+    that lead to its partition. Chains share a stretch of moves with the product of their q as probability. It is a
     copy if this product, times the squared number of draws, is below 0.0001.
     """
     chains, names, shortest = draws.samples.chains, draws.samples.chain_names, draws.samples.shortest
@@ -83,7 +83,7 @@ def copies(draws: PartitionDraws, items: PartitionDraws) -> Copies:
 
 
 def _ids(draws: PartitionDraws, items: PartitionDraws) -> Numbers:
-    """Numbers (N,) of the draws, the same for equal ones."""
+    """Numbers (N,) of the draws; equal draws have equal numbers."""
     if draws.soft is not None:
         return _numbered(_digests(draws.soft.probabilities))
     blocks = [found for _, found in items.drawn.map_blocks(_digests)]
@@ -110,7 +110,7 @@ def _information(ids: Numbers, ends: Numbers) -> npt.NDArray[np.float64]:
 
 
 def _shared(ids: Numbers, ends: Numbers, length: int, information: npt.NDArray[np.float64], wanted: float) -> Numbers:
-    """Draws (C, C) of each chain that lie in windows of this length that another chain has, too."""
+    """Number of draws (C, C) of each chain in windows of this length that another chain shares."""
     windows, reach = ids, 1
     while reach < length:
         step = min(reach, length - reach)

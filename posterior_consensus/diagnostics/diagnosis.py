@@ -1,4 +1,4 @@
-"""diagnose(): agreement of the chains, and effective sample sizes."""
+"""diagnose(): agreement of the chains and effective sample sizes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -40,8 +40,8 @@ from posterior_consensus.sources.door import as_draws, own_partition
 from posterior_consensus.sources.log_densities import LogOfDraws, log_of_draws
 
 _OF_PAIR = ("first", "second")
-_FEWEST_COMPARED = 100  # items, whatever the time
-_SECONDS_A_PAIR, _DRAWS_A_PAIR = 2e-8, 500  # a high estimate, and for how many draws it doubles
+_FEWEST_COMPARED = 100  # items compared at least, whatever the time limit
+_SECONDS_A_PAIR, _DRAWS_A_PAIR = 2e-8, 500  # generous estimate, and number of draws that doubles it
 
 
 def diagnose(
@@ -58,60 +58,60 @@ def diagnose(
     Parameters
     ----------
     draws : PartitionDraws, Layers or any posterior that :func:`summarize` takes
-        :class:`Layers` are taken as one partition of the items of all layers, each named by its layer and its own name,
-        and no two of different layers co-clustered. The traces of sizes are then each layer's number of clusters, the
-        loss from the center within each layer, and the loss between each layer and the last one before it that has
-        items in common (of at most ten layers without an order, between all pairs).
+        The chains. :class:`Layers` become one partition of the items of all layers, in which items of different layers
+        are never co-clustered. The traces of sizes are then each layer's number of clusters, the loss from the center
+        within each layer, and the loss between each layer and the last layer before it with common items (between all
+        pairs of at most ten layers without an order).
     partition : result object, DataArray or label vector of shape (n_items,), optional
-        Partition whose distance to every draw is followed, typically the consensus. By default that of a summary,
-        else a central draw: that of minimum expected loss among 64.
+        Partition whose distance to every draw is a scalar summary, typically the consensus. By default the consensus of
+        a summary, else the draw of minimum expected loss among 64.
     loss : str or PartitionLoss, optional
-        The distance. By default the loss that `partition` was found under, if it is a result, else "vi".
+        Loss that measures distance; by default the loss of `partition` if it is a result, else "vi".
     references : dict of str to partition, or sequence of partitions, optional
-        Further partitions whose distance is followed. Two sets of draws can lie equally far from one partition; the
-        default is therefore the draw farthest from `partition`, and the draw farthest from that one.
+        Further partitions whose distance to every draw is a scalar summary. By default the draw farthest from
+        `partition`, and the draw farthest from that draw, since two sets of draws can be equally far from one
+        partition.
     n_pairs : int
-        Number of pairs of items whose co-clustering is followed, sampled from those that are co-clustered in some
-        draws and in different clusters in others.
+        Number of pairs of items whose co-clustering is followed, sampled from pairs that are co-clustered in some draws
+        only.
     random_seed : int, Generator, SeedSequence or None
-        Draws the pairs; None draws the same ones each time.
+        Seed for sampling the pairs; None samples the same pairs each time.
 
     Returns
     -------
     Diagnosis
+        Status and verdict, and R-hat and effective sample sizes of the partition, scalar summaries and pairs.
 
     Raises
     ------
     ValueError
-        If a partition does not label the draws' items, `n_pairs` is below 1, or the draws are invalid as
-        :func:`as_partition_draws` says.
+        If a partition does not label the draws' items, `n_pairs` is below 1, or the draws are invalid as for
+        :func:`as_partition_draws`.
 
     See Also
     --------
-    plot_traces : the traces as a picture.
-    plot_psm : with ``by="chain"``, the similarity matrices of the chains side by side.
+    plot_traces : Plot the scalar summaries along the chains.
+    plot_psm : Plot the chains' similarity matrices side by side with ``by="chain"``.
+    diagnostics.sequential_distances : Determine the burn-in.
 
     Notes
     -----
-    ArviZ computes R-hat and effective sample sizes [1]_ of every summary and every pair's indicator, over chains cut to
-    the length of the shortest. The tail is that of the 5% and 95% quantiles. The documentation, "Convergence", has the
-    formulas and those of the partition itself. Weights enter means, their errors and effective sample sizes. R-hat and
-    the gap ignore them: they compare the chains as they were sampled. With allocation probabilities they compare the
-    labels sampled from them.
+    ArviZ computes R-hat, and bulk and tail (5% and 95% quantiles) effective sample sizes, of scalar summaries and of
+    pairs' indicators [1]_. Chains are cut to the length of the shortest. The page on convergence has the formulas for
+    the partition. Weights enter means, their errors and effective sample sizes, but not R-hat and the between-chain
+    difference, which compare chains as sampled. With allocation probabilities, these compare sampled labels.
 
-    The verdict names a clear burn-in and its length. The rule of :func:`diagnostics.sequential_distances` is applied to
-    the traces of sizes and of the distance to the partition. A burn-in is clear if most of its draws are outside the
-    range of all later draws, and its mean is more than five of their standard deviations from theirs.
+    The status is "disagree" if the R-hat of the partition is above 1.05, or, beyond chance, that of a scalar summary or
+    of the worst pair is above 1.05 or a between-chain difference above 0.1. It is "short" if an effective sample size
+    is below 100 times the number of chains, or an R-hat above 1.01 [1]_. These limits are recommended for scalars; for
+    the R-hat of the partition they are our convention. The status is "unknown" if the weights leave fewer than four
+    effective draws per chain, or if chains that agree contain the same draws or a long stretch of them.
 
-    What goes over all pairs of items (R-hat and effective sample size of the partition, the largest gap, the pairs
-    followed, the central draw) grows with the square of their number: of more than 10,000 items it is taken over the
-    pairs of 10,000, chosen at random and always the same. Sizes and distances are of all items.
+    A burn-in is named if most of its draws are outside the range of all later draws and its mean is more than five of
+    their standard deviations from their mean.
 
-    The chains *disagree* if the R-hat of the partition is above 1.05. They also disagree if the R-hat of a summary or
-    of the worst pair is above 1.05, or the largest gap above 0.1, by more than chance explains among so many. They are
-    *short* if any effective sample size is below 100 for each chain [1]_, or an R-hat above 1.01 [1]_. The status is
-    *unknown* if the weights leave fewer than four effective draws for each chain, by Kish's number
-    (:attr:`Samples.effective_draws`), or if chains that agree hold the same draws, all of them or a long stretch.
+    Quantities over pairs of items (R-hat and effective sample size of the partition, the between-chain difference, the
+    pairs followed, the central draw) use 10,000 random items if there are more. Sizes and distances use all items.
 
     References
     ----------
@@ -149,7 +149,7 @@ def diagnose_within(
     n_pairs: Any = 50,
     random_seed: RandomSeed = None,
 ) -> Diagnosis:
-    """Do what :func:`diagnose` does, over the pairs of fewer items where those of all would take longer than that."""
+    """Like :func:`diagnose`, but over the pairs of fewer items if all pairs would take longer than `seconds`."""
     record = as_loss(loss, partition, kind=PartitionLoss)
     n_pairs, rng = check_count("n_pairs", n_pairs), as_generator(random_seed, otherwise=0)
     plain, samples = draws.as_sampled(), draws.samples
@@ -165,7 +165,7 @@ def diagnose_within(
     gap = largest_gap(some)
     of_gap = at[list(gap.items)]
     first, second = draws.items.named(of_gap).tolist()
-    found = Diagnosis(
+    diagnosis = Diagnosis(
         status="unknown",
         verdict="",
         traces=traces,
@@ -183,7 +183,7 @@ def diagnose_within(
         effective_draws=samples.effective_draws,
         loss=record,
     )
-    typical = traces.values[: traces["summary"].values.tolist().index(name) + 1]  # far draws are extreme by choice
+    typical = traces.values[: traces["summary"].values.tolist().index(name) + 1]  # far draws are extreme by nature
     still = still_chains(plain)
     evidence = Evidence(
         draws=draws,
@@ -194,14 +194,14 @@ def diagnose_within(
         copies=copies(draws, some),
         burn_in=dict(zip(samples.chain_names, clear_burn_in(typical, samples.chains), strict=True)),
     )
-    status, verdict = judge(found, evidence)
+    status, verdict = judge(diagnosis, evidence)
     if status == "disagree":
-        verdict = f"{verdict} {about_chains(draws, logs, found.odd_chain, record, seconds)}".rstrip()
-    return replace(found, status=status, verdict=verdict)
+        verdict = f"{verdict} {about_chains(draws, logs, diagnosis.odd_chain, record, seconds)}".rstrip()
+    return replace(diagnosis, status=status, verdict=verdict)
 
 
 def _compared(draws: PartitionDraws, seconds: float | None) -> tuple[npt.NDArray[np.intp], PartitionDraws]:
-    """Positions and draws of the items whose pairs are gone over."""
+    """Positions and draws of the items whose pairs are compared."""
     if seconds is None:
         return draws.of_some_items()
     most = int(np.sqrt(seconds / (_SECONDS_A_PAIR * (1 + draws.n_draws / _DRAWS_A_PAIR))))
@@ -215,7 +215,7 @@ def _traces(
     references: Any,
     loss: PartitionLoss,
 ) -> xr.DataArray:
-    """What is followed along the chains: `own`, and distances to the center and to references or two far draws."""
+    """Traces along the chains: `own`, and distances to the center and to references or two far draws."""
     given = {} if references is None else by_name(references, "references")
     what = "distance to" if isinstance(references, Mapping) else "distance to reference"
     named = center | {f"{what} {name}": draws.as_labels(partition, "references") for name, partition in given.items()}
@@ -232,7 +232,7 @@ def _traces(
 def _of_pairs(
     draws: PartitionDraws, at: npt.NDArray[np.intp], some: PartitionDraws, chosen: npt.NDArray[np.intp]
 ) -> tuple[xr.Dataset, float]:
-    """Statistics of these pairs, and the worst R-hat of those that differ between chains by more than chance."""
+    """Statistics of chosen pairs, and the worst R-hat of pairs that differ between chains by more than chance."""
     traces = together_trace(some, chosen)
     names = {f"pair_{name}": ("pair", draws.items.named(at[chosen[:, k]])) for k, name in enumerate(_OF_PAIR)}
     pairs = _statistics(draws, "pair", names, traces)

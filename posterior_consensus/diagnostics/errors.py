@@ -16,38 +16,38 @@ def similarity_mcse(draws: Any) -> xr.DataArray:
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
-        Also the PairSimilarity that :func:`as_pair_similarity` counts over the draws that hold both items.
+        Also a PairSimilarity that :func:`as_pair_similarity` computed with ``missing="pairwise"``.
 
     Returns
     -------
     xarray.DataArray of shape (n_items, n_items), dtype float64
-        Named ``psm_mcse``, with the dimensions and coordinates of :func:`posterior_similarity_matrix`. 0 where a pair
-        is together always or never; NaN everywhere if a chain has fewer than four draws or one batch all the weight.
+        Named ``psm_mcse``, with the dimensions and coordinates of :func:`posterior_similarity_matrix`. 0 if a pair is
+        co-clustered always or never. NaN everywhere if a chain has fewer than four draws or one batch all the weight.
 
     Raises
     ------
     ValueError
-        If the draws are invalid as :func:`as_partition_draws` says.
+        If the draws are invalid as for :func:`as_partition_draws`.
 
     See Also
     --------
-    Samples.mcse : the error of single traces by ArviZ, too slow for all pairs.
+    Samples.mcse : Standard errors of single traces by ArviZ, too slow for all pairs.
+    posterior_similarity_matrix : Compute the similarities themselves.
 
     Notes
     -----
-    Each chain is cut into ten batches of nearly equal length, or floor(sqrt(L)) of L draws if these are fewer. Ten
-    batches are long even for slow chains, and more batches hardly make the error more precise [1]_. The batches of all
-    chains vary around one common mean; chains that disagree therefore raise the error [2]_. With b_k the sum of w_t
-    (A_tij - PSM_ij) over the draws of batch k, of K batches,
+    Each chain of L draws is cut into min(10, floor(sqrt(L))) batches of nearly equal length. Batches stay long enough
+    for slow chains, and more batches hardly improve the error [1]_. Batches of all chains vary around one common mean,
+    so chains that disagree raise the error [2]_. With b_k the sum of w_t (A_tij - PSM_ij) over the draws of batch k of
+    K,
 
         MCSE_ij^2 = K / (K - 1) sum_k b_k^2.
 
-    For weighted draws b_k is multiplied by (1 - s_k) / (1 - v_k), where s_k is the batch's share of the draws and v_k
-    its share of the weight. Leaving out the batch moves the mean by that much, see :meth:`Samples.mcse`. For allocation
-    probabilities A_tij is p_ti' p_tj.
+    With weights, b_k is multiplied by (1 - s_k) / (1 - v_k), with s_k the batch's share of the draws and v_k its share
+    of the weight; see :meth:`Samples.mcse`. With allocation probabilities, A_tij is p_ti' p_tj.
 
-    With T draws of a chain for each effective draw, the error has a relative bias of about -5 T / (2 L) [3]_: -5% for
-    an effective sample size of 50 in each chain. Below 50 the error is rough, and typically too small.
+    With T draws of a chain per effective draw, the relative bias of the error is about -5 T / (2 L) [3]_: -5% for an
+    effective sample size of 50 in each chain. Below 50 the error is rough, and typically too small.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""How much more draws would lower the expected loss of a partition, from searches on two halves of the draws."""
+"""Excess of a partition's expected loss for want of draws, from searches on two halves of the draws."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,12 +17,12 @@ from posterior_consensus.runtime.arguments import RandomSeed, as_generator
 from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.search.engine import search
 
-_PARTS = 4  # by which the difference of the halves is divided to estimate the excess
+_PARTS = 4  # divisor of the difference of the halves that gives the excess
 
 
 @dataclass(frozen=True, eq=False)
 class ExcessLoss:
-    """Excess of a partition's expected loss over the minimum under infinitely many draws; a part of :class:`Summary`.
+    """Excess of a partition's expected loss over the minimum under infinitely many draws, a part of :class:`Summary`.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class ExcessLoss:
     distance : float
         Distance between the best partitions found on two halves of the draws, under the loss of the credible ball.
     partitions : xarray.DataArray of shape (half, n_items), dtype int32
-        These two partitions.
+        The best partitions found on the halves.
     stopped : str
         Why a search on a half ended early: "seconds", "interrupted" for Ctrl-C, or empty.
 
@@ -42,10 +42,9 @@ class ExcessLoss:
         X = (L_B(A) - L_B(B) + L_A(B) - L_A(A)) / 2.
 
     If the expected loss is quadratic near its minimum, the mean of X is four times the excess of the partition found on
-    all draws: A and B each have twice the variance of this partition, and X contains the sum of both variances. So
-    `value` is X / 4. With halves of unequal size or weight, the factor 1/4 is replaced by the ratio of the variance of
-    all draws to the sum of the variances of the halves. The halves consist of whole chains, or are the first and the
-    second half of a single chain.
+    all draws: A and B each have twice the variance of this partition, and X contains the sum of both variances. Hence
+    `value` is X / 4. With halves of unequal size or weight, 1/4 is replaced by the variance of all draws divided by the
+    sum of the variances of the halves. The halves are whole chains, or the first and second half of a single chain.
     """
 
     value: float = field(metadata=stored_as.number("excess_loss"))
@@ -55,7 +54,7 @@ class ExcessLoss:
 
     @property
     def limit(self) -> float:
-        """Four times the estimate, or X with equal halves, which the excess exceeds in about one of ten posteriors."""
+        """Four times the estimate (X with equal halves); the excess is larger in about one of ten posteriors."""
         return _PARTS * self.value
 
 
@@ -68,7 +67,7 @@ def excess_loss(
     random_seed: RandomSeed = None,
     progressbar: bool = False,
 ) -> ExcessLoss:
-    """Search on two halves of the draws, from the consensus and one random order, and compare what is found."""
+    """Search on two halves of the draws, from the consensus and one random order, and compare the results."""
     loss = as_loss(consensus.loss, kind=PartitionLoss)
     rng, best = as_generator(random_seed), draws.as_labels(consensus)
     limits = consensus.cluster_limits
@@ -77,8 +76,8 @@ def excess_loss(
     options["seconds"] = None if seconds is None else seconds / 2
     rows = np.flatnonzero(draws.weights)
     halves = [draws.take(rows[half]) for half in folds(draws.samples.take(rows), 2)]
-    found = [search(half, loss, rng=rng, **options) for half in halves]
-    tried = np.stack([*(draws.as_labels(one.labels) for one in found), best])
+    results = [search(half, loss, rng=rng, **options) for half in halves]
+    tried = np.stack([*(draws.as_labels(one.labels) for one in results), best])
     losses = np.stack([half.samples.mean(draw_losses(tried, half, loss)) for half in halves])
     own = losses.argmin(axis=1)
     difference = (losses[0, own[1]] - losses[0, own[0]] + losses[1, own[0]] - losses[1, own[1]]) / 2
@@ -88,5 +87,5 @@ def excess_loss(
         value=float(share * apart),
         distance=float(losses_between(tried[own], as_loss(metric, kind=PartitionLoss))[0, 1]),
         partitions=xr.concat([draws.items.array(labels, "partitions") for labels in tried[own]], "half"),
-        stopped=max(one.info.stopped for one in found),
+        stopped=max(one.info.stopped for one in results),
     )

@@ -1,4 +1,4 @@
-"""Do the items change clusters independently of each other? A two-sample test against the product of marginals."""
+"""Test of independence between items: a two-sample test against the product of marginals."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,35 +28,35 @@ from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.sources.door import as_draws
 
-_FEWEST = 20  # draws
-_UNCORRELATED = 0.01  # a correlation
+_FEWEST = 20  # nearly uncorrelated draws
+_UNCORRELATED = 0.01  # correlation that counts as none
 _RESAMPLED = 500
-_MOST_ROUNDS = 10  # of votes on the reference
+_MOST_ROUNDS = 10  # rounds of votes on the reference
 _ALPHA = 0.05
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NearIndependence(Stored):
-    """Test of whether items change clusters independently; made by :func:`near_independence`.
+    """Test of whether items change clusters independently, returned by :func:`diagnostics.near_independence`.
 
     Attributes
     ----------
     statistic : float
         Squared maximum mean discrepancy between half of the draws and the other half with its items shuffled; around 0
-        where items are independent.
+        if items are independent.
     p_value : float
-        Share of random permutations of the draws between the two halves that give as large a statistic.
+        Share of random permutations of the draws between the two halves with at least as large a statistic.
     null : ndarray of shape (n_permutations,)
         Statistics after these permutations.
     resampled : xarray.DataArray of shape (compared_with, resample)
-        Statistics between random quarters of the draws: two of the half as it is (``"posterior"``), or one of it and
-        one of the shuffled half (``"product of marginals"``).
+        Statistics between random quarters of the draws: two from the unchanged half (``"posterior"``), or one from each
+        half (``"product of marginals"``).
     bandwidth : float
         Median of Binder's loss between the partitions compared.
     n_draws : int
         Number of draws used, all nearly uncorrelated.
     ess : float
-        Effective number of draws of the partition.
+        Effective sample size of the partition.
     """
 
     _figure = "diagnostics.plot_near_independence"
@@ -71,13 +71,13 @@ class NearIndependence(Stored):
 
     @property
     def verdict(self) -> str:
-        """What the p-value says."""
+        """The p-value in words."""
         if self.p_value <= _ALPHA:
             return "Items do not change clusters independently: some move jointly."
         return "No evidence that items change clusters jointly."
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for what the draws are compared with: mean, and 5% and 95% quantiles of the resampled statistics."""
+        """Tabulate the resampled statistics of each comparison: mean, and 5% and 95% quantiles."""
         values = self.resampled.values
         low, high = np.quantile(values, [0.05, 0.95], axis=1)
         index = pd.Index(self.resampled["compared_with"].values, name="compared_with")
@@ -106,59 +106,52 @@ def near_independence(
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
-        Without the burn-in. They are thinned to draws that are nearly uncorrelated.
+        Draws without burn-in. They are thinned until nearly uncorrelated.
     max_draws : int
-        At most so many draws are used.
+        Largest number of draws used.
     n_permutations : int
         Number of permutations of the draws between the two samples; the p-value is at least 1 / (1 + n_permutations).
     random_seed : int, Generator, SeedSequence or None
-        Halves, shuffles and permutes the draws; None does so in the same way each time.
+        Seed for halving, shuffling and permuting the draws; None gives the same result each time.
     progressbar : bool
         Whether to show progress if the work takes more than a second.
 
     Returns
     -------
     NearIndependence
+        The test, with its permutation and resampling distributions.
 
     Raises
     ------
     ValueError
         If fewer than 20 draws are nearly uncorrelated, `max_draws` is below 20 or `n_permutations` below 1, or the
-        draws are invalid as :func:`as_partition_draws` says.
+        draws are invalid as for :func:`as_partition_draws`.
 
     See Also
     --------
-    plot_near_independence : the resampled statistics as a picture.
-    sequential_distances : where the burn-in ends.
+    diagnostics.plot_near_independence : Plot the resampled statistics.
+    diagnostics.sequential_distances : Determine the burn-in.
 
     Notes
     -----
-    Methods that vote item by item assume the product of the items' marginals, as if each item chose its cluster by
-    itself [1]_. The draws are halved at random. In one half, clusters are matched to a reference partition, and each
-    item's labels are shuffled over the draws: this keeps the marginals and breaks the dependence between items. The
-    other half is left as it is, so that the two are independent samples, of the same distribution if the posterior is
-    the product of its marginals. (Compared with the draws it was made from, a shuffled sample would be too near them.)
-
-    They are compared by the squared maximum mean discrepancy [2]_ (unbiased estimate) with the kernel
+    Methods that vote item by item assume the product of the items' marginals, in which items choose clusters
+    independently [1]_. The draws are halved at random. In one half, clusters are matched to a reference partition and
+    each item's labels are shuffled over the draws, which keeps the marginals and removes the dependence. The two halves
+    are compared by the unbiased squared maximum mean discrepancy [2]_ with the kernel
 
         k(z, z') = exp(-d(z, z') / median d),
 
-    where d is Binder's loss, which is ||A - A'||^2 / n^2 for association matrices A: a Gaussian kernel, and one that
-    does not depend on the labels' names. Its null distribution comes from random permutations of draws between the two.
-    Another seed halves the draws differently and gives another p-value. Near 0.05 neither of them decides.
+    where d is Binder's loss, ||A - A'||^2 / n^2 for association matrices A. The null distribution comes from random
+    permutations of draws between the halves. Other seeds give other p-values; near 0.05, none is decisive.
 
-    Permutations assume independent draws. By the effective sample size of the partition that :func:`diagnose` gives,
-    tau draws are worth one. If the autocorrelation decays exponentially, it is rho^s at lag s, with rho = (tau - 1) /
-    (tau + 1). Chains are thinned to every k-th draw, with k the first lag at which that is at most 0.01. Weights are
-    ignored.
+    Permutations assume independent draws. Chains are therefore thinned to every k-th draw, with k the first lag at
+    which an exponential autocorrelation rho^k is at most 0.01. Here rho = (tau - 1) / (tau + 1), and tau is the number
+    of draws per effective draw of the partition. Weights are ignored.
 
-    If few items keep their cluster, draws match any reference better than they should, and look dependent: of draws
-    from the random perturbation model, the test rejected 6 in 100 at level 0.05 where half of the labels or fewer were
-    random, 8 where 65% were and 40 where 80% were.
-
-    With many draws, dependence too weak to matter is significant: look at the plot. Dependence does not invalidate a
-    consensus, whose expected loss is that of the draws as they are. The error rates of the random perturbation model
-    do rest on independence.
+    If few items keep their cluster, draws match any reference too well, and look dependent. For draws from the random
+    perturbation model, the test rejected 6% at level 0.05 with up to half of the labels random, 8% with 65% and 40%
+    with 80%. With many draws, negligible dependence is significant, so look at the plot. Dependence does not invalidate
+    a consensus partition, but error rates of the random perturbation model assume independence.
 
     References
     ----------
@@ -203,7 +196,7 @@ def near_independence(
 
 
 def _uncorrelated(draws: PartitionDraws, ess: float, max_draws: int) -> npt.NDArray[np.intp]:
-    """Row numbers of at most `max_draws` draws, so far apart in their chains that they are nearly uncorrelated."""
+    """Row numbers of at most `max_draws` draws, far enough apart in their chains to be nearly uncorrelated."""
     step = 1
     worth = draws.n_draws / ess
     if worth > 1:
@@ -221,7 +214,7 @@ def _uncorrelated(draws: PartitionDraws, ess: float, max_draws: int) -> npt.NDAr
 
 
 def _resampled(kernel: Floats, half: int, rng: np.random.Generator) -> xr.DataArray:
-    """Statistics of quarters of the draws, as the attribute of that name."""
+    """Statistics of quarters of the draws, for the attribute `resampled`."""
     quarter = half // 2
     parts = np.zeros((3, _RESAMPLED, 2 * half), np.bool_)
     for k in range(_RESAMPLED):
@@ -235,10 +228,10 @@ def _resampled(kernel: Floats, half: int, rng: np.random.Generator) -> xr.DataAr
 
 
 def matched_labels(draws: PartitionDraws) -> npt.NDArray[np.uint32]:
-    """Labels (n_draws, n_items) with clusters renumbered to fit one reference partition, the items' plurality votes.
+    """Labels (n_draws, n_items) with clusters matched to a reference partition, the items' plurality votes.
 
-    The reference starts as a central draw, and votes are repeated until it no longer changes. A draw's clusters without
-    a match are numbered after those of the reference, in order of size.
+    The reference starts as a central draw; votes are repeated until it no longer changes. Unmatched clusters of a draw
+    are numbered after the clusters of the reference, in order of size.
     """
     reference = central_draw(draws, binder())
     for _ in range(_MOST_ROUNDS):
@@ -273,7 +266,7 @@ def _matched_to(draws: PartitionDraws, reference: npt.NDArray[np.int32]) -> npt.
 def gaussian_kernel(labels: npt.NDArray[Any], n_clusters: npt.NDArray[np.int64]) -> tuple[Floats, float]:
     """exp(-d / median d) for Binder's loss d between all pairs of canonical label vectors (m, n), and the median.
 
-    If more than half of the pairs are equal, the mean takes the place of the median.
+    If more than half of the pairs are equal, the mean replaces the median.
     """
     loss, n_items = binder(), labels.shape[1]
     h = loss.h(n_items)
@@ -294,7 +287,7 @@ def squared_discrepancies(kernel: Floats, ours: npt.NDArray[np.bool_], theirs: n
     ----------
     kernel : ndarray of shape (m, m)
     ours, theirs : ndarray of shape (R, m)
-        Who belongs to either sample.
+        Members of either sample.
     """
     off_diagonal = kernel - np.diag(np.diag(kernel))
     one, other = ours.astype(np.float64), theirs.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Diagnosis: agreement of the chains and effective sample sizes."""
+"""Diagnosis: record of the chains' agreement and effective sample sizes."""
 
 from dataclasses import dataclass, field
 
@@ -18,43 +18,44 @@ _OF_CHAINS = ("rhat", "ess_bulk", "ess_tail")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Diagnosis(Stored):
-    """Agreement of the chains and effective sample sizes; made by :func:`diagnose`.
+    """Agreement of the chains and effective sample sizes, returned by :func:`diagnose`.
 
     Attributes
     ----------
     status : {"agree", "short", "disagree", "unknown"}
-        "short": no sign that the chains disagree, but too few effective draws; "unknown": one chain, or chains that are
-        too short, never move or are copies of one another, or weights that leave next to no draws.
+        "short": no sign of disagreement, but too few effective draws. "unknown": one chain; chains that are too short,
+        never move or are copies of one another; or weights that leave too few effective draws.
     verdict : str
-        The evidence for the status, and what to do.
+        The evidence for the status, and the next step.
     traces : xarray.DataArray of shape (summary, sample)
-        The summaries of every draw, with coordinates ``chain``, ``draw`` and ``unit``.
+        Scalar summaries of every draw, with coordinates ``chain``, ``draw`` and ``unit``.
     summaries : xarray.Dataset
         ``mean``, ``mcse``, ``rhat`` (rank-normalized split R-hat), ``ess_bulk`` and ``ess_tail`` over the dimension
-        ``summary``. R-hat is infinite where chains that never move differ. It ignores weights; all else counts them.
+        ``summary``. R-hat is infinite if chains that never move differ. It alone ignores weights.
     pairs : xarray.Dataset
         ``mean``, ``rhat``, ``ess_bulk`` and ``ess_tail`` of the co-clustering of a sample of pairs, over ``pair``, with
         their items as ``pair_first`` and ``pair_second``.
     partition_rhat : float
-        R-hat of the partition itself: of the association matrix, summed over all pairs of items.
+        R-hat of the partition: of the association matrix, with variances summed over all pairs of items.
     partition_ess : float
-        Its effective sample size, from the distances between successive draws and Kish's effective number.
+        Effective sample size of the partition, from the distances between successive draws and Kish's effective number.
     gap : Gap
-        The pair whose co-clustering probability differs most between two chains: ``size``, ``mcse``, ``items``
+        Largest between-chain difference of a pair's co-clustering probability: ``size``, ``mcse``, ``items``
         (positions), ``chains`` and ``shares``.
     gap_items : tuple of str
-        Names of the gap's items.
+        Names of the items of this pair.
     n_compared : int
-        Number of items whose pairs `pairs`, `partition_rhat`, `partition_ess` and `gap` are of: all, or 10,000.
+        Number of items whose pairs enter `pairs`, `partition_rhat`, `partition_ess` and `gap`: all, or 10,000.
     odd_chain : object or None
-        Name of the one chain that differs from all others while these agree; None if there is none.
+        Name of the only chain that differs from all others while these agree; None if there is none.
     items : xarray.DataArray of shape (n_items,), dtype int32
-        Labels of the partition from which distances are taken.
+        Labels of the partition whose distance to the draws is followed, over the items.
     n_chains, n_draws : int
+        Numbers of chains and of draws.
     effective_draws : float
-        Kish's effective number of draws, `n_draws` without weights.
+        Kish's effective number of draws; `n_draws` without weights.
     loss : PartitionLoss
-        The distance.
+        Loss that measures distance.
     """
 
     _figure = "plot_traces"
@@ -78,20 +79,20 @@ class Diagnosis(Stored):
 
     @property
     def worst_rhat(self) -> float:
-        """Largest R-hat of any summary and of the partition; NaN if there is none."""
+        """Largest R-hat of the partition and the scalar summaries; NaN if there is none."""
         return float(np.fmax.reduce([*self.summaries["rhat"].values, self.partition_rhat]))
 
     @property
     def least_ess(self) -> float:
-        """Smallest effective sample size, bulk or tail, of any summary and the partition; NaN if there is none."""
+        """Smallest effective sample size of the partition and, bulk or tail, the scalar summaries; NaN if there is none."""
         bulk, tail = self.summaries["ess_bulk"].values, self.summaries["ess_tail"].values
         return float(np.fmin.reduce([*bulk, *tail, self.partition_ess]))
 
     @property
     def traces_by_chain(self) -> xr.Dataset:
-        """`traces` as ArviZ takes them: a variable of shape (chain, draw) for each, chains cut to the shortest.
+        """Convert `traces` for ArviZ: a variable of shape (chain, draw) each, with chains cut to the shortest.
 
-        ``az.summary``, ``az.plot_trace``, ``az.plot_rank`` and, from ArviZ 1, ``az.diagnose`` take it.
+        Input of ``az.summary``, ``az.plot_trace``, ``az.plot_rank`` and, from ArviZ 1, ``az.diagnose``.
         """
         chain, draw = self.traces["chain"].values, self.traces["draw"].values
         samples = Samples(chain, draw, np.full(chain.size, 1.0 / chain.size))
@@ -102,7 +103,7 @@ class Diagnosis(Stored):
         return xr.Dataset(arrays, {"chain": chain[first], "draw": draw[samples.chains[0][: values.shape[-1]]]})
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each scalar summary."""
+        """Tabulate the scalar summaries."""
         return self.summaries.reset_coords(drop=True).to_dataframe()
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:

@@ -1,4 +1,4 @@
-"""How far the chain moves from draw to draw, and where its burn-in ends."""
+"""Distances between successive draws of a chain, and its burn-in."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,28 +22,32 @@ from posterior_consensus.sources.door import as_draws
 _STORED_SAMPLE = {"sample": "sequence_sample", "chain": "sequence_chain", "draw": "sequence_draw"}
 _COLUMNS = ("n_draws", "burn_in", "settled", "first_draw", "step")
 _STORED_COLUMNS = {name: f"burn_in_{name}" for name in _COLUMNS} | {"burn_in": "burn_in"}
-_REFERENCES = 100  # draws that represent a second half
+_REFERENCES = 100  # draws that represent the second half
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SequentialDistances(Stored):
-    """Distances between successive draws of each chain, and its burn-in; made by :func:`sequential_distances`.
+    """Distances between successive draws of each chain, and its burn-in.
+
+    Returned by :func:`diagnostics.sequential_distances`.
 
     Attributes
     ----------
     steps : xarray.DataArray of shape (sample,)
-        Distance of each draw from the one `lag` before it in its chain, in the loss's unit, with coordinates ``chain``
+        Distance of each draw from the draw `lag` earlier in its chain, in the loss's unit, with coordinates ``chain``
         and ``draw``; NaN for the first `lag` draws of a chain.
     to_second_half : xarray.DataArray of shape (sample,)
-        Mean distance of each draw from those of the second half of its chain, from which the burn-in is read.
+        Mean distance of each draw from the draws of the second half of its chain, which determines the burn-in.
     burn_in : xarray.Dataset
-        Over ``chain``: ``n_draws``, those of the chain; ``burn_in``, the number to leave out at its start; ``settled``,
-        whether the rule found the end of the burn-in (if not, half of the chain is left out); ``first_draw``, the
-        name of the first draw that is kept; and ``step``, the mean of `steps` among those kept.
+        Over ``chain``: ``n_draws``; ``burn_in``, the number of draws to discard at the start; ``settled``, whether the
+        rule found the end of the burn-in (if not, half of the chain is discarded); ``first_draw``, the name of the
+        first draw kept; and ``step``, the mean of `steps` over draws kept.
     kept : ndarray of int
-        Row numbers of the draws after the burn-in: ``draws.take(found.kept)``.
+        Row numbers of the draws after the burn-in: ``draws.take(result.kept)``.
     loss : PartitionLoss
+        Loss that measures distance.
     lag : int
+        Number of draws between compared draws.
     """
 
     _figure = "diagnostics.plot_sequence"
@@ -61,7 +65,7 @@ class SequentialDistances(Stored):
         return bool(self.burn_in["settled"].all())
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each chain."""
+        """Tabulate the burn-in of each chain."""
         return self.burn_in.to_dataframe()
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
@@ -89,43 +93,42 @@ def sequential_distances(draws: Any, *, loss: str | PartitionLoss | None = None,
     draws : PartitionDraws or any posterior that :func:`summarize` takes
         The chains from their first draw on; tuning draws that the sampler has dropped cannot be judged.
     loss : str or PartitionLoss, optional
-        Name in LOSSES, such as ``"nmi"``, or a record; by default "vi". Of a loss that is not symmetric, the earlier
+        Name in LOSSES, such as ``"nmi"``, or a record; by default "vi". In a loss that is not symmetric, the earlier
         draw is the estimate.
     lag : int
-        Each draw is compared with the one so many draws before it in its chain.
+        Number of draws between compared draws of a chain.
 
     Returns
     -------
     SequentialDistances
+        Distances of the draws, and burn-in of each chain.
 
     Raises
     ------
     ValueError
-        If `lag` is below 1, or the draws are invalid as :func:`as_partition_draws` says.
+        If `lag` is below 1, or the draws are invalid as for :func:`as_partition_draws`.
 
     See Also
     --------
-    plot_sequence : the traces as a picture.
-    diagnose : whether the chains agree, once the burn-in is left out.
+    diagnostics.plot_sequence : Plot the distances.
+    diagnose : Check whether the chains agree after the burn-in.
 
     Notes
     -----
-    The distance between successive draws [1]_ shows how fast a chain moves, not where it is: the steps of a chain that
-    drifts slowly are equally long during the burn-in and after it. The burn-in is therefore read from f_t, the mean
-    distance of draw t from the draws of the second half of its chain, of which at most 100, evenly spaced, are used.
-    The rule is MSER-5 [2]_ [3]_: of means of five draws y_1, ..., y_m, leave out the first d such that
+    The distance between successive draws [1]_ shows how fast a chain moves, not where it is. The burn-in is therefore
+    determined from f_t, the mean distance of draw t from at most 100 evenly spaced draws of the second half of its
+    chain. The rule is MSER-5 [2]_ [3]_: of means of five draws y_1, ..., y_m, discard the first d such that
 
         (m - d)^-2 sum_{k > d} (y_k - mean_{k > d} y)^2,
 
-    is least over all d that keep a tenth and 50 draws. This is the squared standard error of the mean of the rest. If
-    that d is in the second half, the chain has not settled. Nor has it if d is there both for the distance from the
-    third quarter and for that from the last one: a chain that changes modes between the two is as far from the second
-    half before as after. Among simulated chains of 200 draws or more, stationary from the first draw and with an
-    effective sample size of 50, at most about one in twenty was called not settled. From the others the rule left out
-    up to 7% of the draws. Chains of fewer than 100 draws are not judged.
+    the squared standard error of the mean of the rest, is smallest over all d that keep a tenth of the chain and 50
+    draws. If this d is in the second half, the chain has not settled. The same holds if d is in the second half both
+    for the distance from the third quarter and for the distance from the last quarter, as after a late change of mode.
+    The page on convergence reports error rates. Chains of fewer than 100 draws are not judged.
 
-    The rule does not see that a chain settled in one mode of several: :func:`diagnose` compares chains. Nor does it see
-    a move in the last tenth of a chain, or in the last fifth of 200 draws. Weights are ignored.
+    The rule examines each chain by itself, so a chain that settles in one of several modes appears settled; use
+    :func:`diagnose` to compare chains. It misses a move in the last tenth of a chain, or in the last fifth of 200
+    draws. Weights are ignored.
 
     References
     ----------
@@ -174,13 +177,13 @@ def sequential_distances(draws: Any, *, loss: str | PartitionLoss | None = None,
 
 
 def _to_second_half(draws: PartitionDraws, rows: npt.NDArray[np.intp], loss: PartitionLoss) -> tuple[Floats, ...]:
-    """Mean distance of each draw of a chain from some draws of its second half, its third and its last quarter."""
+    """Mean distances of a chain's draws from draws of its second half, of its third and of its last quarter."""
     places = np.unique(np.linspace(rows.size // 2, rows.size - 1, _REFERENCES).astype(np.intp))
     distances = losses_of_draws(places, draws.take(rows), loss)
     middle = places.size // 2
     traces = []
     for part in (slice(None), slice(middle), slice(middle, None)):
-        # A draw's distance 0 from itself would set the draws of the half apart.
+        # A draw's distance 0 from itself would lower the means of the half's own draws.
         others = np.full(rows.size, places[part].size)
         others[places[part]] -= 1
         traces.append(distances[part].sum(axis=0) / np.maximum(others, 1))

@@ -1,4 +1,4 @@
-"""Weights of chains that do not mix, by stacking of their predictive distributions."""
+"""Stacking weights of chains that do not mix, from their predictive distributions."""
 
 from typing import Any
 
@@ -20,25 +20,25 @@ def stacking_weights(idata: Any) -> xr.DataArray:
     Parameters
     ----------
     idata : InferenceData, DataTree or path of its file
-        With the group ``log_likelihood`` over `chain`, `draw` and observations.
+        Posterior with the group ``log_likelihood`` over `chain`, `draw` and observations.
 
     Returns
     -------
     xarray.DataArray of shape (chain, draw), dtype float64
-        Weight of each draw, equal within a chain; they sum to 1. Input functions and `summarize` take them as
-        ``weights=``. The coordinate ``pareto_k`` has the largest Pareto k-hat of each chain: above 0.7 the chain's
-        predictions of some observation, and so the weights, are unreliable.
+        Weight of each draw, equal within a chain; they sum to 1. Input functions and :func:`summarize` accept them as
+        ``weights=``. The coordinate ``pareto_k`` has the largest Pareto k-hat of each chain. Above 0.7, the chain's
+        predictions of some observation, and hence the weights, are unreliable.
 
     Raises
     ------
     ValueError
-        If there is no group ``log_likelihood``, or no observation has finite values.
+        If the group ``log_likelihood`` is missing, or no observation has finite values.
     TypeError
         If `idata` cannot have groups.
 
     See Also
     --------
-    diagnose : whether the chains disagree, and which chain differs from all others.
+    diagnose : Check whether the chains disagree, and which chain differs from all others.
 
     Notes
     -----
@@ -47,9 +47,9 @@ def stacking_weights(idata: Any) -> xr.DataArray:
 
         sum_i log sum_c w_c p_ic
 
-    over w_c >= 0 that sum to 1 [1]_. Use them for prediction, if each chain has explored its mode and no sampler that
-    mixes is available. They are no posterior probabilities of the modes: of two modes that predict alike, one can
-    get all the weight, and a mode of little posterior probability can get much.
+    over w_c >= 0 that sum to 1 [1]_. Use them for prediction if each chain has explored its mode and no sampler mixes.
+    They are not posterior probabilities of the modes. Of two modes that predict equally well, one can get all the
+    weight, and an improbable mode can get much.
 
     References
     ----------
@@ -74,8 +74,8 @@ def stacking_weights(idata: Any) -> xr.DataArray:
     length = logs.shape[1]
     if logs.size == 0:
         raise ValueError("`idata` must have an observation with a finite log likelihood in all draws; got none.")
-    found = np.array([[_left_out(one) for one in chain.T] for chain in logs])
-    predictive, pareto_k = found[..., 0], found[..., 1]
+    estimates = np.array([[_left_out(one) for one in chain.T] for chain in logs])
+    predictive, pareto_k = estimates[..., 0], estimates[..., 1]
     weights = _stacked(np.exp(predictive - predictive.max(axis=0)).T)
     coords = names | {"pareto_k": ("chain", pareto_k.max(axis=1))}
     values = np.repeat(weights[:, np.newaxis] / length, length, axis=1)
@@ -83,13 +83,13 @@ def stacking_weights(idata: Any) -> xr.DataArray:
 
 
 def _left_out(logs: npt.NDArray[np.float64]) -> tuple[float, float]:
-    """Log predictive density of an observation given the others, from its log likelihoods (L,), and the k-hat."""
-    found = smoothed(Samples.of_one_chain(logs.size), -logs)
-    return float(logsumexp(logs, b=found.samples.weights)), found.pareto_k
+    """Leave-one-out log predictive density of an observation from its log likelihoods (L,), and the k-hat."""
+    weighted = smoothed(Samples.of_one_chain(logs.size), -logs)
+    return float(logsumexp(logs, b=weighted.samples.weights)), weighted.pareto_k
 
 
 def _stacked(densities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Weights (C,) of a mixture of known densities (I, C) of maximum likelihood, by the EM algorithm."""
+    """Maximum likelihood weights (C,) of a mixture of known densities (I, C), by the EM algorithm."""
     weights = np.full(densities.shape[1], 1.0 / densities.shape[1])
     for _ in range(_MOST_STEPS):
         gain = (densities / (densities @ weights)[:, np.newaxis]).mean(axis=0)

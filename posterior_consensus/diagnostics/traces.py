@@ -1,4 +1,4 @@
-"""Summaries of the partition along the chains, and ArviZ's statistics of them."""
+"""Scalar summaries of the partition along the chains, and their statistics by ArviZ."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,13 +22,13 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime.tolerances import ROUNDING
 
 STATISTICS = ("rhat", "ess_bulk", "ess_tail")
-_CANDIDATE_PAIRS, _COMPARISONS = 20_000, 20_000_000  # bound the time of the search for pairs to follow
+_CANDIDATE_PAIRS, _COMPARISONS = 20_000, 20_000_000  # bound the time of sampling pairs
 _CENTERS = 64
-_ROUNDING = 1e6  # a larger R-hat is that of chains without variance, by which ArviZ divides
+_ROUNDING = 1e6  # a larger R-hat comes from division by the variance of constant chains
 _TAIL = (0.05, 0.95)
 RHAT_BAD = 1.05
-_LEVEL = 0.01  # of all tests of a kind together
-_BATCHES = 5  # of a half-chain
+_LEVEL = 0.01  # joint level of all tests of a kind
+_BATCHES = 5  # batches of a half-chain
 
 
 def pairs_together(draws: PartitionDraws) -> Floats:
@@ -38,7 +38,7 @@ def pairs_together(draws: PartitionDraws) -> Floats:
 
 
 def size_traces(draws: PartitionDraws) -> dict[str, tuple[Floats, str]]:
-    """Traces (n_draws,) of what the cluster sizes say, each with its unit."""
+    """Traces (n_draws,) of functions of the cluster sizes, with their units."""
     n, sizes = draws.n_items, draws.drawn.sizes
     first = draws.starts[:-1]
     together = pairs_together(draws)
@@ -52,20 +52,20 @@ def size_traces(draws: PartitionDraws) -> dict[str, tuple[Floats, str]]:
 
 
 def central_draw(draws: PartitionDraws, loss: PartitionLoss) -> npt.NDArray[np.int32]:
-    """Labels of the draw of minimum expected loss among 64 evenly spaced ones, of many items judged by some of them."""
+    """Labels of the draw of minimum expected loss among 64 evenly spaced draws, judged on at most 10,000 items."""
     tried = evenly_spaced(draws.n_draws, _CENTERS)
     losses = draws.samples.mean(losses_of_draws(tried, draws.of_some_items()[1], loss))
     return draws.drawn.of_draws(tried[[losses.argmin()]])[0].astype(np.int32)
 
 
 def far_distances(draws: PartitionDraws, distances: Floats, loss: PartitionLoss) -> tuple[Floats, Floats]:
-    """Distances of all draws from the one farthest by `distances` from some partition, and from the farthest of it."""
+    """Distances of all draws from the draw that is farthest by `distances`, and from the draw farthest from it."""
     far = losses_of_draws(np.array([distances.argmax()]), draws, loss)[0]
     return far, losses_of_draws(np.array([far.argmax()]), draws, loss)[0]
 
 
 def still_chains(draws: PartitionDraws) -> tuple[bool, npt.NDArray[np.bool_]]:
-    """Whether all draws are the same partition, and whether (n_chains,) those of each chain are."""
+    """Whether all draws are the same partition, and whether all draws of each chain (n_chains,) are."""
     chains = draws.samples.chains
     rows = np.concatenate([*chains, [chain[0] for chain in chains]])
     others = np.concatenate([*(np.full(chain.size, chain[0]) for chain in chains), np.zeros(len(chains), np.intp)])
@@ -77,19 +77,19 @@ def still_chains(draws: PartitionDraws) -> tuple[bool, npt.NDArray[np.bool_]]:
             apart |= found
         still = np.array([not part.any() for part in np.split(apart, ends)[:-1]])
         if some.n_items == draws.n_items or not still.any():
-            break  # chains that move do so among a few items, typically
+            break  # chains that move typically differ on the first items already
     return not apart.any(), still
 
 
 def _differ(
     labels: npt.NDArray[Any], items: slice, rows: npt.NDArray[np.intp], others: npt.NDArray[np.intp]
 ) -> npt.NDArray[np.bool_]:
-    """Whether draws `rows[p]` and `others[p]` differ among these items."""
+    """Whether draws `rows[p]` and `others[p]` differ on these items."""
     return np.array([not np.array_equal(labels[row], labels[other]) for row, other in zip(rows, others, strict=True)])
 
 
 def uncertain_pairs(draws: PartitionDraws, n_pairs: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
-    """Positions (at most n_pairs, 2) of pairs of items that are co-clustered in some draws and separated in others."""
+    """Positions (at most n_pairs, 2) of pairs of items that are co-clustered in some draws only."""
     n = draws.n_items
     if n * (n - 1) // 2 <= _CANDIDATE_PAIRS:
         candidates = np.stack(np.triu_indices(n, 1), axis=1)
@@ -114,34 +114,33 @@ def together_trace(draws: PartitionDraws, chosen: npt.NDArray[np.intp]) -> Float
 def arviz_statistics(draws: PartitionDraws, values: Floats) -> dict[str, Floats]:
     """R-hat and effective sample sizes of traces (n_traces, n_draws), as ArviZ computes them.
 
-    NaN for chains of fewer than four draws and for traces that are not numbers; R-hat also for one chain and for a
-    constant, and infinite where chains that do not move differ. R-hat does not count the weights; effective sample
-    sizes do.
+    NaN for chains of fewer than four draws and for traces with missing values. R-hat is also NaN for one chain or a
+    constant, and infinite if constant chains differ. Effective sample sizes use the weights, R-hat ignores them.
     """
     from arviz_stats.base import array_stats
 
     chains = draws.samples.by_chain(values)
-    found = {name: np.full(len(values), np.nan) for name in STATISTICS}
+    statistics = {name: np.full(len(values), np.nan) for name in STATISTICS}
     known = np.flatnonzero(~np.isnan(values).any(axis=1))
     if chains.shape[-1] < 4 or known.size == 0:
-        return found
+        return statistics
     chains = chains[known]
     if draws.samples.is_weighted:
-        found["ess_bulk"][known], found["ess_tail"][known] = _weighted_sizes(draws, values[known])
+        statistics["ess_bulk"][known], statistics["ess_tail"][known] = _weighted_sizes(draws, values[known])
     else:
-        found["ess_bulk"][known] = array_stats.ess(chains, method="bulk")
-        found["ess_tail"][known] = array_stats.ess(chains, method="tail", prob=_TAIL)
+        statistics["ess_bulk"][known] = array_stats.ess(chains, method="bulk")
+        statistics["ess_tail"][known] = array_stats.ess(chains, method="tail", prob=_TAIL)
     if chains.shape[-2] > 1:
         moving = np.ptp(chains, axis=(-2, -1)) > 0
         if np.any(moving):
             with np.errstate(divide="ignore", invalid="ignore"):
                 rhat = array_stats.rhat(chains[moving], method="rank")
-            found["rhat"][known[moving]] = np.where(rhat > _ROUNDING, np.inf, rhat)
-    return found
+            statistics["rhat"][known[moving]] = np.where(rhat > _ROUNDING, np.inf, rhat)
+    return statistics
 
 
 def _weighted_sizes(draws: PartitionDraws, values: Floats) -> tuple[Floats, Floats]:
-    """Effective sample sizes: bulk, of the mean normal score, and tail, the smaller one of two quantiles."""
+    """Effective sample sizes: bulk, of the mean normal score, and tail, the smaller of two quantiles."""
     scores = ndtri((rankdata(values, axis=-1) - 0.375) / (draws.n_draws + 0.25))
     low, high = np.quantile(values, _TAIL, axis=-1, method="inverted_cdf", weights=draws.weights)[..., np.newaxis]
     tails = [_effective_size(draws, (values <= edge).astype(np.float64)) for edge in (low, high)]
@@ -152,7 +151,7 @@ def _effective_size(draws: PartitionDraws, values: Floats) -> Floats:
     """Number of independent draws of the posterior whose mean would have the same error."""
     spread = draws.samples.mean(np.square(values - draws.samples.mean(values)[..., np.newaxis]))
     error = draws.samples.mcse(values)
-    with np.errstate(divide="ignore", invalid="ignore"):  # a constant has neither
+    with np.errstate(divide="ignore", invalid="ignore"):  # constants divide 0 by 0
         sizes = spread / (1.0 - 1.0 / draws.samples.effective_draws) / np.square(error)
     return np.where(error == 0, draws.samples.effective_draws, sizes)
 
@@ -168,7 +167,7 @@ class PartitionVariance:
     total : float
         Estimate of the posterior variance that includes the variance between the half-chains' means.
     rhat : float
-        Root of total over within; NaN for one chain, and where nothing varies.
+        Root of total over within; NaN for one chain, and if nothing varies.
     """
 
     within: float
@@ -177,7 +176,7 @@ class PartitionVariance:
 
 
 def half_chains(draws: PartitionDraws) -> npt.NDArray[np.intp]:
-    """Row numbers (2 n_chains, length) of the halves of each chain, as ArviZ splits them: a middle draw is left out."""
+    """Row numbers (2 n_chains, length) of the halves of each chain; like ArviZ, without a middle draw."""
     chains = draws.samples.by_chain(np.arange(draws.n_draws))
     half = chains.shape[1] // 2
     return np.concatenate([chains[:, :half], chains[:, chains.shape[1] - half :]])
@@ -203,7 +202,7 @@ def partition_variance(draws: PartitionDraws, pairs_together: Floats) -> Partiti
 
     and R-hat = sqrt(((L - 1) / L W + B / L) / W), with chains split as in [2]_. As the entries are 0 or 1, ||A_t||^2 is
     the number of co-clustered pairs, sum_k n_k (n_k - 1) / 2: half the sum of squared cluster sizes, less n / 2. For
-    two items it is the split R-hat of their one indicator.
+    two items it is the split R-hat of their indicator.
 
     References
     ----------
@@ -228,7 +227,7 @@ def partition_variance(draws: PartitionDraws, pairs_together: Floats) -> Partiti
 
 
 def _not_rounding(variance: float, squares: Floats) -> float:
-    """A variance, or 0 if it is rounding only: it is a difference of sums."""
+    """A variance, or 0 if it is rounding error of a difference of sums."""
     return float(variance) if variance > ROUNDING * squares.max(initial=1.0) else 0.0
 
 
@@ -277,36 +276,36 @@ def partition_ess(draws: PartitionDraws, pairs_together: Floats, variance: Parti
 
 
 def odd_chain(draws: PartitionDraws, gap: Gap, pairs_together: Floats) -> object | None:
-    """Name of the one chain without which all others agree; None if there is none or no gap is real.
+    """Name of the only chain without which all others agree; None if there is none or no difference is real.
 
-    It is one of the gap's two chains: leaving out any other chain would not close the gap.
+    It is one of the two chains of the largest difference, which dropping another chain would not remove.
     """
     chains = draws.samples.chains
     if len(chains) < 3 or not gap_is_real(gap, draws.n_items, draws.samples):
         return None
-    found = []
+    odd = []
     for name in gap.chains:
         rows = np.flatnonzero(draws.samples.chain != name)
         rest = draws.take(rows)
         apart = gap_is_real(largest_gap(rest), draws.n_items, rest.samples)
         if not apart and not partition_variance(rest, pairs_together[rows]).rhat > RHAT_BAD:
-            found.append(name)
-    return found[0] if len(found) == 1 else None
+            odd.append(name)
+    return odd[0] if len(odd) == 1 else None
 
 
 def differ(draws: PartitionDraws, values: Floats) -> npt.NDArray[np.bool_]:
-    """Whether the half-chains differ by more than chance in each trace (T, N), for T traces together.
+    """Whether the half-chains differ by more than chance in each trace (T, N), at a joint level for T traces.
 
-    The test is an analysis of variance of the means of five batches of each half-chain: of the ranks' normal scores, as
-    in the rank-normalized R-hat, and of the normal scores of the distances from the median. A trace is significant at
-    the level 0.01 / (2 T) (Bonferroni). Traces that vary between half-chains but never within them are significant.
+    The test is an analysis of variance of the means of five batches per half-chain. As in the rank-normalized R-hat,
+    it uses the normal scores of ranks and of distances from the median, each at level 0.01 / (2 T) (Bonferroni).
+    Traces that vary between half-chains but not within them are significant.
     """
     halves = half_chains(draws)
     n_halves, length = halves.shape
     n_batches = min(_BATCHES, int(np.sqrt(length)))
     if n_batches < 2 or n_halves < 4 or len(values) == 0:
         return np.ones(len(values), bool)
-    found = np.zeros(len(values), bool)
+    significant = np.zeros(len(values), bool)
     for folded in (False, True):
         traced = np.abs(values - np.median(values, axis=1, keepdims=True)) if folded else values
         scores = ndtri((rankdata(traced, axis=1) - 0.375) / (draws.n_draws + 0.25))[:, halves]
@@ -316,5 +315,5 @@ def differ(draws: PartitionDraws, values: Floats) -> npt.NDArray[np.bool_]:
         within = np.square(batches - means[..., np.newaxis]).sum(axis=(1, 2)) / (n_halves * (n_batches - 1))
         between = n_batches * means.var(axis=1, ddof=1)
         limit = f.isf(_LEVEL / (2 * len(values)), n_halves - 1, n_halves * (n_batches - 1))
-        found |= between > limit * within
-    return found
+        significant |= between > limit * within
+    return significant

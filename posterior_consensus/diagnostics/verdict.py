@@ -1,4 +1,4 @@
-"""The verdict in words: whether the chains agree, what to do, and how chains that disagree differ."""
+"""The verdict: whether the chains agree, the next step, and how disagreeing chains differ."""
 
 from dataclasses import dataclass
 
@@ -27,12 +27,12 @@ _MOST_NAMED = 8  # chains whose mean log densities are listed
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a verdict rests on next to the diagnosis.
+    """Evidence for a verdict, besides the diagnosis.
 
     Attributes
     ----------
     draws : PartitionDraws
-        What is judged.
+        The draws judged.
     moves : bool
         Whether any two draws differ.
     still : list
@@ -40,11 +40,11 @@ class Evidence:
     beyond_chance : bool array of shape (n_summaries,)
         Whether each summary differs between chains by more than chance.
     pair_rhat : float
-        Worst of a sample of pairs that differ between chains by more than chance; NaN if none does.
+        Worst R-hat of sampled pairs that differ between chains by more than chance; NaN if none does.
     copies : Copies
-        Chains that hold the same draws.
+        Chains that contain the same draws.
     burn_in : dict of object to int
-        By the name of the chain, the number of draws that are clearly a burn-in.
+        Number of draws in each chain's clear burn-in, by name of the chain.
     """
 
     draws: PartitionDraws
@@ -56,20 +56,20 @@ class Evidence:
     burn_in: dict[object, int]
 
 
-def judge(found: Diagnosis, evidence: Evidence) -> tuple[str, str]:
+def judge(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str]:
     """Return the status of a diagnosis, and the verdict."""
     status, verdict = (
         _without_comparison(evidence)
-        or _of_disagreement(found, evidence)
-        or _of_few_draws(found, evidence)
-        or _of_agreement(found, evidence)
+        or _of_disagreement(diagnosis, evidence)
+        or _of_few_draws(diagnosis, evidence)
+        or _of_agreement(diagnosis, evidence)
     )
     burn_in = burn_in_in_words(evidence.burn_in)
     return status, f"{verdict} {burn_in}" if burn_in else verdict
 
 
 def _without_comparison(evidence: Evidence) -> tuple[str, str] | None:
-    """Status and verdict where there is nothing to compare."""
+    """Status and verdict if there is nothing to compare."""
     if evidence.draws.n_items == 1:
         return "agree", "There is a single item, hence a single partition; convergence is trivial."
     if evidence.draws.samples.shortest < FEWEST_DRAWS:
@@ -82,31 +82,31 @@ def _without_comparison(evidence: Evidence) -> tuple[str, str] | None:
     )
 
 
-def _of_disagreement(found: Diagnosis, evidence: Evidence) -> tuple[str, str] | None:
-    """Status and verdict where chains disagree."""
+def _of_disagreement(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str] | None:
+    """Status and verdict if chains disagree."""
     signs = []
-    draws, gap, odd = evidence.draws, found.gap, found.odd_chain
-    if real := gap_is_real(gap, found.n_compared, draws.samples):
+    draws, gap, odd = evidence.draws, diagnosis.gap, diagnosis.odd_chain
+    if real := gap_is_real(gap, diagnosis.n_compared, draws.samples):
         if odd is None:
             where = f"between chains {gap.chains[0]} and {gap.chains[1]}"
         else:
             other = gap.chains[gap.chains[0] == odd]
             where = f"chain {odd} differs from all others, which agree: between it and chain {other}"
         signs.append(
-            f"{where} the co-clustering probability of items {' and '.join(found.gap_items)} differs by {gap.size:.2f} "
-            f"(MCSE {gap.mcse:.2g})"
+            f"{where} the co-clustering probability of items {' and '.join(diagnosis.gap_items)} differs by "
+            f"{gap.size:.2f} (MCSE {gap.mcse:.2g})"
         )
-    beyond_chance = np.where(evidence.beyond_chance, found.summaries["rhat"].values, np.nan)
-    worst, rhat = _extreme(found, found.partition_rhat, beyond_chance, 1.0)
-    if len(evidence.still) == found.n_chains:
+    beyond_chance = np.where(evidence.beyond_chance, diagnosis.summaries["rhat"].values, np.nan)
+    worst, rhat = _extreme(diagnosis, diagnosis.partition_rhat, beyond_chance, 1.0)
+    if len(evidence.still) == diagnosis.n_chains:
         signs.append("no chain ever moves, and each stays at a different partition")
     elif rhat == np.inf:
         signs.append(f"the {worst} differs between chains and hardly varies within them (its R-hat is infinite)")
     elif rhat > RHAT_BAD:
-        signs.append(f"the R-hat of the {worst} is {rhat:.2f}, above the limit {RHAT_WANTED}")
+        signs.append(f"the R-hat of the {worst} is {rhat:.2f}, {_above(worst)}")
     elif evidence.pair_rhat > RHAT_BAD and not signs:
         signs.append(f"the worst R-hat of the sampled pairs is {evidence.pair_rhat:.2f}")
-    if signs and 0 < len(evidence.still) < found.n_chains:
+    if signs and 0 < len(evidence.still) < diagnosis.n_chains:
         signs.append(f"chain {' and chain '.join(map(str, evidence.still))} never moves")
     if not signs:
         return None
@@ -119,11 +119,11 @@ def _of_disagreement(found: Diagnosis, evidence: Evidence) -> tuple[str, str] | 
     )
 
 
-def _of_few_draws(found: Diagnosis, evidence: Evidence) -> tuple[str, str] | None:
-    """Status and verdict where chains are copies, or weights leave next to no draws."""
+def _of_few_draws(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str] | None:
+    """Status and verdict if chains are copies, or weights leave too few effective draws."""
     if copied := evidence.copies.in_words():
         return "unknown", f"{copied}{_about_weights(evidence.draws)}"
-    if found.effective_draws >= FEWEST_DRAWS * found.n_chains:
+    if diagnosis.effective_draws >= FEWEST_DRAWS * diagnosis.n_chains:
         return None
     return "unknown", (
         f"The weights leave too few effective draws: {evidence.draws.samples.about_weights}. All probabilities, "
@@ -132,33 +132,33 @@ def _of_few_draws(found: Diagnosis, evidence: Evidence) -> tuple[str, str] | Non
     )
 
 
-def _of_agreement(found: Diagnosis, evidence: Evidence) -> tuple[str, str]:
-    """Status and verdict where nothing speaks against agreement: whether the chains are long enough to tell."""
+def _of_agreement(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str]:
+    """Status and verdict without signs of disagreement: whether the chains are long enough."""
     weights = _about_weights(evidence.draws)
-    wanted = ESS_PER_CHAIN * found.n_chains
-    smaller = np.fmin(found.summaries["ess_bulk"].values, found.summaries["ess_tail"].values)
-    least, ess = _extreme(found, found.partition_ess, smaller, -1.0)
+    wanted = ESS_PER_CHAIN * diagnosis.n_chains
+    smaller = np.fmin(diagnosis.summaries["ess_bulk"].values, diagnosis.summaries["ess_tail"].values)
+    least, ess = _extreme(diagnosis, diagnosis.partition_ess, smaller, -1.0)
     times = f"about {wanted / ess:.1f} times as many draws" if ess < wanted else ""
-    if found.n_chains == 1:
+    if diagnosis.n_chains == 1:
         short = f" This one is short, too: the {least} has an effective sample size of {ess:.0f}." if times else ""
         return "unknown", (
             "There is one chain, so convergence cannot be assessed. Run at least four from "
             f"different starts.{short}{weights}"
         )
-    worst, rhat = _extreme(found, found.partition_rhat, found.summaries["rhat"].values, 1.0)
+    worst, rhat = _extreme(diagnosis, diagnosis.partition_rhat, diagnosis.summaries["rhat"].values, 1.0)
     if times or rhat > RHAT_WANTED:
         reasons = [f"the {least} has an effective sample size of {ess:.0f}, {wanted} are needed"] if times else []
         if rhat > RHAT_WANTED:
-            reasons.append(f"the R-hat of the {worst} is {rhat:.3f}, above the limit {RHAT_WANTED}")
+            reasons.append(f"the R-hat of the {worst} is {rhat:.3f}, {_above(worst)}")
         return "short", (
             f"There is no sign that the chains disagree, but they are short: {' and '.join(reasons)}. "
             f"Run {times or 'longer chains'} before relying on small differences.{weights}"
         )
-    n_items, n_compared = evidence.draws.n_items, found.n_compared
+    n_items, n_compared = evidence.draws.n_items, diagnosis.n_compared
     sample = f" (pairs of {n_compared:,} of the {n_items:,} items, chosen at random)" if n_compared < n_items else ""
     return "agree", (
         f"The chains agree: R-hat is at most {max(rhat, 1.0):.3f}, the effective sample size at least {ess:.0f}, and "
-        f"co-clustering probabilities differ by at most {found.gap.size:.2f} between chains{sample}.{weights}"
+        f"co-clustering probabilities differ by at most {diagnosis.gap.size:.2f} between chains{sample}.{weights}"
     )
 
 
@@ -171,9 +171,9 @@ def _about_weights(draws: PartitionDraws) -> str:
     )
 
 
-def _extreme(found: Diagnosis, of_partition: float, of_summaries: Floats, sign: float) -> tuple[str, float]:
-    """The name of the largest value, or for sign -1 the smallest, and the value; NaN if there is none."""
-    names = ["partition", *found.summaries["summary"].values.tolist()]
+def _extreme(diagnosis: Diagnosis, of_partition: float, of_summaries: Floats, sign: float) -> tuple[str, float]:
+    """Name and value of the largest (sign 1) or smallest (sign -1) value; NaN if there is none."""
+    names = ["partition", *diagnosis.summaries["summary"].values.tolist()]
     values = np.append(of_partition, of_summaries)
     if np.isnan(values).all():
         return "", np.nan
@@ -181,10 +181,15 @@ def _extreme(found: Diagnosis, of_partition: float, of_summaries: Floats, sign: 
     return names[at], float(values[at])
 
 
+def _above(name: str) -> str:
+    """Clause on an R-hat above the limit, which Vehtari et al. (2021) recommend for scalars only."""
+    return f"above the limit {RHAT_WANTED}{', a convention for partitions' if name == 'partition' else ''}"
+
+
 def about_chains(
     draws: PartitionDraws, logs: LogOfDraws | None, odd: object | None, loss: PartitionLoss, seconds: float | None
 ) -> str:
-    """Sentences on chains that disagree; `odd` is the chain that differs from all others, if any. They may be empty."""
+    """Sentences on chains that disagree, possibly none; `odd` is the chain that differs from all others, if any."""
     names = draws.samples.chain_names
     sentences = [] if logs is None else [_of_logs(logs, draws.samples.chains, names, odd)]
     if odd is not None:
@@ -223,7 +228,7 @@ def _of_partitions(
 def _best(draws: PartitionDraws, loss: PartitionLoss, seconds: float | None) -> Labels:
     """The best partition (n,) of a search from a central draw and one random order."""
     starts = [central_draw(draws.labels_only(), loss)]
-    found = search(
+    result = search(
         draws, loss, rng=np.random.default_rng(0), n_starts=1, n_perturbations=0, starts=starts, seconds=seconds
     )
-    return draws.as_labels(found.labels)
+    return draws.as_labels(result.labels)

@@ -1,4 +1,4 @@
-"""From a posterior to a reported clustering in one call."""
+"""From a posterior to a reported partition in one call."""
 
 from posterior_consensus.summary.layers import LayersSummary
 from posterior_consensus.summary.summarizing import summarize

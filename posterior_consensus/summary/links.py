@@ -1,4 +1,4 @@
-"""Words of a summary on many small clusters: how many of each size, and which links are uncertain."""
+"""Sentences of a summary on many small clusters: numbers of each size, and uncertain links."""
 
 import numpy as np
 
@@ -6,13 +6,13 @@ from posterior_consensus.answers.links import MANY, SMALL, SURE, UNLIKELY, Links
 from posterior_consensus.results import display
 from posterior_consensus.summary.record import SummaryRecord
 
-_MOST_SIZES = 4  # in a sentence
+_MOST_SIZES = 4  # sizes named in a sentence
 _WHY = f"there are more than {MANY} clusters, and most items are in clusters of at most {SMALL}"
 _NAMES = {"1": "singletons", "2": "pairs", "3": "triples"}
 
 
 def links_in_short(links: Links) -> str:
-    """Numbers of links, and why they are shown."""
+    """Numbers of links, and the reason for showing them."""
     sure, uncertain, _ = links.n_by_certainty
     return (
         f"{sure:,} with a probability above {SURE:g} and {uncertain:,} uncertain ones, shown instead of clusters "

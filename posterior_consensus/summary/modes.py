@@ -1,4 +1,4 @@
-"""Modes of the posterior in a summary: a search of bounded work, on some of the draws and items, and its words."""
+"""Modes of the posterior in a summary: a search with bounded work, on some draws and items, and its sentences."""
 
 from dataclasses import replace
 from typing import Any
@@ -25,17 +25,17 @@ _MOST_CHANGES = 3
 def look_for_answers(
     draws: PartitionDraws, consensus: ConsensusPartition, metric: str | PartitionLoss, **options: Any
 ) -> Particles:
-    """Search for a few modes on some of the draws and items; a single one has the consensus as its partition.
+    """Search for a few modes on some draws and items; a single mode has the consensus as its partition.
 
-    Clusters have the consensus's numbers.
+    Clusters are numbered like the consensus.
     """
     one = draws.as_labels(consensus) if as_loss(metric) == consensus.loss else None
-    asked: dict[str, Any] = {"max_particles": _MOST_ANSWERS, "n_starts": 1, "one": one, "effort": _EFFORT}
-    return find_particles(some_draws(draws), "auto", metric, reference=consensus, **asked, **options)
+    search: dict[str, Any] = {"max_particles": _MOST_ANSWERS, "n_starts": 1, "one": one, "effort": _EFFORT}
+    return find_particles(some_draws(draws), "auto", metric, reference=consensus, **search, **options)
 
 
 def some_draws(draws: PartitionDraws) -> PartitionDraws:
-    """Return draws evenly spaced in each chain; of weighted ones some by weight, the heavy counted more than once."""
+    """Select draws evenly spaced in each chain, or at even quantiles of the weights, with multiplicity as weight."""
     if draws.n_draws > _DRAWS_LOOKED_AT and draws.samples.is_weighted:
         shares = (np.arange(_DRAWS_LOOKED_AT) + 0.5) / _DRAWS_LOOKED_AT
         rows, times = np.unique(draws.samples.at_quantiles(shares), return_counts=True)
@@ -67,7 +67,7 @@ def answers_in_short(summary: SummaryRecord) -> str:
 
 
 def rough_because(ess: float) -> str:
-    """The reason why a Monte Carlo standard error is rough, if it is."""
+    """Reason for a rough Monte Carlo standard error, if it is rough."""
     return f", rough because of an effective sample size of {ess:.3g}" if display.is_rough(ess) else ""
 
 
@@ -84,7 +84,7 @@ def further_answers(summary: SummaryRecord) -> list[str]:
         return [answers.verdict] if answers.status == "unknown" and not _too_few(summary) else []
     own = summary.consensus.labels.values
     names = cluster_names(summary.consensus, own)
-    said = [answers.verdict]
+    sentences = [answers.verdict]
     for k, weight in enumerate(answers.weights.values):
         answer = f"the {display.ordinal(k)} mode ({weight:.0%} of {_draws(summary)})"
         changes = differences(own, answers.partitions.values[k], names)
@@ -92,19 +92,19 @@ def further_answers(summary: SummaryRecord) -> list[str]:
             shown, more = changes[:_MOST_CHANGES], len(changes) - _MOST_CHANGES
             if more > 0:
                 shown.append(f"there {'is' if more == 1 else 'are'} {display.counted(more, 'further change')}")
-            said.append(f"In {answer}, {'; '.join(shown)}.")
+            sentences.append(f"In {answer}, {'; '.join(shown)}.")
         else:
-            said.append(f"{display.capitalized(answer)} is the partition above.")
-    return said
+            sentences.append(f"{display.capitalized(answer)} is the partition above.")
+    return sentences
 
 
 def _draws(summary: SummaryRecord) -> str:
-    """What shares are shares of."""
+    """Whole of which shares are given."""
     return "the weight" if summary.draws.samples.is_weighted else "the draws"
 
 
 def answers_reported(summary: SummaryRecord) -> list[str]:
-    """The sentence for a section on methods, if it was searched for modes and the chains mix between them."""
+    """Sentence for the methods section, if modes were searched for and the chains mix between them."""
     answers = summary.answers
     if answers is None or answers.status in ("unknown", "chains in different modes"):
         return []

@@ -1,4 +1,4 @@
-"""The data of the items that come with a posterior."""
+"""Data of the items, from the posterior."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from posterior_consensus.sources.containers import group_dataset, is_inference_d
 
 
 def observed_of(data: Any, draws: PartitionDraws) -> xr.DataArray | None:
-    """The one observed variable that has a row for each item, if there is one."""
+    """The only observed variable with a row for each item, if there is exactly one."""
     if not (isinstance(data, xr.DataTree) or is_inference_data(data)):
         return None
     try:

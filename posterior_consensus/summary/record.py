@@ -1,4 +1,4 @@
-"""The record of a summary: the results of all steps, and how they are stored."""
+"""Record of a summary: results of all steps, and their storage."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
@@ -54,31 +54,31 @@ class SummaryRecord(HasDraws, Tabled):
 
     @property
     def names(self) -> tuple[Hashable, ...]:
-        """Names of its clusters, by number."""
+        """Names of the consensus's clusters, by number."""
         return self.consensus.names
 
     @property
     def loss(self) -> PartitionLoss:
-        """Loss that the consensus was found under."""
+        """Loss minimized by the consensus."""
         return as_loss(self.consensus.loss, kind=PartitionLoss)
 
     @property
     def lower_bound(self) -> float | None:
-        """The higher of the bounds of the search and the certificate; None if there is neither."""
+        """Larger lower bound of search and certificate; None without both."""
         certified = None if self.certificate is None else self.certificate.lower_bound
         return max((one for one in (self.consensus.lower_bound, certified) if one is not None), default=None)
 
     @property
     def gap(self) -> float | None:
-        """Share of the expected loss by which the minimum can be smaller; None without a lower bound."""
+        """Optimality gap, the largest possible excess relative to the expected loss; None without a bound."""
         return None if self.lower_bound is None else relative_gap(self.consensus.expected_loss, self.lower_bound)
 
     def to_dataset(self) -> xr.Dataset:
-        """All results in one Dataset that any file format holds; ``attach(idata, summary)`` adds it to a posterior."""
+        """Convert all results to one Dataset for any file format; ``attach(idata, summary)`` adds it to a posterior."""
         return as_dataset(self)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each cluster: its size, its share, its items' mean similarity, and the first few of them."""
+        """Tabulate the clusters: size, share, mean similarity of the items, and the first few items."""
         table = self.consensus.to_dataframe()
         similarity = pd.Series(self.items.similarity.values).groupby(self.consensus.labels.values).mean()
         table.insert(2, "together", similarity.to_numpy())

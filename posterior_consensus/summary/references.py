@@ -1,4 +1,4 @@
-"""What the sentences for a paper cite, for readers and for BibTeX."""
+"""References of the sentences for a paper, in words and in BibTeX."""
 
 import re
 from importlib import resources
@@ -15,6 +15,7 @@ REFERENCES = {
     "hubert1985": "Hubert and Arabie (1985), https://doi.org/10.1007/BF01908075",
     "levandowsky1971": "Levandowsky and Winter (1971), https://doi.org/10.1038/234034a0",
     "meila2007": "Meila (2007), https://doi.org/10.1016/j.jmva.2006.11.013",
+    "miller2014": "Miller and Harrison (2014), https://jmlr.org/papers/v15/miller14a.html",
     "posterior_consensus": f"The posterior_consensus developers, version {posterior_consensus.__version__}",
     "strehl2002": "Strehl and Ghosh (2002), https://jmlr.org/papers/v3/strehl02a.html",
     "vehtari2021": "Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021), https://doi.org/10.1214/20-BA1221",
@@ -24,18 +25,18 @@ REFERENCES = {
 
 
 def loss_key(loss: PartitionLoss) -> str | None:
-    """Key of the reference that defines a loss; None for a loss of the user's own."""
-    found = (key for key, text in REFERENCES.items() if loss.reference and text.endswith(loss.reference))
-    return next(found, None)
+    """Key of the reference that defines a loss; None for a user's loss."""
+    matches = (key for key, text in REFERENCES.items() if loss.reference and text.endswith(loss.reference))
+    return next(matches, None)
 
 
 def cited_keys(text: str) -> list[str]:
-    """Keys in square brackets, in the order in which they come first."""
+    """Keys in square brackets, in order of first appearance."""
     return [key for key in dict.fromkeys(re.findall(r"\[(\w+)\]", text)) if key in REFERENCES]
 
 
 def bibtex(keys: list[str]) -> str:
-    """Entries of these keys."""
+    """BibTeX entries of these keys."""
     file = resources.files("posterior_consensus.summary").joinpath("references.bib").read_text(encoding="utf-8")
     entries = {entry[entry.index("{") + 1 : entry.index(",")]: entry for entry in file.strip().split("\n\n")}
     version = posterior_consensus.__version__

@@ -1,4 +1,4 @@
-"""Second searches of a summary, on halves of the draws and for labels sampled anew, and their sentences."""
+"""Second searches of a summary, on halves of the draws and on labels sampled anew, and their sentences."""
 
 from typing import Any
 
@@ -19,12 +19,12 @@ from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.summary.record import SummaryRecord
 
-_FEWEST = 100  # effective draws, below which halves that agree prove little
+_FEWEST = 100  # effective draws; with fewer, agreement of halves proves little
 _TOO_MANY = f"there are more than {sizes.LABELS_TO_SEARCH_AGAIN:,} labels"
 _HALVES = "the searches on two halves of the draws"
 _OTHERS = "the search with labels sampled anew from the allocation probabilities"
-_MATTERS = 0.005  # share of the expected loss
-_SEED = np.random.SeedSequence([34, 2])  # of labels that no seed of a user's gives
+_MATTERS = 0.005  # relative excess from which the methods text reports it
+_SEED = np.random.SeedSequence([34, 2])  # labels differ from those of any user's seed
 _STEP = "labels sampled anew"
 
 
@@ -36,14 +36,14 @@ def look_at_halves(
     metric: str | PartitionLoss,
     **options: Any,
 ) -> ExcessLoss | None:
-    """The excess of the expected loss, if it can be estimated and time is left."""
+    """Estimate the excess of the expected loss, if possible and time is left."""
     if _unknown_because(draws, consensus, diagnosis):
         return None
     return clock.unless_over("halves", excess_loss, draws, consensus, metric, **options)
 
 
 def _unknown_because(draws: PartitionDraws, consensus: ConsensusPartition, diagnosis: Diagnosis) -> str:
-    """Why the effect of more draws is unknown; empty if it can be estimated."""
+    """Reason why the effect of more draws is unknown; empty if it can be estimated."""
     if diagnosis.status == "disagree":
         return "the chains disagree"
     if diagnosis.status == "unknown" and diagnosis.n_chains > 1:
@@ -56,7 +56,7 @@ def _unknown_because(draws: PartitionDraws, consensus: ConsensusPartition, diagn
 
 
 def halves_left_out(summary: SummaryRecord) -> list[str]:
-    """Whether the searches on two halves were skipped or ended early."""
+    """Sentence on searches on two halves that were skipped or ended early."""
     if summary.excess is not None:
         return _ended(_HALVES, "were", summary.excess.stopped)
     why = _unknown_because(summary.draws, summary.consensus, summary.diagnosis)
@@ -64,18 +64,18 @@ def halves_left_out(summary: SummaryRecord) -> list[str]:
 
 
 def _ended(search: str, be: str, stopped: str) -> list[str]:
-    """How a search ended early, if it did."""
+    """Sentence on a search that ended early."""
     return [f"{display.capitalized(search)} {display.ended(stopped, be)}."] if stopped else []
 
 
 def _not_made(search: str, be: str, was_late: bool, has_too_many: bool) -> list[str]:
-    """Why a search was not made, if it could have been."""
+    """Sentence on a possible search that was not made."""
     why = "no time was left" if was_late else _TOO_MANY
     return [f"{display.capitalized(search)} {be} not made, because {why}."] if was_late or has_too_many else []
 
 
 def more_draws_in_short(summary: SummaryRecord) -> str:
-    """What more draws would change, for the head of the printed summary."""
+    """Effect of more draws, for the head of the printed summary."""
     excess = summary.excess
     if excess is None:
         why = _unknown_because(summary.draws, summary.consensus, summary.diagnosis) or "no time was left"
@@ -88,7 +88,7 @@ def more_draws_in_short(summary: SummaryRecord) -> str:
 
 
 def of_more_draws(summary: SummaryRecord) -> list[str]:
-    """What more draws would change; nothing after searches that ended early, which began at the partition."""
+    """Effect of more draws; empty after searches that ended early, as these began at the partition."""
     excess = summary.excess
     if excess is None or excess.stopped:
         return []
@@ -99,7 +99,7 @@ def of_more_draws(summary: SummaryRecord) -> list[str]:
 
 
 def more_draws_reported(summary: SummaryRecord) -> list[str]:
-    """The sentence for a section on methods, if more draws would matter."""
+    """Sentence for the methods section if more draws would matter."""
     excess = summary.excess
     if excess is None or excess.stopped or not excess.value > _MATTERS * summary.consensus.expected_loss:
         return []
@@ -127,7 +127,7 @@ def _value(summary: SummaryRecord, excess: ExcessLoss) -> str:
 def look_at_other_labels(
     clock: Clock, draws: PartitionDraws, consensus: ConsensusPartition, **options: Any
 ) -> ConsensusPartition | None:
-    """The best partition for other labels, if the search used sampled labels and time is left."""
+    """Search with labels sampled anew, if the search used sampled labels and time is left."""
     if not _may_depend(draws, consensus) or draws.n_items * draws.n_draws > sizes.LABELS_TO_SEARCH_AGAIN:
         return None
     limits = {name: number for name, number in vars(consensus.cluster_limits).items() if number is not None}
@@ -136,13 +136,13 @@ def look_at_other_labels(
 
 
 def _may_depend(draws: PartitionDraws, consensus: ConsensusPartition) -> bool:
-    """Whether the partition was searched for by sampled labels; expected Binder losses take the probabilities."""
+    """Whether the search used sampled labels; expected Binder losses use the probabilities."""
     searched = isinstance(consensus.info, SearchInfo)
     return draws.soft is not None and consensus.loss.as_binder() is None and searched
 
 
 def of_other_labels(summary: SummaryRecord) -> list[str]:
-    """By how much the best partition for other labels differs, if it does."""
+    """Difference of the best partition for labels sampled anew, if there is one."""
     other, own = summary.resampled, summary.consensus.labels.values
     if other is None:
         return []
@@ -161,12 +161,12 @@ def of_other_labels(summary: SummaryRecord) -> list[str]:
 
 
 def stopped(found: ConsensusPartition) -> str:
-    """What ended the search before its end; empty if nothing did."""
+    """Reason for an early end of the search; empty if it was completed."""
     return found.info.stopped if isinstance(found.info, SearchInfo) else ""
 
 
 def other_labels_left_out(summary: SummaryRecord) -> list[str]:
-    """Whether the search with other labels was skipped or ended early."""
+    """Sentence on a search with other labels that was skipped or ended early."""
     if summary.resampled is not None:
         return _ended(_OTHERS, "was", stopped(summary.resampled))
     return _not_made(_OTHERS, "was", _STEP in summary.cut, _may_depend(summary.draws, summary.consensus))

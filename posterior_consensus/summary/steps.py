@@ -1,4 +1,4 @@
-"""The steps of a summary: the search, and what is computed of the partition that it found."""
+"""The steps of a summary: the search, and computations on the partition found."""
 
 from typing import Any
 
@@ -25,9 +25,9 @@ from posterior_consensus.summary.second_searches import look_at_halves, look_at_
 from posterior_consensus.summary.summary import Summary
 from posterior_consensus.summary.text import improbable, number_probabilities
 
-SEARCH = 0.5  # share of what is left of a time limit, for the search
-_REST = 0.25  # for each later step
-_LITTLE = 60_000  # labels above which the most probable number is tried with no more restarts than the search made
+SEARCH = 0.5  # share of the remaining time for the search
+_REST = 0.25  # share of the remaining time for each later step
+_LITTLE = 60_000  # labels; beyond, the search at the most probable number has no more restarts than the first
 
 
 def search(clock: Clock, draws: PartitionDraws, seconds: float | None, options: dict[str, Any]) -> ConsensusPartition:
@@ -38,7 +38,7 @@ def search(clock: Clock, draws: PartitionDraws, seconds: float | None, options: 
 
 
 def ball_loss(consensus: ConsensusPartition) -> str | PartitionLoss:
-    """The loss of distances to a partition: the one it was found under, or VI if that is no metric."""
+    """Loss for distances to a partition: the loss of its search, or VI if that is not a metric."""
     found_under = as_loss(consensus.loss, kind=PartitionLoss)
     return found_under if found_under.metric else "vi"
 
@@ -55,7 +55,7 @@ def summary_of(
     observed: xr.DataArray | None = None,
     logs: LogOfDraws | None = None,
 ) -> Summary:
-    """All that is computed of the partition found; `searched` are seed and progress bar of further searches."""
+    """Compute the summary of the partition found; `searched` has seed and progress bar of further searches."""
     metric = ball_loss(consensus)
     ball = clock("credible ball", credible_ball, draws, consensus, loss=metric, prob=prob)
     items = clock("items", item_uncertainty, draws, consensus)
@@ -94,16 +94,16 @@ def summary_of(
 def _alternative(
     clock: Clock, draws: PartitionDraws, consensus: ConsensusPartition, searched: dict[str, Any]
 ) -> ConsensusPartition | None:
-    """The best partition with the most probable number of clusters, if the number of the consensus is improbable."""
+    """Search with the most probable number of clusters, if the number of the consensus is improbable."""
     if not improbable(draws, consensus):
         return None
-    asked: dict[str, Any] = {"n_clusters": int(number_probabilities(draws).argmax()), "starts": [consensus]}
-    asked |= {"n_starts": 3, "seconds": clock.part(_REST)} | searched
+    options: dict[str, Any] = {"n_clusters": int(number_probabilities(draws).argmax()), "starts": [consensus]}
+    options |= {"n_starts": 3, "seconds": clock.part(_REST)} | searched
     if draws.n_items * draws.n_draws > _LITTLE and isinstance(consensus.info, SearchInfo):
-        asked["n_perturbations"] = consensus.info.n_perturbations
-    found = clock.unless_over("alternative", consensus_partition, draws, loss=consensus.loss, **asked)
-    if found is None:
+        options["n_perturbations"] = consensus.info.n_perturbations
+    alternative = clock.unless_over("alternative", consensus_partition, draws, loss=consensus.loss, **options)
+    if alternative is None:
         return None
-    match = align_partitions({"consensus": consensus, "alternative": found})["alternative"]
+    match = align_partitions({"consensus": consensus, "alternative": alternative})["alternative"]
     names = [match.names[k] for k in dict.fromkeys(match.labels.values.tolist())]
-    return found if tuple(names) == found.names else found.with_names(names)
+    return alternative if tuple(names) == alternative.names else alternative.with_names(names)

@@ -1,4 +1,4 @@
-"""summarize(): one call and one object with all results to report."""
+"""summarize(): all results to report, from one call."""
 
 import inspect
 from collections.abc import Sequence
@@ -76,36 +76,39 @@ def summarize(
     progressbar: bool = True,
     **options: Any,
 ) -> Summary | LayersSummary:
-    """Summarize a posterior of partitions: consensus, uncertainty, optimality and convergence.
+    """Summarize a posterior of partitions: consensus partition, uncertainty, optimality and convergence.
 
     Parameters
     ----------
     idata : InferenceData, DataTree, Dataset, path, or what as_partition_draws() or as_allocation_probabilities() takes
-        What the sampler returned. Labels or allocation probabilities are found automatically; if both of one allocation
-        are present, the probabilities are used, and `source` reports it. If each draw holds several partitions, what
-        :func:`as_layers` returns.
+        The posterior. Labels or allocation probabilities are found automatically. If it has both for one allocation,
+        the probabilities are used, and `source` reports it. If each draw has several partitions, pass the result of
+        :func:`as_layers`.
     var_name : str, optional
         Name of the variable of labels or allocation probabilities; with `model`, of the mixture.
     model : pymc.Model, optional
-        For a posterior with marginalized labels, see :func:`allocation_probabilities`.
+        PyMC model of a posterior with marginalized labels; see :func:`allocation_probabilities`.
     loss : str or PartitionLoss, optional
         Loss whose posterior expectation the consensus minimizes; by default "vi".
     prob : float in (0, 1)
         Probability of the credible ball.
     group : str
+        Group of an InferenceData, DataTree or file that holds the draws.
     sample_dims : str or sequence of str, optional
-        Dimensions that run over draws, by default as for :func:`as_partition_draws`.
+        Dimensions that run over draws; by default as in :func:`as_partition_draws`.
     item_dim : str, optional
+        Dimension that runs over items; by default the remaining dimension. Not with `model`, which names the items.
     weights, log_weights : array_like, optional
-        As for :func:`as_partition_draws`; no `item_dim` with a model, which names the items.
+        Weight of each draw, or its logarithm, as in :func:`as_partition_draws`.
     answers : bool
         Whether to search for further modes.
     seconds : float, optional
-        Time limit of the whole call. The search has half of the time left after reading the draws, and each later step
-        a part of the rest. Steps end early or are skipped, and :meth:`Summary.left_out` lists them. Reading, one short
-        search, the credible ball and the items' uncertainty are never skipped: they need a few passes over the labels.
-        With a limit, results depend on the machine. Layers share the time equally.
+        Time limit of the call; by default none. The search gets half of the time left after reading the draws, and
+        each later step a part of the rest. Steps end early or are skipped, and :meth:`Summary.left_out` lists them.
+        Reading, one short search, the credible ball and the items' uncertainty are never skipped. With a limit, results
+        depend on the machine. Layers share the time equally.
     random_seed : int, Generator, SeedSequence or None
+        Seed of the searches; with None, results of repeated calls may differ.
     progressbar : bool
         Whether to show progress if a step takes more than a second.
     **options
@@ -114,15 +117,21 @@ def summarize(
     Returns
     -------
     Summary or LayersSummary
-        Of layers, a mapping of their names to a summary each, and what changes from one to the next.
+        All results. For layers, a mapping of their names to a summary each, with the differences between layers.
 
     Raises
     ------
     ValueError
-        If there are neither labels nor allocation probabilities, or several variables of them; the message names
-        the argument to pass. Also for invalid arguments of the functions that are called.
+        If there are no labels or allocation probabilities, or several variables of them; the message names the argument
+        to pass. Also for invalid arguments of the functions called.
     TypeError
-        If arguments by which draws are read are given for layers.
+        If arguments for reading draws are given with layers.
+
+    See Also
+    --------
+    consensus_partition : Search for the consensus partition only.
+    diagnose : Check convergence only.
+    attach : Store a summary with its posterior.
 
     Examples
     --------
@@ -138,7 +147,7 @@ def summarize(
         raise TypeError("`layer_dim` is an argument of as_layers: summarize(as_layers(idata, layer_dim=...)).")
     check_options(options, inspect.signature(summarize).parameters)
     check_no_method(loss)
-    as_loss(loss, kind=PartitionLoss)  # report a wrong name or number before the model is read
+    as_loss(loss, kind=PartitionLoss)  # report an invalid loss before the model is read
     check_between("prob", prob, 1)
     clock = Clock(seconds)
     if isinstance(idata, Layers):

@@ -1,4 +1,4 @@
-"""All results to report for a posterior of partitions, in one object."""
+"""Summary: all results to report for a posterior of partitions."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,49 +30,51 @@ from posterior_consensus.summary.text import facts, findings, left_out, methods_
 
 
 class Summary(SummaryRecord, display.Shown):
-    """Summary of a posterior of partitions; made by :func:`summarize`.
+    """All results to report for a posterior of partitions, returned by :func:`summarize`.
 
     Attributes
     ----------
     source : str
-        The draws that were used.
+        Description of the draws used.
     draws : PartitionDraws
+        The draws.
     consensus : ConsensusPartition
+        The consensus partition.
     certificate : Certificate or None
-        Bound of the distance between the consensus's expected loss and the minimum. None for a loss without a bound, if
-        its matrices of items x items would need more than the memory budget, for more than 500 million labels, and if
-        no time was left.
+        Lower bound of the minimum expected loss. None for a loss without a bound, without memory for matrices of items
+        x items, for more than 500 million labels, and if no time was left.
     ball : CredibleBall
-        Under the consensus's loss if it is a metric, else under VI.
+        Credible ball under the consensus's loss if it is a metric, else under VI.
     items : ItemUncertainty
+        Mean similarity of each item to its cluster, and its nearest other cluster.
     diagnosis : Diagnosis
+        Convergence of the chains.
     alternative : ConsensusPartition or None
-        The best partition found with the most probable number of clusters, if the number of `consensus` has a posterior
-        probability below 5% and was not requested, and time was left. Its clusters have the names of those of
-        `consensus` that they are matched with, and new names otherwise.
+        Best partition found with the most probable number of clusters. It is searched for if the number of clusters of
+        `consensus` was not requested and has a posterior probability below 5%, and time is left. Its clusters are named
+        like the clusters of `consensus` matched to them, other clusters get new names.
     answers : Particles or None
-        Partitions that groups of draws are nearest to, under the ball's loss: one, or two or three if the posterior has
-        several modes. They are searched for on about 500 draws, evenly spaced in each chain, or of weighted ones at
-        even quantiles of the weights, and on some of the items if there are many; :func:`particles` searches longer,
-        on all draws. None if they were not requested, or no time was left.
+        Modes under the ball's loss: one partition, or two or three if the posterior has several modes. The search uses
+        about 500 draws, evenly spaced in each chain or in the cumulative weights, and a sample of the items if there
+        are many. :func:`particles` searches longer, on all draws. None if not requested, or if no time was left.
     observed : xarray.DataArray or None
         Data of the items, of shape (n_items,) or (n_items, n_features), if the posterior has them.
     seconds : dict of str to float
-        Time that each step took.
+        Seconds of each step.
     cut : tuple of str
         Steps that the time limit skipped or ended.
     no_certificate : str
-        Why there is no certificate although the loss has a bound, as a sentence; else empty.
+        Sentence that explains a missing certificate if the loss has a bound; else empty.
     links : Links or None
         Links between pairs of items, if there are more than 50 clusters and most items are in clusters of at most 3, as
-        in record linkage. Figures, tables and sentences then show links instead of clusters. None otherwise, and for
-        more than 10,000 items whose clusters are large in some draws.
+        in record linkage. Figures, tables and sentences then show links instead of clusters. Also None for more than
+        10,000 items with large clusters in some draws.
     resampled : ConsensusPartition or None
-        The best partition found with other labels sampled from the allocation probabilities. None without
-        probabilities, for Binder's loss, whose expectation takes the probabilities themselves, for more than 20 million
-        labels, for methods other than "greedy", and if no time was left.
+        Best partition found with labels sampled anew from the allocation probabilities. None without probabilities, for
+        Binder's loss, whose expectation uses the probabilities themselves, for more than 20 million labels, for methods
+        other than "greedy", and if no time was left.
     excess : results.ExcessLoss or None
-        How much the expected loss exceeds its minimum under infinitely many draws, from searches on two halves of the
+        Excess of the expected loss over its minimum under infinitely many draws, from searches on two halves of the
         draws. None if the chains disagree or cannot be compared, for an effective sample size below 100, for more than
         20 million labels, and if no time was left.
     """
@@ -98,19 +100,20 @@ class Summary(SummaryRecord, display.Shown):
         dataset : xarray.Dataset or xarray.DataTree
             The result of :meth:`to_dataset`, or the group that :func:`attach` wrote.
         idata : InferenceData, DataTree, Dataset, path, or any posterior that :func:`summarize` takes
-            The posterior. Draws and data of the items are read from it, as by :func:`summarize`. They are not stored
-            with the results, which are small.
+            The posterior. Draws and data of the items are read from it, as by :func:`summarize`; results do not store
+            them.
         var_name, model, group, sample_dims, item_dim, weights, log_weights
-            As they were given to :func:`summarize`.
+            Same values as in the call of :func:`summarize`.
 
         Returns
         -------
         Summary
+            The stored results with their draws.
 
         Raises
         ------
         ValueError
-            If no summary is in `dataset`, or its draws are not those of `idata`.
+            If `dataset` has no summary, or `idata` has other draws.
         TypeError
             If `dataset` is neither a Dataset nor a DataTree.
 
@@ -144,38 +147,38 @@ class Summary(SummaryRecord, display.Shown):
             return cls(draws=draws, observed=observed, **fields)
 
     def findings(self) -> list[str]:
-        """Findings in plain sentences."""
+        """Findings in plain sentences, on partition, uncertainty, optimality and convergence."""
         return findings(self)
 
     def left_out(self) -> list[str]:
-        """Computations that were skipped, ended early or used some items only, in plain sentences.
+        """Sentences on computations that were skipped, ended early or used some items only.
 
-        None for 9,000 items and 20 million labels or fewer, unless time was limited, the search interrupted, or
+        Empty for at most 9,000 items and 20 million labels, unless time was limited, the search was interrupted, or
         ``answers=False``.
         """
         return left_out(self)
 
     def methods_text(self) -> str:
-        """Sentences for a paper's section on methods, with these numbers, and their references.
+        """Sentences for the methods section of a paper, with the results' numbers, and the references they cite.
 
-        If the chains disagree, it begins with the warning that these results must not be reported.
+        If the chains disagree, the text begins with the warning that these results must not be reported.
         """
         return methods_text(self)
 
     def bibtex(self) -> str:
-        """BibTeX entries, with their keys, of the references that :meth:`methods_text` cites."""
+        """BibTeX entries of the references cited by :meth:`methods_text`."""
         return bibtex(cited_keys(self.methods_text()))
 
     def to_html(self, path: str | Path, *, progressbar: bool = True) -> Path:
         """Write a report with findings, figures and tables to one HTML file that needs no network.
 
-        With Bokeh installed (the extra ``report``), its pictures are interactive: they zoom, a search or a click marks
-        an item in all of them, and sliders change the partition shown.
+        With Bokeh (the extra ``report``), pictures are interactive: they zoom, a search or a click marks an item in all
+        of them, and sliders change the partition shown.
 
         Parameters
         ----------
         path : str or Path
-            An existing file is replaced once the report is complete.
+            Path of the file; an existing file is replaced when the report is complete.
         progressbar : bool
             Whether to show progress of the search for the sliders' partitions, if it takes more than a second.
 
@@ -192,11 +195,11 @@ class Summary(SummaryRecord, display.Shown):
         return write_report(self, Path(path), progressbar=progressbar)
 
     def to_csv(self, folder: str | Path) -> Path:
-        """Write the tables for a spreadsheet, and the findings, to files in a folder.
+        """Write findings, and tables for a spreadsheet, to files in a folder.
 
-        ``clusters.csv`` has a row for each cluster, ``items.csv`` one for each item, ``convergence.csv`` the checks of
-        convergence, and ``findings.txt`` one sentence on each line. With `links`, ``links.csv`` has a row for each pair
-        and ``cluster_sizes.csv`` one for each size of clusters.
+        ``clusters.csv`` has a row per cluster, ``items.csv`` a row per item, ``convergence.csv`` the convergence
+        diagnostics, and ``findings.txt`` a sentence per line. With `links`, ``links.csv`` has a row per pair, and
+        ``cluster_sizes.csv`` a row per size of clusters.
 
         Parameters
         ----------
@@ -225,7 +228,7 @@ class Summary(SummaryRecord, display.Shown):
             frames |= {"links": self.links.to_dataframe(), "cluster_sizes": self.links.sizes.to_dataframe()}
         for name, frame in frames.items():
             with written_whole(into / f"{name}.csv") as new:
-                frame.to_csv(new, encoding="utf-8-sig")  # by whose mark Excel knows the encoding
+                frame.to_csv(new, encoding="utf-8-sig")  # its mark shows Excel the encoding
         with written_whole(into / "findings.txt") as new:
             new.write_text("\n".join(self.findings()) + "\n", encoding="utf-8-sig")
         return into
@@ -233,8 +236,8 @@ class Summary(SummaryRecord, display.Shown):
     def plot(self, *, order: Any = "clusters", figsize: tuple[float, float] | None = None) -> npt.NDArray[np.object_]:
         """Plot similarity matrix, number of clusters, credible ball and item uncertainty in four panels.
 
-        If all draws have the same number of clusters, the second panel has their sizes instead. If the summary has
-        `links` and `order` is "clusters", plot instead the numbers of clusters by size, the number of clusters, the
+        If all draws have the same number of clusters, the second panel shows cluster sizes instead. If the summary has
+        `links` and `order` is "clusters", the panels are the numbers of clusters by size, the number of clusters, the
         links by probability and the most uncertain links.
 
         Parameters

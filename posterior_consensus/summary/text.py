@@ -1,4 +1,4 @@
-"""Words of a summary: a few facts, plain findings, and the sentences for a paper."""
+"""Sentences of a summary: facts, findings, and the methods text for a paper."""
 
 import math
 from typing import Any
@@ -37,18 +37,22 @@ _SAMPLED = (
     "with the items' allocations sampled from their probabilities in each draw, and the co-clustering probabilities "
     "of pairs computed from the probabilities themselves [gelfand1990]."
 )
-_BY = {"": "", "interrupted": "Ctrl-C", "seconds": "the time limit"}  # what stopped a search
+_BY = {"": "", "interrupted": "Ctrl-C", "seconds": "the time limit"}  # cause of an early end of a search
 _HALF = 0.5  # mean similarity to the rest of its cluster below which an item is ambiguous
 _MOST_NAMED = 6
 _MOST_SIZES = 10
-_SAME = 0.0005  # relative difference of two losses that a tenth of a percent does not show
+_SAME = 0.0005  # relative difference of two losses that rounds to 0.0%
 _IMPROBABLE = 0.05  # posterior probability below which a number of clusters is reported as improbable
 _DISAGREEMENT = (
     "The partition has one cluster because the draws disagree on the clusters, not because they have none. A "
     "search for separate modes finds partitions that groups of draws share, and Binder's loss with a "
     "calibrated pair threshold joins pairs that are co-clustered more often than most."
 )
-_LOOSE = 0.05  # gap from which a bound is too loose to report
+_NO_COMPONENTS = (
+    "The number of clusters describes this partition: under a Dirichlet process mixture, it does not estimate a number "
+    "of components consistently [miller2014]."
+)
+_LOOSE = 0.05  # optimality gap above which a bound is too loose to report
 
 
 def facts(summary: SummaryRecord) -> list[tuple[str, str]]:
@@ -146,7 +150,7 @@ def _ended_early(summary: SummaryRecord) -> list[str]:
 
 
 def methods_text(summary: SummaryRecord) -> str:
-    """Sentences for a section on methods, and the references they cite."""
+    """Sentences for the methods section, and the references they cite."""
     best, diagnosis = summary.consensus, summary.diagnosis
     first = (
         f"The posterior distribution of the partition of {counted(summary.draws.n_items, 'item')} was represented "
@@ -156,9 +160,10 @@ def methods_text(summary: SummaryRecord) -> str:
         first = first[:-1] + ", " + (_GIVEN if best.loss.as_binder() else _SAMPLED)
     report, has, and_ = ("We report the", ":", ", with") if diagnosis.status != "disagree" else ("The", " has", " and")
     second = (
-        f"{report} partition{_asked(best)} {how_found(summary)}{has} {counted(best.n_clusters, 'cluster')}"
+        f"{report} partition{_requested(best)} {how_found(summary)}{has} {counted(best.n_clusters, 'cluster')}"
         f"{_unlikely(summary)}{and_} an expected loss of "
-        f"{display.quantity(best.expected_loss, best.loss.unit, 4)} (Monte Carlo standard error "
+        f"{display.quantity(best.expected_loss, best.loss.unit, 4)} on the draws it was minimized on (Monte Carlo "
+        "standard error "
         f"{_figure(best.mcse, '.2g')}{rough_because(best.ess)})"
         f"{_bound(summary)}."
     )
@@ -169,7 +174,7 @@ def methods_text(summary: SummaryRecord) -> str:
         f"vertical bounds of {bounds}; 90% of the posterior has {_most_of_draws(summary)}; "
         f"{_below_half(ambiguous_items(summary).size)}."
     )
-    more = [*more_draws_reported(summary), *of_other_labels(summary), *answers_reported(summary)]
+    more = [_NO_COMPONENTS, *more_draws_reported(summary), *of_other_labels(summary), *answers_reported(summary)]
     text = " ".join([first, second, third, *more, _convergence(summary), *left_out(summary)])
     if diagnosis.status == "disagree":
         text = f"These results must not be reported. {diagnosis.verdict}\n\n{text}"
@@ -177,16 +182,16 @@ def methods_text(summary: SummaryRecord) -> str:
 
 
 def how_found(summary: SummaryRecord) -> str:
-    """By which loss and which method the partition was found."""
+    """Loss and method of the search."""
     best = summary.consensus
     how = "by greedy search [dahl2022]" if best.method == "greedy" else f"by the method {best.method!r}"
     key, loss = loss_key(summary.loss), LOSS_NAMES.get(best.loss.name, best.loss.name)
     version = f"posterior_consensus {posterior_consensus.__version__} [posterior_consensus]"
-    return f"of minimum posterior expected {loss}{f' [{key}]' if key else ''} found {how} with {version}"
+    return f"of minimum posterior expected {loss}{f' [{key}]' if key else ''}{_threshold(best)} found {how} with {version}"
 
 
 def with_references(text: str, summary: SummaryRecord) -> str:
-    """Sentences, and below them the references that they cite, and that of the loss."""
+    """Sentences, followed by the references that they cite and the reference of the loss."""
     cited = [f"{REFERENCES[key]} [{key}]" for key in cited_keys(text)]
     if loss_key(summary.loss) is None and summary.loss.reference:
         cited.append(f"{summary.loss.reference} (the loss)")
@@ -194,7 +199,7 @@ def with_references(text: str, summary: SummaryRecord) -> str:
 
 
 def number_probabilities(draws: PartitionDraws) -> npt.NDArray[np.float64]:
-    """Posterior probability of every number of clusters from 0."""
+    """Posterior probability of each number of clusters, from 0 on."""
     return np.bincount(draws.n_clusters, weights=draws.weights).astype(np.float64)
 
 
@@ -220,7 +225,7 @@ def _unlikely(summary: SummaryRecord) -> str:
 
 
 def _improbable_number(summary: SummaryRecord) -> list[str]:
-    """Comparison with the most probable number of clusters, if the one reported is improbable."""
+    """Comparison with the most probable number of clusters, if the reported number is improbable."""
     other, best = summary.alternative, summary.consensus
     if other is None:
         return []
@@ -236,7 +241,7 @@ def _improbable_number(summary: SummaryRecord) -> list[str]:
 
 
 def _convergence(summary: SummaryRecord) -> str:
-    """The sentence on the chains."""
+    """Sentence on convergence for the methods section."""
     diagnosis = summary.diagnosis
     if diagnosis.n_chains == 1:
         return "Convergence could not be assessed, because there is one chain."
@@ -247,16 +252,16 @@ def _convergence(summary: SummaryRecord) -> str:
     return (
         "Convergence was assessed by rank-normalized split R-hat and effective sample sizes [vehtari2021] of the "
         "number of clusters, the cluster sizes and distances to partitions, and by the split R-hat of the partition "
-        "itself, from Gelman and Rubin's variances [gelman1992], and its effective sample size: the largest R-hat "
-        f"was {rhat}, the partition's {_figure(diagnosis.partition_rhat, '.3f')}, the smallest effective sample size "
-        f"{ess}, and the largest difference between two chains' "
+        "itself, from Gelman and Rubin's variances [gelman1992], whose limit 1.01 is a convention, and its effective "
+        f"sample size: the largest R-hat was {rhat}, the partition's {_figure(diagnosis.partition_rhat, '.3f')}, the "
+        f"smallest effective sample size {ess}, and the largest difference between two chains' "
         f"co-clustering probabilities of a pair {_figure(diagnosis.gap.size, '.2f')}"
         f"{short}{'; R-hat and this difference ignore the weights' if summary.draws.samples.is_weighted else ''}."
     )
 
 
 def _sizes(sizes: npt.NDArray[np.integer[Any]]) -> str:
-    """Into how many clusters the items fall, and of which sizes."""
+    """Number and sizes of the clusters."""
     items, clusters = counted(int(sizes.sum()), "item"), counted(sizes.size, "cluster")
     least, most = int(sizes.min()), int(sizes.max())
     if sizes.size == 1:
@@ -272,22 +277,26 @@ def _sizes(sizes: npt.NDArray[np.integer[Any]]) -> str:
 
 
 def _in_ball(summary: SummaryRecord) -> str:
-    """Distance within which a given share of the posterior lies."""
+    """Radius of the credible ball, and numbers of clusters inside."""
     ball, share = summary.ball, _percent(summary.ball.prob)
     if ball.radius == 0:
         return f"At least {share} of the posterior is exactly this partition."
-    inside = _clusters_inside(summary)
-    return f"{share} of the posterior lies within {_radius(summary)} of this partition; the draws inside have {inside}."
+    least, most = _ball_clusters(summary)
+    range_ = ", a range that grows with the number of draws" if least != most else ""
+    return (
+        f"{share} of the posterior lies within {_radius(summary)} of this partition; the draws inside have "
+        f"{_clusters_inside(summary)}{range_}."
+    )
 
 
 def _expected(best: ConsensusPartition) -> str:
-    """The expected loss, which the sentences on optimality and on its error refer to."""
+    """Expected loss of the partition, to which later sentences refer."""
     value = display.quantity(best.expected_loss, best.loss.unit, 3)
     return f"The posterior expected {LOSS_NAMES.get(best.loss.name, best.loss.name)} of this partition is {value}."
 
 
 def _rough(best: ConsensusPartition) -> list[str]:
-    """Whether few effective draws give the error of the expected loss."""
+    """Warning of a rough error of the expected loss."""
     if not display.is_rough(best.ess):
         return []
     error = display.quantity(best.mcse, best.loss.unit, 2)
@@ -298,13 +307,13 @@ def _rough(best: ConsensusPartition) -> list[str]:
 
 
 def _below_half(number: int) -> str:
-    """How many items have a low mean similarity to their cluster."""
+    """Number of items with a low mean similarity to their cluster."""
     many = "no item has" if number == 0 else f"{counted(number, 'item')} {'has' if number == 1 else 'have'}"
     own = "their cluster" if number > 1 else "its cluster"
     return f"{many} a mean posterior similarity below {_HALF:g} to the rest of {own}"
 
 
-def _asked(best: ConsensusPartition) -> str:
+def _requested(best: ConsensusPartition) -> str:
     """Requested number of clusters."""
     if best.cluster_limits.n_clusters is not None:
         return f" into {counted(best.cluster_limits.n_clusters, 'cluster')}"
@@ -312,12 +321,20 @@ def _asked(best: ConsensusPartition) -> str:
     return "" if most is None else f" into at most {counted(most, 'cluster')}"
 
 
+def _threshold(best: ConsensusPartition) -> str:
+    """Pair threshold, and whether the draws chose it."""
+    if best.threshold is None:
+        return ""
+    chosen = ", calibrated on the same draws," if best.threshold.calibrated else ""
+    return f" at a pair threshold of {best.threshold.tau:.3g}{chosen}"
+
+
 def _percent(share: float) -> str:
     return f"{100 * share:.6g}%"
 
 
 def _at_most(share: float) -> str:
-    """A share in percent, rounded up, as it is a bound."""
+    """An upper bound in percent, rounded up."""
     return f"{math.ceil(share * 1e4) / 1e4:.2%}"
 
 
@@ -339,7 +356,7 @@ def _radius(summary: SummaryRecord) -> str:
 
 
 def _range_of_clusters(summary: SummaryRecord) -> str:
-    """Numbers of clusters between which 90% of the posterior lies."""
+    """Central 90% interval of the number of clusters."""
     draws = summary.draws
     low, high = np.quantile(draws.n_clusters, [0.05, 0.95], method="inverted_cdf", weights=draws.weights)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
@@ -391,7 +408,7 @@ def _no_bound(summary: SummaryRecord) -> str:
 
 
 def _can_certify(summary: SummaryRecord) -> bool:
-    """Whether a longer computation can give a better bound."""
+    """Whether a longer computation can improve the bound."""
     return summary.certificate is not None and not summary.certificate.left_out
 
 
@@ -404,13 +421,13 @@ def _proof(summary: SummaryRecord) -> str:
     gap, agreement = summary.gap, _agreement(summary)
     if gap is not None and status(gap) == "optimal":
         return "No other partition has a smaller expected loss (proven)."
-    found = f"{agreement.capitalize()}." if agreement else ""
+    start = f"{agreement.capitalize()}." if agreement else ""
     if gap is None:
-        return found or f"{_no_bound(summary).capitalize()}."
+        return start or f"{_no_bound(summary).capitalize()}."
     if gap > _LOOSE:
         longer = "; a longer computation can give a proof" if _can_certify(summary) else ""
-        return f"{found} The expected loss is not proven to be near the minimum{longer}.".strip()
-    return f"{found} No partition's expected loss is more than {_at_most(gap)} smaller.".strip()
+        return f"{start} The expected loss is not proven to be near the minimum{longer}.".strip()
+    return f"{start} No partition's expected loss is more than {_at_most(gap)} smaller.".strip()
 
 
 def _bound(summary: SummaryRecord) -> str:

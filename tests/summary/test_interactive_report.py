@@ -110,12 +110,12 @@ def test_of_many_items_some_are_shown_and_sliders_left_out(summary, monkeypatch)
     for module in (choices, payload):
         monkeypatch.setattr(module, "SOME_OF_PAIRS", 5)
     meta, arrays = unpacked(summary)
-    assert "5 of 7 items" in meta["said"][0] and "no slider for the pair threshold" in meta["said"][1]
+    assert "5 of 7 items" in meta["notes"][0] and "no slider for the pair threshold" in meta["notes"][1]
     assert arrays["shown"].size == 5 and arrays["similarities"].size == 2 * 10 and arrays["labels"].size % 7 == 0
     assert {one["kind"] for one in meta["partitions"]} == {"answer", "clusters"}
     monkeypatch.setattr(choices, "_MOST_CLUSTERS", 1)
     meta, _ = unpacked(summary)
-    assert "no slider for the number of clusters and no slider" in meta["said"][1] and len(meta["partitions"]) == 1
+    assert "no slider for the number of clusters and no slider" in meta["notes"][1] and len(meta["partitions"]) == 1
 
 
 def test_items_stand_along_numbers_that_are_not_in_order(summary):
@@ -130,10 +130,10 @@ def test_allocation_probabilities_and_many_chains():
     soft = np.random.default_rng(3).dirichlet(np.ones(3), (2, 20, 7))
     probabilities = xr.DataArray(soft, dims=("chain", "draw", "item", "component"))
     meta, _ = unpacked(summary_of(pc.as_allocation_probabilities(probabilities)))
-    assert len(meta["chains"]) == 2 and not meta["said"]
+    assert len(meta["chains"]) == 2 and not meta["notes"]
     meta, arrays = unpacked(summary_of(array(draws().values.reshape(10, 6, 7), ("chain", "draw", "name"))))
     assert len(meta["chains"]) == 1 and arrays["similarities"].size == 21
-    assert len(meta["said"]) == 1 and "more than 8" in meta["said"][0]
+    assert len(meta["notes"]) == 1 and "more than 8" in meta["notes"][0]
 
 
 def test_posteriors_of_one_of_each():

@@ -225,7 +225,7 @@ def test_a_page_without_sliders_and_for_fingers(chromium, undrawn, tmp_path):
     with Report(chromium, path, viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True) as report:
         page = report.page
         assert not page.locator("#clusters").is_visible() and not page.locator("#threshold").is_visible()
-        assert page.locator("#legend").is_hidden() and "sliders'" not in page.locator("#said").inner_text()
+        assert page.locator("#legend").is_hidden() and "sliders'" not in page.locator("#notes").inner_text()
         assert page.locator("#of-matrix .bk-events").evaluate("one => getComputedStyle(one).touchAction") != "none"
 
 
@@ -260,7 +260,7 @@ def test_twenty_thousand_items_are_found_though_few_are_shown(chromium, undrawn,
     assert path.stat().st_size < 10e6
     with Report(chromium, path) as report:
         page = report.page
-        said = page.locator("#said").inner_text()
+        said = page.locator("#notes").inner_text()
         assert "2,000 of 20,000 items" in said and "no slider for the pair threshold" in said
         assert page.locator("#rows").inner_text() == "1 to 25 of 20,000"
         for name in ("item 19998", "item 19999", "item 19997"):

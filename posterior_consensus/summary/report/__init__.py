@@ -1,1 +1,1 @@
-"""The report: a summary as one HTML file, without anything from the network."""
+"""The report: a summary as one HTML file that needs no network."""

@@ -1,4 +1,4 @@
-"""Partitions that a reader of the report can choose between: modes, and those along two sliders."""
+"""Partitions offered in the report: modes, and partitions along two sliders."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -17,15 +17,15 @@ from posterior_consensus.summary.modes import some_draws
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.text import LOSS_NAMES
 
-_MOST_LABELS = 2_000_000  # items times draws that the slider for the number of clusters is computed from
-_MOST_CLUSTERS = 100  # among which the sliders' partitions are searched for
-_MOST_NUMBERS = 15  # of clusters on the slider
+_MOST_LABELS = 2_000_000  # items times draws beyond which the slider for the number of clusters is left out
+_MOST_CLUSTERS = 100  # beyond which the sliders are left out
+_MOST_NUMBERS = 15  # numbers of clusters on the slider
 _THRESHOLDS = np.arange(1, 10) / 10
-_SEED = 1  # the report of a summary is the same every time
+_SEED = 1  # fixed, so that a summary always has the same report
 
 
 class Choice(NamedTuple):
-    """A partition, numbered as the one reported, and what the page says of it."""
+    """A partition, numbered like the reported partition, and its description on the page."""
 
     kind: str
     value: float
@@ -34,25 +34,25 @@ class Choice(NamedTuple):
 
 
 def choices_of(summary: SummaryRecord, *, progressbar: bool) -> tuple[list[Choice], list[str]]:
-    """Return the partitions, the one reported first, and sentences on what was left out."""
+    """Return the partitions, beginning with the reported partition, and sentences on omissions."""
     draws, own = some_draws(summary.draws), summary.consensus.labels.values
-    found, said = [Choice("answer", 0.0, own, "the partition reported"), *_modes(summary)], list[str]()
+    choices, notes = [Choice("answer", 0.0, own, "the partition reported"), *_modes(summary)], list[str]()
     missing = list[str]()
     few = summary.consensus.n_clusters <= _MOST_CLUSTERS
     for name, along, fits in (
         ("the number of clusters", _by_number, few and draws.n_items * draws.n_draws <= _MOST_LABELS),
-        # High thresholds leave nearly as many clusters as items, among which a search takes the square of that time.
+        # High thresholds leave nearly as many clusters as items, so the search is quadratic in the items.
         ("the pair threshold", _by_threshold, few and draws.n_items <= SOME_OF_PAIRS),
     ):
         if fits:
-            found += along(summary, draws, progressbar)
+            choices += along(summary, draws, progressbar)
         else:
             missing.append(f"no slider for {name}")
     if missing:
-        said.append(f"There is {' and '.join(missing)}: there are too many items, draws or clusters.")
-    if found[-1].kind != "answer" and draws.n_draws < summary.draws.n_draws:
-        said.append(f"The sliders' partitions and expected losses are computed from {draws.n_draws} of the draws.")
-    return [choice._replace(labels=numbered_like(choice.labels, own)) for choice in found], said
+        notes.append(f"There is {' and '.join(missing)}: there are too many items, draws or clusters.")
+    if choices[-1].kind != "answer" and draws.n_draws < summary.draws.n_draws:
+        notes.append(f"The sliders' partitions and expected losses are computed from {draws.n_draws} of the draws.")
+    return [choice._replace(labels=numbered_like(choice.labels, own)) for choice in choices], notes
 
 
 def _modes(summary: SummaryRecord) -> Iterator[Choice]:

@@ -56,7 +56,7 @@ const look = (() => {
     await unpack($("payload").textContent);
     state.on = meta.chains.map((_, c) => meta.layers === undefined || c === 0);
     place = new Map([...arrays.shown].map((item, k) => [item, k]));
-    $("said").textContent = meta.said.join(" ");
+    $("notes").textContent = meta.notes.join(" ");
     fillControls();
     fillTableControls();
     average();

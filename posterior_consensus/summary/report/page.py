@@ -1,4 +1,4 @@
-"""The page of a report: findings first, then pictures and tables, in one file."""
+"""The page of a report: findings, figures and tables in one file."""
 
 import html
 from collections.abc import Callable, Mapping
@@ -26,17 +26,17 @@ from posterior_consensus.summary.report.still import (
 )
 from posterior_consensus.summary.text import LOSS_NAMES, findings, methods_text
 
-_LEAST = 0.5  # expected items of a flow that is listed
+_LEAST = 0.5  # expected items above which a flow is listed
 _FLOWS = (
     "Expected numbers of items that go from one cluster to another in the same draw, from half an item on, with "
     "Monte Carlo standard errors and intervals."
 )
-_MOST_ROWS, _MOST_FOLDED = 30, 1000  # of a table that is shown, and of one that is folded away
+_MOST_ROWS, _MOST_FOLDED = 30, 1000  # of a table shown, and of a folded table
 
 
 def write_report(summary: SummaryRecord, path: Path, *, progressbar: bool) -> Path:
     """Write the report and return its path."""
-    with written_whole(path) as new:  # which fails before the work if nothing can be written there
+    with written_whole(path) as new:  # fails before the work if the path is not writable
         new.write_text(_page(summary, progressbar=progressbar), encoding="utf-8")
     return path
 
@@ -44,7 +44,7 @@ def write_report(summary: SummaryRecord, path: Path, *, progressbar: bool) -> Pa
 def write_layers_report(
     path: Path,
     title: str,
-    said: list[str],
+    sentences: list[str],
     methods: str,
     layers: pd.DataFrame,
     summaries: Mapping[Any, SummaryRecord],
@@ -55,7 +55,7 @@ def write_layers_report(
     """Write the report of several layers, given findings, a text on methods and a table, and return its path."""
     dim = str(layers.index.name)
     with written_whole(path) as new:
-        *findings, chains = (html.escape(sentence) for sentence in said)
+        *findings, chains = (html.escape(sentence) for sentence in sentences)
         listed = "".join(f"<li>{sentence}</li>" for sentence in findings)
         sections = [
             f"<h1>{html.escape(title)}</h1>",
@@ -69,7 +69,7 @@ def write_layers_report(
                 f"<h2>Flows of items</h2>{items}<p>{_FLOWS}</p>{_long(flows[flows['expected'] >= _LEAST])}",
             ]
             dims = {one.draws.items.dim for one in summaries.values()}
-            if dims == {comparison.partitions.labels.dims[1]}:  # one kind of items
+            if dims == {comparison.partitions.labels.dims[1]}:  # all layers have the same kind of items
                 given = summaries, comparison.partitions, dim
                 sections.append(_interactive("", payload_of_layers, *given, progressbar=progressbar))
         sections += [
@@ -82,7 +82,7 @@ def write_layers_report(
 
 
 def _long(frame: pd.DataFrame) -> str:
-    """A table, of many rows folded away."""
+    """A table, folded if it has many rows."""
     rows = table(frame.head(_MOST_FOLDED))
     return (
         rows if len(frame) <= _MOST_ROWS else folded(f"{min(len(frame), _MOST_FOLDED):,} of {len(frame):,} rows", rows)
@@ -90,7 +90,7 @@ def _long(frame: pd.DataFrame) -> str:
 
 
 def _head(summary: SummaryRecord) -> str:
-    """What the results are of, in a line."""
+    """Description of the posterior in one line."""
     (_, draws), (_, chains) = summary.draws.samples.facts()
     expected = display.quantity(summary.consensus.expected_loss, summary.loss.unit, 3)
     loss = LOSS_NAMES.get(summary.loss.name, summary.loss.name)
@@ -100,8 +100,8 @@ def _head(summary: SummaryRecord) -> str:
 def _page(summary: SummaryRecord, *, progressbar: bool) -> str:
     items = display.counted(summary.draws.n_items, "item")
     title = f"{items} in {display.counted(summary.consensus.n_clusters, 'cluster')}"
-    *said, verdict = findings(summary)
-    listed = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in said)
+    *sentences, verdict = findings(summary)
+    listed = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences)
     stills = figures(summary)
     sections = [
         f"<h1>{html.escape(title)}</h1><p>{html.escape(_head(summary))}</p>",
@@ -130,7 +130,7 @@ def _whole(title: str, sections: list[str]) -> str:
 
 
 def _interactive(still: str, payload: Callable[..., str], *arguments: Any, **options: Any) -> str:
-    """Pictures, controls and table of a payload, with scripts; without Bokeh, and without scripts, the `still` ones."""
+    """Interactive figures, controls and table of a payload; `still` figures without Bokeh or scripts."""
     if util.find_spec("bokeh") is None:
         return f"<h2>{PAIRS}</h2>{still}" if still else ""
     from posterior_consensus.summary.report.pictures import library, pictures

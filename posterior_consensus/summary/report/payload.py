@@ -1,4 +1,4 @@
-"""The data of the interactive pictures, as one block of text that the page's script reads."""
+"""Data of the interactive figures, as one block of text for the page's script."""
 
 import base64
 import gzip
@@ -28,32 +28,32 @@ from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.report.choices import Choice, choices_of
 from posterior_consensus.summary.text import LOSS_NAMES
 
-_MOST_CHAINS = 8  # with a matrix each; more are shown as one
-_MOST_BYTES = 4_000_000  # of similarities, before they are packed
+_MOST_CHAINS = 8  # chains with a matrix each; more are pooled
+_MOST_BYTES = 4_000_000  # of similarities before packing
 _MOST_FEATURES = 30
-_STEPS = 255  # of a similarity
-_TEN_THOUSANDTHS, _MISSING = 10_000, 65_535  # of what the table shows
+_STEPS = 255  # levels of a similarity
+_TEN_THOUSANDTHS, _MISSING = 10_000, 65_535  # unit and missing value of numbers in the table
 _MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle", "plus")
 
 _ABOUT = "The pictures show {:,} of {:,} items, chosen at random; the search and the table include every item."
 
-_ALL = "all"  # chains, where they have one matrix
-_ABSENT = "not there"  # of an item that a layer lacks, in place of its cluster's name
+_ALL = "all"  # name of pooled chains
+_ABSENT = "not there"  # cluster name of items that a layer lacks
 _AS_ONE = f"The chains are shown together, because there are more than {_MOST_CHAINS}."
 
 Arrays = dict[str, npt.NDArray[Any]]
 
 
 def payload_of(summary: SummaryRecord, *, progressbar: bool) -> str:
-    """Return names, partitions, similarities and data in base 64, packed."""
-    choices, said = choices_of(summary, progressbar=progressbar)
+    """Return names, partitions, similarities and data, packed in base 64."""
+    choices, notes = choices_of(summary, progressbar=progressbar)
     draws, items = summary.draws, summary.draws.items
     chains = _chains(draws)
     shown = _shown(draws.n_items, len(chains))
     if shown.size < draws.n_items:
-        said.insert(0, _ABOUT.format(shown.size, draws.n_items))
+        notes.insert(0, _ABOUT.format(shown.size, draws.n_items))
     if list(chains) == [_ALL]:
-        said.insert(0, _AS_ONE)
+        notes.insert(0, _AS_ONE)
     data = _data(summary, shown)
     listed, of_items = _partitions(draws, choices, summary.items)
     meta = {
@@ -62,7 +62,7 @@ def payload_of(summary: SummaryRecord, *, progressbar: bool) -> str:
         "partitions": listed,
         "n_data": len(data),
         "n_clusters": summary.consensus.n_clusters,
-        "said": said,
+        "notes": notes,
     }
     arrays = _similarities(draws.of_items(shown), len(chains), choices[0].labels[shown]) | of_items
     return _packed(items, shown, data | _map(draws.of_items(shown)), meta, arrays)
@@ -71,9 +71,9 @@ def payload_of(summary: SummaryRecord, *, progressbar: bool) -> str:
 def payload_of_layers(
     summaries: Mapping[Any, SummaryRecord], partitions: AlignedPartitions, dim: str, *, progressbar: bool
 ) -> str:
-    """Return the same of layers along `dim`, each of which has one partition and a matrix of its own.
+    """Return the payload of layers along `dim`, each with one partition and one matrix.
 
-    Items that a layer lacks are in a cluster behind all others, and are similar to none.
+    Items that a layer lacks form a last cluster, with similarity 0 to all others.
     """
     labels, items = partitions.labels.values, Items.along(partitions.labels, str(partitions.labels.dims[1]))
     shown = _shown(items.n_items, len(summaries))
@@ -107,7 +107,7 @@ def payload_of_layers(
         ],
         "n_data": 0,
         "n_clusters": 0,
-        "said": [_ABOUT.format(shown.size, items.n_items)] * (shown.size < items.n_items),
+        "notes": [_ABOUT.format(shown.size, items.n_items)] * (shown.size < items.n_items),
         "layers": dim,
     }
     order = item_order(mean, of_items["labels"][0, shown])
@@ -122,16 +122,16 @@ def _in_short(best: ConsensusPartition) -> str:
 
 
 def _spread(column: Arrays, at: npt.NDArray[np.intp], n_items: int, absent: int) -> Arrays:
-    """What the table shows of a partition of some items, with places for all items."""
+    """Columns of the table for a partition of some items, expanded to all items."""
     fill = dict.fromkeys(column, _MISSING) | {"labels": absent, "nearest": -1}
-    found = {name: np.full(n_items, fill[name], values.dtype) for name, values in column.items()}
+    columns = {name: np.full(n_items, fill[name], values.dtype) for name, values in column.items()}
     for name, values in column.items():
-        found[name][at] = values
-    return found
+        columns[name][at] = values
+    return columns
 
 
 def _chains(draws: PartitionDraws) -> dict[Any, float]:
-    """Share of the weight of each chain that has a matrix of its own; one entry for all if they are too many."""
+    """Weight of each chain with its own matrix; a single entry if there are too many chains."""
     weights = {draws.samples.chain[rows[0]]: float(draws.weights[rows].sum()) for rows in draws.samples.chains}
     weights = {name: weight for name, weight in weights.items() if weight > 0}
     return weights if len(weights) <= _MOST_CHAINS else {_ALL: 1.0}
@@ -152,7 +152,7 @@ def _similarities(draws: PartitionDraws, n_matrices: int, labels: Labels) -> Arr
 
 
 def _clusters(items: ItemUncertainty, choices: list[Choice]) -> dict[str, list[str]]:
-    """Name, colour and marker of each cluster, those of the partition reported first."""
+    """Name, colour and marker of each cluster, beginning with the reported partition."""
     n_named, n_clusters = len(items.names), max(int(choice.labels.max()) for choice in choices) + 1
     numbers = np.append(numbers_of(items.names), np.arange(n_named, n_clusters))
     return {
@@ -166,14 +166,14 @@ def _data(summary: SummaryRecord, shown: npt.NDArray[np.intp]) -> dict[str, Floa
     """Observed values of the items shown, by feature."""
     if summary.observed is None:
         return {}
-    found = observed_table(summary.observed, summary.consensus)
+    table = observed_table(summary.observed, summary.consensus)
     unit = str(summary.observed.attrs.get("units", ""))
-    names = [with_unit(f"feature {name}" if name.isdigit() else name, unit) for name in found.features]
-    return dict(list(zip(names, found.values[shown].T, strict=True))[:_MOST_FEATURES])
+    names = [with_unit(f"feature {name}" if name.isdigit() else name, unit) for name in table.features]
+    return dict(list(zip(names, table.values[shown].T, strict=True))[:_MOST_FEATURES])
 
 
 def _map(draws: PairSource) -> dict[str, Floats]:
-    """Places of the items on a map by similarity; a single item lies at the origin."""
+    """Positions of the items on a map by similarity; a single item is at the origin."""
     places = item_embedding(draws, n_axes=min(2, draws.n_items))
     shares = np.append(places["share"].values, 0.0)[:2]
     columns = np.column_stack([places.values, np.zeros(draws.n_items)])[:, :2].T
@@ -192,7 +192,7 @@ def _along(items: Items) -> Floats | None:
 def _partitions(
     draws: PartitionDraws, choices: list[Choice], items: ItemUncertainty
 ) -> tuple[list[dict[str, Any]], Arrays]:
-    """The choices, each with its row in the arrays, in which equal partitions have one."""
+    """The choices with their rows in the arrays; equal partitions share a row."""
     rows: dict[bytes, int] = {}
     columns: list[Arrays] = []
     listed = list[dict[str, Any]]()
@@ -211,18 +211,18 @@ def _stacked(columns: list[Arrays]) -> Arrays:
 
 def _of_reported(labels: Labels, items: ItemUncertainty) -> Arrays:
     membership = np.full(labels.size, np.nan) if items.membership is None else items.membership.values
-    found = items.similarity.values, items.nearest.values, items.nearest_similarity.values
-    return _row(labels, items.cluster.values, *found, membership)
+    columns = items.similarity.values, items.nearest.values, items.nearest_similarity.values
+    return _row(labels, items.cluster.values, *columns, membership)
 
 
 def _of_other(labels: Labels, draws: PartitionDraws) -> Arrays:
-    """Without the probability of the own cluster, which takes long for each of many partitions."""
+    """Columns without the probability of the own cluster, which is slow for many partitions."""
     clusters = canonical_labels(labels)
     return _row(labels, clusters, *own_and_nearest(draws, clusters), np.full(labels.size, np.nan))
 
 
 def _row(labels: Labels, clusters: Labels, own: Floats, nearest: Labels, other: Floats, membership: Floats) -> Arrays:
-    """What the table shows of one partition; `nearest` numbers its `clusters`, the page its `labels`."""
+    """Columns of the table for one partition; `nearest` numbers its `clusters`, the page its `labels`."""
     number = np.zeros(int(clusters.max()) + 1, np.int32)
     number[clusters] = labels
     return {
@@ -241,7 +241,7 @@ def _fixed(values: Floats) -> npt.NDArray[np.uint16]:
 def _packed(
     items: Items, shown: npt.NDArray[np.intp], placed: dict[str, Floats], meta: dict[str, Any], arrays: Arrays
 ) -> str:
-    """A header in JSON, whose length comes first, and the bytes of the arrays, each at a multiple of eight."""
+    """Pack length and text of a JSON header, then the arrays' bytes, each at a multiple of eight."""
     along = _along(items)
     meta |= {
         "names": items.names.tolist(),

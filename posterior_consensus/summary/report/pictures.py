@@ -1,4 +1,4 @@
-"""The interactive pictures of a report, drawn by Bokeh; the page's script fills them in."""
+"""Interactive figures of a report, by Bokeh; the page's script fills in the data."""
 
 import re
 from typing import Any
@@ -11,20 +11,20 @@ from bokeh.models.annotations import ColorBar
 from bokeh.plotting import figure
 from bokeh.resources import INLINE
 
-# Bokeh counts its models over the life of the process, and draws names of pages at random.
+# Bokeh numbers its models throughout the process, and names pages at random.
 _IDS = re.compile(r'"p\d+"|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 _ZOOM = "pan,box_zoom,wheel_zoom,reset,save"
 
 
 def library() -> str:
-    """Return the script of the library itself, for a page that loads nothing."""
+    """Return Bokeh's script, so that the page loads nothing."""
     return str(INLINE.clone(components=["bokeh"]).render_js())
 
 
 def pictures() -> tuple[str, dict[str, str]]:
-    """Return the script that draws the pictures, and an element of the page for each."""
+    """Return the script of the figures, and a page element for each."""
     image = ColumnDataSource({"image": [np.zeros((1, 1), np.uint8)], "size": [1]})
-    # One item until the script is there, as Bokeh warns of ranges of nothing.
+    # One item until the script runs, since Bokeh warns of empty ranges.
     numbers = {name: [0.0] for name in ("x", "y", "rank", "own", "other")}
     items = ColumnDataSource({**numbers, "colour": ["#888888"], "marker": ["circle"]})
     boxes = {"blocks": _boxes(), "strip": _boxes("colour"), "marks": _boxes()}
@@ -65,7 +65,7 @@ def _figure(**options: Any) -> Any:
         **options,
     )
     plot.toolbar.logo = None
-    # On paper it keeps its place: a plot of another size would be drawn only after the page was printed.
+    # In print it keeps its place: a resized plot would be drawn only after printing.
     plot.toolbar.stylesheets = [InlineStyleSheet(css="@media print { :host { visibility: hidden; } }")]
     plot.grid.visible = False
     return plot
@@ -81,7 +81,7 @@ def _matrix(image: ColumnDataSource, colours: LinearColorMapper, boxes: dict[str
     plot.quad(source=boxes["marks"], **marked)
     plot.axis.ticker = []
     plot.axis.axis_line_color = None
-    ticks = [0.0, 127.5, 255.0]  # steps of a similarity
+    ticks = [0.0, 127.5, 255.0]  # levels of a similarity
     words: dict[float | str, Any] = dict(zip(ticks, ("0", "0.5", "1"), strict=True))
     bar = ColorBar(
         color_mapper=colours, title="co-clustering probability", ticker=FixedTicker(ticks=ticks),

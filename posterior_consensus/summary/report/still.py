@@ -1,4 +1,4 @@
-"""Sections of a report that are still: tables, and figures as pictures."""
+"""Static sections of a report: tables and figures."""
 
 import base64
 import html
@@ -28,32 +28,32 @@ from posterior_consensus.plots.traces import plot_traces
 from posterior_consensus.results import display
 from posterior_consensus.summary.record import SummaryRecord
 
-PAIRS = "Posterior similarity of pairs"  # a heading
-_MOST_LISTED = 20_000  # items by name
+PAIRS = "Posterior similarity of pairs"  # heading
+_MOST_LISTED = 20_000  # items listed by name
 _NUMBER = "Number of clusters, by chain."
 _SIZES = "Sizes of the clusters, the largest first; all draws have the same number of clusters."
 _OF_ITEMS = "Items: mean posterior similarity to the rest of their cluster, and to the nearest other cluster."
 _MOST_CHAINS = 8  # similarity matrices side by side
-_MOST_LINKS, _MOST_FOLDED = 15, 1000  # rows of uncertain links, and rows folded away
+_MOST_LINKS, _MOST_FOLDED = 15, 1000  # rows of uncertain links shown and folded
 _LINKS = (
     "a: clusters by size, posterior and partition. b: number of clusters. c: links by probability. d: the most "
     "uncertain links, with two Monte Carlo standard errors."
 )
-_GREY = 4  # one over the chroma from which a colour is no grey
+_GREY = 4  # reciprocal of the chroma above which a colour is not grey
 
 
 def figures(summary: SummaryRecord) -> dict[str, list[str]]:
-    """Return the figures by heading; where links are shown, none with a block or a bar for each cluster."""
-    found = {} if summary.links is not None else _of_clusters(summary)
-    found["Agreement of the chains"] = list(_of_chains(summary))
+    """Return the figures by heading; with links, omit figures with a block or bar per cluster."""
+    sections = {} if summary.links is not None else _of_clusters(summary)
+    sections["Agreement of the chains"] = list(_of_chains(summary))
     if summary.answers is not None and summary.answers.n_particles > 1:
-        found["Further modes"] = [
+        sections["Further modes"] = [
             table(summary.answers.to_dataframe()),
             figure(plot_particles, summary.answers, text="The partitions of the modes, with their weights."),
         ]
     if summary.observed is not None:
-        found["The data by cluster"] = list(_of_data(summary, summary.observed))
-    return found
+        sections["The data by cluster"] = list(_of_data(summary, summary.observed))
+    return sections
 
 
 def _of_chains(summary: SummaryRecord) -> Iterator[str]:
@@ -73,7 +73,7 @@ def _of_data(summary: SummaryRecord, values: xr.DataArray) -> Iterator[str]:
 
 
 def of_links(summary: SummaryRecord) -> dict[str, list[str]]:
-    """Return the sections on links, sizes and clusters that could be joined; none if clusters are few or large."""
+    """Return the sections on links, sizes and candidates for joining; none if clusters are few or large."""
     links = summary.links
     if links is None:
         return {}
@@ -91,7 +91,7 @@ def of_links(summary: SummaryRecord) -> dict[str, list[str]]:
 
 
 def of_layers(comparison: LayerComparison) -> tuple[str, str]:
-    """Return the figures of distances between layers, and of where items go."""
+    """Return the figures of distances and flows between layers."""
     if len(comparison.layers) == 1:
         return "", ""
     return (
@@ -117,7 +117,7 @@ def _of_clusters(summary: SummaryRecord) -> dict[str, list[str]]:
 
 
 def figure(plot: Callable[..., Any], *arguments: Any, text: str, **options: Any) -> str:
-    """Draw a plot and put it into the page as a picture, with one for dark screens."""
+    """Embed a plot in the page as an image, with a version for dark screens."""
     data, caption = as_png(plot(*arguments, **options)), html.escape(text)
     images = "".join(
         f'<img alt="{caption}" src="data:image/png;base64,{base64.b64encode(one).decode("ascii")}" class="{kind}">'
@@ -127,7 +127,7 @@ def figure(plot: Callable[..., Any], *arguments: Any, text: str, **options: Any)
 
 
 def _on_dark(png: bytes, *, is_map: bool) -> bytes:
-    """A picture for a dark background: greys are inverted, and colours stay; those of a map change their lightness."""
+    """Image for a dark background: greys are inverted, colours stay; in a map, lightness is inverted."""
     from PIL import Image
 
     values = np.asarray(Image.open(io.BytesIO(png)).convert("RGBA")).copy()
@@ -147,18 +147,18 @@ def table(frame: pd.DataFrame) -> str:
 
 
 def folded(title: str, body: str) -> str:
-    """Return a part of the page that a click unfolds."""
+    """Return a section that a click unfolds."""
     return f"<details><summary>{title}</summary>{body}</details>"
 
 
 def clusters(summary: SummaryRecord) -> str:
-    """Return the table of clusters, folded away if they are many, and their items."""
+    """Return the table of clusters, folded if there are many, and their items."""
     rows, number = table(summary.to_dataframe()), summary.consensus.n_clusters
     return (folded(display.counted(number, "cluster"), rows) if number > MANY else rows) + _members(summary)
 
 
 def _members(summary: SummaryRecord) -> str:
-    """Return the items of each cluster, folded away."""
+    """Return the items of each cluster, folded."""
     labels = summary.consensus.labels
     items = summary.draws.items
     order = np.argsort(labels.values, kind="stable")
@@ -173,7 +173,7 @@ def _members(summary: SummaryRecord) -> str:
 
 
 def _named(items: Items, members: npt.NDArray[np.intp], most: int) -> str:
-    """Return names as HTML, in which none turns the direction of those after it."""
+    """Return names as HTML, isolated so that none changes the text direction of the next."""
     names = (
         html.escape(name) if name.isascii() else f"<bdi>{html.escape(name)}</bdi>"
         for name in items.named(members[:most])
@@ -182,6 +182,6 @@ def _named(items: Items, members: npt.NDArray[np.intp], most: int) -> str:
 
 
 def uncertain(summary: SummaryRecord) -> pd.DataFrame:
-    """Return a row for each of the items with the smallest margins."""
+    """Return a row for each item with a small margin, the smallest first."""
     rows = summary.items.to_dataframe().dropna(subset="similarity")
     return rows.sort_values("margin", kind="stable", na_position="last").head(15)
