@@ -84,7 +84,7 @@ class Diagnosis(Stored):
 
     @property
     def least_ess(self) -> float:
-        """Smallest effective sample size of the partition and, bulk or tail, the scalar summaries; NaN if there is none."""
+        """Smallest effective sample size (bulk or tail) of the partition and scalar summaries; NaN if there is none."""
         bulk, tail = self.summaries["ess_bulk"].values, self.summaries["ess_tail"].values
         return float(np.fmin.reduce([*bulk, *tail, self.partition_ess]))
 

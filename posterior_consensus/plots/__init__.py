@@ -1,1 +1,1 @@
-"""Pictures. Each function draws one on Matplotlib axes and returns them."""
+"""Figures. Each function plots on Matplotlib axes and returns them."""

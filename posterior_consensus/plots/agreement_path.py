@@ -13,28 +13,33 @@ def plot_agreement_path(path: AgreementPath, *, figsize: Size = None, axes: Any 
     Parameters
     ----------
     path : AgreementPath
-        What :func:`agreement_path` gives.
+        Result of :func:`agreement.agreement_path`.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     axes : array of matplotlib.axes.Axes, optional
-        Two, for the agreement and for the losses.
+        Two axes, for the agreement and for the losses; by default those of a new figure.
 
     Returns
     -------
     ndarray of matplotlib.axes.Axes, shape (2,)
+        The axes with the plots.
 
     Raises
     ------
     TypeError
-        If `path` is something else, or `axes` holds other things.
+        If `path` is not an AgreementPath, or `axes` are not Axes.
     ValueError
         If there are not two `axes`, or `figsize` is invalid.
 
+    See Also
+    --------
+    agreement.agreement_path : Compute the path.
+
     Notes
     -----
-    A rise left of the dashed line, the penalty weight 0.25, says that the estimates differed by search noise or by few
-    draws. A plateau across it says that chains are in modes of their own. The losses are those over each chain's own
-    draws, less what they are without a penalty.
+    A rise left of the dashed line, the penalty weight 0.25, indicates estimates that differ by search noise or few
+    draws. A plateau across it indicates chains in different modes. Losses are over each chain's own draws, minus the
+    loss without a penalty.
 
     Examples
     --------

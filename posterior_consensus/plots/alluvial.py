@@ -1,4 +1,4 @@
-"""Several partitions of the same items as a picture: which clusters they share, split and merge."""
+"""Alluvial plot of several partitions of the same items."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Numbers = npt.NDArray[np.int64]
 _Columns = tuple[list[str], list[Labels], list[list[str]], list[Numbers]]
 
-_BLOCK = 0.09  # width of a cluster, where columns are 1 apart
+_BLOCK = 0.09  # width of a cluster, with columns 1 apart
 _SHORT = 3  # characters of a name that fits into a column
 _SWEEPS = 20
 
@@ -37,35 +37,41 @@ def plot_alluvial(partitions: Any, *, figsize: Size = None, ax: Axes | None = No
     Parameters
     ----------
     partitions : dict, sequence, array (n_partitions, n_items), or result of several partitions
-        At least two partitions of the same items, each a result object, DataArray or label vector of shape (n_items,),
-        by name in a dict; in a sequence they are numbered. A result of :func:`align_partitions`,
-        or a part of one, gives its partitions; items that one does not have are "absent". A CredibleBall gives its
-        upper vertical bound, center and lower vertical bound; Particles give each particle with its weight, the largest
-        weight first.
+        At least two partitions of the same items: a dict by name, or a sequence. Each is a result object, DataArray or
+        label vector of shape (n_items,). In results of :func:`align_partitions`, items that a partition lacks are
+        "absent". A CredibleBall stands for its upper vertical bound, center and lower vertical bound, Particles for
+        their partitions, the largest weight first.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
+        Axes to plot on; by default those of a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
+        The axes with the plot.
 
     Raises
     ------
     ValueError
-        If there are fewer than two partitions, or they are not of the same items.
+        If there are fewer than two partitions, or their items differ.
     TypeError
         If `partitions` is of no kind listed above.
 
+    See Also
+    --------
+    align_partitions : Name corresponding clusters alike.
+    compare_partitions : Compare partitions by expected loss.
+
     Notes
     -----
-    Clusters are ordered such that few bands cross: each column by the mean position of its items in a neighbouring
-    column, in sweeps to and fro, and the best order found is kept. A band has the colour of its cluster on the left. In
-    aligned partitions, clusters with one name have one colour. In other partitions, clusters with the same text as
-    their name have one colour; if a column has no such names, its clusters take the colours of the clusters with which
-    they are matched in the column before (most items in common over all one-to-one matchings). In the first column,
-    integers have the same colours as in :func:`plot_data`. Beyond twenty colours, patterns are added. Clusters have the
-    names that the user gave them, if there is room: in the column if they are short, else next to it.
+    Clusters are ordered so that few bands cross: columns are sorted by mean position in a neighbouring column, in
+    sweeps both ways, and the best order is kept. A band has the colour of its cluster on the left.
+
+    Clusters of the same name have the same colour. If a column has no such names, its clusters have the colours of the
+    clusters matched to them in the previous column (most items in common over all one-to-one matchings). In the first
+    column, integers have the same colours as in :func:`plot_data`. Beyond twenty colours, patterns are added. Names
+    that the user gave are shown if there is room, short names in the column, long names next to it.
 
     Examples
     --------
@@ -85,7 +91,7 @@ def plot_alluvial(partitions: Any, *, figsize: Size = None, ax: Axes | None = No
 
 
 class Column(NamedTuple):
-    """A caption, and of each cluster its share of the height, its name, and its number, which its colour is of."""
+    """A caption, and the clusters' shares of the height, names, and numbers for colours."""
 
     caption: str
     shares: Floats
@@ -94,7 +100,7 @@ class Column(NamedTuple):
 
 
 def draw_alluvial(ax: Axes, columns: list[Column], tables: list[Floats], opacities: list[Any]) -> Axes:
-    """Draw columns of clusters, and bands of these widths (n_left, n_right) between each two, with their opacities."""
+    """Plot columns of clusters, joined by bands of given widths (n_left, n_right) and opacities."""
     from matplotlib.collections import PathCollection
     from matplotlib.colors import to_rgba_array
 
@@ -118,7 +124,7 @@ def draw_alluvial(ax: Axes, columns: list[Column], tables: list[Floats], opaciti
 
 
 def _aligned_columns(aligned: AlignedPartitions | ClusterMatch) -> _Columns:
-    """What :func:`_columns` gives; an item that a partition does not have is in a cluster of number -1."""
+    """Columns like :func:`_columns`; items that a partition lacks are in cluster -1."""
     if isinstance(aligned, ClusterMatch):
         rows = {"reference": aligned.reference.values, "partition": aligned.labels.values}
     else:
@@ -129,7 +135,7 @@ def _aligned_columns(aligned: AlignedPartitions | ClusterMatch) -> _Columns:
 
 
 def _columns(partitions: Any) -> _Columns:
-    """Names, canonical labels, clusters' names and their numbers for colours, in the order of the first one's items."""
+    """Names, canonical labels, names and colour numbers of clusters, in the order of the first partition's items."""
     if isinstance(partitions, CredibleBall):
         ball = partitions
         partitions = {
@@ -168,7 +174,7 @@ def _columns(partitions: Any) -> _Columns:
 
 
 def _orders(tables: list[Floats]) -> list[npt.NDArray[np.intp]]:
-    """Clusters of each column from the top: sweeps by mean position to and fro, the fewest crossings being kept."""
+    """Clusters of each column from the top, after sweeps by mean position; the order of fewest crossings is kept."""
     orders = [np.arange(tables[0].shape[0])] + [np.arange(table.shape[1]) for table in tables]
     best, fewest = list(orders), _crossings(tables, orders)
     for _ in range(_SWEEPS):
@@ -184,7 +190,7 @@ def _orders(tables: list[Floats]) -> list[npt.NDArray[np.intp]]:
 
 
 def _by_mean_position(table: Floats, order: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """Rows of a table by the mean position of their items, whose columns are in this order."""
+    """Rows of a table by the mean position of their items in columns of this order."""
     sizes = table.sum(axis=0)[order]
     position = np.empty(order.size)
     position[order] = np.cumsum(sizes) - sizes / 2
@@ -194,7 +200,7 @@ def _by_mean_position(table: Floats, order: npt.NDArray[np.intp]) -> npt.NDArray
 
 
 def _crossings(tables: list[Floats], orders: list[npt.NDArray[np.intp]]) -> float:
-    """Width of bands that cross times the width that they cross, over all of them."""
+    """Sum over crossings of the product of the two bands' widths."""
     total = 0.0
     for table, left, right in zip(tables, orders, orders[1:], strict=False):
         ordered = table[np.ix_(left, right)]
@@ -204,7 +210,7 @@ def _crossings(tables: list[Floats], orders: list[npt.NDArray[np.intp]]) -> floa
 
 
 def _ends(shares: Floats, order: npt.NDArray[np.intp]) -> Floats:
-    """Top and bottom of each cluster (n_clusters, 2), in shares of the height, with gaps between."""
+    """Top and bottom (n_clusters, 2) of each cluster, in shares of the height, with gaps between."""
     gap = min(0.02, 0.25 / order.size)
     tops = np.cumsum(shares) - shares + gap * (np.arange(order.size) - (order.size - 1) / 2)
     ends = np.empty((order.size, 2))
@@ -213,7 +219,7 @@ def _ends(shares: Floats, order: npt.NDArray[np.intp]) -> Floats:
 
 
 def _numbers(columns: list[Labels], names: list[tuple[Hashable, ...]], first: Numbers) -> list[Numbers]:
-    """Number of each cluster in each column, for its colour; clusters of one text, or matched ones, keep it."""
+    """Colour number of each cluster in each column; clusters of the same name, or matched clusters, share it."""
     numbers, known = [first], dict(zip(names[0], first.tolist(), strict=True))
     for before, labels, own in zip(columns, columns[1:], names[1:], strict=False):
         if any(isinstance(name, str) and name in known for name in own):
@@ -230,7 +236,7 @@ def _numbers(columns: list[Labels], names: list[tuple[Hashable, ...]], first: Nu
 def _bands(
     j: int, table: Floats, orders: list[npt.NDArray[np.intp]], ends: list[Floats]
 ) -> tuple[list[MatplotlibPath], list[int], list[int]]:
-    """Bands between columns j and j + 1, and the clusters on the left and on the right of each."""
+    """Bands between columns j and j + 1, with their clusters on the left and on the right."""
     from matplotlib.path import Path
 
     x0, x1 = j + _BLOCK / 2, j + 1 - _BLOCK / 2
@@ -260,7 +266,7 @@ def _draw_column(ax: Axes, j: int, ends: Floats, numbers: Numbers, names: list[s
     points = extent(ax)[1] / abs(bottom - top)
     patterned = is_patterned(extent(ax)[1], len(ends))
     inside = max(len(name) for name in names) <= _SHORT
-    # Names left of the first column and right of the others: bands begin at all but the last.
+    # Names are left of the first column and right of the others, as bands begin at all but the last.
     side = -1 if j == 0 else 1
     inks = ink_on(colours_of(numbers))
     for (start, end), number, name, ink in zip(ends, numbers, names, inks, strict=True):

@@ -1,4 +1,4 @@
-"""The numbers of clusters by size as a picture."""
+"""Plot of the numbers of clusters by size."""
 
 from typing import Any
 
@@ -21,15 +21,22 @@ def plot_cluster_sizes(links: Links, *, figsize: Size = None, ax: Axes | None = 
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
+        Axes to plot on; by default those of a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
+        The axes with the plot.
 
     Raises
     ------
     TypeError
         If `links` is not a Links, or `ax` is not an Axes.
+
+    See Also
+    --------
+    links : Compute the links.
+    plot_links : Plot the links by probability.
 
     Notes
     -----
@@ -59,7 +66,7 @@ def plot_cluster_sizes(links: Links, *, figsize: Size = None, ax: Axes | None = 
 
 
 def draw_means(ax: Axes, at: Places, mean: Floats, low: Any, high: Any, own: Any) -> None:
-    """Draw bars of posterior means with their intervals, and the partition's own numbers, at the first places."""
+    """Plot bars of posterior means with intervals, and the partition's own numbers, at the first places."""
     ax.bar(at, mean, width=0.8, color=BARS, label="posterior mean")
     ax.vlines(at, low, high, colors=COLOURS[0], linewidths=2.5, label="90% interval")
     ax.plot(at[: own.size], own, "D", color=MARK, markersize=5, linestyle="", label="partition", clip_on=False)

@@ -1,4 +1,4 @@
-"""Parameters of clusters as a picture."""
+"""Plot of the parameters of clusters."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from posterior_consensus.plots.colours import colours_of, ink
 from posterior_consensus.plots.frame import Axes, Size, check_result, extent, new_axes, scatter_clusters
 from posterior_consensus.sources.places import listing
 
-_MOST_LABELLED = 40  # clusters
+_MOST_LABELLED = 40  # clusters with labels
 
 
 def plot_cluster_summary(
@@ -22,27 +22,32 @@ def plot_cluster_summary(
     clusters : ClusterSummary
         The result of :func:`cluster_summary`, with parameters.
     parameter : str, optional
-        Name of the parameter, such as "mu" or "mu[petal length]". By default the first one.
+        Name of the parameter, such as "mu" or "mu[petal length]". By default the first.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
-        Axes to plot on.
+        Axes to plot on; by default those of a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
+        The axes with the plot.
 
     Raises
     ------
     TypeError
-        If `clusters` is something else, or `ax` no Axes.
+        If `clusters` is not a ClusterSummary, or `ax` not an Axes.
     ValueError
-        If there is no parameter, or none of this name, or `figsize` is invalid.
+        If there is no parameter of this name, or none at all, or `figsize` is invalid.
+
+    See Also
+    --------
+    cluster_summary : Compute the summary.
 
     Notes
     -----
-    Points are means. Intervals lie between quantiles of the draws that have all clusters. The labels on the left give
-    each cluster's number of assigned items n, and the probability p that all of them are co-clustered.
+    Points are means. Intervals are between quantiles of the draws in which all clusters occur. Labels on the left have
+    each cluster's number n of assigned items, and the probability p that they are co-clustered.
 
     Examples
     --------
@@ -64,7 +69,7 @@ def plot_cluster_summary(
     rows = np.arange(n)
     colours = colours_of(clusters.numbers)
     low, lower, _, upper, high = own["quantiles"].transpose("quantile", "cluster").values
-    room = extent(ax)[1] / n  # points a cluster
+    room = extent(ax)[1] / n  # points per cluster
     ax.hlines(rows, low, high, colors=colours, linewidth=min(1.2, room / 3))
     ax.hlines(rows, lower, upper, colors=colours, linewidth=min(4.0, room / 2))
     style = {"s": min(6.0, room) ** 2, "edgecolors": ink(), "linewidths": 0.6}

@@ -1,4 +1,4 @@
-"""Colours and patterns of the pictures: clusters by hue and pattern, chains by other hues, ink by the user's style."""
+"""Colours and patterns of figures: hues and patterns for clusters, other hues for chains, ink of the user's style."""
 
 from __future__ import annotations
 
@@ -11,31 +11,30 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from matplotlib.colors import Colormap
 
-# Far apart in CIELAB for normal and for deuteranopic sight, also from the chains' colours, and of a lightness that is
-# seen on white and on black.
+# Far apart in CIELAB for normal and deuteranopic vision, also from the chains' colours; visible on white and black.
 COLOURS = (
     "#6655BB", "#88CCEE", "#44AA99", "#DDCC77", "#993366", "#228844", "#BB66BB", "#999933", "#EEBFBF", "#F7867D",
     "#1F6A7D", "#F7A3D2", "#4E6144", "#6190F7", "#AC99BF", "#F7B54E", "#AC864E", "#61C890", "#7361A3", "#4E611F",
 )  # fmt: skip
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++")
-MARKERS = ("o", "s", "^", "D", "v", "P")  # of points, in place of patterns
+MARKERS = ("o", "s", "^", "D", "v", "P")  # of points, instead of patterns
 N_STYLES = len(COLOURS) * len(HATCHES)
-_NARROW = 5.0  # points
+_NARROW = 5.0  # points per cluster, below which patterns are left out
 
 _CHAIN_COLOURS = ("#0077BB", "#EE7733", "#33BBEE", "#6B6B6B")
 _CHAIN_LINES = ("-", "--", ":")
 _CHAIN_MARKERS = ("o", "D", "^")
-MOST_CHAINS = len(_CHAIN_COLOURS) * len(_CHAIN_LINES)  # that are told apart
+MOST_CHAINS = len(_CHAIN_COLOURS) * len(_CHAIN_LINES)  # chains with distinct lines
 
-MARK = "#C1272D"  # the estimate, a default, what is pointed at
-NEUTRAL = "#888888"  # legends that stand for any cluster
-BARS = "#C9D3DF"  # of a posterior, behind points and lines
-PRIOR = "#9A6700"  # seen on white, on black and on grey bars
-OPEN = "#BDBDBD"  # items that a partial partition leaves open
+MARK = "#C1272D"  # the estimate, a default, a marked value
+NEUTRAL = "#888888"  # legend entries that stand for any cluster
+BARS = "#C9D3DF"  # bars of a posterior, behind points and lines
+PRIOR = "#9A6700"  # visible on white, on black and on grey bars
+OPEN = "#BDBDBD"  # unassigned items of a partial partition
 
 
 def ink() -> str:
-    """Colour of text in the user's style, for lines that are drawn on the page."""
+    """Text colour of the user's style, for lines on the page."""
     from matplotlib import rcParams
 
     return str(rcParams["text.color"])
@@ -47,7 +46,7 @@ def on_dark() -> bool:
 
 
 def ink_on(colours: Any) -> npt.NDArray[np.str_]:
-    """Black or white, whichever is read on each of the colours."""
+    """Black or white, whichever is readable on each colour."""
     return np.where(_luminance(colours) > 0.4, "#222222", "#FFFFFF")
 
 
@@ -58,17 +57,17 @@ def _luminance(colours: Any) -> npt.NDArray[np.float64]:
 
 
 def colours_of(clusters: npt.NDArray[np.integer]) -> list[str]:
-    """A colour for each cluster number; below 0 unassigned items."""
+    """Colour of each cluster number; numbers below 0 are unassigned items."""
     return [COLOURS[k % len(COLOURS)] if k >= 0 else OPEN for k in clusters]
 
 
 def patterns_of(clusters: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
-    """Number of each cluster's pattern, in `HATCHES` and `MARKERS`; it changes where the colours start again."""
+    """Number of each cluster's pattern, in `HATCHES` and `MARKERS`; it changes when colours repeat."""
     return np.maximum(clusters, 0) // len(COLOURS) % len(HATCHES)
 
 
 def patch_style(cluster: int, patterned: bool = True) -> dict[str, Any]:
-    """Face and, where it can be seen, pattern of a cluster's areas."""
+    """Face colour and, if visible, pattern of a cluster's areas."""
     from matplotlib.colors import to_rgba
 
     colour = colours_of(np.array([cluster]))[0]
@@ -77,23 +76,23 @@ def patch_style(cluster: int, patterned: bool = True) -> dict[str, Any]:
 
 
 def is_patterned(length: float, n_clusters: int) -> bool:
-    """Whether patterns can be seen where so many clusters share a length in points; they would blacken narrow ones."""
+    """Whether patterns are visible with `n_clusters` clusters on a length in points; they blacken narrow areas."""
     return length / n_clusters >= _NARROW
 
 
 def repeats(n_clusters: int, patterned: bool = True) -> str:
-    """What an axis is to say where clusters look the same."""
+    """Note for an axis if clusters share colours."""
     look, number = ("colours and patterns", N_STYLES) if patterned else ("colours", len(COLOURS))
     return f"\n{look} repeat after {number} clusters" if n_clusters > number else ""
 
 
 def chain_colour(k: int, n_chains: int) -> str:
-    """Colour of chain number `k`; more chains than can be told apart all have one."""
+    """Colour of chain number `k`; too many chains share one colour."""
     return _CHAIN_COLOURS[k % len(_CHAIN_COLOURS) if n_chains <= MOST_CHAINS else 0]
 
 
 def chain_labels(names: Sequence[Any], together: str | None) -> list[str | None]:
-    """Entries of a legend for the chains; of more than can be told apart, one for all of them."""
+    """Legend entries for the chains; a single entry for too many chains."""
     return [f"chain {name}" for name in names] if len(names) <= MOST_CHAINS else [together, *[None] * (len(names) - 1)]
 
 
@@ -109,7 +108,7 @@ def chain_marker(k: int, n_chains: int) -> str:
 
 
 def as_cmap(cmap: Any) -> Colormap:
-    """A colormap by name or as it is."""
+    """A colormap, given by name or itself."""
     from matplotlib import colormaps
     from matplotlib.colors import Colormap
 

@@ -1,4 +1,4 @@
-"""How many clusters are left when similar components are merged, as a picture."""
+"""Plot of the number of clusters that remain when similar components are merged."""
 
 from typing import Any
 
@@ -8,11 +8,11 @@ from posterior_consensus.answers.component_similarity import ComponentSimilarity
 from posterior_consensus.plots.colours import MARK, NEUTRAL
 from posterior_consensus.plots.frame import Axes, Size, add_legend, check_result, new_axes, tick_integers
 
-_LEAST_SHOWN = 8  # numbers of clusters
+_LEAST_SHOWN = 8  # numbers of clusters shown at least
 
 
 def plot_component_similarity(similarity: ComponentSimilarity, *, figsize: Size = None, ax: Any = None) -> Axes:
-    """Plot how much of the distance between components lies within clusters, by their number.
+    """Plot the share of the distance between components that is within clusters, by number of clusters.
 
     Parameters
     ----------
@@ -21,24 +21,29 @@ def plot_component_similarity(similarity: ComponentSimilarity, *, figsize: Size 
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
-        Axes to plot on.
+        Axes to plot on; by default those of a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
+        The axes with the plot.
 
     Raises
     ------
     TypeError
-        If `similarity` is something else, or `ax` no Axes.
+        If `similarity` is not a ComponentSimilarity, or `ax` not an Axes.
     ValueError
         If `figsize` is invalid.
 
+    See Also
+    --------
+    component_similarity : Compute the similarities.
+
     Notes
     -----
-    The line is the share of the total distance that lies within clusters of average linkage, by their number. Beyond
-    its elbow, further clusters have similar components. Bars are the posterior distribution of the number of clusters
-    after merging, the dotted line that of the number of components.
+    The line is the share of the total distance that is within clusters of average linkage. Beyond its elbow, further
+    clusters have similar components. Bars are the posterior distribution of the number of clusters after merging, the
+    dotted line is the posterior distribution of the number of components.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The credible ball as a picture: its center and its bounds, item by item."""
+"""Plot of the credible ball: center and bounds, item by item."""
 
 from typing import Any
 
@@ -18,16 +18,19 @@ def plot_credible_ball(
     Parameters
     ----------
     ball : CredibleBall
+        Result of :func:`credible_ball`.
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
         Order of the items: by cluster of the center, as in the data, or along a coordinate of the items (its name or
         its values), such as time or position along a genome.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
+        Axes to plot on; by default those of a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
+        The axes with the plot.
 
     Raises
     ------
@@ -36,12 +39,17 @@ def plot_credible_ball(
     ValueError
         If `order` or `figsize` is invalid.
 
+    See Also
+    --------
+    credible_ball : Compute the ball.
+    plot_draws_map : Plot a map of the draws with the ball.
+
     Notes
     -----
     By default, items are ordered by their cluster in the center, then in each bound from the top. Clusters of a bound
-    have the colour of the center's cluster with which they are matched (most items in common over all one-to-one
-    matchings). Unmatched clusters have the next colours. Beyond twenty colours, patterns are added. Of several bounds
-    at the same distance the first is plotted. In the order of clusters, if the axis has less than 12 points of length
+    have the colour of the center's cluster matched to them (most items in common over all one-to-one matchings), else
+    the next colours. Beyond twenty colours, patterns are added. If several bounds have the same distance, the first is
+    plotted. In the order of clusters, if the axis has less than 12 points of length
     for each cluster, only the largest clusters and those whose co-members change most are shown, with at most six
     evenly spaced items of each. Beyond 20,000 items, a random sample of 20,000 is shown. The axis label notes what
     is shown.

@@ -1,4 +1,4 @@
-"""The observed data by cluster, with each item's uncertainty, as a picture."""
+"""Plot of the observed data by cluster, with each item's uncertainty."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +17,7 @@ from posterior_consensus.plots.rows import numbers_along, plain
 
 _MOST_BINS = 60
 _PALE = 0.5  # opacity of unassigned items
-_SMALLEST, _LARGEST = 14.0, 44.0  # areas of points, in square points, from similarity 0 to 1
+_SMALLEST, _LARGEST = 14.0, 44.0  # areas of points at similarities 0 and 1, in square points
 
 
 def plot_data(
@@ -29,30 +29,32 @@ def plot_data(
     figsize: Size = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Plot the observed data, coloured by cluster and sized by mean similarity to it.
+    """Plot the observed data, coloured by cluster and sized by mean similarity to the own cluster.
 
     Parameters
     ----------
     data : array_like, Series, DataFrame or DataArray of shape (n_items,) or (n_items, n_features), or None
-        Numbers, NaN where missing. A DataFrame has a row for each item; a DataArray may have the items second. With
-        None, plot a map of the items at two of their coordinates, named by `features`.
+        Numbers, NaN if missing. A DataFrame has a row for each item; a DataArray may have the items second. With None,
+        plot a map of the items at two of their coordinates, named by `features`.
     partition : result object, DataArray or label vector of shape (n_items,)
-        Typically the consensus. Of a :class:`PartialPartition`, the assigned items are solid and the unassigned ones
+        Partition that colours the items, typically the consensus. Unassigned items of a :class:`PartialPartition` are
         pale.
     items : ItemUncertainty, optional
-        What :func:`item_uncertainty` gives for this partition. A point is then the smaller, the smaller its item's
-        mean similarity to the rest of its cluster, and hollow if that is below 1/2. A cross is an item on its own.
+        Result of :func:`item_uncertainty` for this partition. Points of items with a small mean similarity to the rest
+        of their cluster are then small, and hollow below 1/2. Crosses are items that are alone in their cluster.
     features : sequence of one or two names, optional
-        The features to plot: columns of the data, or coordinates of the items in the data or in the partition, such as
-        time. By default all columns; if there are more than two, their first two principal components. If the data are
-        an array without names, `features` can name all of its columns instead.
+        Features to plot: columns of the data, or coordinates of the items, such as time. By default all columns; if
+        there are more than two, their first two principal components. For an array without names, `features` can name
+        all of its columns instead.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
+        Axes to plot on; by default those of a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
+        The axes with the plot.
 
     Raises
     ------
@@ -64,16 +66,17 @@ def plot_data(
 
     See Also
     --------
-    plot_regimes : values along a coordinate such as time, with the probabilities of the clusters.
-    plot_items_map : a map of the items by their similarity.
+    plot_regimes : Plot values along a coordinate such as time, with the probabilities of the clusters.
+    plot_items_map : Plot a map of the items by similarity.
 
     Notes
     -----
-    One feature: a histogram whose bars are stacked by cluster, and below it a point for each item, spread in height so
-    that points are seen. Two: a point for each item. More: the items on the first two principal components of the
-    standardized features, by scikit-learn; the axes tell their shares of the variance. Items with a missing value
-    in a feature that is drawn are left out, and the title says how many. The legend names the
-    largest clusters; after twenty colours come patterns and other shapes of points. Columns of dates in a DataFrame are
+    One feature is a histogram stacked by cluster, with a point for each item below it, at a height that only separates
+    points. Two features are a point for each item. More features are shown by the first two principal components of the
+    standardized features, by scikit-learn; axes have their shares of the variance.
+
+    Items with a missing value in a plotted feature are omitted; the title has their number. The legend names the
+    largest clusters. Beyond twenty colours, patterns and other markers are added. Date columns of a DataFrame are
     coordinates. A map has equal scales on both axes. If the name of its second coordinate begins with "lat", a degree
     of longitude is shortened by the cosine of the mean latitude.
 
@@ -84,11 +87,11 @@ def plot_data(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['small (n = 2)', 'large (n = 1)']
     """
-    found = _table(data, partition)
+    table = _table(data, partition)
     if data is None:
-        _check_places(features, found)
-    similarity = np.ones(found.labels.size) if items is None else _similarity(items, partition, found)
-    values, titles, dated = _shown(found, features)
+        _check_places(features, table)
+    similarity = np.ones(table.labels.size) if items is None else _similarity(items, partition, table)
+    values, titles, dated = _shown(table, features)
     present: npt.NDArray[np.bool_] = np.isfinite(values.sum(axis=1))
     if not present.any():
         raise ValueError("`data` must hold an item without a missing value; got none.")
@@ -96,7 +99,7 @@ def plot_data(
     ax = frame.new_axes(ax, figsize, 7.0, 3.8 if single else 4.4)
     if values.shape[1] > 2:
         values, titles = _components(values, present)
-    numbers = np.append(found.numbers, -1)[found.labels]  # unassigned items have the label -1
+    numbers = np.append(table.numbers, -1)[table.labels]  # unassigned items have the label -1
     heights = _draw_histogram(ax, values[present, 0], numbers[present]) if single else values[present, 1]
     _draw_points(ax, values[present, 0], heights, numbers[present], similarity[present])
     ax.set_xlabel(titles[0], wrap=True)
@@ -109,25 +112,25 @@ def plot_data(
         ax.set_aspect(1 / np.cos(np.radians(latitude)), adjustable="datalim")
     if not present.all():
         ax.set_title(f"{np.sum(~present)} of {present.size} items have missing values", loc="left", fontsize="small")
-    frame.add_legend(ax, _entries(found, similarity[present], items is not None))
+    frame.add_legend(ax, _entries(table, similarity[present], items is not None))
     return ax
 
 
 def _table(data: Any, partition: Any) -> Observed:
-    """The data with the labels, those of a partial partition -1 if unassigned; zeros if there are no data."""
+    """The data with labels (-1 for unassigned items); zeros if there are no data."""
     is_partial = isinstance(partition, PartialPartition)
     labels = partition.labels + 1 if is_partial else partition
-    found = observed_table(np.zeros(np.shape(getattr(labels, "labels", labels))) if data is None else data, labels)
+    table = observed_table(np.zeros(np.shape(getattr(labels, "labels", labels))) if data is None else data, labels)
     if not is_partial:
-        return found
-    own = np.array([int(name) for name in found.names])[found.labels] - 1
+        return table
+    own = np.array([int(name) for name in table.names])[table.labels] - 1
     numbers = np.unique(own[own >= 0])
     labels = np.where(own >= 0, np.searchsorted(numbers, own), -1)
-    return found._replace(labels=labels, names=[str(partition.names[k]) for k in numbers], numbers=numbers)
+    return table._replace(labels=labels, names=[str(partition.names[k]) for k in numbers], numbers=numbers)
 
 
-def _check_places(features: Any, found: Observed) -> None:
-    known = {str(name) for name in found.items.coords}
+def _check_places(features: Any, table: Observed) -> None:
+    known = {str(name) for name in table.items.coords}
     if not (isinstance(features, (list, tuple)) and len(features) == 2 and known >= set(features)):
         raise ValueError(
             f"`features` must name two coordinates of the items if `data` is None; got {features!r}, "
@@ -135,7 +138,7 @@ def _check_places(features: Any, found: Observed) -> None:
         )
 
 
-def _similarity(items: Any, partition: Any, found: Observed) -> Floats:
+def _similarity(items: Any, partition: Any, table: Observed) -> Floats:
     """Each item's mean similarity to the rest of its cluster, in the order of the data."""
     frame.check_result("items", items, ItemUncertainty, "item_uncertainty")
     labels = getattr(partition, "labels", partition)
@@ -143,28 +146,28 @@ def _similarity(items: Any, partition: Any, found: Observed) -> Floats:
     if items.cluster.sizes and hasattr(labels, "coords"):
         own = Items.along(labels, str(labels.dims[0]))
         cluster, similarity = (own.in_order(values, "items") for values in (items.cluster, items.similarity))
-    if cluster.size != found.labels.size or np.any(canonical_labels(cluster) != found.labels):
+    if cluster.size != table.labels.size or np.any(canonical_labels(cluster) != table.labels):
         raise ValueError(
             "`items` must be of this partition; got other clusters. Call item_uncertainty(draws, partition)."
         )
     return np.asarray(similarity, dtype=np.float64)
 
 
-def _shown(found: Observed, features: Sequence[Any] | None) -> tuple[Floats, list[str], list[bool]]:
-    """The columns to draw, their names, and which of them are dates."""
+def _shown(table: Observed, features: Sequence[Any] | None) -> tuple[Floats, list[str], list[bool]]:
+    """The columns to plot, their names, and whether they are dates."""
     if features is None:
-        names = [f"feature {name}" if name.isdigit() else name for name in found.features]
-        return found.values, names, [False] * len(names)
+        names = [f"feature {name}" if name.isdigit() else name for name in table.features]
+        return table.values, names, [False] * len(names)
     names = [str(name) for name in features] if isinstance(features, (list, tuple)) else []
-    coords = [name for name in map(str, found.items.coords) if name not in found.features]
-    if not found.named and len(names) == len(found.features) and not {*found.features, *coords} & set(names):
-        return found.values, names, [False] * len(names)
-    if len(names) not in (1, 2) or not set(names) <= {*found.features, *coords}:
-        present = ", ".join(map(repr, [*found.features, *coords]))
+    coords = [name for name in map(str, table.items.coords) if name not in table.features]
+    if not table.named and len(names) == len(table.features) and not {*table.features, *coords} & set(names):
+        return table.values, names, [False] * len(names)
+    if len(names) not in (1, 2) or not set(names) <= {*table.features, *coords}:
+        present = ", ".join(map(repr, [*table.features, *coords]))
         raise ValueError(f"`features` must be one or two names in a list; got {features!r}, present: {present}.")
-    coordinates = {name: plain(found.items.coords[name].values) for name in coords}
+    coordinates = {name: plain(table.items.coords[name].values) for name in coords}
     columns = [
-        numbers_along(name, coordinates[name]) if name in coords else found.values[:, found.features.index(name)]
+        numbers_along(name, coordinates[name]) if name in coords else table.values[:, table.features.index(name)]
         for name in names
     ]
     dated = [name in coords and coordinates[name].dtype.kind == "M" for name in names]
@@ -172,7 +175,7 @@ def _shown(found: Observed, features: Sequence[Any] | None) -> tuple[Floats, lis
 
 
 def _components(values: Floats, present: npt.NDArray[np.bool_]) -> tuple[Floats, list[str]]:
-    """The items on the first two principal components, and the axes' titles; NaN for items with missing values."""
+    """First two principal components of the items, NaN if values are missing, and the axes' titles."""
     from sklearn.decomposition import PCA
     from sklearn.preprocessing import StandardScaler
 
@@ -190,7 +193,7 @@ def _components(values: Floats, present: npt.NDArray[np.bool_]) -> tuple[Floats,
 
 
 def _draw_histogram(ax: Axes, values: Floats, labels: Labels) -> Floats:
-    """Draw a histogram stacked by cluster, and return the heights of points below it."""
+    """Plot a histogram stacked by cluster, and return the heights of points below it."""
     n_bins = int(np.clip(3 * np.sqrt(values.size), 10, _MOST_BINS))
     edges = np.histogram_bin_edges(values, n_bins if np.ptp(values) > 0 else 1)
     floor = np.zeros(edges.size - 1)
@@ -232,12 +235,12 @@ def _area(similarity: Any) -> Any:
     return _SMALLEST + (_LARGEST - _SMALLEST) * similarity**2
 
 
-def _entries(found: Observed, similarity: Floats, with_items: bool) -> list[Line2D]:
-    """Entries of the legend: the largest clusters, and what the points' sizes mean."""
-    entries = frame.cluster_entries(found.labels, found.names, found.numbers)
-    if np.any(found.labels < 0):
+def _entries(table: Observed, similarity: Floats, with_items: bool) -> list[Line2D]:
+    """Legend entries of the largest clusters and of the points' sizes."""
+    entries = frame.cluster_entries(table.labels, table.names, table.numbers)
+    if np.any(table.labels < 0):
         entries.append(
-            frame.point(f"unassigned (n = {np.sum(found.labels < 0)})", "o", colours.OPEN, alpha=_PALE, markersize=4)
+            frame.point(f"unassigned (n = {np.sum(table.labels < 0)})", "o", colours.OPEN, alpha=_PALE, markersize=4)
         )
     if not with_items:
         return entries

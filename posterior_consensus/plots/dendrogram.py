@@ -1,4 +1,4 @@
-"""A partition's clusters as a tree, joined where their union costs least."""
+"""Dendrogram of a partition's clusters, merged at least expected loss."""
 
 import numpy as np
 import numpy.typing as npt
@@ -18,27 +18,33 @@ def plot_dendrogram(merges: ClusterMerges, *, figsize: Size = None, ax: Axes | N
     Parameters
     ----------
     merges : ClusterMerges
-        What :func:`cluster_merges` gives.
+        Result of :func:`cluster_merges`.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
+        Axes to plot on; by default those of a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
+        The axes with the plot.
 
     Raises
     ------
     TypeError
-        If `merges` is something else.
+        If `merges` is not a ClusterMerges.
     ValueError
         If `figsize` is invalid.
 
+    See Also
+    --------
+    cluster_merges : Compute the merges.
+
     Notes
     -----
-    The leaves are the clusters of the partition, at its expected loss. Clusters that meet far down are nearly one to
-    the posterior; a long branch is a cluster that no other is like. If a merge lowers the loss, its bar is below the
-    one before, and branches cross it.
+    Leaves are the clusters of the partition, at its expected loss. Clusters that merge low are hardly separated by the
+    posterior; a long branch is a distinct cluster. If a merge lowers the loss, its bar is below the previous bar, and
+    branches cross it.
 
     Examples
     --------
@@ -74,7 +80,7 @@ def plot_dendrogram(merges: ClusterMerges, *, figsize: Size = None, ax: Axes | N
 
 
 def _leaves(joined: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The clusters in an order in which no branches cross."""
+    """The clusters in an order without crossing branches."""
     n_clusters = len(joined) + 1
     below = [[k] for k in range(n_clusters)]
     for first, second in joined:
@@ -85,7 +91,7 @@ def _leaves(joined: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 def _places(
     joined: npt.NDArray[np.int64], losses: Floats, leaves: npt.NDArray[np.int64]
 ) -> tuple[Floats, Floats, list[Floats]]:
-    """Where each cluster and each union is, and the lines that join them."""
+    """Positions of clusters and unions, and the lines that join them."""
     x, y = np.empty(2 * leaves.size - 1), np.empty(2 * leaves.size - 1)
     x[leaves], y[: leaves.size] = np.arange(leaves.size), losses[0]
     bars = []

@@ -1,4 +1,4 @@
-"""Which draws are typical, and how far from more typical ones, as a picture."""
+"""Decision graph of a partition density: draws by score and distance to higher scores."""
 
 import numpy as np
 
@@ -16,26 +16,32 @@ def plot_density_peaks(density: PartitionDensity, *, figsize: Size = None, ax: A
     Parameters
     ----------
     density : PartitionDensity
-        What :func:`partition_density` returns.
+        Result of :func:`partition_density`.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
+        Axes to plot on; by default those of a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
+        The axes with the plot.
 
     Raises
     ------
     TypeError
-        If `density` is not a PartitionDensity, or `ax` not Axes.
+        If `density` is not a PartitionDensity, or `ax` not an Axes.
+
+    See Also
+    --------
+    partition_density : Compute the density.
 
     Notes
     -----
-    The decision graph of Rodriguez and Laio (2014), https://doi.org/10.1126/science.1242072: peaks of the density are
-    at the top right. Modes are marked at their score and their loss to the nearest mode of higher score, the highest at
-    the top. They are found among all partitions and so may be more typical than any draw. Vertical
-    lines are where credible sets begin.
+    In this decision graph of Rodriguez and Laio (2014), https://doi.org/10.1126/science.1242072, peaks of the density
+    are at the top right. Modes are marked at their score and their loss to the nearest mode of higher score, the
+    highest at the top. They are searched among all partitions, so their score can exceed the score of any draw.
+    Vertical lines are the scores at which credible sets begin.
 
     Examples
     --------
@@ -61,6 +67,6 @@ def plot_density_peaks(density: PartitionDensity, *, figsize: Size = None, ax: A
     unit = f", {density.loss.unit}" if density.loss.unit else ""
     ax.set(xlabel="score", ylabel=f"{density.loss.name} to the nearest\ndraw of higher score{unit}")
     highest = max(heights.max(), density.to_higher.values.max())
-    ax.set_ylim(0.0, 1.15 * highest or 1.0)  # with room for the names of the sets
+    ax.set_ylim(0.0, 1.15 * highest or 1.0)  # leaves room for the names of the sets
     add_legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
     return ax

@@ -1,4 +1,4 @@
-"""A map of the draws by their partition distances."""
+"""Map of the draws by their distances."""
 
 from typing import Any, NamedTuple
 
@@ -21,8 +21,8 @@ from posterior_consensus.runtime.arguments import is_integer
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME
 from posterior_consensus.sources.door import as_draws, own_partition
 
-_AREA, _LARGEST = 14.0, 1200.0  # of one draw, and of all that are equal, in square points
-_IN_LEGEND = 150.0  # square points that have room in a legend
+_AREA, _LARGEST = 14.0, 1200.0  # areas of one draw, and of all draws if equal, in square points
+_IN_LEGEND = 150.0  # largest area in a legend, in square points
 _LEAST = 1e-18  # squared distance; below it, draws are equal
 _SYMBOLS = {"horizontal": "X", "upper_vertical": "^", "lower_vertical": "v"}
 
@@ -42,39 +42,50 @@ def plot_draws_map(
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
+        The draws.
     partition : result object, DataArray or label vector of shape (n_items,), optional
-        Typically the consensus. By default that of a summary, else the center of `ball`, if there is one.
+        Estimate to mark, typically the consensus. By default the consensus of a summary, else the center of `ball`, if
+        there is one.
     ball : CredibleBall, optional
-        Its bounds are marked, and the draws outside of it are hollow. Distances are then in its metric, else in
-        variation of information.
+        Ball whose bounds are marked; draws outside it are hollow. Distances are then in its loss, else in variation of
+        information.
     particles : Particles, optional
-        The draws then have a colour for the particle nearest to each, and the particles are marked by their numbers.
-        Distances are in their loss, if there is no ball.
+        Particles to mark by number; each draw has the colour of the nearest particle. Without a ball, distances are in
+        their loss.
     n_draws : int
-        At most so many draws are shown, evenly spaced along each chain.
+        Largest number of draws shown, evenly spaced along each chain.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
+        Axes to plot on; by default those of a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
+        The axes with the plot.
 
     Raises
     ------
     ValueError
         If `n_draws` is below 2, or draws or partition are invalid.
     TypeError
-        If `ball` is not a CredibleBall, or `particles` are no Particles.
+        If `ball` is not a CredibleBall, or `particles` are not Particles.
+
+    See Also
+    --------
+    credible_ball : Compute a credible ball.
+    particles : Represent the posterior by a few partitions.
+    plot_items_map : Plot a map of the items.
 
     Notes
     -----
-    Classical scaling (Torgerson): the two leading eigenvectors of -J D^2 J / 2, with D the distances of the draws shown
-    and J the centring matrix. The estimate and the bounds are placed among the draws by Gower's formula [1]_, so that
-    they do not change the map. The axes' labels tell the share of the sum of positive eigenvalues; where both
-    together have less than half, a title says that distant draws can coincide. Equal draws of a chain, or of a
-    particle, are one point. Its area is proportional to their number; the legend gives the scale.
-    Of more than 10,000 items the distances are of so many, chosen at random, and the second axis says so.
+    The map is classical scaling (Torgerson): the two leading eigenvectors of -J D^2 J / 2, with D the distances of the
+    draws shown and J the centring matrix. Estimate, bounds and particles are added by Gower's formula [1]_, without
+    changing the map. The axes' labels have the shares of the sum of positive eigenvalues. If both together have less
+    than half, the title warns that distant draws can coincide.
+
+    Equal draws of a chain, or of a particle, are one point, with area proportional to their number; the legend has the
+    scale. Beyond 10,000 items, distances use 10,000 random items; the label of the second axis notes it.
 
     References
     ----------
@@ -110,7 +121,7 @@ def plot_draws_map(
         reached = loss_matrix(draws.as_labels(ball.center)[np.newaxis], shown, metric)[0]
         inside = reached <= ball.radius * (1 + SAME) + ROUNDING
     groups = _by_chain(shown) if particles is None else _by_particle(shown, particles)
-    first = np.argmax(squares <= _LEAST, axis=1)  # of the draws that are equal
+    first = np.argmax(squares <= _LEAST, axis=1)  # first of the equal draws
     _draw_groups(ax, groups, placed, inside, first)
     if ball is not None and not inside.all():
         text = f"outside of the {ball.prob:.0%} ball"
@@ -134,7 +145,7 @@ def plot_draws_map(
 def _marks(
     draws: PartitionDraws, partition: Any, ball: CredibleBall | None, particles: Particles | None
 ) -> dict[str, tuple[str | int, npt.NDArray[np.int32]]]:
-    """What is to be marked: by name its symbol, or the number of a particle, and its labels."""
+    """Partitions to mark, by name: symbol or number of the particle, and labels."""
     if partition is None and ball is not None:
         partition = ball.center
     marks: dict[str, tuple[str | int, npt.NDArray[np.int32]]] = {}
@@ -156,7 +167,7 @@ def _evenly(draws: PartitionDraws, n_draws: int) -> npt.NDArray[np.intp]:
 def _scaled(
     squares: Floats, shown: PartitionDraws, extra: list[npt.NDArray[np.int32]], metric: PartitionLoss
 ) -> tuple[Floats, Floats, Floats]:
-    """Places (N, 2) of the draws of these squared distances, and of further partitions (P, 2); the axes' shares."""
+    """Positions (N, 2) of draws from squared distances, and of further partitions (P, 2); the axes' shares."""
     means = squares.mean(axis=0)
     values, vectors = np.linalg.eigh(-(squares - means - means[:, np.newaxis] + means.mean()) / 2)
     positive = np.maximum(values, 0.0)
@@ -183,7 +194,7 @@ def _draw_number(ax: Axes, k: int, x: float, y: float) -> None:
 
 
 class _Group(NamedTuple):
-    """Draws that look alike."""
+    """Draws with the same look."""
 
     rows: npt.NDArray[np.intp]
     colour: str
@@ -214,7 +225,7 @@ def _by_particle(shown: PartitionDraws, particles: Particles) -> list[_Group]:
 def _draw_groups(
     ax: Axes, groups: list[_Group], places: Floats, inside: npt.NDArray[np.bool_], first: npt.NDArray[np.intp]
 ) -> None:
-    """Draw one point for equal draws of a group, of an area proportional to their number, and a legend of areas."""
+    """Plot a point for equal draws of a group, with area proportional to their number, and a legend of areas."""
     parts = [(group, full, group.rows[inside[group.rows] == full]) for group in groups for full in (True, False)]
     counted_draws = [np.unique(first[rows], return_counts=True) for _, _, rows in parts]
     most = max(int(counts.max(initial=1)) for _, counts in counted_draws)

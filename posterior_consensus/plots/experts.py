@@ -1,4 +1,4 @@
-"""Experts by view and reliability, and the clusters of each view, as pictures."""
+"""Plots of experts' reliability by view, and of the clusters of each view."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from posterior_consensus.plots.frame import LONGEST, Axes, Size, add_legend, che
 from posterior_consensus.plots.strips import HEIGHT, draw_strips
 from posterior_consensus.results.display import counted
 
-_MEASURES = {"sensitivity": ("o", -0.14), "specificity": ("D", 0.14)}  # marker, and place beside the expert's line
+_MEASURES = {"sensitivity": ("o", -0.14), "specificity": ("D", 0.14)}  # marker, and offset from the expert's line
 
 
 def plot_experts(
@@ -21,26 +21,33 @@ def plot_experts(
     Parameters
     ----------
     views : ExpertViews
+        Result of :func:`experts.expert_views`.
     prob : float, optional
-        Probability of an interval, by default ArviZ's setting ``rcParams["stats.ci_prob"]``.
+        Probability of the intervals; by default ArviZ's setting ``rcParams["stats.ci_prob"]``.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
+        Axes to plot on; by default those of a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
+        The axes with the plot.
 
     Raises
     ------
     TypeError
-        If `views` is no such result.
+        If `views` is not an ExpertViews.
+
+    See Also
+    --------
+    experts.expert_views : Fit the views.
+    experts.plot_expert_views : Plot the partition of each view.
 
     Notes
     -----
-    Experts are in the order of their views, those of the largest weight first, with the weight behind their names.
-    Those who say no more than chance are grey. At the dotted line, sensitivity and specificity of 1/2, a word has no
-    weight.
+    Experts are ordered by view, then by weight, which follows their names. Experts no better than chance are grey. At
+    the dotted line, sensitivity and specificity are 1/2, so a constraint has no weight.
 
     Examples
     --------
@@ -74,7 +81,7 @@ def plot_experts(
 
 
 def _explain(ax: Axes, views: ExpertViews, sure: Any) -> None:
-    """Say what markers and colours stand for."""
+    """Add a legend of markers and colours."""
     from matplotlib.lines import Line2D
 
     shown = [point(measure, marker, ink(), markersize=4.5) for measure, (marker, _) in _MEASURES.items()]
@@ -93,33 +100,37 @@ def plot_expert_views(
     Parameters
     ----------
     views : ExpertViews
+        Result of :func:`experts.expert_views`.
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
         Order of the items: by cluster of the first view, as in the data, or along a coordinate of the items (its name
         or its values), such as time or position along a genome.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
+        Axes to plot on; by default those of a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
+        The axes with the plot.
 
     Raises
     ------
     TypeError
-        If `views` is no such result.
+        If `views` is not an ExpertViews.
     ValueError
         If `order` or `figsize` is invalid.
+
+    See Also
+    --------
+    experts.expert_views : Fit the views.
+    plot_alluvial : Plot the common items of the views' clusters.
 
     Notes
     -----
     Items are ordered by their cluster in the first view, then in each of the others. Clusters have the colour of the
-    first view's cluster with which they are matched. The line across a strip is at the height of the probability of an
-    item's most probable cluster, from 0 below to 1 above.
-
-    See Also
-    --------
-    plot_alluvial : which clusters of one view go into which of another.
+    first view's cluster matched to them. The line across a strip has the height of the probability of an item's most
+    probable cluster, from 0 at the bottom to 1 at the top.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The whole result in one figure of four panels, for a paper: of clusters, or of links where clusters are small."""
+"""Figure of four panels for a paper: clusters, or links if clusters are small."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def four_panels(
     order: Any = "clusters",
     figsize: Size = None,
 ) -> Grid:
-    """Draw similarity matrix, number or sizes of clusters, credible ball and item uncertainty, lettered."""
+    """Plot similarity matrix, number or sizes of clusters, credible ball and item uncertainty, lettered."""
     axes = grid_axes(None, figsize, 2, 2, 11.0, 8.2, height_ratios=(1.25, 1.0), framed=True)
     plot_psm(draws, partition, order=order, ax=axes[0, 0])
     number_or_sizes(draws, partition, ax=axes[0, 1])
@@ -37,7 +37,7 @@ def four_panels(
 
 
 def number_or_sizes(draws: PartitionDraws, partition: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw the number of clusters or, where all draws have the same, the sizes of their clusters."""
+    """Plot the number of clusters or, if it is the same in all draws, their sizes."""
     number = int(draws.n_clusters[0])
     if np.any(draws.n_clusters != number):
         return plot_n_clusters(draws, partition, ax=ax)
@@ -53,7 +53,7 @@ def number_or_sizes(draws: PartitionDraws, partition: Any, *, ax: Axes | None = 
 
 
 def link_panels(draws: Any, links: Links, *, figsize: Size = None) -> Grid:
-    """Draw sizes and number of clusters, links by probability and the most uncertain links, lettered."""
+    """Plot sizes and number of clusters, links by probability and the most uncertain links, lettered."""
     axes = grid_axes(None, figsize, 2, 2, 11.0, 8.2, height_ratios=(1.0, 1.2), framed=True)
     plot_cluster_sizes(links, ax=axes[0, 0])
     plot_n_clusters(draws, links.cluster, ax=axes[0, 1])

@@ -1,4 +1,4 @@
-"""What the pictures share: axes to draw on, and names of items and clusters where they fit."""
+"""Shared parts of figures: axes, legends, and names of items and clusters if they fit."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
     from matplotlib.lines import Line2D as Line2D
 else:
-    Axes = Line2D = Any  # Matplotlib is optional, and loaded when something is drawn
+    Axes = Line2D = Any  # Matplotlib is optional and loaded at the first plot
 
 Size = tuple[float, float] | None
 Grid = npt.NDArray[np.object_]  # of axes
 
-MOST_NAMED = 12  # clusters in a legend
+MOST_NAMED = 12  # clusters named in a legend
 LONGEST = 24  # characters of a name in a legend or of a row
 CHARACTER = 5.4  # points wide
-_SMALLEST_FONT = 5.0  # points; smaller is not read
-MOST_OF_PAIRS = 10_000  # items of which every pair is drawn; of more, some
+_SMALLEST_FONT = 5.0  # points; smaller is unreadable
+MOST_OF_PAIRS = 10_000  # items; beyond, a sample of pairs is shown
 SOME_OF_PAIRS = 2_000
-MOST_IN_ROW = 20_000  # items that stand in a row; of more, so many
-_LITTLE = 0.5  # of the variation: where two axes show less, a map says what that means
-_STEPS = (1, 2, 5)  # times powers of ten: every so many items are named
+MOST_IN_ROW = 20_000  # items in a row; beyond, a sample of this size is shown
+_LITTLE = 0.5  # share of the variation; maps of less carry a caution
+_STEPS = (1, 2, 5)  # times powers of ten: steps between named items
 
 
 def check_result(name: str, value: Any, kind: type, maker: str) -> None:
-    """Refuse what is no result of the function that a plot is of."""
+    """Raise an error unless `value` is a result of the function `maker`."""
     if not isinstance(value, kind):
         raise TypeError(f"`{name}` must be what {maker}() returns; got {type(value).__name__}.")
 
@@ -42,7 +42,7 @@ def check_result(name: str, value: Any, kind: type, maker: str) -> None:
 def new_axes(
     ax: Any, figsize: Any, width: float, height: float, *, framed: bool = False, layout: str = "constrained"
 ) -> Axes:
-    """The user's axes, or new ones in a figure of `figsize`, by default of this width and height in inches."""
+    """The user's axes, or axes of a new figure of `figsize`, by default `width` x `height` inches."""
     from matplotlib.axes import Axes
 
     if not isinstance(ax, Axes | None):
@@ -64,10 +64,10 @@ def grid_axes(
     name: str = "axes",
     **ratios: Any,
 ) -> Grid:
-    """The user's array of axes, or new ones in a figure of `figsize`, by default of this width and height in inches.
+    """The user's array of axes, or axes of a new figure of `figsize`, by default `width` x `height` inches.
 
-    `ratios` are those of the widths and heights of a new figure's columns and rows. Axes have no lines above and on the
-    right if they are not `framed`. Images of square pixels need the layout "compressed": "constrained" cuts labels.
+    `ratios` are ratios of the widths of columns and the heights of rows. Unless `framed`, axes have no lines at the top
+    and right. Images of square pixels need the layout "compressed", as "constrained" cuts labels.
     """
     from matplotlib.axes import Axes
 
@@ -95,19 +95,19 @@ def grid_axes(
 
 
 def some_of(n_items: int, most: int, shown: int) -> npt.NDArray[np.intp]:
-    """Positions of the items to draw: all, or of more than `most` so many at random, always the same ones."""
+    """Positions of the items to show: all, or beyond `most` items a fixed random sample of `shown`."""
     if n_items <= most:
         return np.arange(n_items)
     return np.sort(np.random.default_rng(0).choice(n_items, shown, replace=False))
 
 
 def with_share(name: str, shown: int, n_items: int) -> str:
-    """The name of an axis of items, which says so where not all of them are shown."""
+    """Label of an axis of items, with a note if only some are shown."""
     return name if shown == n_items else f"{name} ({shown:,} of {n_items:,}, at random)"
 
 
 def with_unit(name: str, unit: str) -> str:
-    """What an axis measures, and in which unit if it has one."""
+    """Label of an axis, with its unit if there is one."""
     return f"{name} ({unit})" if unit else name
 
 
@@ -123,14 +123,14 @@ def length_of(ax: Axes, sides: str) -> float:
 
 
 def set_ticks(ax: Axes, sides: str, at: Any, names: Any, font: float = 9.0, *, upright: bool = False) -> None:
-    """Name places along all `sides`, upright ones turned where they lie below each other's ends."""
+    """Name positions along all `sides`; names below an axis are upright if they would overlap."""
     for side in sides:
         axis = ax.xaxis if side == "x" else ax.yaxis
         axis.set_ticks(at, names, fontsize=font, rotation=90 if upright and side == "x" else 0)
 
 
 def extend_label(ax: Axes, sides: str, text: str) -> None:
-    """Say more behind the axes' labels."""
+    """Append text to the axes' labels."""
     for side in sides:
         axis = ax.xaxis if side == "x" else ax.yaxis
         axis.set_label_text(axis.get_label_text() + text)
@@ -139,9 +139,9 @@ def extend_label(ax: Axes, sides: str, text: str) -> None:
 def label_row(
     ax: Axes, sides: str, names: npt.NDArray[Any], clusters: tuple[npt.NDArray[np.intp], list[str]] | None = None
 ) -> None:
-    """Name the items along all `sides`, of "x" and "y", if there is room, else their clusters of these sizes and names.
+    """Name the items along all `sides`, of "x" and "y", if there is room, else their clusters.
 
-    The axes' labels are to be there, and say so.
+    The axes' labels must be set already; they note which are named.
     """
     if label_items(ax, sides, names):
         return
@@ -152,7 +152,7 @@ def label_row(
 
 
 def label_items(ax: Axes, sides: str, names: npt.NDArray[Any]) -> bool:
-    """Write the items' names if they can be read there; whether they could."""
+    """Write the items' names if they are readable; return whether they are."""
     font = min(9.0, length_of(ax, sides) / len(names) / 1.1)
     longest = 0.6 * font * max(len(name) for name in names)
     if font < _SMALLEST_FONT or longest > max(40.0, 0.3 * length_of(ax, "xy")):
@@ -162,15 +162,15 @@ def label_items(ax: Axes, sides: str, names: npt.NDArray[Any]) -> bool:
 
 
 def label_some(ax: Axes, sides: str, names: npt.NDArray[Any]) -> None:
-    """Name, along all `sides`, every item, or one of every two, five, ten and so on, so that names can be read."""
-    needed = 10.0 * len(names) / length_of(ax, sides)  # a name takes 10 points
+    """Name every item along all `sides`, or one in two, five, ten and so on, so that names are readable."""
+    needed = 10.0 * len(names) / length_of(ax, sides)  # 10 points per name
     step = next(k * 10**power for power in range(len(str(len(names))) + 1) for k in _STEPS if k * 10**power >= needed)
     at = np.arange(0, len(names), step)
     set_ticks(ax, sides, at, short_names(names[at], 16), upright=True)
 
 
 def label_clusters(ax: Axes, sides: str, sizes: npt.NDArray[np.intp], names: list[str], by: str = "cluster") -> None:
-    """Tick, along all `sides`, every cluster of items in a row, and name those that have room, the largest first."""
+    """Tick every cluster of items in a row along all `sides`, and name clusters with room, the largest first."""
     centers = np.cumsum(sizes) - (sizes + 1) / 2
     shown = short_names(names, 12)
     places = (centers + 0.5) / sizes.sum() * length_of(ax, sides)
@@ -182,7 +182,7 @@ def label_clusters(ax: Axes, sides: str, sizes: npt.NDArray[np.intp], names: lis
 
 
 def with_room(places: npt.NDArray[np.float64], names: list[str], order: Iterable[int]) -> list[int]:
-    """Which names at places in points can be read, those first in `order` before others."""
+    """Names, at positions in points, that are readable without overlap, chosen in `order`."""
     rooms = np.array([4.0 + max(CHARACTER * len(name), 9.0) for name in names])
     named = list[int]()
     for k in order:
@@ -199,7 +199,7 @@ def tick_integers(axis: Any) -> None:
 
 
 def tick_dates(axis: Any) -> None:
-    """Ticks at dates, of numbers as Matplotlib has them."""
+    """Ticks at dates, for Matplotlib's date numbers."""
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
     axis.set_major_locator(AutoDateLocator(minticks=3, maxticks=8))
@@ -207,7 +207,7 @@ def tick_dates(axis: Any) -> None:
 
 
 def as_map(ax: Axes, shares: npt.NDArray[np.float64], caution: str) -> None:
-    """Make distances on two axes the same, and say so where they show little of the variation."""
+    """Use equal scales on two axes, and add a caution if they show little of the variation."""
     from matplotlib.ticker import MaxNLocator
 
     if 0 < shares.sum() < _LITTLE:
@@ -218,7 +218,7 @@ def as_map(ax: Axes, shares: npt.NDArray[np.float64], caution: str) -> None:
 
 
 def scatter_clusters(ax: Axes, x: Any, y: Any, clusters: npt.NDArray[np.integer], **style: Any) -> None:
-    """Points that look like their clusters; what each has of its own in `style` is an array."""
+    """Plot points in the look of their clusters; arrays in `style` have a value per point."""
     colours, patterns = np.array(colours_of(clusters)), patterns_of(clusters)
     for pattern in np.unique(patterns):
         at = patterns == pattern
@@ -227,17 +227,17 @@ def scatter_clusters(ax: Axes, x: Any, y: Any, clusters: npt.NDArray[np.integer]
 
 
 def spread(rank: npt.NDArray[np.integer]) -> npt.NDArray[np.float64]:
-    """Heights from 0 to 1 that spread neighbours evenly, the same way every time: multiples of the golden ratio."""
+    """Fixed heights from 0 to 1 that spread neighbours evenly: multiples of the golden ratio."""
     return np.asarray(rank * 0.6180339887 % 1.0, np.float64)
 
 
 def runs_of(labels: npt.NDArray[np.integer]) -> npt.NDArray[np.intp]:
-    """Where each run of equal labels starts, and where the last one ends."""
+    """Start of each run of equal labels, and end of the last run."""
     return np.concatenate([[0], np.flatnonzero(np.diff(labels)) + 1, [labels.size]])
 
 
 def colour_runs(ax: Axes, edges: Any, clusters: npt.NDArray[np.integer], low: float, high: float, **style: Any) -> None:
-    """Rectangles in the clusters' colours between these edges, from a low to a high share of the axes' height."""
+    """Plot rectangles in the clusters' colours between `edges`, from a low to a high share of the axes' height."""
     from matplotlib.collections import PolyCollection
 
     corners = [[(x, low), (end, low), (end, high), (x, high)] for x, end in pairwise(edges)]
@@ -246,30 +246,30 @@ def colour_runs(ax: Axes, edges: Any, clusters: npt.NDArray[np.integer], low: fl
 
 
 def largest_of(sizes: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """The largest clusters, as many as a legend names, in their order."""
+    """The largest clusters, at most as many as a legend names, in order."""
     return np.sort(np.argsort(-sizes, kind="stable")[:MOST_NAMED])
 
 
 def add_colour_bar(ax: Any, shown: Any, label: str, *, pad: float = 0.03, **style: Any) -> None:
-    """What the colours of an image or of lines mean, beside one or several axes."""
+    """Add a colour bar of an image or of lines next to one or several axes."""
     bar = shown.figure.colorbar(shown, ax=ax, fraction=0.046, pad=pad, **style)
     bar.set_label(label)
     bar.outline.set_visible(False)
 
 
 def add_legend(ax: Axes, handles: Sequence[Any] | None = None, **style: Any) -> None:
-    """A legend beside the axes, or at the place, `loc`, that the style has."""
+    """Add a legend next to the axes, or at the style's `loc`."""
     beside: dict[str, Any] = {} if "loc" in style else {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
     ax.legend(handles=handles, frameon=False, fontsize="small", **beside, **style)
 
 
 def mark_value(ax: Axes, value: float, label: str | None = None, zorder: float = 0.5) -> None:
-    """A dashed line upright at a value that is pointed at."""
+    """Plot a dashed vertical line at a value."""
     ax.axvline(value, color=MARK, linewidth=1.3, linestyle="--", label=label, zorder=zorder)
 
 
 def point(label: str, marker: str, colour: Any, **style: Any) -> Line2D:
-    """An entry of a legend."""
+    """A legend entry."""
     from matplotlib.lines import Line2D
 
     return Line2D([], [], linestyle="", marker=marker, color=colour, label=label, **style)
@@ -278,7 +278,7 @@ def point(label: str, marker: str, colour: Any, **style: Any) -> Line2D:
 def cluster_entries(
     labels: npt.NDArray[np.integer], names: Sequence[Any], numbers: npt.NDArray[np.integer]
 ) -> list[Line2D]:
-    """Entries of a legend for the largest clusters, by their numbers' looks; items of a label below 0 are in none."""
+    """Legend entries for the largest clusters; items with a label below 0 are unassigned."""
     sizes = np.bincount(labels[labels >= 0])
     largest = largest_of(sizes)
     shown, looks = short_names([names[k] for k in largest], LONGEST), numbers[largest]
@@ -294,7 +294,7 @@ def cluster_entries(
 
 
 def short_names(names: Iterable[Any], longest: int) -> list[str]:
-    """Long names without their middle; where they then coincide, without the beginning that they share."""
+    """Long names without their middle or, if they would coincide, without their common beginning."""
     given = [str(name) for name in names]
     shown = [shortened(name, longest) for name in given]
     if len(set(shown)) < len(set(given)):
@@ -304,7 +304,7 @@ def short_names(names: Iterable[Any], longest: int) -> list[str]:
 
 
 def shortened(name: str, longest: int) -> str:
-    """A long name without its middle: names that belong together often differ at one end."""
+    """A long name without its middle, as related names often differ at one end."""
     half = (longest - 1) // 2
     return name if len(name) <= longest else f"{name[: longest - 1 - half]}…{name[-half:]}"
 

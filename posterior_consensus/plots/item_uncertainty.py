@@ -1,4 +1,4 @@
-"""The uncertainty of every item as a picture."""
+"""Plot of the uncertainty of every item."""
 
 from typing import Any
 
@@ -20,17 +20,19 @@ def plot_item_uncertainty(
     Parameters
     ----------
     items : ItemUncertainty
-        What :func:`item_uncertainty` gives.
+        Result of :func:`item_uncertainty`.
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
         Order of the items: by cluster, the most certain item of each first; as in the data; or along a coordinate of
         the items (its name or its values), such as time or position along a genome.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
+        Axes to plot on; by default those of a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
+        The axes with the plot.
 
     Raises
     ------
@@ -39,13 +41,18 @@ def plot_item_uncertainty(
     ValueError
         If `order` or `figsize` is invalid.
 
+    See Also
+    --------
+    item_uncertainty : Compute the similarities.
+    plot_membership : Plot the probabilities of clusters for each item.
+
     Notes
     -----
-    The bar, in the cluster's colour, is the mean similarity to the rest of the cluster; an item on its own has none.
-    The point, in the other cluster's colour, is the mean similarity to that cluster. If it is above the bar, the item
-    is more similar to the other cluster than to its own. Beyond twenty colours, bars have patterns and points other
-    shapes. Items are named if the axes have room for their names, else clusters or values of the coordinate. In the
-    order of clusters, if the axis has less than 12 points of length for each cluster, only the largest clusters and
+    The bar, in the cluster's colour, is the mean similarity to the rest of the cluster; an item alone in its cluster
+    has none. The point, in the other cluster's colour, is the mean similarity to that cluster. If it is above the bar,
+    the item is more similar to the other cluster than to its own. Beyond twenty colours, bars have patterns and points
+    other shapes. Items are named if the axes have room for their names, else clusters or values of the coordinate. In
+    the order of clusters, if the axis has less than 12 points of length for each cluster, only the largest clusters and
     those with the lowest mean similarity are shown, with at most six evenly spaced items of each. Beyond 20,000 items,
     a random sample of 20,000 is shown. The axis label notes what is shown.
 
@@ -77,7 +84,7 @@ def plot_item_uncertainty(
         )
     elsewhere = np.flatnonzero(items.nearest.values[row.at] >= 0)
     nearest, height = items.nearest.values[row.at][elsewhere], other[row.at][elsewhere]
-    room = frame.extent(ax)[0] / row.at.size  # points an item
+    room = frame.extent(ax)[0] / row.at.size  # points per item
     points = {"s": float(np.clip(room, 3.0, 5.0)) ** 2, "edgecolors": ink(), "linewidths": 0.6 if room > 4 else 0.2}
     frame.scatter_clusters(ax, elsewhere, height, numbers[nearest], **points, zorder=2.5, clip_on=False)
     ax.set(ylim=(0, 1.02), ylabel="mean posterior similarity")

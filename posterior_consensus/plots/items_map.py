@@ -1,4 +1,4 @@
-"""Plot a map of the items by their similarity."""
+"""Map of the items by their similarity."""
 
 from typing import Any
 
@@ -13,10 +13,10 @@ from posterior_consensus.plots.colours import MARKERS, NEUTRAL, colours_of, ink,
 from posterior_consensus.plots.frame import Axes, Size
 from posterior_consensus.sources.door import as_source, partition_of
 
-_AREA = 16.0  # of a point, in square points; it grows with the root of the number of items there
+_AREA = 16.0  # of a point, in square points; grows with the root of its number of items
 _DIGITS = 9
-_LEAST_SPAN = 1e-9  # of places that are one
-_FONT = 9.0  # points
+_LEAST_SPAN = 1e-9  # smaller spans are one position
+_FONT = 9.0  # points of a name
 _LETTER, _LINE = 0.6 * _FONT, 1.2 * _FONT
 _LONGEST = 16  # letters of a name
 
@@ -34,38 +34,41 @@ def plot_items_map(
     Parameters
     ----------
     draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
+        The posterior.
     partition : result object, DataArray or label vector of shape (n_items,), optional
-        Typically the consensus; by default that of `draws` if these are a summary.
+        Partition that colours the items, typically the consensus; by default the consensus of a summary.
     center : bool
-        As :func:`item_embedding` has it: True for classical scaling, False for the singular value decomposition as it
-        is, in which an item that is with few others lies near the origin.
+        As in :func:`item_embedding`: True for classical scaling; False for the singular value decomposition without
+        centring, in which items with few co-members are near the origin.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
+        Axes to plot on; by default those of a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
+        The axes with the plot.
 
     Raises
     ------
     ValueError
-        If draws or partition are invalid, or `figsize` is.
+        If draws, partition or `figsize` are invalid.
     TypeError
         If `center` is not a bool.
 
     See Also
     --------
-    item_embedding : the coordinates, on any number of axes.
-    plot_draws_map : a map of the draws.
+    item_embedding : Compute the coordinates, on any number of axes.
+    plot_draws_map : Plot a map of the draws.
 
     Notes
     -----
-    The squared distance of two items, over all axes, is 2 (1 - PSM_ij); the map has the two axes of most variation, and
-    their labels tell how much. If both together have less than half, a title says that dissimilar items can fall
-    together. Items that are always co-clustered are one point, the larger the more there are. The exemplar of a cluster
-    is the item of greatest mean similarity to the rest of it; names are written as far as there is room, those of large
-    clusters first.
+    Over all axes, the squared distance of two items is 2 (1 - PSM_ij). The map has the two axes of most variation, with
+    their shares in the labels. If both together have less than half, the title warns that dissimilar items can
+    coincide. Items that are always co-clustered are one point, whose size grows with their number. The exemplar of a
+    cluster is the item of greatest mean similarity to the rest of it. Exemplars are named if there is room, those of
+    large clusters first.
 
     Examples
     --------
@@ -78,11 +81,11 @@ def plot_items_map(
     source, partition = as_source(draws), partition_of(draws, partition)
     labels = source.as_labels(partition)
     items = item_uncertainty(source, partition)
-    found = item_embedding(source, n_axes=min(2, source.n_items), center=center)
+    embedding = item_embedding(source, n_axes=min(2, source.n_items), center=center)
     places = np.zeros((source.n_items, 2))
-    places[:, : found.sizes["axis"]] = found.values
+    places[:, : embedding.sizes["axis"]] = embedding.values
     shares = np.zeros(2)
-    shares[: found.sizes["axis"]] = found["share"].values
+    shares[: embedding.sizes["axis"]] = embedding["share"].values
     ax = frame.new_axes(ax, figsize, 6.4, 4.4)
     numbers = numbers_of(items.names)
     _draw_items(ax, places, labels, numbers)
@@ -98,7 +101,7 @@ def plot_items_map(
 def _draw_items(
     ax: Axes, places: npt.NDArray[np.float64], labels: npt.NDArray[np.int32], numbers: npt.NDArray[np.int64]
 ) -> None:
-    """A point for the items of a cluster at one place."""
+    """Plot a point for the items of a cluster at one position."""
     rows = np.column_stack([labels, places.round(_DIGITS)])
     _, first, counts = np.unique(rows, axis=0, return_index=True, return_counts=True)
     x, y = places[first].T
@@ -113,7 +116,7 @@ def _draw_exemplars(
     exemplars: npt.NDArray[np.intp],
     names: npt.NDArray[np.str_],
 ) -> None:
-    """Mark each cluster's exemplar, and name those that have room, of the largest clusters first."""
+    """Mark each cluster's exemplar, and name exemplars with room, large clusters first."""
     order = np.argsort(-np.bincount(labels), kind="stable")
     for k in order[::-1]:
         (colour,), (pattern,) = colours_of(numbers[[k]]), patterns_of(numbers[[k]])

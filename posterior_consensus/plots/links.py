@@ -1,4 +1,4 @@
-"""Links as a picture: the number of pairs by probability, and the most uncertain links."""
+"""Plot of links: number of pairs by probability, and the most uncertain links."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from posterior_consensus.plots.colours import COLOURS, MARK, NEUTRAL, ink
 from posterior_consensus.plots.frame import LONGEST, Axes, Grid, Size, add_legend, check_result, grid_axes, short_names
 from posterior_consensus.results.display import counted
 
-_MOST_NAMED = 20  # links
+_MOST_NAMED = 20  # links with names
 _BINS = np.linspace(0.0, 1.0, 21)
 
 
@@ -24,24 +24,31 @@ def plot_links(links: Links, *, figsize: Size = None, axes: Any = None) -> Grid:
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     axes : sequence of two matplotlib.axes.Axes, optional
+        Axes to plot on; by default those of a new figure.
 
     Returns
     -------
     ndarray of matplotlib.axes.Axes, of shape (1, 2)
+        The axes with the plots.
 
     Raises
     ------
     TypeError
-        If `links` is not a Links, or `axes` holds other things than Axes.
+        If `links` is not a Links, or `axes` are not Axes.
     ValueError
         If there are not two `axes`.
 
+    See Also
+    --------
+    links : Compute the links.
+    plot_cluster_sizes : Plot the number of clusters of each size.
+
     Notes
     -----
-    On the left, pairs are counted by probability on a logarithmic axis; those in different clusters of the partition
-    are stacked on those that it co-clusters. On the right are at most 20 links with a probability from 0.05 to
-    0.95, those nearest to 1/2. Lines extend two Monte Carlo standard errors to either side. Names of more than 24
-    characters are short_names in the middle.
+    On the left, pairs are counted by probability on a logarithmic axis; pairs in different clusters of the partition
+    are stacked on co-clustered pairs. On the right are at most 20 links with a probability from 0.05 to 0.95, the
+    nearest to 1/2. Lines extend two Monte Carlo standard errors to either side. Names of more than 24 characters lose
+    their middle.
 
     Examples
     --------
@@ -59,7 +66,7 @@ def plot_links(links: Links, *, figsize: Size = None, axes: Any = None) -> Grid:
 
 
 def draw_histogram(ax: Axes, links: Links) -> None:
-    """Count the pairs by probability, those within clusters of the partition apart."""
+    """Plot numbers of pairs by probability, within and between clusters of the partition."""
     probability, within = links.pairs["probability"].values, links.within
     parts = [probability[within], probability[~within]]
     names = ["in one cluster of the partition", "in different clusters"]
@@ -74,7 +81,7 @@ def draw_histogram(ax: Axes, links: Links) -> None:
 
 
 def draw_uncertain(ax: Axes, links: Links) -> None:
-    """Name the links nearest to a probability of 1/2."""
+    """Plot the links of probability nearest to 1/2, with their names."""
     items = Items.along(links.cluster, str(links.cluster.dims[0]))
     probability, within = links.pairs["probability"].values, links.within
     nearest = np.argsort(np.abs(probability - 0.5), kind="stable")

@@ -1,4 +1,4 @@
-"""Least expected loss and posterior probability for each number of clusters as a picture."""
+"""Plot of minimum expected loss and posterior probability for each number of clusters."""
 
 from typing import Any
 
@@ -18,28 +18,32 @@ def plot_loss_by_n_clusters(losses: LossByNClusters, *, figsize: Size = None, ax
     Parameters
     ----------
     losses : LossByNClusters
-        What :func:`loss_by_n_clusters` gives.
+        Result of :func:`loss_by_n_clusters`.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     axes : array of matplotlib.axes.Axes, optional
-        Two, for the losses and for the probabilities; one for the losses alone if there are no draws.
+        Two axes, for losses and probabilities; without draws, one for the losses. By default those of a new figure.
 
     Returns
     -------
     ndarray of matplotlib.axes.Axes, shape (2,), or (1,) for a similarity matrix alone
+        The axes with the plots.
 
     Raises
     ------
     TypeError
-        If `losses` is something else, or `axes` holds other things.
+        If `losses` is not a LossByNClusters, or `axes` are not Axes.
     ValueError
-        If there are not as many `axes` as needed, or `figsize` is invalid.
+        If the number of `axes` is wrong, or `figsize` is invalid.
+
+    See Also
+    --------
+    loss_by_n_clusters : Compute the losses.
 
     Notes
     -----
-    Error bars reach two Monte Carlo standard errors of the difference to the minimum loss to either side. That is what
-    two points of the curve are to be compared by: the errors of the losses themselves are larger, and nearly the same
-    for all numbers.
+    Error bars are two Monte Carlo standard errors of the difference to the minimum loss, which is the right error for
+    comparing points of the curve. The errors of the losses themselves are larger, and mostly common to all numbers.
 
     Examples
     --------

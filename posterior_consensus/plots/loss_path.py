@@ -1,4 +1,4 @@
-"""The path of partitions along the loss's parameter as a picture."""
+"""Plot of the partitions along the loss's parameter."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from posterior_consensus.plots.colours import as_cmap, ink, on_dark
 from posterior_consensus.plots.frame import Axes, Size
 from posterior_consensus.runtime.tolerances import SAME
 
-_MUCH = 10  # times as many clusters at one end as at the other: then the axis is logarithmic
+_MUCH = 10  # ratio of the numbers of clusters from which the axis is logarithmic
 
 
 def plot_loss_path(path: LossPath, *, cmap: Any = None, figsize: Size = None, ax: Axes | None = None) -> Axes:
@@ -20,12 +20,13 @@ def plot_loss_path(path: LossPath, *, cmap: Any = None, figsize: Size = None, ax
     Parameters
     ----------
     path : LossPath
-        What :func:`loss_path` gives.
+        Result of :func:`loss_path`.
     cmap : str or matplotlib.colors.Colormap, optional
-        From the nearest to the farthest neighbours. By default blues that fade into the page.
+        Colours from the nearest to the farthest neighbours; by default blues that fade into the page.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
+        Axes to plot on; by default those of a new figure.
 
     Returns
     -------
@@ -35,16 +36,19 @@ def plot_loss_path(path: LossPath, *, cmap: Any = None, figsize: Size = None, ax
     Raises
     ------
     TypeError
-        If `path` is something else.
+        If `path` is not a LossPath.
     ValueError
         If `cmap` or `figsize` are invalid.
 
+    See Also
+    --------
+    loss_path : Compute the path.
+
     Notes
     -----
-    The line between two values is thick where the partition stays the same, else the fainter the farther their
-    partitions are from each other, in variation of information: long strong stretches are answers that hardly depend
-    on the choice. The dashed line is at the loss's default. The axis is logarithmic where the number of clusters grows
-    tenfold.
+    The line between two values is thick if the partition stays the same, else faint in proportion to the variation of
+    information between their partitions. Long strong stretches are partitions that hardly depend on the parameter. The
+    dashed line is at the loss's default. The axis is logarithmic if the number of clusters grows tenfold.
 
     Examples
     --------
@@ -73,7 +77,7 @@ def plot_loss_path(path: LossPath, *, cmap: Any = None, figsize: Size = None, ax
 def _draw_steps(
     ax: Axes, x: npt.NDArray[np.float64], clusters: npt.NDArray[np.int64], distances: npt.NDArray[np.float64], cmap: Any
 ) -> None:
-    """Draw a step between each two neighbours, thick if they are the same, else the fainter the farther apart."""
+    """Plot a step between neighbours, thick if their partitions are equal, else fainter with distance."""
     from matplotlib.collections import LineCollection
     from matplotlib.colors import LinearSegmentedColormap, Normalize
 

@@ -1,4 +1,4 @@
-"""Each item's probabilities of the clusters as stacked bars."""
+"""Stacked bars of each item's probabilities of the clusters."""
 
 from typing import Any
 
@@ -28,10 +28,12 @@ def plot_membership(
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
+        Axes to plot on; by default those of a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
+        The axes with the plot.
 
     Raises
     ------
@@ -40,16 +42,20 @@ def plot_membership(
     ValueError
         If `order` or `figsize` is invalid.
 
+    See Also
+    --------
+    membership : Compute the probabilities.
+    predict_allocation : Compute the probabilities of new items.
+
     Notes
     -----
     Population geneticists plot proportions of ancestry in this way. Sorted by cluster, an item's own cluster is at the
-    bottom of its bar, the other clusters follow in their order, and "elsewhere" is grey at the top; lines separate
-    clusters. The own cluster of a new item is the most probable one. In the order of the data or along a coordinate,
-    the clusters have one order in all bars. Items are named if the axes have room for their names. Else the axis names
-    clusters, one in every few items in the order of the data, or values of the coordinate. Beyond twenty colours,
-    patterns are added. In the order of clusters, if the axis has less than 12 points of length for each cluster, only
-    the largest clusters and those with the lowest mean probability are shown, with at most six evenly spaced items of
-    each. Beyond 20,000 items, a random sample of 20,000 is shown. The axis label notes what is shown.
+    bottom of its bar, the other clusters follow in order, and "elsewhere" is grey at the top; lines separate clusters.
+    The own cluster of a new item is the most probable cluster. In other orders, the clusters have the same order in all
+    bars. The axis names items if there is room, else clusters, some of the items or values of the coordinate. Beyond
+    twenty colours, patterns are added. In the order of clusters, if the axis has less than 12 points of length for each
+    cluster, only the largest clusters and those with the lowest mean probability are shown, with at most six evenly
+    spaced items of each. Beyond 20,000 items, a random sample of 20,000 is shown. The axis label notes what is shown.
 
     Examples
     --------
@@ -80,7 +86,7 @@ def draw_shares(
     by_cluster: bool = False,
     patterned: bool = False,
 ) -> None:
-    """Stack the probabilities of items between these edges; by cluster, an item's own cluster is at the bottom."""
+    """Stack the probabilities of items between `edges`; by cluster, an item's own cluster is at the bottom."""
     from matplotlib.patches import Patch
 
     shares, numbers = membership.probabilities.values[at], [*membership.numbers, -1]

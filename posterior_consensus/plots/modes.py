@@ -1,4 +1,4 @@
-"""Fitted modes as a picture: their partitions one under another, and which draws are around each."""
+"""Plot of fitted modes: their partitions, and each draw's responsibilities."""
 
 from typing import Any
 
@@ -13,43 +13,44 @@ from posterior_consensus.results.display import counted
 
 
 def plot_modes(modes: PartitionModes, *, order: Any = "clusters", figsize: Size = None, axes: Any = None) -> Grid:
-    """Plot the partition of each mode as a strip of items, and each draw's probability to be around the mode.
+    """Plot the partition of each mode as a strip of items, and the responsibilities of the modes for each draw.
 
     Parameters
     ----------
     modes : PartitionModes
-        What :func:`fit_modes` returns.
+        Result of :func:`consensus.fit_modes`.
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
         Order of the items: by cluster of the first mode, as in the data, or along a coordinate of the items (its name
         or its values), such as time or position along a genome.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     axes : array_like of 2 matplotlib.axes.Axes, optional
+        Axes for items and for draws; by default those of a new figure.
 
     Returns
     -------
     ndarray of 2 matplotlib.axes.Axes
-        Of the items and of the draws, whose rows are those of the modes.
+        Axes of the items and of the draws, with a row for each mode.
 
     Raises
     ------
     TypeError
-        If `modes` is no such result.
+        If `modes` is not a PartitionModes.
     ValueError
         If `order` or `figsize` is invalid.
+
+    See Also
+    --------
+    consensus.fit_modes : Fit the modes.
+    plot_alluvial : Plot the common items of the partitions, ``modes.labels``.
 
     Notes
     -----
     Items are ordered by their cluster in the first mode, then in each of the others. Clusters have the colour of the
-    first mode's cluster with which they are matched (most items in common over all one-to-one matchings). An item fades
-    as the membership in its cluster falls, which is 1 if draws around the mode differ from its partition by the noise
-    alone. A draw is as dark, on a dark page as bright, as its responsibility; draws of one chain stand in their order,
-    so that a chain's stay in a mode is a block. What is shown of many clusters or items is as in
-    :func:`plot_particles`.
-
-    See Also
-    --------
-    plot_alluvial : which clusters the partitions, ``modes.labels``, share.
+    first mode's cluster matched to them (most items in common over all one-to-one matchings). An item fades as the
+    membership in its cluster falls; membership is 1 if draws around the mode differ from its partition by noise only.
+    A draw's darkness (brightness on a dark page) is the responsibility. Draws of a chain are in order, so a chain's
+    stay in a mode is a block. Many clusters or items are sampled as in :func:`plot_particles`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The posterior of the number of clusters as a picture, chain by chain."""
+"""Plot of the posterior distribution of the number of clusters, also by chain."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from posterior_consensus.priors.record import PartitionPrior, check_prior
 from posterior_consensus.results.display import counted
 from posterior_consensus.sources.door import as_draws, own_partition
 
-_VISIBLE = 0.01  # of the largest probability
+_VISIBLE = 0.01  # share of the largest probability that is visible
 _MOST_POINTS = 60
 
 
@@ -27,29 +27,39 @@ def plot_n_clusters(
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
+        The posterior.
     partition : result object, DataArray or label vector of shape (n_items,), optional
-        Its number of clusters is marked. A consensus often has fewer clusters than most draws, whose smallest clusters
-        vary. A summary has its consensus.
+        Partition whose number of clusters is marked; by default the consensus of a summary. A consensus often has fewer
+        clusters than most draws, whose smallest clusters vary.
     prior : PartitionPrior, optional
-        Such as ``priors.crp(1.0)``: its distribution of the number of clusters is drawn next to the posterior.
+        Prior whose distribution of the number of clusters is plotted next to the posterior, such as
+        ``priors.crp(1.0)``.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
+        Axes to plot on; by default those of a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
+        The axes with the plot.
 
     Raises
     ------
     TypeError
-        If `prior` is something else.
+        If `prior` is not a PartitionPrior.
     ValueError
         If draws or partition are invalid.
 
+    See Also
+    --------
+    loss_by_n_clusters : Compute the minimum expected loss for each number of clusters.
+
     Notes
     -----
-    If all draws have the same number, as in a model that fixes it, the title says so, and chains have no points.
+    The number of clusters is a property of partitions of these data: under a Dirichlet process mixture, it does not
+    consistently estimate a number of components (Miller and Harrison 2014). If all draws have the same number, the
+    title notes it, and chains have no points.
 
     Examples
     --------
@@ -82,7 +92,7 @@ def plot_n_clusters(
     if numbers.size == 1:
         ax.set_title(f"Every draw has {counted(int(numbers[0]), 'cluster')}.", fontsize="medium")
     low, high = ax.get_xlim()
-    ax.set_xlim(min(low, fewest - 1), max(high, most + 1))  # integers need room to be ticks
+    ax.set_xlim(min(low, fewest - 1), max(high, most + 1))  # so that integers have ticks
     tick_integers(ax.xaxis)
     ax.set(xlabel="number of clusters", ylabel="posterior probability" if prior is None else "probability")
     if len(ax.get_legend_handles_labels()[0]) > 1:
@@ -91,7 +101,7 @@ def plot_n_clusters(
 
 
 def _draw_prior(ax: Axes, prior: PartitionPrior, n_items: int, fewest: int, most: int) -> tuple[int, int]:
-    """Draw the prior's distribution, and return the range of what is visible of both."""
+    """Plot the prior's distribution, and return the range in which either distribution is visible."""
     chances = prior.n_clusters(n_items)
     numbers = chances["n_clusters"].values
     visible = numbers[chances.values >= _VISIBLE * chances.values.max()]

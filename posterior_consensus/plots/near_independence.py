@@ -1,4 +1,4 @@
-"""How far the posterior is from the product of its marginals, as a picture."""
+"""Plot of the discrepancy between the posterior and the product of its marginals."""
 
 import numpy as np
 
@@ -16,25 +16,31 @@ def plot_near_independence(independence: NearIndependence, *, figsize: Size = No
     Parameters
     ----------
     independence : NearIndependence
-        What :func:`near_independence` returns.
+        Result of :func:`diagnostics.near_independence`.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
+        Axes to plot on; by default those of a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
+        The axes with the plot.
 
     Raises
     ------
     TypeError
-        If `independence` is not a NearIndependence, or `ax` not Axes.
+        If `independence` is not a NearIndependence, or `ax` not an Axes.
+
+    See Also
+    --------
+    diagnostics.near_independence : Run the test.
 
     Notes
     -----
-    Both histograms are of the squared maximum mean discrepancy between random quarters of the draws: of draws from
-    other draws, and of draws from draws whose items were shuffled. They coincide where items are nearly independent, as
-    in Figure 6 (a) of Zhou, Dudeja and Amini (2023), Statistical guarantees for consensus clustering, ICLR.
+    Histograms are of the squared maximum mean discrepancy between random quarters of the draws: between draws, and
+    between draws and draws with shuffled items. They coincide if items are nearly independent, as in Figure 6 (a) of
+    Zhou, Dudeja and Amini (2023), Statistical guarantees for consensus clustering, ICLR.
 
     Examples
     --------
@@ -57,6 +63,6 @@ def plot_near_independence(independence: NearIndependence, *, figsize: Size = No
     ax.axvline(0.0, color=ink(), linewidth=0.7, linestyle=":")
     ax.set(xlabel="squared maximum mean discrepancy of draws from ...", ylabel="resamples")
     ax.set_title(f"p-value {independence.p_value:.2g} for independent items", loc="left", fontsize="medium")
-    ax.xaxis.set_major_locator(MaxNLocator(5))  # labels of small numbers are long
+    ax.xaxis.set_major_locator(MaxNLocator(5))  # small numbers have long labels
     add_legend(ax, loc="best")
     return ax

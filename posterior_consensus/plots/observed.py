@@ -1,4 +1,4 @@
-"""Observed data and a partition of their items, brought to one order."""
+"""Observed data and a partition of their items, in the same order."""
 
 from typing import Any, NamedTuple
 
@@ -14,8 +14,8 @@ from posterior_consensus.ensemble.partitions import Labels, as_array, canonical_
 class Observed(NamedTuple):
     """Data of shape (n_items, n_features), the features' names, the items' labels, and names and numbers of clusters.
 
-    A number below 0 is that of unassigned items. `items` have the coordinates of the data and of the partition. The
-    features of an array without names are not `named`; their names are their positions.
+    Unassigned items have a number below 0. `items` have the coordinates of the data and of the partition. Features of
+    an array without names are not `named`; their names are positions.
     """
 
     values: npt.NDArray[np.float64]
@@ -28,19 +28,19 @@ class Observed(NamedTuple):
 
 
 def observed_table(data: Any, partition: Any, name: str = "partition") -> Observed:
-    """Bring data of any kind into the partition's order of the items."""
-    found = getattr(partition, "labels", partition)
-    dim = str(found.dims[0]) if isinstance(found, xr.DataArray) and found.ndim else "item"
+    """Reorder data of any kind to the partition's items."""
+    own = getattr(partition, "labels", partition)
+    dim = str(own.dims[0]) if isinstance(own, xr.DataArray) and own.ndim else "item"
     array = _as_dataarray(data, dim)
-    found = labelled(partition, dim)
-    if isinstance(found, xr.DataArray) and dim in found.coords and dim in array.coords and len(found) == len(array):
-        wanted, given = found.coords[dim].to_index(), array.coords[dim].to_index()
+    own = labelled(partition, dim)
+    if isinstance(own, xr.DataArray) and dim in own.coords and dim in array.coords and len(own) == len(array):
+        wanted, given = own.coords[dim].to_index(), array.coords[dim].to_index()
         order = positions(wanted, given)
         if order is None:
             why = difference(wanted, given)
             raise ValueError(f"`data` must be of the {name}'s items; the coordinates of {dim!r} differ: {why}.")
         array = array.isel({dim: order})
-    labels = canonical_labels(found)
+    labels = canonical_labels(own)
     if labels.size != len(array):
         raise ValueError(f"`{name}` must label all {len(array)} items of the data; got {labels.size} labels.")
     named = array.name is not None if array.ndim == 1 else str(array.dims[1]) in array.coords
@@ -51,13 +51,13 @@ def observed_table(data: Any, partition: Any, name: str = "partition") -> Observ
     feature = str(array.dims[1])
     features = array[feature].values if feature in array.coords else range(array.shape[1])
     values = array.values.astype(np.float64)
-    numbers, clusters = cluster_numbers(partition, found), [str(one) for one in cluster_names(partition, found)]
-    items = _items(dim, array, found)
+    numbers, clusters = cluster_numbers(partition, own), [str(one) for one in cluster_names(partition, own)]
+    items = _items(dim, array, own)
     return Observed(values, [str(one) for one in features], labels, clusters, numbers, items, named)
 
 
 def _items(dim: str, array: xr.DataArray, labels: Any) -> Items:
-    """The items with the coordinates that the data have, and those that only the partition has."""
+    """The items with the data's coordinates, and those that only the partition has."""
     coords: dict[str, Any] = {}
     for one in (labels, array):
         along = one.coords.items() if isinstance(one, xr.DataArray) else ()
@@ -66,7 +66,7 @@ def _items(dim: str, array: xr.DataArray, labels: Any) -> Items:
 
 
 def _as_dataarray(data: Any, dim: str) -> xr.DataArray:
-    """The data with items first; those of a table without an index of its own are known by position.
+    """The data with items first; items of a table without its own index are matched by position.
 
     Columns of dates are coordinates of the items.
     """

@@ -1,4 +1,4 @@
-"""Plot the share of draws that agree with partial partitions against the number of assigned items."""
+"""Plot of the share of draws that agree with partial partitions against the number of assigned items."""
 
 from typing import Any
 
@@ -15,26 +15,31 @@ def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, a
     Parameters
     ----------
     partial : PartialPartition
-        What :func:`partial_partition` gives.
+        Result of :func:`partial_partition`.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
+        Axes to plot on; by default those of a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
+        The axes with the plot.
 
     Raises
     ------
     TypeError
         If `partial` is not a PartialPartition.
 
+    See Also
+    --------
+    partial_partition : Compute the partial partition.
+
     Notes
     -----
-    The filled area, as a share of the axes, is `partial.area`. The dashed line is at the probability requested, the
-    point at the result. These are shares of the draws that it was chosen on. The bar below the point is the
-    cross-validated probability, plus and minus one standard error. The nearer the curve stays to the top, the more
-    concentrated the posterior is.
+    The filled area, as a share of the axes, is `partial.area`. The dashed line is the probability requested, the point
+    is the result. These are shares of the draws on which the result was chosen. The bar below the point is the
+    cross-validated probability, plus and minus one standard error. A concentrated posterior has a curve near the top.
 
     Examples
     --------
@@ -49,10 +54,10 @@ def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, a
     sizes, probability = partial.curve["n_items"].values, partial.curve.values
     ax.fill_between(sizes, probability, step="post", color=OPEN, alpha=0.35, linewidth=0.0)
     ax.step(sizes, probability, where="post", color=ink(), linewidth=1.2)
-    asked = f"requested, {partial.prob:g}"
-    ax.axhline(partial.prob, color=MARK, linewidth=1.3, linestyle="--", label=asked, zorder=1.5)
-    found = f"{partial.n_items} items, {partial.search_probability:.3g} of the draws"
-    ax.plot(partial.n_items, partial.search_probability, "o", color=MARK, markersize=6, clip_on=False, label=found)
+    requested = f"requested, {partial.prob:g}"
+    ax.axhline(partial.prob, color=MARK, linewidth=1.3, linestyle="--", label=requested, zorder=1.5)
+    result = f"{partial.n_items} items, {partial.search_probability:.3g} of the draws"
+    ax.plot(partial.n_items, partial.search_probability, "o", color=MARK, markersize=6, clip_on=False, label=result)
     held_out = f"cross-validated, {partial.probability:.3g}"
     error = np.nan_to_num(partial.mcse)
     bar: dict[str, Any] = {"color": ink(), "markersize": 10, "capsize": 3, "linewidth": 1.2, "clip_on": False}

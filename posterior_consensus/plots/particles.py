@@ -1,4 +1,4 @@
-"""Particles as a picture: the partitions one under another, their weights, and where they differ."""
+"""Plot of particles: partitions, weights and differences."""
 
 import itertools
 from typing import Any
@@ -21,42 +21,47 @@ def plot_particles(
     Parameters
     ----------
     particles : Particles
+        Result of :func:`particles`.
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
         Order of the items: by cluster of the heaviest particle, as in the data, or along a coordinate of the items (its
         name or its values), such as time or position along a genome.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
+        Axes to plot on; by default those of a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
+        The axes with the plot.
 
     Raises
     ------
     TypeError
-        If `particles` is no such result.
+        If `particles` are not Particles.
     ValueError
         If `order` or `figsize` is invalid.
+
+    See Also
+    --------
+    particles : Compute the particles.
+    plot_alluvial : Plot the common items of the particles' clusters.
+    plot_draws_map : Plot a map of the draws with the particles.
 
     Notes
     -----
     Items are ordered by their cluster in the heaviest particle, then in each of the others. Clusters have the colour of
-    the heaviest particle's cluster with which they are matched (most items in common over all one-to-one matchings).
+    the heaviest particle's cluster matched to them (most items in common over all one-to-one matchings).
     The bars below show how much an item's co-members change from particle to particle: with C_k(i) the cluster of item
     i in particle k, the mean over pairs of particles, weighted by the product of their weights, of
 
         1 - n_kl(i) / m_kl(i),
 
-    where n_kl(i) items are in both clusters and m_kl(i) in either. It is 0 if an item's co-members are the same in all.
+    where n_kl(i) items are in both clusters and m_kl(i) in either. It is 0 if an item's co-members never change.
 
     In the order of clusters, if the axis has less than 12 points of length for each cluster, only the largest clusters
     and those whose co-members change most are shown, with at most six evenly spaced items of each. Beyond 20,000 items,
     a random sample of 20,000 is shown. The axis label notes what is shown.
-
-    See Also
-    --------
-    plot_alluvial, plot_draws_map : which take particles too.
 
     Examples
     --------

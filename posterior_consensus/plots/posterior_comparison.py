@@ -1,4 +1,4 @@
-"""What differs between two posteriors as a picture: pairs of items, and the items whose co-members differ most."""
+"""Plot of the differences between two posteriors: pairs of items, and items whose co-members differ most."""
 
 from typing import Any
 
@@ -14,8 +14,8 @@ from posterior_consensus.plots.psm import draw_parted, item_order
 from posterior_consensus.plots.rows import check_order, label_along
 from posterior_consensus.runtime.arguments import check_count
 
-_ERRORS = 2.0  # standard errors that a bar reaches to either side
-_LEAST_SCALE = 0.05  # differences below it are not to look large
+_ERRORS = 2.0  # length of error bars in standard errors
+_LEAST_SCALE = 0.05  # smaller differences must not look large
 
 
 def plot_posterior_comparison(
@@ -35,8 +35,8 @@ def plot_posterior_comparison(
     comparison : PosteriorComparison
         The result of :func:`compare_posteriors`.
     partition : result object, DataArray or label vector of shape (n_items,), optional
-        Partition that orders the items, typically the consensus of one of the two; lines separate its clusters if there
-        are at most 30. Without it, items are ordered by average linkage on the mean of the two matrices.
+        Partition that orders the items, typically the consensus of either posterior; lines separate at most 30
+        clusters. Without it, items are ordered by average linkage on the mean of the two matrices.
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
         Order of the items: by cluster, as in the data, or along a coordinate of the items (its name or its values),
         such as time or position along a genome.
@@ -48,7 +48,7 @@ def plot_posterior_comparison(
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     axes : array of matplotlib.axes.Axes, optional
-        Two, for the matrix and for the items.
+        Two axes, for the matrix and for the items; by default those of a new figure.
 
     Returns
     -------
@@ -58,14 +58,18 @@ def plot_posterior_comparison(
     Raises
     ------
     TypeError
-        If `comparison` is something else, or `axes` holds other things.
+        If `comparison` is not a PosteriorComparison, or `axes` are not Axes.
     ValueError
         If `partition`, `n_items`, `cmap` or `figsize` are invalid, or there are not two `axes`.
 
+    See Also
+    --------
+    compare_posteriors : Compute the comparison.
+
     Notes
     -----
-    Error bars reach two Monte Carlo standard errors to either side. The grey strokes are the differences that Monte
-    Carlo errors alone would give.
+    Error bars are two Monte Carlo standard errors. Grey strokes are the differences expected from Monte Carlo errors
+    alone.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Number of clusters and excess loss under other priors as a picture."""
+"""Plot of number of clusters and excess loss under other priors."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import MARK, NEUTRAL, ink
 from posterior_consensus.plots.frame import Grid, Size
 
-_ERRORS = 2.0  # standard errors that a bar reaches to either side
+_ERRORS = 2.0  # length of error bars in standard errors
 _MOST_NAMES = 40
 _MOST_SLANTED = 8
 
@@ -24,25 +24,30 @@ def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = Non
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     axes : array of matplotlib.axes.Axes, optional
-        Two, for the numbers of clusters and for the excess losses.
+        Two axes, for the numbers of clusters and for the excess losses; by default those of a new figure.
 
     Returns
     -------
     ndarray of matplotlib.axes.Axes, shape (2,)
+        The axes with the plots.
 
     Raises
     ------
     TypeError
-        If `sensitivity` is something else, or `axes` holds other things.
+        If `sensitivity` is not a PriorSensitivity, or `axes` are not Axes.
     ValueError
         If there are not two `axes`, or `figsize` is invalid.
 
+    See Also
+    --------
+    prior_sensitivity : Compute the sensitivity.
+
     Notes
     -----
-    If all alternatives are of the prior's family, the horizontal axis is the concentration, on a logarithmic scale;
-    otherwise it lists the alternatives. Alternatives about which the draws cannot tell are shaded. The red point is the
-    prior of the draws; on an axis of concentrations, a red line marks its concentration. Error bars reach two Monte
-    Carlo standard errors to either side.
+    If all alternatives have the prior's family, the horizontal axis is the concentration, on a logarithmic scale;
+    otherwise it lists the alternatives. Alternatives that the draws represent poorly are shaded. The red point is the
+    prior of the draws; on an axis of concentrations, a red line marks its concentration. Error bars are two Monte Carlo
+    standard errors.
 
     Examples
     --------
@@ -84,7 +89,7 @@ def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = Non
 
 
 def _shade(ax: Any, x: Floats, known: Any) -> None:
-    """Shade around the alternatives that the draws cannot tell of, up to halfway to their neighbours."""
+    """Shade alternatives that the draws represent poorly, halfway to their neighbours."""
     if known.all():
         return
     gap = np.diff(x).min(initial=1.0) if x.size < 2 else np.median(np.diff(x))

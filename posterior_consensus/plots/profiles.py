@@ -1,4 +1,4 @@
-"""What the clusters look like in the observed data, as a picture."""
+"""Plot of the observed data by cluster."""
 
 from __future__ import annotations
 
@@ -37,12 +37,13 @@ def plot_cluster_profiles(
     data : array_like, Series, DataFrame or DataArray of shape (n_items,) or (n_items, n_features)
         Numbers, NaN where missing. A DataFrame has a row for each item; a DataArray may have the items second.
     partition : result object, DataArray or label vector of shape (n_items,)
-        Typically the consensus.
+        Partition of the items, typically the consensus.
     cmap : str or matplotlib.colors.Colormap
         Colours of the means of several features, from two standard deviations below the mean to two above.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
+        Axes to plot on; by default those of a new figure.
 
     Returns
     -------
@@ -57,13 +58,17 @@ def plot_cluster_profiles(
     TypeError
         If the data are not numbers.
 
+    See Also
+    --------
+    plot_data : Plot the observed data as points.
+
     Notes
     -----
-    One feature: a row for each cluster with a point for each item, and over them the quartiles and the median. Several:
-    a cell for each cluster and feature, coloured by the cluster's mean in standard deviations of all items from their
-    mean; the line across the cell is the standard deviation within the cluster, and as wide as the cell where it is
-    that of all items or more: short lines are features in which the cluster is homogeneous. Colours end at 2.
-    Clusters have the names that the user gave them. Long names lose their middle.
+    With one feature, each cluster has a row with a point for each item, the quartiles and the median. With several,
+    each cluster and feature has a cell, coloured by the cluster's mean in standard deviations of all items from their
+    mean; colours end at 2. The line across the cell is the standard deviation within the cluster. It is as wide as the
+    cell if it is at least the standard deviation of all items, so short lines are homogeneous features. Long names
+    lose their middle.
 
     Examples
     --------
@@ -72,22 +77,22 @@ def plot_cluster_profiles(
     >>> [tick.get_text() for tick in ax.get_yticklabels()]
     ['0 (n = 3)', '1 (n = 2)']
     """
-    found = observed_table(data, partition)
-    sizes = np.bincount(found.labels)
-    several = found.values.shape[1] > 1
-    width = min(3.0 + 0.45 * found.values.shape[1], 12.0) if several else 5.6
-    features = frame.short_names(found.features, frame.LONGEST)
-    upright = frame.CHARACTER * max(len(name) for name in features) / 72 if several else 0.0  # inches below the cells
+    table = observed_table(data, partition)
+    sizes = np.bincount(table.labels)
+    several = table.values.shape[1] > 1
+    width = min(3.0 + 0.45 * table.values.shape[1], 12.0) if several else 5.6
+    features = frame.short_names(table.features, frame.LONGEST)
+    upright = frame.CHARACTER * max(len(name) for name in features) / 72 if several else 0.0  # inches for names
     ax = frame.new_axes(ax, figsize, width, min(1.4 + 0.42 * sizes.size, 10.0) + upright)
-    names = frame.short_names(found.names, frame.LONGEST)
+    names = frame.short_names(table.names, frame.LONGEST)
     _set_names(ax, "y", [f"{name} (n = {size})" for name, size in zip(names, sizes, strict=True)])
     if several:
-        _draw_cells(ax, found.values, found.labels, as_cmap(cmap))
+        _draw_cells(ax, table.values, table.labels, as_cmap(cmap))
         caption = "line: standard deviation within the cluster;\ncell width: standard deviation of all items"
         _set_names(ax, "x", features)
     else:
-        _draw_points(ax, found.values[:, 0], found.labels, found.numbers)
-        ax.set_xlabel(found.features[0], wrap=True)
+        _draw_points(ax, table.values[:, 0], table.labels, table.numbers)
+        ax.set_xlabel(table.features[0], wrap=True)
         caption = "line: quartiles of the cluster; tick: median"
     ax.set_title(caption, loc="left", fontsize="small")
     ax.set_ylabel("cluster")
@@ -131,7 +136,7 @@ def _draw_cells(ax: Axes, values: Floats, labels: Labels, cmap: Colormap) -> Non
 
 
 def _standardised(values: Floats, labels: Labels) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of each cluster and feature (n_clusters, n_features), in units of all items'."""
+    """Mean and standard deviation (n_clusters, n_features), in standard deviations of all items."""
     table = pd.DataFrame(values)
     scale = table.std(ddof=0).replace(0.0, np.nan)
     groups = ((table - table.mean()) / scale).groupby(labels)
@@ -139,8 +144,8 @@ def _standardised(values: Floats, labels: Labels) -> tuple[Floats, Floats]:
 
 
 def _set_names(ax: Axes, side: str, names: list[str]) -> None:
-    """Name rows or columns: every one, or those that can be read."""
-    room = frame.length_of(ax, side) / len(names)  # points a name
+    """Name all rows or columns, or as many as are readable."""
+    room = frame.length_of(ax, side) / len(names)  # points per name
     font = min(9.0, room / 1.1)
     step = int(np.ceil(5.0 / font))
     upright = side == "x" and frame.CHARACTER * max(len(name) for name in names) > room

@@ -1,4 +1,4 @@
-"""The posterior similarity matrix as a picture: of all draws, or of every chain."""
+"""Plot of the posterior similarity matrix, of all draws or of every chain."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
 
 _PALE = 0.35  # opacity of unassigned items
-_MOST_CLUSTERS = 50  # outlined boldly
+_MOST_CLUSTERS = 50  # clusters; more have thinner outlines
 _MOST_PARTED = 30  # clusters; the lines between more would cover the matrix
-_SIDE = 2.6  # inches of a chain's matrix
+_SIDE = 2.6  # inches per matrix of a chain
 _MOST_COLUMNS = 4
-_MOST_FOR_OPTIMAL_ORDER = 1000  # items; its cubic time would be felt beyond
+_MOST_FOR_OPTIMAL_ORDER = 1000  # items; beyond, its cubic time is noticeable
 
 
 @overload
@@ -70,30 +70,30 @@ def plot_psm(
     ax: Axes | None = None,
     axes: Any = None,
 ) -> Axes | Grid:
-    """Plot the posterior similarity matrix, ordered by a partition with its clusters outlined, or that of every chain.
+    """Plot the posterior similarity matrix, of all draws or of every chain, with the clusters of a partition outlined.
 
     Parameters
     ----------
-    psm : DataArray of shape (n_items, n_items), PairSimilarity, PartitionDraws or anything that becomes draws
-        What :func:`posterior_similarity_matrix` or :func:`as_pair_similarity` gives, or draws, as
-        :func:`as_partition_draws` takes them, to compute it from. Draws with ``by="chain"``.
+    psm : DataArray of shape (n_items, n_items), PairSimilarity, PartitionDraws or any posterior that summarize() takes
+        Similarity matrix, or draws to compute it from; with ``by="chain"``, draws.
     partition : result object, DataArray or label vector of shape (n_items,), optional
-        Typically the consensus. Without it items are ordered by average linkage and nothing is outlined. Of a
-        :class:`PartialPartition` the unassigned items stand at the end, paler. A summary has its consensus.
+        Partition that orders the items and is outlined, typically the consensus. By default the consensus of a summary;
+        without one, items are ordered by average linkage. Unassigned items of a :class:`PartialPartition` are last and
+        paler.
     by : "chain", optional
-        Plot a matrix for every chain, in one order and on one scale; lines part up to 30 clusters.
+        Plot a matrix for every chain, in one order and on one scale, with lines between at most 30 clusters.
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
         Order of the items: by cluster, with similar items next to each other; as in the data; or along a coordinate of
         the items (its name or its values), such as time or position along a genome. In the last two orders, each run
         of neighbours in one cluster is outlined.
     cmap : str or matplotlib.colors.Colormap
-        Colours of the probabilities from 0 to 1.
+        Colours of the similarities from 0 to 1.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
-        For one matrix.
+        Axes for one matrix; by default those of a new figure.
     axes : array of matplotlib.axes.Axes, optional
-        One for each chain, with ``by="chain"``.
+        Axes for each chain, with ``by="chain"``; by default those of a new figure.
 
     Returns
     -------
@@ -103,24 +103,27 @@ def plot_psm(
     Raises
     ------
     ValueError
-        If the matrix is not one that :func:`as_pair_similarity` takes, the partition does not label its items, or
-        draws, `by`, `order`, `cmap` or `figsize` are invalid; if `ax` is given with ``by="chain"``, `axes` without it,
-        or there is not one of the `axes` for each chain.
+        If the matrix is invalid for :func:`as_pair_similarity`, the partition does not label its items, or draws, `by`,
+        `order`, `cmap` or `figsize` are invalid. Also if `ax` is given with ``by="chain"``, `axes` without it, or the
+        number of `axes` is not the number of chains.
     TypeError
-        If `ax` or `axes` are other things.
+        If `ax` or `axes` are not Axes.
+
+    See Also
+    --------
+    posterior_similarity_matrix : Compute the matrix.
+    plot_items_map : Plot a map of the items by similarity.
 
     Notes
     -----
-    Clusters stand in the order of their labels, items within a cluster in that of an average linkage tree of 1 - PSM.
-    Items are named where their names can be read at the size of the axes. Else clusters have a tick each, and their
-    names, as the user gave them, if there is room. In the order of the data, one in every few items is named. Along a
-    coordinate, items are named if there is room, else values of the coordinate. The strip
-    above has the clusters' colours, the same as in :func:`plot_data` and of aligned partitions in
-    :func:`plot_alluvial`. Of more than 10,000 items 2,000 are drawn, at random, and the axis says so.
+    Clusters are in the order of their labels, the items of a cluster in the order of an average linkage tree of 1 -
+    PSM. The axes name items if there is room, else clusters or values of the coordinate. The strip above has the
+    colours of the clusters, as in :func:`plot_data`. Beyond 10,000 items, a random sample of 2,000 is shown; the axis
+    label notes it.
 
-    With ``by="chain"``, items are ordered by the matrix over all chains. The title tells the largest gap between two
-    chains, as :func:`diagnose` does; circles mark its pair of items. Weights are ignored, as the chains are to be
-    compared as they were sampled. Of more than 10,000 items, the gap is the largest among the pairs that are drawn.
+    With ``by="chain"``, items are ordered by the matrix over all chains. The title has the largest difference between
+    two chains, as in :func:`diagnose`, and circles mark its pair of items. Weights are ignored, so that chains are
+    compared as sampled. Beyond 10,000 items, only pairs shown are compared.
 
     Examples
     --------
@@ -207,7 +210,7 @@ def _plot_chains(draws: PartitionDraws, partition: Any, order: Any, cmap: Colorm
 
 
 def _chain_axes(axes: Any, figsize: Size, n_chains: int, below: float) -> Grid:
-    """The user's axes, or new ones in rows of four, with so many inches below each for the names of places."""
+    """The user's axes, or new axes in rows of four, with `below` inches below each for names."""
     if axes is not None:
         return frame.grid_axes(axes, figsize, 1, n_chains, 0, 0, framed=True)[0]
     n_columns = min(n_chains, _MOST_COLUMNS)
@@ -222,14 +225,14 @@ def _chain_axes(axes: Any, figsize: Size, n_chains: int, below: float) -> Grid:
 def _draw_clusters(
     ax: Axes, labels: npt.NDArray[np.int32], partition: Any, given: Any
 ) -> tuple[npt.NDArray[np.intp], list[str]]:
-    """Outline runs of items in one cluster, above them a strip in its colour; return their lengths and names."""
+    """Outline runs of items of a cluster, add a strip of colours above, and return their lengths and names."""
     from matplotlib.patches import Rectangle
 
     if isinstance(partition, PartialPartition):
         n_sure = int(partition.labels.max()) + 1
         names, numbers = [*partition.names[:n_sure], "unassigned"], np.append(np.arange(n_sure), -1)
         sure, image = labels < n_sure, ax.images[0]
-        ax.set_facecolor(image.cmap(0.0))  # pale is towards no similarity, whatever Matplotlib's style
+        ax.set_facecolor(image.cmap(0.0))  # pale means low similarity in any Matplotlib style
         image.set_alpha(np.where(np.logical_and.outer(sure, sure), 1.0, _PALE))
     else:
         names, numbers = list(cluster_names(partition, given)), cluster_numbers(partition, given)
@@ -244,7 +247,7 @@ def _draw_clusters(
 
 
 def _is_matrix(psm: Any) -> bool:
-    """Whether this is a similarity matrix, which can be told by its dimensions, and not draws."""
+    """Whether this is a similarity matrix, by its dimensions, and not draws."""
     return isinstance(psm, xr.DataArray) and any(str(dim).endswith("_bis") for dim in psm.dims)
 
 
@@ -252,14 +255,14 @@ def _labels(partition: Any, items: Items) -> npt.NDArray[Any]:
     """The partition's own labels in the order of these items."""
     if isinstance(partition, PartialPartition):
         partition = partition.labels.where(partition.labels >= 0, partition.labels.max() + 1)
-    items.as_labels(partition)  # complains of what is none
+    items.as_labels(partition)  # raises an error for an invalid partition
     return np.asarray(items.in_order(partition))
 
 
 def draw_parted(
     ax: Axes, values: npt.NDArray[np.float64], labels: npt.NDArray[np.int32], cmap: Any, low: float, high: float
 ) -> Any:
-    """Draw a matrix of pairs of items, with lines between clusters of items, and return the image."""
+    """Plot a matrix of pairs of items, with lines between clusters, and return the image."""
     image = ax.imshow(values, cmap=cmap, vmin=low, vmax=high, interpolation="nearest")
     edges = np.flatnonzero(np.diff(labels)) + 0.5
     (colour,) = ink_on(cmap(image.norm(np.zeros(1))))
@@ -283,7 +286,7 @@ def item_order(
             distances = squareform(1.0 - values[np.ix_(members, members)], checks=False)
             tree = hierarchy.linkage(distances, "average", optimal_ordering=members.size <= _MOST_FOR_OPTIMAL_ORDER)
             leaves = members[hierarchy.leaves_list(tree)]
-            # A tree has no direction: take the one nearer to the order of the data.
+            # A tree has no direction: use the direction nearer to the order of the data.
             members = leaves if np.corrcoef(leaves, np.arange(leaves.size))[0, 1] >= 0 else leaves[::-1]
         pieces.append(members)
     return np.concatenate(pieces)

@@ -1,4 +1,4 @@
-"""Values along time or another coordinate of the items, over the clusters and their probabilities, as a picture."""
+"""Plot of values along time or another coordinate, with clusters and their probabilities."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from posterior_consensus.plots.rows import check_order, coordinate, numbers_alon
 _MOST_FEATURES = 6
 _PALE = 0.3  # opacity of the background
 _PANEL = 7.2, 2.0  # inches: width of the figure, height of a panel
-_LEAST_ROOM = 2.5  # points an item, for points to be seen
+_LEAST_ROOM = 2.5  # points per item; with less, points are invisible
 
 
 def plot_regimes(
@@ -42,28 +42,29 @@ def plot_regimes(
         The horizontal axis: numbers or dates, given as the name of a coordinate of the data or of the partition, or as
         values. With "data", the items' own coordinate if it increases, else their positions.
     features : sequence of names, optional
-        The features to plot, at most 6, with a panel for each. By default all.
+        Features to plot, at most 6, with a panel each; by default all.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     axes : array of matplotlib.axes.Axes, optional
-        One for each feature, and one for the probabilities.
+        Axes for each feature, and one for the probabilities; by default those of a new figure.
 
     Returns
     -------
     ndarray of matplotlib.axes.Axes, shape (n_features + 1,)
+        The axes with the plots.
 
     Raises
     ------
     TypeError
-        If `membership` is not a Membership, the data or `order` are not numbers or dates, or `axes` holds other things.
+        If `membership` is not a Membership, the data or `order` are not numbers or dates, or `axes` are not Axes.
     ValueError
-        If the data are of other items, there are more than 6 features, `features`, `order` or `figsize` are invalid, or
-        the number of `axes` is wrong.
+        If the data have other items or more than 6 features, `features`, `order` or `figsize` are invalid, or the
+        number of `axes` is wrong.
 
     See Also
     --------
-    plot_membership : the probabilities alone, item by item.
-    plot_psm : with ``order="data"``, the similarities of all pairs of items.
+    plot_membership : Plot the probabilities of the clusters alone.
+    plot_psm : Plot the similarities of all pairs, with ``order="data"``.
 
     Notes
     -----
@@ -81,25 +82,25 @@ def plot_regimes(
     ['flow', 'year']
     """
     frame.check_result("membership", membership, Membership, "membership")
-    found = observed_table(data, membership.cluster, "membership")
-    names = found.features if features is None else [str(name) for name in features]
-    if not set(names) <= set(found.features) or not 1 <= len(names) <= _MOST_FEATURES:
-        present = ", ".join(map(repr, found.features))
+    table = observed_table(data, membership.cluster, "membership")
+    names = table.features if features is None else [str(name) for name in features]
+    if not set(names) <= set(table.features) or not 1 <= len(names) <= _MOST_FEATURES:
+        present = ", ".join(map(repr, table.features))
         raise ValueError(
             f"`features` must be a list of 1 to {_MOST_FEATURES} of the data's features; got {features!r}, "
             f"present: {present}."
         )
-    name, x = _axis(order, found.items)
+    name, x = _axis(order, table.items)
     in_row = np.argsort(x, kind="stable")
     dated, x = x.dtype.kind == "M", numbers_along(name, x[in_row])
     n = len(names)
     grid = frame.grid_axes(axes, figsize, n + 1, 1, _PANEL[0], _PANEL[1] * n + 1.9).ravel()
     edges = np.concatenate([x[:1], (x[1:] + x[:-1]) / 2, x[-1:]])
-    if edges[0] == edges[-1]:  # one item, or all at one place
+    if edges[0] == edges[-1]:  # one item, or all at one position
         edges = edges[0] + np.linspace(-0.5, 0.5, edges.size)
     cluster, numbers = membership.cluster.values[in_row], np.array([*membership.numbers, -1])
     for ax, feature in zip(grid, names, strict=False):
-        values = found.values[in_row, found.features.index(feature)]
+        values = table.values[in_row, table.features.index(feature)]
         _draw_values(ax, x, values, edges, numbers[cluster])
         ax.set_ylabel(f"feature {feature}" if feature.isdigit() else feature, wrap=True)
         ax.tick_params(labelbottom=False)
@@ -122,12 +123,12 @@ def _axis(order: Any, items: Items) -> tuple[str, npt.NDArray[Any]]:
     own = coordinate(items.dim, items)
     if own is not None and own.dtype.kind in "iufM" and np.all(own[1:] > own[:-1]):
         names = [str(name) for name, coord in items.coords.items() if np.array_equal(plain(coord.values), own)]
-        return next((name for name in names if name != items.dim), items.dim), own  # an index may have a name
+        return next((name for name in names if name != items.dim), items.dim), own  # the index may have another name
     return items.dim, np.arange(items.n_items)
 
 
 def _draw_values(ax: Axes, x: Floats, values: Floats, edges: Floats, numbers: npt.NDArray[np.integer]) -> None:
-    """A line with points, and behind it a rectangle for each run of items in one cluster."""
+    """Plot a line with points over a rectangle for each run of items of a cluster."""
     runs = frame.runs_of(numbers)
     frame.colour_runs(ax, edges[runs], numbers[runs[:-1]], 0.0, 1.0, alpha=_PALE, zorder=0.5)
     ax.plot(x, values, color=ink(), linewidth=0.8)

@@ -1,4 +1,4 @@
-"""Items in a row: which of them are shown, in which order, and how the axis names them."""
+"""Items in a row: selection, order and names on the axis."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -15,15 +15,15 @@ from posterior_consensus.plots.frame import Axes
 
 Places = npt.NDArray[np.intp]
 
-_LEAST_ROOM = 12.0  # points a cluster; if there is less, some clusters are shown
-_ROOM = 20.0  # points of each of these
-_LEAST_SHOWN = 6  # clusters
-_ITEMS_OF_EACH = 6  # so that a few items of small clusters are seen beside them
-_LARGE = 10_000  # years are below, and have no commas
+_LEAST_ROOM = 12.0  # points per cluster; with less room, some clusters are shown
+_ROOM = 20.0  # points per cluster shown
+_LEAST_SHOWN = 6  # clusters shown at least
+_ITEMS_OF_EACH = 6  # so that small clusters remain visible
+_LARGE = 10_000  # smaller numbers can be years, which have no commas
 
 
 class Along(NamedTuple):
-    """An order of all items: the coordinate's name and its values, None in the order of the data; each item's rank."""
+    """An order of all items: name and values of the coordinate (None for the order of the data), and ranks."""
 
     name: str
     values: npt.NDArray[Any] | None
@@ -33,8 +33,8 @@ class Along(NamedTuple):
 class ItemRow(NamedTuple):
     """Items from left to right.
 
-    By cluster, `clusters` and `sizes` are those of the runs; along a coordinate, `along` is the order. `note` says
-    what is left out, and `patterned` whether patterns of clusters can be seen.
+    By cluster, `clusters` and `sizes` describe the runs; along a coordinate, `along` is the order. `note` describes
+    omissions; `patterned` is whether patterns of clusters are visible.
     """
 
     items: Items
@@ -70,12 +70,12 @@ def check_order(order: Any, items: Items) -> Along | None:
 
 
 def coordinate(name: str, items: Items) -> npt.NDArray[Any] | None:
-    """Values of a coordinate of the items, None if there is none of this name."""
+    """Values of a coordinate of the items; None if there is no such coordinate."""
     return plain(items.coords[name].values) if name in items.coords else None
 
 
 def plain(values: Any) -> npt.NDArray[Any]:
-    """Values as an array; times of a time zone as local ones, and periods as their starts."""
+    """Values as an array, with local times for time zones, and starts for periods."""
     array = np.asarray(values)
     index = pd.Index(array) if array.dtype == object and array.ndim == 1 else None
     if isinstance(index, pd.PeriodIndex):
@@ -84,7 +84,7 @@ def plain(values: Any) -> npt.NDArray[Any]:
 
 
 def numbers_along(name: str, values: npt.NDArray[Any]) -> Floats:
-    """Values of a coordinate as numbers along an axis, dates as Matplotlib has them."""
+    """Values of a coordinate as numbers along an axis; dates as Matplotlib's date numbers."""
     from matplotlib.dates import date2num
 
     if values.dtype.kind not in "iufM":
@@ -102,18 +102,17 @@ def item_row(
     certainty: Floats,
     doubted: str = "least certain",
 ) -> ItemRow:
-    """Put items in a row: along a coordinate, or by cluster and `then` by these keys.
+    """Arrange items in a row: along a coordinate, or by cluster, `then` by further keys.
 
-    By cluster, if there is no room for all of them, the row has the largest clusters and the least certain of the
-    others, and a few items of each.
+    If there is no room for all clusters, the row has the largest and the least certain clusters, with a few items each.
     """
     along = check_order(order, items)
     at = frame.some_of(items.n_items, frame.MOST_IN_ROW, frame.MOST_IN_ROW)
     keys = [along.rank] if along is not None else [*reversed(then), labels]
     at = at[np.lexsort([key[at] for key in keys])]
     width, note = frame.extent(ax)[0], ""
-    found, sizes = np.unique(labels[at], return_counts=True)
-    clusters = found.astype(np.intp)
+    clusters, sizes = np.unique(labels[at], return_counts=True)
+    clusters = clusters.astype(np.intp)
     if along is None and clusters.size > max(_LEAST_SHOWN, width / _LEAST_ROOM):
         most, each = max(_LEAST_SHOWN, int(width / _ROOM)), _ITEMS_OF_EACH
         note = f"\nthe {most - most // 2} largest and the {most // 2} {doubted} of {clusters.size:,} clusters"
@@ -127,7 +126,7 @@ def item_row(
 
 
 def _chosen(sizes: Places, certainty: Floats, most: int) -> Places:
-    """The largest clusters, and of the others the least certain."""
+    """The largest clusters, and the least certain of the others."""
     by_size, n_largest = np.argsort(-sizes, kind="stable"), most - most // 2
     others = by_size[n_largest:]
     doubted = others[np.argsort(certainty[others], kind="stable")][: most // 2]
@@ -135,15 +134,15 @@ def _chosen(sizes: Places, certainty: Floats, most: int) -> Places:
 
 
 def _spread(members: Places, most: int) -> Places:
-    """At most so many members, evenly spaced; neither end has more weight than it has among all."""
+    """At most `most` members, evenly spaced, with both ends represented as among all."""
     n = min(most, members.size)
     return members[((np.arange(n) + 0.5) * members.size / n).astype(np.intp)]
 
 
 def name_row(ax: Axes, row: ItemRow, names: Sequence[str], by: str = "cluster") -> None:
-    """Name the items, or their clusters, or places along the coordinate; the axis says what is shown.
+    """Name the items, their clusters, or values of the coordinate, and label the axis.
 
-    The y axis is to have its limits.
+    The limits of the y axis must be set already.
     """
     n_items, name = row.items.n_items, row.items.dim
     ax.set_xlim(-0.5, row.at.size - 0.5)
@@ -161,7 +160,7 @@ def name_row(ax: Axes, row: ItemRow, names: Sequence[str], by: str = "cluster") 
 
 
 def label_along(ax: Axes, sides: str, along: Along, items: Items, at: Places) -> None:
-    """Name, along all `sides`, items in a row, or values of the coordinate that they stand by."""
+    """Name items in a row, or values of their coordinate, along all `sides`."""
     names, values = items.named(at), None if along.values is None else along.values[at]
     if values is None:
         frame.label_some(ax, sides, names)
@@ -181,9 +180,9 @@ def label_along(ax: Axes, sides: str, along: Along, items: Items, at: Places) ->
 
 
 def _marks(values: npt.NDArray[Any], most: int) -> tuple[Floats, list[str], str]:
-    """Places in a row of ascending values, their texts, and what these have in common.
+    """Positions in a row of ascending values, their texts, and the common part of the texts.
 
-    A value is in the middle of the items that have it, and between items if none has it.
+    A value is in the middle of its items, or between its neighbours if no item has it.
     """
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num, num2date
     from matplotlib.ticker import MaxNLocator
@@ -207,5 +206,5 @@ def _marks(values: npt.NDArray[Any], most: int) -> tuple[Floats, list[str], str]
         marks = np.unique(values)
         texts = [str(mark) for mark in marks]
     places = (np.searchsorted(values, marks) + np.searchsorted(values, marks, "right") - 1) / 2
-    alone = np.flatnonzero(np.bincount((2 * places).astype(int))[(2 * places).astype(int)] == 1)  # others are in a gap
+    alone = np.flatnonzero(np.bincount((2 * places).astype(int))[(2 * places).astype(int)] == 1)  # others share a gap
     return places[alone], [texts[k] for k in alone], constant

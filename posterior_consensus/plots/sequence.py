@@ -1,4 +1,4 @@
-"""How far each draw is from the one before, and where the burn-in ends, as a picture."""
+"""Plot of distances between successive draws, with the end of the burn-in."""
 
 from typing import Any
 
@@ -17,25 +17,29 @@ def plot_sequence(sequence: SequentialDistances, *, figsize: Size = None, axes: 
     Parameters
     ----------
     sequence : SequentialDistances
-        What :func:`sequential_distances` returns.
+        Result of :func:`diagnostics.sequential_distances`.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     axes : array of matplotlib.axes.Axes, optional
-        Of shape (2,).
+        Axes of shape (2,); by default those of a new figure.
 
     Returns
     -------
     ndarray of matplotlib.axes.Axes, shape (2,)
-        Above, the distance of each draw from the one before: how fast the chain moves. Below, its mean distance from
-        the second half of its chain: where the chain is. A vertical line in the chain's colour ends the burn-in; it is
-        dotted, and in the middle, where the rule found no end.
+        The upper axes have the distance of each draw from its predecessor, the speed of the chain. The lower axes have
+        its mean distance from the second half of its chain, the position of the chain. A vertical line in the chain's
+        colour ends the burn-in. It is dotted, and in the middle, if the rule determined no end.
 
     Raises
     ------
     TypeError
-        If `sequence` is not SequentialDistances, or `axes` not Axes.
+        If `sequence` is not a SequentialDistances, or `axes` are not Axes.
     ValueError
-        If `axes` holds another number of axes.
+        If the number of `axes` is wrong.
+
+    See Also
+    --------
+    diagnostics.sequential_distances : Compute the distances.
 
     Notes
     -----

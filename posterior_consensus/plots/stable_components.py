@@ -1,4 +1,4 @@
-"""Number of stable components against the level as a picture."""
+"""Plot of the number of stable components against the level."""
 
 from typing import Any
 
@@ -13,27 +13,32 @@ def plot_stable_components(components: StableComponents, *, figsize: Size = None
     Parameters
     ----------
     components : StableComponents
-        What :func:`stable_components` gives; its level is marked.
+        Result of :func:`stable_components`, whose level is marked.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
-        Where to draw.
+        Axes to plot on; by default those of a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
+        The axes with the plot.
 
     Raises
     ------
     TypeError
-        If `components` is something else, or `ax` no Axes.
+        If `components` is not a StableComponents, or `ax` not an Axes.
     ValueError
         If `components` has no curve, or `figsize` is invalid.
 
+    See Also
+    --------
+    stable_components : Compute the components.
+
     Notes
     -----
-    Steps to the right are where components split as more agreement is required. A long flat part means that the
-    same components hold over a range of levels.
+    Components split as more agreement is required. A long flat part indicates components that are the same over a
+    range of levels.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Partitions as strips of items one under another, a colour for each cluster."""
+"""Strips of items, one per partition, coloured by cluster."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -15,7 +15,7 @@ from posterior_consensus.plots.colours import colours_of, patch_style, patterns_
 from posterior_consensus.plots.frame import Axes, runs_of
 from posterior_consensus.plots.rows import item_row, name_row
 
-HEIGHT = 0.36  # of half a strip, where strips are 1 apart
+HEIGHT = 0.36  # of half a strip, with strips 1 apart
 
 
 def draw_strips(
@@ -26,12 +26,12 @@ def draw_strips(
     order: Any,
     strengths: Sequence[Floats] | None = None,
 ) -> npt.NDArray[np.intp]:
-    """Draw partitions in the first of the rows, which have a caption each; return the items drawn, left to right.
+    """Plot partitions in the first rows, each row with a caption; return the items shown, left to right.
 
-    Clusters have the colour of the first partition's cluster with which they are matched. By cluster, items are ordered
-    by their cluster in the first partition, which the axis calls `by`, then in each of the others. If there is no room
-    for all clusters, the largest are shown and those whose co-members change most from the first partition to others.
-    Items fade into the page as their `strengths` (n,) in a partition go from 1 to 0.
+    Clusters have the colour of the first partition's cluster matched to them. By cluster, items are ordered by their
+    cluster in the first partition, which the axis calls `by`, then in each of the others. If there is no room for all
+    clusters, the largest are shown and those whose co-members change most between the first and other partitions. Items
+    fade into the page as their `strengths` (n,) in a partition decrease from 1 to 0.
     """
     first, items = partitions[0].values, Items.along(partitions[0], str(partitions[0].dims[0]))
     strips = [first, *(numbered_like(partition.values, first) for partition in partitions[1:])]
@@ -49,7 +49,7 @@ def draw_numbered(
     order: Any,
     strengths: Sequence[Floats] | None = None,
 ) -> npt.NDArray[np.intp]:
-    """Draw strips of numbers of clusters, which have these names, as :func:`draw_strips` does."""
+    """Plot strips of cluster numbers with given names, like :func:`draw_strips`."""
     from matplotlib.colors import to_rgba_array
     from matplotlib.patches import Rectangle
 

@@ -1,4 +1,4 @@
-"""The summaries of a diagnosis along the chains, as a picture."""
+"""Plot of the scalar summaries of a diagnosis along the chains."""
 
 from typing import Any
 
@@ -18,8 +18,8 @@ from posterior_consensus.plots.frame import (
     with_unit,
 )
 
-_BINS = 20  # of the ranks
-_MOST_IN_ROW = 4  # entries of the legend, one below the other, beside the first row
+_BINS = 20  # bins of the ranks
+_MOST_IN_ROW = 4  # rows of legend entries next to the first row
 _PANEL = 1.25, 7.6  # inches: height of a row, width of the figure
 
 
@@ -29,29 +29,33 @@ def plot_traces(diagnosis: Diagnosis, *, figsize: Size = None, axes: Any = None)
     Parameters
     ----------
     diagnosis : Diagnosis
-        What :func:`diagnose` returns.
+        Result of :func:`diagnose`.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     axes : array of matplotlib.axes.Axes, optional
-        Of shape (n_summaries, 2).
+        Axes of shape (n_summaries, 2); by default those of a new figure.
 
     Returns
     -------
     ndarray of matplotlib.axes.Axes, shape (n_summaries, 2)
-        On the left the traces, a colour for each chain; on the right the histograms of ranks.
+        Traces on the left, with a colour for each chain, and histograms of ranks on the right.
 
     Raises
     ------
     TypeError
-        If `diagnosis` is not a Diagnosis, or `axes` not Axes.
+        If `diagnosis` is not a Diagnosis, or `axes` are not Axes.
     ValueError
-        If `axes` holds another number of axes.
+        If the number of `axes` is wrong.
+
+    See Also
+    --------
+    diagnose : Compute the diagnosis.
 
     Notes
     -----
     On the right, the values of all chains are ranked together, and each chain's ranks are counted in equal bins [1]_.
-    Chains that agree have flat lines near 1, the share expected; a chain that holds more of the high values than the
-    others rises to the right. Tied values share their ranks evenly. Above each row is the R-hat of the summary.
+    Chains that agree have flat lines near 1, the expected share. A chain with more than its share of high values rises
+    to the right. Tied values share their ranks evenly. The R-hat of the summary is above each row.
 
     References
     ----------
@@ -106,13 +110,13 @@ def _draw_row(left: Axes, right: Axes, values: npt.NDArray[np.float64], chains: 
     for k, rows in enumerate(chains):
         style = chain_line(k, len(chains))
         left.plot(np.arange(rows.size), values[rows], linewidth=0.6, alpha=0.8, **style)
-        found = np.interp(edges, ranks, _shares(tied[rows], tied.max() + 1))
-        right.stairs(np.diff(found) / np.diff(edges), edges, baseline=None, linewidth=1.1, **style)
+        interpolated = np.interp(edges, ranks, _shares(tied[rows], tied.max() + 1))
+        right.stairs(np.diff(interpolated) / np.diff(edges), edges, baseline=None, linewidth=1.1, **style)
     right.axhline(1.0, color=ink(), linewidth=0.7, linestyle=":")
     right.set(xlim=(0, 1), ylim=(0, None))
     left.set_xlim(0, max(rows.size for rows in chains) - 1 or 1)
 
 
 def _shares(tied: npt.NDArray[np.intp], n_values: int) -> npt.NDArray[np.float64]:
-    """Share of draws below each value, and 1."""
+    """Share of draws below each value, and finally 1."""
     return np.concatenate([[0.0], np.cumsum(np.bincount(tied, minlength=n_values)) / tied.size])

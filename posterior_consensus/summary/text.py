@@ -168,7 +168,9 @@ def methods_text(summary: SummaryRecord) -> str:
         f"{_bound(summary)}."
     )
     least, most = _ball_clusters(summary)
-    bounds = f"{counted(most, 'cluster')} each" if least == most else f"{least:,} and {counted(most, 'cluster')}"
+    bounds = f"{counted(most, 'cluster')} each"
+    if least != most:
+        bounds = f"{least:,} and {counted(most, 'cluster')}, a range over draws that grows with their number"
     third = (
         f"The {_percent(summary.ball.prob)} credible ball around it [wade2018] has a radius of {_radius(summary)} and "
         f"vertical bounds of {bounds}; 90% of the posterior has {_most_of_draws(summary)}; "
