@@ -74,7 +74,7 @@ class NearIndependence(Stored):
         """The p-value in words."""
         if self.p_value <= _ALPHA:
             return "Items do not change clusters independently: some move jointly."
-        return "No evidence that items change clusters jointly."
+        return "No indication that items change clusters jointly."
 
     def to_dataframe(self) -> pd.DataFrame:
         """Tabulate the resampled statistics of each comparison: mean, and 5% and 95% quantiles."""

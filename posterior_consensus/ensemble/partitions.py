@@ -146,7 +146,7 @@ def plain_labels(values: npt.NDArray[Any], name: str, place: Place = place_in_ar
     if kind == "f":
         values = _from_floats(values, name, place)
     elif kind not in "iu":
-        raise TypeError(f"{name} must be integers, strings or whole-number floats; got dtype {values.dtype}.")
+        raise TypeError(f"{name} must be integers, strings or integer-valued floats; got dtype {values.dtype}.")
     if kind != "u" and values.min(initial=0) < 0:
         negative = values < 0
         raise ValueError(
@@ -170,7 +170,7 @@ def _from_objects(values: npt.NDArray[Any], name: str, place: Place) -> npt.NDAr
         types = np.array([type(value).__name__ for value in values.flat])
         odd = (types != types[0]).reshape(values.shape)
         raise TypeError(
-            f"{name} must be all integers, all strings or all whole-number floats; got {', '.join(np.unique(types))}, "
+            f"{name} must be all integers, all strings or all integer-valued floats; got {', '.join(np.unique(types))}, "
             f"such as {values.flat[odd.argmax()]!r} at {first_of(odd, place)}."
         ) from None
     if not np.all(np.abs(numbers) < 2**53):  # also NaN and infinity, which _from_floats reports

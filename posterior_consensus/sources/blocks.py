@@ -91,7 +91,9 @@ class LabelBlocks:
                 others = others_here if others is None else np.union1d(others_here, others)
                 memory.check(2 * others.nbytes, f"A list of the {others.size:,} names of clusters in all draws")
             if others is not None and is_text(others) and highest >= 0:
-                raise TypeError(f"{self._name} must be all integers, all strings or all whole-number floats; got both.")
+                raise TypeError(
+                    f"{self._name} must be all integers, all strings or all integer-valued floats; got both."
+                )
         if others is None:
             return Codes(highest + 1)
         first = 0 if is_text(others) else table

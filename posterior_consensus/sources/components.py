@@ -33,7 +33,7 @@ def component_numbers(labels: xr.DataArray, n_components: int, first_label: int 
     if first_label is None:
         if lowest > 0 and highest < n_components:
             raise ValueError(
-                f"`first_label` must say whether {name} number components from 0 or from 1; they run from {lowest} "
+                f"`first_label` must be 0 or 1, the number of the first component in {name}; these run from {lowest} "
                 f"to {highest}, and there are {n_components} components."
             )
         first_label = int(lowest > 0)

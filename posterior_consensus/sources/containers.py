@@ -131,7 +131,7 @@ def attach(data: Container, *results: HasDataset | HasDataTree, group: str = "co
     datasets = []
     for result in results:
         if not hasattr(result, "to_dataset"):
-            alone = " beside others; attach it by itself" if hasattr(result, "to_datatree") else ""
+            alone = " with other results; attach it alone" if hasattr(result, "to_datatree") else ""
             raise TypeError(f"`results` must have a method to_dataset(); got {type(result).__name__}{alone}.")
         datasets.append(storable(result.to_dataset()))
     try:

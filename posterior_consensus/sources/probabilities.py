@@ -176,12 +176,12 @@ def _are_logarithms(values: npt.NDArray[np.floating], name: str, place: Place) -
     above, below = values > 0, values < -SLIGHT
     if not above.any() or (below.any() and _exponentials_sum_to_one(values)):
         return True
-    question = f"`log` must say whether {name} holds logarithms"
+    question = f"`log` must be given, as it is unclear whether {name} has logarithms"
     if below.any():
         fewer = min(above, below, key=np.count_nonzero)
         raise ValueError(
             f"{question}: probabilities are not below 0, and logarithms of probabilities not above 0; got "
-            f"{values[fewer][0]:.7g} at {first_of(fewer, place)}, and values on the other side of 0. Mend this value; "
+            f"{values[fewer][0]:.7g} at {first_of(fewer, place)}, and values on the other side of 0. Correct this value; "
             "if all are logarithms that are not normalized, subtract the largest one of each item, or give log=True."
         )
     worst = np.unravel_index(differences.argmax(), differences.shape)

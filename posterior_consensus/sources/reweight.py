@@ -81,7 +81,7 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float | None = None) -
     weighted = smoothed(taken.samples, _ratios(log_ratio, taken.samples))
     if not weighted.can_tell(max_pareto_k):
         k, limit = weighted.pareto_k, weighted.largest_k if max_pareto_k is None else max_pareto_k
-        tail = "too few draws with weight to tell" if k == np.inf else f"a Pareto k-hat of {k:.2f}"
+        tail = "too few draws with positive weight for a k-hat" if k == np.inf else f"a Pareto k-hat of {k:.2f}"
         raise ValueError(
             f"`log_ratio` must leave weights with a Pareto k-hat of at most {limit:.3g}; got {tail}, with "
             f"{weighted.rare:.0%} of the weight at rare ratios. The draws hold too little of the other "

@@ -244,7 +244,7 @@ def hint_at_dims(variables: Iterable[xr.DataArray], dims: tuple[str, ...], rest:
             named = repr(candidates[0] if n_draws == 1 else tuple(candidates))
             whose = "its draws" if variable.name is None else f"the draws of {variable.name!r}"
             door = "as_partition_draws" if len(rest) == 1 else "as_allocation_probabilities"
-            return f" If {whose} are along {named}, say so: {door}(data, sample_dims={named})."
+            return f" If {whose} are along {named}, call {door}(data, sample_dims={named})."
     return ""
 
 

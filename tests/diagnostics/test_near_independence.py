@@ -84,7 +84,7 @@ def test_statistics_tell_how_far(rng):
     near = pc.diagnostics.near_independence(noisy_draws(rng, 200, 30, 3, 0.4))
     far = pc.diagnostics.near_independence(np.repeat(rng.integers(3, size=(200, 3)), 10, axis=1))
     assert near.p_value > 0.05 and far.p_value == 0.001
-    assert near.verdict.startswith("No evidence") and "move jointly" in far.verdict
+    assert near.verdict.startswith("No indication") and "move jointly" in far.verdict
     for found, apart in ((near, False), (far, True)):
         posterior, product = found.resampled.sel(compared_with=["posterior", "product of marginals"]).values
         assert abs(posterior.mean()) < 0.1 * posterior.std() + 0.002

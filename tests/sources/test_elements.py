@@ -185,7 +185,7 @@ def test_bad_tables(p):
         ((frame * 2, {}), "no allocation probabilities", "present: p"),
         (
             (frame.assign(**{"p[2,3]": 2.0}), {"var_name": "p"}),
-            *("`log` must say", "draw ", ", item 2, component 0 (from 0); rounding explains 1e-05"),
+            *("`log` must be given", "draw ", ", item 2, component 0 (from 0); rounding explains 1e-05"),
         ),
         ((frame, {"group": "prior"}), "`group`", "left out for tables"),
     ]

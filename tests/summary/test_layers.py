@@ -156,7 +156,7 @@ def test_what_does_not_fit_is_refused(summary):
         pc.results.LayersSummary.from_datatree(summary.to_datatree(), {"a": LAYERS[1935], "b": LAYERS[1936]})
     with pytest.raises(TypeError, match="`data`.*DataTree.*to_datatree"):
         attach(posterior().to_dataset(), summary)
-    with pytest.raises(TypeError, match="LayersSummary.*by itself"):
+    with pytest.raises(TypeError, match="LayersSummary.*alone"):
         attach(xr.DataTree(), summary, summary[1935])
     same = pc.summarize(pc.as_layers({"a/b": LAYERS[1935], "a_b": LAYERS[1936]}), **QUIET)
     with pytest.raises(ValueError, match="differ as text.*'a/b', 'a_b'"):

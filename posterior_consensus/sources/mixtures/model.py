@@ -66,7 +66,7 @@ def dependent(name: str) -> ValueError:
     """Error for a Markov chain in place of a mixture."""
     return ValueError(
         f"`model` must have labels that are independent given its parameters; {name!r} is a DiscreteMarkovChain, and "
-        "the probabilities of each state alone do not say which items are in one state together. Pass sampled states "
+        "probabilities of single items' states do not determine which items are co-clustered. Pass sampled states "
         f"in place of the model: summarize(idata, {name!r}). pymc_extras.marginal.recover, from version 0.15, samples "
         "those that were marginalized."
     )
