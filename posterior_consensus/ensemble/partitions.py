@@ -170,8 +170,8 @@ def _from_objects(values: npt.NDArray[Any], name: str, place: Place) -> npt.NDAr
         types = np.array([type(value).__name__ for value in values.flat])
         odd = (types != types[0]).reshape(values.shape)
         raise TypeError(
-            f"{name} must be all integers, all strings or all integer-valued floats; got {', '.join(np.unique(types))}, "
-            f"such as {values.flat[odd.argmax()]!r} at {first_of(odd, place)}."
+            f"{name} must be all integers, all strings or all integer-valued floats; got "
+            f"{', '.join(np.unique(types))}, such as {values.flat[odd.argmax()]!r} at {first_of(odd, place)}."
         ) from None
     if not np.all(np.abs(numbers) < 2**53):  # also NaN and infinity, which _from_floats reports
         return numbers

@@ -181,8 +181,8 @@ def _are_logarithms(values: npt.NDArray[np.floating], name: str, place: Place) -
         fewer = min(above, below, key=np.count_nonzero)
         raise ValueError(
             f"{question}: probabilities are not below 0, and logarithms of probabilities not above 0; got "
-            f"{values[fewer][0]:.7g} at {first_of(fewer, place)}, and values on the other side of 0. Correct this value; "
-            "if all are logarithms that are not normalized, subtract the largest one of each item, or give log=True."
+            f"{values[fewer][0]:.7g} at {first_of(fewer, place)}, and values on the other side of 0. Correct this "
+            "value; if all are logarithms that are not normalized, subtract the largest of each item, or give log=True."
         )
     worst = np.unravel_index(differences.argmax(), differences.shape)
     raise ValueError(
