@@ -133,7 +133,7 @@ OF_A_TABLE = {
     "{table} {dir}/../{name}/z.csv": ["must have each file once", "z.csv' twice"],
     "{dir}/psm.csv": ["in Python, give as_pair_similarity(data)", "with loss='binder'"],
     "{dir}/rows.csv": ["'Unnamed: 1' of 'rows.csv' names the rows. Leave it out."],
-    "{dir}/logs.npy": ["got -0.001 at draw 0", "subtract the largest one of each item."],
+    "{dir}/logs.npy": ["got -0.001 at draw 0", "subtract the largest of each item."],
     "{table} --output {dir}/out.nc": ["--output must end in .csv if draws are tables"],
     "{table} --output {table}": ["--output", THE_POSTERIORS],
     "{table} --report {table}": ["--report", THE_POSTERIORS],

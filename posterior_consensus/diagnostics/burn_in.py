@@ -19,8 +19,8 @@ Rows = npt.NDArray[np.intp]
 def clear_burn_in(traces: npt.NDArray[np.float64], chains: Sequence[Rows]) -> list[int]:
     """Number of draws in each chain's clear burn-in; 0 for none.
 
-    In some trace of (n_traces, n_draws), most of these draws are outside the range of the later draws of all chains,
-    and their mean is more than five standard deviations of the later draws from the mean of the later draws. Slow
+    In some trace of (n_traces, n_draws), most of these draws are outside the range of all chains' later draws, and the
+    means of both differ by more than five standard deviations of the later draws. Slow
     chains, and chains that stay in a mode that others visit, typically have no such trace.
     """
     lengths = [0] * len(chains)

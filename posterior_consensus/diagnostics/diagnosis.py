@@ -101,14 +101,15 @@ def diagnose(
     the partition. Weights enter means, their errors and effective sample sizes, but not R-hat and the between-chain
     difference, which compare chains as sampled. With allocation probabilities, these compare sampled labels.
 
-    The status is "disagree" if the R-hat of the partition is above 1.05, or, beyond chance, that of a scalar summary or
-    of the worst pair is above 1.05 or a between-chain difference above 0.1. It is "short" if an effective sample size
-    is below 100 times the number of chains, or an R-hat above 1.01 [1]_. These limits are recommended for scalars; for
-    the R-hat of the partition they are our convention. The status is "unknown" if the weights leave fewer than four
-    effective draws per chain, or if chains that agree contain the same draws or a long stretch of them.
+    The status is "disagree" if the R-hat of the partition is above 1.05. It is so, too, if the R-hat of a scalar
+    summary or of the worst pair is above 1.05, or a between-chain difference above 0.1, beyond chance. It is "short" if
+    an effective sample size is below 100 times the number of chains, or an R-hat above 1.01 [1]_. These limits are
+    recommended for scalars; for the R-hat of the partition they are our convention. The status is "unknown" if the
+    weights leave fewer than four effective draws per chain, or if chains that agree contain the same draws or a long
+    stretch of them.
 
-    A burn-in is named if most of its draws are outside the range of all later draws and its mean is more than five of
-    their standard deviations from their mean.
+    A burn-in is named if most of its draws are outside the range of all later draws and the means of both differ by
+    more than five standard deviations of the later draws.
 
     Quantities over pairs of items (R-hat and effective sample size of the partition, the between-chain difference, the
     pairs followed, the central draw) use 10,000 random items if there are more. Sizes and distances use all items.

@@ -49,10 +49,9 @@ def plot_credible_ball(
     By default, items are ordered by their cluster in the center, then in each bound from the top. Clusters of a bound
     have the colour of the center's cluster matched to them (most items in common over all one-to-one matchings), else
     the next colours. Beyond twenty colours, patterns are added. If several bounds have the same distance, the first is
-    plotted. In the order of clusters, if the axis has less than 12 points of length
-    for each cluster, only the largest clusters and those whose co-members change most are shown, with at most six
-    evenly spaced items of each. Beyond 20,000 items, a random sample of 20,000 is shown. The axis label notes what
-    is shown.
+    plotted. In the order of clusters, the axis needs 12 points per cluster. With less, it shows the largest clusters
+    and those whose co-members change most, with at most six evenly spaced items each. Beyond 20,000 items, a random
+    sample of 20,000 is shown. The axis label notes what is shown.
 
     Examples
     --------

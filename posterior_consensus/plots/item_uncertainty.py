@@ -52,9 +52,9 @@ def plot_item_uncertainty(
     has none. The point, in the other cluster's colour, is the mean similarity to that cluster. If it is above the bar,
     the item is more similar to the other cluster than to its own. Beyond twenty colours, bars have patterns and points
     other shapes. Items are named if the axes have room for their names, else clusters or values of the coordinate. In
-    the order of clusters, if the axis has less than 12 points of length for each cluster, only the largest clusters and
-    those with the lowest mean similarity are shown, with at most six evenly spaced items of each. Beyond 20,000 items,
-    a random sample of 20,000 is shown. The axis label notes what is shown.
+    the order of clusters, the axis needs 12 points per cluster. With less, it shows the largest clusters and those with
+    the lowest mean similarity, with at most six evenly spaced items each. Beyond 20,000 items, a random sample of
+    20,000 is shown. The axis label notes what is shown.
 
     Examples
     --------

@@ -53,9 +53,9 @@ def plot_membership(
     bottom of its bar, the other clusters follow in order, and "elsewhere" is grey at the top; lines separate clusters.
     The own cluster of a new item is the most probable cluster. In other orders, the clusters have the same order in all
     bars. The axis names items if there is room, else clusters, some of the items or values of the coordinate. Beyond
-    twenty colours, patterns are added. In the order of clusters, if the axis has less than 12 points of length for each
-    cluster, only the largest clusters and those with the lowest mean probability are shown, with at most six evenly
-    spaced items of each. Beyond 20,000 items, a random sample of 20,000 is shown. The axis label notes what is shown.
+    twenty colours, patterns are added. In the order of clusters, the axis needs 12 points per cluster. With less, it
+    shows the largest clusters and those with the lowest mean probability, with at most six evenly spaced items each.
+    Beyond 20,000 items, a random sample of 20,000 is shown. The axis label notes what is shown.
 
     Examples
     --------

@@ -59,9 +59,9 @@ def plot_particles(
 
     where n_kl(i) items are in both clusters and m_kl(i) in either. It is 0 if an item's co-members never change.
 
-    In the order of clusters, if the axis has less than 12 points of length for each cluster, only the largest clusters
-    and those whose co-members change most are shown, with at most six evenly spaced items of each. Beyond 20,000 items,
-    a random sample of 20,000 is shown. The axis label notes what is shown.
+    In the order of clusters, the axis needs 12 points per cluster. With less, it shows the largest clusters and those
+    whose co-members change most, with at most six evenly spaced items each. Beyond 20,000 items, a random sample of
+    20,000 is shown. The axis label notes what is shown.
 
     Examples
     --------

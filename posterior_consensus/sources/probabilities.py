@@ -46,8 +46,8 @@ def as_allocation_probabilities(
         text with such columns. A list of tables or arrays has one per chain.
     var_name : str, optional
         Name of the variable, such as ``log_prob_z``, ``lp_z``, ``log_theta`` or ``responsibilities``. By default the
-        only variable with the sample dimensions and two more that has a usual name, or whose values or their
-        exponentials sum to one over one of the two.
+        only candidate: it has the sample dimensions and two more. It has a usual name, or its values or their
+        exponentials sum to one over one of the two dimensions.
     log : bool, optional
         Whether the values are logarithms. By default, values that sum to one are probabilities. Other values are
         logarithms if none is above 0, or the name is ``lps`` or starts with ``log_`` or ``lp_``. If `log` is given,
