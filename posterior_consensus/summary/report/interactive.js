@@ -1,9 +1,9 @@
-// The pictures of the report: one state, and functions that show it. Names are only ever set as text.
+// Interactive figures of the report: one state, and functions that show it. Names are always set as text.
 const look = (() => {
   "use strict";
   const MISSING = 65535, ROWS = 25, PRINTED = 1000, LISTED = 15, MATCHES = 12, REACH = 14, KEYED = 40, SURELY = 0.005;
   const SLIDERS = ["layer", "clusters", "threshold"];
-  // From nothing to full colour, so that a matrix lies on any background: paper shows what a dark screen showed.
+  // From transparent to full colour, so that a matrix fits any background, on screen and on paper.
   const PALETTES = { light: ["#ffffff00", "#6baed6ff", "#08306bff"], dark: ["#2b7cc400", "#2b7cc480", "#2b8cdeff"] };
   const SHAPES = { circle: "●", square: "■", triangle: "▲", diamond: "◆", inverted_triangle: "▼", plus: "✚" };
   const TYPES = {
@@ -29,7 +29,7 @@ const look = (() => {
   };
   const nextName = i => arrays.nearest[row() + i] < 0 ? "" : meta.clusters[arrays.nearest[row() + i]];
   const text = number => Number.isNaN(number) ? "–" : number.toFixed(2);
-  // Bokeh takes these for formulas, and garbles them without a further library that sets formulas.
+  // Bokeh treats these as formulas, and garbles them without its library for formulas.
   const noFormula = name => name.replace(/\$\$|\\[([]/g, found => `${found[0]}\u200b${found[1]}`);
   const nameOf = i => meta.names[i].trim() ? meta.names[i] : "(no name)";
   const short = name => name.length > 60 ? name.slice(0, 59) + "…" : name;
@@ -61,13 +61,13 @@ const look = (() => {
     fillTableControls();
     average();
     theme();
-    if (matchMedia("(pointer: coarse)").matches)  // a finger that scrolls the page is not to drag the pictures
+    if (matchMedia("(pointer: coarse)").matches)  // scrolling the page by finger must not drag the figures
       for (const plot of pictures())
         for (const tool of plot.toolbar.tools) if (tool.active) tool.active = false;
     dark.addEventListener("change", theme);
     print.addEventListener("change", () => {
       axes();
-      for (const plot of pictures()) Bokeh.index.find_one(plot)?.paint();  // at once: paper waits for no frame
+      for (const plot of pictures()) Bokeh.index.find_one(plot)?.paint();  // immediately: printing waits for no frame
       showTable();
     });
     showAll();
@@ -75,7 +75,7 @@ const look = (() => {
     $("look").dataset.ready = "yes";
   }
 
-  // Similarities: the mean over the chains that are on, of the items in the pictures.
+  // Similarities of the items in the figures: mean over the chains selected.
   function average() {
     const m = arrays.shown.length, n_pairs = m * (m - 1) / 2;
     const total = meta.chains.reduce((sum, chain, c) => sum + (state.on[c] ? chain.share : 0), 0);
@@ -197,7 +197,7 @@ const look = (() => {
   function slider(id) {
     const steps = meta.partitions.map((one, k) => k).filter(k => meta.partitions[k].kind === id);
     $(`for-${id}`).hidden = steps.length === 0;
-    const near = steps.filter(k => meta.partitions[k].row === 0);  // the partition reported, or what is next to it
+    const near = steps.filter(k => meta.partitions[k].row === 0);  // the reported partition, or its neighbour
     const wanted = near.length ? meta.partitions[near[near.length >> 1]].value : id === "clusters" ? meta.n_clusters : 0.5;
     const away = k => Math.abs(meta.partitions[k].value - wanted);
     const value = steps.reduce((best, k, at) => away(k) < away(steps[best]) ? at : best, 0);
@@ -210,7 +210,7 @@ const look = (() => {
     if (steps.length) say();
     $(id).oninput = () => {
       state.partition = steps[$(id).value];
-      if (id === "layer") {  // each has a matrix of its own
+      if (id === "layer") {  // each layer has its own matrix
         state.on = meta.chains.map((_, c) => c === state.partition);
         average();
       }
@@ -266,7 +266,7 @@ const look = (() => {
     state.selected = items;
     mark();
     showTable();
-    if (key) ($("look").querySelector(`[data-key="${key}"]`) ?? $("item")).focus();  // the button was made anew
+    if (key) ($("look").querySelector(`[data-key="${key}"]`) ?? $("item")).focus();  // the button is a new element
     else if (inPanel) $("item").focus();
   }
 
@@ -425,7 +425,7 @@ const look = (() => {
     return made;
   }
 
-  // The clusters there are: in the filter of the table, and by colour; returns their number.
+  // Show the clusters in the filter of the table and by colour; return their number.
   function fillClusters() {
     const before = $("of-cluster").value, members = new Map();
     arrays.labels.subarray(row(), row() + meta.names.length).forEach((k, i) => {
@@ -498,7 +498,7 @@ const look = (() => {
 
   const pictures = () => [models.matrix, models.scatter, models.bars];
 
-  // Bokeh's buttons have a tip each, and neither a role nor a name; its layer of events takes no keys of use here.
+  // Bokeh's buttons have tips but no roles or names; its event layer handles no keys that are useful here.
   function nameTools() {
     const inside = root => [...root.querySelectorAll("*")].flatMap(
       one => one.shadowRoot ? [one, ...inside(one.shadowRoot)] : [one]);
@@ -508,7 +508,7 @@ const look = (() => {
         else Object.assign(one, { role: "button", ariaLabel: `${one.title || "More tools"}: ${whose}` });
   }
 
-  // Light and dark, of the screen; paper is light. What takes Bokeh a frame, as colours of data do, stays in print.
+  // Light and dark follow the screen; paper is light. Colours of data, which take Bokeh a frame, stay in print.
   const ink = () => dark.matches && !print.matches ? "#e6e6e6" : "#222222";
 
   function theme() {
