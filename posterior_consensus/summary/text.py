@@ -189,7 +189,9 @@ def how_found(summary: SummaryRecord) -> str:
     how = "by greedy search [dahl2022]" if best.method == "greedy" else f"by the method {best.method!r}"
     key, loss = loss_key(summary.loss), LOSS_NAMES.get(best.loss.name, best.loss.name)
     version = f"posterior_consensus {posterior_consensus.__version__} [posterior_consensus]"
-    return f"of minimum posterior expected {loss}{f' [{key}]' if key else ''}{_threshold(best)} found {how} with {version}"
+    return (
+        f"of minimum posterior expected {loss}{f' [{key}]' if key else ''}{_threshold(best)} found {how} with {version}"
+    )
 
 
 def with_references(text: str, summary: SummaryRecord) -> str:
