@@ -111,8 +111,8 @@ def item_row(
     keys = [along.rank] if along is not None else [*reversed(then), labels]
     at = at[np.lexsort([key[at] for key in keys])]
     width, note = frame.extent(ax)[0], ""
-    clusters, sizes = np.unique(labels[at], return_counts=True)
-    clusters = clusters.astype(np.intp)
+    present, sizes = np.unique(labels[at], return_counts=True)
+    clusters = present.astype(np.intp)
     if along is None and clusters.size > max(_LEAST_SHOWN, width / _LEAST_ROOM):
         most, each = max(_LEAST_SHOWN, int(width / _ROOM)), _ITEMS_OF_EACH
         note = f"\nthe {most - most // 2} largest and the {most // 2} {doubted} of {clusters.size:,} clusters"
