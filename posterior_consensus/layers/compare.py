@@ -42,6 +42,7 @@ def compare_layers(
     Parameters
     ----------
     layers : Layers or any data that :func:`as_layers` takes without further arguments
+        Several partitions in each draw.
     loss : str or PartitionLoss, optional
         Name in LOSSES, or a record such as ``vi(a=0.5)``; by default "vi".
     partitions : dict or sequence, optional

@@ -27,7 +27,7 @@ _LEAST = 0.05  # expected items of a band
 
 
 def plot_layers(comparison: LayerComparison, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
-    r"""Plot the clusters of each layer, joined by bands as wide as the expected numbers of items that go on.
+    r"""Plot the clusters of each layer, joined by bands as wide as the expected numbers of common items.
 
     Parameters
     ----------
@@ -36,6 +36,7 @@ def plot_layers(comparison: LayerComparison, *, figsize: Size = None, ax: Axes |
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
+        By default of a new figure.
 
     Returns
     -------
@@ -137,7 +138,7 @@ def plot_layer_distances(
     figsize: Size = None,
     axes: Any = None,
 ) -> Grid:
-    """Plot how far layers are apart in the same draw, each from each and, of ordered layers, by the steps between them.
+    """Plot how far layers are apart in the same draw, for each two layers and, if layers are ordered, by lag.
 
     Parameters
     ----------
@@ -146,6 +147,7 @@ def plot_layer_distances(
     column : {"expected_loss", "ari"}
         What to plot of `comparison.distances`: the expected loss or the expected adjusted Rand index.
     cmap : str or matplotlib.colors.Colormap
+        Colours of the matrix. By default "viridis".
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     axes : array of matplotlib.axes.Axes, optional
@@ -225,13 +227,13 @@ def plot_layer_items(
     figsize: Size = None,
     axes: Any = None,
 ) -> Grid:
-    """Plot each item's cluster in each layer as coloured bars, whose colours go on from layer to layer.
+    """Plot each item's cluster in each layer as coloured bars, with the same colours in all layers.
 
     Parameters
     ----------
     layers : LayerComparison, AlignedPartitions, or dict of Membership
-        The result of :func:`compare_layers` or of :func:`align_partitions`, whose partitions are drawn, or memberships
-        by name, whose probabilities are drawn: of layers, or of several numbers of clusters.
+        The result of :func:`compare_layers` or of :func:`align_partitions`, whose partitions are plotted, or
+        memberships by name, whose probabilities are plotted: of layers, or of several numbers of clusters.
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
         Order of the items, as for :func:`plot_membership`: by their clusters in the first layer, then in the next ones.
     figsize : (float, float), optional
@@ -249,6 +251,11 @@ def plot_layer_items(
         If `layers` is of no kind listed above.
     ValueError
         If memberships are not of the same items, or `order`, `figsize` or `axes` are invalid.
+
+    See Also
+    --------
+    plot_layers : Plot where the items of each cluster go.
+    plot_membership : Plot the memberships of one partition.
 
     Notes
     -----

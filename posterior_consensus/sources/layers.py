@@ -63,8 +63,14 @@ def as_layers(
     ordered : bool, optional
         Whether the layers follow each other. By default they do if their names (the coordinate, or the keys of a dict
         or of `var_name`) are increasing numbers or times, or the dimension has no coordinate.
-    group, sample_dims, weights, log_weights
-        As for :func:`as_partition_draws`. Weights are those of a draw, with all its layers.
+    group : str
+        Group of InferenceData or a DataTree that holds the variables. By default "posterior".
+    sample_dims : str or sequence of str, optional
+        Dimensions of the draws; by default as :func:`as_partition_draws` finds them.
+    weights : array_like of shape (n_draws,) or DataArray, optional
+        Weight of each draw, with all its layers; by default equal.
+    log_weights : array_like of shape (n_draws,) or DataArray, optional
+        Logarithms of weights, in place of them.
 
     Returns
     -------
@@ -80,8 +86,8 @@ def as_layers(
 
     See Also
     --------
-    compare_layers : how far apart the layers' partitions are in the same draw, and who moves.
-    summarize : of layers, a summary of each and their comparison.
+    compare_layers : Measure how far apart the layers' partitions are in the same draw, and who moves.
+    summarize : Summarize each layer and compare them.
 
     Notes
     -----
