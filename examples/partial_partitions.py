@@ -43,7 +43,7 @@ ax = pc.plot_membership(membership)
 
 # %% [markdown]
 # This probability needs matched clusters. The mean similarity to the rest of the cluster needs none. `item_uncertainty`
-# has both, and the nearest other cluster.
+# has both, and the nearest other cluster. An item is called ambiguous if its mean similarity is below 0.5.
 
 # %%
 display(pc.item_uncertainty(draws, best).to_dataframe().sort_values("margin").head(4).round(2))
@@ -96,21 +96,22 @@ ax = pc.plot_partial_partition(partial)
 #
 # The set was chosen because it is probable in these draws, so its share of them, `search_probability`, is too high.
 # `probability` is cross-validated: the other chains choose the set, and each chain in turn evaluates it. By hand, two
-# chains choose here and two evaluate:
+# chains choose here and two evaluate. The three shares are close, so the choice hardly biases the first.
 
 # %%
 chosen = pc.partial_partition(draws.isel(chain=[0, 1]), 0.5, random_seed=1)
 assigned = np.flatnonzero(chosen.labels >= 0)
 others = pc.as_partition_draws(draws.isel(chain=[2, 3]).labels[:, assigned])
 agree = np.all(others.labels == chosen.labels.values[assigned], axis=1)
-display((chosen.search_probability, chosen.probability, float(agree.mean())))
+print(f"on the choosing chains {chosen.search_probability:.3f}, cross-validated {chosen.probability:.3f}")
+print(f"on the other two chains {agree.mean():.3f}")
 
 # %% [markdown]
 # `complete` assigns the remaining flowers so that the expected loss is smallest. The result is the consensus here.
 
 # %%
 whole = pc.partial_partition(draws, 0.5, complete="vi", random_seed=1)
-display(pc.partition_loss(whole.completion, best))
+print(f"distance to the consensus: {float(pc.partition_loss(whole.completion, best)):.3f} bits")
 
 # %% [markdown]
 # ## The parameters of a cluster

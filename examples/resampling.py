@@ -1,9 +1,10 @@
 # %% [markdown]
 # # My runs hold different items: how do I combine them?
 #
-# Mark the missing items by -1, NaN or a mask, and call `as_pair_similarity(runs, missing="pairwise")`. The similarity
-# of two items is then the number of runs that co-cluster them, divided by the number of runs that hold both. Random
-# subsamples, folds of a cross-validation, and panels whose members come and go are such runs.
+# Mark the missing items by -1, NaN, a mask, or NA in a CSV file, and call
+# `as_pair_similarity(runs, missing="pairwise")`. The similarity of two items is then the number of runs that co-cluster
+# them, divided by the number of runs that hold both. Random subsamples, folds of a cross-validation, and panels whose
+# members come and go are such runs.
 #
 # The items are 900 handwritten digits of 8 x 8 pixels. k-means clusters 30 random subsamples of 70% of them into 15
 # clusters, because people write some digits in several ways.
@@ -29,9 +30,14 @@ best = pc.consensus_partition(pairs, loss="pear", random_seed=1, progressbar=Fal
 display(best)
 
 # %% [markdown]
-# Any loss that needs only similarities can replace PEAR, such as Binder's. VI and credible balls need whole partitions,
-# which these runs are not.
-#
+# The default, VI, and credible balls need whole partitions, which these runs are not. PEAR is the adjusted Rand index
+# with similarities in place of the runs. Binder's loss needs only similarities, too, and gives more clusters here:
+
+# %%
+binder = pc.consensus_partition(pairs, loss="binder", random_seed=1, progressbar=False)
+print(f"PEAR {best.n_clusters} clusters, Binder's loss {binder.n_clusters}")
+
+# %% [markdown]
 # ## Is it better than one run?
 #
 # The adjusted Rand index compares a partition with the true digits, which no run uses.
@@ -55,7 +61,8 @@ ax = pc.plot_psm(pairs, best)
 
 # %% [markdown]
 # Blocks off the diagonal are pairs of clusters that some runs separate and others join. The standard error of a
-# similarity comes from batches of successive runs that hold the pair. It is 0 for pairs on which all these runs agree.
+# similarity comes from batches of successive runs that hold the pair, so shuffle runs that are sorted. The error is 0
+# for pairs on which all these runs agree.
 
 # %%
 errors = pc.diagnostics.similarity_mcse(pairs).values[np.triu_indices(len(pixels), 1)]
@@ -71,6 +78,13 @@ try:
     pc.as_pair_similarity(runs[:5], missing="pairwise")
 except ValueError as error:
     print(error)
+
+# %% [markdown]
+# Which images stay in one cluster? `stable_components` finds groups that are linked, directly or in a chain, by
+# similarities of at least 0.9.
+
+# %%
+display(pc.stable_components(pairs, 0.9))
 
 # %% [markdown]
 # ## Rows and columns that explain each other

@@ -46,7 +46,7 @@ ax = pc.plot_psm(draws, best)
 # ## What does: distances, and particles
 #
 # The distances of the draws from the consensus have two peaks. `particles` finds the weighted partitions nearest to the
-# posterior, one for each mode: a group of draws with a valley between it and the others.
+# posterior, one for each mode: a group of draws with a gap between it and the others.
 
 # %%
 axes = ball.distances.plot.hist(bins=20)
@@ -85,7 +85,8 @@ ax = pc.plot_draws_map(draws, particles=found)
 
 # %%
 within = found.region(0)
-display([float(pc.membership(some, found.partitions[0]).own.min().round(2)) for some in (draws, within)])
+for name, some in {"all draws": draws, "the mode": within}.items():
+    print(f"{name}: {float(pc.membership(some, found.partitions[0]).own.min()):.2f}")
 
 # %% [markdown]
 # ## Would another number of species help?
