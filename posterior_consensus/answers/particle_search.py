@@ -19,7 +19,7 @@ from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.search.forms import Limits
-from posterior_consensus.search.over_draws import OnDraws, OnRatios
+from posterior_consensus.search.over_draws import OnDraws, OnDrawsNonlinear
 
 Rows = npt.NDArray[np.intp]
 
@@ -77,7 +77,7 @@ class ParticleSearch:
         self._work = 0  # of all particles so far
         draws = merged(draws)
         self._loss = loss.arrays(draws.n_items)
-        kind = OnDraws if loss.is_linear else OnRatios
+        kind = OnDraws if loss.is_linear else OnDrawsNonlinear
         self._problem = kind(draws, loss, Limits(1, draws.n_items), executor.stop)
         self._all = _Draws(np.arange(draws.n_draws), draws.labels, draws.n_clusters, draws.weights)
 

@@ -65,8 +65,8 @@ def greedy(
     cluster of the best partition is dissolved and reallocated (zealous updates), and split in two. With few items, all
     pairs of items are moved jointly.
 
-    Every other run begins at a draw. Small posteriors also start from cuts of the average-linkage tree, as do losses
-    that are not linear in the cells of the contingency table, up to 2,000 items.
+    Every other run begins at a draw. Small posteriors also start from cuts of the average-linkage tree, as do
+    nonlinear losses (all but Binder's and VI), up to 2,000 items.
 
     From 131,072 items on, or if the labels exceed the memory budget, the search uses 65,536 items and at most 1,024
     draws. Its partition is then extended to all items, and improved on all draws by moves of items and merges of

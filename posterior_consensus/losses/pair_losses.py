@@ -88,7 +88,7 @@ def pear() -> PairLoss:
     """
     return PairLoss(
         name="pear",
-        formula="1 - (yX - y X / P) / ((y + X) / 2 - y X / P), the sums over P pairs of y X, y and X",
+        formula="1 - (J - S T / P) / ((S + T) / 2 - S T / P), the sums J, S, T over P pairs of y X, y and X",
         value=_one_minus_pear,
         pair_threshold=_threshold_of_pear,
         upper="1.5",

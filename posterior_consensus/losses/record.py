@@ -5,9 +5,9 @@ let
 
     A = sum h(n_kl),   B = sum h(n_k),   C = sum h(m_l),   top = h(n).
 
-Every loss between partitions is a ratio of two forms linear in top, A, B, C, max(B, C), min(B, C), B C / top and
-sqrt((top - B)(top - C)), where h(x) = x (x - 1) / 2 counts pairs and h(x) = x log2 x measures information. A loss is
-therefore a table h, sixteen numbers and a scale.
+A PartitionLoss is a ratio of two weighted sums of top, A, B, C, max(B, C), min(B, C), B C / top and
+sqrt((top - B)(top - C)), where h(x) = x (x - 1) / 2 counts pairs and h(x) = x log2 x measures information. It is given
+by h, the coefficients and a scale. Losses of row or column maxima, such as van Dongen's, are not of this kind.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from posterior_consensus.kernels.loss import GeneralLoss, LinearLoss, as_kernels
 
 Floats = npt.NDArray[np.float64]
 
+# Kernels take coefficients by position: a new term needs a line in `_linear_form` of `kernels/loss.py`.
 TERMS = ("top", "A", "B", "C", "max(B, C)", "min(B, C)", "B C / top", "sqrt((top - B) (top - C))")
 
 
@@ -47,7 +48,7 @@ class Loss(ABC):
     unit : str
         "bits", or "" for a number without a unit.
     upper : str
-        Largest value it can take.
+        Upper bound, as an expression in n such as "log2 n"; no computation uses it.
     metric : bool
         Whether it is a metric on partitions, as a credible ball needs.
     falls_with_clusters : bool
@@ -70,7 +71,7 @@ class Loss(ABC):
 
     @property
     def needs(self) -> Need:
-        """What its posterior expectation is computed from: similarities of pairs, or draws."""
+        """What its posterior expectation is computed from: a PairLoss and Binder's loss need pairs only."""
         return "pairs" if self.by_draw() is None or self.as_binder() is not None else "draws"
 
     @property
@@ -111,15 +112,19 @@ class Loss(ABC):
 class PartitionLoss(Loss):
     """A loss between an estimate and a posterior draw: scale(n) x numerator / denominator.
 
-    Its formula is in terms of A, B, C and top; further attributes are those of :class:`Loss`.
+    Its formula is in terms of A, B and C, the sums of h over joint cells and over the cluster sizes of the estimate and
+    of the draw, and of top = h(n). Greedy search relies on a loss that rises with B + C - 2 A. Further attributes are
+    those of :class:`Loss`.
 
     Attributes
     ----------
     h : callable
-        ``h(n_items)`` gives the table h(0), ..., h(n_items), float64.
+        ``h(n_items)`` gives the table h(0), ..., h(n_items), float64. Greedy search relies on h(0) = h(1) = 0 and
+        h(x) + h(y) <= h(x + y).
     numerator, denominator : mapping of str to float
-        Coefficients of the terms in TERMS. No denominator stands for 1. If the denominator is 0 both partitions are
-        trivial, and the loss is 0 if they are equal and 1 if not.
+        Coefficients of "top", "A", "B", "C", "max(B, C)", "min(B, C)", "B C / top" or "sqrt((top - B) (top - C))". No
+        denominator stands for 1. If the denominator is 0 both partitions are trivial, and the loss is 0 if they are
+        equal and 1 if not.
     scale : callable
         ``scale(n_items)`` multiplies the ratio.
     """
@@ -136,7 +141,7 @@ class PartitionLoss(Loss):
 
     @property
     def is_linear(self) -> bool:
-        """Whether it is a weighted sum of A, B and C."""
+        """Whether it is a weighted sum of A, B, C and top."""
         return isinstance(self.arrays(1), LinearLoss)
 
     @property
@@ -174,19 +179,20 @@ class PairLoss(Loss):
 
     With X the similarity matrix and S_i the cluster of item i in the partition, it is a function of three numbers for
     each item: the size of S_i, the sum of X_ij over the members j of S_i, i itself included, and the sum of X_ij over
-    all j. Its formula is in terms of s, l and r, the three numbers in this order; further attributes are those of
-    :class:`Loss`.
+    all j. Its formula calls them s, l and r, in this order; further attributes are those of :class:`Loss`.
 
     Attributes
     ----------
     value : callable
-        ``value(s, l, r)`` of three arrays (..., n_items) is the loss, shape (...).
+        ``value(sizes, links, sums)`` of three arrays (..., n_items) is the loss, shape (...).
     item_terms : callable, optional
-        ``item_terms(s, l)``, whose sum over the items is n_items times the loss, up to a constant. Greedy search
-        minimizes it.
+        ``item_terms(sizes, links)``, whose sum over the items is n_items times the loss, up to a constant. Greedy
+        search minimizes it.
     pair_threshold : callable, optional
         ``pair_threshold(value, mean_similarity)`` is the threshold tau of the Binder loss that falls where this loss
         falls below that value. Greedy search minimizes that loss.
+    given_mean : callable, optional
+        ``given_mean(mean_similarity)`` is the PartitionLoss that replaces this one once the similarities are known.
     """
 
     value: Callable[[Floats, Floats, Floats], Floats]

@@ -1,4 +1,4 @@
-"""The way down of a search: scans, merges, chains of moves, clusters taken apart.
+"""The way down of a search: scans, merges, chains of moves, rearrangements of clusters.
 
 Each step is a kernel, or a few lines around one, compiled by itself when it is first called.
 """
@@ -37,8 +37,9 @@ Order = npt.NDArray[np.integer[Any]]
 Tally = npt.NDArray[np.int64]  # how many scans, moves, merges, chains, zealous updates and splits there were
 Stop = npt.NDArray[np.uint8]  # (1,), which another thread may set to 1
 
-MARGIN = 1e-5  # of an item's score: bounds the rounding of single precision
-FIRST_ORDER = 8.0  # times 1 / n, of an item's score: bounds what the first order leaves out
+# Relative errors that scores may have. An item is in doubt, and scored exactly, if its best move gains up to so much.
+MARGIN = 1e-5  # from single precision
+FIRST_ORDER = 8.0  # times 1 / n, from the first order in A and B; chosen, not proven to bound it
 
 
 class Effort(IntEnum):
@@ -47,7 +48,7 @@ class Effort(IntEnum):
     SCANS = 0
     MERGES = 1
     CHAINS = 2
-    APART = 3  # clusters are dissolved (zealous updates) and split
+    REARRANGEMENTS = 3  # clusters are dissolved (zealous updates) and split
 
 
 class _Steps(NamedTuple):
@@ -144,11 +145,11 @@ def settle_pairs(
     fewest, most = limits
     search = PairSearch(similarity, costs, ROUNDING * partition.size, fewest, most, stop)
     state = begin_pairs(similarity, costs, partition, order, most)
-    state, tally = _descend(_OVER_PAIRS, search, state, order, 0.0, Effort.APART, stop)
+    state, tally = _descend(_OVER_PAIRS, search, state, order, 0.0, Effort.REARRANGEMENTS, stop)
     partition[:] = state.partition
     links = state.links[state.partition, np.arange(partition.size)]
     scores = costs.a * links + costs.b * (state.sizes[state.partition] - 1)
-    return 0.5 * np.cumsum(scores)[-1], tally  # added one by one, in the order of the items
+    return 0.5 * np.cumsum(scores)[-1], tally  # np.sum adds in another order, and rounds otherwise
 
 
 def settle_some(draws: Draws, loss: LinearLoss | GeneralLoss, partition: Labels, items: Order, most: int) -> None:
@@ -195,12 +196,12 @@ def _descend(
             n_merges = steps.merge(search, state)
             tally[MERGES] += n_merges
             improved = n_merges > 0
-        if stop[0] != 0:  # the margins may not be known
+        if stop[0] != 0:  # a stopped scan leaves margins unset
             continue
         if not improved and effort >= Effort.CHAINS:
             improved = steps.move_chain(search, state, margins, targets)
             tally[CHAINS] += improved
-        if not improved and effort >= Effort.APART:
+        if not improved and effort >= Effort.REARRANGEMENTS:
             state, improved = steps.rearrange(search, state, order, margins, tally)
         if not improved:
             break

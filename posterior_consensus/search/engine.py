@@ -23,7 +23,7 @@ from posterior_consensus.runtime.arguments import check_count, check_seconds
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.search.forms import Form, FormOfRuns, Found, Limits, check_memory
 from posterior_consensus.search.item_terms import OnItemTerms
-from posterior_consensus.search.over_draws import OnDraws, OnRatios, is_sparse
+from posterior_consensus.search.over_draws import OnDraws, OnDrawsNonlinear, is_sparse
 from posterior_consensus.search.over_pairs import OnPairs
 from posterior_consensus.search.policy import Allowed
 from posterior_consensus.search.runs import Runs, SearchInfo, is_less
@@ -34,9 +34,9 @@ Start = Labels | Callable[[PairSource], Labels]
 """A partition to start from, or a function of the searched posterior that returns one."""
 
 _LITTLE = 500, 900_000  # items and labels in the draws up to which threads cost more than they save
-_LITTLE_HARDER = 60_000  # the same for a loss that is not linear: labels
+_LITTLE_HARDER = 60_000  # the same number of labels for a nonlinear loss
 _MOST_STARTS, _LEAST_STARTS = 16, 3
-_LABELS_READ = 60_000_000  # in all draws and runs: of many items runs hardly ever end at quite the same partition
+_LABELS_READ = 60_000_000  # by all runs over all draws: runs of many items hardly ever agree, which would end them
 _TINY = 1e-9
 _WORTH_A_MATRIX = 0.29  # share of the memory budget that a similarity matrix may take if there is another way
 _BUDGET, _BUDGET_NOT_LINEAR = 3e6, 2e7  # elementary operations of all restarts
@@ -73,28 +73,28 @@ def search(
     _check_options(n_starts, n_agree, seconds, n_jobs)
     if isinstance(loss, PairLoss):
         if loss.pair_threshold is not None:
-            own: dict[str, Any] = {"n_starts": n_starts, "n_agree": n_agree, "n_perturbations": n_perturbations}
-            own |= {"seconds": seconds, "n_jobs": n_jobs, "progressbar": progressbar, "rng": rng}
-            own |= {"n_clusters": n_clusters, "max_clusters": max_clusters}
-            return _along_thresholds(draws, loss, loss.pair_threshold, starts, own)
+            options: dict[str, Any] = {"n_starts": n_starts, "n_agree": n_agree, "n_perturbations": n_perturbations}
+            options |= {"seconds": seconds, "n_jobs": n_jobs, "progressbar": progressbar, "rng": rng}
+            options |= {"n_clusters": n_clusters, "max_clusters": max_clusters}
+            return _along_thresholds(draws, loss, loss.pair_threshold, starts, options)
         if loss.item_terms is None:
             raise ValueError(
                 f"`loss` must have `item_terms` or `pair_threshold` for greedy search; {loss.name!r} has neither. Give "
                 "its PairLoss one of them, or take another method, such as method='hierarchical'."
             )
-        starts = [partial(_best_cut, loss, n_clusters, max_clusters), *starts]
+        starts = [partial(_best_cut, loss, n_clusters, max_clusters), *starts]  # the form itself cuts no tree
     draws = draws.without_zero_weights()  # which must not take a place in the samples
     limits = Limits(n_clusters, n_clusters) if n_clusters is not None else Limits(1, max_clusters or draws.n_items)
     sample = sample_of(draws, loss, limits, rng)
     searched = draws if sample is None else sample.draws
     given = [_labels_of(start, draws, searched) for start in starts]
     parts = given if sample is None else [sample.part_of(labels) for labels in given]
-    twice = 1 if limits.fewest == 1 else 2  # a fixed number of clusters has more traps
-    budget = twice * (_BUDGET if loss.is_linear else _BUDGET_NOT_LINEAR)
-    allowed = Allowed(n_starts or _affordable_starts(searched), n_agree, n_perturbations, budget, patience=twice)
+    factor = 1 if limits.fewest == 1 else 2  # a fixed number of clusters has more traps
+    budget = factor * (_BUDGET if loss.is_linear else _BUDGET_NOT_LINEAR)
+    allowed = Allowed(n_starts or _affordable_starts(searched), n_agree, n_perturbations, budget, patience=factor)
     n_labels = searched.n_items * (searched.n_draws or searched.n_items)
     little = _LITTLE[1] if loss.is_linear else _LITTLE_HARDER
-    jobs = 0 if searched.n_items <= _LITTLE[0] and n_labels <= little else n_jobs
+    jobs = 0 if searched.n_items <= _LITTLE[0] and n_labels <= little else n_jobs  # 0: in the calling thread
     with Executor(jobs, seconds, n_labels) as executor:
         form = _form(searched, loss, limits, executor.stop)
         runs = Runs(form, executor, searched, rng)
@@ -109,12 +109,12 @@ def search(
             runs.start_from([first.best.labels], "unconstrained")
         runs.follow(allowed, parts, progressbar=progressbar)
         best = runs.best
-        ended: Form = form
+        last_form: Form = form
         if sample is not None:
-            ended = blocks = OnBlocks(sample, limits, executor, progressbar)
+            last_form = blocks = OnBlocks(sample, limits, executor, progressbar)
             best = blocks.search(best.labels, given)
             runs.tally += blocks.tally
-    _warn(ended, limits, best, draws.most_clusters, executor.stopped, len(runs.values))
+    _warn(last_form, limits, best, draws.most_clusters, executor.stopped, len(runs.values))
     info = runs.info(searched, loss, time.monotonic() - began)
     if sample is not None:
         info = replace(info, sample=[sample.items.size, sample.rows.size])
@@ -136,15 +136,15 @@ def _affordable_starts(source: PairSource) -> int:
     return max(_LEAST_STARTS, min(_MOST_STARTS, _LABELS_READ // (source.n_items * (source.n_draws or 1))))
 
 
-def _warn(ended: Form, limits: Limits, best: Found, drawn: int, stopped: str, n_runs: int) -> None:
+def _warn(form: Form, limits: Limits, best: Found, drawn: int, stopped: str, n_runs: int) -> None:
     """Say where memory or the user ended the search; refuse a result that memory alone may have made worse."""
-    if best.labels.max() + 1 == ended.limits.most < limits.most:
+    if best.labels.max() + 1 == form.limits.most < limits.most:
         # More clusters may be better, but their tables are too large.
-        check_memory(ended, ended.limits.most + 1, limits, drawn)
-    elif ended.is_capped:
+        check_memory(form, form.limits.most + 1, limits, drawn)
+    elif form.is_capped:
         warnings.warn(
             f"The memory budget of {memory.in_words(memory.budget())} has room for a search among at most "
-            f"{ended.limits.most} clusters, and more may have a lower expected loss. The environment variable "
+            f"{form.limits.most} clusters, and more may have a lower expected loss. The environment variable "
             "POSTERIOR_CONSENSUS_MEMORY sets the budget.",
             stacklevel=5,
         )
@@ -163,7 +163,7 @@ def _form(source: PairSource, loss: Loss, limits: Limits, stop: npt.NDArray[np.u
     record = as_loss(loss, kind=PartitionLoss)
     if record.needs == "pairs" and not by_draws:
         return OnPairs(source, record, limits, stop)
-    kind = OnDraws if record.is_linear else OnRatios
+    kind = OnDraws if record.is_linear else OnDrawsNonlinear
     return kind(draws_of(source), record, limits, stop)
 
 

@@ -1,4 +1,4 @@
-"""What a search asks of its forms: over draws, for losses that are not linear, over pairs, item terms or blocks."""
+"""The interface of a search's forms, one for each kind of loss and data."""
 
 from __future__ import annotations
 
@@ -31,6 +31,14 @@ class Limits(NamedTuple):
     most: int
 
 
+class Uniforms(NamedTuple):
+    """Random numbers of a run, uniform from 0 to 1."""
+
+    sample: npt.NDArray[np.float64]  # quantiles of a small sample of the draws
+    middle: float  # position of a larger sample's quantiles between their bounds
+    start: float  # quantile of the draw to start from
+
+
 class Form(Protocol):
     """What is searched, and how much memory a cluster takes there."""
 
@@ -45,7 +53,7 @@ class FormOfRuns(Form, Protocol):
     at_once: int = 3  # runs between two looks at whether to stop: no answer may depend on the number of threads
     explores_all: bool = False  # whether `explore` ends where `polish` does
     is_sum: bool = False  # whether the loss is a sum over clusters: changes at several places are judged apart
-    is_ratio: bool = False  # whether the loss is not linear: it has more local optima, of which few runs reach the same
+    is_nonlinear: bool = False  # whether the loss has many local optima, of which few runs reach the same
 
     def cuts(self) -> list[Labels]:
         """Partitions that a tree of the items leads to; none where other starts are as good."""
@@ -54,10 +62,10 @@ class FormOfRuns(Form, Protocol):
     def polish(self, labels: Labels) -> Found:
         """Search from a partition, on all draws."""
 
-    def explore(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64], from_draw: bool) -> Found:
+    def explore(self, order: npt.NDArray[Any], random: Uniforms, from_draw: bool) -> Found:
         """Search from an allocation of the items in this order, or from a draw, perhaps without using all draws."""
 
-    def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: npt.NDArray[np.float64]) -> Found:
+    def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: Uniforms) -> Found:
         """Dissolve and split clusters of a partition, the items in this order."""
 
     def restart(self, labels: Labels, order: npt.NDArray[Any], elite: list[Found]) -> Found:

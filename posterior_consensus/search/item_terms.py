@@ -11,7 +11,7 @@ from posterior_consensus.evaluate.expectation import loss_of_pairs
 from posterior_consensus.kernels.records import ZEALOUS
 from posterior_consensus.losses.record import PairLoss
 from posterior_consensus.runtime.tolerances import ROUNDING
-from posterior_consensus.search.forms import Found, Limits, numbered
+from posterior_consensus.search.forms import Found, Limits, Uniforms, numbered
 from posterior_consensus.search.over_pairs import FormOfPairs
 
 Floats = npt.NDArray[np.float64]
@@ -29,7 +29,7 @@ class OnItemTerms(FormOfPairs):
         self._loss, self.similarity, self._stop = loss, source.shared_similarity, stop
         self._in_one = self._value(np.zeros(source.n_items, np.int32))
 
-    def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: Floats) -> Found:
+    def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: Uniforms) -> Found:
         """Dissolve the clusters of a partition one by one; keep the result if the loss is lower."""
         best = self._settle(labels, order)
         for k in range(int(labels.max()) + 1):

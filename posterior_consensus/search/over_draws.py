@@ -13,18 +13,18 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime import memory
 from posterior_consensus.search import descent
 from posterior_consensus.search.descent import Effort
-from posterior_consensus.search.forms import FormOfRuns, Found, Limits, check_memory, numbered
+from posterior_consensus.search.forms import FormOfRuns, Found, Limits, Uniforms, check_memory, numbered
 from posterior_consensus.search.trees import cut, tree
 
 _MIDDLE = 128  # draws between the small sample and all of them
-_SMALL = 40  # draws on which a run begins, and on which the best partition is taken apart again
+_SMALL = 40  # draws on which a run begins, and on which the best partition is rearranged
 _MANY = 1024  # draws above which a linear loss has this middle, too
 _CHAINED = 5000  # draws up to which chains of moves are tried on all of them
 _PAIRS_OF_DRAWS = 8  # from which is estimated how many cells of a search's tables are not zero
 _FAR = 5  # times as many clusters as any draw has: Binder's loss was seen to ask for four times, VI for fewer
 _SPARSE_ROW, _SPARSE_CELL = 100, 4  # dense cells that take as long as one sparse row with one cell
 _MOST_IN_TREE = 2000  # items of which a tree is made
-_CUTS, _FEW_CUTS = 16, 4  # numbers of clusters into which it is cut, for a linear loss
+_CUTS, _FEW_CUTS = 16, 4  # numbers of clusters into which it is cut; few for a linear loss
 _LITTLE_TREE = 3e6  # pairs of labels up to which a search for a linear loss has a tree
 _NEAR = 0.003  # relative difference from the minimum loss up to which a search continues without approximation
 
@@ -56,16 +56,16 @@ class OnDraws(FormOfRuns):
     def _middle(self) -> AnyDraws:
         return self._sample((np.arange(_MIDDLE) + 0.5) / _MIDDLE)
 
-    def explore(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64], from_draw: bool) -> Found:
+    def explore(self, order: npt.NDArray[Any], random: Uniforms, from_draw: bool) -> Found:
         """Search from a draw, or from an allocation of the items in this order, without using all draws."""
         start = np.full(order.size, -1, np.int32)
         if from_draw:
-            start[:] = self._labels[self._draws.samples.at_quantiles(random[-1])]
-        found = self._settle(self._sample(random[:_SMALL]), start, order, Effort.MERGES)
+            start[:] = self._labels[self._draws.samples.at_quantiles(random.start)]
+        found = self._settle(self._sample(random.sample[:_SMALL]), start, order, Effort.MERGES)
         middle = self._middle_of_run(random)
         return found if middle is None else found.then(self._settle(middle, found.labels, order, Effort.CHAINS))
 
-    def _middle_of_run(self, random: npt.NDArray[np.float64]) -> AnyDraws | None:
+    def _middle_of_run(self, random: Uniforms) -> AnyDraws | None:
         """The larger sample on which a run continues, or None if there are few draws."""
         return self._middle if self._draws.n_draws > _MANY else None
 
@@ -111,9 +111,9 @@ class OnDraws(FormOfRuns):
         draws = self._some(rows, weights / weights.sum())
         return self._settle(draws, labels, np.arange(labels.size), effort).labels
 
-    def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: npt.NDArray[np.float64]) -> Found:
+    def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: Uniforms) -> Found:
         """Dissolve and split clusters of a partition, on a sample of the draws."""
-        return self._settle(self._sample(random[:_SMALL]), labels, order, Effort.APART)
+        return self._settle(self._sample(random.sample[:_SMALL]), labels, order, Effort.REARRANGEMENTS)
 
     def _sample(self, quantiles: npt.NDArray[np.float64]) -> AnyDraws:
         """The draws at these quantiles of their weights, or all if there are no more."""
@@ -137,12 +137,12 @@ class OnDraws(FormOfRuns):
         return Found(numbered(partition), value, in_one, tally)
 
 
-class OnRatios(OnDraws):
-    """Search over draws for a loss that is not linear in A and B: it has more local optima, and scans take longer."""
+class OnDrawsNonlinear(OnDraws):
+    """Search over draws for a nonlinear loss: it has more local optima, and scans take longer."""
 
     at_once = 2
     is_sum = False
-    is_ratio = True
+    is_nonlinear = True
 
     def cuts(self) -> list[Labels]:
         """Results of searches on some of the draws, started at cuts of the average-linkage tree.
@@ -167,13 +167,13 @@ class OnRatios(OnDraws):
         order = np.arange(self._draws.n_items)
         return [self._settle(self._middle, labels, order, Effort.CHAINS).labels for labels in chosen]
 
-    def _middle_of_run(self, random: npt.NDArray[np.float64]) -> AnyDraws:
+    def _middle_of_run(self, random: Uniforms) -> AnyDraws:
         """Another sample for each run.
 
         Allocation minimizes B + C - 2 A and reaches few local optima. With one sample for all runs, a local optimum
         whose loss is overestimated on it would never be found.
         """
-        return self._sample((np.arange(_MIDDLE) + random[-2]) / _MIDDLE)
+        return self._sample((np.arange(_MIDDLE) + random.middle) / _MIDDLE)
 
     def polish(self, labels: Labels) -> Found:
         """Search from a partition, on all draws."""

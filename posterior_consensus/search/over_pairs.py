@@ -10,7 +10,7 @@ from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.kernels import pair_moves
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.search import descent
-from posterior_consensus.search.forms import FormOfRuns, Found, Limits, numbered
+from posterior_consensus.search.forms import FormOfRuns, Found, Limits, Uniforms, numbered
 
 
 class FormOfPairs(FormOfRuns, Protocol):
@@ -21,7 +21,7 @@ class FormOfPairs(FormOfRuns, Protocol):
     def _settle(self, labels: Labels, order: npt.NDArray[Any]) -> Found:
         """Search from a partition, of which -1 stands for items to allocate in this order."""
 
-    def explore(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64], from_draw: bool) -> Found:
+    def explore(self, order: npt.NDArray[Any], random: Uniforms, from_draw: bool) -> Found:
         """Allocate the items in this order and search from there."""
         return self._settle(np.full(order.size, -1, np.int32), order)
 
@@ -58,7 +58,7 @@ class OnPairs(FormOfPairs):
         self._apart = loss.numerator["C"] * together  # the expected loss of single items
         self._in_one = self._apart + self._costs.a * together + self._costs.b * loss.h(draws.n_items)[-1]
 
-    def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: npt.NDArray[np.float64]) -> Found:
+    def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: Uniforms) -> Found:
         """Search from a partition, its clusters dissolved and split in this order of the items."""
         return self._settle(labels, order)
 

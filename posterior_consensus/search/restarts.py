@@ -1,4 +1,4 @@
-"""Restarts: partitions near a good one, from which a search may leave its basin."""
+"""Restarts ("perturbations" to users): partitions near a good one, from which a search may leave its basin."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle
@@ -12,7 +12,7 @@ from posterior_consensus.search.forms import Found
 Codes = npt.NDArray[np.int64]
 Companions = Callable[[int, float], npt.NDArray[np.bool_]]
 
-_CLUSTERS_A_PLACE = 16  # clusters for each of which a loss that is a sum over clusters is changed at one more place
+_CLUSTERS_A_PLACE = 16  # clusters for each of which one more place is changed, if the loss is a sum over clusters
 _MIXED = 0.1, 0.3  # shares of the items that move together
 
 
@@ -37,7 +37,7 @@ def changes(
         ``companions(i, u)`` are the items that item i is with in the draw at quantile u; or those whose similarity to
         it is above u, if there are no draws.
     is_sum : bool
-        Whether the loss is a sum over clusters, so that one of many clusters is changed at many places.
+        Whether the loss is a sum over clusters. Effects of changes then add up, and large partitions get several.
     rng : Generator
     """
     for change in cycle((_gather, _mix, _dissolve)):

@@ -20,7 +20,7 @@ from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.runtime.tolerances import SAME
-from posterior_consensus.search.forms import FormOfRuns, Found
+from posterior_consensus.search.forms import FormOfRuns, Found, Uniforms
 from posterior_consensus.search.policy import Allowed, Progress, Step, next_step
 from posterior_consensus.search.restarts import changes
 
@@ -111,7 +111,7 @@ class Runs:
         self.tally = np.zeros(6, np.int64)
         self._ends: dict[bytes, Found] = {}  # where searches from these partitions end
         self._elite: list[Found] = []  # from which restarts begin
-        self._is_apart = False
+        self._is_rearranged = False
         self._in_vain = 0  # restarts since the last gain
         self._changed = changes(self._elite, form.companions, form.is_sum, rng)
 
@@ -125,8 +125,8 @@ class Runs:
                 step, number = next_step(allowed, self._progress())
                 if step is Step.RUN:
                     self._run(min(number, self._form.at_once))
-                elif step is Step.TAKE_APART:
-                    self._take_apart()
+                elif step is Step.REARRANGE:
+                    self._rearrange()
                 elif step is Step.RESTART:
                     self._restart(number)
                 else:
@@ -139,28 +139,29 @@ class Runs:
 
     def _progress(self) -> Progress:
         at_best = self._at_best()
-        operations = self._form.operations(int(self.best.labels.max()) + 1) if self._is_apart else 0.0
-        in_vain = len(self.values) - 1 - at_best[0] if self._form.is_ratio and at_best else 0
+        operations = self._form.operations(int(self.best.labels.max()) + 1) if self._is_rearranged else 0.0
+        in_vain = len(self.values) - 1 - at_best[0] if self._form.is_nonlinear and at_best else 0
         n_runs = self.kinds.count("allocation")
-        return Progress(n_runs, len(at_best), in_vain, self._is_apart, self.n_perturbations, self._in_vain, operations)
+        is_rearranged, n_restarts = self._is_rearranged, self.n_perturbations
+        return Progress(n_runs, len(at_best), in_vain, is_rearranged, n_restarts, self._in_vain, operations)
 
-    def _run(self, n_starts: int) -> None:
-        """Run from as many random orders."""
-        calls = [(*self._randomness(), run % 2 == 1) for run in range(n_starts)]
+    def _run(self, number: int) -> None:
+        """Run `number` times, in turn from a random order of the items and from a draw."""
+        calls = [(*self._randomness(), run % 2 == 1) for run in range(number)]
         explored = self._results(self._form.explore, calls)
         if self._form.explores_all:
             self._ends |= {found.labels.tobytes(): found for found in explored}
         partitions = [found.labels for found in explored]
-        if self.executor.stopped:  # more tables of many clusters would take seconds
-            partitions = partitions[: not self.values]
+        if self.executor.stopped:  # one result is needed; tables of many clusters for more would take seconds
+            partitions = [] if self.values else partitions[:1]
         self.start_from(partitions, "allocation")
         best = self.best
         if self._form.limits.fewest == 1 and is_less(best.in_one, best.value):
             # Merges do not always reach the partition of one cluster, the answer where draws have little in common.
             self.start_from([np.zeros(self._source.n_items, np.int32)], "extremes")
 
-    def _take_apart(self) -> None:
-        """Dissolve the best partition's clusters one by one, and continue from the result.
+    def _rearrange(self) -> None:
+        """Dissolve and split the best partition's clusters one by one, and continue from the result.
 
         Runs that ended at the best partition end where this does.
         """
@@ -187,12 +188,12 @@ class Runs:
                 break
         for run in at_best:
             self.values[run] = self.best.value
-        self._is_apart = True
+        self._is_rearranged = True
 
     def _restart(self, number: int) -> None:
-        """Perturb the best partitions at random and search from there, `n` times."""
+        """Perturb the best partitions at random and search from there, `number` times."""
         before = self.best.value
-        self._elite[:] = self._best_ends(_ELITE)
+        self._elite[:] = self._best_ends(_ELITE)  # in place, as `changes` reads this list
         calls = [(*one, self._elite) for one in islice(self._changed, number)]
         found = self._results(self._form.restart, calls)
         self._ends |= {one.labels.tobytes(): one for one in found}
@@ -204,9 +205,10 @@ class Runs:
         ends = {found.labels.tobytes(): found for found in self._ends.values()}
         return sorted(ends.values(), key=lambda found: found.value)[:number]
 
-    def _randomness(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    def _randomness(self) -> tuple[npt.NDArray[np.int64], Uniforms]:
         """An order of the items and numbers to sample draws by."""
-        return self._rng.permutation(self._source.n_items), self._rng.random(128)
+        order = self._rng.permutation(self._source.n_items)
+        return order, Uniforms(self._rng.random(126), self._rng.random(), self._rng.random())
 
     @property
     def best(self) -> Found:

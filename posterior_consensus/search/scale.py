@@ -127,7 +127,7 @@ def sample_of(source: PairSource, loss: Loss, limits: Limits, rng: np.random.Gen
 
 def some_labels(drawn: DrawnLabels, items: npt.NDArray[np.intp], rows: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
     """Labels of some items, in ascending order, in some draws."""
-    return np.concatenate([part for _, part in drawn.map_blocks(_some, items, rows)], axis=1)
+    return np.concatenate([part for _, part in drawn.map_blocks(_chosen, items, rows)], axis=1)
 
 
 class OnBlocks(Form):
@@ -174,7 +174,7 @@ class OnBlocks(Form):
         no_labels = searched(np.empty((n_draws, 0), self._draws.drawn.dtype))  # which merges do without
         draws = Draws(no_labels, self._draws.starts, self._draws.weights)
         while True:
-            value, in_one = _survey(draws, self._loss, state, slopes)
+            value, in_one = _refresh(draws, self._loss, state, slopes)
             too_many = int(np.count_nonzero(state.sizes)) > self.limits.most
             if self._executor.is_over() and not too_many:
                 return value, in_one
@@ -222,7 +222,7 @@ class OnBlocks(Form):
         few = Draws(searched(labels), starts, self._sample.draws.weights)
         state = tables_of(few, of_sample.copy(), width)
         slopes, own = slopes_of(self._loss, rows.size), slopes_of(self._loss, rows.size)  # of blocks, of single items
-        _survey(few, self._sample.loss.arrays(of_sample.size), state, slopes)
+        _refresh(few, self._sample.loss.arrays(of_sample.size), state, slopes)
         terms = self._terms(starts, few.weights, state, slopes)
         partition[:] = -1
         partition[self._sample.items] = of_sample
@@ -238,7 +238,7 @@ class OnBlocks(Form):
                 counts = np.pad(counts, ((0, 0), (0, state.sizes.size - counts.shape[1])))
             if counted.dtype == counts.dtype:
                 ensemble.add_joint_counts(columns, draws.starts, partition[items.start + at], counts)
-            _add(counts, counted, draws.starts, partition[items])
+            _add_counts(counts, counted, draws.starts, partition[items])
         return counts
 
     def _tables(self, partition: Labels) -> npt.NDArray[np.int32]:
@@ -247,7 +247,7 @@ class OnBlocks(Form):
         counts = np.zeros((int(starts[-1]), width), np.int32)
         blocks = self._draws.drawn.map_blocks(_counted, partition.copy(), starts, width)
         for items, counted in self._tracked(blocks, "tables"):
-            _add(counts, counted, starts, partition[items])
+            _add_counts(counts, counted, starts, partition[items])
         return counts
 
     def _search(self, draws: Draws, state: Dense, slopes: Slopes) -> Search:
@@ -261,7 +261,7 @@ class OnBlocks(Form):
         return track(blocks, f"Greedy search, {what}", progressbar=self._progressbar)
 
 
-def _survey(draws: Draws, loss: LinearLoss | GeneralLoss, state: Dense, slopes: Slopes) -> tuple[float, float]:
+def _refresh(draws: Draws, loss: LinearLoss | GeneralLoss, state: Dense, slopes: Slopes) -> tuple[float, float]:
     """Move the clusters to the first columns, and compute the sums and slopes anew.
 
     Returns the expected loss without its scale, and the loss of the partition with one cluster.
@@ -272,7 +272,7 @@ def _survey(draws: Draws, loss: LinearLoss | GeneralLoss, state: Dense, slopes: 
     return value, in_one
 
 
-def _some(
+def _chosen(
     labels: npt.NDArray[Any], items: slice, chosen: npt.NDArray[np.intp], rows: npt.NDArray[np.intp]
 ) -> npt.NDArray[Any]:
     """Labels of the chosen items of a block in some draws."""
@@ -284,19 +284,20 @@ def _counted(
     labels: npt.NDArray[Any], items: slice, partition: Labels, starts: npt.NDArray[np.int64], width: int
 ) -> npt.NDArray[Any]:
     """Contingency counts (R, width) of a block of items, int32, or its labels where these are smaller."""
-    return _smaller(np.ascontiguousarray(labels), starts, partition[items], width)
+    return _counts_or_labels(np.ascontiguousarray(labels), starts, partition[items], width)
 
 
-def _smaller(
+def _counts_or_labels(
     labels: npt.NDArray[Any], starts: npt.NDArray[np.int64], partition: Labels, width: int
 ) -> npt.NDArray[Any]:
+    """Contingency counts, int32, or the labels, unsigned, if these are smaller; their dtypes tell them apart."""
     if labels.nbytes < 4 * int(starts[-1]) * width:
         return labels
     counts: npt.NDArray[np.int32] = ensemble.joint_counts(labels, starts, partition, width)
     return counts
 
 
-def _add(
+def _add_counts(
     counts: npt.NDArray[np.int32], counted: npt.NDArray[Any], starts: npt.NDArray[np.int64], partition: Labels
 ) -> None:
     """Add what a block counted, or count the labels that it gave instead."""
@@ -326,7 +327,7 @@ def _allocated(
     at = np.flatnonzero((own < 0) & (margins > 0.0)) if terms.may_open else np.empty(0, np.intp)
     width = terms.sizes.size
     found[at] = width  # a column of their own, which is left out
-    counted = _smaller(labels, starts, found, width + 1)
+    counted = _counts_or_labels(labels, starts, found, width + 1)
     return found, at, labels[:, at], counted[:, :width] if counted is not labels else labels
 
 

@@ -29,7 +29,7 @@ NAMES = ["vi", "binder(a=0.3)", "nid"]  # the others take the same ways: each ha
 ORDER = np.random.default_rng(8).permutation(N_ITEMS)
 
 
-def settled(name, start, fewest=1, most=N_ITEMS, effort=Effort.APART, stopped=0):
+def settled(name, start, fewest=1, most=N_ITEMS, effort=Effort.REARRANGEMENTS, stopped=0):
     draws, (record, definition) = some_draws(), RECORDS[name]
     partition = np.array(start, np.int32)
     stop = np.array([stopped], np.uint8)

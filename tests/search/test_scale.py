@@ -144,7 +144,7 @@ def test_time_that_is_over_leaves_a_partition_of_all_items(rng, lowered):
     assert best.expected_loss < found(draws, n_clusters=1).expected_loss
 
 
-@pytest.mark.parametrize("function", ["_some", "_allocated", "_doubtful"])
+@pytest.mark.parametrize("function", ["_chosen", "_allocated", "_doubtful"])
 def test_interrupt_leaves_a_partition_of_all_items(function, rng, lowered, monkeypatch):
     draws = pc.as_partition_draws(noisy_draws(rng, 40, 300, 5, 0.1))
     lowered()
@@ -158,7 +158,7 @@ def test_interrupt_leaves_a_partition_of_all_items(function, rng, lowered, monke
             yield block
 
     monkeypatch.setattr(LabelsInMemory, "map_blocks", interrupting)
-    if function == "_some":  # there is nothing yet to return
+    if function == "_chosen":  # there is nothing yet to return
         with pytest.raises(KeyboardInterrupt):
             found(draws)
         return

@@ -47,7 +47,7 @@ def settled(name, kind, until, most):
         else:
             value, _, tally = descent.settle(
                 *(KINDS[kind](*draws), record.arrays(N), partition, order, (1, most), stop),
-                effort=Effort.APART,
+                effort=Effort.REARRANGEMENTS,
                 exactly=True,
             )
     assert record.scale(N) * value == pytest.approx(mean_loss(partition, draws, reference.LOSSES[name]), abs=1e-9)
