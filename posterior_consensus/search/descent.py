@@ -37,7 +37,7 @@ Order = npt.NDArray[np.integer[Any]]
 Tally = npt.NDArray[np.int64]  # how many scans, moves, merges, chains, zealous updates and splits there were
 Stop = npt.NDArray[np.uint8]  # (1,), which another thread may set to 1
 
-# Relative errors that scores may have. An item is in doubt, and scored exactly, if its best move gains up to so much.
+# Relative errors of scores: an item is in doubt, and scored exactly, unless other clusters are worse by more than this.
 MARGIN = 1e-5  # from single precision
 FIRST_ORDER = 8.0  # times 1 / n, from the first order in A and B; chosen, not proven to bound it
 
