@@ -28,13 +28,13 @@ def jit(function):
 
 
 inner = partial(_compiled, no_cpython_wrapper=True)
-"""For one that only kernels call, which then needs neither a way in from Python nor a place of its own in the cache."""
+"""Decorate a function that only kernels call; it needs no entry from Python and no file in the cache."""
 
 
 def either(kind, one, other, words):
     """A function for kernels: `one` where its first argument is a NamedTuple of this kind or holds one, else `other`.
 
-    It is chosen where the caller is compiled, which then contains nothing of what is not chosen.
+    The choice is made when the caller is compiled, which then contains the chosen function only.
     """
     one, other = (getattr(function, "py_func", function) for function in (one, other))
 
@@ -50,7 +50,7 @@ def either(kind, one, other, words):
 
 
 class _Announcement(event.Listener):
-    """Says that kernels are compiled once, before the first one in a cache that has none."""
+    """Prints, before the first kernel is compiled into an empty cache, that this happens once."""
 
     _is_due = True
 
@@ -71,7 +71,7 @@ class _Announcement(event.Listener):
 
 
 class _Turns(event.Listener):
-    """Lets one process at a time compile a kernel; the next one finds it on disk."""
+    """A lock under which one process at a time compiles a kernel; the next process finds it on disk."""
 
     def __init__(self, folder):
         self._folder, self._locks = folder, []
@@ -84,13 +84,13 @@ class _Turns(event.Listener):
             self._locks[-1].acquire()
 
     def on_end(self, compilation):
-        """Let the next one compile it."""
+        """Release the lock."""
         if compilation.data["dispatcher"].stats.cache_path is not None:
             self._locks.pop().release()
 
 
 def compile_in_turns(folder):
-    """Let processes that name the same folder compile a kernel in turns, as numba's cache needs it; on one thread."""
+    """Make processes with the same cache folder compile in turns, as numba's cache requires; on one thread."""
     numba.config.NUMBA_NUM_THREADS = 1
     event.register("numba:compile", _Turns(folder))
 

@@ -1,4 +1,4 @@
-"""Items put into clusters: the best one for each, and as many as are wanted."""
+"""Allocation of items to clusters: the best cluster of each item, and a minimum number of clusters."""
 
 import numpy as np
 
@@ -12,9 +12,9 @@ from posterior_consensus.kernels.tables import move, set_slopes
 
 @inner
 def best_cluster(search, state, i, n_met, may_open):
-    """The cluster of least score for item i, -1 for one of its own, which adds h(1) = 0; the least score.
+    """The cluster of minimum score for item i, -1 for a singleton, which adds h(1) = 0; and this score.
 
-    Where rounding leaves a choice: the one it is in, else the first, else its own.
+    Ties within rounding: its present cluster, else the first, else a singleton.
     """
     scores, met, rounding = search.out.scores, search.out.met, search.rounding
     old = state.partition[i]
@@ -75,7 +75,7 @@ def _allocate(search, state, order, at, n_clusters):
 
 
 def open_clusters(search, state, margins):
-    """Give items clusters of their own until there are as many as there must be, each time the one that loses least."""
+    """Make singletons until there are enough clusters, each time the item that costs least."""
     n_clusters = compact(search.draws, state)
     state = widened(state, search.fewest)
     set_slopes(search.loss, search.draws, state, search.slopes)

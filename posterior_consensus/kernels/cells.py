@@ -3,7 +3,7 @@
 A search asks the same of both: the count of a cell, a change of it, new columns, columns renamed, the sums of h; and,
 in scores.py and unions.py, what items and unions of clusters add to a loss. The functions at the end take either.
 
-A row stands for a cluster of a draw, a column for a cluster of the partition; `row_of` says which row an item is in.
+A row is a cluster of a draw, a column a cluster of the partition; `row_of` gives the row of an item.
 """
 
 from typing import NamedTuple
@@ -28,11 +28,11 @@ class SparseDraws(NamedTuple):
     starts: np.ndarray
     weights: np.ndarray
     rows: np.ndarray  # (R,), the places in Sparse.cells
-    row_of: np.ndarray  # (n, N), those of each item in each draw
+    row_of: np.ndarray  # (n, N), of each item in each draw
 
 
 def searched(labels):
-    """Labels as a search takes them: what is compiled for few clusters then serves many."""
+    """Labels in the type that searches use, so that many clusters compile nothing anew."""
     return labels.astype(np.promote_types(labels.dtype, np.uint16), copy=False)
 
 
@@ -143,7 +143,7 @@ def _add_sparse(state, row, k, change):
 
 
 def widened(state, width):
-    """The same tables with at least so many columns."""
+    """The same tables with at least this many columns."""
     before = double = state.sizes.size
     while double < width:
         double *= 2
@@ -228,7 +228,7 @@ sums_of_draw = either(
 
 @jit
 def rename(draws, state, names):
-    """Give the clusters new names, none above their own; equal ones merge."""
+    """Give the clusters new names, none above the old one; clusters of equal names merge."""
     _rename_either(state, draws, names)
     for k in range(names.size):
         if names[k] != k:

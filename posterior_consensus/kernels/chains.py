@@ -1,4 +1,4 @@
-"""Chains of moves: one that costs something, and those that then gain."""
+"""Chains of moves: a move that raises the loss, and moves that gain after it."""
 
 import numpy as np
 

@@ -106,7 +106,7 @@ def _n_tiles(planes):
 
 
 def _work(planes):
-    """Steps that a tile takes: vector instructions take several planes of several items at once."""
+    """Steps of a tile: vector instructions process several planes of several items."""
     return planes.shape[0] * planes.shape[1] * _TILE * _TILE // 8
 
 
@@ -138,7 +138,7 @@ def _add_tiles(first, last, planes, n_draws, out, is_first, divisor):
 def add_coclustering_counts(planes, n_draws, out, first, divisor):
     """Add the pair counts of one block of `n_draws` draws to `out` (n, n), or start from zero if `first`; then divide.
 
-    A block's divisor is 1 but for the last one's: counts stay integers, and exact, until they are divided once.
+    The divisor is 1 for all blocks but the last: counts stay integers, hence exact, until they are divided once.
     """
     in_blocks(_add_tiles, 0, _n_tiles(planes), planes, n_draws, out, first, divisor, work=_work(planes))
 
@@ -184,7 +184,7 @@ def _keep_nearest(first, last, similarities, top, columns, values):
 def nearest_in_rows(similarities, top, k):
     """Columns and values (m, k) of the k largest in each of the rows (m, n) of items from `top`, but the item itself.
 
-    The largest come first; of equal ones those of the first columns.
+    The largest come first; equal values in the order of the columns.
     """
     n_rows, n_items = similarities.shape
     columns, values = np.empty((n_rows, k), np.int64), np.empty((n_rows, k))

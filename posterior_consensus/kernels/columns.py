@@ -1,4 +1,4 @@
-"""The columns of tables, one for each cluster and some that are free; and orders of items and clusters."""
+"""Columns of tables, one for each cluster and free ones; and orders of items and clusters."""
 
 import numpy as np
 
@@ -47,7 +47,7 @@ def smallest(state):
 
 @inner
 def in_order(values, order):
-    """Put the indices in `order` in ascending order of their values, equal ones as they are.
+    """Sort the indices in `order` by their values, stably.
 
     Shell's sort: NumPy's, compiled into every kernel that sorts, takes a second of a user's first minute.
     """

@@ -19,7 +19,7 @@ class Vectors(NamedTuple):
 
     labels: np.ndarray  # (N, n)
     n_clusters: np.ndarray  # (N,)
-    most: int  # clusters of one of them
+    most: int  # clusters of one partition
 
 
 def _vectors(labels, n_clusters):
@@ -289,7 +289,7 @@ def _sums_of_counts(first, last, counts, starts, offsets, h, sums):
 
 
 def sums_of_counts(counts, starts, offsets, h):
-    """What :func:`joint_sums` gives (P, N), from counts (R, S) whose columns from `offsets[p]` are those of p."""
+    """Like :func:`joint_sums` (P, N), from counts (R, S) whose columns from `offsets[p]` belong to partition p."""
     sums = np.empty((offsets.size - 1, starts.size - 1))
     work = counts.size // max(sums.shape[1], 1)
     in_blocks(_sums_of_counts, 0, sums.shape[1], counts, starts, offsets, h, sums, work=work)

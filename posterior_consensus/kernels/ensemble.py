@@ -34,7 +34,7 @@ def scatter(labels, starts, values):
 
 
 def scatter_more(labels, starts, values, table):
-    """Add B' V to `table` (R, c): blocks of items, one after the other, give what all items give at once."""
+    """Add B' V to `table` (R, c); successive blocks of items give the same sums as all items."""
     in_blocks(_scatter, 0, labels.shape[0], labels, starts, values, table, work=values.size)
 
 
@@ -61,7 +61,7 @@ def gather(labels, starts, weights, table):
 
 
 def gather_more(labels, starts, weights, table, out):
-    """Add B W T to `out` (n, c): blocks of draws, one after the other, give what all draws give at once."""
+    """Add B W T to `out` (n, c); successive blocks of draws give the same sums as all draws."""
     n_draws, n_items = labels.shape
     in_blocks(_gather, 0, n_items, labels, starts, weights, table, out, work=n_draws * table.shape[1])
 
@@ -82,7 +82,7 @@ def joint_counts(labels, starts, partition, n_clusters):
 
 
 def add_joint_counts(labels, starts, partition, counts):
-    """Add them to `counts` (R, n_clusters): blocks of items, one after the other, give what all items give at once."""
+    """Add them to `counts` (R, n_clusters); successive blocks of items give the same sums as all items."""
     in_blocks(_joint_counts, 0, labels.shape[0], labels, starts, partition, counts, work=labels.shape[1])
 
 
@@ -102,7 +102,7 @@ def refine_in_place(labels, starts, weights, partition, counts, sizes):
             for k in range(n_clusters):
                 links[k] += weights[t] * row[k]
         old = partition[i]
-        links[old] -= 1.0  # the weights sum to one, and an item is always with itself
+        links[old] -= 1.0  # the weights sum to one, and an item is co-clustered with itself in all draws
         best = -1
         best_mean = -1.0
         for k in range(n_clusters):

@@ -5,7 +5,7 @@ B and C the sums of h over the joint cells, the estimate's and the draw's cluste
 
     top, A, B, C, max(B, C), min(B, C), B C / top, sqrt((top - B) (top - C)).
 
-`numerator` and `denominator` hold the eight coefficients; a denominator of zeros stands for the number one.
+`numerator` and `denominator` hold the eight coefficients; a denominator of zeros means 1.
 """
 
 from typing import NamedTuple
@@ -44,7 +44,7 @@ def as_kernels_take_it(h, numerator, denominator):
 def _linear_form(coefficients, top, a, b, c):
     """The eight terms, without a branch within loops over draws, which then run in vector registers.
 
-    A root takes as long as all else, and few losses have one: the compiler makes a loop without it.
+    A root takes as long as everything else, and few losses have one: the compiler makes a loop without it.
     """
     root = np.sqrt(max(0.0, (top - b) * (top - c))) if coefficients[7] != 0.0 else 0.0
     return (
@@ -92,7 +92,7 @@ def _any_value(loss, is_ratio, top, a, b, c):
     if not is_ratio:
         return value
     divisor = _linear_form(loss.denominator, top, a, b, c)
-    # 0/0: both partitions are trivial; the distance of equal ones is 0, of different ones 1
+    # 0/0: both partitions are trivial; the distance is 0 if they are equal, else 1
     if divisor <= ROUNDING * top:
         value, divisor = 0.0 if abs(b - a) + abs(c - a) <= ROUNDING * top else 1.0, 1.0
     return value / divisor

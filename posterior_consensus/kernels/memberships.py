@@ -1,4 +1,4 @@
-"""Free memberships of one view: each item's probabilities given those of the items that statements link it with."""
+"""Free memberships of one view: each item's probabilities given the items that constraints link it with."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from posterior_consensus.kernels._jit import jit
 
 @jit
 def settle_memberships(weights, indices, starts, odds, soft, most, enough):
-    """Set each item's probabilities to the best ones given all others, in turn, until they hardly change.
+    """Optimize each item's probabilities given all others, in turn, until they hardly change.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Moves of items that raise the mutual information between their clusters and those of the other side of a table."""
+"""Moves of items that raise the mutual information between the clusters of both sides of a table."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ def _add_profiles(first, last, begins, columns, shares, labels, offsets, profile
 
 
 def profiles_of(table, labels, n_clusters):
-    """How much of each row of a table in CSR form lies in each cluster of columns: (n, m x n_clusters), side by side.
+    """Sums of each row of a table in CSR form over each cluster of columns: (n, m x n_clusters), side by side.
 
     `labels` (m, columns) are m clusterings.
     """

@@ -7,7 +7,7 @@ from posterior_consensus.kernels._jit import jit
 
 @jit
 def n_clusters_of_sequence(n_items, concentration, discount, least):
-    """Probabilities of the number of clusters where each item opens a new cluster or joins one.
+    """Probabilities of the number of clusters if each item opens a new cluster or joins an existing one.
 
     With i items in k clusters, the next opens a cluster with probability (concentration + discount k) / (concentration
     + i): the two-parameter family, with a negative discount where the number of components is finite.
@@ -42,7 +42,7 @@ def n_clusters_of_sequence(n_items, concentration, discount, least):
         while low < high and chance[high] < least:
             chance[high] = 0.0
             high -= 1
-    chance[:low] = 0.0  # what is left there of steps before
+    chance[:low] = 0.0  # remainders of earlier steps
     return chance[1 : high + 1]
 
 

@@ -1,9 +1,9 @@
 """Prices (Lagrange multipliers) of triangles: lower bounds of the least sum of weights over the pairs apart.
 
-A pair is numbered i * n + j with i < j. A row (e, f, g) of three pairs of one triangle stands for the inequality
-x_e <= x_f + x_g, x = 1 for a pair apart, and has a price of at least 0. Reduced costs are the weights plus what the
-prices add: + price at e, - price at f and g. Whatever the prices are, no partition costs less than the sum over pairs
-of the smaller of 0 and the reduced cost.
+A pair is numbered i * n + j with i < j. A row (e, f, g) of three pairs of one triangle is the inequality x_e <= x_f +
+x_g, x = 1 for a separated pair, with a multiplier ("price") >= 0. Reduced costs are the weights plus what the prices
+add: + price at e, - price at f and g. For any prices, no partition costs less than the sum over pairs of the smaller
+of 0 and the reduced cost.
 """
 
 import numpy as np
@@ -80,7 +80,7 @@ def list_violations(x, slack, rows):
 
 @jit
 def pack(reduced):
-    """Let each conflicted triangle take what its reduced costs (n, n) have left; return the sum of what they take.
+    """Pack each conflicted triangle with the rest of its reduced costs (n, n); return the total.
 
     Both halves of `reduced` change. Triangles are packed as they are found: in order of decreasing weight they would
     take a twentieth more, in ten times the time.
@@ -157,7 +157,7 @@ def ascend(rows, prices, lean, n_sweeps):
 
 @jit
 def improve(weights, labels):
-    """Move single items to the cluster of greatest weight, an empty one included, until no move gains; in place.
+    """Move single items to the cluster of greatest weight, or an empty one, until no move gains; in place.
 
     `labels` (n,) are canonical before; afterwards numbers may be out of use. The number of clusters doubles at most.
     """

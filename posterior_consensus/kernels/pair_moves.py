@@ -79,7 +79,7 @@ def compact_links(state):
 
 @inner
 def move_item(similarity, state, i, k):
-    """Put item i into cluster k, out of the one it is in, if any."""
+    """Move item i into cluster k, from its present cluster if it has one."""
     old, links = np.int64(state.partition[i]), state.links
     kept = 1.0 if state.sizes[k] > 0 else 0.0  # what rounding had left in an empty cluster goes
     if old >= 0:
@@ -150,7 +150,7 @@ def scan_pairs(search, state, margins, targets, doubt):
 
 @jit
 def open_pairs(search, state, margins):
-    """Give items clusters of their own until there are as many as there must be, each time the one that loses least."""
+    """Make singletons until there are enough clusters, each time the item that costs least."""
     similarity, costs, fewest = search.similarity, search.costs, search.fewest
     number = compact_links(state)
     while state.sizes.size < fewest:
@@ -295,7 +295,7 @@ def _rearrange(search, state, items, margins, apart):
 
 @inner
 def _add(similarity, items, at, links):
-    """Add an item's similarities to those of a cluster."""
+    """Add an item's similarities to the sums of a cluster."""
     row = similarity[items[at]]
     for other in range(items.size):
         links[other] += row[items[other]]
@@ -303,7 +303,7 @@ def _add(similarity, items, at, links):
 
 @jit
 def rearrange_pairs(search, state, order, margins, tally):
-    """Dissolve or split every cluster for which that pays; return the state and whether there was one."""
+    """Dissolve or split every cluster if this lowers the loss; return the state and whether any was changed."""
     any_paid = False
     members = np.empty(order.size, np.int64)
     for apart in (False, True):

@@ -32,7 +32,7 @@ def begin_pairs(similarity, costs, partition, order, most):
 
 @jit
 def move_best(similarity, costs, partition, fewest, most, changes):
-    """Move one item at a time, the one whose move lowers the expected loss most, until no move of any item does.
+    """Make the single move that lowers the expected loss most, until no move lowers it.
 
     Parameters
     ----------

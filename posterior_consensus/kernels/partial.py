@@ -1,4 +1,4 @@
-"""Search for many items of whose joint clustering the posterior is sure.
+"""Search for a large set of items whose joint clustering has high posterior probability.
 
 The state is a partition of some items, the members. Each of its clusters is known by one member, its head. A draw
 agrees where every member is with its head and all heads are apart. `apart` (n, K, W) holds for every item and cluster
@@ -129,7 +129,7 @@ def _keep_together(planes, i, j, words):
 
 @inner
 def _add(bits, state, item, k):
-    """Put an item into a cluster, or into one of its own if `k` is -1."""
+    """Add an item to a cluster, or as a singleton if `k` is -1."""
     agree = state.agree
     if k >= 0:
         row = state.apart[item, k]
@@ -178,10 +178,9 @@ def _best_place(agree, apart, tables, used, n_used, item, weight, hint, floor):
 def _next(bits, state, weight, order, bounds, places):
     """The open item that costs least, the first of them in this order, with the weight left and, in `places`, where.
 
-    What an item would leave falls while others enter: what was computed before bounds it from above. That of a member
-    is below 0.
+    The weight that an item leaves falls as others enter, so an earlier value is an upper bound. A member's is below 0.
     """
-    # Each array that a function takes out of a tuple is counted, which costs more than what is computed here.
+    # Taking an array out of a tuple counts its references, which costs more than the computation here.
     agree, apart, tables, used, n_used = state.agree, state.apart, bits.tables, state.used, state.numbers[0]
     item, most = order[0], np.int64(-1)
     for i in order:
@@ -203,8 +202,8 @@ def _next(bits, state, weight, order, bounds, places):
 def _cheapest(bits, state, last, target, rows):
     """The member but `last` without which draws of most weight agree, if more than `target`; they go to rows[0].
 
-    A draw agrees once a member leaves if nothing else is amiss in it. Where a head leaves, another member takes its
-    place, and what is amiss is another matter.
+    A draw agrees after a member leaves if this member was its only disagreement. If a head leaves, another member
+    takes its place, and disagreements are counted anew.
     """
     cluster, apart, planes = state.cluster, state.apart, bits.planes
     n_words, most = state.agree.size, state.sizes.size
@@ -252,7 +251,7 @@ def _cheapest(bits, state, last, target, rows):
             row = apart[member, cluster[member]]
             for w in range(n_words):
                 rows[0, w] = state.agree[w] | (once[w] & row[w])
-    some, several, without = rows[1], rows[2], rows[3]  # draws in which one, or more, of the clusters is not whole
+    some, several, without = rows[1], rows[2], rows[3]  # draws in which one cluster, or several, are not whole
     some[:] = 0
     several[:] = 0
     for k in state.used[:n_used]:
@@ -297,7 +296,7 @@ def _cheapest(bits, state, last, target, rows):
 
 @inner
 def _drop(bits, state, item, agree):
-    """Open a member again, after which these draws agree; whether its cluster is gone."""
+    """Remove a member, after which these draws agree; return whether its cluster is now empty."""
     k = state.cluster[item]
     state.cluster[item] = -1
     state.sizes[k] -= 1
@@ -321,7 +320,7 @@ def _drop(bits, state, item, agree):
 
 @jit
 def grow(bits, order, enough, most, last_size, n_clusters, stop):
-    """Let the items enter one by one, first that of `order[0]`, then always the one that costs least.
+    """Add the items one by one, first `order[0]`, then always the item that costs least.
 
     Whenever what is left without one member is better than anything of that size before, the member leaves again: a
     sequential floating forward search.
@@ -340,12 +339,12 @@ def grow(bits, order, enough, most, last_size, n_clusters, stop):
     n_clusters : int
         The largest number of clusters of a draw.
     stop : uint8 array of shape (1,)
-        Another thread may set it to 1 to have what was found by then.
+        Another thread may set it to 1 to stop the search with its best result.
 
     Returns
     -------
     int64 array of shape (n,)
-        The largest partition of at least the weight `enough`, of several that of most weight; -1 where open.
+        The largest partition of at least the weight `enough`, among several the one of most weight; -1: unassigned.
     int64 array of shape (n + 1,)
         The largest weight by the number of items.
     """

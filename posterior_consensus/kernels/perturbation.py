@@ -13,7 +13,7 @@ _SURE = 1 - 1e-12  # probability of a match above which no single item matters
 
 @inner
 def _weights(gains, columns, weights):
-    """Write the weights of a square table's cells, 1 for those of the best matching, row r with column `columns[r]`.
+    """Write the weights of a square table's cells, 1 for the best matching, row r with column `columns[r]`.
 
     Returns the gain of that matching. Prices u of rows and v of columns make gain - u - v zero in its cells and at most
     zero elsewhere, so that no matching weighs more than 1: v are the longest paths from cell to cell, which end because
@@ -80,7 +80,7 @@ def _size(taken):
 
 @inner
 def _complete(matches, columns):
-    """Write the column of each row of the square around `matches` (k, K): those that have none are given the rest."""
+    """Write the column of each row of the square around `matches` (k, K); unmatched rows get the remaining columns."""
     free = np.ones(columns.size, np.bool_)
     columns[:] = -1
     for r in range(matches.shape[0]):
@@ -152,7 +152,7 @@ def _held_out_votes(first, last, draws, gains, matches, memberships, sure, out):
 
 
 def held_out_votes(labels, starts, counts, gains, matches, memberships):
-    """Votes (n, K) of the draws on each item, by what the other items tell of the matchings.
+    """Votes (n, K) of the draws on each item, with matchings inferred from the other items.
 
     Without an item of membership m the probability P of a match of its label is in proportion to P exp(-gain m), and
     the item's label exp(gain) times as probable in a cluster that it stands for: the vote is the logarithm of the mean.

@@ -1,4 +1,4 @@
-"""Clusters dissolved and their items allocated again, or split in two."""
+"""Clusters that are dissolved, and their items allocated again, or split in two."""
 
 import numpy as np
 
@@ -17,11 +17,11 @@ _NOWHERE = np.int64(-1)
 
 @inner
 def _rearrange(search, state, items, n_clusters, margins, apart):
-    """Dissolve the cluster of these items and allocate them again; return whether that paid.
+    """Dissolve the cluster of these items and allocate them again; return whether this lowered the loss.
 
     The clusters are in the first `n_clusters` columns, and there are as many more as items. If `apart`, the items go
-    into two clusters of their own, begun by those that are least and most at home, else into any. Where it does not
-    pay, everything is as before.
+    into two new clusters, seeded by the items of least and greatest margin, else into any. Otherwise the state is
+    restored.
     """
     if apart and items.size == 1:
         return False
@@ -54,7 +54,7 @@ def _rearrange(search, state, items, n_clusters, margins, apart):
             continue
         n_met = score_item(state, draws, slopes, i, out)
         if apart:
-            # Clusters that are not met add no less than those that are, in which the item shares a draw's cluster.
+            # A cluster with which the item shares no draw's cluster adds at least as much as one with which it does.
             one = slopes.b[0] * slopes.steps[state.sizes[old] + 1]
             other = slopes.b[0] * slopes.steps[state.sizes[new] + 1]
             for m in range(n_met):
@@ -92,7 +92,7 @@ def _rearrange(search, state, items, n_clusters, margins, apart):
 
 @jit
 def _first_that_pays(search, state, members, margins, apart):
-    """Dissolve or split the first cluster for which that pays; return whether there was one."""
+    """Dissolve or split the first cluster for which this lowers the loss; return whether there was one."""
     items, ends = members
     for k in range(ends.size):
         if search.out.stop[0] != 0:
@@ -104,7 +104,7 @@ def _first_that_pays(search, state, members, margins, apart):
 
 
 def rearrange_one(search, state, order, margins, tally):
-    """Dissolve or split the first cluster for which that pays; return the state and whether there was one."""
+    """Dissolve or split the first cluster for which this lowers the loss; return the state and whether any was."""
     for apart in (False, True):
         n_clusters = compact(search.draws, state)
         if apart and n_clusters >= search.most:

@@ -12,7 +12,7 @@ SCANS, MOVES, MERGES, CHAINS, ZEALOUS, SPLITS = range(6)  # places in a tally
 
 
 class Slopes(NamedTuple):
-    """What one unit of A in each draw, and one of B, adds to the expected loss, and what items add to A and B."""
+    """Slopes: change of the expected loss per unit of A in each draw and of B, and items' contributions to A and B."""
 
     a: np.ndarray  # (N,)
     b: np.ndarray  # (1,)
@@ -51,7 +51,7 @@ class Search(NamedTuple):
 
 
 def slopes_of(loss, n_draws):
-    """Slopes whose steps are those of h, and whose rest is to be set."""
+    """Slopes with the steps of h; other fields are uninitialised."""
     return Slopes(np.empty(n_draws), np.empty(1), np.concatenate([[0.0], np.diff(loss.h), [0.0]]))
 
 

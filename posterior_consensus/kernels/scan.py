@@ -17,7 +17,7 @@ _BLOCK = 256  # items scored against the same tables
 
 
 class Course(NamedTuple):
-    """Where a scan is."""
+    """Position of a scan."""
 
     now: float  # the level of the expected loss
     n_clusters: int
@@ -54,14 +54,14 @@ _best_move = either(
     _best_of_moves,
     """The cluster to which the move of item i lowers the expected loss most, or its own, and the level `now` then.
 
-    The column `free` stands for a cluster of its own. Where the loss is not linear, clusters whose score is above
+    The column `free` means a singleton. If the loss is not linear, clusters whose score is above
     `least` are not considered.
     """,
 )
 
 
 def move_doubtful(search, state, items, scores, doubt, course):
-    """Let those of these items that look better elsewhere, or nearly so, move to where the expected loss is least.
+    """Move the items that look better elsewhere, or nearly so, to the cluster of minimum expected loss.
 
     They look so by their scores, which may be approximate or out of date, where another cluster is worse by no more
     than the share `doubt` of what their own adds. They are scored again without approximation before they move. An
@@ -72,7 +72,7 @@ def move_doubtful(search, state, items, scores, doubt, course):
 
 
 def scan(search, state, margins, targets, doubt):
-    """Let every item move once to where the expected loss is least; return the state and how many moved.
+    """Move every item once to its cluster of minimum expected loss; return the state and the number of moves.
 
     A block of items is scored against frozen tables, of dense ones in single precision and, unless the loss is linear
     in A and B, to first order; then those in doubt move. `margins` and `targets` receive the scores of all items.
@@ -85,7 +85,7 @@ def scan(search, state, margins, targets, doubt):
 
 
 def _go_on(search, state, items, scores, doubt, course, block):
-    """Move items in doubt; where `block` is not 0, after all items, so many at a time, are scored."""
+    """Move items in doubt; if `block` is not 0, score all items first, `block` at a time."""
     at = 0
     while True:
         if block and at % block == 0 and not is_linear(search.loss):

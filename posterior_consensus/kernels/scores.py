@@ -181,9 +181,9 @@ _item_of_either = either(Dense, _score_item_dense, _score_item_sparse, "Score an
 
 @inner  # without which each caller would compile its own
 def score_item(state, draws, slopes, i, out):
-    """Write what item i, out of its cluster if it is in one, adds in each cluster to a loss with these slopes.
+    """Fill `out.scores[k]` with the change of the loss if item i, removed from its cluster, joins cluster k.
 
-    Returns how many clusters `out.met` holds: those that share a draw's cluster with the item, or all.
+    Returns the number of clusters in `out.met`: those that share a draw's cluster with the item, or all.
     """
     return _item_of_either(state, draws, slopes, i, out)
 

@@ -20,7 +20,7 @@ def own_sum(loss, state):
 
 @jit
 def expected_losses(draws, loss, state):
-    """Expected losses, but for the loss's scale, of a partition of all items and of that of one cluster.
+    """Expected losses, without the loss's scale, of a partition of all items and of the one-cluster partition.
 
     Computes A and C of every draw anew, free of the rounding that moves leave behind.
     """
@@ -134,7 +134,7 @@ change = either(
 
 @inner
 def move(draws, state, slopes, i, k):
-    """Put item i into cluster k, or into none where k is negative, out of the one it is in, if any."""
+    """Move item i into cluster k, or into none if k is negative, from its present cluster if it has one."""
     steps = slopes.steps
     old = np.int64(state.partition[i])
     for t in range(draws.weights.size):

@@ -10,7 +10,7 @@ from posterior_consensus.kernels.columns import compact
 from posterior_consensus.kernels.loss import has_denominator, is_linear, loss_value
 from posterior_consensus.kernels.tables import expected_losses
 
-_MERGE_ONE_IN = 64  # clusters that merge at once, in pairs, where the loss is linear
+_MERGE_ONE_IN = 64  # clusters that merge in one step, in pairs, if the loss is linear
 
 
 class Members(NamedTuple):
@@ -118,7 +118,7 @@ _unions_of_either = either(Dense, _unions_dense, _unions_sparse, "The unions of 
 
 @jit
 def _best_unions(state, search, members, gains, partners):
-    """Write by how much the union of each cluster with the best of the later ones raises the expected loss, and which.
+    """Write the best later cluster to merge each cluster with, and the rise of the expected loss.
 
     The clusters are in the first columns. Sparse tables look at those that share a draw's cluster only, as the union of
     others lowers no loss, and linear ones. Once it is to stop, no union lowers it.
@@ -127,7 +127,7 @@ def _best_unions(state, search, members, gains, partners):
 
 
 def members_of(state, order, n_clusters):
-    """The items of the clusters in the first columns, those of each in this order."""
+    """The items of the clusters in the first columns, within each cluster in this order."""
     items = order[np.argsort(state.partition[order], kind="stable")]
     return Members(items, np.cumsum(state.sizes[:n_clusters]))
 
@@ -136,7 +136,7 @@ def merge(search, state):
     """Merge the two clusters whose union lowers the expected loss most; return how many merges there were.
 
     If there are more than `most`, the two that raise it least will do. Of many clusters, several pairs merge at
-    once: a linear loss falls by the sum of what they gain.
+    once: a linear loss falls by the sum of their gains.
     """
     draws, loss, fewest, most = search.draws, search.loss, search.fewest, search.most
     n_clusters = compact(draws, state)

@@ -1,4 +1,4 @@
-"""Item problems of the lower bound for expected VI: their tangents, their minima at given prices, and one step.
+"""Item problems of the lower bound for expected VI: tangents, minima at given multipliers, and one step.
 
 Arrays share these shapes, for n items (merged ones, with multiplicities), G groups of cluster sizes and K tangents an
 item:

@@ -1,4 +1,4 @@
-"""Tangents of the item problems of the lower bound for expected VI; the shapes of arrays are those of vi_bound.py."""
+"""Tangents of the item problems of the lower bound for expected VI; arrays have the shapes of vi_bound.py."""
 
 from collections import namedtuple
 
