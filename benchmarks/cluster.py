@@ -138,15 +138,15 @@ def _measured(array, client=None):
     draws = kept["input"]
     partition = np.arange(draws.n_items, dtype=np.int32) % N_CLUSTERS
     given = draws.starts, partition, N_CLUSTERS
-    step("pass", lambda: draws.drawn.sum_blocks(joint_counts, *given))
+    step("pass", lambda: draws.backend.sum_blocks(joint_counts, *given))
     step("search", lambda: pc.consensus_partition(draws, random_seed=1, progressbar=False), repeats=1)
-    return seconds, moved, len(draws.drawn.item_blocks)
+    return seconds, moved, len(draws.backend.item_blocks)
 
 
 def _door(array):
     """The draws, all their blocks made."""
     draws = pc.as_partition_draws(array)
-    list(draws.drawn.map_blocks(_nothing))
+    list(draws.backend.map_blocks(_nothing))
     return draws
 
 

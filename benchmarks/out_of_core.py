@@ -75,7 +75,7 @@ def steps(file: Path, budget: int) -> tuple[list[dict], str]:
 
     with mock.patch.object(stored, "_read", counted), xr.open_datatree(file, engine="h5netcdf") as tree:
         draws = step("store", pc.as_partition_draws, tree, store=file.with_name("store"))
-        partition = draws.drawn.take(np.array([0])).values[0]
+        partition = draws.backend.take(np.array([0])).values[0]
         step("expected loss", pc.expected_loss, draws, partition)
         step("credible ball", pc.credible_ball, draws, partition)
         step("diagnosis", pc.diagnose, draws)

@@ -63,7 +63,7 @@ def rows_of(n_items: int, n_draws: int, only: list[str]) -> list[dict]:
     made = used(pc.as_partition_draws, labels)
     draws = made.result
     del labels
-    partition, rows = draws.drawn.columns(np.arange(n_items))[:, 0], []
+    partition, rows = draws.backend.columns(np.arange(n_items))[:, 0], []
     for name in only:
         call = made if name == "draws" else used(FUNCTIONS[name], draws, partition)
         partition = call.result.labels.values if hasattr(call.result, "method") else partition

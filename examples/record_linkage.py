@@ -64,7 +64,7 @@ display(links.between_clusters().head(5).round(2))
 # ## How many people, and of how many records?
 #
 # With the prior of the model, a Pitman-Yor process, `links` also has the expected number of clusters of each size under
-# the prior. [Does the number depend on it?](prior_sensitivity)
+# the prior. [Does the number depend on it?](prior_sensitivity.py)
 
 # %%
 prior = pc.priors.pitman_yor(100.0, 0.7)

@@ -29,9 +29,9 @@ from posterior_consensus.runtime.arguments import check_count
 from posterior_consensus.runtime.clock import Clock
 from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.sources.containers import group_dataset, open_tree, opened
-from posterior_consensus.sources.door import BY_NAME, find_source
+from posterior_consensus.sources.conversion import BY_NAME, find_source
 from posterior_consensus.sources.layers import as_layers
-from posterior_consensus.sources.places import listing
+from posterior_consensus.sources.locations import listing
 from posterior_consensus.sources.plain_files import is_plain, read_numbers
 from posterior_consensus.sources.samples import one_of
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from posterior_consensus.ensemble.labels import DrawnLabels, LabelsInMemory
+from posterior_consensus.ensemble.labels import LabelBackend, LabelsInMemory
 
 
-class Elsewhere(DrawnLabels):
+class Elsewhere(LabelBackend):
     """Labels that can be read block by block only.
 
     `passes` counts how often all blocks were read, `reads` the reads of some items alone.
@@ -60,4 +60,4 @@ class Elsewhere(DrawnLabels):
 
 def elsewhere(draws):
     """The same draws, their labels not in memory."""
-    return replace(draws, drawn=Elsewhere(draws.labels, draws.n_clusters))
+    return replace(draws, backend=Elsewhere(draws.labels, draws.n_clusters))

@@ -43,7 +43,7 @@ def stopped(monkeypatch, error, n_blocks=0):
 
 def assert_same_draws(found, expected):
     np.testing.assert_array_equal(found.labels, expected.labels)
-    assert found.drawn.dtype == expected.drawn.dtype == found.labels.dtype
+    assert found.backend.dtype == expected.backend.dtype == found.labels.dtype
     np.testing.assert_array_equal(found.n_clusters, expected.n_clusters)
     for name in ("chain", "draw", "weights"):
         np.testing.assert_array_equal(getattr(found.samples, name), getattr(expected.samples, name))

@@ -23,7 +23,7 @@ from posterior_consensus.runtime.arguments import RandomSeed, as_generator, as_n
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.search.engine import search
-from posterior_consensus.sources.door import as_draws, as_source, several_posteriors
+from posterior_consensus.sources.conversion import as_draws, as_source, several_posteriors
 
 _PRICES = (0.0, 0.05, 0.1, 0.15, 0.2, EARLY, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 2.0)
 _ROUNDS = 100  # most rounds at a penalty weight; each lowers the objective, so few are needed

@@ -10,7 +10,7 @@ from posterior_consensus.ensemble.items import two_partitions
 from posterior_consensus.evaluate.expectation import all_losses
 from posterior_consensus.losses.partition_losses import jaccard
 from posterior_consensus.runtime import memory
-from posterior_consensus.sources.door import as_draws
+from posterior_consensus.sources.conversion import as_draws
 
 
 def averaged_jaccard(partitions: Any) -> float:

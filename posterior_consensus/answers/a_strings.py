@@ -8,7 +8,7 @@ import xarray as xr
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import as_array
 from posterior_consensus.runtime import memory
-from posterior_consensus.sources.door import as_draws
+from posterior_consensus.sources.conversion import as_draws
 from posterior_consensus.sources.labels import as_partition_draws
 
 

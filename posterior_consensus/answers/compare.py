@@ -25,7 +25,7 @@ from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.runtime.clock import NO_TIME
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME
-from posterior_consensus.sources.door import as_draws
+from posterior_consensus.sources.conversion import as_draws
 
 _MEASURES = ("draws", "particles", "mean similarity", "rms similarity")
 _DISTANCES = ("value", "mcse", "ess", "by_chance")

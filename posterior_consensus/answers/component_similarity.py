@@ -29,7 +29,7 @@ from posterior_consensus.sources.components import (
     parameters_by_draw,
     taken,
 )
-from posterior_consensus.sources.door import find_source
+from posterior_consensus.sources.conversion import find_source
 from posterior_consensus.sources.mixtures.components import component_draws, is_model
 from posterior_consensus.sources.samples import one_of
 

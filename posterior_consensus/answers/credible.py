@@ -18,7 +18,7 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import check_between
 from posterior_consensus.runtime.tolerances import SAME
-from posterior_consensus.sources.door import as_draws, partition_of
+from posterior_consensus.sources.conversion import as_draws, partition_of
 
 BOUNDS = ("horizontal", "upper_vertical", "lower_vertical")
 _STORED_SAMPLE = {"sample": "ball_sample", "chain": "ball_chain", "draw": "ball_draw", "weight": "ball_weight"}
@@ -191,7 +191,7 @@ def _bounds(
 ) -> dict[str, xr.DataArray]:
     """Distinct partitions among the farthest rows, in the order of the draws; all rows are read at once."""
     rows = np.unique(np.concatenate(list(farthest.values())))
-    labels = draws.drawn.of_draws(rows)
+    labels = draws.backend.of_draws(rows)
     bounds = {}
     for name, ties in farthest.items():
         tied = labels[np.searchsorted(rows, ties)]

@@ -26,7 +26,7 @@ from posterior_consensus.runtime.arguments import RandomSeed, as_generator, chec
 from posterior_consensus.runtime.progress import track, waiting
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.engine import search
-from posterior_consensus.sources.door import as_draws
+from posterior_consensus.sources.conversion import as_draws
 
 _SAMPLE = ("sample", "chain", "draw", "weight")
 _STORED_SAMPLE = {name: f"density_{name}" for name in _SAMPLE}

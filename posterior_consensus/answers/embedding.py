@@ -12,7 +12,7 @@ from posterior_consensus.runtime.arguments import check_count, check_flag
 from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.eigenvectors import leading_of
-from posterior_consensus.sources.door import as_source
+from posterior_consensus.sources.conversion import as_source
 
 
 def item_embedding(draws: Any, *, n_axes: int = 2, center: bool = True) -> xr.DataArray:

@@ -14,7 +14,7 @@ from posterior_consensus.ensemble.items import cluster_names
 from posterior_consensus.evaluate.similarity import own_and_nearest
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
-from posterior_consensus.sources.door import as_source, partition_of
+from posterior_consensus.sources.conversion import as_source, partition_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -19,7 +19,7 @@ from posterior_consensus.priors.record import PartitionPrior, check_prior
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime import memory, sizes
-from posterior_consensus.sources.door import as_source, partition_of
+from posterior_consensus.sources.conversion import as_source, partition_of
 
 SURE, UNLIKELY = 0.95, 0.05  # probability of a nearly certain link, and of a nearly certain non-link
 SMALL, MANY = 3, 50  # most items of a small cluster, and most clusters that a figure shows one by one
@@ -258,7 +258,7 @@ def _errors(draws: PartitionDraws, first: npt.NDArray[Any], second: npt.NDArray[
     totals = np.add.reduceat(addends, starts)
     items, at = np.unique(np.concatenate([first, second]), return_inverse=True)
     some = draws.of_items(items) if draws.soft is not None else None
-    columns = draws.drawn.columns(items) if some is None else some.as_soft("`links`").probabilities.swapaxes(0, 1)
+    columns = draws.backend.columns(items) if some is None else some.as_soft("`links`").probabilities.swapaxes(0, 1)
     columns = columns[:, order]
     for part in memory.parts(first.size, 16 * columns[0].size):
         one, other = columns[at[: first.size][part]], columns[at[first.size :][part]]
@@ -273,8 +273,8 @@ def _by_size(draws: PartitionDraws, labels: Labels, prior: PartitionPrior | None
     """Posterior, partition and prior numbers of clusters by size, and of all of them."""
     own = np.bincount(labels)
     weighted = draws.without_zero_weights()
-    largest = min(_LARGEST, max(int(weighted.drawn.sizes.max()), int(own.max())))
-    by_size = _counts(weighted.drawn.sizes, weighted.starts, largest)
+    largest = min(_LARGEST, max(int(weighted.backend.sizes.max()), int(own.max())))
+    by_size = _counts(weighted.backend.sizes, weighted.starts, largest)
     counts = np.stack([*by_size, weighted.n_clusters]).astype(np.float64)
     quantiles = np.quantile(counts, _INTERVAL, axis=1, method="inverted_cdf", weights=weighted.weights)
     expected = np.full(len(counts), np.nan)

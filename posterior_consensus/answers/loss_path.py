@@ -23,7 +23,7 @@ from posterior_consensus.runtime.arguments import RandomSeed, as_generator, chec
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.runs import SearchInfo
-from posterior_consensus.sources.door import as_draws
+from posterior_consensus.sources.conversion import as_draws
 
 _DIM = "value_on_path"  # name of the dimension in stored results
 _COLUMNS = (

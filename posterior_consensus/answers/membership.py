@@ -30,7 +30,7 @@ from posterior_consensus.results.plain import names_as_coordinate
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.tolerances import SAME
-from posterior_consensus.sources.door import as_draws, partition_of
+from posterior_consensus.sources.conversion import as_draws, partition_of
 
 ELSEWHERE = "elsewhere"
 _DIMS = {"consensus_cluster": "membership_cluster"}  # names of dimensions in stored results
@@ -219,7 +219,7 @@ def own_membership(source: PairSource, labels: Labels) -> Floats | None:
         return None
     addends, total = draws.samples.addends
     given = draws.starts, addends, matched_clusters(draws, labels), labels
-    return np.concatenate([own for _, own in draws.drawn.map_blocks(_own_of_block, *given)]) / total
+    return np.concatenate([own for _, own in draws.backend.map_blocks(_own_of_block, *given)]) / total
 
 
 def _of_columns(table: Any, columns: npt.NDArray[np.integer]) -> Floats:
@@ -228,7 +228,7 @@ def _of_columns(table: Any, columns: npt.NDArray[np.integer]) -> Floats:
 
 def matched_clusters(draws: PartitionDraws, labels: Labels) -> Numbers:
     """Cluster of the partition matched with each cluster of the draws (R,), draw after draw; -1 for none."""
-    counts, starts = draws.drawn.joint_counts(labels), draws.starts
+    counts, starts = draws.backend.joint_counts(labels), draws.starts
     some = slices(draws.n_draws, max(1, sizes.CELLS_AT_ONCE * draws.n_draws // counts.size))
     given = [starts[rows.start : rows.stop + 1] for rows in some]
     return np.concatenate([partners(counts[own[0] : own[-1]], own - own[0]) for own in given])
@@ -239,7 +239,7 @@ def _of_labels(draws: PartitionDraws, labels: Labels) -> tuple[Floats, Floats]:
     targets = matched_clusters(draws, labels)
     targets[targets < 0] = n_columns - 1
     given = draws.starts, draws.samples, targets, n_columns
-    blocks = [block for _, block in draws.drawn.map_blocks(_block_of_labels, *given)]
+    blocks = [block for _, block in draws.backend.map_blocks(_block_of_labels, *given)]
     values, errors = (np.concatenate(tables) for tables in zip(*blocks, strict=True))
     return values, errors
 

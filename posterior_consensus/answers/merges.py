@@ -19,7 +19,7 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING
-from posterior_consensus.sources.door import as_source, partition_of
+from posterior_consensus.sources.conversion import as_source, partition_of
 
 _DIMS = {"n_clusters": "merged_to"}  # names of dimensions in stored results
 _NUMBERS = ("first", "second")

@@ -21,7 +21,7 @@ from posterior_consensus.runtime.arguments import RandomSeed, as_generator, chec
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.search.engine import search
-from posterior_consensus.sources.door import as_source
+from posterior_consensus.sources.conversion import as_source
 
 _DIMS = {"n_clusters": "number_of_clusters"}  # names of dimensions in stored results
 _COLUMNS = (*ComparedLosses._fields, "probability", "probability_mcse")

@@ -13,7 +13,7 @@ from posterior_consensus.losses.partition_losses import pairs
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator
-from posterior_consensus.sources.door import as_draws
+from posterior_consensus.sources.conversion import as_draws
 
 
 @dataclass(frozen=True, eq=False, repr=False)

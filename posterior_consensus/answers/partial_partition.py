@@ -36,7 +36,7 @@ from posterior_consensus.runtime.executor import Executor, n_threads
 from posterior_consensus.runtime.progress import track, waiting
 from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.search.descent import settle_some
-from posterior_consensus.sources.door import as_draws, own_partition
+from posterior_consensus.sources.conversion import as_draws, own_partition
 
 _LISTED = 8  # most clusters whose sizes are listed
 _DRAWS_AT_ONCE = 4096  # a multiple of the 64 draws in a word
@@ -431,14 +431,14 @@ def _whole(weights: Floats) -> npt.NDArray[np.int64]:
 
 def _check_memory(draws: PartitionDraws) -> None:
     words = -(-draws.n_draws // 64)
-    size = 8 * words * draws.n_items * (draws.drawn.n_planes + n_threads() * draws.most_clusters)
+    size = 8 * words * draws.n_items * (draws.backend.n_planes + n_threads() * draws.most_clusters)
     memory.check(size, "The search for a partial partition", "Thin the draws.")
 
 
 def _bits(draws: PartitionDraws, weights: npt.NDArray[np.int64]) -> partial.Bits:
     planes = [
-        coclustering.pack_bit_planes(block, draws.drawn.n_planes)[:, :, : draws.n_items]
-        for _, block in draws.drawn.blocks(_DRAWS_AT_ONCE)
+        coclustering.pack_bit_planes(block, draws.backend.n_planes)[:, :, : draws.n_items]
+        for _, block in draws.backend.blocks(_DRAWS_AT_ONCE)
     ]
     by_item = np.ascontiguousarray(np.concatenate(planes).transpose(2, 1, 0))
     padded = np.zeros(64 * by_item.shape[2], np.int64)

@@ -242,14 +242,14 @@ def extended(
 
     Every other item joins the cluster with the largest mean similarity, over the draws `nearest` to the partition.
     """
-    labels = np.ascontiguousarray(draws.drawn.columns(at).T)
+    labels = np.ascontiguousarray(draws.backend.columns(at).T)
     sizes = [np.bincount(partition) for partition in partitions]
     counts = [
         ensemble.joint_counts(labels, draws.starts, one, k.size) for one, k in zip(partitions, sizes, strict=True)
     ]
     weights = [draws.weights * (nearest == k) for k in range(len(partitions))]
     full = np.empty((len(partitions), draws.n_items), np.int32)
-    for items, joined in draws.drawn.map_blocks(_joined, draws.starts, counts, sizes, weights):
+    for items, joined in draws.backend.map_blocks(_joined, draws.starts, counts, sizes, weights):
         full[:, items] = joined
     full[:, at] = partitions
     return np.stack([canonical_labels(one) for one in full])
@@ -273,7 +273,7 @@ def merged(draws: PartitionDraws) -> PartitionDraws:
     draws = draws.without_zero_weights()
     first, which = distinct_rows(draws.labels)
     samples = Samples.of_one_chain(first.size).weighted(np.bincount(which, draws.weights).astype(np.float64))
-    return replace(draws.labels_only(), samples=samples, drawn=draws.drawn.take(first))
+    return replace(draws.labels_only(), samples=samples, backend=draws.backend.take(first))
 
 
 def _at_quantiles(shares: Floats, quantiles: Floats) -> Rows:

@@ -25,7 +25,7 @@ from posterior_consensus.runtime.arguments import RandomSeed, as_generator, chec
 from posterior_consensus.runtime.clock import Clock
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.search.engine import search
-from posterior_consensus.sources.door import as_draws, own_partition
+from posterior_consensus.sources.conversion import as_draws, own_partition
 
 _STORED_SAMPLE = {name: f"particle_{name}" for name in ("sample", "chain", "draw", "weight")}
 

@@ -15,7 +15,7 @@ from posterior_consensus.evaluate.expectation import Floats, all_losses, loss_an
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import Loss, PartitionLoss
 from posterior_consensus.runtime import memory
-from posterior_consensus.sources.door import as_draws, as_source, partition_of
+from posterior_consensus.sources.conversion import as_draws, as_source, partition_of
 
 
 def partition_loss(

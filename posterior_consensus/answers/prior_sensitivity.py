@@ -26,7 +26,7 @@ from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_above
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING
-from posterior_consensus.sources.door import as_draws
+from posterior_consensus.sources.conversion import as_draws
 from posterior_consensus.sources.log_densities import has_group, log_density, may_have_groups
 
 _POWERS = (0.8, 1.25)

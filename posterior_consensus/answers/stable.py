@@ -17,7 +17,7 @@ from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import check_share
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.trees import cut, tree
-from posterior_consensus.sources.door import as_source
+from posterior_consensus.sources.conversion import as_source
 
 LINKAGES = ("single", "complete")
 _LEVELS = np.arange(1, 101) / 100

@@ -21,7 +21,7 @@ from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import sizes
 from posterior_consensus.runtime.arguments import check_seconds
 from posterior_consensus.runtime.tolerances import ROUNDING
-from posterior_consensus.sources.door import as_source, partition_of
+from posterior_consensus.sources.conversion import as_source, partition_of
 
 _SECONDS = 60.0  # estimated time of the work
 _QUICK_SECONDS = 0.3  # the same, beside other results

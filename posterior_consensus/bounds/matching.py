@@ -83,7 +83,7 @@ def _block_size(seconds_a_draw: float, n_items: int) -> int:
 
 def _matched(draws: PartitionDraws, loss: PartitionLoss, rows: np.ndarray) -> float:
     """What the draws of a block add to the bound."""
-    labels, weights = draws.drawn.of_draws(rows), draws.weights[rows]
+    labels, weights = draws.backend.of_draws(rows), draws.weights[rows]
     losses = loss_matrix(labels, PartitionDraws.of(labels), loss)
     if draws.samples.is_weighted:
         total = weights.sum()

@@ -116,7 +116,7 @@ def _jaccard(
         "Give fewer draws, such as `draws.isel(draw=slice(None, None, 10))`.",
     )
     rows = np.unique(draw_of[first])  # these draws contain all distinct clusters
-    some = draws.drawn.take(rows)
+    some = draws.backend.take(rows)
     at = some.starts[np.searchsorted(rows, draw_of[first])] + first - draws.starts[draw_of[first]]
     sizes = ensemble.scatter(some.values, some.starts, np.ones((draws.n_items, 1)))[at].astype(np.float32)
     place = np.full(first.size, -1)

@@ -23,7 +23,7 @@ from posterior_consensus.losses.record import Loss, Need
 from posterior_consensus.results.work import ClusterLimits, Info
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_clusters, unknown_option
 from posterior_consensus.search.runs import SearchInfo
-from posterior_consensus.sources.door import as_source
+from posterior_consensus.sources.conversion import as_source
 
 
 def consensus_partition(

@@ -14,7 +14,7 @@ from posterior_consensus.evaluate.similarity import own_and_nearest
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.runtime.arguments import check_count
 from posterior_consensus.runtime.tolerances import ROUNDING
-from posterior_consensus.sources.door import as_source, partition_of
+from posterior_consensus.sources.conversion import as_source, partition_of
 
 Order = Literal["jacobi", "gauss-seidel"]
 

@@ -86,7 +86,7 @@ def _similarities(draws: PartitionDraws, rng: np.random.Generator) -> Floats:
         second = (first + rng.integers(1, n, size=_PAIRS)) % n
     needed, places = np.unique(np.stack([first, second]), return_inverse=True)
     first, second = places.reshape(2, -1)
-    items = draws.drawn.columns(needed)
+    items = draws.backend.columns(needed)
     blocks = [slice(at, at + _PAIRS_AT_ONCE) for at in range(0, first.size, _PAIRS_AT_ONCE)]
     return np.concatenate([[], *(draws.samples.mean(items[first[block]] == items[second[block]]) for block in blocks)])
 
@@ -120,8 +120,8 @@ def pair_means(source: PairSource, labels: Labels) -> tuple[float, float]:
     h = pairs(source.n_items)
     sizes = np.bincount(labels)
     if (draws := hard_draws(source)) is not None:
-        joint = draws.samples.mean(counting.joint_sums(draws.drawn, labels[np.newaxis], h)[0])
-        total = draws.samples.mean(counting.size_sums(draws.drawn, h))
+        joint = draws.samples.mean(counting.joint_sums(draws.backend, labels[np.newaxis], h)[0])
+        total = draws.samples.mean(counting.size_sums(draws.backend, h))
     else:
         links, weight = source.links(labels)
         joint, total = links[np.arange(labels.size), labels].sum() / (2 * weight), links.sum() / (2 * weight)

@@ -13,7 +13,7 @@ from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
-from posterior_consensus.sources.door import as_draws
+from posterior_consensus.sources.conversion import as_draws
 
 _CLEAR = 2.0  # standard errors; larger differences are clear
 _DIMS = {"partition": "compared_partition"}  # name of the stored dimension

@@ -86,7 +86,7 @@ def _ids(draws: PartitionDraws, items: PartitionDraws) -> Numbers:
     """Numbers (N,) of the draws; equal draws have equal numbers."""
     if draws.soft is not None:
         return _numbered(_digests(draws.soft.probabilities))
-    blocks = [found for _, found in items.drawn.map_blocks(_digests)]
+    blocks = [found for _, found in items.backend.map_blocks(_digests)]
     ids = _numbered(blocks[0])
     for digests in blocks[1:]:
         ids = _numbered(ids * draws.n_draws + _numbered(digests))

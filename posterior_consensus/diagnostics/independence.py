@@ -26,7 +26,7 @@ from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.runtime.tolerances import ROUNDING
-from posterior_consensus.sources.door import as_draws
+from posterior_consensus.sources.conversion import as_draws
 
 _FEWEST = 20  # nearly uncorrelated draws
 _UNCORRELATED = 0.01  # correlation that counts as none

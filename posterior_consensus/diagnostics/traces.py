@@ -33,13 +33,13 @@ _BATCHES = 5  # batches of a half-chain
 
 def pairs_together(draws: PartitionDraws) -> Floats:
     """Number of co-clustered pairs of items in each draw, (n_draws,)."""
-    together: Floats = np.add.reduceat(pairs(draws.n_items)[draws.drawn.sizes], draws.starts[:-1])
+    together: Floats = np.add.reduceat(pairs(draws.n_items)[draws.backend.sizes], draws.starts[:-1])
     return together
 
 
 def size_traces(draws: PartitionDraws) -> dict[str, tuple[Floats, str]]:
     """Traces (n_draws,) of functions of the cluster sizes, with their units."""
-    n, sizes = draws.n_items, draws.drawn.sizes
+    n, sizes = draws.n_items, draws.backend.sizes
     first = draws.starts[:-1]
     together = pairs_together(draws)
     entropy = (information(n)[n] - np.add.reduceat(information(n)[sizes], first)) / n
@@ -55,7 +55,7 @@ def central_draw(draws: PartitionDraws, loss: PartitionLoss) -> npt.NDArray[np.i
     """Labels of the draw of minimum expected loss among 64 evenly spaced draws, judged on at most 10,000 items."""
     tried = evenly_spaced(draws.n_draws, _CENTERS)
     losses = draws.samples.mean(losses_of_draws(tried, draws.of_some_items()[1], loss))
-    return draws.drawn.of_draws(tried[[losses.argmin()]])[0].astype(np.int32)
+    return draws.backend.of_draws(tried[[losses.argmin()]])[0].astype(np.int32)
 
 
 def far_distances(draws: PartitionDraws, distances: Floats, loss: PartitionLoss) -> tuple[Floats, Floats]:
@@ -70,8 +70,8 @@ def still_chains(draws: PartitionDraws) -> tuple[bool, npt.NDArray[np.bool_]]:
     rows = np.concatenate([*chains, [chain[0] for chain in chains]])
     others = np.concatenate([*(np.full(chain.size, chain[0]) for chain in chains), np.zeros(len(chains), np.intp)])
     ends = np.cumsum([chain.size for chain in chains])
-    some = draws.drawn.some_items[1]
-    for drawn in (some, draws.drawn):
+    some = draws.backend.some_items[1]
+    for drawn in (some, draws.backend):
         apart = np.zeros(rows.size, bool)
         for _, found in drawn.map_blocks(_differ, rows, others):
             apart |= found
@@ -98,7 +98,7 @@ def uncertain_pairs(draws: PartitionDraws, n_pairs: int, rng: np.random.Generato
         candidates = np.unique(np.sort(drawn[drawn[:, 0] != drawn[:, 1]], axis=1), axis=0)
     if len(candidates) == 0:
         return candidates
-    labels = draws.drawn.of_draws(evenly_spaced(draws.n_draws, max(1, _COMPARISONS // len(candidates))))
+    labels = draws.backend.of_draws(evenly_spaced(draws.n_draws, max(1, _COMPARISONS // len(candidates))))
     counts = np.zeros(len(candidates), np.int64)
     for draw in labels:
         counts += draw[candidates[:, 0]] == draw[candidates[:, 1]]
@@ -108,7 +108,7 @@ def uncertain_pairs(draws: PartitionDraws, n_pairs: int, rng: np.random.Generato
 
 def together_trace(draws: PartitionDraws, chosen: npt.NDArray[np.intp]) -> Floats:
     """Whether each pair of items (n_pairs, 2) is co-clustered in each draw, (n_pairs, n_draws)."""
-    return (draws.drawn.columns(chosen[:, 0]) == draws.drawn.columns(chosen[:, 1])).astype(np.float64)
+    return (draws.backend.columns(chosen[:, 0]) == draws.backend.columns(chosen[:, 1])).astype(np.float64)
 
 
 def arviz_statistics(draws: PartitionDraws, values: Floats) -> dict[str, Floats]:
@@ -267,7 +267,7 @@ def partition_ess(draws: PartitionDraws, pairs_together: Floats, variance: Parti
         if lag == 0:
             return 1.0
         before, after = halves[:, :-lag].ravel(), halves[:, lag:].ravel()
-        joint = counting.paired_joint_sums(draws.drawn, before, after, h)
+        joint = counting.paired_joint_sums(draws.backend, before, after, h)
         apart = pairs_together[before] + pairs_together[after] - 2 * joint
         return 1.0 - float(apart.mean()) / (2 * variance.total)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.ensemble.labels import ALIGNED, DrawnLabels, LabelsInMemory, Result
+from posterior_consensus.ensemble.labels import ALIGNED, LabelBackend, LabelsInMemory, Result
 from posterior_consensus.ensemble.partitions import as_codes, canonical_rows, place_in_array, smallest_dtype
 from posterior_consensus.runtime import sizes
 from posterior_consensus.runtime.cluster import Workers
@@ -17,7 +17,7 @@ from posterior_consensus.runtime.cluster import Workers
 _BLOCKS_A_THREAD = 4  # so that workers end at about the same time
 
 
-class DaskLabels(DrawnLabels):
+class DaskLabels(LabelBackend):
     """Labels in blocks of items, all draws of each.
 
     A block is a future that stays on a worker. If the worker is lost, the cluster recomputes it from its inputs.

@@ -14,7 +14,7 @@ import xarray as xr
 from posterior_consensus.ensemble import on_blocks
 from posterior_consensus.ensemble.allocations import AllocationProbabilities
 from posterior_consensus.ensemble.items import Floats, Items
-from posterior_consensus.ensemble.labels import DrawnLabels, LabelsInMemory
+from posterior_consensus.ensemble.labels import LabelBackend, LabelsInMemory
 from posterior_consensus.ensemble.pairs import PairSource, Result
 from posterior_consensus.ensemble.partitions import distinct_rows
 from posterior_consensus.ensemble.samples import Samples
@@ -38,7 +38,7 @@ class PartitionDraws(PairSource):
     samples : Samples
         The draws: `chain` and `draw` of each, their `weights`, and :meth:`~Samples.mean` and
         :meth:`~Samples.mcse` over them.
-    drawn : DrawnLabels
+    backend : LabelBackend
         Storage that `labels` and `n_clusters` are read from.
     soft : AllocationProbabilities or None
         Allocation probabilities that the labels are sampled from, if the posterior has them.
@@ -52,7 +52,7 @@ class PartitionDraws(PairSource):
 
     items: Items
     samples: Samples
-    drawn: DrawnLabels
+    backend: LabelBackend
     soft: AllocationProbabilities | None = None
 
     @classmethod
@@ -67,17 +67,17 @@ class PartitionDraws(PairSource):
     @property
     def labels(self) -> npt.NDArray[Any]:
         """Cluster of each item in each draw."""
-        return self.drawn.values
+        return self.backend.values
 
     @property
     def n_clusters(self) -> npt.NDArray[np.int64]:
         """Number of clusters of each draw."""
-        return self.drawn.n_clusters
+        return self.backend.n_clusters
 
     @property
     def starts(self) -> npt.NDArray[np.int64]:
         """First row of each draw (n_draws + 1,) where the clusters of all draws are stacked."""
-        return self.drawn.starts
+        return self.backend.starts
 
     @property
     def weights(self) -> Floats:
@@ -115,15 +115,15 @@ class PartitionDraws(PairSource):
 
     def take(self, rows: npt.NDArray[np.intp]) -> Self:
         """Select draws by row number; weights are normalized again, and equal if all were 0."""
-        drawn = self.drawn.take(rows)
-        self.drawn.hand_on(drawn, rows)
+        backend = self.backend.take(rows)
+        self.backend.share_cache(backend, rows)
         soft = None if self.soft is None else self.soft.take(rows)
-        return replace(self, samples=self.samples.take(rows), drawn=drawn, soft=soft)
+        return replace(self, samples=self.samples.take(rows), backend=backend, soft=soft)
 
     def of_some_items(self, most: int | None = None) -> tuple[npt.NDArray[np.intp], PartitionDraws]:
         """Positions of all items, or of at most 10,000 chosen by a fixed rule, and the draws of these items."""
-        at, drawn = self.drawn.some_items
-        some = self if drawn is self.drawn else PartitionDraws(self.items.take(at), self.samples, drawn)
+        at, backend = self.backend.some_items
+        some = self if backend is self.backend else PartitionDraws(self.items.take(at), self.samples, backend)
         if most is None or at.size <= most:
             return at, some
         chosen = np.sort(np.random.default_rng(0).choice(at.size, most, replace=False))
@@ -211,8 +211,8 @@ class PartitionDraws(PairSource):
         >>> soft.sample(random_seed=1).labels
         array([[0, 1, 1]], dtype=uint8)
         """
-        drawn = self.as_soft("`sample`").sampled(random_seed)
-        return PartitionDraws(self.items, self.samples, drawn)
+        backend = self.as_soft("`sample`").sampled(random_seed)
+        return PartitionDraws(self.items, self.samples, backend)
 
     @property
     def most_clusters(self) -> int:
@@ -230,8 +230,8 @@ class PartitionDraws(PairSource):
             return super().similarity()
         self.check_memory()
         similarity = np.empty((self.n_items, self.n_items))
-        for rows, block in self.drawn.blocks(sizes.DRAWS_IN_BIT_PLANES):
-            planes = coclustering.pack_bit_planes(block, self.drawn.n_planes)
+        for rows, block in self.backend.blocks(sizes.DRAWS_IN_BIT_PLANES):
+            planes = coclustering.pack_bit_planes(block, self.backend.n_planes)
             divisor = float(self.n_draws) if rows.stop >= self.n_draws else 1.0
             coclustering.add_coclustering_counts(planes, len(block), similarity, rows.start == 0, divisor)
         return similarity
@@ -242,7 +242,7 @@ class PartitionDraws(PairSource):
         if self.soft is not None:
             return self.soft.similarity(self.weights)
         similarity = np.zeros((self.n_items, self.n_items))
-        for rows, block in self.drawn.blocks(sizes.DRAWS_IN_BIT_PLANES):
+        for rows, block in self.backend.blocks(sizes.DRAWS_IN_BIT_PLANES):
             coclustering.add_coclustering_weights(block, self.weights[rows], similarity)
         similarity /= similarity[0, 0]  # the sum of all weights in the same order, so that no value exceeds 1
         return similarity
@@ -255,7 +255,7 @@ class PartitionDraws(PairSource):
     def of_items(self, at: npt.NDArray[np.intp]) -> Self:
         """Select items by position."""
         soft = None if self.soft is None else self.soft.of_items(at)
-        return replace(self, items=self.items.take(at), drawn=self.drawn.of_items(at), soft=soft)
+        return replace(self, items=self.items.take(at), backend=self.backend.of_items(at), soft=soft)
 
     def row_blocks(self) -> Iterator[tuple[int, Floats]]:
         """Blocks of rows (m, n) of the similarity matrix, bit for bit the same if labels are counted."""
@@ -263,9 +263,9 @@ class PartitionDraws(PairSource):
             yield from self.soft.row_blocks(self.weights)
             return
         n, n_rows, addends = self.n_items, coclustering.ROWS, self.samples.addends[0]
-        counted = self.drawn.blocks(sizes.DRAWS_IN_BIT_PLANES) if self.denominator() is not None else ()
-        memory.check(n * self.n_draws * self.drawn.n_planes / 8, "Rows of the similarity matrix from packed labels")
-        packed = [(len(block), coclustering.pack_bit_planes(block, self.drawn.n_planes)) for _, block in counted]
+        counted = self.backend.blocks(sizes.DRAWS_IN_BIT_PLANES) if self.denominator() is not None else ()
+        memory.check(n * self.n_draws * self.backend.n_planes / 8, "Rows of the similarity matrix from packed labels")
+        packed = [(len(block), coclustering.pack_bit_planes(block, self.backend.n_planes)) for _, block in counted]
         for part in memory.parts(-(-n // n_rows), 8 * n * n_rows):
             first, last = n_rows * part.start, min(n, n_rows * part.stop)
             rows = np.empty((last - first, n))
@@ -274,8 +274,8 @@ class PartitionDraws(PairSource):
                     divisor = float(self.n_draws) if number == len(packed) else 1.0
                     coclustering.add_row_counts(planes, n_draws, first, rows, number == 1, divisor)
             else:
-                chosen = self.drawn.columns(slice(first, last))
-                for items, similarities in self.drawn.map_blocks(on_blocks.similarity_rows, addends, chosen):
+                chosen = self.backend.columns(slice(first, last))
+                for items, similarities in self.backend.map_blocks(on_blocks.similarity_rows, addends, chosen):
                     rows[:, items] = similarities
                 rows /= rows[0, first]
             yield first, rows
@@ -287,7 +287,7 @@ class PartitionDraws(PairSource):
     def some_labels(self, most: int) -> npt.NDArray[Any]:
         """Distinct labels (at most `most`, n) among `most` draws evenly spaced over the posterior."""
         rows = np.linspace(0, self.n_draws - 1, min(most, self.n_draws)).round().astype(np.intp)
-        labels = self.drawn.take(rows).values
+        labels = self.backend.take(rows).values
         return labels[distinct_rows(labels)[0]]
 
     def row(self, item: int) -> Floats:
@@ -297,8 +297,8 @@ class PartitionDraws(PairSource):
             row[item] = 1.0
             return np.clip(row, 0.0, 1.0)
         row = np.empty(self.n_items)
-        chosen = self.drawn.columns(np.array([item]))
-        for items, similarities in self.drawn.map_blocks(on_blocks.similarity_rows, self.samples.addends[0], chosen):
+        chosen = self.backend.columns(np.array([item]))
+        for items, similarities in self.backend.map_blocks(on_blocks.similarity_rows, self.samples.addends[0], chosen):
             row[items] = similarities[0]
         return row / row[item]
 
@@ -308,12 +308,12 @@ class PartitionDraws(PairSource):
             return self.soft.product_with_others(columns, self.weights) + columns
         addends, total = self.samples.addends
         columns, table = np.ascontiguousarray(columns), np.zeros((self.starts[-1], columns.shape[1]))
-        held = self.drawn.held()  # all items, or blocks in order: the order of items fixes the rounding
-        whole = self.drawn.map_blocks(on_blocks.as_they_are) if held is None else [(slice(None), held)]
+        held = self.backend.in_memory()  # all items, or blocks in order: the order of items fixes the rounding
+        whole = self.backend.map_blocks(on_blocks.as_they_are) if held is None else [(slice(None), held)]
         for items, block in whole:
             ensemble.scatter_more(block, self.starts, columns[items], table)
         product = np.empty(columns.shape)
-        for items, similarities in self.drawn.map_blocks(on_blocks.gather, self.starts, addends, table):
+        for items, similarities in self.backend.map_blocks(on_blocks.gather, self.starts, addends, table):
             product[items] = similarities
         product /= total
         return product
@@ -334,28 +334,28 @@ class PartitionDraws(PairSource):
         if self.soft is not None:
             return super().map_links(labels, function, *arguments)
         addends, total = self.samples.addends
-        counts = self.drawn.joint_counts(labels)
+        counts = self.backend.joint_counts(labels)
         given = self.starts, addends, counts, labels, total, function, arguments
-        return self.drawn.map_blocks(on_blocks.apply_to_links, *given)
+        return self.backend.map_blocks(on_blocks.apply_to_links, *given)
 
     def signatures(self) -> npt.NDArray[np.intp]:
         """Group (n,) of each item: items with equal labels in all draws share one, but not with soft labels."""
         if self.soft is not None:
             return np.arange(self.n_items)
-        drawn, step = self.without_zero_weights().drawn, max(1, sizes.LABELS_TO_COMPARE // self.n_draws)
+        backend, step = self.without_zero_weights().backend, max(1, sizes.LABELS_TO_COMPARE // self.n_draws)
         numbers: dict[bytes, int] = {}
-        blocks = (drawn.columns(slice(at, at + step)) for at in range(0, self.n_items, step))
+        blocks = (backend.columns(slice(at, at + step)) for at in range(0, self.n_items, step))
         return np.array([numbers.setdefault(column.tobytes(), len(numbers)) for block in blocks for column in block])
 
     def _facts(self) -> list[tuple[str, str]]:
-        clusters, drawn = self.n_clusters, self.drawn
-        size = f"{self.n_draws * self.n_items * drawn.dtype.itemsize / 1e6:.1f} MB"
+        clusters, backend = self.n_clusters, self.backend
+        size = f"{self.n_draws * self.n_items * backend.dtype.itemsize / 1e6:.1f} MB"
         quantiles = np.quantile(clusters, [0.05, 0.5, 0.95], method="inverted_cdf", weights=self.weights)
         return [
             *self.samples.facts(),
             ("items", f"{self.n_items} ({self.items.dim})"),
             ("clusters", f"{clusters.min()} to {clusters.max()}; 5%, 50%, 95%: {', '.join(str(q) for q in quantiles)}"),
-            ("labels", f"{drawn.dtype}, {size}{drawn.place}{'' if self.soft is None else ' (one sample)'}"),
+            ("labels", f"{backend.dtype}, {size}{backend.place}{'' if self.soft is None else ' (one sample)'}"),
             *([] if self.soft is None else [("soft", self.soft.fact)]),
         ]
 

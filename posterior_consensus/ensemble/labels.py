@@ -31,7 +31,7 @@ def slices(length: int, step: int) -> list[slice]:
     return [slice(first, min(first + step, length)) for first in range(0, length, step)]
 
 
-class DrawnLabels(ABC):
+class LabelBackend(ABC):
     """Labels of every item in every draw, numbered by first appearance, wherever they are stored.
 
     Attributes
@@ -75,7 +75,7 @@ class DrawnLabels(ABC):
         for items, block in self.map_blocks(_whole):
             values[:, items] = block
 
-    def held(self) -> npt.NDArray[Any] | None:
+    def in_memory(self) -> npt.NDArray[Any] | None:
         """The labels if they are in memory already, None if `values` would read them."""
         return None
 
@@ -131,7 +131,7 @@ class DrawnLabels(ABC):
             n_clusters = int(partition.max()) + 1
             size = 4 * int(self.starts[-1]) * n_clusters
             memory.check(size, f"The table of the clusters of all draws with {n_clusters} clusters", "Thin the draws.")
-            if (held := self.held()) is None:
+            if (held := self.in_memory()) is None:
                 counts = self.sum_blocks(_joint_counts, self.starts, partition, n_clusters)
             else:
                 counts = ensemble.joint_counts(held, self.starts, partition, n_clusters)
@@ -149,17 +149,17 @@ class DrawnLabels(ABC):
         vars(self)["sizes"] = counts.sum(axis=1, dtype=np.int32)
 
     @cached_property
-    def some_items(self) -> tuple[npt.NDArray[np.intp], DrawnLabels]:
+    def some_items(self) -> tuple[npt.NDArray[np.intp], LabelBackend]:
         """Positions and labels of all items, or of 10,000 random items; the number of items fixes the sample."""
         if self.n_items <= sizes.ITEMS_OF_ALL_PAIRS:
             at = np.arange(self.n_items)
-            if self.held() is not None or not memory.fits(4 * self.n_draws * self.n_items * self.dtype.itemsize):
+            if self.in_memory() is not None or not memory.fits(4 * self.n_draws * self.n_items * self.dtype.itemsize):
                 return at, self
             return at, LabelsInMemory(self.of_draws(np.arange(self.n_draws)), self.n_clusters)
         at = np.sort(np.random.default_rng(0).choice(self.n_items, sizes.ITEMS_OF_ALL_PAIRS, replace=False))
         return at, self.of_items(at)
 
-    def hand_on(self, taken: DrawnLabels, rows: npt.NDArray[np.intp]) -> None:
+    def share_cache(self, taken: LabelBackend, rows: npt.NDArray[np.intp]) -> None:
         """Pass labels already read to the result of `take`, so that it need not read them again."""
         last, counts = vars(self).get("_last_counts", (None, None))
         if counts is not None:
@@ -197,12 +197,12 @@ class DrawnLabels(ABC):
         return LabelsInMemory(*canonical_rows(self.columns(at).T, int(self.n_clusters.max())))
 
     @abstractmethod
-    def take(self, rows: npt.NDArray[np.intp]) -> DrawnLabels:
+    def take(self, rows: npt.NDArray[np.intp]) -> LabelBackend:
         """Select draws by row number."""
 
 
 @dataclass(frozen=True, eq=False)
-class LabelsInMemory(DrawnLabels):
+class LabelsInMemory(LabelBackend):
     """Labels in one array in memory.
 
     Attributes
@@ -222,7 +222,7 @@ class LabelsInMemory(DrawnLabels):
         n_clusters = labels.max(axis=1).astype(np.int64) + 1
         return cls(labels.astype(smallest_dtype(int(n_clusters.max())), copy=False), n_clusters)
 
-    def held(self) -> npt.NDArray[Any]:
+    def in_memory(self) -> npt.NDArray[Any]:
         """The array."""
         return self.array
 

@@ -1,4 +1,4 @@
-"""Functions of a block of items for :meth:`DrawnLabels.map_blocks`, called here or on workers."""
+"""Functions of a block of items for :meth:`LabelBackend.map_blocks`, called here or on workers."""
 
 from collections.abc import Callable
 from typing import Any

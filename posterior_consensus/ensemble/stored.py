@@ -15,7 +15,7 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.ensemble.labels import DrawnLabels, LabelsInMemory, Result, block_width, slices
+from posterior_consensus.ensemble.labels import LabelBackend, LabelsInMemory, Result, block_width, slices
 from posterior_consensus.ensemble.partitions import smallest_dtype
 from posterior_consensus.kernels import checksum
 from posterior_consensus.runtime import memory, sizes
@@ -27,7 +27,7 @@ CHECKSUM_BYTES = 4  # behind a chunk
 
 
 @dataclass(frozen=True, eq=False)
-class StoredLabels(DrawnLabels):
+class StoredLabels(LabelBackend):
     """Labels in a file. A copy sent to another process reads the same file.
 
     Attributes
@@ -132,7 +132,7 @@ class StoredLabels(DrawnLabels):
         for rows in slices(self.n_draws, n_draws):
             yield rows, self._of_rows(np.arange(self.n_draws)[rows]).values
 
-    def take(self, rows: npt.NDArray[np.intp]) -> DrawnLabels:
+    def take(self, rows: npt.NDArray[np.intp]) -> LabelBackend:
         """Select draws by row number; a small selection is read into memory."""
         if self._loaded is not None:
             return self._loaded.take(rows)
@@ -215,5 +215,7 @@ def checksum_of(chunk: npt.NDArray[Any]) -> bytes:
     return np.array(sums, np.uint16).byteswap().tobytes()
 
 
-def _on_block(drawn: StoredLabels, function: Callable[..., Result], items: slice, arguments: tuple[Any, ...]) -> Result:
-    return function(drawn.block(items), items, *arguments)
+def _on_block(
+    backend: StoredLabels, function: Callable[..., Result], items: slice, arguments: tuple[Any, ...]
+) -> Result:
+    return function(backend.block(items), items, *arguments)

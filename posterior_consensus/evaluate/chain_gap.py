@@ -47,7 +47,7 @@ def largest_gap(draws: PartitionDraws) -> Gap:
         return Gap(np.nan, np.nan)
     _, _, widest, where = coclustering.compare_groups(*group_planes(draws, chains), draws.n_items)
     first, second = where[widest.argmax()].tolist()
-    columns = draws.drawn.columns(np.array([first, second]))
+    columns = draws.backend.columns(np.array([first, second]))
     together = (columns[0] == columns[1]).astype(np.float64)
     shares = np.array([together[rows].mean() for rows in chains])
     low, high = int(shares.argmin()), int(shares.argmax())

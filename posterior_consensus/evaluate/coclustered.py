@@ -41,17 +41,17 @@ def pairs_above(draws: PartitionDraws, threshold: float) -> Iterator[Pairs]:
 
 def _n_pairs(draws: PartitionDraws) -> float:
     """Ordered pairs of items within the clusters of all draws, without singletons."""
-    sizes = draws.drawn.sizes
+    sizes = draws.backend.sizes
     return float(np.square(sizes[sizes > 1], dtype=np.float64).sum())
 
 
 def _memberships(draws: PartitionDraws) -> sparse.csr_array:
     """Items by the clusters of all draws (n, R), without singletons; the data are the numbers of the draws."""
-    sizes, starts = draws.drawn.sizes, draws.starts
+    sizes, starts = draws.backend.sizes, draws.starts
     shared = int(sizes[sizes > 1].sum(dtype=np.int64))
     memory.check(36 * shared + 4 * sizes.size, "The clusters of all draws", "Take fewer draws.")
     kind = np.min_scalar_type(-max(sizes.size, shared))
-    blocks = [found for _, found in draws.drawn.map_blocks(_of_block, starts, sizes, kind)]
+    blocks = [found for _, found in draws.backend.map_blocks(_of_block, starts, sizes, kind)]
     counts, rows, cells = (np.concatenate(column) for column in zip(*blocks, strict=True))
     ends = np.concatenate([[0], np.cumsum(counts)]).astype(kind)
     return sparse.csr_array((rows, cells, ends), (draws.n_items, sizes.size))

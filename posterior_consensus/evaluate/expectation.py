@@ -25,25 +25,25 @@ _AT_ONCE = 256  # rows of a matrix of losses
 def loss_matrix(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: PartitionLoss) -> Floats:
     """Return the loss of every partition (P, n) against every draw, (P, N)."""
     n_items, arrays = draws.n_items, loss.arrays(draws.n_items)
-    if (held := draws.drawn.held()) is not None:
+    if (held := draws.backend.in_memory()) is not None:
         return loss.scale(n_items) * unscaled_losses(partitions, held, draws.n_clusters, arrays)
-    joint = counting.joint_sums(draws.drawn, partitions, arrays.h)
+    joint = counting.joint_sums(draws.backend, partitions, arrays.h)
     own = contingency.size_sums(partitions, partitions.max(axis=1).astype(np.int64) + 1, arrays.h)
     return _scaled_losses(draws, loss, joint, own)
 
 
 def losses_of_draws(rows: npt.NDArray[np.intp], draws: PartitionDraws, loss: PartitionLoss) -> Floats:
     """Return the loss of some draws, by row number, as estimates of every draw, (rows.size, N)."""
-    if (held := draws.drawn.held()) is not None:
+    if (held := draws.backend.in_memory()) is not None:
         return loss_matrix(held[rows], draws, loss)
     h = loss.arrays(draws.n_items).h
-    joint = counting.joint_sums_of_draws(draws.drawn, rows, h)
-    return _scaled_losses(draws, loss, joint, counting.size_sums(draws.drawn, h)[rows])
+    joint = counting.joint_sums_of_draws(draws.backend, rows, h)
+    return _scaled_losses(draws, loss, joint, counting.size_sums(draws.backend, h)[rows])
 
 
 def _scaled_losses(draws: PartitionDraws, loss: PartitionLoss, joint: Floats, own: Floats) -> Floats:
     arrays = loss.arrays(draws.n_items)
-    losses: Floats = loss_kernels.combine(arrays, joint, own, counting.size_sums(draws.drawn, arrays.h))
+    losses: Floats = loss_kernels.combine(arrays, joint, own, counting.size_sums(draws.backend, arrays.h))
     return loss.scale(draws.n_items) * losses
 
 
@@ -67,8 +67,8 @@ def paired_losses(
 ) -> Floats:
     """Return the loss (P,) of draw `rows[p]` as an estimate of draw `others[p]`, for each p."""
     arrays = loss.arrays(draws.n_items)
-    joint = counting.paired_joint_sums(draws.drawn, rows, others, arrays.h)
-    own = counting.size_sums(draws.drawn, arrays.h)
+    joint = counting.paired_joint_sums(draws.backend, rows, others, arrays.h)
+    own = counting.size_sums(draws.backend, arrays.h)
     losses: Floats = loss_kernels.combine_pairs(arrays, joint, own[rows], own[others])
     return loss.scale(draws.n_items) * losses
 
@@ -76,8 +76,8 @@ def paired_losses(
 def all_losses(draws: PartitionDraws, loss: PartitionLoss) -> Floats:
     """Return the loss (N, N) of every draw as an estimate of every draw; symmetric if B and C count alike."""
     arrays = loss.arrays(draws.n_items)
-    losses = counting.all_joint_sums(draws.drawn, arrays.h)
-    own = counting.size_sums(draws.drawn, arrays.h)
+    losses = counting.all_joint_sums(draws.backend, arrays.h)
+    own = counting.size_sums(draws.backend, arrays.h)
     for rows in slices(draws.n_draws, _AT_ONCE):
         losses[rows] = loss_kernels.combine(arrays, losses[rows], own[rows], own)
     losses *= loss.scale(draws.n_items)

@@ -17,7 +17,7 @@ from posterior_consensus.kernels import coclustering, ensemble
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_count, check_number
 from posterior_consensus.runtime.tolerances import ROUNDING
-from posterior_consensus.sources.door import as_source
+from posterior_consensus.sources.conversion import as_source
 
 Floats = npt.NDArray[np.float64]
 
@@ -173,7 +173,7 @@ def group_planes(
     draws: PartitionDraws, groups: Sequence[npt.NDArray[np.intp]]
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Pack groups of draws, given by row numbers, for the kernels: bit planes, first word and size of each group."""
-    packed = [coclustering.pack_bit_planes(draws.drawn.of_draws(rows), draws.drawn.n_planes) for rows in groups]
+    packed = [coclustering.pack_bit_planes(draws.backend.of_draws(rows), draws.backend.n_planes) for rows in groups]
     words = np.cumsum([0, *(len(planes) for planes in packed)])
     return np.concatenate(packed), words, np.array([len(rows) for rows in groups])
 
@@ -208,7 +208,7 @@ def own_and_nearest(source: PairSource, labels: npt.NDArray[Any]) -> tuple[Float
     """
     n_clusters = int(labels.max()) + 1
     if (draws := hard_draws(source)) is not None and n_clusters > 1:
-        drawn = draws.drawn
+        drawn = draws.backend
         if not memory.fits(4 * int(draws.starts[-1]) * n_clusters):
             begins = np.concatenate([[0], np.cumsum(drawn.sizes, dtype=np.int64)])
             addends, total = draws.samples.addends

@@ -1,5 +1,5 @@
+from posterior_consensus.experts.conversion import as_constraints as as_constraints
 from posterior_consensus.experts.crowd import semi_crowd as semi_crowd
-from posterior_consensus.experts.door import as_constraints as as_constraints
 from posterior_consensus.experts.graphs import meta_clustering as meta_clustering
 from posterior_consensus.experts.graphs import normalised_cut as normalised_cut
 from posterior_consensus.experts.metric_learning import itml_k_means as itml_k_means

@@ -9,7 +9,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.ensemble.items import Floats, Items
-from posterior_consensus.experts.door import as_constraints, as_items
+from posterior_consensus.experts.conversion import as_constraints, as_items
 from posterior_consensus.runtime.arguments import as_numbers, check_count
 from posterior_consensus.runtime.tolerances import ROUNDING
 

@@ -9,7 +9,7 @@ from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.pairs import PairSimilarity
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.experts.constraints import Constraints, names_coordinate
-from posterior_consensus.experts.door import as_constraints
+from posterior_consensus.experts.conversion import as_constraints
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.search.eigenvectors import random_walk_vectors

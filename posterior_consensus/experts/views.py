@@ -8,7 +8,7 @@ import xarray as xr
 
 from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.experts.constraints import Constraints, names_coordinate
-from posterior_consensus.experts.door import as_constraints
+from posterior_consensus.experts.conversion import as_constraints
 from posterior_consensus.experts.features import Features, as_features
 from posterior_consensus.experts.inference import Fit, Inference
 from posterior_consensus.experts.memberships import FeatureMemberships, Floats, FreeMemberships, Memberships

@@ -50,7 +50,7 @@ def changes_of(layers: Layers, estimates: Mapping[Any, Labels], steps: list[Step
         drawn, matched = [], []
         for name, at in sides:
             draws = layers[name]
-            labels = draws.drawn.of_draws(np.arange(draws.n_draws)).take(at, axis=1)
+            labels = draws.backend.of_draws(np.arange(draws.n_draws)).take(at, axis=1)
             drawn.append(contingency.Vectors(labels, draws.n_clusters, int(draws.n_clusters.max())))
             matched.append(targets[name][draws.starts[:-1, np.newaxis] + labels])
         table = _flows(matched, (n_clusters[step.before], n_clusters[step.after]), layers.samples, prob)
@@ -62,7 +62,9 @@ def changes_of(layers: Layers, estimates: Mapping[Any, Labels], steps: list[Step
 def _targets(draws: PartitionDraws, labels: Labels) -> npt.NDArray[Any]:
     """Cluster of the estimate for each cluster of each draw (R,), that after the last one for none."""
     n_clusters = int(labels.max()) + 1
-    own = replace(draws, drawn=copy(draws.drawn))  # which forgets the table of counts, of which there is one a layer
+    own = replace(
+        draws, backend=copy(draws.backend)
+    )  # which forgets the table of counts, of which there is one a layer
     matched = matched_clusters(own, labels)
     return np.where(matched < 0, n_clusters, matched).astype(smallest_dtype(n_clusters + 1))
 

@@ -7,7 +7,7 @@ import numpy as np
 from posterior_consensus.answers.cluster_summary import ClusterSummary
 from posterior_consensus.plots.colours import colours_of, ink
 from posterior_consensus.plots.frame import Axes, Size, check_result, extent, new_axes, scatter_clusters
-from posterior_consensus.sources.places import listing
+from posterior_consensus.sources.locations import listing
 
 _MOST_LABELLED = 40  # clusters with labels
 

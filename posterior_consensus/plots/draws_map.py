@@ -19,7 +19,7 @@ from posterior_consensus.plots.frame import Axes, Size, add_legend, as_map, chec
 from posterior_consensus.results.display import counted
 from posterior_consensus.runtime.arguments import is_integer
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME
-from posterior_consensus.sources.door import as_draws, own_partition
+from posterior_consensus.sources.conversion import as_draws, own_partition
 
 _AREA, _LARGEST = 14.0, 1200.0  # areas of one draw, and of all draws if equal, in square points
 _IN_LEGEND = 150.0  # largest area in a legend, in square points

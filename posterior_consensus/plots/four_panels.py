@@ -41,7 +41,7 @@ def number_or_sizes(draws: PartitionDraws, partition: Any, *, ax: Axes | None = 
     number = int(draws.n_clusters[0])
     if np.any(draws.n_clusters != number):
         return plot_n_clusters(draws, partition, ax=ax)
-    sizes, own = -np.sort(-draws.drawn.sizes.reshape(-1, number)), -np.sort(-np.bincount(draws.as_labels(partition)))
+    sizes, own = -np.sort(-draws.backend.sizes.reshape(-1, number)), -np.sort(-np.bincount(draws.as_labels(partition)))
     low, high = np.quantile(sizes, [0.05, 0.95], axis=0, weights=draws.weights, method="inverted_cdf")
     ax = new_axes(ax, None, 5.6, 3.4)
     draw_means(ax, np.arange(1, number + 1), draws.samples.mean(sizes.T.astype(np.float64)), low, high, own)

@@ -11,7 +11,7 @@ from posterior_consensus.ensemble.items import numbers_of
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import MARKERS, NEUTRAL, colours_of, ink, patterns_of
 from posterior_consensus.plots.frame import Axes, Size
-from posterior_consensus.sources.door import as_source, partition_of
+from posterior_consensus.sources.conversion import as_source, partition_of
 
 _AREA = 16.0  # of a point, in square points; grows with the root of its number of items
 _DIGITS = 9

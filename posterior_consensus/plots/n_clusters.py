@@ -8,7 +8,7 @@ from posterior_consensus.plots.colours import BARS, PRIOR, chain_colour, chain_l
 from posterior_consensus.plots.frame import Axes, Size, add_legend, mark_value, new_axes, tick_integers
 from posterior_consensus.priors.record import PartitionPrior, check_prior
 from posterior_consensus.results.display import counted
-from posterior_consensus.sources.door import as_draws, own_partition
+from posterior_consensus.sources.conversion import as_draws, own_partition
 
 _VISIBLE = 0.01  # share of the largest probability that is visible
 _MOST_POINTS = 60

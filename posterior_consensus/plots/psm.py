@@ -21,7 +21,7 @@ from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import MARK, as_cmap, ink_on
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import check_order, label_along
-from posterior_consensus.sources.door import as_draws, as_source, own_partition
+from posterior_consensus.sources.conversion import as_draws, as_source, own_partition
 from posterior_consensus.sources.matrices import as_pair_similarity
 
 if TYPE_CHECKING:

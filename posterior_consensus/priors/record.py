@@ -12,7 +12,7 @@ from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.priors.concentrations import Concentration, Floats, in_words
 from posterior_consensus.runtime.arguments import check_count
 from posterior_consensus.sources.components import component_labels
-from posterior_consensus.sources.door import as_draws
+from posterior_consensus.sources.conversion import as_draws
 
 _CELLS = 2**22  # labels that are counted at once
 _NEGLIGIBLE = 1e-16  # probability of a number of clusters at which the distribution ends
@@ -222,7 +222,7 @@ def check_prior(prior: Any) -> PartitionPrior:
 def sizes_of(prior: PartitionPrior, data: Any, draws: PartitionDraws) -> Sizes:
     """Cluster sizes of draws or, for a prior on labels, component sizes of the original data."""
     if prior.n_labels is None:
-        return Sizes(draws.drawn.sizes, draws.starts, draws.n_items)
+        return Sizes(draws.backend.sizes, draws.starts, draws.n_items)
     labels = component_labels(draws, data, prior.n_labels, prior.first_label)
     starts = prior.n_labels * np.arange(draws.n_draws + 1)
     counts = np.empty((draws.n_draws, prior.n_labels), np.int64)

@@ -15,7 +15,7 @@ import pandas as pd
 
 import posterior_consensus
 from posterior_consensus.losses.record import Loss
-from posterior_consensus.runtime.guesses import no_attribute
+from posterior_consensus.runtime.suggestions import no_attribute
 
 MOST_ROWS = 12  # so that a result fits on one screen
 _WIDTH = 100  # characters of a line's value

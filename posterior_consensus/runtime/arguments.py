@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.runtime.guesses import option_meant
+from posterior_consensus.runtime.suggestions import option_meant
 
 RandomSeed: TypeAlias = int | np.random.Generator | np.random.SeedSequence | None
 """What :func:`as_generator` makes a generator of."""

@@ -36,7 +36,7 @@ class Clock:
         self.seconds[step] = time.monotonic() - began
         return result
 
-    def unless_over(
+    def within_limit(
         self, step: str, function: Callable[..., Result], *arguments: object, **options: object
     ) -> Result | None:
         """Call a step if there is time left; note it where it was left out, or ended when the time did."""

@@ -19,7 +19,7 @@ def public_names(package: str, file: str) -> tuple[Callable[[str], Any], Callabl
 
     def load(name: str) -> Any:
         if name not in places:
-            from posterior_consensus.runtime.guesses import no_public_name
+            from posterior_consensus.runtime.suggestions import no_public_name
 
             modules = [one for one in places if places[one] == package]
             inside = [f"{one}.{other}" for one in modules for other in load(one).__all__]

@@ -206,7 +206,7 @@ def is_sparse(draws: PartitionDraws, fewest: int = 1) -> bool:
 def _columns_like_sparse(draws: PartitionDraws) -> float:
     """Estimate how many dense cells take as long as a sparse row, from tables of some draws with other draws."""
     rows = np.linspace(0, draws.n_draws - 1, 2 * _PAIRS_OF_DRAWS).astype(np.intp)
-    labels, n_clusters = draws.drawn.take(rows).values, draws.n_clusters[rows]
+    labels, n_clusters = draws.backend.take(rows).values, draws.n_clusters[rows]
     cells = 0.0
     for one, other in np.arange(rows.size).reshape(-1, 2):
         pairs = labels[one].astype(np.int64) * int(n_clusters[other]) + labels[other]

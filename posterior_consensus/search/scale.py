@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.draws import PartitionDraws, hard_draws
-from posterior_consensus.ensemble.labels import DrawnLabels, LabelsInMemory
+from posterior_consensus.ensemble.labels import LabelBackend, LabelsInMemory
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_rows
 from posterior_consensus.kernels import ensemble, tables
@@ -108,7 +108,7 @@ def sample_of(source: PairSource, loss: Loss, limits: Limits, rng: np.random.Gen
     draws = hard_draws(source)
     if draws is None or not isinstance(loss, PartitionLoss):
         return None
-    n_items, n_draws, drawn = draws.n_items, draws.n_draws, draws.drawn
+    n_items, n_draws, drawn = draws.n_items, draws.n_draws, draws.backend
     is_small = n_items < _TIMES_THE_SAMPLE * _ITEMS and memory.fits(n_items * n_draws * drawn.dtype.itemsize)
     if is_small or limits.fewest >= _ITEMS or is_sparse(draws, limits.fewest):
         return None
@@ -121,11 +121,11 @@ def sample_of(source: PairSource, loss: Loss, limits: Limits, rng: np.random.Gen
         samples = samples.take(rows).weighted(times[rows].astype(np.float64))
     labels = some_labels(drawn, items, rows)
     part = LabelsInMemory(*canonical_rows(labels, int(drawn.n_clusters[rows].max())))
-    some = replace(draws, items=draws.items.take(items), samples=samples, drawn=part)
+    some = replace(draws, items=draws.items.take(items), samples=samples, backend=part)
     return Sample(draws, loss, some, items, rows, labels)
 
 
-def some_labels(drawn: DrawnLabels, items: npt.NDArray[np.intp], rows: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+def some_labels(drawn: LabelBackend, items: npt.NDArray[np.intp], rows: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
     """Labels of some items, in ascending order, in some draws."""
     return np.concatenate([part for _, part in drawn.map_blocks(_chosen, items, rows)], axis=1)
 
@@ -171,7 +171,7 @@ class OnBlocks(Form):
         sizes = np.bincount(partition, minlength=counts.shape[1])
         state = Dense(partition, sizes, np.zeros(n_draws), np.zeros(n_draws), counts)
         slopes = slopes_of(self._loss, n_draws)
-        no_labels = searched(np.empty((n_draws, 0), self._draws.drawn.dtype))  # which merges do without
+        no_labels = searched(np.empty((n_draws, 0), self._draws.backend.dtype))  # which merges do without
         draws = Draws(no_labels, self._draws.starts, self._draws.weights)
         while True:
             value, in_one = _refresh(draws, self._loss, state, slopes)
@@ -192,7 +192,7 @@ class OnBlocks(Form):
         draws = self._draws
         terms = self._terms(draws.starts, draws.weights, state, slopes)
         moved = 0
-        blocks = draws.drawn.map_blocks(_doubtful, terms, state.partition.copy(), self._doubt, self._linear)
+        blocks = draws.backend.map_blocks(_doubtful, terms, state.partition.copy(), self._doubt, self._linear)
         for items, (at, labels, staying, margins, entering) in self._tracked(blocks, "scan"):
             if self._executor.is_over():
                 break
@@ -227,7 +227,7 @@ class OnBlocks(Form):
         partition[:] = -1
         partition[self._sample.items] = of_sample
         counts = np.zeros((int(draws.starts[-1]), width), np.int32)
-        blocks = draws.drawn.map_blocks(_allocated, terms, partition.copy(), draws.starts, rows)
+        blocks = draws.backend.map_blocks(_allocated, terms, partition.copy(), draws.starts, rows)
         for items, (found, at, columns, counted) in self._tracked(blocks, "extension"):
             partition[items] = found
             if at.size:
@@ -245,7 +245,7 @@ class OnBlocks(Form):
         """The tables of a partition of all items."""
         starts, width = self._draws.starts, int(partition.max()) + 1 + _SPARE
         counts = np.zeros((int(starts[-1]), width), np.int32)
-        blocks = self._draws.drawn.map_blocks(_counted, partition.copy(), starts, width)
+        blocks = self._draws.backend.map_blocks(_counted, partition.copy(), starts, width)
         for items, counted in self._tracked(blocks, "tables"):
             _add_counts(counts, counted, starts, partition[items])
         return counts

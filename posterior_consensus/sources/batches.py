@@ -12,7 +12,7 @@ import numpy.typing as npt
 from filelock import BaseFileLock
 
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.ensemble.labels import DrawnLabels, LabelsInMemory
+from posterior_consensus.ensemble.labels import LabelBackend, LabelsInMemory
 from posterior_consensus.ensemble.on_blocks import as_they_are
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.runtime.files import locked
@@ -29,7 +29,7 @@ class Batches:
     ----------
     path : Path or None
         Directory with a store per batch, as it was when opened; another process may add batches. None for memory.
-    kept : dict of int to list of DrawnLabels
+    kept : dict of int to list of LabelBackend
         Batches of each chain.
     items : Items or None
         Items in the store; None without a store, or while it is empty.
@@ -37,7 +37,7 @@ class Batches:
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
-        self.kept: dict[int, list[DrawnLabels]] = {}
+        self.kept: dict[int, list[LabelBackend]] = {}
         self.items: Items | None = None
         files = [] if path is None else path.glob(_name("*", "*"))
         numbers = [tuple(map(int, file.stem.split("_")[1::2])) for file in files]
@@ -86,7 +86,7 @@ class Batches:
             ) from error
 
 
-def give(drawn: DrawnLabels, put: Put) -> npt.NDArray[np.int64]:
+def give(drawn: LabelBackend, put: Put) -> npt.NDArray[np.int64]:
     """Pass labels to `put` by blocks of items; return their numbers of clusters."""
     for _, block in drawn.map_blocks(as_they_are):
         put(block)

@@ -17,7 +17,7 @@ from posterior_consensus.ensemble.partitions import Place, canonical_rows, is_te
 from posterior_consensus.kernels import canonical
 from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.executor import in_order
-from posterior_consensus.sources.places import place_in
+from posterior_consensus.sources.locations import place_in
 
 Put = Callable[[npt.NDArray[Any]], None]
 

@@ -12,7 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.sources.elements import elements_of, variables_in, with_brackets
-from posterior_consensus.sources.places import listing
+from posterior_consensus.sources.locations import listing
 
 _DIMS = ("chain", "draw")
 _DRAW = ("iteration", "iter", "draw")  # R's posterior has "iteration", within chains, and "draw", over all chains

@@ -17,7 +17,7 @@ from posterior_consensus.runtime.arguments import as_path
 from posterior_consensus.sources.accumulate import PartitionAccumulator, read_draws
 from posterior_consensus.sources.batches import is_accumulated
 from posterior_consensus.sources.blocks import LabelBlocks
-from posterior_consensus.sources.places import place_in
+from posterior_consensus.sources.locations import place_in
 from posterior_consensus.sources.samples import made_already, one_of, samples_of
 from posterior_consensus.sources.stores import are_large, in_memory, is_store, stored_draws, written
 from posterior_consensus.sources.variables import client_of, found_labels, is_elsewhere

@@ -12,7 +12,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.runtime import memory
 from posterior_consensus.sources.batches import is_accumulated
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
-from posterior_consensus.sources.places import listing
+from posterior_consensus.sources.locations import listing
 from posterior_consensus.sources.plain_files import is_plain
 from posterior_consensus.sources.stores import is_store
 

@@ -13,7 +13,7 @@ from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import Place, as_array, first_of
 from posterior_consensus.runtime.tolerances import SINGLE
 from posterior_consensus.sources.labels import from_store
-from posterior_consensus.sources.places import place_in
+from posterior_consensus.sources.locations import place_in
 from posterior_consensus.sources.plain_files import is_plain, read_matrix
 from posterior_consensus.sources.samples import one_of
 from posterior_consensus.sources.subsamples import pairwise_similarity

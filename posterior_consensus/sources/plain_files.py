@@ -13,7 +13,7 @@ import pandas as pd
 
 from posterior_consensus.sources.elements import elements_of, with_brackets
 from posterior_consensus.sources.frames import by_draw, is_counted, says_draw
-from posterior_consensus.sources.places import listing
+from posterior_consensus.sources.locations import listing
 
 _TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _NUMPY = (".npy", ".npz")

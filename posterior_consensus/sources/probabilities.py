@@ -15,7 +15,7 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Place, canonical_rows, first_of
 from posterior_consensus.runtime.arguments import RandomSeed, check_flag
 from posterior_consensus.sources.labels import from_store
-from posterior_consensus.sources.places import place_in
+from posterior_consensus.sources.locations import place_in
 from posterior_consensus.sources.rounding import SLIGHT, tolerance
 from posterior_consensus.sources.samples import made_already, one_of, samples_of
 from posterior_consensus.sources.variables import probability_array

@@ -11,7 +11,7 @@ from posterior_consensus.ensemble.importance import smoothed
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.runtime.arguments import as_numbers
-from posterior_consensus.sources.door import as_draws
+from posterior_consensus.sources.conversion import as_draws
 
 
 def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float | None = None) -> PartitionDraws:

@@ -17,7 +17,7 @@ from posterior_consensus.ensemble.partitions import as_codes, canonical_rows
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS
 from posterior_consensus.runtime import memory
 from posterior_consensus.sources.labels import from_store
-from posterior_consensus.sources.places import listing, place_in
+from posterior_consensus.sources.locations import listing, place_in
 from posterior_consensus.sources.samples import made_already, samples_of
 from posterior_consensus.sources.variables import found_labels
 

@@ -19,7 +19,7 @@ from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.cluster import client_for
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
 from posterior_consensus.sources.frames import array_of_table, check_apart
-from posterior_consensus.sources.places import listing
+from posterior_consensus.sources.locations import listing
 from posterior_consensus.sources.plain_files import is_plain, read_plain
 from posterior_consensus.sources.rounding import sums_to_one
 from posterior_consensus.sources.transposed import MOST_CHAINS, warn_if_transposed, warn_of_many_chains
@@ -243,8 +243,8 @@ def hint_at_dims(variables: Iterable[xr.DataArray], dims: tuple[str, ...], rest:
         if n_draws > 0 and candidates != list(dims) and (len(rest) == 2 or variable.dtype.kind in "iubUSTO"):
             named = repr(candidates[0] if n_draws == 1 else tuple(candidates))
             whose = "its draws" if variable.name is None else f"the draws of {variable.name!r}"
-            door = "as_partition_draws" if len(rest) == 1 else "as_allocation_probabilities"
-            return f" If {whose} are along {named}, call {door}(data, sample_dims={named})."
+            function = "as_partition_draws" if len(rest) == 1 else "as_allocation_probabilities"
+            return f" If {whose} are along {named}, call {function}(data, sample_dims={named})."
     return ""
 
 

@@ -334,7 +334,7 @@ def summarize_layers(
     found, seconds = clock("searches", searches)
     loss = ball_loss(next(iter(found.values())))
     options = {"loss": loss, "partitions": found, "progressbar": progressbar}
-    comparison = clock.unless_over("comparison", compare_layers, layers, **options)
+    comparison = clock.within_limit("comparison", compare_layers, layers, **options)
     if comparison is not None:
         found = {name: _renamed(best, comparison.partitions[name], layers[name].items) for name, best in found.items()}
     made = clock("summaries", summaries)

@@ -39,7 +39,7 @@ def look_at_halves(
     """Estimate the excess of the expected loss, if possible and time is left."""
     if _unknown_because(draws, consensus, diagnosis):
         return None
-    return clock.unless_over("halves", excess_loss, draws, consensus, metric, **options)
+    return clock.within_limit("halves", excess_loss, draws, consensus, metric, **options)
 
 
 def _unknown_because(draws: PartitionDraws, consensus: ConsensusPartition, diagnosis: Diagnosis) -> str:
@@ -132,7 +132,7 @@ def look_at_other_labels(
         return None
     limits = {name: number for name, number in vars(consensus.cluster_limits).items() if number is not None}
     search = {"loss": consensus.loss, "n_starts": 3, "starts": [consensus], **limits, **options}
-    return clock.unless_over(_STEP, consensus_partition, draws.sample(random_seed=_SEED), **search)
+    return clock.within_limit(_STEP, consensus_partition, draws.sample(random_seed=_SEED), **search)
 
 
 def _may_depend(draws: PartitionDraws, consensus: ConsensusPartition) -> bool:

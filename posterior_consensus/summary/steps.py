@@ -62,7 +62,7 @@ def summary_of(
     with waiting("Diagnosis", progressbar=searched["progressbar"]):
         diagnosis = clock("diagnosis", diagnose_within, clock.part(_REST), draws, consensus, logs=logs)
     limited = {"seconds": clock.part(_REST), "progressbar": searched["progressbar"]}
-    proof = clock.unless_over("certificate", quick_certificate, draws, consensus, consensus.loss, **limited)
+    proof = clock.within_limit("certificate", quick_certificate, draws, consensus, consensus.loss, **limited)
     certificate, no_certificate = proof or (None, "No certificate was computed, because no time was left.")
     with waiting("Halves of the draws", progressbar=searched["progressbar"]):
         halves = {"seconds": clock.part(_REST), "random_seed": searched["random_seed"]}
@@ -79,7 +79,7 @@ def summary_of(
         excess=excess,
         resampled=look_at_other_labels(clock, draws, consensus, seconds=clock.part(_REST), **searched),
         alternative=_alternative(clock, draws, consensus, searched),
-        answers=clock.unless_over(
+        answers=clock.within_limit(
             "answers", look_for_answers, draws, consensus, metric, seconds=clock.part(1.0), **searched
         )
         if answers
@@ -101,7 +101,7 @@ def _alternative(
     options |= {"n_starts": 3, "seconds": clock.part(_REST)} | searched
     if draws.n_items * draws.n_draws > _LITTLE and isinstance(consensus.info, SearchInfo):
         options["n_perturbations"] = consensus.info.n_perturbations
-    alternative = clock.unless_over("alternative", consensus_partition, draws, loss=consensus.loss, **options)
+    alternative = clock.within_limit("alternative", consensus_partition, draws, loss=consensus.loss, **options)
     if alternative is None:
         return None
     match = align_partitions({"consensus": consensus, "alternative": alternative})["alternative"]

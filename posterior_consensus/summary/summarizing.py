@@ -13,7 +13,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime.arguments import RandomSeed, check_between
 from posterior_consensus.runtime.clock import Clock
 from posterior_consensus.sources.containers import opened
-from posterior_consensus.sources.door import find_source
+from posterior_consensus.sources.conversion import find_source
 from posterior_consensus.sources.labels import from_store
 from posterior_consensus.sources.log_densities import log_of_draws
 from posterior_consensus.sources.samples import one_of

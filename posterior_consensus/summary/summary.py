@@ -19,7 +19,7 @@ from posterior_consensus.results.stored_as import read_fields
 from posterior_consensus.runtime.arguments import as_path
 from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.sources.containers import opened
-from posterior_consensus.sources.door import find_source
+from posterior_consensus.sources.conversion import find_source
 from posterior_consensus.sources.labels import from_store
 from posterior_consensus.sources.samples import one_of
 from posterior_consensus.summary.observed import observed_of

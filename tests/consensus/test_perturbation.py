@@ -26,7 +26,7 @@ def modes_of(draws, n_modes="auto", **options):
 def model(draws, counts=None, per_draw=False):
     draws = pc.as_partition_draws(draws)
     counts = np.ones(draws.n_draws) if counts is None else np.asarray(counts, float)
-    return ModelDraws(draws.drawn, draws.n_clusters, counts, per_draw)
+    return ModelDraws(draws.backend, draws.n_clusters, counts, per_draw)
 
 
 def log_probabilities(draws, truth, noise, n_clusters):

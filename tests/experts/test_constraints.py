@@ -1,4 +1,4 @@
-"""The door of the experts: tables, arrays, partitions and draws become statements, or an error says what is wrong."""
+"""Constraints of experts: tables, arrays, partitions and draws become statements, or an error says what is wrong."""
 
 import numpy as np
 import pandas as pd

@@ -91,7 +91,7 @@ def test_answers_are_those_of_one_machine(client, labels, answers, monkeypatch):
     here = answers(pc.as_partition_draws(labels))
     monkeypatch.setattr(sizes, "LABELS_WORTH_SENDING", 0)
     draws = pc.as_partition_draws(persisted(client, labels))
-    assert isinstance(draws.drawn, DaskLabels)
+    assert isinstance(draws.backend, DaskLabels)
     for pair in zip(here, answers(draws), strict=True):
         one, other = (one if isinstance(one, xr.Dataset) else one.to_dataset() for one in pair)
         assert one.assign_attrs(info=None).identical(other.assign_attrs(info=None)), pair  # which has seconds
@@ -112,7 +112,7 @@ def test_workers_read_a_store_themselves(client, labels, tmp_path):
     assert here.labels.identical(there.labels) and here.expected_loss == there.expected_loss
     with xr.open_dataset(tmp_path / "labels.nc", engine="h5netcdf", chunks={}) as file:
         draws = pc.as_partition_draws(file["labels"])
-        assert isinstance(draws.drawn, DaskLabels)
+        assert isinstance(draws.backend, DaskLabels)
         np.testing.assert_array_equal(draws.labels, stored.labels)
 
 
@@ -147,7 +147,7 @@ def test_a_summary_is_that_of_one_machine(client, labels, monkeypatch):
 
 
 def test_small_work_stays_here(client, labels):
-    assert isinstance(pc.as_partition_draws(persisted(client, labels)).drawn, LabelsInMemory)
+    assert isinstance(pc.as_partition_draws(persisted(client, labels)).backend, LabelsInMemory)
     with Executor(-1, None, labels.size) as calls:
         assert calls._workers is None
     assert cluster.client_for(sizes.LABELS_WORTH_SENDING) is client
@@ -262,14 +262,14 @@ def slow_sum(labels, items, folder):
 @pytest.mark.parametrize("how", ["map", "sum"])
 def test_blocks_of_a_lost_worker_are_made_again(client, killing, labels, how, tmp_path):
     draws = pc.as_partition_draws(persisted(client, labels))
-    here = pc.as_partition_draws(labels).drawn
-    distributed.wait(draws.drawn._parts)
+    here = pc.as_partition_draws(labels).backend
+    distributed.wait(draws.backend._parts)
     blocks = [slice(first, first + 40) for first in range(0, N_ITEMS, 40)]
     killing(1)
     if how == "sum":
-        total = draws.drawn.sum_blocks(slow_sum, tmp_path, blocks=blocks)
+        total = draws.backend.sum_blocks(slow_sum, tmp_path, blocks=blocks)
     else:
-        found = list(draws.drawn.map_blocks(slow_sum, tmp_path, blocks=blocks))
+        found = list(draws.backend.map_blocks(slow_sum, tmp_path, blocks=blocks))
         assert [items for items, _ in found] == blocks
         total = sum(one for _, one in found)
     np.testing.assert_array_equal(total, here.array.sum(axis=1))

@@ -77,12 +77,12 @@ def test_the_clock_shares_out_what_is_left(monkeypatch):
         return seconds
 
     assert clock.part(0.5) == 4.0 and clock("search", work, 3.0) == 3.0
-    assert clock.part(0.2) == 1.0 and clock.unless_over("bound", work, 4.0) == 4.0 and clock.cut == []
-    assert clock.unless_over("answers", work, 2.0) == 2.0 and clock.cut == ["answers"]  # until the time was over
-    assert clock.unless_over("more", work, 2.0) is None and clock.cut == ["answers", "more"]
+    assert clock.part(0.2) == 1.0 and clock.within_limit("bound", work, 4.0) == 4.0 and clock.cut == []
+    assert clock.within_limit("answers", work, 2.0) == 2.0 and clock.cut == ["answers"]  # until the time was over
+    assert clock.within_limit("more", work, 2.0) is None and clock.cut == ["answers", "more"]
     assert clock.seconds == {"search": 3.0, "bound": 4.0, "answers": 2.0}
     free = clocks.Clock(None)
-    assert free.part(0.5) is None and free.unless_over("bound", work, 1e9) == 1e9 and free.cut == []
+    assert free.part(0.5) is None and free.within_limit("bound", work, 1e9) == 1e9 and free.cut == []
 
 
 def test_a_look_for_answers_is_bounded_work(monkeypatch):

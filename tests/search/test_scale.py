@@ -90,7 +90,7 @@ def test_threads_and_blocks_change_nothing(loss, rng, lowered, monkeypatch):
 
 def test_labels_are_read_in_blocks_and_few_times(rng, lowered, monkeypatch):
     labels = pc.as_partition_draws(noisy_draws(rng, 60, 500, 5, 0.1))
-    draws = replace(labels, drawn=InBlocksOnly(labels.drawn.array, labels.n_clusters))
+    draws = replace(labels, backend=InBlocksOnly(labels.backend.array, labels.n_clusters))
     lowered()
     n_reads = 0
     in_memory = LabelsInMemory.map_blocks

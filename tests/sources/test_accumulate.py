@@ -160,7 +160,7 @@ def test_reading_needs_no_lock_and_writes_nothing(store, monkeypatch):
         patch.setattr(accumulate, "are_large", lambda *_: True)
         patch.setattr(os, "access", lambda *_: False)  # what the system says of a directory of others
         draws = pc.as_partition_draws(str(store))
-        assert not draws.drawn.path.is_relative_to(store)
+        assert not draws.backend.path.is_relative_to(store)
         assert_array_equal(draws.labels, EXPECTED)
     assert_array_equal(pc.as_partition_draws(store).labels, EXPECTED)
     assert contents(store) == before

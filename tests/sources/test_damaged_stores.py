@@ -68,7 +68,7 @@ def test_the_size_that_is_named_is_that_of_all(store):
     """The names are larger than the labels here; half of all is enough for the labels."""
     names = [f"{number:0400}" for number in range(700)]
     data = xr.DataArray(LABELS, dims=("chain", "draw", "item"), coords={"item": names})
-    whole = pc.as_partition_draws(data, store=store).drawn.path.stat().st_size
+    whole = pc.as_partition_draws(data, store=store).backend.path.stat().st_size
     store.unlink()
     resource = pytest.importorskip("resource")
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -131,11 +131,11 @@ def test_damaged_labels_are_refused(stored, what, store):
         damage_labels(store)
         word, draws_of_it = "is not as it was written", [stored, pc.as_partition_draws(store)]
     for draws in draws_of_it:
-        for read in (lambda d: d.labels, lambda d: d.drawn.take([3]), lambda d: list(d.drawn.map_blocks(total))):
+        for read in (lambda d: d.labels, lambda d: d.backend.take([3]), lambda d: list(d.backend.map_blocks(total))):
             with pytest.raises(ValueError, match=f"store .*damaged: .*store {word}. Restore"):
                 read(draws)
         if what == "damaged":
-            assert draws.drawn.columns(np.array([600, 699])).shape == (2, 60)  # of other chunks
+            assert draws.backend.columns(np.array([600, 699])).shape == (2, 60)  # of other chunks
             with pytest.raises(OSError), xr.open_dataset(store) as opened:  # HDF5 notices
                 opened["labels"].load()
 
@@ -184,7 +184,7 @@ import posterior_consensus as pc
 from posterior_consensus.sources import stores
 stores.tempfile.tempdir = sys.argv[1]
 draws = pc.as_partition_draws(sys.argv[2])
-assert type(draws.drawn).__name__ == "StoredLabels"
+assert type(draws.backend).__name__ == "StoredLabels"
 if sys.argv[3] == "killed":
     os.kill(os.getpid(), signal.SIGKILL)
 """

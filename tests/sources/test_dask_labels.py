@@ -70,7 +70,7 @@ CASES = [*((kind, CHUNKS[-1]) for kind in KINDS), *(("from one", chunks) for chu
 @pytest.mark.parametrize(("kind", "chunks"), CASES)
 def test_numbered_as_in_memory(client, labels, kind, chunks):
     given = KINDS[kind](labels)
-    same(pc.as_partition_draws(given).drawn, canonical_blocks(da.from_array(given, chunks=chunks), "`data`", client))
+    same(pc.as_partition_draws(given).backend, canonical_blocks(da.from_array(given, chunks=chunks), "`data`", client))
 
 
 def test_a_wrong_label_in_any_chunk_is_refused(client, labels):
@@ -84,7 +84,7 @@ def test_a_wrong_label_in_any_chunk_is_refused(client, labels):
 def both(client, labels):
     """Labels in memory, and the same of dask."""
     there = canonical_blocks(da.from_array(labels, chunks=(30, 256)), "`data`", client)
-    return pc.as_partition_draws(labels).drawn, there
+    return pc.as_partition_draws(labels).backend, there
 
 
 def test_blocks_are_those_of_memory(both):
@@ -115,7 +115,7 @@ def test_variables_of_dask_are_taken_where_they_are_large(client, labels, monkey
         monkeypatch.setattr(sizes, "LABELS_WORTH_SENDING", least)
         for data in (array, array.to_dataset(), array.data, array.transpose("obs", ...)):
             draws = pc.as_partition_draws(data)
-            assert isinstance(draws.drawn, kind)
+            assert isinstance(draws.backend, kind)
             assert draws.samples.chain.tolist() == [0] * 15 + [1] * 15
             xr.testing.assert_identical(pc.expected_loss(draws, np.arange(N_ITEMS) % 3), expected)
 

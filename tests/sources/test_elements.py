@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import posterior_consensus as pc
 from posterior_consensus.cli import main
-from posterior_consensus.sources.door import find_source
+from posterior_consensus.sources.conversion import find_source
 from tests.helpers import check_all
 
 N_DRAWS, N_ITEMS, K = 12, 5, 3

@@ -66,7 +66,7 @@ def test_tables_that_are_many_go_through_the_blocks_in_parts(monkeypatch):
     away, rows = elsewhere(draws), np.arange(80)
     monkeypatch.setattr(sizes, "CELLS_AT_ONCE", 5000)
     assert_array_equal(all_losses(away, as_loss("vi")), all_losses(draws, as_loss("vi")))
-    assert away.drawn.passes > 3
+    assert away.backend.passes > 3
     wanted = paired_losses(draws, rows, rows[::-1], as_loss("vi"))
     assert_array_equal(paired_losses(away, rows, rows[::-1], as_loss("vi")), wanted)
 
@@ -105,7 +105,7 @@ def test_of_many_items_pairs_are_of_a_sample(monkeypatch):
     away = elsewhere(draws)
     found = pc.diagnose(draws, draws.labels[0])
     same(pc.diagnose(away, draws.labels[0]), found)
-    at, some = draws.drawn.some_items
+    at, some = draws.backend.some_items
     alone = pc.diagnose(draws.of_items(at), draws.labels[0][at])
     assert found.n_compared == 40 and "of 40 of the 70 items, chosen at random" in str(found)
     assert found.partition_rhat == alone.partition_rhat and found.partition_ess == alone.partition_ess
@@ -118,7 +118,7 @@ def test_of_many_items_pairs_are_of_a_sample(monkeypatch):
 def test_still_chains_are_told_though_a_sample_does_not_show_that_others_move(monkeypatch):
     monkeypatch.setattr(sizes, "ITEMS_OF_ALL_PAIRS", 4)
     labels = np.tile(np.arange(50) % 2, (3, 40, 1))
-    at, _ = pc.as_partition_draws(labels).drawn.some_items
+    at, _ = pc.as_partition_draws(labels).backend.some_items
     moving = np.setdiff1d(np.arange(2, 50), at)[0]
     labels[1:, ::2, moving] = 2
     for draws in (pc.as_partition_draws(labels), elsewhere(pc.as_partition_draws(labels))):
@@ -166,7 +166,7 @@ def test_a_summary_reads_the_labels_seven_times_beside_its_search(monkeypatch):
     away = elsewhere(draws)
     summary = pc.summarize(away, method=lambda *_, **__: best, random_seed=1, progressbar=False)
     assert summary.answers.n_particles == 1
-    assert away.drawn.passes + away.drawn.reads <= 7
+    assert away.backend.passes + away.backend.reads <= 7
     assert_array_equal(summary.answers.partitions[0], summary.consensus.labels)
 
 
@@ -201,4 +201,4 @@ def test_particles_of_very_many_items_are_those_of_a_sample_extended(monkeypatch
     assert found.distance == whole.distance and found.verdict == whole.verdict
     away = elsewhere(draws)
     same(pc.particles(away, random_seed=1, progressbar=False), found)
-    assert away.drawn.passes + away.drawn.reads == 4
+    assert away.backend.passes + away.backend.reads == 4

@@ -7,7 +7,7 @@ import xarray as xr
 from numpy.testing import assert_allclose, assert_array_equal
 
 import posterior_consensus as pc
-from posterior_consensus.sources.door import find_source
+from posterior_consensus.sources.conversion import find_source
 from tests.helpers import check
 
 N_DRAWS, N_ITEMS, N_COMPONENTS = 400, 9, 3

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import posterior_consensus as pc
-from posterior_consensus.sources.door import find_source
+from posterior_consensus.sources.conversion import find_source
 from tests.helpers import check
 
 Z = np.array([[2, 1, 2, 3], [1, 1, 3, 2], [1, 1, 1, 1], [3, 3, 1, 1], [2, 2, 2, 1], [4, 1, 4, 1]])

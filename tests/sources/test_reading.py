@@ -1,4 +1,4 @@
-"""The doors read the variable that they need, once, and no other."""
+"""Input functions read the variable that they need, once, and no other."""
 
 import tracemalloc
 

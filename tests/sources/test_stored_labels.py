@@ -34,7 +34,7 @@ def wide(tmp_path, monkeypatch):
 
 
 def test_labels_on_disk_give_what_labels_in_memory_give(stored):
-    drawn, expected = stored.drawn, pc.as_partition_draws(LABELS).drawn
+    drawn, expected = stored.backend, pc.as_partition_draws(LABELS).backend
     assert isinstance(drawn, StoredLabels) and isinstance(expected, LabelsInMemory)
     rows, items = np.array([59, 3, 3, 20]), np.array([699, 0, 256, 255, 5])
     assert drawn.item_blocks[-1].stop == 700
@@ -70,7 +70,7 @@ def test_each_call_reads_the_labels_once_at_most(stored, monkeypatch):
         sizes.append(chunk.nbytes)
 
     monkeypatch.setattr(labels_on_disk, "_read", counted)
-    drawn, size = stored.drawn, 60 * 3 * 256  # the last chunk is filled up
+    drawn, size = stored.backend, 60 * 3 * 256  # the last chunk is filled up
 
     def of_all():
         return list(drawn.map_blocks(total)), drawn.take(np.arange(60)), drawn.values
@@ -95,9 +95,9 @@ def test_labels_that_memory_does_not_hold_are_refused_in_words(stored, wide, mon
         _ = wide.labels
     with pytest.raises(MemoryError, match="60 draws of 700 items in .*store .* 42 KB"):
         _ = stored.labels
-    assert isinstance(stored.drawn.take(np.arange(50)), StoredLabels)
-    assert isinstance(stored.drawn.take(np.arange(5)), LabelsInMemory)
-    assert sum(sums.sum() for _, (_, sums) in stored.drawn.map_blocks(total)) == EXPECTED.sum()
+    assert isinstance(stored.backend.take(np.arange(50)), StoredLabels)
+    assert isinstance(stored.backend.take(np.arange(5)), LabelsInMemory)
+    assert sum(sums.sum() for _, (_, sums) in stored.backend.map_blocks(total)) == EXPECTED.sum()
 
 
 NAMES = {
@@ -148,7 +148,7 @@ def test_what_is_wrong_in_a_block_is_said(tmp_path, monkeypatch):
 def test_more_clusters_than_one_or_two_bytes_hold(n_clusters, dtype, tmp_path, monkeypatch):
     labels = np.stack([np.zeros(n_clusters, np.int64), np.arange(n_clusters)[::-1], np.arange(n_clusters) // 2])
     expected = pc.as_partition_draws(labels)
-    assert expected.drawn.dtype == dtype
+    assert expected.backend.dtype == dtype
     monkeypatch.setenv(BUDGET, "3MB")
     draws = pc.as_partition_draws(labels, store=tmp_path / "store")
     monkeypatch.delenv(BUDGET)
@@ -160,16 +160,16 @@ def test_more_clusters_than_one_or_two_bytes_hold(n_clusters, dtype, tmp_path, m
 def test_large_variables_of_files_stay_on_disk(suffix, dtype, tmp_path, monkeypatch):
     path = large_file(tmp_path, suffix, dtype)
     expected = pc.as_partition_draws(path)
-    assert isinstance(expected.drawn, LabelsInMemory)
+    assert isinstance(expected.backend, LabelsInMemory)
     monkeypatch.setattr(stores.tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv(BUDGET, "100KB")
     draws = pc.as_partition_draws(path)
-    assert isinstance(draws.drawn, StoredLabels)
+    assert isinstance(draws.backend, StoredLabels)
     assert {path.name for path in tmp_path.iterdir()} == {path.name}  # which has no name
-    place = draws.drawn.path
+    place = draws.backend.path
     part = draws.isel(draw=slice(10, None))
     monkeypatch.setenv(BUDGET, "300KB" if dtype == np.uint8 else "1MB")  # the labels fit, but perhaps not the file
-    assert isinstance(pc.as_partition_draws(path).drawn, LabelsInMemory)
+    assert isinstance(pc.as_partition_draws(path).backend, LabelsInMemory)
     assert_same_draws(draws, expected)
     del draws
     gc.collect()
@@ -245,7 +245,7 @@ def test_chunks_are_read_by_hdf5_however_they_were_written(n_draws, tmp_path, mo
     monkeypatch.setattr(sizes, "LABELS_READ_AT_ONCE", 600_000)
     monkeypatch.setattr(sizes, "ITEMS_IN_CHUNK", 256)
     draws = pc.as_partition_draws(labels)
-    stored = pc.as_partition_draws(labels, store=tmp_path / "store").drawn
+    stored = pc.as_partition_draws(labels, store=tmp_path / "store").backend
     assert stored.chunk == ((125, 256) if n_draws == 250 else (128, 256))
     with xr.open_dataset(tmp_path / "store") as store:
         assert_array_equal(store["labels"], draws.labels)
@@ -279,7 +279,7 @@ def test_large_draws_of_an_accumulator_stay_on_disk(tmp_path, monkeypatch):
         expected = kept.draws()
         monkeypatch.setenv(BUDGET, "50KB")
         draws = kept.draws()
-        assert isinstance(draws.drawn, StoredLabels) and isinstance(expected.drawn, LabelsInMemory)
+        assert isinstance(draws.backend, StoredLabels) and isinstance(expected.backend, LabelsInMemory)
         assert_same_draws(draws, expected)
         assert [rows.size for rows in draws.samples.chains] == [20, 13]
         del draws
@@ -300,7 +300,7 @@ def test_a_bar_counts_bytes(wide, monkeypatch):
     monkeypatch.setattr(shown, "Progress", Bar)
     monkeypatch.setattr(progress, "Timer", Impatient)
     monkeypatch.setattr(progress, "_can_be_seen", lambda: True)
-    for _ in replace(wide.drawn, progressbar=True).map_blocks(total, blocks=[slice(0, 256)] * 3):
+    for _ in replace(wide.backend, progressbar=True).map_blocks(total, blocks=[slice(0, 256)] * 3):
         pass
     assert bars == [(3 * 60 * 256 * 2, blocks * 60 * 256 * 2) for blocks in (1, 2, 3)]
     assert not progress._screen.locked()

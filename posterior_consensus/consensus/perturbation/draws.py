@@ -17,7 +17,7 @@ from scipy.special import logsumexp
 from posterior_consensus.ensemble import on_blocks
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
-from posterior_consensus.ensemble.labels import DrawnLabels, LabelsInMemory, Result
+from posterior_consensus.ensemble.labels import LabelBackend, LabelsInMemory, Result
 from posterior_consensus.kernels import ensemble, perturbation
 from posterior_consensus.runtime import memory, sizes
 
@@ -30,7 +30,7 @@ _BITS = 53  # of a float
 class ModelDraws(NamedTuple):
     """Labels, numbers of labels and counts of the draws."""
 
-    labels: DrawnLabels
+    labels: LabelBackend
     n_labels: Integers  # (N,), at least the number of clusters: some labels may have no item by chance
     counts: Floats  # (N,), equivalent number of independent draws
     per_draw: bool  # whether each draw has its own noise
@@ -113,19 +113,19 @@ def model_draws(
     else:
         median = np.median(used.n_clusters)
     typical = min(n_clusters or int(median), int(used.n_clusters.max()))
-    labels = used.drawn if in_blocks else LabelsInMemory(used.labels, used.n_clusters)
+    labels = used.backend if in_blocks else LabelsInMemory(used.labels, used.n_clusters)
     return ModelDraws(labels, np.maximum(used.n_clusters, typical), counts, per_draw, in_blocks)
 
 
-def is_large(drawn: DrawnLabels, n_clusters: int) -> bool:
+def is_large(backend: LabelBackend, n_clusters: int) -> bool:
     """Whether labels are read in blocks; depends on sizes only."""
-    small_tables = memory.fits(8 * int(drawn.starts[-1]) * n_clusters / sizes.SHARE_OF_MODEL_TABLE)
-    return drawn.n_items * drawn.n_draws >= sizes.LABELS_OF_LARGE_MODEL and small_tables
+    small_tables = memory.fits(8 * int(backend.starts[-1]) * n_clusters / sizes.SHARE_OF_MODEL_TABLE)
+    return backend.n_items * backend.n_draws >= sizes.LABELS_OF_LARGE_MODEL and small_tables
 
 
-def differ(drawn: DrawnLabels) -> bool:
+def differ(backend: LabelBackend) -> bool:
     """Whether any two draws differ; reads blocks until one shows it."""
-    return any(result for _, result in drawn.map_blocks(_differ))
+    return any(result for _, result in backend.map_blocks(_differ))
 
 
 def _differ(labels: npt.NDArray[Any], items: slice) -> bool:

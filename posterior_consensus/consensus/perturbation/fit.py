@@ -18,7 +18,7 @@ from posterior_consensus.results.storage import Stored
 from posterior_consensus.results.work import FitInfo
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_clusters, check_count
 from posterior_consensus.runtime.progress import waiting
-from posterior_consensus.sources.door import as_draws
+from posterior_consensus.sources.conversion import as_draws
 
 Noise = Literal["shared", "per_draw"]
 
@@ -258,9 +258,9 @@ def fit(draws: PartitionDraws, task: Task, noise: Noise, n_starts: int, max_step
     most = min(task.most or widest, widest)
     with waiting("Random perturbation model", progressbar=task.progressbar):
         return search(
-            model_draws(used, task.n_clusters, per_draw=noise == "per_draw", in_blocks=is_large(used.drawn, most)),
+            model_draws(used, task.n_clusters, per_draw=noise == "per_draw", in_blocks=is_large(used.backend, most)),
             most,
-            fewer=task.n_clusters is None and differ(used.drawn),  # equal draws have no noise
+            fewer=task.n_clusters is None and differ(used.backend),  # equal draws have no noise
             n_starts=check_count("n_starts", n_starts),
             most_steps=check_count("max_steps", max_steps),
             rng=task.rng,

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from posterior_consensus.sources.locations import listing
 from posterior_consensus.sources.mixtures.posterior import ParameterDraws
-from posterior_consensus.sources.places import listing
 
 
 def new_values(core: Any, observed: Any) -> Any:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from posterior_consensus.sources.locations import listing
 from posterior_consensus.sources.mixtures.items import with_names
 from posterior_consensus.sources.mixtures.model import ancestors, dependent, dims_of, is_chain
 from posterior_consensus.sources.mixtures.posterior import Density, dtype_that_fits, over_draws, parameter_draws
-from posterior_consensus.sources.places import listing
 
 
 def marginalised_names(model: Any) -> list[str]:

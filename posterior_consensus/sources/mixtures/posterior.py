@@ -14,6 +14,7 @@ from threadpoolctl import ThreadpoolController
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.runtime.progress import track
+from posterior_consensus.sources.locations import listing
 from posterior_consensus.sources.mixtures.model import (
     WAYS_OUT,
     ancestors,
@@ -22,7 +23,6 @@ from posterior_consensus.sources.mixtures.model import (
     length_of,
     python_mode,
 )
-from posterior_consensus.sources.places import listing
 
 _COMPILED_FROM = 1_000_000  # values from which numba's ten seconds of compilation pay off
 _SAME_MODEL = "Build the model as it was sampled from."

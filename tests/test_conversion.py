@@ -1,4 +1,4 @@
-"""One door: what a posterior holds is decided once, by public functions, and alike by all."""
+"""One conversion: what a posterior holds is decided once, by public functions, and alike by all."""
 
 import ast
 from dataclasses import replace
@@ -12,7 +12,7 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
-from posterior_consensus.sources import door
+from posterior_consensus.sources import conversion
 from posterior_consensus.summary import summary
 from tests.catalogue.bad import BAD
 from tests.catalogue.functions import BY_NAME, functions_of
@@ -26,7 +26,7 @@ BELOW = ("ensemble", "kernels", "losses", "results", "runtime", "search")
 
 
 def callers(node, path=()):
-    """The functions and classes around each call of a door."""
+    """The functions and classes around each call of a conversion."""
     if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
         path = (*path, node.name)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in DOORS:
@@ -38,7 +38,7 @@ def callers(node, path=()):
 def test_only_public_functions_call_a_door():
     found = {}
     for file in PACKAGE.rglob("*.py"):
-        if file.relative_to(PACKAGE).parts[0] != "sources":  # where the doors are
+        if file.relative_to(PACKAGE).parts[0] != "sources":  # where data are converted
             found[file.relative_to(PACKAGE).as_posix()] = list(callers(ast.parse(file.read_text(encoding="utf-8"))))
     assert sum(map(len, found.values())) > 30
     private = {
@@ -74,7 +74,7 @@ TAKES_PAIRS = {
     *("posterior_similarity_matrix", "expected_loss of pairs", "consensus of pairs", "certify", "refine_partition"),
     *("item_uncertainty", "item_embedding", "cluster_merges", "stable_components", "plot_psm", "plot_items_map"),
 }
-# They look at their data before the door does, or open it themselves.
+# They look at their data before the conversion does, or open it themselves.
 EXAMPLES = ("consensus_partition", "summarize", "as_constraints", "agreement_path of chains", "others", "plot_psm")
 
 
@@ -183,11 +183,11 @@ FILES = {
 
 
 class Taken(Exception):
-    """Ends a function as soon as the door has found a source."""
+    """Ends a function as soon as the conversion has found a source."""
 
 
 def taken(function):
-    """The source that the door gives a function."""
+    """The source that the conversion gives a function."""
     with pytest.raises(Taken) as found:
         function()
     return found.value.args[0]
@@ -195,8 +195,8 @@ def taken(function):
 
 @pytest.fixture
 def stopping(monkeypatch):
-    """Let the door raise what it finds."""
-    original = door.find_source
+    """Let the conversion raise what it finds."""
+    original = conversion.find_source
     for what in DRAWS:
         summary_of(what)  # which is kept, and needs what is found
 
@@ -206,7 +206,7 @@ def stopping(monkeypatch):
             return found
         raise Taken(found.source)
 
-    monkeypatch.setattr(door, "find_source", find)
+    monkeypatch.setattr(conversion, "find_source", find)
     monkeypatch.setattr(summary, "find_source", find)
 
 

@@ -13,7 +13,7 @@ from posterior_consensus.ensemble.items import Items, coords_of, labelled, posit
 from posterior_consensus.ensemble.partitions import is_partition
 from posterior_consensus.experts.constraints import Constraints, Positions
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count, is_integer
-from posterior_consensus.sources.door import as_draws
+from posterior_consensus.sources.conversion import as_draws
 
 _COLUMNS = ("expert", "i", "j", "kind")
 _KINDS: dict[Any, bool] = {"must": True, "cannot": False, True: True, False: False}  # 1 and 0 are equal to the latter
