@@ -1,6 +1,6 @@
 """A loss evaluated from sums over contingency tables.
 
-Every loss of the package is numerator / denominator, both linear in eight terms of one dimension: with `top` = h(n), A,
+Every PartitionLoss is numerator / denominator, both linear in eight terms of one dimension: with `top` = h(n), A,
 B and C the sums of h over the joint cells, the estimate's and the draw's cluster sizes,
 
     top, A, B, C, max(B, C), min(B, C), B C / top, sqrt((top - B) (top - C)).
@@ -19,7 +19,7 @@ _ZERO = 1e-14  # relative to top: what coefficients such as 1.5 and 0.5 leave wh
 
 
 class LinearLoss(NamedTuple):
-    """A weighted sum of A, B and C, so that what a move gains depends on two clusters alone."""
+    """A weighted sum of top, A, B and C, so that what a move gains depends on two clusters alone."""
 
     h: np.ndarray  # (n + 1,), with h(0) = h(1) = 0
     numerator: tuple  # the first four floats
@@ -42,7 +42,7 @@ def as_kernels_take_it(h, numerator, denominator):
 
 @inner
 def _linear_form(coefficients, top, a, b, c):
-    """The eight terms, without a branch within loops over draws, which then run in vector registers.
+    """The linear form: coefficients times the eight terms, in the order of `TERMS` in losses/record.py over draws, which then run in vector registers.
 
     A root takes as long as everything else, and few losses have one: the compiler makes a loop without it.
     """
