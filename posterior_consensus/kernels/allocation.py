@@ -37,8 +37,8 @@ def best_cluster(search, state, i, n_met, may_open):
 def allocate(search, state, order):
     """Put the items of `order` that have no cluster where B + C - 2 A of the items so far grows least.
 
-    Search relies on a loss that grows with this difference of the two partitions; those that are linear in A and B are taken as
-    they are. Returns the state, which may have more columns.
+    Search relies on a loss that grows with this difference of the two partitions. Losses that are linear in A and B
+    are used as they are. Returns the state, which may have more columns.
     """
     draws, slopes = search.draws, search.slopes
     if is_linear(search.loss):

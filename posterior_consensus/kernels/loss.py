@@ -42,9 +42,10 @@ def as_kernels_take_it(h, numerator, denominator):
 
 @inner
 def _linear_form(coefficients, top, a, b, c):
-    """The linear form: coefficients times the eight terms, in the order of `TERMS` in losses/record.py over draws, which then run in vector registers.
+    """The sum of coefficients times the eight terms, without a branch within loops over draws: these are vectorized.
 
-    A root takes as long as everything else, and few losses have one: the compiler makes a loop without it.
+    The terms are in the order of `TERMS` in losses/record.py. A root takes as long as everything else, and few losses
+    have one: the compiler makes a loop without it.
     """
     root = np.sqrt(max(0.0, (top - b) * (top - c))) if coefficients[7] != 0.0 else 0.0
     return (
