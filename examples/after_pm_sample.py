@@ -30,8 +30,9 @@ with pm.Model(coords=coords) as model:
 #     idata = pm.sample(24_000, tune=2_000, chains=4, target_accept=0.9, random_seed=1990)
 # ```
 #
-# Here we load this posterior, every 24th draw of each chain. `examples/sample_galaxies.py` wrote the file. It also
-# prints the divergences and shows that the truncation hardly binds: no draw has galaxies in more than 17 components.
+# That is 96,000 draws, more than needed. Keep every 24th of the posterior: `.isel(draw=slice(None, None, 24))`. Here we
+# load the result. `examples/sample_galaxies.py` wrote the file. It also prints the divergences and shows that the
+# truncation hardly binds: no draw has galaxies in more than 17 components.
 
 # %%
 with xr.open_datatree(DATA / "galaxies.nc", engine="h5netcdf") as file:
@@ -43,9 +44,9 @@ display(idata["posterior"].data_vars)
 # ## The partition
 #
 # The posterior has no labels. Pass the model, which gives the probability of every label in every draw. VI needs
-# labels, so one partition is sampled in each draw. Its numbers differ slightly from those of the labels in the file,
-# which the README uses. If your model has labels, such as `z = pm.Categorical("z", p=w)`, leave out `model`: the labels
-# are found by themselves.
+# labels, so one partition is sampled in each draw. The README uses the labels `z` that were dropped above, another such
+# sample, so its numbers differ slightly from those here. If your model has labels, such as
+# `z = pm.Categorical("z", p=w)`, leave out `model`: the labels are found by themselves.
 
 # %%
 summary = pc.summarize(idata, model=model, random_seed=1, progressbar=False)
@@ -54,7 +55,8 @@ display(summary)
 # %% [markdown]
 # - **expected vi** is the posterior mean of the variation of information (VI), a distance between partitions, from this
 #   partition to a posterior draw. No other partition found has a smaller one. MCSE is its Monte Carlo standard error.
-# - **optimality**: all searches from different starts reached this loss. This is an indication, not a proof.
+# - **optimality**: all searches from different starts reached this loss, and random changes of the partition
+#   (perturbations) led to no smaller one. This is an indication, not a proof.
 # - **95% ball**: the partitions within this distance hold 95% of the posterior draws.
 # - **ambiguous**: galaxies whose mean posterior similarity to the rest of their cluster is below 0.5.
 # - **chains**: read this line first. If the chains disagree, do not report the partition: see
@@ -96,8 +98,9 @@ print(summary.methods_text())
 # %% [markdown]
 # ## The report, and the stored result
 #
-# The report is one HTML file with all findings, figures and tables. `attach` stores the result as a group of the
-# posterior, which NetCDF and Zarr files keep; [Reporting](reporting.py) reads it back.
+# The report is one HTML file with all findings, figures and tables. `attach` stores the result as a group next to the
+# posterior, which NetCDF and Zarr files keep. `pc.results.Summary.from_dataset(idata["consensus"], idata, model=model)`
+# reads it back. The group does not hold the draws, so pass `model` and the like as you did to `summarize`.
 
 # %%
 summary.to_html("galaxies.html", progressbar=False)

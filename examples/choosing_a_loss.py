@@ -10,7 +10,7 @@
 # | a decision for each pair, as in record linkage: are these two items in one cluster? | `"binder"` |
 # | a false split costs a, a false merge 2 - a | `pc.binder(a=...)` or `pc.vi(a=...)` |
 # | values on one scale, for posteriors of different sizes | `"nvi"`, `"nmi"`, `"nid"` or `"jaccard"`, from 0 to 1 |
-# | such values, corrected for agreement by chance | `"omari"`, one minus the adjusted Rand index |
+# | values corrected for chance | `"omari"`, 1 - adjusted Rand index: 0 if equal, about 1 by chance, above 1 if worse |
 # | the number of clusters is given | any, with `n_clusters=...` |
 # | clusters although VI joins all items, because the draws are noisy | `"binder"` with `tau="auto"`; report it |
 # | only a similarity matrix, no draws | `"binder"`, `"vi_lower_bound"` or `"pear"` |
@@ -100,8 +100,8 @@ ax = pc.plot_loss_path(path)
 
 # %% [markdown]
 # `tau="auto"` calibrates the threshold, so the posterior itself chooses the loss. That helps if draws are so noisy that
-# the default gives singletons or one cluster. Report it: the threshold is an estimate, and results under it are not
-# comparable with results under a loss that was fixed beforehand.
+# Binder's loss with tau = 1/2 gives singletons, or VI one cluster. Report it: the threshold is an estimate, and results
+# under it are not comparable with results under a loss that was fixed beforehand.
 
 # %%
 auto = pc.consensus_partition(draws, loss="binder", tau="auto", random_seed=1, progressbar=False)

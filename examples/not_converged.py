@@ -2,7 +2,7 @@
 # # My chains disagree: how do I see it, and what do I do?
 #
 # `diagnose` gives the verdict. If it is "disagree", a consensus of the draws looks like any other, but means little. Do
-# not take the chain that looks better. More draws help if the chains visit the same partitions, but slowly. If they do
+# not choose a chain by its partition. More draws help if the chains visit the same partitions, but slowly. If they do
 # not, use another sampler: below, NUTS on the marginalized mixture.
 #
 # The run has two chains of 300 draws, of a Dirichlet process mixture with sampled labels for the velocities of 82

@@ -2,7 +2,8 @@
 # # Reporting
 #
 # A paper needs a paragraph, a table, a figure, and a few statements about what the numbers are not. Here is each of
-# them for a mixture of 30 irises, measured by the length and width of their petals. The labels `z` are in the
+# them for a mixture of 30 irises, measured by the length and width of their petals. Its six components have weights
+# Dirichlet(1/6, ..., 1/6), which approximates a Dirichlet process of concentration 1. The labels `z` are in the
 # posterior; `examples/sample_iris.py` sampled it with PyMC.
 
 # %%
@@ -29,8 +30,11 @@ summary = pc.summarize(idata, random_seed=1, progressbar=False)
 # | whether it is proven optimal, or a lower bound | `methods_text()`; `pc.certify` can give a better bound |
 # | uncertainty: credible ball, 90% interval of the number of clusters | `methods_text()`, the figure |
 # | ambiguous items by name | the summary, `to_csv()`, panel **d** of the figure |
-# | modes: how many were found, on how many draws | `methods_text()`; the summary if the chains do not mix |
+# | modes: how many were found, on how many draws | `methods_text()`, but see below |
 # | version, and random seed | `methods_text()`, your call |
+#
+# `methods_text()` omits the modes in two cases. If chains stay in different modes, report those of `pc.particles`
+# without weights. If the draws are too few to tell, say so.
 
 # %% [markdown]
 # ## The paragraph
@@ -121,9 +125,9 @@ print(f"in the draws that chose the items: {partial.search_probability:.3f}")
 # %% [markdown]
 # ### Optimality is an indication unless a bound proves it
 #
-# Several searches that reach one loss are an indication that it is the minimum. A summary has a quick lower bound, and
-# `certify` a better one. It often proves that a partition is optimal under Binder's loss. Under VI a gap typically
-# remains:
+# Several searches that reach one loss are an indication that it is the minimum. The paragraph has a quick lower bound,
+# and `certify` a better one. A bound equal to the expected loss proves optimality. It often does under Binder's loss;
+# under VI a gap typically remains:
 
 # %%
 certificate = pc.certify(summary.draws, summary.consensus, progressbar=False)
@@ -132,8 +136,9 @@ display(certificate)
 # %% [markdown]
 # ### R-hat of the partition has no accepted limit
 #
-# The limit 1.01 was proposed for R-hat of scalar quantities, such as the number of clusters. The package applies it to
-# the R-hat of the partition itself, too, but no source supports a limit there: report the value, as the paragraph does.
+# The limit 1.01 was proposed for R-hat of scalar quantities, such as the number of clusters. The package has two limits
+# for the R-hat of the partition itself: above 1.01 the chains are too short, above 1.05 there is nothing to report.
+# Both are conventions that no source supports, so report the value, as the paragraph does.
 # [Convergence](../background/convergence.md) has values from converged chains.
 #
 # ### A range of draws has no error

@@ -49,8 +49,8 @@ _DISAGREEMENT = (
     "calibrated pair threshold joins pairs that are co-clustered more often than most."
 )
 _NO_COMPONENTS = (
-    "The number of clusters describes this partition: under a Dirichlet process mixture, it does not estimate a number "
-    "of components consistently [miller2014]."
+    "The number of clusters describes this partition and is no estimate of a number of components: under a Dirichlet "
+    "process mixture with fixed concentration, it would be inconsistent [miller2014]."
 )
 _LOOSE = 0.05  # optimality gap above which a bound is too loose to report
 
