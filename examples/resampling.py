@@ -16,7 +16,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import ShuffleSplit
-from tutorial import display
+from tutorial import display  # examples/tutorial.py; in your own script, use print
 
 import posterior_consensus as pc
 
@@ -31,7 +31,8 @@ display(best)
 
 # %% [markdown]
 # The default, VI, and credible balls need whole partitions, which these runs are not. PEAR is the adjusted Rand index
-# with similarities in place of the runs. Binder's loss needs only similarities, too, and gives more clusters here:
+# of a partition with a run, but each pair's 0 or 1 in the run is replaced by its similarity, the mean over runs. The
+# loss is one minus PEAR. Binder's loss needs only similarities, too, and gives more clusters here:
 
 # %%
 binder = pc.consensus_partition(pairs, loss="binder", random_seed=1, progressbar=False)
