@@ -36,12 +36,13 @@ def greedy(
     Parameters
     ----------
     n_starts : int, optional
-        Largest number of runs from random orders of the items. By default 16, decreasing to 3 between 3.75 and 20
-        million labels.
+        Largest number of runs from random orders of the items and from draws. By default 16, decreasing to 3 between
+        3.75 and 20 million labels. Runs from given partitions and from cuts of a tree are further ones;
+        ``info.n_starts`` counts all.
     n_agree : int
-        The search ends early once this many runs reached the minimum loss. This is checked after every third run, or
-        every tenth with Binder's loss. With a loss that is not linear, the search also ends after this number of runs
-        in a row without improvement, checked after every second run.
+        The search ends early once this many runs reached the minimum loss. With a nonlinear loss, it also ends after
+        this number of runs in a row without improvement. Both are checked after every third run, or every second with
+        a nonlinear loss. If the similarity matrix is read for Binder's loss, it is every tenth.
     n_perturbations : int, optional
         Number of restarts from random changes of the best partitions. By default restarts end after 64 in a row
         without a gain, or 32 if `n_agree` runs agreed; twice as many with a fixed number of clusters. They also end at
@@ -61,12 +62,13 @@ def greedy(
     moves items until no move lowers the expected loss (sweetening), as in Dahl, Johnson and Mueller (2022),
     https://doi.org/10.1080/10618600.2022.2069779. It also merges two clusters if that lowers the loss, and moves a few
     items jointly if single moves do not help (Kernighan and Lin 1970,
-    https://doi.org/10.1002/j.1538-7305.1970.tb00770.x). A run begins on 40 draws and ends on all draws. Finally each
-    cluster of the best partition is dissolved and reallocated (zealous updates), and split in two. With few items, all
-    pairs of items are moved jointly.
+    https://doi.org/10.1002/j.1538-7305.1970.tb00770.x). A run of a search over draws begins on 40 of
+    them and ends on all. Finally each cluster of the best partition is dissolved and reallocated (zealous updates), and
+    split in two. With at most twelve items and about a thousand draws, all pairs of items are moved jointly.
 
-    Every other run begins at a draw. Small posteriors also start from cuts of the average-linkage tree, as do
-    nonlinear losses (all but Binder's and VI), up to 2,000 items.
+    Of three runs one begins at a draw, or of two with a nonlinear loss; none does if the search reads the similarity
+    matrix. A search over draws also starts from cuts of the average-linkage tree if the posterior is small. With
+    nonlinear losses (all but Binder's and VI) it does so up to 2,000 items.
 
     From 131,072 items on, or if the labels exceed the memory budget, the search uses 65,536 items and at most 1,024
     draws. Its partition is then extended to all items, and improved on all draws by moves of items and merges of

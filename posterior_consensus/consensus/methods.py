@@ -31,7 +31,10 @@ from posterior_consensus.runtime.suggestions import did_you_mean
 
 
 class Method(NamedTuple):
-    """A method, ``function(draws, loss, task, *, ...) -> Candidate``, and its needs: draws or pairs."""
+    """A method, ``function(draws, loss, task, *, ...) -> Candidate``, and its needs: draws or pairs.
+
+    These are its needs under every loss. A loss has needs of its own (`Loss.needs`), and the stronger of the two count.
+    """
 
     function: Callable[..., Candidate]
     needs: Need

@@ -83,7 +83,7 @@ def as_metric(loss: PartitionLoss, needed_by: str) -> PartitionLoss:
     Raises
     ------
     ValueError
-        If there is no such loss; the message lists the names.
+        If the loss is not a metric; the message lists the metrics.
     """
     if not loss.metric:
         metrics = ", ".join(repr(name) for name, factory in LOSSES.items() if factory().metric)

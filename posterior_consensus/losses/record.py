@@ -48,7 +48,8 @@ class Loss(ABC):
     unit : str
         "bits", or "" for a number without a unit.
     upper : str
-        Upper bound, as an expression in n such as "log2 n"; no computation uses it.
+        Upper bound, as a Python expression in n; "log2 n", and a space for a product, may be part of it. Only tests
+        evaluate it.
     metric : bool
         Whether it is a metric on partitions, as a credible ball needs.
     falls_with_clusters : bool
@@ -93,7 +94,7 @@ class Loss(ABC):
 
     @property
     def scale(self) -> Callable[[int], float]:
-        """Factor, given the number of items, from what a search compares to the loss."""
+        """Factor, given the number of items, by which to multiply what a search compares."""
         return _unscaled
 
     def as_binder(self) -> PartitionLoss | None:
@@ -113,18 +114,21 @@ class PartitionLoss(Loss):
     """A loss between an estimate and a posterior draw: scale(n) x numerator / denominator.
 
     Its formula is in terms of A, B and C, the sums of h over joint cells and over the cluster sizes of the estimate and
-    of the draw, and of top = h(n). Greedy search relies on a loss that rises with B + C - 2 A. Further attributes are
-    those of :class:`Loss`.
+    of the draw, and of top = h(n). Greedy search relies on a linear loss that falls with A and rises with B. With any
+    other loss, runs first allocate the items by B + C - 2 A in its place: it should be small where that is. All later
+    moves use the loss itself. Further attributes are those of :class:`Loss`.
 
     Attributes
     ----------
     h : callable
-        ``h(n_items)`` gives the table h(0), ..., h(n_items), float64. Greedy search relies on h(0) = h(1) = 0 and
-        h(x) + h(y) <= h(x + y).
+        ``h(n_items)`` returns an array, float64: the values h(x) for x = 0, 1, ..., n_items. It takes any number of
+        items from 1 on. Greedy search relies on h(0) = h(1) = 0 and h(x) + h(y) <= h(x + y); "B C / top" also needs
+        h(n) >= 1 from two items on. As losses are compared and pickled, it is a function at module level. If it has
+        parameters, it is a record with ``__call__`` that can be compared and pickled.
     numerator, denominator : mapping of str to float
         Coefficients of "top", "A", "B", "C", "max(B, C)", "min(B, C)", "B C / top" or "sqrt((top - B) (top - C))". No
-        denominator stands for 1. If the denominator is 0 both partitions are trivial, and the loss is 0 if they are
-        equal and 1 if not.
+        denominator stands for 1. If the denominator is 0 (one or both partitions are trivial), the ratio is 0 if
+        A = B = C, as for equal partitions, and 1 if not.
     scale : callable
         ``scale(n_items)`` multiplies the ratio.
     """
@@ -154,7 +158,10 @@ class PartitionLoss(Loss):
         return self
 
     def as_binder(self) -> PartitionLoss | None:
-        """Return the loss if it is b (B - A) + c (C - A) with h(x) = x (x - 1) / 2: a number of pairs of each kind."""
+        """Return the loss if it is b (B - A) + c (C - A), a number of pairs of each kind, else None.
+
+        Its h must be the function `pairs` itself: another one of the same values is not recognized.
+        """
         terms = self.numerator
         is_binder = (
             self.h is pairs

@@ -34,7 +34,7 @@ Start = Labels | Callable[[PairSource], Labels]
 """A partition to start from, or a function of the searched posterior that returns one."""
 
 _LITTLE = 500, 900_000  # items and labels in the draws up to which threads cost more than they save
-_LITTLE_HARDER = 60_000  # the same number of labels for a nonlinear loss
+_LITTLE_HARDER = 60_000  # the same limit of labels for a nonlinear loss
 _MOST_STARTS, _LEAST_STARTS = 16, 3
 _LABELS_READ = 60_000_000  # by all runs over all draws: runs of many items hardly ever agree, which would end them
 _TINY = 1e-9

@@ -51,9 +51,9 @@ class FormOfRuns(Form, Protocol):
     """A form in which random runs begin, which changes of the best follow."""
 
     at_once: int = 3  # runs between two looks at whether to stop: no answer may depend on the number of threads
-    explores_all: bool = False  # whether `explore` ends where `polish` does
-    is_sum: bool = False  # whether the loss is a sum over clusters: changes at several places are judged apart
-    is_nonlinear: bool = False  # whether the loss has many local optima, of which few runs reach the same
+    explores_all: bool = False  # whether each search also dissolves and splits clusters, and explores on all draws
+    is_sum: bool = False  # whether a restart of a large partition changes several places, as their effects add up
+    is_nonlinear: bool = False  # whether runs in vain end the runs: of many local optima, few runs reach the same
 
     def cuts(self) -> list[Labels]:
         """Partitions that a tree of the items leads to; none where other starts are as good."""
@@ -72,7 +72,7 @@ class FormOfRuns(Form, Protocol):
         """Search from a partition, of which -1 stands for items to allocate in this order; `elite` is known."""
 
     def operations(self, n_clusters: int) -> float:
-        """Elementary operations (comparisons of a label with a cluster) of one scan over `n_clusters` clusters."""
+        """What a restart counts as in the budget, in comparisons of a label with a cluster: about one scan."""
 
     def companions(self, i: int, quantile: float) -> npt.NDArray[np.bool_]:
         """Items that item i is often with, the fewer the larger this number from 0 to 1 or at random by it."""

@@ -21,7 +21,10 @@ _PLACE = 1e5  # elementary operations that take as long as placing an item
 
 
 class OnItemTerms(FormOfPairs):
-    """Search over the similarity matrix for the least sum over items of a term of cluster size and own links."""
+    """Search over the similarity matrix for the least sum over items of a term of cluster size and own links.
+
+    This loss is a sum over clusters, too, but `is_sum` stays False: a restart changes one place, of any partition.
+    """
 
     def __init__(self, source: PairSource, loss: PairLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
         self.limits = limits
@@ -43,7 +46,7 @@ class OnItemTerms(FormOfPairs):
         return best
 
     def operations(self, n_clusters: int) -> float:
-        """Elementary operations of a scan of the items."""
+        """What a restart counts as: a scan of the items, over however many clusters."""
         return _PLACE * len(self.similarity)
 
     def _settle(self, labels: Labels, order: npt.NDArray[Any]) -> Found:

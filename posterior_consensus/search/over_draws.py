@@ -85,7 +85,7 @@ class OnDraws(FormOfRuns):
         return found.then(self._settle(self._all, found.labels, order, Effort.CHAINS))
 
     def operations(self, n_clusters: int) -> float:
-        """Elementary operations (comparisons of a label with a cluster) of one scan over `n_clusters` clusters."""
+        """What a restart counts as: a scan over so many clusters, or over the mean number in a draw if that is more."""
         return float(self._labels.size) * max(n_clusters, float(self._draws.n_clusters.mean()))
 
     def cuts(self) -> list[Labels]:

@@ -63,7 +63,7 @@ class OnPairs(FormOfPairs):
         return self._settle(labels, order)
 
     def operations(self, n_clusters: int) -> float:
-        """Elementary operations of a restart: the similarities are summed within each cluster."""
+        """What a restart counts as: the similarities are summed within each cluster, however many there are."""
         return float(len(self.similarity)) ** 2
 
     def _settle(self, labels: Labels, order: npt.NDArray[Any]) -> Found:

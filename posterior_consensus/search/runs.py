@@ -42,13 +42,14 @@ class SearchInfo(Info):
     Attributes
     ----------
     n_starts, n_starts_at_best : int
-        Number of runs, and of runs that reached the minimum expected loss. If few did, more runs may find a smaller
-        loss.
+        Number of runs of all kinds, and of runs that reached the minimum expected loss. If few did, more runs may find
+        a smaller loss.
     kinds : list of str
         What each run began with: "allocation" of the items in random order, or a draw in its place, "tree" (a cut of
-        the tree of average linkage), "draw", "extremes" (one cluster), "given", "unconstrained" (where a search for any
-        number of clusters ended, if a number was requested), or "perturbation", if no run ended as low as searches from
-        random changes of the best partitions.
+        the tree of average linkage), "extremes" (one cluster), or "given". "draw" is the best of searches from many
+        draws and from single items; it is listed with few items, if it was lower. "unconstrained" is where a search for
+        any number of clusters ended, if a number was requested. "perturbation" is listed if no run ended as low as
+        searches from random changes of the best partitions.
     n_perturbations : int
         Searches from random changes of the best partitions.
     n_scans, n_moves, n_merges, n_chains, n_zealous_updates, n_splits : int
@@ -146,10 +147,13 @@ class Runs:
         return Progress(n_runs, len(at_best), in_vain, is_rearranged, n_restarts, self._in_vain, operations)
 
     def _run(self, number: int) -> None:
-        """Run `number` times, in turn from a random order of the items and from a draw."""
+        """Run `number` times, in turn from a random order of the items and from a draw, beginning with an order.
+
+        A search over the similarity matrix has random orders only.
+        """
         calls = [(*self._randomness(), run % 2 == 1) for run in range(number)]
         explored = self._results(self._form.explore, calls)
-        if self._form.explores_all:
+        if self._form.explores_all:  # its ends need no polish
             self._ends |= {found.labels.tobytes(): found for found in explored}
         partitions = [found.labels for found in explored]
         if self.executor.stopped:  # one result is needed; tables of many clusters for more would take seconds
