@@ -1,10 +1,10 @@
 # %% [markdown]
 # # My runs hold different items: how do I combine them?
 #
-# Mark the missing items by -1, NaN, a mask, or NA in a CSV file, and call
-# `as_pair_similarity(runs, missing="pairwise")`. The similarity of two items is then the number of runs that co-cluster
-# them, divided by the number of runs that hold both. Random subsamples, folds of a cross-validation, and panels whose
-# members come and go are such runs.
+# Mark the missing items by NaN, the mask of a NumPy masked array, NA in a CSV file or, among numbers only, -1.
+# Then call `as_pair_similarity(runs, missing="pairwise")`. The similarity of two items is then the number of runs that
+# co-cluster them, divided by the number of runs that hold both. Random subsamples, folds of a cross-validation, and
+# panels whose members come and go are such runs.
 #
 # The items are 900 handwritten digits of 8 x 8 pixels. k-means clusters 30 random subsamples of 70% of them into 15
 # clusters, because people write some digits in several ways.
@@ -32,7 +32,8 @@ display(best)
 # %% [markdown]
 # The default, VI, and credible balls need whole partitions, which these runs are not. PEAR is the adjusted Rand index
 # of a partition with a run, but each pair's 0 or 1 in the run is replaced by its similarity, the mean over runs. The
-# loss is one minus PEAR. Binder's loss needs only similarities, too, and gives more clusters here:
+# loss is one minus PEAR. `"vi_lower_bound"`, in place of VI, and Binder's loss need only similarities, too. Binder's
+# loss gives more clusters here:
 
 # %%
 binder = pc.consensus_partition(pairs, loss="binder", random_seed=1, progressbar=False)
@@ -51,7 +52,9 @@ print(f"consensus of 30 runs on subsamples: {adjusted_rand_score(truth, best.lab
 # %% [markdown]
 # ## Which digits are doubtful?
 #
-# The margin is the mean similarity to the own cluster minus that to the nearest other cluster.
+# The margin is the mean similarity to the own cluster minus that to the nearest other cluster; the table begins with
+# the smallest margins. The findings of a summary, which needs complete runs, would call an item ambiguous if
+# `similarity` is below 0.5.
 
 # %%
 table = pc.item_uncertainty(pairs, best).to_dataframe().assign(digit=truth)
@@ -63,7 +66,8 @@ ax = pc.plot_psm(pairs, best)
 # %% [markdown]
 # Blocks off the diagonal are pairs of clusters that some runs separate and others join. The standard error of a
 # similarity comes from batches of successive runs that hold the pair, so shuffle runs that are sorted. The error is 0
-# for pairs on which all these runs agree.
+# for pairs on which all these runs agree. With fewer than about 50 runs, as here, the errors are rough and typically
+# too small.
 
 # %%
 errors = pc.diagnostics.similarity_mcse(pairs).values[np.triu_indices(len(pixels), 1)]
@@ -100,8 +104,9 @@ display(found)
 
 # %% [markdown]
 # Round 0 is ten pairs of clusterings, each optimized separately. `row_draws` and `column_draws` are draws for every
-# other function. `stable_components` finds items that are co-clustered in at least a given share of them; the consensus
-# keeps whole those that all draws co-cluster, under Binder's loss, VI and the misclassification distance.
+# other function. At level 0.9, `stable_components` again links items by similarities of at least 0.9. Items that all
+# draws co-cluster are in one cluster of some optimal partition, under Binder's loss, VI and the misclassification
+# distance.
 
 # %%
 display(pc.stable_components(found.column_draws, 0.9))

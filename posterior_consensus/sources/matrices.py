@@ -75,7 +75,7 @@ def as_pair_similarity(
     Deviations up to 1e-6 are repaired: the matrix is averaged with its transpose, values are clipped to [0, 1], and the
     diagonal is set to 1.
 
-    The similarities alone determine Binder's expected loss with any costs, its lower bound and certificate, the two
+    The similarities alone determine Binder's expected loss with any costs, its lower bound and certificate, the
     losses of `PAIR_LOSSES`, and each item's mean similarity to its own cluster. Standard errors, the credible ball,
     diagnoses and the expectation of any other loss need the draws.
 
