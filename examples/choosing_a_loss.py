@@ -31,8 +31,8 @@ display(draws)
 # ## Why not the most probable partition?
 #
 # It is optimal under the loss that is 0 for the true partition and 1 for any other. This loss treats a partition that
-# misplaces one galaxy like one that misplaces all. It also cannot be estimated, because hardly any partition is sampled
-# twice:
+# misplaces one galaxy like one that misplaces all. The most probable partition also cannot be estimated, because hardly
+# any partition is sampled twice:
 
 # %%
 partitions, counts = np.unique(draws.labels, axis=0, return_counts=True)
@@ -92,7 +92,7 @@ print(f"at most {float(between.max()):.2f} bits between these partitions; radius
 #
 # Binder's loss joins two items, considered alone, if their posterior similarity exceeds the pair threshold tau. Its
 # default is 1/2; `pc.binder(tau=...)` and `pc.binder(a=...)` with tau = 1 - a/2 are the same loss. The path shows the
-# partitions for all thresholds. Its line is thick where the partition does not change.
+# partitions found for thresholds from 0.05 to 0.95. Its line is thick where the partition does not change.
 
 # %%
 path = pc.loss_path(draws, loss="binder", random_seed=1, progressbar=False)

@@ -82,9 +82,9 @@ print(again.methods_text() == summary.methods_text())
 #
 # ### The number of clusters is not an estimate of the number of components
 #
-# Under a Dirichlet process mixture of fixed concentration, the posterior number of clusters is inconsistent for a
-# finite number of components (Miller and Harrison 2013,
-# [doi:10.48550/arXiv.1301.2708](https://doi.org/10.48550/arXiv.1301.2708)). So it is under Pitman-Yor processes (2014,
+# Under a Dirichlet process mixture of fixed concentration, the posterior number of clusters is not a consistent
+# estimate of the number of components of a finite mixture (Miller and Harrison 2013,
+# [doi:10.48550/arXiv.1301.2708](https://doi.org/10.48550/arXiv.1301.2708)). Nor is it under Pitman-Yor processes (2014,
 # [doi:10.48550/arXiv.1309.0024](https://doi.org/10.48550/arXiv.1309.0024)). Draws keep small extra clusters. The
 # consensus often has fewer, but we know of no theorem that makes its number consistent. Report it as a description of
 # the partition. If the number itself is the question, use a prior on the number of components, and show its
@@ -110,9 +110,10 @@ print(f"excess {summary.excess.value:.4f} bits; the halves' partitions differ by
 # %% [markdown]
 # ### Thresholds that were chosen after the results
 #
-# The 95% of the ball and the 0.5 of ambiguous items are conventions, the defaults of the package. Say so if you changed
-# them after you saw the results. The same holds for the loss, `n_clusters` and the threshold of a partial partition.
-# `tau="auto"` chooses the loss by the posterior, and `pc.binder(tau="mean")` too: name the resulting threshold.
+# The 0.5 of ambiguous items is a convention, and fixed. The 95% of the ball is a convention, and a default. Say so if
+# you changed it after you saw the results. The same holds for the loss, `n_clusters` and the threshold of a partial
+# partition. `tau="auto"` chooses the loss by the posterior, and `pc.binder(tau="mean")` too: name the resulting
+# threshold.
 #
 # A probability of a set that the same draws chose is too high. `partial_partition` reports a cross-validated one. The
 # other is `search_probability`:
@@ -125,9 +126,9 @@ print(f"in the draws that chose the items: {partial.search_probability:.3f}")
 # %% [markdown]
 # ### Optimality is an indication unless a bound proves it
 #
-# Several searches that reach one loss are an indication that it is the minimum. The paragraph has a quick lower bound,
-# and `certify` a better one. A bound equal to the expected loss proves optimality. It often does under Binder's loss;
-# under VI a gap typically remains:
+# Several searches that reach one loss are an indication that it is the minimum. The paragraph has a quick lower bound
+# if one could be computed, and `certify` can give a better one. A bound equal to the expected loss proves optimality.
+# Such a proof is often found under Binder's loss; under VI a gap typically remains:
 
 # %%
 certificate = pc.certify(summary.draws, summary.consensus, progressbar=False)
@@ -137,8 +138,8 @@ display(certificate)
 # ### R-hat of the partition has no accepted limit
 #
 # The limit 1.01 was proposed for R-hat of scalar quantities, such as the number of clusters. The package has two limits
-# for the R-hat of the partition itself: above 1.01 the chains are too short, above 1.05 there is nothing to report.
-# Both are conventions that no source supports, so report the value, as the paragraph does.
+# for the R-hat of the partition itself: above 1.01 the chains are too short, above 1.05 no partition may be reported
+# yet. Both are conventions that no source supports, so report the value, as the paragraph does.
 # [Convergence](../background/convergence.md) has values from converged chains.
 #
 # ### A range of draws has no error
