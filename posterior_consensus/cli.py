@@ -60,7 +60,7 @@ _REMEDIES = {  # of Python, in the words of the shell
     ", or make it the index": "",
     r", component_dim='\w+'": "",
     f" {re.escape(BY_NAME)}": "",
-    "say so: as_": "read the file in Python: as_",
+    "call as_": "read the file in Python: as_",
     "give as_pair_similarity": "in Python, give as_pair_similarity",
 }
 _OUTPUT = "write a table of the items (.csv), or the posterior with the results in a group 'consensus' (.nc)"

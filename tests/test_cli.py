@@ -333,7 +333,7 @@ def test_layers_are_printed_and_written(layers, tmp_path, capsys, undrawn):
 def test_what_is_wrong_with_layers(layers, tmp_path, capsys):
     file = str(written(xr.DataTree.from_dict({"posterior": layers.to_dataset()}), tmp_path / "posterior.nc"))
     for arguments, parts in {
-        f"{file} --layers time": ["--var must name the labels", "'time'"],
+        f"{file} --layers time": ["--layers must name the dimension", "'time'"],
         f"{file} {file}": ["--layers"],
         f"{file} {file} --layers year --output {tmp_path}/out.nc": ["--output must end in .csv"],
         f"{file} --layers year --burn-in 20": ["--burn-in", "got 20"],

@@ -113,5 +113,5 @@ def test_a_strings_keep_chains_and_weights():
 
 
 def test_what_is_no_a_string():
-    several = [(strings, ValueError, "one 1 and else 0") for strings in ([[[1, 1]]], [[[0, 0]]], [[[2, -1]]])]
+    several = [(strings, ValueError, "one 1 and otherwise 0") for strings in ([[[1, 1]]], [[[0, 0]]], [[[2, -1]]])]
     check_all(pc.consensus.from_a_strings, [([[1, 0]], ValueError, "`strings`", "three dimensions", "got 2"), *several])
