@@ -16,7 +16,7 @@ def chains_of(lengths):
     return pc.as_partition_draws(xr.DataArray(np.zeros((chain.size, 2), int), dims=("sample", "obs"), coords=coords))
 
 
-@pytest.mark.parametrize("shape", [(1, 50), (2, 30), (4, 25)])
+@pytest.mark.parametrize("shape", [(1, 4), (3, 5), (1, 50), (2, 30), (4, 25)])
 def test_mcse_is_arviz(rng, shape):
     draws = pc.as_partition_draws(np.zeros((*shape, 3), int))
     values = rng.normal(size=(3, *shape)).cumsum(-1) + 5
