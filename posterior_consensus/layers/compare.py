@@ -73,9 +73,9 @@ def compare_layers(
 
     See Also
     --------
-    summarize : of layers, a summary of each and this comparison.
-    diagnose : of layers, whether the chains agree on the distances.
-    plot_layers, plot_layer_distances, plot_layer_items : the result as a picture.
+    summarize : Summarize each layer and compare them.
+    diagnose : Check whether the chains agree on the distances.
+    plot_layers, plot_layer_distances, plot_layer_items : Plot the result.
     align_partitions : names that go on in given partitions, without draws.
 
     Notes

@@ -62,9 +62,7 @@ def changes_of(layers: Layers, estimates: Mapping[Any, Labels], steps: list[Step
 def _targets(draws: PartitionDraws, labels: Labels) -> npt.NDArray[Any]:
     """Cluster of the estimate for each cluster of each draw (R,), that after the last one for none."""
     n_clusters = int(labels.max()) + 1
-    own = replace(
-        draws, backend=copy(draws.backend)
-    )  # which forgets the table of counts, of which there is one a layer
+    own = replace(draws, backend=copy(draws.backend))  # a copy forgets its table of counts, which each layer would keep
     matched = matched_clusters(own, labels)
     return np.where(matched < 0, n_clusters, matched).astype(smallest_dtype(n_clusters + 1))
 

@@ -439,5 +439,5 @@ def _bound(summary: SummaryRecord) -> str:
     if gap is not None and status(gap) == "optimal":
         return ", which is proven to be the minimum"
     unit = summary.consensus.loss.unit
-    least = "" if bound is None else f", of which {display.quantity(bound, unit, 4)} is a lower bound"
+    least = "" if bound is None else f", which is at least {display.quantity(bound, unit, 4)}"
     return f"; it is not proven to be the minimum{least}"
