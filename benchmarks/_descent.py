@@ -55,8 +55,10 @@ def _value(numerator, denominator, top, a, b, c):
     """A ratio of two forms linear in the terms of TERMS; the loss of trivial partitions, 0/0, is 0 or 1."""
     root = np.sqrt(max(0.0, (top - b) * (top - c)))
     terms = (top, a, b, c, max(b, c), min(b, c), b * c / max(top, 1.0), root)
-    above, below = 0.0, denominator[8]
-    for k in range(8):
+    if len(numerator) != len(terms):
+        raise NotImplementedError
+    above, below = 0.0, denominator[-1]
+    for k in range(len(terms)):
         above += numerator[k] * terms[k]
         below += denominator[k] * terms[k]
     is_trivial = below <= 1e-12 * top

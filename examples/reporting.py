@@ -27,14 +27,14 @@ summary = pc.summarize(idata, random_seed=1, progressbar=False)
 # | warm-up, thinning, divergences, R-hat of the concentration and of the log posterior | your sampling, ArviZ |
 # | loss, and why | `methods_text()`, your reason |
 # | partition: number and sizes of clusters, expected loss with its standard error | `methods_text()`, `to_latex()` |
-# | whether it is proven optimal, or a lower bound | `methods_text()`; `pc.certify` can give a better bound |
+# | whether it is proven optimal, or a lower bound | `methods_text()`; a better bound of `pc.certify` replaces it |
 # | uncertainty: credible ball, 90% interval of the number of clusters | `methods_text()`, the figure |
 # | ambiguous items by name | the summary, `to_csv()`, panel **d** of the figure |
 # | modes: how many were found, on how many draws | `methods_text()`, but see below |
 # | version, and random seed | `methods_text()`, your call |
 #
-# `methods_text()` omits the modes in two cases. If chains stay in different modes, report those of `pc.particles`
-# without weights. If the draws are too few to tell, say so.
+# `methods_text()` omits the modes in three cases. If chains stay in different modes, report those of `pc.particles`
+# without weights. If the draws are too few to tell, say so. If the chains disagree, there is nothing to report.
 
 # %% [markdown]
 # ## The paragraph
@@ -138,8 +138,9 @@ display(certificate)
 # ### R-hat of the partition has no accepted limit
 #
 # The limit 1.01 was proposed for R-hat of scalar quantities, such as the number of clusters. The package has two limits
-# for the R-hat of the partition itself: above 1.01 the chains are too short, above 1.05 no partition may be reported
-# yet. Both are conventions that no source supports, so report the value, as the paragraph does.
+# for the R-hat of the partition itself. Above 1.01 the chains are short: report the partition, and say so. Above 1.05
+# the chains disagree: report none yet. Both are conventions that no source supports, so report the value, as the
+# paragraph does. An R-hat of a scalar summary above 1.05 counts only if it exceeds what chance explains.
 # [Convergence](../background/convergence.md) has values from converged chains.
 #
 # ### A range of draws has no error

@@ -124,10 +124,12 @@ class PriorSensitivity(Stored):
         if excess[worst] <= ROUNDING:
             words = "The partition is the best one found under every alternative"
         elif excess[worst] <= max(2 * np.nan_to_num(error), _SMALL * float(row["expected_loss"])):
-            words = f"The partition hardly depends on the prior: it loses at most {loses} more than the best one"
+            words = "The expected loss hardly depends on the prior"
         else:
+            words = "The partition depends on the prior"
+        if excess[worst] > ROUNDING:
             moved = f"{int(row['n_moved'])} of {self.reference.size} items change clusters"
-            words = f"The partition depends on the prior: under {names[worst]} it loses {loses} more; {moved}"
+            words += f": under {names[worst]} the reported partition loses {loses} more than the best one; {moved}"
         return f"{words}{' with reliable weights' if unknown and excess[worst] <= ROUNDING else ''}." + (
             f" {display.capitalized(cannot)}." if unknown else ""
         )
@@ -246,8 +248,9 @@ def prior_sensitivity(
     'The partition is the best one found under every alternative.'
     """
     check_no_method(loss)
-    taken = as_draws(draws).labels_only()
-    others = _alternatives(draws, taken, prior, alternatives, powers)
+    given = as_draws(draws)
+    others = _alternatives(draws, given, prior, alternatives, powers)
+    taken = given.labels_only()
     record, rng = as_loss(loss, reference, kind=PartitionLoss), as_generator(random_seed)
 
     def best_of(samples: Samples) -> Labels:

@@ -103,7 +103,7 @@ def _of_disagreement(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str
     elif rhat == np.inf:
         signs.append(f"the {worst} differs between chains and hardly varies within them (its R-hat is infinite)")
     elif rhat > RHAT_BAD:
-        signs.append(f"the R-hat of the {worst} is {rhat:.2f}, {_above(worst)}")
+        signs.append(f"the R-hat of the {worst} is {rhat:.2f}, {_above(RHAT_BAD, worst)}")
     elif evidence.pair_rhat > RHAT_BAD and not signs:
         signs.append(f"the worst R-hat of the sampled pairs is {evidence.pair_rhat:.2f}")
     if signs and 0 < len(evidence.still) < diagnosis.n_chains:
@@ -149,7 +149,7 @@ def _of_agreement(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str]:
     if times or rhat > RHAT_WANTED:
         reasons = [f"the {least} has an effective sample size of {ess:.0f}, {wanted} are needed"] if times else []
         if rhat > RHAT_WANTED:
-            reasons.append(f"the R-hat of the {worst} is {rhat:.3f}, {_above(worst)}")
+            reasons.append(f"the R-hat of the {worst} is {rhat:.3f}, {_above(RHAT_WANTED, worst)}")
         return "short", (
             f"There is no sign that the chains disagree, but they are short: {' and '.join(reasons)}. "
             f"Run {times or 'longer chains'} before relying on small differences.{weights}"
@@ -181,9 +181,9 @@ def _extreme(diagnosis: Diagnosis, of_partition: float, of_summaries: Floats, si
     return names[at], float(values[at])
 
 
-def _above(name: str) -> str:
-    """Clause on an R-hat above the limit, which Vehtari et al. (2021) recommend for scalars only."""
-    return f"above the limit {RHAT_WANTED}{', a convention for partitions' if name == 'partition' else ''}"
+def _above(limit: float, name: str) -> str:
+    """Clause on an R-hat above a limit. No source recommends one for the R-hat of the partition."""
+    return f"above the limit {limit}{', a convention for partitions' if name == 'partition' else ''}"
 
 
 def about_chains(

@@ -109,6 +109,8 @@ def answers_reported(summary: SummaryRecord) -> list[str]:
     if answers is None or answers.status in ("unknown", "chains in different modes"):
         return []
     if answers.n_particles == 1:
+        if summary.diagnosis.status == "disagree":
+            return []
         return [f"A search for separate modes on {answers.assignment.size:,} of the draws found one."]
     weights = ", ".join(f"{weight:.2g}" for weight in answers.weights.values)
     unit = answers.loss.unit

@@ -23,7 +23,6 @@ _FEWEST = 100  # effective draws; with fewer, agreement of halves proves little
 _TOO_MANY = f"there are more than {sizes.LABELS_TO_SEARCH_AGAIN:,} labels"
 _HALVES = "the searches on two halves of the draws"
 _OTHERS = "the search with labels sampled anew from the allocation probabilities"
-_MATTERS = 0.005  # relative excess from which the methods text reports it
 _SEED = np.random.SeedSequence([34, 2])  # labels differ from those of any user's seed
 _STEP = "labels sampled anew"
 
@@ -101,11 +100,12 @@ def of_more_draws(summary: SummaryRecord) -> list[str]:
 def more_draws_reported(summary: SummaryRecord) -> list[str]:
     """Sentence for the methods section if more draws would matter."""
     excess = summary.excess
-    if excess is None or excess.stopped or not excess.value > _MATTERS * summary.consensus.expected_loss:
+    if excess is None or excess.stopped or excess.value == 0:
         return []
+    apart = display.quantity(excess.distance, summary.ball.loss.unit, 2)
     return [
-        "By searches on two halves of the draws, the expected loss of the partition exceeds the minimum under "
-        f"infinitely many draws by about {_value(summary, excess)}."
+        f"By searches on two halves of the draws, whose best partitions differ by {apart}, the expected loss of the "
+        f"partition exceeds the minimum under infinitely many draws by about {_value(summary, excess)}."
     ]
 
 

@@ -75,6 +75,9 @@ def test_verdict_names_the_prior_that_the_partition_depends_on(approved):
     draws = [two] * 60 + [one] * 40
     found = pc.prior_sensitivity(np.tile(draws, (5, 1)), PRIOR, alternatives={"few": pc.priors.crp(0.1)}, **QUIET)
     approved("verdicts_prior_sensitivity", "depends", found.verdict)
+    mixed = np.array([two, one])[np.arange(1000) % 25 % 2]  # 52% and 48%
+    near = pc.prior_sensitivity(mixed, PRIOR, alternatives={"near": pc.priors.crp(2.6)}, **QUIET)
+    approved("verdicts_prior_sensitivity", "little is lost, though items change clusters", near.verdict)
     same = pc.prior_sensitivity(draws, PRIOR, alternatives={"same": PRIOR}, **QUIET)
     approved("verdicts_prior_sensitivity", "same", same.verdict)
     judged = pc.prior_sensitivity(draws, PRIOR, alternatives={"same": PRIOR}, reference=one, **QUIET)
@@ -115,8 +118,12 @@ def test_sticks_weigh_labels_as_they_were_sampled(rng):
     labels = np.where(rng.random((400, 8)) < 0.7, np.repeat([0, 1], 4), rng.integers(4, size=(400, 8)))
     prior, other = (pc.priors.stick_breaking(a, 4) for a in (1.0, 1.5))
     found = pc.prior_sensitivity(labels, prior, alternatives={"more": other}, **QUIET)
-    weighted = pc.reweight(labels, other.log_prob(labels) - prior.log_prob(labels))
-    assert found.table["n_clusters"].item() == pytest.approx(weighted.samples.mean(weighted.n_clusters), rel=1e-12)
+    summed_out = pc.as_allocation_probabilities(0.9 * np.eye(4)[labels] + 0.025)
+    of_probabilities = pc.prior_sensitivity(summed_out, prior, alternatives={"more": other}, **QUIET)
+    for posterior, result in ((labels, found), (summed_out, of_probabilities)):
+        weighted = pc.reweight(posterior, other.log_prob(posterior) - prior.log_prob(posterior))
+        mean = weighted.samples.mean(weighted.n_clusters)
+        assert result.table["n_clusters"].item() == pytest.approx(mean, rel=1e-12)
     asked = {"prior": prior, **QUIET}
     check(lambda x: pc.prior_sensitivity(labels, alternatives=x, **asked), {"a": PRIOR}, ValueError, ["priors.crp"])
 
