@@ -89,9 +89,10 @@ def array_of_table(
     choose: Callable[[xr.Dataset, tuple[str, ...], tuple[str | None, ...]], xr.DataArray],
 ) -> xr.DataArray:
     """Read one variable of a table, or all columns as items; `rest` are the user's names of items and components."""
-    names = [str(rest[0] or frame.columns.name or "item"), *("component" if dim is None else dim for dim in rest[1:])]
+    own = None if frame.columns.name == "sample" else frame.columns.name  # items are samples to some, draws here
+    names = [str(rest[0] or own or "item"), *("component" if dim is None else dim for dim in rest[1:])]
     for name in names:
-        check_apart(name, ("sample", "chain", "draw", *dims))
+        check_apart(name, tuple(dict.fromkeys(("sample", "chain", "draw", *dims))))
     if variables := variables_of_table(frame, var_name, dims):
         array = choose(variables, dims, (None,) * len(rest)) if var_name is None else variables[var_name]
         return array.rename(dict(zip(array.dims[1:], names, strict=False)))

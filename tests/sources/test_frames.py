@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import posterior_consensus as pc
-from tests.helpers import check_all
+from tests.helpers import check, check_all
 
 NAMES = ["Ada", "Bea", "Cy", "Dan"]
 
@@ -42,6 +42,12 @@ def test_chain_and_draw_are_no_items(z, way):
     assert_array_equal(draws.samples.chain, np.repeat([1, 2], 8))
     assert_array_equal(draws.samples.draw, np.tile(np.arange(5, 13), 2))
     assert draws.items.coords["item"].values.tolist() == names
+
+
+def test_items_can_be_called_samples(z):
+    draws = pc.as_partition_draws(z.rename_axis(columns="sample"))
+    assert draws.items.coords["item"].values.tolist() == NAMES
+    check(lambda dim: pc.as_partition_draws(z, item_dim=dim), "sample", ValueError, ["`item_dim`", "got 'sample'"])
 
 
 def long(z):
