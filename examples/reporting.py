@@ -27,7 +27,7 @@ summary = pc.summarize(idata, random_seed=1, progressbar=False)
 # | warm-up, thinning, divergences, R-hat of the concentration and of the log posterior | your sampling, ArviZ |
 # | loss, and why | `methods_text()`, your reason |
 # | partition: number and sizes of clusters, expected loss with its standard error | `methods_text()`, `to_latex()` |
-# | whether it is proven optimal, or a lower bound | `methods_text()`; a better bound of `pc.certify` replaces it |
+# | whether it is proven optimal, or a lower bound | `methods_text()`; `pc.certify` can give a better one |
 # | uncertainty: credible ball, 90% interval of the number of clusters | `methods_text()`, the figure |
 # | ambiguous items by name | the summary, `to_csv()`, panel **d** of the figure |
 # | modes: how many were found, on how many draws | `methods_text()`, but see below |
@@ -127,8 +127,9 @@ print(f"in the draws that chose the items: {partial.search_probability:.3f}")
 # ### Optimality is an indication unless a bound proves it
 #
 # Several searches that reach one loss are an indication that it is the minimum. The paragraph has a quick lower bound
-# if one could be computed, and `certify` can give a better one. A bound equal to the expected loss proves optimality.
-# Such a proof is often found under Binder's loss; under VI a gap typically remains:
+# if one could be computed. `certify` can give a better one; the paragraph keeps the quick one, so replace it by
+# `certificate.lower_bound`. A bound equal to the expected loss proves optimality. Such a proof is often found under
+# Binder's loss; under VI a gap typically remains:
 
 # %%
 certificate = pc.certify(summary.draws, summary.consensus, progressbar=False)

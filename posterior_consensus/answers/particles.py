@@ -47,7 +47,7 @@ class Particles(Stored):
     distance, distance_mcse, distance_ess : float
         Mean loss of the nearest particle over the draws, in the loss's unit, which is a Wasserstein distance if the
         loss is a metric. With its Monte Carlo standard error and effective sample size; below 100 the error is rough.
-    expected_loss : xarray.DataArray of shape (particle,)
+    loss_in_region : xarray.DataArray of shape (particle,)
         Mean loss of each particle over the draws of its region.
     assignment : xarray.DataArray of shape (sample,), dtype int32
         The particle nearest to each draw, with coordinates ``chain``, ``draw`` and ``weight``.
@@ -83,7 +83,7 @@ class Particles(Stored):
     distance: float = field(metadata=stored_as.number("particle_distance", measured=True))
     distance_mcse: float = field(metadata=stored_as.number("particle_distance_mcse", measured=True))
     distance_ess: float = field(metadata=stored_as.number("particle_distance_ess"))
-    expected_loss: xr.DataArray = field(metadata=stored_as.array("particle_expected_loss"))
+    loss_in_region: xr.DataArray = field(metadata=stored_as.array("particle_loss_in_region"))
     assignment: xr.DataArray = field(metadata=stored_as.array("particle_assignment", _STORED_SAMPLE))
     by_chain: xr.DataArray = field(
         metadata=stored_as.array(
@@ -259,7 +259,7 @@ class Particles(Stored):
         Returns
         -------
         pandas.DataFrame
-            A row for each particle: weight with standard error, mode, number of clusters, expected loss in its region,
+            A row for each particle: weight with standard error, mode, number of clusters, mean loss over its region,
             and loss against the first particle.
         """
         return pd.DataFrame(
@@ -268,7 +268,7 @@ class Particles(Stored):
                 "mcse": self.weights_mcse.values,
                 "mode": self.mode.values,
                 "n_clusters": self.n_clusters.values,
-                "expected_loss": self.expected_loss.values,
+                "loss_in_region": self.loss_in_region.values,
                 "from_first": self.losses().values[:, 0],
             },
             index=pd.RangeIndex(self.n_particles, name="particle"),
@@ -505,7 +505,7 @@ def _as_particles(
         distance=float(draws.samples.mean(least)),
         distance_mcse=float(distance_mcse),
         distance_ess=float(distance_ess),
-        expected_loss=xr.DataArray(within, dims="particle", name="expected_loss", attrs=measure),
+        loss_in_region=xr.DataArray(within, dims="particle", name="loss_in_region", attrs=measure),
         assignment=draws.samples.array(nearest.astype(np.int32), "assignment"),
         by_chain=xr.DataArray(by_chain.shares, {"chain": by_chain.names}, ("chain", "particle"), "by_chain"),
         path=xr.Dataset(path, {"n_particles": np.arange(1, len(along) + 1)}),

@@ -150,7 +150,7 @@ def certify(
     See Also
     --------
     consensus_partition : Search for the partition; `method="exact"` proves Binder's optimum.
-    summarize : Include a certificate in a summary.
+    summarize : a summary, with a bound found in little time.
 
     Notes
     -----

@@ -60,7 +60,7 @@ def test_the_record_is_what_the_definitions_give(rng, loss):
     for k in range(3):
         own = nearest == k
         assert found.weights[k] == pytest.approx(share[own].sum())
-        assert found.expected_loss[k] == pytest.approx(np.average(losses[k, own], weights=share[own]))
+        assert found.loss_in_region[k] == pytest.approx(np.average(losses[k, own], weights=share[own]))
         for c, rows in enumerate((slice(30), slice(30, 60))):
             assert found.by_chain[c, k] == pytest.approx(share[rows][own[rows]].sum() / share[rows].sum())
         similarity = found.similarity(k)
@@ -131,7 +131,7 @@ def test_many_draws_are_sampled_and_the_path_never_rises(rng):
     assert np.all(np.diff(found.path["distance"]) < 0)
     for k in range(4):
         best = pc.consensus_partition(labels[found.assignment.values == k], random_seed=1, n_starts=2)
-        assert found.expected_loss[k] <= best.expected_loss * 1.02
+        assert found.loss_in_region[k] <= best.expected_loss * 1.02
 
 
 def test_after_the_seconds_each_start_is_made_once_and_nothing_is_changed(rng, monkeypatch):
