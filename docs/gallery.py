@@ -32,8 +32,7 @@ def reports(folder):
     """Write the reports that the landing page links."""
     folder.mkdir(exist_ok=True)
     summary().to_html(folder / "galaxies.html")
-    links = pc.summarize(posterior("records"), loss="binder", answers=False, random_seed=1, progressbar=False)
-    links.to_html(folder / "records.html")
+    records().to_html(folder / "records.html")
 
 
 def four_panels():
@@ -152,7 +151,7 @@ def plot_dendrogram():
 
 @cache
 def records():
-    return pc.summarize(posterior("records"), random_seed=1, answers=False, progressbar=False)
+    return pc.summarize(posterior("records"), loss="binder", answers=False, random_seed=1, progressbar=False)
 
 
 def plot_links():
