@@ -44,7 +44,7 @@ def log_likelihoods(partitions):
 
 
 def weighted_means(rng, n_repetitions, priors=PRIORS):
-    """For each pair of priors, k-hats (R,), whether the draws can tell, errors and MCSE of the mean number."""
+    """For each pair of priors, k-hats (R,), whether weights are reliable, errors and MCSE of the mean number."""
     partitions = np.vstack(list(enumerate_partitions(7)))
     clusters, log_likelihood = partitions.max(axis=1) + 1.0, log_likelihoods(partitions)
     log_priors = {name: prior.log_prob(partitions).values for name, prior in priors.items()}
@@ -60,7 +60,7 @@ def weighted_means(rng, n_repetitions, priors=PRIORS):
             weighted = smoothed(Samples.of_one_chain(N_DRAWS), ratio)
             samples, value = weighted.samples, clusters[rows]
             error = samples.mean(value) - wanted
-            found.append((weighted.pareto_k, weighted.can_tell(), error, samples.mcse(value)))
+            found.append((weighted.pareto_k, weighted.is_reliable(), error, samples.mcse(value)))
         yield name, other, *np.array(found).T
 
 
@@ -83,7 +83,7 @@ def _exact(name, other, k, can, error, mcse):
         "draws of": name,
         "weighted to": other,
         "median k-hat": float(np.median(k)),
-        "cannot tell": f"{np.mean(can == 0):.1%}",
+        "unreliable": f"{np.mean(can == 0):.1%}",
         "within 3 errors": f"{np.mean(np.abs(error) <= 3 * mcse):.1%}",
         "mean error / MCSE": float(error.mean() / mcse.mean()),
     }

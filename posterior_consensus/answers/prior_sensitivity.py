@@ -94,7 +94,7 @@ class PriorSensitivity(Stored):
     n_draws: int = field(metadata=stored_as.attribute("sensitivity_draws"))
 
     @property
-    def can_tell(self) -> npt.NDArray[np.bool_]:
+    def is_reliable(self) -> npt.NDArray[np.bool_]:
         """Whether the weights are reliable, for each alternative."""
         known: npt.NDArray[np.bool_] = ~np.isnan(self.table["n_clusters"].values)
         return known
@@ -104,7 +104,7 @@ class PriorSensitivity(Stored):
         """Items that change clusters, after matching, under each alternative with reliable weights."""
         labels, dim = self.reference.values, self.reference.dims[0]
         names = self.reference[dim].values if dim in self.reference.coords else np.arange(labels.size)
-        each = zip(self.table["alternative"].values, self.partitions.values, self.can_tell, strict=True)
+        each = zip(self.table["alternative"].values, self.partitions.values, self.is_reliable, strict=True)
         return {
             str(name): names[numbered_like(labels, other) != other].tolist() for name, other, known in each if known
         }
@@ -113,9 +113,9 @@ class PriorSensitivity(Stored):
     def verdict(self) -> str:
         """Whether the partition depends on the prior, in one or two sentences."""
         names, excess = self.table["alternative"].values, self.table["excess_loss"].values
-        unknown = [str(name) for name in names[~self.can_tell]]
+        unknown = [str(name) for name in names[~self.is_reliable]]
         cannot = f"the weights are unreliable under {display.listed(unknown, 3)}: sample under it" if unknown else ""
-        if not self.can_tell.any():
+        if not self.is_reliable.any():
             return f"{display.capitalized(cannot)}."
         worst = int(np.nanargmax(excess))
         row = self.table.isel(alternative=worst)
@@ -153,7 +153,7 @@ class PriorSensitivity(Stored):
             ("draws", str(self.n_draws)),
             *display.about_errors(self.table["ess"]),
         ]
-        title = f"PriorSensitivity: {self.prior} and {display.counted(self.can_tell.size, 'alternative')}"
+        title = f"PriorSensitivity: {self.prior} and {display.counted(self.is_reliable.size, 'alternative')}"
         shown = self.to_dataframe().drop(columns=["concentration", "expected_loss", "ess"])
         return title, facts, shown
 
@@ -260,14 +260,14 @@ def prior_sensitivity(
 
     evaluated = best_of(taken.samples) if reference is None else taken.as_labels(reference, "reference")
     weighted = [smoothed(taken.samples, one.log_ratio) for one in others.values()]
-    reliable = [one for one in track(weighted, "Priors", progressbar=progressbar) if _can_tell(one)]
+    reliable = [one for one in track(weighted, "Priors", progressbar=progressbar) if _is_reliable(one)]
     found = np.stack([evaluated, *(best_of(one.samples) for one in reliable)])
     losses, clusters = draw_losses(found, taken, record), taken.n_clusters.astype(np.float64)
     names, dim = [str(name) for name in others], "alternative"
     partitions, rows = np.full((len(names), taken.n_items), -1, np.int32), []
     for k, (one, other) in enumerate(zip(weighted, others.values(), strict=True)):
         row: tuple[Any, ...] = (np.nan,) * len(_COLUMNS[4:])
-        if _can_tell(one):
+        if _is_reliable(one):
             partitions[k], row = _evaluated(one.samples, found, losses, clusters)
         rows.append((other.concentration, one.pareto_k, one.rare, one.samples.effective_draws, *row))
     columns = {name: (dim, column) for name, column in zip(_COLUMNS, np.array(rows).T, strict=True)}
@@ -284,9 +284,9 @@ def prior_sensitivity(
     )
 
 
-def _can_tell(one: Smoothed) -> bool:
+def _is_reliable(one: Smoothed) -> bool:
     enough = one.samples.effective_draws >= _FEWEST * len(one.samples.chains)
-    return one.can_tell() and enough
+    return one.is_reliable() and enough
 
 
 def _evaluated(samples: Samples, found: Labels, losses: Floats, clusters: Floats) -> tuple[Labels, tuple[Any, ...]]:

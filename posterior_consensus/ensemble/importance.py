@@ -29,7 +29,7 @@ class Smoothed(NamedTuple):
     largest_k: float
     rare: float
 
-    def can_tell(self, max_pareto_k: float | None = None) -> bool:
+    def is_reliable(self, max_pareto_k: float | None = None) -> bool:
         """Whether rare ratios have little weight, or the tail of the weights is light enough."""
         return self.rare <= MOST_RARE or self.pareto_k <= (self.largest_k if max_pareto_k is None else max_pareto_k)
 

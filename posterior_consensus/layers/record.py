@@ -122,7 +122,7 @@ class LayerComparison(Stored):
 
     @property
     def verdict(self) -> str:
-        """When the clustering changed most, with what probability, who moved, and what the draws cannot tell."""
+        """When the clustering changed most, with what probability, who moved, and what is not clear."""
         steps = self.steps
         if self.largest_change is not None:
             moved = self.overlaps["overlap"][int(steps["expected_loss"].values.argmax())]

@@ -16,7 +16,7 @@ _HALF = 0.5  # a probability above it is said as a result; an item with a smalle
 
 
 def verdict(steps: xr.Dataset, moved: xr.DataArray, unit: str) -> str:
-    """Say where the largest change is, who moves there, and what the draws cannot tell.
+    """Say where the largest change is, who moves there, and what is not clear.
 
     Parameters
     ----------

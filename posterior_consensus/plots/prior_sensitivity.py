@@ -73,11 +73,11 @@ def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = Non
     error = _ERRORS * np.nan_to_num(sensitivity.n_clusters_mcse)
     grid[0].errorbar(x[-1], sensitivity.n_clusters, error, fmt="o", markersize=5, color=MARK, capsize=2)
     for ax in grid:
-        _shade(ax, x[order], sensitivity.can_tell[order])
+        _shade(ax, x[order], sensitivity.is_reliable[order])
         if along:
             frame.mark_value(ax, x[-1])
         _tick(ax, sensitivity, x, along, named=ax is grid[-1])
-    if not sensitivity.can_tell.all():
+    if not sensitivity.is_reliable.all():
         frame.add_legend(grid[0], loc="best")
     grid[0].set_ylabel("expected clusters")
     loss = sensitivity.loss
@@ -94,7 +94,7 @@ def _shade(ax: Any, x: Floats, known: Any) -> None:
         return
     gap = np.diff(x).min(initial=1.0) if x.size < 2 else np.median(np.diff(x))
     edges = np.concatenate([[x[0] - gap / 2], (x[1:] + x[:-1]) / 2, [x[-1] + gap / 2]])
-    words: str | None = "the draws cannot tell"
+    words: str | None = "unreliable weights"
     for k in np.flatnonzero(~known):
         ax.axvspan(edges[k], edges[k + 1], color=NEUTRAL, alpha=0.3, linewidth=0, label=words)
         words = None

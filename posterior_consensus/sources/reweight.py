@@ -79,7 +79,7 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float | None = None) -
     if max_pareto_k is not None and not (isinstance(max_pareto_k, (int, float, np.floating)) and max_pareto_k > 0):
         raise ValueError(f"`max_pareto_k` must be a positive number or None; got {max_pareto_k!r}.")
     weighted = smoothed(taken.samples, _ratios(log_ratio, taken.samples))
-    if not weighted.can_tell(max_pareto_k):
+    if not weighted.is_reliable(max_pareto_k):
         k, limit = weighted.pareto_k, weighted.largest_k if max_pareto_k is None else max_pareto_k
         tail = "too few draws with positive weight for a k-hat" if k == np.inf else f"a Pareto k-hat of {k:.2f}"
         raise ValueError(

@@ -65,7 +65,7 @@ def test_where_the_draws_cannot_tell_there_are_no_numbers(draws, approved):
     approved("verdicts_prior_sensitivity", "far and near", found.verdict)
     alone = pc.prior_sensitivity(draws, PRIOR, alternatives=far, n_starts=2, **QUIET)
     approved("verdicts_prior_sensitivity", "far", alone.verdict)
-    assert not pc.prior_sensitivity([[0, 0, 1], [0, 1, 1]], PRIOR, **QUIET).can_tell.any()
+    assert not pc.prior_sensitivity([[0, 0, 1], [0, 1, 1]], PRIOR, **QUIET).is_reliable.any()
     one = pc.prior_sensitivity(np.zeros((100, 5), int), PRIOR, alternatives={"b": pc.priors.crp(5.0)}, **QUIET)
     assert one.table["excess_loss"].item() == 0 and one.table["n_clusters"].item() == 1
 

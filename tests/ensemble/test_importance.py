@@ -50,7 +50,7 @@ def test_limit_of_the_shape_depends_on_the_number_of_draws(rng):
     assert [most_pareto_k(n) for n in (100, 1_000, 10_000)] == pytest.approx([0.5, 2 / 3, 0.7])
     log_ratio = np.log(rng.pareto(1.75, size=100) + 1)  # the shape is 1 / 1.75 = 0.57
     found = smoothed(Samples.of_one_chain(100), log_ratio)
-    assert 0.5 < found.pareto_k < 0.7 and not found.can_tell()
+    assert 0.5 < found.pareto_k < 0.7 and not found.is_reliable()
 
 
 def test_few_ratios_are_judged_by_how_often_they_were_seen():
@@ -58,7 +58,7 @@ def test_few_ratios_are_judged_by_how_often_they_were_seen():
     ratio = np.repeat([0.0, np.log(9.0)], [900, 100])
     one_visit = smoothed(Samples.of_one_chain(1_000), ratio)
     many = smoothed(Samples.of_one_chain(1_000), np.random.default_rng(1).permutation(ratio))
-    assert one_visit.rare == 1.0 and many.rare == 0.0 and many.can_tell()
+    assert one_visit.rare == 1.0 and many.rare == 0.0 and many.is_reliable()
     few = smoothed(Samples.of_one_chain(1_000), np.append(np.tile([0.0, 1.0], 498), [9.0, 0.0, 9.0, 0.0]))
     weight = np.exp([0.0, 1.0, 9.0]) * [500, 498, 2]
     assert few.rare == pytest.approx(weight[2] / weight.sum())
