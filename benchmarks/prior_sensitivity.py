@@ -3,7 +3,8 @@
 First all 877 partitions of seven observations in normal clusters: draws of the posterior under each prior, weighted to
 each other one, against the exact expected number of clusters, for 200 samples of 4,000 draws. Then the galaxies: runs
 of the Gibbs sampler of benchmarks._posteriors (algorithm 3 of Neal 2000) at four concentrations, each weighted to the
-others, against the runs themselves. Last the seconds that the prior of the number of clusters takes."""
+others, against the runs themselves. Then draws of few numbers of clusters, whose ratios depend on all sizes and so are
+nearly equal rather than equal. Last the seconds that the prior of the number of clusters takes."""
 
 import itertools
 
@@ -28,6 +29,7 @@ PRIORS = {
     "dirichlet(1, M = 5)": pc.priors.dirichlet_multinomial(1.0, 5),
     "mfm(1, geometric)": pc.priors.mixture_of_finite_mixtures(1.0, stats.geom(0.3)),
 }
+FACTORS, FEW, MANY = (0.5, 0.9, 1.1, 1.5, 2.0, 4.0), 1_000, 100  # draws of a sample, samples in the long run
 TIMED = {
     "crp(1)": pc.priors.crp(1.0),
     "pitman_yor(1, 0.5)": pc.priors.pitman_yor(1.0, 0.5),
@@ -75,6 +77,7 @@ def tables(smallest, seed):
     rng = np.random.default_rng(seed)
     yield "", (_exact(*pair) for pair in weighted_means(rng, 3 if smallest else REPETITIONS, priors))
     yield "", _runs(seed, *((10, 60) if smallest else (BURN_IN, SWEEPS)))
+    yield "", _nearly_equal(rng, *((3, 1) if smallest else (60, MANY)))
     yield "", (_seconds(name, (100,) if smallest else (10_000, 100_000)) for name in TIMED)
 
 
@@ -116,6 +119,44 @@ def _means(draws, best):
     numbers = draws.n_clusters.astype(float)
     yield draws.samples.mean(numbers), draws.samples.mcse(numbers)
     yield float(loss["expected_loss"]), float(loss["mcse"])
+
+
+def _blurred(rng, n_draws):
+    """Draws of five clusters of 178 items, with noise and often a small sixth to eighth cluster."""
+    labels = np.tile(np.repeat(np.arange(5), [61, 51, 39, 25, 2]), (n_draws, 1))
+    labels = np.where(rng.random(labels.shape) < 0.06, rng.integers(4, size=labels.shape), labels)
+    more = rng.choice(4, n_draws, p=[0.74, 0.23, 0.027, 0.003])
+    for k in range(1, 4):
+        for row in np.flatnonzero(more >= k):
+            labels[row, rng.choice(178, 1 + rng.geometric(0.4), replace=False)] = 4 + k
+    return pc.as_partition_draws(labels)
+
+
+def _nearly_equal(rng, n_samples, n_long):
+    prior = pc.priors.dirichlet_multinomial(0.1, 8)
+    for factor in FACTORS:
+        other, sums, rows = pc.priors.dirichlet_multinomial(0.1 * factor, 8), np.zeros(2), []
+        for _ in range(n_long):
+            draws = _blurred(rng, N_DRAWS)
+            weights = np.exp(other.log_prob(draws) - prior.log_prob(draws)).values
+            sums += weights.sum(), weights @ draws.n_clusters
+        for _ in range(n_samples):
+            draws = _blurred(rng, FEW)
+            found = smoothed(draws.samples, (other.log_prob(draws) - prior.log_prob(draws)).values)
+            mean, mcse = (
+                summary(draws.n_clusters.astype(float)) for summary in (found.samples.mean, found.samples.mcse)
+            )
+            share = found.samples.effective_draws / FEW
+            rows.append((found.pareto_k, found.rare, share, found.is_reliable(), (mean - sums[1] / sums[0]) / mcse))
+        k, rare, share, reliable, errors = np.array(rows).T
+        yield {
+            "dirichlet_multinomial(0.1, 8) to": f"{0.1 * factor:.2g}",
+            "k-hat, median": float(np.median(k)),
+            "rare": float(np.median(rare)),
+            "effective draws": f"{np.median(share):.0%}",
+            "reliable": f"{reliable.mean():.0%}",
+            "errors in MCSE, root mean square": float(np.sqrt(np.mean(errors**2))),
+        }
 
 
 def _seconds(name, sizes):

@@ -50,7 +50,8 @@ print(summary.methods_text())
 #
 # The table names four items of each cluster; `to_csv` writes tables with every item, for a supplement. `together` is
 # the mean posterior similarity of an item to the rest of its cluster, averaged over the cluster. The LaTeX needs the
-# package booktabs. `summary.consensus.with_names(first=1).to_latex()` numbers the clusters from 1.
+# package booktabs. `summary.consensus.with_names(first=1).to_latex()` numbers the clusters from 1, without this
+# column.
 
 # %%
 print(summary.to_latex())

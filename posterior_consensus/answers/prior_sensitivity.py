@@ -59,14 +59,14 @@ class PriorSensitivity(Stored):
     partitions : xarray.DataArray of shape (n_alternatives, n_items), dtype int32
         The best partition found under each alternative, over ``alternative``; -1 if the weights are unreliable.
     table : xarray.Dataset
-        Over ``alternative``. Reliability of the weights: ``pareto_k``; ``rare``, the share of the weight at ratios that
-        the chains visit fewer than five times; ``effective_draws`` (Kish). ``concentration`` is the alternative's
-        concentration, or its median under a hyperprior, NaN for a power or another family. The other columns are NaN
-        if the weights are unreliable. ``n_clusters`` is the posterior mean number of clusters, with the error
-        ``n_clusters_mcse``. ``partition_clusters`` is the number of clusters of the best partition. ``expected_loss``
-        refers to the reference. ``excess_loss`` is the expected loss of the reference minus the expected loss of the
-        best partition, with the error ``excess_mcse`` and effective sample size ``ess``. ``n_moved`` is the number of
-        items whose cluster differs between the two.
+        Over ``alternative``. Reliability of the weights: ``pareto_k``; ``rare``, the share of the weight at ratios
+        that, with nearly equal ones, the chains visit fewer than five times; ``effective_draws`` (Kish).
+        ``concentration`` is the alternative's concentration, or its median under a hyperprior, NaN for a power or
+        another family. The other columns are NaN if the weights are unreliable. ``n_clusters`` is the posterior mean
+        number of clusters, with the error ``n_clusters_mcse``. ``partition_clusters`` is the number of clusters of the
+        best partition. ``expected_loss`` refers to the reference. ``excess_loss`` is the expected loss of the reference
+        minus the expected loss of the best partition, with the error ``excess_mcse`` and effective sample size ``ess``.
+        ``n_moved`` is the number of items whose cluster differs between the two.
     prior : str
         The prior of the draws.
     concentration : float or None
@@ -225,7 +225,8 @@ def prior_sensitivity(
     Under the alternative prior q, draw t gets the weight q(z_t) / p(z_t), where p is `prior`. For the power g of p, the
     weight is p(z_t)^(g - 1) [1]_. Weights are Pareto-smoothed as in :func:`reweight`. The rest of the model does not
     change. Weights are unreliable, and the results NaN, in two cases: the effective sample size is below four per
-    chain, or the Pareto k-hat exceeds min(1 - 1 / log10(S), 0.7) for S draws and ``rare`` exceeds 5%.
+    chain, or the Pareto k-hat exceeds min(1 - 1 / log10(S), 0.7) for S draws and ``rare`` exceeds 5%. Ratios are nearly
+    equal if their logarithms fall into one interval of width 0.1.
 
     Every partition found is evaluated under every alternative. The verdict treats an excess loss as small if it is at
     most two standard errors, or at most 5% of the expected loss. Allocation probabilities are not used, because they

@@ -417,13 +417,17 @@ def _warn_of_mixtures(record: xr.Dataset) -> None:
     if left_out > _MUCH_LEFT_OUT:
         words.append(
             f"Components without a cluster have {left_out:.0%} of the items on average: they are in the group "
-            "'extra_components', and the weights of the clusters do not sum to one."
+            "'extra_components', and the weights of the clusters do not sum to one. A consensus of more clusters may "
+            "fit better."
         )
     if low.size:
         clusters = ", ".join(f"{agreement.values[k]:.0%} of cluster {numbers[k]}" for k in low)
-        words.append(f"The components hold only {clusters}: these parameters do not describe the whole cluster.")
+        words.append(
+            f"The components hold only {clusters}: these parameters do not describe the whole cluster, which many "
+            "draws divide or do not have."
+        )
     if words:
-        warnings.warn(" ".join([*words, "A consensus of more clusters may fit better."]), stacklevel=3)
+        warnings.warn(" ".join(words), stacklevel=3)
 
 
 def _coords_over(dataset: xr.Dataset, dims: tuple[str, ...]) -> xr.Coordinates:

@@ -8,7 +8,8 @@ from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.samples import Samples
 
 _FEWEST = 25  # draws with positive weight: fewer have no tail to fit
-_VISITS = 5  # of a value; fewer make it rare
+_VISITS = 5  # of nearly equal ratios; fewer make them rare
+_WIDTH = 0.1  # of an interval of log ratios that are nearly equal
 MOST_RARE = 0.05  # share of the weight that rare values may have
 
 
@@ -20,8 +21,8 @@ def most_pareto_k(n_draws: int) -> float:
 class Smoothed(NamedTuple):
     """Draws with smoothed weights, the tail's Pareto shape and its limit, and the weight of rare ratios.
 
-    The shape is 0 for equal weights and inf for too few draws. A ratio is rare if chains visit it fewer than five
-    times.
+    The shape is 0 for equal weights and inf for too few draws. A ratio is rare if chains visit nearly equal ratios
+    fewer than five times.
     """
 
     samples: Samples
@@ -47,7 +48,8 @@ def smoothed(samples: Samples, log_ratio: Floats) -> Smoothed:
     values, group, counts = np.unique(log_weights[own].round(12), return_inverse=True, return_counts=True)
     weights = np.zeros(samples.n_draws)
     weights[own] = np.exp(log_weights[own] - values[-1])
-    rare, limit = _rare(samples, own, group, weights), most_pareto_k(own.size)
+    near = np.unique(np.floor((values[-1] - values) / _WIDTH), return_inverse=True)[1]
+    rare, limit = _rare(samples, own, near[group], weights), most_pareto_k(own.size)
     if values.size == 1 or own.size < _FEWEST:
         return Smoothed(samples.weighted(weights), 0.0 if values.size == 1 else np.inf, limit, rare)
     spread = _spread(values, group, counts)
@@ -59,16 +61,18 @@ def smoothed(samples: Samples, log_ratio: Floats) -> Smoothed:
 
 
 def _rare(samples: Samples, own: Any, group: Any, weights: Floats) -> float:
-    """Share of the weight at rare values, which chains visit fewer than five times; a run of equal values is one visit.
+    """Share of the weight in rare groups, which chains visit fewer than five times; a run in one group is one visit.
 
-    Good's estimate of the share at values that were never seen is the share at values seen once.
+    Good's estimate of the share in groups that were never seen is the share in groups seen once. A group of most draws
+    is not rare, though chains seldom leave it.
     """
     at = np.full(samples.n_draws, -1)
     at[own] = group
     begins = [np.append(True, at[rows[1:]] != at[rows[:-1]]) for rows in samples.chains]
     first = np.concatenate([rows[new] for rows, new in zip(samples.chains, begins, strict=True)])
     visits = np.bincount(at[first][at[first] >= 0], minlength=int(group.max()) + 1)
-    return float(weights[own][visits[group] < _VISITS].sum() / weights.sum())
+    is_rare = (visits < _VISITS) & (2 * np.bincount(group) <= group.size)
+    return float(weights[own][is_rare[group]].sum() / weights.sum())
 
 
 def _spread(values: Floats, group: Any, counts: Any) -> Floats:

@@ -37,8 +37,8 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float | None = None) -
     Raises
     ------
     ValueError
-        If the Pareto shape exceeds `max_pareto_k` and more than 5% of the weight is at ratios that the chains visit
-        fewer than five times; if `log_ratio` has another shape, NaN or positive infinity, or there are no draws.
+        If the Pareto shape exceeds `max_pareto_k` and more than 5% of the weight is at rare ratios, see Notes; if
+        `log_ratio` has another shape, NaN or positive infinity, or there are no draws.
 
     See Also
     --------
@@ -51,9 +51,10 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float | None = None) -
 
     Many draws have equal ratios, often because they have equally many clusters. For the fit of the shape, ties are
     spread over the gaps to the neighbouring values; tied draws keep their own weights. A fitted tail is not informative
-    if the ratios take few values. If each value was visited often, the draws represent the other posterior, whatever
-    the k-hat. The share of the other posterior at values without draws is estimated by the share at values seen once
-    [2]_. Values of fewer than five visits may have 5% of the weight.
+    if the ratios take few values, or hardly vary. If the chains visited all nearly equal ratios often, the draws
+    represent the other posterior, whatever the k-hat. Ratios are nearly equal if their logarithms fall into one
+    interval of width 0.1. The share of the other posterior in intervals without draws is estimated by the share in
+    intervals seen once [2]_. Intervals of fewer than five visits, whose ratios are rare, may have 5% of the weight.
 
     If the first posterior excludes partitions that the other allows, no draw shows them, and nothing here detects it.
     Weights of the draws are kept as factors. Allocation probabilities are dropped, because they depend on the prior of
