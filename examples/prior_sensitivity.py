@@ -57,9 +57,10 @@ display(pc.prior_sensitivity(draws, prior, alternatives=others, loss="binder", r
 # %% [markdown]
 # ## Another family, and every other function
 #
-# An alternative can be of another family: `crp`, `mixture_of_finite_mixtures` or your own. `stick_breaking` is the
-# exact prior of PyMC's truncated `StickBreakingWeights`; if the last components stay empty, `crp` gives nearly the same
-# result with more effective draws. `reweight` gives the weighted draws to any function. It refuses weights that meet
+# An alternative can be of another family: `crp`, `dirichlet_multinomial` (weights from a symmetric Dirichlet
+# distribution), `mixture_of_finite_mixtures` or your own. `stick_breaking` is the exact prior of PyMC's truncated
+# `StickBreakingWeights`; if the last components stay empty, `crp` gives nearly the same result with more effective
+# draws. `reweight` gives the weighted draws to any function. It refuses weights that meet
 # neither criterion.
 
 # %%
