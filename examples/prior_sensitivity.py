@@ -32,7 +32,7 @@ ax = pc.plot_n_clusters(draws, prior=prior)
 #
 # Each draw is weighted by the ratio of the prior probabilities of its partition, which depend on its cluster sizes
 # only. The rest of the model stays. The weights are reliable if their Pareto k-hat is small, or if nearly all weight is
-# at ratios that, with nearly equal ones, were seen often (`rare` is small).
+# at ratios that are seen often, if nearly equal ones are counted jointly (`rare` is small).
 
 # %%
 others = {f"a = {a}": pc.priors.pitman_yor(a, discount=0.7) for a in (25, 50, 100, 200, 400)}
@@ -57,11 +57,10 @@ display(pc.prior_sensitivity(draws, prior, alternatives=others, loss="binder", r
 # %% [markdown]
 # ## Another family, and every other function
 #
-# An alternative can be of another family: `crp`, `dirichlet_multinomial` (weights from a symmetric Dirichlet
+# An alternative can be of another family: `crp`, `dirichlet_multinomial` (mixture weights from a symmetric Dirichlet
 # distribution), `mixture_of_finite_mixtures` or your own. `stick_breaking` is the exact prior of PyMC's truncated
 # `StickBreakingWeights`; if the last components stay empty, `crp` gives nearly the same result with more effective
-# draws. `reweight` gives the weighted draws to any function. It refuses weights that meet
-# neither criterion.
+# draws. `reweight` gives the weighted draws to any function. It refuses weights that meet neither criterion.
 
 # %%
 ratio = pc.priors.pitman_yor(200.0, discount=0.7).log_prob(draws) - prior.log_prob(draws)

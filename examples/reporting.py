@@ -33,8 +33,9 @@ summary = pc.summarize(idata, random_seed=1, progressbar=False)
 # | modes: how many were found, on how many draws | `methods_text()`, but see below |
 # | version, and random seed | `methods_text()`, your call |
 #
-# `methods_text()` omits the modes in three cases. If chains stay in different modes, report those of `pc.particles`
-# without weights. If the draws are too few to tell, say so. If the chains disagree, there is nothing to report.
+# `methods_text()` omits the modes if they were not searched for, and in three other cases. If chains stay in different
+# modes, report those of `pc.particles` without weights. If the draws are too few to tell, say so. If the chains
+# disagree and no second mode is found, report no partition yet.
 
 # %% [markdown]
 # ## The paragraph
@@ -50,8 +51,8 @@ print(summary.methods_text())
 #
 # The table names four items of each cluster; `to_csv` writes tables with every item, for a supplement. `together` is
 # the mean posterior similarity of an item to the rest of its cluster, averaged over the cluster. The LaTeX needs the
-# package booktabs. `summary.consensus.with_names(first=1).to_latex()` numbers the clusters from 1, without this
-# column.
+# package booktabs. `summary.consensus.with_names(first=1).to_latex()` numbers the clusters from 1; that table has no
+# column `together`.
 
 # %%
 print(summary.to_latex())
@@ -141,9 +142,9 @@ display(certificate)
 #
 # The limit 1.01 was proposed for R-hat of scalar quantities, such as the number of clusters. The package has two limits
 # for the R-hat of the partition itself. Above 1.01 the chains are short: report the partition, and say so. Above 1.05
-# the chains disagree: report none yet. Both are conventions that no source supports, so report the value, as the
-# paragraph does. An R-hat of a scalar summary above 1.05 counts only if it exceeds what chance explains.
-# [Convergence](../background/convergence.md) has values from converged chains.
+# the status is "disagree": report none yet. Both are conventions that no source supports, so report the value, as the
+# paragraph does. An R-hat of a scalar summary above 1.05 is a sign of disagreement only if it exceeds what chance
+# explains. [Convergence](../background/convergence.md) has values from converged chains.
 #
 # ### A range of draws has no error
 #

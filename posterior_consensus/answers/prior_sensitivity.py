@@ -59,14 +59,14 @@ class PriorSensitivity(Stored):
     partitions : xarray.DataArray of shape (n_alternatives, n_items), dtype int32
         The best partition found under each alternative, over ``alternative``; -1 if the weights are unreliable.
     table : xarray.Dataset
-        Over ``alternative``. Reliability of the weights: ``pareto_k``; ``rare``, the share of the weight at ratios
-        that, with nearly equal ones, the chains visit fewer than five times; ``effective_draws`` (Kish).
-        ``concentration`` is the alternative's concentration, or its median under a hyperprior, NaN for a power or
-        another family. The other columns are NaN if the weights are unreliable. ``n_clusters`` is the posterior mean
-        number of clusters, with the error ``n_clusters_mcse``. ``partition_clusters`` is the number of clusters of the
-        best partition. ``expected_loss`` refers to the reference. ``excess_loss`` is the expected loss of the reference
-        minus the expected loss of the best partition, with the error ``excess_mcse`` and effective sample size ``ess``.
-        ``n_moved`` is the number of items whose cluster differs between the two.
+        Over ``alternative``. Reliability of the weights: ``pareto_k``; ``rare``, the share of the weight at rare
+        ratios, see Notes; ``effective_draws`` (Kish). ``concentration`` is the alternative's concentration, or its
+        median under a hyperprior, NaN for a power or another family. The other columns are NaN if the weights are
+        unreliable. ``n_clusters`` is the posterior mean number of clusters, with the error ``n_clusters_mcse``.
+        ``partition_clusters`` is the number of clusters of the best partition. ``expected_loss`` refers to the
+        reference. ``excess_loss`` is the expected loss of the reference minus the expected loss of the best partition,
+        with the error ``excess_mcse`` and effective sample size ``ess``. ``n_moved`` is the number of items whose
+        cluster differs between the two.
     prior : str
         The prior of the draws.
     concentration : float or None
@@ -121,18 +121,20 @@ class PriorSensitivity(Stored):
         row = self.table.isel(alternative=worst)
         error = float(row["excess_mcse"])
         loses = display.with_error(display.quantity(excess[worst], self.loss.unit, 3), error, float(row["ess"]))
+        reliable = " with reliable weights" if unknown else ""
         if excess[worst] <= ROUNDING:
-            words = "The partition is the best one found under every alternative"
+            words = f"The partition is the best one found under every alternative{reliable}"
         elif excess[worst] <= max(2 * np.nan_to_num(error), _SMALL * float(row["expected_loss"])):
-            words = "The expected loss hardly depends on the prior"
+            words = f"The partition is nearly the best one found under every alternative{reliable}"
         else:
             words = "The partition depends on the prior"
         if excess[worst] > ROUNDING:
-            moved = f"{int(row['n_moved'])} of {self.reference.size} items change clusters"
-            words += f": under {names[worst]} the reported partition loses {loses} more than the best one; {moved}"
-        return f"{words}{' with reliable weights' if unknown and excess[worst] <= ROUNDING else ''}." + (
-            f" {display.capitalized(cannot)}." if unknown else ""
-        )
+            moved = int(row["n_moved"])
+            words += (
+                f": under {names[worst]} it loses {loses} more than the best one, and {moved} of {self.reference.size} "
+                f"items {'changes' if moved == 1 else 'change'} clusters"
+            )
+        return f"{words}. {display.capitalized(cannot)}." if unknown else f"{words}."
 
     def to_dataframe(self) -> pd.DataFrame:
         """Tabulate the alternatives.
@@ -225,12 +227,13 @@ def prior_sensitivity(
     Under the alternative prior q, draw t gets the weight q(z_t) / p(z_t), where p is `prior`. For the power g of p, the
     weight is p(z_t)^(g - 1) [1]_. Weights are Pareto-smoothed as in :func:`reweight`. The rest of the model does not
     change. Weights are unreliable, and the results NaN, in two cases: the effective sample size is below four per
-    chain, or the Pareto k-hat exceeds min(1 - 1 / log10(S), 0.7) for S draws and ``rare`` exceeds 5%. Ratios are nearly
-    equal if their logarithms fall into one interval of width 0.1.
+    chain, or the Pareto k-hat exceeds min(1 - 1 / log10(S), 0.7) for S draws and ``rare`` exceeds 5%. A ratio is rare
+    if the chains enter its interval, of width 0.1 of the logarithm, fewer than five times, and the interval has at most
+    half of the draws.
 
     Every partition found is evaluated under every alternative. The verdict treats an excess loss as small if it is at
-    most two standard errors, or at most 5% of the expected loss. Allocation probabilities are not used, because they
-    depend on the prior of the draws.
+    most two standard errors, or at most 5% of the expected loss. Allocation probabilities only serve to sample labels,
+    because they depend on the prior of the draws.
 
     References
     ----------

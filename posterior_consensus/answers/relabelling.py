@@ -423,8 +423,8 @@ def _warn_of_mixtures(record: xr.Dataset) -> None:
     if low.size:
         clusters = ", ".join(f"{agreement.values[k]:.0%} of cluster {numbers[k]}" for k in low)
         words.append(
-            f"The components hold only {clusters}: these parameters do not describe the whole cluster, which many "
-            "draws divide or do not have."
+            f"The components hold only {clusters}: these parameters do not describe whole clusters. Many draws divide "
+            "such a cluster, or have none like it."
         )
     if words:
         warnings.warn(" ".join(words), stacklevel=3)

@@ -182,7 +182,7 @@ def _extreme(diagnosis: Diagnosis, of_partition: float, of_summaries: Floats, si
 
 
 def _above(limit: float, name: str) -> str:
-    """Clause on an R-hat above a limit. No source recommends one for the R-hat of the partition."""
+    """Clause on an R-hat above a limit. The limit 1.01 is recommended for scalars; any other use is a convention."""
     return f"above the limit {limit}{', a convention for partitions' if name == 'partition' else ''}"
 
 

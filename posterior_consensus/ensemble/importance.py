@@ -10,7 +10,7 @@ from posterior_consensus.ensemble.samples import Samples
 _FEWEST = 25  # draws with positive weight: fewer have no tail to fit
 _VISITS = 5  # of nearly equal ratios; fewer make them rare
 _WIDTH = 0.1  # of an interval of log ratios that are nearly equal
-MOST_RARE = 0.05  # share of the weight that rare values may have
+MOST_RARE = 0.05  # share of the weight that rare ratios may have
 
 
 def most_pareto_k(n_draws: int) -> float:
@@ -21,8 +21,8 @@ def most_pareto_k(n_draws: int) -> float:
 class Smoothed(NamedTuple):
     """Draws with smoothed weights, the tail's Pareto shape and its limit, and the weight of rare ratios.
 
-    The shape is 0 for equal weights and inf for too few draws. A ratio is rare if chains visit nearly equal ratios
-    fewer than five times.
+    The shape is 0 for equal weights and inf for too few draws. A ratio is rare if chains visit its interval
+    fewer than five times, and the interval has at most half of the draws.
     """
 
     samples: Samples
@@ -61,7 +61,7 @@ def smoothed(samples: Samples, log_ratio: Floats) -> Smoothed:
 
 
 def _rare(samples: Samples, own: Any, group: Any, weights: Floats) -> float:
-    """Share of the weight in rare groups, which chains visit fewer than five times; a run in one group is one visit.
+    """Share of the weight at rare ratios, whose group chains visit fewer than five times; a run in it is one visit.
 
     Good's estimate of the share in groups that were never seen is the share in groups seen once. A group of most draws
     is not rare, though chains seldom leave it.

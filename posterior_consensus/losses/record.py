@@ -24,8 +24,8 @@ from posterior_consensus.kernels.loss import GeneralLoss, LinearLoss, as_kernels
 
 Floats = npt.NDArray[np.float64]
 
-# Kernels take coefficients by position: a new term needs a line in `_linear_form` of `kernels/loss.py`, and in `_value`
-# of `benchmarks/_descent.py`.
+# Kernels take coefficients by position: a new term is also computed in `_linear_form` of `kernels/loss.py` and in
+# `_value` of `benchmarks/_descent.py`, and named in `docs/background/losses.md`.
 TERMS = ("top", "A", "B", "C", "max(B, C)", "min(B, C)", "B C / top", "sqrt((top - B) (top - C))")
 
 

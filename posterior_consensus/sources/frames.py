@@ -89,7 +89,7 @@ def array_of_table(
     choose: Callable[[xr.Dataset, tuple[str, ...], tuple[str | None, ...]], xr.DataArray],
 ) -> xr.DataArray:
     """Read one variable of a table, or all columns as items; `rest` are the user's names of items and components."""
-    own = None if frame.columns.name == "sample" else frame.columns.name  # items are samples to some, draws here
+    own = None if frame.columns.name == "sample" else frame.columns.name  # a name of items to users, of draws here
     names = [str(rest[0] or own or "item"), *("component" if dim is None else dim for dim in rest[1:])]
     for name in names:
         check_apart(name, tuple(dict.fromkeys(("sample", "chain", "draw", *dims))))

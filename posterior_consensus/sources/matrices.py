@@ -39,7 +39,7 @@ def as_pair_similarity(
         the similarities are computed. With `missing`, labels in any form that :func:`as_partition_draws` accepts.
     item_dim : str, optional
         Name of the items' dimension. By default the DataArray's first dimension or the name of the DataFrame's index,
-        with `missing` the name of its columns, else "item".
+        else "item". With `missing`, by default the name of the DataFrame's columns, unless it is "sample".
     missing : {"pairwise"}, optional
         Accept labels of which some are missing: -1, NaN, None or masked. Each pair of items is counted over the draws
         that contain both items. By default, `matrix` has similarities.

@@ -51,10 +51,11 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float | None = None) -
 
     Many draws have equal ratios, often because they have equally many clusters. For the fit of the shape, ties are
     spread over the gaps to the neighbouring values; tied draws keep their own weights. A fitted tail is not informative
-    if the ratios take few values, or hardly vary. If the chains visited all nearly equal ratios often, the draws
+    if the ratios take few values, or hardly vary. If the chains visited nearly equal ratios often, the draws
     represent the other posterior, whatever the k-hat. Ratios are nearly equal if their logarithms fall into one
-    interval of width 0.1. The share of the other posterior in intervals without draws is estimated by the share in
-    intervals seen once [2]_. Intervals of fewer than five visits, whose ratios are rare, may have 5% of the weight.
+    interval of width 0.1; consecutive draws in an interval are one visit. Ratios are rare if their interval has fewer
+    than five visits and at most half of the draws, and may have 5% of the weight. The share of the other posterior in
+    intervals without draws is estimated by the share in intervals seen once [2]_.
 
     If the first posterior excludes partitions that the other allows, no draw shows them, and nothing here detects it.
     Weights of the draws are kept as factors. Allocation probabilities are dropped, because they depend on the prior of

@@ -104,7 +104,10 @@ def _draws(summary: SummaryRecord) -> str:
 
 
 def answers_reported(summary: SummaryRecord) -> list[str]:
-    """Sentence for the methods section, if modes were searched for and the chains mix between them."""
+    """Sentence for the methods section, if modes were searched for and the chains mix between them.
+
+    A single mode is not reported if the chains disagree.
+    """
     answers = summary.answers
     if answers is None or answers.status in ("unknown", "chains in different modes"):
         return []

@@ -98,7 +98,7 @@ def of_more_draws(summary: SummaryRecord) -> list[str]:
 
 
 def more_draws_reported(summary: SummaryRecord) -> list[str]:
-    """Sentence for the methods section if more draws would matter."""
+    """Sentence for the methods section if the best partitions of the halves differ in expected loss."""
     excess = summary.excess
     if excess is None or excess.stopped or excess.value == 0:
         return []
