@@ -32,7 +32,7 @@ ax = pc.plot_n_clusters(draws, prior=prior)
 #
 # Each draw is weighted by the ratio of the prior probabilities of its partition, which depend on its cluster sizes
 # only. The rest of the model stays. The weights are reliable if their Pareto k-hat is small, or if nearly all weight is
-# at ratios that are seen often, if nearly equal ones are counted jointly (`rare` is small).
+# at ratios that are seen often (`rare` is small). Nearly equal ratios are counted jointly.
 
 # %%
 others = {f"a = {a}": pc.priors.pitman_yor(a, discount=0.7) for a in (25, 50, 100, 200, 400)}
