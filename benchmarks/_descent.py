@@ -56,7 +56,7 @@ def _value(numerator, denominator, top, a, b, c):
     root = np.sqrt(max(0.0, (top - b) * (top - c)))
     terms = (top, a, b, c, max(b, c), min(b, c), b * c / max(top, 1.0), root)
     if len(numerator) != len(terms):
-        raise NotImplementedError
+        raise NotImplementedError("a term of TERMS is missing in `terms`")
     above, below = 0.0, denominator[-1]
     for k in range(len(terms)):
         above += numerator[k] * terms[k]

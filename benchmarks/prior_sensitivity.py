@@ -143,11 +143,9 @@ def _nearly_equal(rng, n_samples, n_long):
         for _ in range(n_samples):
             draws = _blurred(rng, FEW)
             found = smoothed(draws.samples, (other.log_prob(draws) - prior.log_prob(draws)).values)
-            mean, mcse = (
-                summary(draws.n_clusters.astype(float)) for summary in (found.samples.mean, found.samples.mcse)
-            )
-            share = found.samples.effective_draws / FEW
-            rows.append((found.pareto_k, found.rare, share, found.is_reliable(), (mean - sums[1] / sums[0]) / mcse))
+            numbers, share = draws.n_clusters.astype(float), found.samples.effective_draws / FEW
+            error = (found.samples.mean(numbers) - sums[1] / sums[0]) / found.samples.mcse(numbers)
+            rows.append((found.pareto_k, found.rare, share, found.is_reliable(), error))
         k, rare, share, reliable, errors = np.array(rows).T
         yield {
             "dirichlet_multinomial(0.1, 8) to": f"{0.1 * factor:.2g}",

@@ -117,14 +117,16 @@ class PriorSensitivity(Stored):
         cannot = f"the weights are unreliable under {display.listed(unknown, 3)}: sample under it" if unknown else ""
         if not self.is_reliable.any():
             return f"{display.capitalized(cannot)}."
-        worst = int(np.nanargmax(excess))
+        noise, expected = np.nan_to_num(self.table["excess_mcse"].values), self.table["expected_loss"].values
+        matters = excess > np.maximum(2 * noise, _SMALL * expected)
+        worst = int(np.nanargmax(np.where(matters, excess, np.nan) if matters.any() else excess))
         row = self.table.isel(alternative=worst)
         error = float(row["excess_mcse"])
         loses = display.with_error(display.quantity(excess[worst], self.loss.unit, 3), error, float(row["ess"]))
         reliable = " with reliable weights" if unknown else ""
         if excess[worst] <= ROUNDING:
             words = f"The partition is the best one found under every alternative{reliable}"
-        elif excess[worst] <= max(2 * np.nan_to_num(error), _SMALL * float(row["expected_loss"])):
+        elif not matters.any():
             words = f"The partition is nearly the best one found under every alternative{reliable}"
         else:
             words = "The partition depends on the prior"

@@ -150,7 +150,7 @@ def certify(
     See Also
     --------
     consensus_partition : Search for the partition; `method="exact"` proves Binder's optimum.
-    summarize : a summary, with a bound found in little time.
+    summarize : Summarize a posterior, with a bound found in little time.
 
     Notes
     -----

@@ -61,7 +61,7 @@ def smoothed(samples: Samples, log_ratio: Floats) -> Smoothed:
 
 
 def _rare(samples: Samples, own: Any, group: Any, weights: Floats) -> float:
-    """Share of the weight at rare ratios, whose group chains visit fewer than five times; a run in it is one visit.
+    """Share of the weight in rare groups of nearly equal ratios: chains enter such a group fewer than five times.
 
     Good's estimate of the share in groups that were never seen is the share in groups seen once. A group of most draws
     is not rare, though chains seldom leave it.

@@ -93,8 +93,10 @@ def of_more_draws(summary: SummaryRecord) -> list[str]:
         return []
     if excess.value == 0:
         return [f"No effect of more draws is seen: two halves of the draws have {_same(excess)}."]
-    apart = display.quantity(excess.distance, summary.ball.loss.unit, 2)
-    return [f"More draws {_lower(summary, excess)}. The best partitions of two halves of the draws differ by {apart}."]
+    return [
+        f"More draws {_lower(summary, excess)}. The best partitions of two halves of the draws differ by "
+        f"{_apart(summary, excess)}."
+    ]
 
 
 def more_draws_reported(summary: SummaryRecord) -> list[str]:
@@ -102,11 +104,16 @@ def more_draws_reported(summary: SummaryRecord) -> list[str]:
     excess = summary.excess
     if excess is None or excess.stopped or excess.value == 0:
         return []
-    apart = display.quantity(excess.distance, summary.ball.loss.unit, 2)
     return [
-        f"By searches on two halves of the draws, whose best partitions differ by {apart}, the expected loss of the "
-        f"partition exceeds the minimum under infinitely many draws by about {_value(summary, excess)}."
+        f"By searches on two halves of the draws, whose best partitions differ by {_apart(summary, excess)}, the "
+        f"expected loss of the partition exceeds the minimum under infinitely many draws by about "
+        f"{_value(summary, excess)}."
     ]
+
+
+def _apart(summary: SummaryRecord, excess: ExcessLoss) -> str:
+    """Distance between the best partitions of the halves."""
+    return display.quantity(excess.distance, summary.ball.loss.unit, 2)
 
 
 def _lower(summary: SummaryRecord, excess: ExcessLoss) -> str:
