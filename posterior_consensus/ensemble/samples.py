@@ -15,12 +15,14 @@ import xarray as xr
 from posterior_consensus.ensemble.autocorrelation import effective_size
 from posterior_consensus.ensemble.items import Floats, difference, positions
 from posterior_consensus.ensemble.partitions import as_array
+from posterior_consensus.runtime.tolerances import ROUNDING
 
 _IDS = ("chain", "draw")
 _PAIRED = "Draws are paired by `chain` and `draw`; arrays without these, such as `.values`, by place."
 
 FEWEST_DRAWS = 4  # a chain needs for a Monte Carlo standard error
 _MOST_BATCHES = 10  # per chain: batches stay long enough for slow chains, and more would hardly help
+_ADDED = 4.0  # draws added to a probability's, half of them events; and events added to those that give its size
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,6 +283,74 @@ class Samples:
         error = self.mcse(values)
         variance = self.mean(np.square(values - self.mean(values)[..., np.newaxis]))
         return error, np.divide(variance, np.square(error), out=np.full(error.shape, np.nan), where=error > 0)
+
+    def probability_mcse(self, indicators: Floats, like: Floats | None = None) -> Floats:
+        """Monte Carlo standard error of a probability, the :meth:`mean` of indicators, also near 0 and 1.
+
+        Parameters
+        ----------
+        indicators : ndarray of shape (..., n_draws)
+            1 in the draws of the event, else 0; events that tie in a draw may share the 1.
+        like : ndarray of shape (..., n_draws) or (n_draws,), optional
+            Function of the draws that changes with the event, such as a loss if the event is that this loss is 0. By
+            default the effective sample size is pooled over the indicators.
+
+        Returns
+        -------
+        ndarray of shape (...)
+            :meth:`probability_errors` of :meth:`mean` and :meth:`mcse`.
+        """
+        size = None if like is None else np.fmin(self.mcse_and_ess(like)[1], self.effective_draws)
+        return self.probability_errors(self.mean(indicators), self.mcse(indicators), size)
+
+    def probability_errors(self, probability: Floats, error: Floats, size: Floats | float | None = None) -> Floats:
+        """Correct the Monte Carlo standard errors of probabilities, which are too small near 0 and 1.
+
+        Parameters
+        ----------
+        probability, error : ndarray of one shape
+            Means of indicators, and their standard errors, which are 0 for events of all draws or of none.
+        size : ndarray or float, optional
+            Effective sample size of a function that changes with the event. By default it is pooled over the events:
+            the sum of p (1 - p) over the sum of squared errors, at most the effective number of draws. Infinite for
+            means of probabilities.
+
+        Returns
+        -------
+        ndarray of the same shape
+            Above 0, and NaN where `error` is NaN.
+
+        Notes
+        -----
+        A probability p with standard error s has the effective sample size m = p (1 - p) / s^2. This m is too large
+        if the event is rare, for a few visits hardly show that successive draws are alike. They are k = m p (1 - p)
+        effective visits. If the size r of the other function is below m, four visits with this size are added:
+
+            m' = (k + 4) / (k / m + 4 / r).
+
+        Events of all draws or of none have m' = r. With two draws of the event and two others added, an interval of two
+        errors around the share contains the probability in 95% of samples, also for small probabilities [1]_:
+
+            p' = (m' p + 2) / (m' + 4),    error^2 = p' (1 - p') / (m' + 4).
+
+        The estimate remains p. An interval of this coverage has its centre at p'.
+
+        References
+        ----------
+        .. [1] Agresti and Coull (1998), The American Statistician 52(2), 119-126.
+           https://doi.org/10.1080/00031305.1998.10480550
+        """
+        varies = error > ROUNDING
+        spread = np.where(varies, probability * (1.0 - probability), 0.0)
+        square = np.where(varies, np.square(error), 1.0)
+        if size is None:
+            pooled = spread.sum() / square[varies].sum() if varies.any() else np.inf
+            size = min(float(pooled), self.effective_draws)
+        own, likely = np.divide(square, spread, out=np.zeros(spread.shape), where=varies), 1.0 / np.asarray(size)
+        blended = (spread + _ADDED * likely) / (np.square(spread) / square + _ADDED)
+        inverse = np.where(own > likely, own, blended)
+        shrunk = (probability + _ADDED / 2 * inverse) / (1.0 + _ADDED * inverse)
+        return np.sqrt(shrunk * (1.0 - shrunk) * inverse / (1.0 + _ADDED * inverse)) + 0.0 * error
 
     @property
     def about_weights(self) -> str:

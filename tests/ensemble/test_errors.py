@@ -72,3 +72,51 @@ def test_error_is_unknown_where_a_function_varies_but_not_among_the_draws_compar
     draws = pc.as_partition_draws(xr.DataArray(z, dims=("sample", "item"), coords={"chain": chain}))
     assert np.isnan(draws.samples.mcse(z.sum(axis=1).astype(float)))
     assert draws.samples.mcse(np.ones(104)) == 0
+
+
+def of_share(probability, size):
+    """Standard error of a share of `size` draws, to which two events and two others are added."""
+    shrunk = (size * probability + 2) / (size + 4)
+    return np.sqrt(shrunk * (1 - shrunk) / (size + 4))
+
+
+def test_error_of_a_probability_of_no_draw_and_of_all_rests_on_the_other_function(rng):
+    samples = pc.as_partition_draws(np.zeros((4, 50, 1), int)).samples
+    slow = rng.normal(size=(4, 50)).cumsum(axis=1).ravel()
+    constant = np.stack([np.zeros(200), np.ones(200)])
+    _, size = samples.mcse_and_ess(slow)
+    assert_allclose(samples.probability_mcse(constant, slow), of_share(np.array([0.0, 1.0]), size), rtol=1e-12)
+    # a function that is constant too says nothing of how alike successive draws are
+    assert_allclose(samples.probability_mcse(constant, np.ones(200)), of_share(0.0, 200), rtol=1e-12)
+
+
+def test_error_of_a_probability_is_pooled_over_events(rng):
+    samples = pc.as_partition_draws(np.zeros((4, 50, 1), int), weights=rng.exponential(size=200)).samples
+    events = np.stack([np.repeat(rng.integers(2, size=50), 4), np.zeros(200), rng.integers(2, size=200)]).astype(float)
+    probability, error = samples.mean(events), samples.mcse(events)
+    spread = probability * (1 - probability)
+    pooled = spread.sum() / np.square(error).sum()
+    own = spread[[0, 2]] / np.square(error[[0, 2]])
+    assert own[0] < pooled < own[1] < samples.effective_draws * 2
+    visits = own[1] * spread[2]
+    size = [own[0], pooled, (visits + 4) / (visits / own[1] + 4 / pooled)]
+    assert_allclose(samples.probability_mcse(events), of_share(probability, np.array(size)), rtol=1e-12)
+
+
+def test_error_of_a_common_event_is_the_error_of_the_mean(rng):
+    samples = pc.as_partition_draws(np.zeros((4, 5_000, 1), int)).samples
+    event = (rng.random(20_000) < 0.4).astype(float)
+    assert samples.probability_mcse(event) == pytest.approx(samples.mcse(event), rel=0.01)
+
+
+def test_error_of_a_mean_of_probabilities_is_the_error_of_the_mean(rng):
+    samples = pc.as_partition_draws(np.zeros((4, 500, 1), int)).samples
+    known = np.stack([0.02 + 0.001 * rng.random(2_000), np.zeros(2_000)])
+    error = samples.mcse(known)
+    assert_allclose(samples.probability_errors(samples.mean(known), error, np.inf), error, rtol=1e-3)
+
+
+@pytest.mark.parametrize("event", [0.0, 1.0])
+def test_error_of_a_probability_is_unknown_for_chains_of_three_draws(event):
+    samples = pc.as_partition_draws(np.zeros((2, 3, 1), int)).samples
+    assert np.isnan(samples.probability_mcse(np.full(6, event)))
