@@ -21,30 +21,35 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+import xarray as xr
 
 import posterior_consensus
 from posterior_consensus.bounds.bound import status
 from posterior_consensus.ensemble.draws import draws_of
-from posterior_consensus.runtime.arguments import check_count
+from posterior_consensus.runtime.arguments import check_between, check_count
 from posterior_consensus.runtime.clock import Clock
 from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.sources.containers import group_dataset, open_tree, opened
 from posterior_consensus.sources.conversion import BY_NAME, find_source
+from posterior_consensus.sources.labels import from_store
 from posterior_consensus.sources.layers import as_layers
 from posterior_consensus.sources.locations import listing
+from posterior_consensus.sources.log_densities import may_have_groups
 from posterior_consensus.sources.plain_files import is_plain, read_numbers
 from posterior_consensus.sources.samples import one_of
 
 if TYPE_CHECKING:
     from posterior_consensus.ensemble.draws import PartitionDraws
     from posterior_consensus.ensemble.layers import Layers
+    from posterior_consensus.ensemble.samples import Samples
     from posterior_consensus.summary import LayersSummary, Summary
 
 _EPILOG = """\
-files: NetCDF or Zarr that ArviZ wrote; .npy, labels or probabilities, draws x items x components; or tables (.csv,
-.tsv, .txt, also .gz) with a row for each draw and a column for each item, as R's write.csv makes them, in which columns
-'chain' and 'draw' are understood, or with columns such as z[1] and p[1,2], as CmdStan and R's posterior have them.
-Several tables or .npy files are one chain each. With --layers, several other files are one layer each, in their order.
+files: NetCDF or Zarr that ArviZ wrote; a store; the directory of an accumulator; .npy, labels or probabilities, draws x
+items x components; or tables (.csv, .tsv, .txt, also .gz) with a row for each draw and a column for each item, as R's
+write.csv makes them, in which columns 'chain' and 'draw' are understood, or with columns such as z[1] and p[1,2], as
+CmdStan and R's posterior have them. Several tables or .npy files are one chain each. With --layers, several other files
+are one layer each, in their order.
 
 exit codes: 0 the summary was made; 1 it was made, but an output could not be written; 2 an argument, the file or its
 contents are invalid; 130 interrupted; 141 the output was not read to its end.
@@ -182,52 +187,76 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _summary(options: argparse.Namespace) -> Summary | LayersSummary:
-    from posterior_consensus.summary.observed import observed_of  # which takes a second to load
+    from posterior_consensus.summary.summarizing import read_posterior, summarize_posterior  # take a second to load
 
     thin = check_count("thin", options.thin)
     clock = Clock(options.seconds)
     if options.burn_in < 0:
         raise ValueError(f"`burn_in` must be a number of draws, 0 or more; got {options.burn_in}.")
-    progressbar = not (options.quiet or options.json)
-    draws: PartitionDraws | Layers
-    known: dict[str, Any] = {}
-    with opened(options.posterior if len(options.posterior) > 1 else options.posterior[0]) as data:
-        weights = one_of(_weights("weights", options, data), _weights("log_weights", options, data))
-        where = {"group": options.group, "item_dim": options.item_dim, "weights": weights}
-        if options.layers is not None:
-            draws = _layers(data, options, where)
-        else:
-            found = find_source(data, options.var, None, **where, progressbar=progressbar)
-            draws = draws_of(found.source)
-            known = {"source": found.description, "observed": observed_of(data, draws)}
-    shortest = draws.samples.shortest
-    if options.burn_in >= shortest:
+    check_between("prob", options.prob, 1)
+    kept = slice(options.burn_in, None, thin)
+    chosen = {"loss": options.loss, "method": options.method, "n_clusters": options.n_clusters}
+    searched = {"random_seed": options.random_seed, "progressbar": not (options.quiet or options.json)}
+    where = {"group": options.group, "item_dim": options.item_dim, "progressbar": searched["progressbar"]}
+    if options.layers is not None:
+        layers = _layers(options, where)
+        _check_burn_in(options.burn_in, layers.samples)
+        limited = {"seconds": clock.part(1.0), "prob": options.prob}
+        return posterior_consensus.summarize(layers.isel(draw=kept), **chosen, **searched, **limited)
+    with opened(from_store(_data(options), progressbar=searched["progressbar"])) as held:
+        weights = _given_weights(options, held)
+        posterior = clock("draws", read_posterior, held, options.var, weights=weights, **where)
+    samples = posterior.draws.samples
+    _check_burn_in(options.burn_in, samples)
+    posterior = posterior.take(samples.rows("isel", chain=slice(None), draw=kept))
+    return summarize_posterior(clock, posterior, chosen, searched, prob=options.prob)
+
+
+def _check_burn_in(burn_in: int, samples: Samples) -> None:
+    if burn_in >= samples.shortest:
         raise ValueError(
-            f"`burn_in` must leave draws of each chain; got {options.burn_in}, the shortest has {shortest}."
+            f"`burn_in` must leave draws of each chain; got {burn_in}, the shortest has {samples.shortest}."
         )
-    summary = posterior_consensus.summarize(
-        draws.isel(draw=slice(options.burn_in, None, thin)),
-        loss=options.loss,
-        method=options.method,
-        n_clusters=options.n_clusters,
-        prob=options.prob,
-        random_seed=options.random_seed,
-        progressbar=progressbar,
-        seconds=clock.part(1.0),
-    )
-    return replace(summary, **known)
 
 
-def _layers(data: Any, options: argparse.Namespace, where: dict[str, Any]) -> Layers:
+def _layers(options: argparse.Namespace, where: dict[str, Any]) -> Layers:
     """Layers along a dimension of one variable, or from several files."""
     if _is_several_stores(options):
-        layers = as_layers({path.stem: path for path in options.posterior}, **where)
-        return replace(layers, dim=options.layers, ordered=True)
-    return as_layers(data, options.var, layer_dim=options.layers, **where)
+        weights = _given_weights(options, None)
+        of_layer = {name: _draws_in(path, options.var, where) for name, path in _named(options.posterior).items()}
+        return replace(as_layers(of_layer, weights=weights), dim=options.layers, ordered=True)
+    with opened(from_store(_data(options), progressbar=where["progressbar"])) as held:
+        return as_layers(
+            held,
+            options.var,
+            layer_dim=options.layers,
+            item_dim=options.item_dim,
+            group=options.group,
+            weights=_given_weights(options, held),
+        )
+
+
+def _draws_in(path: Path, var_name: str | None, where: dict[str, Any]) -> PartitionDraws:
+    with opened(from_store(path, progressbar=where["progressbar"])) as held:
+        return draws_of(find_source(held, var_name, **where).source, "A layer")
+
+
+def _named(paths: Sequence[Path]) -> dict[str, Path]:
+    """Paths by their names without suffix if these differ, else by themselves."""
+    stems = {path.stem: path for path in paths}
+    return stems if len(stems) == len(paths) else {str(path): path for path in paths}
+
+
+def _data(options: argparse.Namespace) -> Any:
+    return options.posterior if len(options.posterior) > 1 else options.posterior[0]
 
 
 def _is_several_stores(options: argparse.Namespace) -> bool:
     return len(options.posterior) > 1 and not is_plain(options.posterior)
+
+
+def _given_weights(options: argparse.Namespace, data: Any) -> Any:
+    return one_of(*(_weights(name, options, data) for name in ("weights", "log_weights")))
 
 
 def _weights(name: str, options: argparse.Namespace, data: Any) -> Any:
@@ -237,8 +266,10 @@ def _weights(name: str, options: argparse.Namespace, data: Any) -> Any:
         return None
     if is_plain(given):
         return read_numbers(given)
-    if is_plain(options.posterior) or len(options.posterior) > 1:
-        raise ValueError(f"`{name}` must be a CSV or .npy file if draws are tables or several files; got {given!r}.")
+    if not isinstance(data, xr.DataTree):
+        raise ValueError(
+            f"`{name}` must be a CSV or .npy file if draws are tables, a store or several files; got {given!r}."
+        )
     dataset = group_dataset(data, options.group)
     if given not in dataset:
         raise ValueError(
@@ -258,6 +289,7 @@ def _check_files(options: argparse.Namespace) -> None:
             f"Several files must be tables or .npy files, one for each chain, or one for each layer with --layers; "
             f"got {names}."
         )
+    _check_each_once(options.posterior)
     for name, path in _outputs(options).items():
         _check_writable(name, path)
     _check_apart(options)
@@ -267,14 +299,18 @@ def _check_files(options: argparse.Namespace) -> None:
         raise ImportError("--figure and --report need matplotlib: pip install 'posterior-consensus[plots]'.")
     if options.output is None:
         return
-    if options.output.suffix != ".csv" and (is_plain(options.posterior) or len(options.posterior) > 1):
+    if options.output.suffix != ".csv" and not _has_groups(options.posterior):
         raise ValueError(
-            f"--output must end in .csv if draws are tables or several files; got {str(options.output)!r}."
+            f"--output must end in .csv if draws are tables, a store or several files; got {str(options.output)!r}."
         )
     if options.output.suffix not in (".csv", ".nc"):
         raise ValueError(
             f"--output must end in .csv or .nc; got {str(options.output)!r}. In Python, attach() gives Zarr."
         )
+
+
+def _has_groups(paths: Sequence[Path]) -> bool:
+    return len(paths) == 1 and may_have_groups(paths[0])
 
 
 def _outputs(options: argparse.Namespace) -> dict[str, Path]:
@@ -289,6 +325,14 @@ def _check_file(path: Path) -> None:
             f"FILE must be a file or a Zarr directory; got {given}, which cannot be read twice. Write the draws to a "
             "file first, by > draws.csv."
         )
+
+
+def _check_each_once(paths: Sequence[Path]) -> None:
+    seen: set[tuple[int | str, ...]] = set()
+    for path in paths:
+        if _identity(path) in seen:
+            raise ValueError(f"Several files must have each file once; got {str(path)!r} twice.")
+        seen.add(_identity(path))
 
 
 def _check_writable(name: str, path: Path) -> None:

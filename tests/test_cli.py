@@ -330,12 +330,77 @@ def test_layers_are_printed_and_written(layers, tmp_path, capsys, undrawn):
     assert found[1940].labels.sizes == {"firm": 5}
 
 
+def test_stores_and_accumulators_are_read_as_the_functions_do(labels, rng, tmp_path, capsys):
+    def best(data):
+        return pc.consensus_partition(data, random_seed=0, progressbar=False).expected_loss
+
+    store, folder, w = tmp_path / "ws.nc", tmp_path / "kept", rng.random(40)
+    pc.as_partition_draws(labels, weights=w, store=store)
+    with pc.PartitionAccumulator(folder) as kept:
+        kept.add(labels)
+    assert printed(capsys, store)["expected_loss"] == best(store)
+    assert printed(capsys, folder)["expected_loss"] == best(labels)
+    np.save(tmp_path / "w.npy", w)
+    assert printed(capsys, folder, "--weights", tmp_path / "w.npy")["expected_loss"] == best(store)
+    content = store.read_bytes()
+    at = content.rindex(b" sha256 ")
+    store.write_bytes(content[: at + 8] + bytes([content[at + 8] ^ 1]) + content[at + 9 :])
+    for arguments, parts in {
+        f"{store}": ["damaged", "ws.nc"],
+        f"{folder} --var nonsense": ["--var must be left out", "'nonsense'"],
+        f"{folder} --group prior": ["--group must be left out", "'prior'"],
+        f"{folder} --weights w": ["--weights must be a CSV or .npy file", "a store"],
+        f"{folder} --output {tmp_path / 'out.nc'}": ["--output must end in .csv", "a store"],
+    }.items():
+        assert main(arguments.split()) == 2
+        message = capsys.readouterr().err
+        assert all(part in message for part in parts), message
+
+
+def test_log_densities_of_a_file_are_diagnosed(rng, tmp_path, capsys):
+    z = np.concatenate([noisy_draws(rng, 50, 12, k, 0.1)[np.newaxis] for k in (2, 3)])
+    lp = np.concatenate([[[99.0] * 10, [0.0] * 10], np.full((2, 40), [[5.0], [9.0]])], axis=1)
+    groups = {
+        name: xr.Dataset({of: (("chain", "draw", "item")[: v.ndim], v)})
+        for name, of, v in (("posterior", "z", z), ("sample_stats", "lp", lp))
+    }
+    file = written(xr.DataTree.from_dict(groups), tmp_path / "p.nc")
+    verdict = printed(capsys, file, "--burn-in", "10")["chains"]["verdict"]
+    assert "log posterior is 5 in chain 0 and 9 in chain 1" in verdict, verdict
+
+
+def test_layers_of_files(layers, tmp_path, capsys):
+    """Files of one name in two folders are two layers, --var is of each, and several plain files stay chains."""
+    for folder, year in (("p", 1935), ("q", 1936)):
+        (tmp_path / folder).mkdir()
+        one = layers.sel(year=year, drop=True).to_dataset().assign(y=layers.sel(year=1940, drop=True))
+        written(xr.DataTree.from_dict({"posterior": one}), tmp_path / folder / "draws.nc")
+    files = [tmp_path / folder / "draws.nc" for folder in "pq"]
+    found = printed(capsys, *files, "--layers", "year", "--var", "z")
+    assert [one["layer"] for one in found["layers"]] == list(map(str, files))
+    whole = pc.summarize(pc.as_layers(layers, layer_dim="year"), random_seed=0, progressbar=False)
+    assert [one["expected_loss"] for one in found["layers"]] == [
+        whole[year].consensus.expected_loss for year in (1935, 1936)
+    ]
+    assert main([*map(str, files), "--layers", "year", "--var", "nonsense"]) == 2
+    assert "--var must name a variable" in capsys.readouterr().err
+    assert main([str(files[0]), f"{tmp_path}/q/../p/draws.nc", "--layers", "year"]) == 2
+    assert "must have each file once" in capsys.readouterr().err
+    for k in (0, 1):
+        table = layers[k].stack(column=["year", "firm"]).values
+        columns = [f"z[{t},{i}]" for t in (1, 2, 3) for i in range(1, 6)]
+        pd.DataFrame(table, columns=columns).to_csv(tmp_path / f"{k}.csv", index=False)
+    found = printed(capsys, tmp_path / "0.csv", tmp_path / "1.csv", "--layers", "year")
+    assert [one["n_chains"] for one in found["layers"]] == [2, 2, 2]
+
+
 def test_what_is_wrong_with_layers(layers, tmp_path, capsys):
     file = str(written(xr.DataTree.from_dict({"posterior": layers.to_dataset()}), tmp_path / "posterior.nc"))
+    other = shutil.copy(file, tmp_path / "other.nc")
     for arguments, parts in {
         f"{file} --layers time": ["--layers must name the dimension", "'time'"],
         f"{file} {file}": ["--layers"],
-        f"{file} {file} --layers year --output {tmp_path}/out.nc": ["--output must end in .csv"],
+        f"{file} {other} --layers year --output {tmp_path}/out.nc": ["--output must end in .csv"],
         f"{file} --layers year --burn-in 20": ["--burn-in", "got 20"],
     }.items():
         assert main(arguments.split()) == 2

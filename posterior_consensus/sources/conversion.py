@@ -122,10 +122,10 @@ def find_source(
         if item_dim is not None:
             raise ValueError(f"`item_dim` must be None with a model, which names its items; got {item_dim!r}.")
         soft = allocation_probabilities(model, data, var_name=var_name, group=group, progressbar=progressbar)
-        return Source(made_already(soft, None, None, weights), "allocation probabilities computed from the model")
+        return Source(made_already(soft, weights), "allocation probabilities computed from the model")
     data = from_store(data, progressbar=progressbar)
     if isinstance(data, PairSource):
-        source = made_already(data, var_name, item_dim, weights)
+        source = made_already(data, weights, var_name=var_name, group=group, sample_dims=sample_dims, item_dim=item_dim)
         return Source(source, "allocation probabilities" if hard_draws(source) is None else "labels")
     data, var_name = array_or_table(data, var_name)
     dims = dim_names(sample_dims, data, group)

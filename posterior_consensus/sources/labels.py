@@ -127,7 +127,8 @@ def as_partition_draws(
     weights = one_of(weights, log_weights)
     data = from_store(data, progressbar=progressbar)
     if isinstance(data, PairSource):
-        return draws_of(made_already(data, var_name, item_dim, weights)).labels_only()
+        named = {"var_name": var_name, "group": group, "sample_dims": sample_dims, "item_dim": item_dim}
+        return draws_of(made_already(data, weights, **named)).labels_only()
     with found_labels(data, var_name, group, sample_dims, item_dim, stay=store is not None) as (labels, dims, item_dim):
         name = f"the labels of {labels.name!r}" if labels.name is not None else "`data`"
         samples, items = samples_of(labels, dims, weights, name), Items.along(labels, item_dim)

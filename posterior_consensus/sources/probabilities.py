@@ -110,7 +110,8 @@ def as_allocation_probabilities(
     weights = one_of(weights, log_weights)
     data = from_store(data)
     if isinstance(data, PairSource):
-        draws = draws_of(made_already(data, var_name, item_dim, weights))
+        named = {"var_name": var_name, "group": group, "item_dim": item_dim, "component_dim": component_dim}
+        draws = draws_of(made_already(data, weights, **named, sample_dims=sample_dims))
         draws.as_soft("`data`")
         return draws
     values, dims, (item_dim, component_dim) = probability_array(

@@ -57,10 +57,14 @@ def _as_the_labels(weights: xr.DataArray, labels: xr.DataArray, dims: tuple[str,
     return weights
 
 
-def made_already(source: PairSource, var_name: str | None, item_dim: str | None, weights: Any) -> PairSource:
-    """Return a source as it is, or draws with these weights."""
-    if var_name is not None or item_dim is not None:
-        raise ValueError("`var_name` and `item_dim` must be None for PartitionDraws, which are made already.")
+def made_already(source: PairSource, weights: Any, **of_data: Any) -> PairSource:
+    """Return a source as it is, or draws with these weights; refuse arguments for reading data."""
+    for name, value in of_data.items():
+        if value is not None and (name, value) != ("group", "posterior"):
+            raise ValueError(
+                f"`{name}` must be left out for PartitionDraws, stores and accumulators, whose draws are made already; "
+                f"got {value!r}."
+            )
     if weights is None:
         return source
     draws = draws_of(source)

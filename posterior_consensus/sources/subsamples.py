@@ -31,7 +31,7 @@ def pairwise_similarity(
     """Count each pair over the draws that contain both items; see :func:`as_pair_similarity`."""
     data = from_store(data)
     if isinstance(data, PairSource):  # contains every item
-        together = draws_of(made_already(data, var_name, item_dim, weights))
+        together = draws_of(made_already(data, weights, var_name=var_name, sample_dims=sample_dims, item_dim=item_dim))
         present = PartitionDraws.of(
             np.zeros((together.n_draws, together.n_items), np.uint8), samples=together.samples, items=together.items
         )

@@ -2,11 +2,15 @@
 
 import inspect
 from collections.abc import Sequence
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
 
 from posterior_consensus.consensus.methods import check_no_method
 from posterior_consensus.consensus.partition import check_options
-from posterior_consensus.ensemble.draws import draws_of
+from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.layers import Layers
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
@@ -15,7 +19,7 @@ from posterior_consensus.runtime.clock import Clock
 from posterior_consensus.sources.containers import opened
 from posterior_consensus.sources.conversion import find_source
 from posterior_consensus.sources.labels import from_store
-from posterior_consensus.sources.log_densities import log_of_draws
+from posterior_consensus.sources.log_densities import LogOfDraws, log_of_draws
 from posterior_consensus.sources.samples import one_of
 from posterior_consensus.summary.layers import LayersSummary, summarize_layers
 from posterior_consensus.summary.observed import observed_of
@@ -158,23 +162,72 @@ def summarize(
                 raise TypeError(f"`{name}` must be left out for layers, which as_layers reads; got {value!r}.")
         searched = {"random_seed": random_seed, "progressbar": progressbar}
         return summarize_layers(idata, clock, {"loss": loss, **options}, searched, prob=prob, answers=answers)
-    weights = one_of(weights, log_weights)
-    where = {"group": group, "sample_dims": sample_dims, "item_dim": item_dim, "weights": weights}
-    with opened(from_store(idata, progressbar=progressbar)) as data:
-        source, description = clock("draws", find_source, data, var_name, model, **where, progressbar=progressbar)
-        draws = draws_of(source)
-        observed = observed_of(data, draws)
-        logs = log_of_draws(data, draws) if group == "posterior" else None
+    where: dict[str, Any] = {"group": group, "sample_dims": sample_dims, "item_dim": item_dim}
+    where |= {"weights": one_of(weights, log_weights), "progressbar": progressbar}
+    posterior = clock("draws", read_posterior, idata, var_name, model, **where)
     searched = {"random_seed": random_seed, "progressbar": progressbar}
-    consensus = search(clock, draws, clock.part(SEARCH), {"loss": loss, **searched, **options})
+    return summarize_posterior(clock, posterior, {"loss": loss, **options}, searched, prob=prob, answers=answers)
+
+
+class Posterior(NamedTuple):
+    """All that a summary takes from data.
+
+    Attributes
+    ----------
+    draws : PartitionDraws
+        The draws.
+    source : str
+        Description of them.
+    observed : DataArray or None
+        Data of the items.
+    logs : LogOfDraws or None
+        Log density of each draw.
+    """
+
+    draws: PartitionDraws
+    source: str
+    observed: xr.DataArray | None
+    logs: LogOfDraws | None
+
+    def take(self, rows: npt.NDArray[np.intp]) -> "Posterior":
+        """Select draws by row number, each once and in order."""
+        if rows.size == self.draws.n_draws:
+            return self  # weights normalized again would differ by rounding
+        logs = None if self.logs is None else self.logs._replace(values=self.logs.values[rows])
+        return self._replace(draws=self.draws.take(rows), logs=logs)
+
+
+def read_posterior(
+    idata: Any, var_name: str | None, model: Any = None, *, group: str, progressbar: bool, **where: Any
+) -> Posterior:
+    """Read draws, data of the items and log densities; arguments as in :func:`find_source`."""
+    with opened(from_store(idata, progressbar=progressbar)) as data:
+        source, description = find_source(data, var_name, model, group=group, progressbar=progressbar, **where)
+        draws = draws_of(source)
+        logs = log_of_draws(data, draws) if group == "posterior" else None
+        return Posterior(draws, description, observed_of(data, draws), logs)
+
+
+def summarize_posterior(
+    clock: Clock,
+    posterior: Posterior,
+    options: dict[str, Any],
+    searched: dict[str, Any],
+    *,
+    prob: float,
+    answers: bool = True,
+) -> Summary:
+    """Summarize what was read; `options` are of the search, `searched` has seed and progress bar of all searches."""
+    draws = posterior.draws
+    consensus = search(clock, draws, clock.part(SEARCH), {**searched, **options})
     return summary_of(
         clock,
         draws,
         consensus,
-        source=description,
+        source=posterior.source,
         prob=prob,
         answers=answers,
         searched=searched,
-        observed=observed,
-        logs=logs,
+        observed=posterior.observed,
+        logs=posterior.logs,
     )

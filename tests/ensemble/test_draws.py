@@ -255,7 +255,7 @@ def test_dict_of_arrays():
 
 def test_made_draws_take_no_names(z, small_draws):
     for arguments in ({"var_name": "z"}, {"item_dim": "obs"}):
-        with pytest.raises(ValueError, match="must be None for PartitionDraws"):
+        with pytest.raises(ValueError, match="must be left out for PartitionDraws"):
             pc.as_partition_draws(small_draws, **arguments)
     with pytest.raises(ValueError, match="`var_name` must be None for ndarray"):
         pc.as_partition_draws(z.values, var_name="z")

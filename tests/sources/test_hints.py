@@ -244,7 +244,7 @@ def test_mistyped_arguments(best):
         (lambda: pc.as_allocation_probabilities(SOFT, log="x"), TypeError, "`log`", "True or False; got 'x'"),
         (lambda: pc.as_allocation_probabilities(SOFT, component_dim=3), TypeError, "`component_dim`", "a name; got 3"),
         (lambda: pc.as_partition_draws(GOOD, item_dim=3), TypeError, "`item_dim`", "a name; got 3"),
-        (lambda: pc.summarize(plain, "z"), ValueError, "`var_name` and `item_dim` must be None", "PartitionDraws"),
+        (lambda: pc.summarize(plain, "z"), ValueError, "`var_name` must be left out", "PartitionDraws", "'z'"),
         (lambda: plain.isel(draw="a"), TypeError, "`draw`", "0 to 3; got 'a'"),
         (lambda: best.with_names(first="a"), TypeError, "`first`", "an integer; got 'a'"),
         (lambda: pc.posterior_similarity_matrix(GOOD, items=[True]), IndexError, "below 4, or 4 booleans"),
