@@ -1,5 +1,6 @@
 """Co-clustering by agreement: several clusterings of the rows and columns of a table with high mutual information."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -50,6 +51,8 @@ class Coclustering(Stored):
         averaged over all pairs of clusterings of one side.
     table_information : float
         Mutual information of the rows and columns themselves, in bits: the upper bound for all clusterings.
+    stopped : str
+        "interrupted" if Ctrl-C ended the search early, or empty.
     """
 
     _no_figure = "plot_alluvial(clusterings.row_labels) shows its partitions"
@@ -58,6 +61,7 @@ class Coclustering(Stored):
     column_labels: xr.DataArray = field(metadata=stored_as.array("cocluster_of_column", _DIMS))
     trace: xr.Dataset = field(metadata=stored_as.table("coclustering_{}", _TRACE, _DIMS))
     table_information: float = field(metadata=stored_as.attribute("coclustering_table_information"))
+    stopped: str = field(default="", metadata=stored_as.attribute("coclustering_stopped"))
 
     @property
     def row_draws(self) -> PartitionDraws:
@@ -88,6 +92,8 @@ class Coclustering(Stored):
             ("columns", f"{n_columns} ({column}) in {display.counted(int(self.column_labels.max()) + 1, 'cluster')}"),
             ("information", f"{kept:.6g} of the table's {self.table_information:.6g} bits"),
         ]
+        if self.stopped:
+            facts.append(("interrupted", "searched until Ctrl-C: a longer search may keep more information"))
         return f"Coclustering: {display.counted(m, 'clustering')} of each side", facts, self.to_dataframe()
 
 
@@ -192,19 +198,24 @@ def cocluster(
         if check_count(name, number) > full:
             raise ValueError(f"`{name}` must be at most {full}, the number with a positive sum; got {number}.")
     shares = given.shares
-    rows = _Side(shares, n_row_clusters, n_column_clusters, n_clusterings)
-    columns = _Side(sparse.csr_array(shares.T), n_column_clusters, n_row_clusters, n_clusterings)
     seeds = as_generator(random_seed).spawn(n_clusterings + 1)
-    with waiting("Pairs of clusterings", progressbar=progressbar):
-        labels = _begin(rows, columns, n_starts, seeds[:-1])
-    trace = [_trace_row(given, rows, labels)]
-    for _ in track(range(n_rounds), "Agreement of clusterings", progressbar=progressbar):
-        before = [one.copy() for one in labels]
-        rows.agree(labels[0], labels[1], seeds[-1])
-        columns.agree(labels[1], labels[0], seeds[-1])
-        trace.append(_trace_row(given, rows, labels))
-        if all(np.array_equal(one, other) for one, other in zip(before, labels, strict=True)):
-            break
+    with Executor(-1, None) as executor:
+        rows = _Side(shares, n_row_clusters, n_column_clusters, n_clusterings, executor.stop)
+        columns = _Side(sparse.csr_array(shares.T), n_column_clusters, n_row_clusters, n_clusterings, executor.stop)
+        with waiting("Pairs of clusterings", progressbar=progressbar):
+            labels = _begin(rows, columns, n_starts, seeds[:-1], executor)
+        trace = [_trace_row(given, rows, labels)]
+        for _ in track(range(n_rounds), "Agreement of clusterings", progressbar=progressbar):
+            if executor.stopped:
+                break
+            before = [one.copy() for one in labels]
+            for side, own, others in ((rows, labels[0], labels[1]), (columns, labels[1], labels[0])):
+                executor.results(side.agree, [(own, others, seeds[-1])])
+            trace.append(_trace_row(given, rows, labels))
+            if all(np.array_equal(one, other) for one, other in zip(before, labels, strict=True)):
+                break
+    if executor.stopped:
+        warnings.warn(f"The search was interrupted after {len(trace) - 1} rounds.", stacklevel=2)
     of_rows, of_columns = _whole(given, labels)
     columns_of_trace = {
         name: ("round", np.array(one)) for name, one in zip(_TRACE, zip(*trace, strict=True), strict=True)
@@ -214,14 +225,22 @@ def cocluster(
         column_labels=given.columns.partition_array(of_columns, "clustering", "column_labels"),
         trace=xr.Dataset(columns_of_trace, {"round": np.arange(len(trace))}),
         table_information=_information(shares),
+        stopped=executor.stopped,
     )
 
 
 class _Side:
     """One side of a table, called rows, whose clusterings are optimized while the other side is fixed."""
 
-    def __init__(self, shares: sparse.csr_array, n_clusters: int, n_others: int, n_clusterings: int) -> None:
-        self.shares, self.n_clusters, self._n_others = shares, n_clusters, n_others
+    def __init__(
+        self,
+        shares: sparse.csr_array,
+        n_clusters: int,
+        n_others: int,
+        n_clusterings: int,
+        stop: npt.NDArray[np.uint8],
+    ) -> None:
+        self.shares, self.n_clusters, self._n_others, self._stop = shares, n_clusters, n_others, stop
         self.n_items = shares.shape[0]
         self._marginals = np.asarray(shares.sum(axis=1), np.float64)
         memory.check(
@@ -244,7 +263,8 @@ class _Side:
     def climb(self, labels: Integers, profiles: Floats, orders: Integers, n_passes: int) -> Floats:
         """Move items while that raises the objective; changes `labels`, returns objectives up to a constant."""
         n_maps = profiles.shape[1] / self._n_others
-        return mutual_information.climb(profiles, self._marginals, n_maps, self.n_clusters, orders, n_passes, labels)
+        given = profiles, self._marginals, n_maps, self.n_clusters, orders, n_passes, labels, self._stop
+        return mutual_information.climb(*given)
 
     def agree(self, labels: Integers, others: Integers, rng: np.random.Generator) -> None:
         """Improve all clusterings (m, n), given all clusterings of the other side; changes `labels`."""
@@ -270,7 +290,9 @@ class _Side:
         return labels
 
 
-def _begin(rows: _Side, columns: _Side, n_starts: int, seeds: list[np.random.Generator]) -> list[Integers]:
+def _begin(
+    rows: _Side, columns: _Side, n_starts: int, seeds: list[np.random.Generator], executor: Executor
+) -> list[Integers]:
     """Clusterings of the rows (m, n) and columns, each pair optimized separately, the best of `n_starts` starts."""
 
     def start(rng: np.random.Generator) -> tuple[Integers, Integers]:
@@ -279,15 +301,18 @@ def _begin(rows: _Side, columns: _Side, n_starts: int, seeds: list[np.random.Gen
             before = of_rows.copy(), of_columns.copy()
             for side, own, others in ((rows, of_rows, of_columns), (columns, of_columns, of_rows)):
                 side.climb(own, side.profiles(others), rng.permutation(side.n_items)[np.newaxis], 1)
-            if np.array_equal(before[0], of_rows) and np.array_equal(before[1], of_columns):
+            unchanged = np.array_equal(before[0], of_rows) and np.array_equal(before[1], of_columns)
+            if unchanged or executor.stop[0]:
                 break
         return of_rows, of_columns
 
     def pair(rng: np.random.Generator) -> tuple[Integers, Integers]:
-        return max((start(rng) for _ in range(n_starts)), key=lambda labels: _mutual_information(rows, labels))
+        tried = [start(rng)]
+        while len(tried) < n_starts and not executor.stop[0]:
+            tried.append(start(rng))
+        return max(tried, key=lambda labels: _mutual_information(rows, labels))
 
-    with Executor(-1, None) as executor:
-        pairs = executor.results(pair, [(rng,) for rng in seeds])
+    pairs = executor.results(pair, [(rng,) for rng in seeds])
     return [np.concatenate(one) for one in zip(*pairs, strict=True)]
 
 

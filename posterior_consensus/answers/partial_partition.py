@@ -1,6 +1,7 @@
 """The largest set of items whose joint clustering has at least a given posterior probability."""
 
 import itertools
+import warnings
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,7 +32,7 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_between, check_count
-from posterior_consensus.runtime.clock import Clock
+from posterior_consensus.runtime.clock import NO_TIME, Clock
 from posterior_consensus.runtime.executor import Executor, n_threads
 from posterior_consensus.runtime.progress import track, waiting
 from posterior_consensus.runtime.tolerances import SAME
@@ -65,7 +66,7 @@ class PartialPartition(Stored, HasLabels):
         reference, clusters are numbered by first appearance.
     probability : float
         Posterior probability that such a set is clustered exactly as found, estimated by cross-validation; see the
-        notes of :func:`partial_partition`. NaN for a single draw.
+        notes of :func:`partial_partition`. NaN for a single draw, or if a search of the cross-validation ended early.
     mcse, ess : float
         Monte Carlo standard error and effective sample size of `probability`; below 100 the error is rough.
     search_probability : float
@@ -87,6 +88,8 @@ class PartialPartition(Stored, HasLabels):
         Expected loss of `completion`, its Monte Carlo standard error and effective sample size; NaN without one.
     names : tuple
         Name of each cluster number, including clusters of the reference without assigned items.
+    stopped : str
+        Why the search ended early: "seconds", "interrupted" for Ctrl-C, or empty.
     """
 
     _figure = "plot_partial_partition"
@@ -107,6 +110,7 @@ class PartialPartition(Stored, HasLabels):
     expected_loss_mcse: float = field(metadata=stored_as.number("partial_expected_loss_mcse", measured=True))
     expected_loss_ess: float = field(metadata=stored_as.number("partial_expected_loss_ess"))
     names: tuple[Hashable, ...] = field(metadata=stored_as.names("partial_names"))
+    stopped: str = field(default="", metadata=stored_as.attribute("partial_stopped"))
 
     @property
     def n_items(self) -> int:
@@ -145,10 +149,17 @@ class PartialPartition(Stored, HasLabels):
         clusters = f"clustered exactly as found, in {display.counted(sizes.size, 'cluster')} of {listed}"
         others = {0: "none is", 1: "the other is"}.get(n_open, f"the other {n_open} are")
         words = f"{self.n_items} of {n} items ({dim}) are {clusters}; {others} unassigned."
+        if np.isnan(self.probability) and self.stopped:
+            share = f"In {self.search_probability:.3g} of the draws, which chose the set"
+            return f"{share}, {words} Its probability was not cross-validated: {self._ending}."
         if np.isnan(self.probability):
             return f"In the only draw, {words}"
         probability = display.with_error(f"{self.probability:.3g}", self.mcse, self.ess)
         return f"With probability {probability}, {words} The probability is cross-validated: these draws chose the set."
+
+    @property
+    def _ending(self) -> str:
+        return f"the search {display.ended(self.stopped, 'was')}"
 
     def to_dataframe(self) -> pd.DataFrame:
         """Tabulate the clusters of assigned items.
@@ -178,6 +189,8 @@ class PartialPartition(Stored, HasLabels):
             expected = display.with_error(value, self.expected_loss_mcse, self.expected_loss_ess)
             clusters = display.counted(np.unique(self.completion.values).size, "cluster")
             facts.append(("completion", f"{clusters}, expected {self.loss.name} {expected}"))
+        if self.stopped:
+            facts.append(("stopped", f"{self._ending}; a longer one may find a larger set"))
         title = f"PartialPartition: {self.n_items} of {self.labels.size} items ({self.labels.dims[0]})"
         return title, facts, self.to_dataframe()
 
@@ -211,7 +224,8 @@ def partial_partition(
         Largest number of starts, each from a different item. The search ends early once five starts reached the largest
         number of items and the last eight increased the area under the curve by less than 0.1%.
     seconds : float, optional
-        Time limit, after which the best set so far is returned. The result then depends on the machine.
+        Time limit, after which the best set so far is returned; half of it is for the search, the rest for the
+        cross-validation. The result then depends on the machine.
     random_seed : int, Generator or None
         The same seed gives the same result.
     progressbar : bool
@@ -282,14 +296,21 @@ def partial_partition(
     loss = None if complete is None else _loss(complete)
     rng = as_generator(random_seed)
     clock = Clock(seconds)
-    labels, curve = grown(draws, prob, n_starts, rng, clock.part(0.5), progressbar)
-    bound = size_bound(draws, prob, labels, progressbar)
+    labels, curve, stopped = grown(draws, prob, n_starts, rng, clock.part(0.5), progressbar)
+    bound = draws.n_items
+    if stopped == "interrupted":
+        warnings.warn("The search for a partial partition was interrupted.", stacklevel=2)
+        clock = Clock(NO_TIME)
+    else:
+        bound = size_bound(draws, prob, labels, progressbar)
     expected, error, size = np.nan, np.nan, np.nan
     full: Labels | None = None
     if loss is not None:
         full = completed(draws, labels, loss, rng, clock.part(0.5), progressbar)
         expected, error, size = (float(one[0]) for one in loss_and_error(draws, full[np.newaxis], loss))
-    agrees = held_out_agreement(draws, int((labels >= 0).sum()), rng, clock.part(1.0), progressbar)
+    agrees, ended = held_out_agreement(draws, int((labels >= 0).sum()), rng, clock.part(1.0), progressbar)
+    if ended == "interrupted" != stopped:
+        warnings.warn("The cross-validation of a partial partition was interrupted.", stacklevel=2)
     mcse, ess = draws.samples.mcse_and_ess(agrees)
     share, names = float(draws.samples.mean(agreement(draws, labels))), list[Hashable](range(labels.max() + 1))
     if numbers is not None:
@@ -310,6 +331,7 @@ def partial_partition(
         expected_loss_mcse=error,
         expected_loss_ess=size,
         names=tuple(names),
+        stopped=stopped or ended,
     )
 
 
@@ -328,12 +350,13 @@ def grown(
     seconds: float | None,
     progressbar: bool,
     most: int | None = None,
-) -> tuple[Labels, Floats]:
+) -> tuple[Labels, Floats, str]:
     """Find the largest set of items, up to `most`, whose joint clustering has probability at least `prob`.
 
     Returns
     -------
-    Labels (n,), -1 if unassigned, and the largest probability found for each number of items (n + 1,).
+    Labels (n,), -1 if unassigned; the largest probability found for each number of items (n + 1,); and why the search
+    ended early: "seconds", "interrupted" or empty.
     """
     draws = draws.without_zero_weights()
     most = draws.n_items if most is None else most
@@ -342,7 +365,7 @@ def grown(
     enough = max(int(np.ceil((prob - SAME) * total)), 1)
     if draws.n_items <= _ALL_SUBSETS:
         labels, curve = _among_all(draws, weights, enough, most)
-        return labels, curve / total
+        return labels, curve / total, ""
     _check_memory(draws)
     bits = _bits(draws, weights)
     orders = _orders(draws.n_items, rng)
@@ -363,23 +386,29 @@ def grown(
     curve = np.maximum.accumulate(curve[::-1])[::-1]
     labels = found[best][0].astype(np.int32)
     labels[labels >= 0] = canonical_labels(labels[labels >= 0])
-    return labels, curve / total
+    return labels, curve / total, executor.stopped
 
 
 def held_out_agreement(
     draws: PartitionDraws, n_items: int, rng: np.random.Generator, seconds: float | None, progressbar: bool
-) -> Floats:
-    """1 for each draw (n_draws,) that agrees with the set found without its fold, else 0; NaN for a single draw."""
+) -> tuple[Floats, str]:
+    """1 for each draw (n_draws,) that agrees with the set found without its fold, else 0.
+
+    NaN for a single draw, or if a search ended at a smaller set, with which more draws agree. Also the reason of this
+    end: "seconds", "interrupted" or empty.
+    """
     rows = np.flatnonzero(draws.weights)
     parts = folds(draws.samples.take(rows), _FOLDS)
+    agrees, each = np.full(draws.n_draws, np.nan), None if seconds is None else seconds / len(parts)
     if len(parts) == 1:
-        return np.full(draws.n_draws, np.nan)
-    agrees, each = np.zeros(draws.n_draws), None if seconds is None else seconds / len(parts)
+        return agrees, ""
     for part in parts:
         others = draws.take(np.delete(rows, part))
-        labels, _ = grown(others, 0.0, _STARTS_OF_A_FOLD, rng, each, progressbar, most=n_items)
+        labels, _, stopped = grown(others, 0.0, _STARTS_OF_A_FOLD, rng, each, progressbar, most=n_items)
+        if stopped == "interrupted" or (labels >= 0).sum() < n_items:
+            return np.full(draws.n_draws, np.nan), stopped
         agrees[rows[part]] = agreement(draws.take(rows[part]), labels)
-    return agrees
+    return np.where(draws.weights > 0, agrees, 0.0), ""
 
 
 def agreement(draws: PartitionDraws, labels: Labels) -> Floats:

@@ -15,6 +15,7 @@ from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.evaluate.expectation import Floats, all_losses, loss_matrix, unscaled_losses
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.runtime.clock import Clock
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import SAME
@@ -23,6 +24,7 @@ from posterior_consensus.search.over_draws import OnDraws, OnDrawsNonlinear
 
 Rows = npt.NDArray[np.intp]
 
+_STARTS_AT_ONCE = 20  # starts between two looks at the time
 _EACH = 60  # draws for each particle in the samples on which a run begins
 _SAMPLES = 1, 2  # sizes of these samples, in multiples of _EACH
 _STEPS = 2  # on each sample
@@ -64,16 +66,23 @@ class Found(NamedTuple):
     path: list[Placed]
     modes: Placed
     supposed: Placed
+    is_cut: bool  # whether a number of particles had too little time
 
 
 class ParticleSearch:
     """Search for L partitions S_l that minimize the mean over draws of min_l d(S_l, z_t), for L = 1, 2, ..."""
 
     def __init__(
-        self, draws: PartitionDraws, loss: PartitionLoss, executor: Executor, n_starts: int, rng: np.random.Generator
+        self,
+        draws: PartitionDraws,
+        loss: PartitionLoss,
+        executor: Executor,
+        clock: Clock,
+        n_starts: int,
+        rng: np.random.Generator,
     ) -> None:
         self._draws, self._record = draws, loss
-        self._executor, self._n_starts, self._rng = executor, n_starts, rng
+        self._executor, self._clock, self._n_starts, self._rng = executor, clock, n_starts, rng
         self._work = 0  # of all particles so far
         draws = merged(draws)
         self._loss = loss.arrays(draws.n_items)
@@ -90,18 +99,23 @@ class ParticleSearch:
         """Search for `number` particles, and for `FURTHER` particles beyond the modes found, to count the modes.
 
         The number of modes does not depend on `number`. Beyond `most_work`, no more changes or particles are tried.
+        Each number of particles has an equal share of the remaining time.
         """
         path = [self._placed(self._all, consensus[np.newaxis])]
         modes = supposed = path[0]
         requested = number or 1
         last = 1 if number == 1 else min(max(requested, most), self.n_distinct)
+        is_cut = False
         for more in track(range(2, last + 1), "Particles", progressbar=progressbar):
             ended = self._executor.stopped or self._work > most_work
             if more > requested and (ended or more > len(modes.partitions) + FURTHER):
                 break
-            path.append(self.one_more(path[-1], most_work))
+            left = min(max(requested, len(modes.partitions) + FURTHER), last) - more + 1
+            clock = Clock(self._clock.part(1 / left))
+            path.append(self.one_more(path[-1], most_work, clock))
+            is_cut |= clock.is_over
             modes, supposed = self._at_modes(path, modes, False), self._at_modes(path, supposed, True)
-        return Found(path, modes, supposed)
+        return Found(path, modes, supposed, is_cut)
 
     def _modes_of(self, placed: Placed, independent: bool) -> Modes:
         losses = loss_matrix(placed.partitions, self._draws, self._record)
@@ -119,17 +133,22 @@ class ParticleSearch:
         heaviest = [max(np.flatnonzero(modes.mode == g), key=lambda k: weights[k]) for g in range(modes.n_modes)]
         return self._results(self._descend, [(self._all, path[-1].partitions[heaviest])])[0]
 
-    def one_more(self, fewer: Placed, most_work: float) -> Placed:
+    def one_more(self, fewer: Placed, most_work: float, clock: Clock) -> Placed:
         """Find one more particle; the distance to the draws never rises."""
         number = len(fewer.partitions) + 1
         n_starts, rng = self._n_starts, self._rng
         some = self._sample(_MOST, rng)
         warm = self._with_one_draw(fewer)
         found = self._results(self._descend, [(some, start) for start in warm])
-        found += self._results(self._run, [(some, number, None, seed) for seed in self._seeds(n_starts)])
+        seeds = self._seeds(n_starts)
+        for first in range(0, n_starts, _STARTS_AT_ONCE):
+            if self._executor.stopped or clock.is_over:
+                break
+            started = [(some, number, None, seed) for seed in seeds[first : first + _STARTS_AT_ONCE]]
+            found += self._results(self._run, started)
         found = _best(found)
         in_vain = 0  # changes since the last improvement
-        while in_vain < n_starts and not self._executor.stopped and self._work <= most_work:
+        while in_vain < n_starts and not (self._executor.stopped or clock.is_over) and self._work <= most_work:
             best = found[0]
             starts = [one.partitions for one in found[:_AT_ONCE]]
             starts += [self._swapped(some, one) for one in found[:_AT_ONCE]]
@@ -144,8 +163,8 @@ class ParticleSearch:
     def _seeds(self, number: int) -> list[int]:
         return list(self._rng.integers(2**63, size=number).tolist())
 
-    def _results(self, function: Callable[..., Placed], calls: list[tuple[Any, ...]]) -> list[Placed]:
-        found = self._executor.results(function, calls)
+    def _results(self, function: Callable[..., Placed | None], calls: list[tuple[Any, ...]]) -> list[Placed]:
+        found = [one for one in self._executor.results(function, calls) if one is not None]
         self._work += sum(one.work for one in found)
         return found
 
@@ -166,8 +185,13 @@ class ParticleSearch:
     def _with(self, partitions: Labels, row: np.intp) -> Labels:
         return np.vstack([partitions, self._all.labels[row].astype(np.int32)])
 
-    def _run(self, draws: _Draws, number: int, partitions: Labels | None, seed: int) -> Placed:
-        """Descend on samples of all draws, then on `draws`; without `partitions`, start from distant draws."""
+    def _run(self, draws: _Draws, number: int, partitions: Labels | None, seed: int) -> Placed | None:
+        """Descend on samples of all draws, then on `draws`; without `partitions`, start from distant draws.
+
+        None if it has not begun before the end.
+        """
+        if self._executor.stop[0]:
+            return None
         rng = np.random.default_rng(seed)
         work = 0
         for times in _SAMPLES:

@@ -27,6 +27,7 @@ from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.search.engine import search
 from posterior_consensus.sources.conversion import as_draws, own_partition
 
+_FIRST = 0.25  # share of the time for the consensus partition
 _STORED_SAMPLE = {name: f"particle_{name}" for name in ("sample", "chain", "draw", "weight")}
 
 
@@ -335,7 +336,8 @@ def particles(
         Number of runs from random draws for each number of particles. It is also the number of changes without
         improvement after which the search ends.
     seconds : float, optional
-        Time limit, after which the best particles so far are returned. The result then depends on the machine.
+        Time limit, after which the best particles so far are returned. The consensus partition has at most a quarter
+        of it, and each further number of particles an equal share of the rest. The result then depends on the machine.
     random_seed : int, Generator, SeedSequence or None
         The same seed gives the same result, for any number of threads.
     progressbar : bool
@@ -436,28 +438,29 @@ def find_particles(
         at, labels = labels.of_some_items(effort.most_items)
     if effort.only_if_likely and not may_have_more(labels, record):
         most = 1
-    is_interrupted = False
+    stopped = ""
     if one is None:
-        consensus, info = search(labels, record, rng=rng, seconds=seconds)
-        is_interrupted = info.stopped == "interrupted"
+        consensus, info = search(labels, record, rng=rng, seconds=clock.part(_FIRST))
+        stopped = info.stopped
     else:
         consensus = canonical_labels(one[at])
     with Executor(-1, clock.part(1.0), labels.n_items * labels.n_draws) as executor:
-        if is_interrupted:
-            executor.halt("interrupted")
-        particle_search = ParticleSearch(labels, record, executor, n_starts, rng)
+        if stopped == "interrupted":
+            executor.halt(stopped)
+        particle_search = ParticleSearch(labels, record, executor, clock, n_starts, rng)
         distinct = particle_search.n_distinct
         if number is not None and number > distinct:
             raise ValueError(f"`n_particles` must be at most the number of distinct draws, {distinct}; got {number}.")
         found = particle_search.along(consensus, number, most, effort.most_work, progressbar)
-    if executor.stopped == "interrupted":
+    stopped = executor.stopped or stopped or "seconds" * found.is_cut
+    if stopped == "interrupted":
         warnings.warn(f"The search was interrupted at {len(found.path)} particles.", stacklevel=2)
     partitions = (found.modes if number is None else found.path[number - 1]).partitions
     if one is not None and len(partitions) == 1:
         partitions = one[np.newaxis]
     elif at.size < draws.n_items:
         partitions = extended(draws, at, partitions, loss_matrix(partitions, labels, record).argmin(axis=0))
-    result = replace(_as_particles(draws, record, partitions, number, found, labels), stopped=executor.stopped)
+    result = replace(_as_particles(draws, record, partitions, number, found, labels), stopped=stopped)
     if numbers is None:
         return result
     numbered = [numbered_as(partition, *numbers)[0] for partition in result.partitions.values]

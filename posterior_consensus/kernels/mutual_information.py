@@ -45,7 +45,7 @@ def _gains(sign, k, held, shares, marginal, n_maps, totals, table, terms):
 
 @jit
 def _climb(first, last, profiles, marginals, n_maps, n_clusters, passes, labels, values):
-    orders, n_passes = passes
+    orders, n_passes, stop = passes
     n_items, width = profiles.shape
     held = np.empty(width, np.int64)
     for c in range(first, last):
@@ -63,7 +63,7 @@ def _climb(first, last, profiles, marginals, n_maps, n_clusters, passes, labels,
             n_moves = 0
             for i in orders[c]:
                 old, shares, marginal = own[i], profiles[i], marginals[i]
-                if sizes[old] == 1:
+                if sizes[old] == 1 or stop[0] != 0:
                     continue
                 n_held = 0
                 for y in range(width):
@@ -97,16 +97,17 @@ def _climb(first, last, profiles, marginals, n_maps, n_clusters, passes, labels,
             values[c] -= n_maps * _phi(totals[k])
 
 
-def climb(profiles, marginals, n_maps, n_clusters, orders, n_passes, labels):
+def climb(profiles, marginals, n_maps, n_clusters, orders, n_passes, labels, stop):
     """Offer every item the cluster that raises the mutual information most; change `labels` (m, n) in place.
 
-    No cluster loses its last item. Items come in the orders (m, n), up to `n_passes` times. The m clusterings know
-    nothing of each other: each is judged by the sum of its mutual informations with `n_maps` clusterings of the other
-    side, whose clusters are the columns of `profiles` (n, width). `marginals` (n,) are what each item has of the whole
-    table. Returns that sum for each clustering (m,), in nats, less what does not depend on it.
+    No cluster loses its last item. Items come in the orders (m, n), up to `n_passes` times, and stay where they are
+    once `stop` holds 1. The m clusterings know nothing of each other: each is judged by the sum of its mutual
+    informations with `n_maps` clusterings of the other side, whose clusters are the columns of `profiles` (n, width).
+    `marginals` (n,) are what each item has of the whole table. Returns that sum for each clustering (m,), in nats, less
+    what does not depend on it.
     """
     values = np.empty(len(labels))
     work = n_passes * profiles.size * n_clusters * 8
-    arguments = profiles, marginals, n_maps, n_clusters, (orders, n_passes), labels, values
+    arguments = profiles, marginals, n_maps, n_clusters, (orders, n_passes, stop), labels, values
     in_blocks(_climb, 0, len(labels), *arguments, work=work)
     return values

@@ -9,8 +9,9 @@ import xarray as xr
 from scipy import sparse
 
 import posterior_consensus as pc
+from posterior_consensus.runtime import executor
 from tests import reference
-from tests.helpers import check, check_all
+from tests.helpers import check, check_all, press_ctrl_c
 from tests.reference import information_of_table
 
 
@@ -115,6 +116,19 @@ def test_what_is_refused(monkeypatch):
     check_all(of, cases)
     monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "1KB")
     check(of, (np.ones((20, 30)), 5, 5), MemoryError, ["20 items by 50 clusters"])
+
+
+@pytest.mark.parametrize("at", [1, 3])
+def test_an_interrupt_gives_the_clusterings_so_far(at, monkeypatch):
+    table, _, _ = planted(noise=3.0)
+    calls = press_ctrl_c(monkeypatch, executor, "wait", at)
+    with pytest.warns(UserWarning, match="interrupted after"):
+        found = pc.agreement.cocluster(
+            table, n_row_clusters=3, n_column_clusters=4, n_starts=10**6 if at == 1 else 2, random_seed=1
+        )
+    assert found.stopped == "interrupted" and len(calls) <= at + 1 and "until Ctrl-C" in repr(found)
+    assert np.unique(found.row_labels).size == 3 and np.unique(found.column_labels).size == 4
+    assert pc.results.Coclustering.from_dataset(found.to_dataset()).stopped == "interrupted"
 
 
 def test_the_best_of_several_starts_is_kept():

@@ -14,7 +14,7 @@ from posterior_consensus.answers import partial_partition as module
 from posterior_consensus.runtime import executor
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws, random_draws, two_modes
-from tests.helpers import GOOD, array, check
+from tests.helpers import GOOD, array, check, press_ctrl_c
 from tests.strategies import small_draws
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -179,6 +179,31 @@ def test_seconds_end_it(monkeypatch):
     found = partial_of(draws, 0.5, n_starts=20, seconds=1e-9)
     assert len(grown) == module._AT_ONCE + of_parts
     assert found.n_items >= 1 and found.search_probability >= 0.5
+
+
+def test_an_interrupt_of_the_search_or_of_its_cross_validation_is_said(monkeypatch):
+    monkeypatch.setattr(module, "_LITTLE", 0)
+    draws = noisy_draws(np.random.default_rng(0), 80, 20, 3, 0.1)
+    whole = partial_of(draws, 0.5)
+    for at, unfinished in ((1, "search"), (2, "cross-validation")):
+        with monkeypatch.context() as patch:
+            calls = press_ctrl_c(patch, executor, "wait", at)
+            with pytest.warns(UserWarning, match=f"{unfinished}.*interrupted"):
+                found = partial_of(draws, 0.5, n_starts=8)
+        assert found.stopped == "interrupted" and len(calls) <= at + 4
+        assert 0.5 <= found.search_probability == pytest.approx(share_that_agrees(found, draws))
+        if found.n_items > 1:
+            assert np.isnan(found.probability) and "not cross-validated" in found.in_words()
+        assert found.n_items_bound >= whole.n_items
+        assert pc.results.PartialPartition.from_dataset(found.to_dataset()).stopped == "interrupted"
+
+
+def test_a_smaller_set_of_a_search_that_ended_does_not_validate_a_larger_one(monkeypatch):
+    monkeypatch.setattr(module, "_ALL_SUBSETS", 0)
+    draws = noisy_draws(np.random.default_rng(0), 40, 20, 3, 0.05)
+    rng = np.random.default_rng(1)
+    agrees, stopped = module.held_out_agreement(pc.as_partition_draws(draws), 6, rng, 1e-9, False)
+    assert np.isnan(agrees).all() and stopped == "seconds"
 
 
 @pytest.mark.parametrize("loss", ["vi", "nid", "nmi", pc.binder(0.7)])

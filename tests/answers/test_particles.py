@@ -1,19 +1,20 @@
 """Particles: the least distance on tiny ensembles, what the record says, weights, chains, and words."""
 
 import itertools
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import posterior_consensus as pc
+from posterior_consensus.answers import particles as module
 from posterior_consensus.answers.particle_search import ParticleSearch
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import TERMS
 from posterior_consensus.runtime import executor
+from posterior_consensus.search.engine import search
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, around, noisy_draws, random_draws
-from tests.helpers import GOOD, array, check
+from tests.helpers import GOOD, array, check, press_ctrl_c
 
 CHAINS = ("chain", "draw", "obs")
 ONE, OTHER, THIRD = np.repeat([0, 1, 2], 4), np.repeat([0, 1], 6), np.tile([0, 1, 2, 3], 3)
@@ -134,22 +135,28 @@ def test_many_draws_are_sampled_and_the_path_never_rises(rng):
         assert found.loss_in_region[k] <= best.expected_loss * 1.02
 
 
-def test_after_the_seconds_each_start_is_made_once_and_nothing_is_changed(rng, monkeypatch):
-    def over_at_once(waited, left=None, **options):
-        return wait(waited, **options) if left is None else SimpleNamespace(not_done=waited)
+def test_after_the_seconds_no_start_is_made(rng, monkeypatch):
+    labels, run = random_draws(rng, 100, 20, 5), ParticleSearch._run
+    made = []
+    monkeypatch.setattr(ParticleSearch, "_run", lambda *given: made.append(run(*given)) or made[-1])
+    limits = []
+    monkeypatch.setattr(module, "search", lambda *given, **options: limits.append(options) or search(*given, **options))
+    assert particles(labels, 4, n_starts=3).stopped == ""
+    assert len(made) > 3 * 3 and None not in made
+    made.clear()
+    found = particles(labels, 4, n_starts=10**6, seconds=1e-9)
+    assert made == [None] * len(made) and found.stopped == "seconds"
+    assert found.n_particles == 4 and np.all(np.diff(found.path["distance"]) <= 0)
+    particles(labels, 4, seconds=60)
+    assert 0 < limits[-1]["seconds"] <= 15
 
-    def counted(self, *arguments):
-        runs.append(arguments)
-        return run(self, *arguments)
 
-    labels, runs, wait, run = random_draws(rng, 100, 20, 5), [], executor.wait, ParticleSearch._run
-    monkeypatch.setattr(ParticleSearch, "_run", counted)
-    particles(labels, 4, n_starts=3)
-    assert len(runs) > 3 * 3
-    runs.clear()
-    monkeypatch.setattr(executor, "wait", over_at_once)
-    found = particles(labels, 4, n_starts=3, seconds=60)
-    assert len(runs) == 3 * 3 and np.all(np.diff(found.path["distance"]) <= 0)
+def test_an_interrupt_gives_the_particles_so_far(rng, monkeypatch):
+    labels = random_draws(rng, 100, 20, 5)
+    calls = press_ctrl_c(monkeypatch, executor, "wait", 3)
+    with pytest.warns(UserWarning, match="interrupted at 3 particles"):
+        found = particles(labels, 3, n_starts=10**6)
+    assert found.stopped == "interrupted" and len(calls) < 20
 
 
 def of_three_answers():

@@ -11,6 +11,8 @@ from posterior_consensus.kernels import mutual_information as kernels
 from tests.kernels import checks
 from tests.reference import information_of_table
 
+GO_ON = np.zeros(1, np.uint8)
+
 
 def some_table(seed, shape=(12, 7)):
     shares = np.random.default_rng(seed).poisson(1.5, shape).astype(float)
@@ -37,7 +39,7 @@ def test_no_single_move_is_left_that_raises_the_sum(seed):
     profiles = kernels.profiles_of(sparse.csr_array(shares), columns, 3)
     orders = np.stack([np.random.default_rng(k).permutation(12) for k in range(3)])
     labels = rows.copy()
-    values = kernels.climb(profiles, shares.sum(axis=1), 2.0, 4, orders, 100, labels)
+    values = kernels.climb(profiles, shares.sum(axis=1), 2.0, 4, orders, 100, labels, GO_ON)
     sums = [[sum(information_of_table(shares, one, c) for c in columns) for one in both] for both in (rows, labels)]
     np.testing.assert_allclose(values - values[0], np.array(sums[1]) - sums[1][0], atol=1e-12)  # but for a constant
     assert np.all(np.greater(sums[1], sums[0]))
@@ -50,6 +52,13 @@ def test_no_single_move_is_left_that_raises_the_sum(seed):
                 assert sum(information_of_table(shares, moved, one) for one in columns) <= value + 1e-12
 
 
+def test_no_item_moves_once_it_is_to_stop():
+    shares, columns, labels = some_table(1), some_labels(1, 2, 7, 3), some_labels(2, 1, 12, 4)
+    profiles, before = kernels.profiles_of(sparse.csr_array(shares), columns, 3), labels.copy()
+    kernels.climb(profiles, shares.sum(axis=1), 2.0, 4, np.arange(12)[np.newaxis], 5, labels, np.ones(1, np.uint8))
+    np.testing.assert_array_equal(labels, before)
+
+
 def test_compiled_or_not_and_on_any_number_of_threads():
     shares, columns = some_table(5), some_labels(5, 2, 7, 3)
     orders = np.stack([np.random.default_rng(k).permutation(12) for k in range(4)])
@@ -58,7 +67,7 @@ def test_compiled_or_not_and_on_any_number_of_threads():
         labels = some_labels(6, 4, 12, 4)
         with patch.object(kernels, "in_blocks", way):
             profiles = kernels.profiles_of(sparse.csr_array(shares), columns, 3)
-            return profiles, labels, kernels.climb(profiles, shares.sum(axis=1), 2.0, 4, orders, 5, labels)
+            return profiles, labels, kernels.climb(profiles, shares.sum(axis=1), 2.0, 4, orders, 5, labels, GO_ON)
 
     found = [results(way) for way in (checks.at_once, checks.one_by_one, checks.on_threads)]
     with checks.in_plain_python():
