@@ -1,9 +1,9 @@
 # %% [markdown]
-# # Does my posterior have two modes, and how far away is another model?
+# # Do my draws form two groups, and how far away is another model?
 #
-# `particles` finds the modes and their weights; report both partitions if there are two. `compare_posteriors` measures
-# the distance to another model, and names the items that differ most. Convergence diagnostics, the credible ball and
-# the similarity matrix do not show two modes.
+# `particles` finds groups of draws and their weights; report both partitions if there are two. `compare_posteriors`
+# measures the distance to another model, and names the items that differ most. Convergence diagnostics, the credible
+# ball and the similarity matrix do not show two groups.
 #
 # The data are two traits of 96 plants from four places, and simulated. A mixture of three normals sorts them into
 # species. The plants of the valley lie between coast and mountains, and belong to either species, all of them jointly.
@@ -27,8 +27,8 @@ ax = pc.plot_data(tree["observed_data"]["traits"], best, items=pc.item_uncertain
 # %% [markdown]
 # ## What does not show it
 #
-# The chains agree, as they should: each switches between the modes many times. The credible ball is large, because it
-# is centred on one mode and reaches the other.
+# The chains agree, as they should: each switches between the groups many times. The credible ball is large, because it
+# is centred on one group and reaches the other.
 
 # %%
 print(pc.diagnose(draws, best).verdict)
@@ -46,7 +46,7 @@ ax = pc.plot_psm(draws, best)
 # ## What does: distances, and particles
 #
 # The distances of the draws from the consensus have two peaks. `particles` finds the weighted partitions nearest to the
-# posterior, one for each mode: a group of draws with a gap between it and the others.
+# posterior, one for each group of draws with a gap between it and the others.
 
 # %%
 axes = ball.distances.plot.hist(bins=20)
@@ -56,7 +56,7 @@ found = pc.particles(draws, random_seed=1)
 display(found)
 
 # %% [markdown]
-# Every chain visits both modes. If each chain stayed in one, the weights would be meaningless.
+# Every chain visits both groups. If each chain stayed in one, the weights would be meaningless.
 
 # %%
 display(found.by_chain.to_pandas().round(2))
@@ -65,8 +65,8 @@ display(found.by_chain.to_pandas().round(2))
 axes = pc.plot_particles(found)
 
 # %% [markdown]
-# The modes differ in the valley and in four plants of the mountains. These are the mean contributions of a plant to the
-# distance between the two partitions, in bits. Plants of coast and mountains contribute because their co-members
+# Their partitions differ in the valley and in four plants of the mountains. These are the mean contributions of a plant
+# to the distance between the two partitions, in bits. Plants of coast and mountains contribute because their co-members
 # change.
 
 # %%
@@ -78,14 +78,14 @@ display(shares.groupby(place).mean().to_series().round(3))
 ax = pc.plot_draws_map(draws, particles=found)
 
 # %% [markdown]
-# ## Within one mode
+# ## Within one group
 #
-# `region` gives the draws nearest to a mode, for any other function. The least certain plant is in its cluster
-# with probability 0.34 over all draws, and 0.57 within the mode.
+# `region` gives the draws of a group, for any other function. The least certain plant is in its cluster
+# with probability 0.34 over all draws, and 0.57 within the group.
 
 # %%
 within = found.region(0)
-for name, some in {"all draws": draws, "the mode": within}.items():
+for name, some in {"all draws": draws, "the group": within}.items():
     print(f"{name}: {float(pc.membership(some, found.partitions[0]).own.min()):.2f}")
 
 # %% [markdown]

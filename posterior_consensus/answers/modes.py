@@ -23,6 +23,9 @@ FURTHER = 2
 _LEAST_MOVED = 3  # items; no partition lies between partitions that differ by fewer
 _DEPTH = 0.5  # density of a valley relative to the lower of the two peaks
 _LEVEL = 0.05  # largest p-value of a valley that separates modes
+FEWEST = float(np.log(_LEVEL) / np.log(1 / (1 + _DEPTH)))
+"""Effective draws that a group needs at least: next to an empty valley, the p-value of fewer is above the level."""
+
 _WINDOWS = np.array([0.06, 0.09, 0.135, 0.2, 0.3])  # half-widths; the axis has length 2
 _AXIS = np.linspace(-1.0, 1.0, 161)
 _STRAY = 0.2  # share of the lighter region's weight that may lie on the wrong side of a valley

@@ -1,5 +1,9 @@
-"""Verdict on particles: one mode, several modes, or chains that do not mix between modes."""
+"""Verdict on particles: one group of draws, several, or chains that do not mix between them.
 
+In sentences, a mode is a group of draws: the statistic that separates modes is not calibrated.
+"""
+
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +20,11 @@ from posterior_consensus.runtime.tolerances import ROUNDING
 _NEARLY_NONE = 0.05  # share of a chain's draws; 1 - 0.05 is nearly all
 _LEVEL = 0.01  # of all tests together
 _LEAST_ESS = 10.0  # of a chain; fewer effective draws must not widen its error, because they are the fault to detect
+_HALF = 0.5  # share of the draws of the smaller of two groups, at most
+_TOO_FEW = (
+    "Cannot tell one group of draws from several: the effective sample size is too small for two groups to be found. "
+    "Run longer chains."
+)
 _WORDS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
 
 
@@ -85,7 +94,7 @@ def _differs(shares: Floats, efficiency: Floats, lengths: Floats) -> npt.NDArray
 
 
 def judged(
-    draws: PartitionDraws, at_modes: Floats, number: int | None, groups: Floats | None, far: str
+    draws: PartitionDraws, at_modes: Floats, number: int | None, groups: Floats | None, far: str, least: float
 ) -> tuple[str, tuple[object, ...], str]:
     """Return the status, the chains that stay in modes or groups, and the verdict in words.
 
@@ -101,26 +110,33 @@ def judged(
         Indicators of the draws in each mode expected under independence; None if these equal the modes.
     far : str
         Distances between the groups' partitions, with the unit.
+    least : float
+        Smallest share of the draws that a group must have to be found.
     """
     n_modes = len(at_modes)
     if draws.samples.shortest < FEWEST_DRAWS:
-        return "unknown", (), "A chain has fewer than four draws, too few to find modes: run longer chains."
+        return "unknown", (), "A chain has fewer than four draws, too few to find groups: run longer chains."
     if number == 1:
-        return "unknown", (), "One particle was requested, the consensus partition; modes were not searched for."
+        return "unknown", (), "One particle was requested, the consensus partition; groups were not searched for."
     supposed = None if groups is None else visits(draws, groups)
     doubt = "" if supposed is None else _undecided(supposed, far, n_modes)
     if n_modes == 1:
         if doubt := doubt or _of_chains_apart(draws):
             return "unknown", () if supposed is None else supposed.belonging, doubt
-        divided = f"One mode: no valley lies between the {number} particles, which divide it."
-        alone = "One mode: no second mode was found. If the chains agree, report the consensus partition."
-        return "one mode", (), alone if number is None else divided
+        if least > _HALF:
+            return "unknown", (), _TOO_FEW
+        divided = f"The draws form one group: no valley lies between the {number} particles, which divide it."
+        alone = (
+            f"No second group of draws was found; none below {at_least(least)} of them can be found. If the chains "
+            "agree, report the consensus partition."
+        )
+        return "one group", (), alone if number is None else divided
     visited, (errors, sizes) = visits(draws, at_modes), draws.samples.mcse_and_ess(at_modes)
     verdict = _of_modes(visited, draws.samples.mean(at_modes), errors, sizes)
     if number is not None and number != n_modes:
         more = f"The {number} particles divide them."
         verdict += f" {more}" if number > n_modes else f" {counted(number, 'particle')} are too few for them."
-    status = "chains in different modes" if visited.belonging else "several modes"
+    status = "chains in different groups" if visited.belonging else "several groups"
     return status, visited.belonging, f"{verdict} {doubt}".rstrip()
 
 
@@ -128,31 +144,31 @@ def _of_modes(visited: Visits, weights: Floats, errors: Floats, sizes: Floats) -
     """Verdict on several modes, from their weights with errors and effective sample sizes."""
     number = weights.size
     if visited.belonging:
-        places = _whereabouts(visited, "mode")
+        places = _whereabouts(visited)
         return (
-            f"{places[:1].upper()}{places[1:]}: the sampler does not mix between modes, so the weights do not estimate "
-            "probabilities."
+            f"{places[:1].upper()}{places[1:]}: the sampler does not mix between groups of draws, so the weights do "
+            "not estimate probabilities."
         )
-    modes = f"{_word(number)} modes"
+    form = f"form {_word(number).lower()} groups"
     known = [
         f"{weight:.2f}" if np.isnan(error) else f"{weight:.2f} (MCSE {error:.2g})"
         for weight, error in zip(weights, errors, strict=True)
     ]
     weighted = joined(known)
     absent = np.argwhere(visited.shares == 0)
-    all_visit = f"{modes}: every chain visits {'both' if number == 2 else 'all of them'}"
+    all_visit = f"The draws {form}: every chain visits {'both' if number == 2 else 'all of them'}"
     least = float(sizes.min())
     rough = f" Their smallest effective sample size is {least:.3g}, so they and their errors are rough."
     if len(visited.names) == 1:
         return (
-            f"{modes} in one chain, with weights {weighted}.{rough * is_rough(least)} It is unknown whether another "
-            "chain would find the same modes: run at least four from different starts."
+            f"The draws of one chain {form}, with weights {weighted}.{rough * is_rough(least)} It is unknown whether "
+            "another chain would find the same groups: run at least four from different starts."
         )
     if absent.size:
         chain, k = absent[0]
         return (
-            f"{modes}, with weights {weighted}. Chain {visited.names[chain]} has not visited the {ordinal(k)} mode, "
-            "which may be chance: run longer chains."
+            f"The draws {form}, with weights {weighted}. Chain {visited.names[chain]} has not visited the {ordinal(k)} "
+            "group, which may be chance: run longer chains."
         )
     if visited.differs.any():
         return (
@@ -167,31 +183,37 @@ def _of_modes(visited: Visits, weights: Floats, errors: Floats, sizes: Floats) -
 def _undecided(visited: Visits, far: str, known: int) -> str:
     """Verdict if there are too few effective draws to decide whether there are more modes than the known ones."""
     number = visited.shares.shape[1]
-    places = f"; {_whereabouts(visited, 'group')}" if visited.belonging else ""
-    question = "one mode from several" if known == 1 else f"whether there are more than {_word(known).lower()} modes"
+    places = f"; {_whereabouts(visited)}" if visited.belonging else ""
+    question = "one group of draws from several" if known == 1 else f"{_word(known).lower()} groups of draws from more"
     return (
         f"Cannot tell {question}: successive draws are so correlated that the effective sample size is too "
-        f"small. {_word(number)} groups of draws have partitions at a distance of {far}, with few draws between "
+        f"small. {_word(number)} groups have partitions at a distance of {far}, with few draws between "
         f"them{places}. Run longer chains, or a sampler that mixes better."
     )
 
 
 def _of_chains_apart(draws: PartitionDraws) -> str:
-    """Verdict if one mode is found although the chains disagree on a pair of items; else empty."""
+    """Verdict if one group is found although the chains disagree on a pair of items; else empty."""
     some = draws.labels_only().without_zero_weights().as_sampled().of_some_items()[1]
     gap = largest_gap(some)
     if not gap_is_real(gap, some.n_items, some.samples):
         return ""
     first, second = some.items.names[list(gap.items)]
     return (
-        f"Cannot tell one mode from several: the chains disagree. Items {first} and {second} are co-clustered in "
-        f"{gap.shares[0]:.0%} of the draws of chain {gap.chains[0]} and {gap.shares[1]:.0%} of chain {gap.chains[1]}, "
-        "although no second mode was found. Run longer chains, or a sampler that mixes better."
+        f"Cannot tell one group of draws from several: the chains disagree. Items {first} and {second} are "
+        f"co-clustered in {gap.shares[0]:.0%} of the draws of chain {gap.chains[0]} and {gap.shares[1]:.0%} of chain "
+        f"{gap.chains[1]}, "
+        "although no second group was found. Run longer chains, or a sampler that mixes better."
     )
 
 
-def _whereabouts(visited: Visits, place: str) -> str:
-    """Name the chains that stay in one mode, and the modes that other chains hardly ever visit."""
+def at_least(share: float) -> str:
+    """A lower bound of a share in percent, rounded up."""
+    return f"{math.ceil(100 * share)}%"
+
+
+def _whereabouts(visited: Visits) -> str:
+    """Name the chains that stay in one group, and the groups that other chains hardly ever visit."""
     stay = visited.shares > 1 - _NEARLY_NONE
     miss = visited.apart & ~stay.any(axis=1, keepdims=True)
     clauses = []
@@ -199,7 +221,7 @@ def _whereabouts(visited: Visits, place: str) -> str:
         for k in np.flatnonzero(where.any(axis=0)).tolist():
             names = [visited.names[c] for c in np.flatnonzero(where[:, k])]
             verb = what.format("s" * (len(names) == 1))
-            clauses.append(f"chain{'s' * (len(names) > 1)} {joined(names)} {verb} the {ordinal(k)} {place}")
+            clauses.append(f"chain{'s' * (len(names) > 1)} {joined(names)} {verb} the {ordinal(k)} group")
     return ", ".join(clauses)
 
 

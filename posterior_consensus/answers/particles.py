@@ -10,6 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.answers.alignment import numbered_as, numbers_in
+from posterior_consensus.answers.modes import FEWEST
 from posterior_consensus.answers.particle_search import Found, ParticleSearch, extended, may_have_more
 from posterior_consensus.answers.particle_verdict import judged, visits
 from posterior_consensus.ensemble.draws import PartitionDraws
@@ -44,7 +45,7 @@ class Particles(Stored):
         Posterior probability of each particle's region (the draws nearest to it), its Monte Carlo standard error, and
         its effective sample size; below 100 the error is rough.
     mode : xarray.DataArray of shape (particle,), dtype int64
-        The mode that each particle belongs to. Modes are numbered by weight, the heaviest 0.
+        The mode, a group of draws, that each particle belongs to. Modes are numbered by weight, the heaviest 0.
     distance, distance_mcse, distance_ess : float
         Mean loss of the nearest particle over the draws, in the loss's unit, which is a Wasserstein distance if the
         loss is a metric. With its Monte Carlo standard error and effective sample size; below 100 the error is rough.
@@ -58,11 +59,13 @@ class Particles(Stored):
         ``distance`` and ``mcse`` over ``n_particles``, from 1 particle on.
     loss : PartitionLoss
         The loss between partitions.
-    status : {"one mode", "several modes", "chains in different modes", "unknown"}
-        "unknown" if there are too few effective draws to distinguish one mode from several, if the chains disagree
-        although no second mode was found, or if one particle was requested.
+    status : {"one group", "several groups", "chains in different groups", "unknown"}
+        Groups of draws found. "unknown" if there are too few effective draws to distinguish one group from several, if
+        the chains disagree although no second group was found, or if one particle was requested.
+    least_share : float
+        Share of the draws below which a group cannot be found: 7.4 effective draws.
     chains : tuple
-        Names of the chains that stay in different modes or, if the status is "unknown", in different groups of draws.
+        Names of the chains that stay in different groups.
     verdict : str
         The result in words, with a recommendation.
     n_searched : int
@@ -94,6 +97,7 @@ class Particles(Stored):
     path: xr.Dataset = field(metadata=stored_as.table({"distance": "particle_path", "mcse": "particle_path_mcse"}))
     loss: PartitionLoss = field(metadata=stored_as.loss("particle_"))
     status: str = field(metadata=stored_as.attribute("particle_status"))
+    least_share: float = field(metadata=stored_as.number("particle_least_share"))
     chains: tuple[Any, ...] = field(metadata=stored_as.names("particle_chains_apart"))
     verdict: str = field(metadata=stored_as.attribute("particle_verdict"))
     n_searched: int = field(metadata=stored_as.attribute("particle_items_searched"))
@@ -316,15 +320,15 @@ def particles(
     random_seed: RandomSeed = None,
     progressbar: bool = True,
 ) -> Particles:
-    """Find a few weighted partitions that represent the posterior, and whether it has several modes.
+    """Find a few weighted partitions that represent the posterior, and whether its draws form several groups.
 
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
         Posterior draws of the partition.
     n_particles : int or "auto"
-        Number of partitions; "auto" takes one for each separated mode of the posterior. `verdict`, `status` and `mode`
-        do not depend on this number, except that 1 omits the search for modes.
+        Number of partitions; "auto" takes one for each group of draws, or mode. `verdict`, `status` and `mode` do not
+        depend on this number, except that 1 omits the search for groups.
     loss : str or PartitionLoss, optional
         Any loss between partitions, by default "vi". With a metric, the distance is a Wasserstein distance.
     reference : result object, DataArray or label vector of shape (n_items,), optional
@@ -346,7 +350,7 @@ def particles(
     Returns
     -------
     Particles
-        The partitions with their weights, and a verdict on the modes.
+        The partitions with their weights, and a verdict on the groups of draws.
 
     Raises
     ------
@@ -372,11 +376,12 @@ def particles(
     number.
 
     Particles are separate modes only if a valley, with fewer draws than at either particle, lies between them.
-    Otherwise they divide one mode. A mode is a region of many draws, and its particle a representative partition, not
-    the draw of highest posterior density. If the effective sample size is too small to show modes that independent
-    draws would show, the verdict says so. Chains are in different modes under two conditions. A chain's share of draws
-    at a mode differs from the share of the other chains by more than Monte Carlo error, at level 0.01 over all chains
-    and modes. And this share is below 0.05 or above 0.95.
+    Otherwise they divide one mode. A mode is a group of draws, and its particle a representative partition, not the
+    draw of highest posterior density. The rule for valleys is a threshold, not a test with a known error rate. It
+    cannot find a group of fewer than eight effective draws: `least_share` is their share. If the effective sample size
+    is too small to show groups that independent draws would show, the verdict says so. Chains are in different groups
+    under two conditions. A chain's share of draws in a group differs from the share of the other chains by more than
+    Monte Carlo error, at level 0.01 over all chains and groups. And this share is below 0.05 or above 0.95.
 
     Beyond 50 million labels, the search uses a fixed random sample of 10,000 items, as does `path`. Each other item
     then joins the cluster with the largest mean similarity in the draws of the particle's region. Weights, distance and
@@ -400,7 +405,8 @@ def particles(
     array([[0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2],
            [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1]], dtype=int32)
     >>> particles.verdict
-    'Two modes: every chain visits both; report them with their weights 0.60 (MCSE 0.019) and 0.40 (MCSE 0.019).'
+    'The draws form two groups: every chain visits both; report them with their weights 0.60 (MCSE 0.019) and 0.40
+    (MCSE 0.019).'
     >>> particles.meet().values
     array([0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 3, 3], dtype=int32)
     """
@@ -492,15 +498,14 @@ def _as_particles(
         between = losses_between(supposed, loss)[np.triu_indices(len(supposed), 1)]
         far = f"{between.min():.3g} to " * (len(supposed) > 2) + display.quantity(between.max(), loss.unit, 3)
         groups = _nearest(supposed, searched, loss)
-    status, chains, verdict = judged(draws, at_modes, number, groups, far)
+    distance_mcse, distance_ess = draws.samples.mcse_and_ess(least)
+    least_share = FEWEST / float(np.fmin(distance_ess, draws.samples.effective_draws))
+    status, chains, verdict = judged(draws, at_modes, number, groups, far, least_share)
     measure = {"loss": loss.name, "unit": loss.unit}
     path = {"distance": ("n_particles", distances, measure), "mcse": ("n_particles", errors, measure)}
     within = np.divide(draws.samples.mean(losses * at_each), weights, out=np.zeros_like(weights), where=weights > 0)
     by_chain = visits(draws, at_each)
     weights_mcse, weights_ess = draws.samples.mcse_and_ess(at_each)
-    if len(partitions) > 1:
-        weights_mcse = draws.samples.probability_errors(weights, weights_mcse)
-    distance_mcse, distance_ess = draws.samples.mcse_and_ess(least)
     return Particles(
         partitions=draws.items.partition_array(partitions, "particle", "partitions"),
         weights=xr.DataArray(weights, dims="particle", name="weights"),
@@ -516,6 +521,7 @@ def _as_particles(
         path=xr.Dataset(path, {"n_particles": np.arange(1, len(along) + 1)}),
         loss=loss,
         status=status,
+        least_share=least_share,
         chains=chains,
         verdict=verdict,
         n_searched=searched.n_items,

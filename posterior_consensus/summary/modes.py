@@ -1,4 +1,4 @@
-"""Modes of the posterior in a summary: a search with bounded work, on some draws and items, and its sentences."""
+"""Groups of draws in a summary: a search with bounded work, on some draws and items, and its sentences."""
 
 from dataclasses import replace
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from posterior_consensus.answers.alignment import differences
+from posterior_consensus.answers.particle_verdict import at_least
 from posterior_consensus.answers.particles import Effort, Particles, find_particles
 from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.ensemble.draws import PartitionDraws
@@ -25,7 +26,7 @@ _MOST_CHANGES = 3
 def look_for_answers(
     draws: PartitionDraws, consensus: ConsensusPartition, metric: str | PartitionLoss, **options: Any
 ) -> Particles:
-    """Search for a few modes on some draws and items; a single mode has the consensus as its partition.
+    """Search for a few groups on some draws and items; a single group has the consensus as its partition.
 
     Clusters are numbered like the consensus.
     """
@@ -47,22 +48,22 @@ def some_draws(draws: PartitionDraws) -> PartitionDraws:
 
 
 def answers_in_short(summary: SummaryRecord) -> str:
-    """Number of modes, with their weights."""
+    """Number of groups of draws, with their weights."""
     answers = summary.answers
     if answers is None:
         return "not searched for"
     if _too_few(summary):
-        return "too few draws in a chain to find modes"
+        return "too few draws in a chain to find groups"
     if answers.n_particles == 1 and summary.diagnosis.status == "disagree":
         return "one or several: undecided, because the chains disagree"
     if answers.status == "unknown":
-        return "too few effective draws to distinguish one mode from several"
+        return "too few effective draws to distinguish one group from several"
     if answers.n_particles == 1:
         n_draws = answers.assignment.size
         few = "" if n_draws == summary.draws.n_draws else f" (searched on {n_draws:,} of the draws)"
-        return f"no second mode found{few}"
+        return f"no second group of draws found; none below {at_least(answers.least_share)} can be{few}"
     weights = display.joined([f"{weight:.0%}" for weight in answers.weights.values])
-    chains = "; the chains do not mix between them" if answers.status == "chains in different modes" else ""
+    chains = "; the chains do not mix between them" if answers.status == "chains in different groups" else ""
     return f"{answers.n_particles}, with {weights} of {_draws(summary)}{chains}"
 
 
@@ -76,7 +77,7 @@ def _too_few(summary: SummaryRecord) -> bool:
 
 
 def further_answers(summary: SummaryRecord) -> list[str]:
-    """The modes, their weights with errors, and how they differ from the consensus."""
+    """The groups, their weights with errors, and how their partitions differ from the consensus."""
     answers = summary.answers
     if answers is None:
         return []
@@ -86,7 +87,7 @@ def further_answers(summary: SummaryRecord) -> list[str]:
     names = cluster_names(summary.consensus, own)
     sentences = [answers.verdict]
     for k, weight in enumerate(answers.weights.values):
-        answer = f"the {display.ordinal(k)} mode ({weight:.0%} of {_draws(summary)})"
+        answer = f"the partition of the {display.ordinal(k)} group ({weight:.0%} of {_draws(summary)})"
         changes = differences(own, answers.partitions.values[k], names)
         if changes:
             shown, more = changes[:_MOST_CHANGES], len(changes) - _MOST_CHANGES
@@ -104,26 +105,29 @@ def _draws(summary: SummaryRecord) -> str:
 
 
 def answers_reported(summary: SummaryRecord) -> list[str]:
-    """Sentence for the methods section, if modes were searched for and the chains mix between them.
+    """Sentence for the methods section, if groups were searched for and the chains mix between them.
 
-    A single mode is not reported if the chains disagree.
+    A single group is not reported if the chains disagree.
     """
     answers = summary.answers
-    if answers is None or answers.status in ("unknown", "chains in different modes"):
+    if answers is None or answers.status in ("unknown", "chains in different groups"):
         return []
     if answers.n_particles == 1:
         if summary.diagnosis.status == "disagree":
             return []
-        return [f"A search for separate modes on {answers.assignment.size:,} of the draws found one."]
+        least = at_least(answers.least_share)
+        search = f"A search for groups of draws, on {answers.assignment.size:,} of them"
+        return [f"{search}, found no second group; none below {least} of the draws can be found."]
     weights = ", ".join(f"{weight:.2g}" for weight in answers.weights.values)
     unit = answers.loss.unit
     n_draws = answers.assignment.size
     of_one = f", compared with {display.quantity(float(answers.path['distance'][0]), unit, 3)} for one partition"
-    few = "" if n_draws == summary.draws.n_draws else f", over {n_draws} of the draws,"
+    some = "The draws" if n_draws == summary.draws.n_draws else f"In a search on {n_draws} of them, the draws"
     rough = rough_because(float(answers.weights_ess.min()))
     return [
-        f"The posterior has more than one mode: it was also represented{few} by {answers.n_particles} partitions, "
-        f"nearest to it in Wasserstein distance [balocchi2025], of weights {weights} (Monte Carlo standard error at "
+        f"{some} form {answers.n_particles} groups with few draws between them: the posterior was also represented by "
+        f"one partition for each, nearest to it in Wasserstein distance [balocchi2025], of weights {weights} (Monte "
+        "Carlo standard error at "
         f"most {np.max(answers.weights_mcse.values):.2g}{rough}), at a mean distance of "
         f"{display.quantity(answers.distance, unit, 3)} ({answers.loss.name})"
         f"{of_one if answers.n_searched == summary.draws.n_items else ''}."

@@ -105,7 +105,7 @@ def summarize(
     weights, log_weights : array_like, optional
         Weight of each draw, or its logarithm, as in :func:`as_partition_draws`.
     answers : bool
-        Whether to search for further modes.
+        Whether to search for further groups of draws.
     seconds : float, optional
         Time limit of the call; by default none. The search gets half of the time left after reading the draws, and
         each later step a part of the rest. Steps end early or are skipped, and :meth:`Summary.left_out` lists them.

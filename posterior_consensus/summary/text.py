@@ -45,7 +45,7 @@ _SAME = 0.0005  # relative difference of two losses that rounds to 0.0%
 _IMPROBABLE = 0.05  # posterior probability below which a number of clusters is reported as improbable
 _DISAGREEMENT = (
     "The partition has one cluster because the draws disagree on the clusters, not because they have none. A "
-    "search for separate modes finds partitions that groups of draws share, and Binder's loss with a "
+    "search for groups of draws finds partitions that groups of draws share, and Binder's loss with a "
     "calibrated pair threshold joins pairs that are co-clustered more often than most."
 )
 _NO_COMPONENTS = (
@@ -68,7 +68,7 @@ def facts(summary: SummaryRecord) -> list[tuple[str, str]]:
         ("clusters", f"{_range_of_clusters(summary)} in 90% of the posterior{reported}"),
         ("ambiguous", _ambiguous(summary)),
         *([] if summary.links is None else [("links", links_in_short(summary.links))]),
-        ("modes", answers_in_short(summary)),
+        ("groups", answers_in_short(summary)),
         ("more draws", more_draws_in_short(summary)),
         ("chains", summary.diagnosis.verdict),
     ]
@@ -127,7 +127,8 @@ def left_out(summary: SummaryRecord) -> list[str]:
             "and distances of whole partitions."
         )
     if answers is not None and answers.n_searched < n:
-        sentences.append(f"Further modes were searched for on {answers.n_searched:,} items, chosen at random.")
+        some = f"{answers.n_searched:,} items, chosen at random"
+        sentences.append(f"Further groups of draws were searched for on {some}.")
     return sentences
 
 
@@ -143,9 +144,9 @@ def _ended_early(summary: SummaryRecord) -> list[str]:
         sentences.append(f"The best partition with the most probable number of clusters was {how}.")
     if answers is None:
         why = "because no time was left" if "answers" in cut else "as requested"
-        sentences.append(f"No search for further modes was made, {why}.")
+        sentences.append(f"No search for further groups of draws was made, {why}.")
     elif "answers" in cut:
-        sentences.append("The search for further modes ended at the time limit.")
+        sentences.append("The search for further groups of draws ended at the time limit.")
     return sentences
 
 

@@ -105,7 +105,7 @@ def test_where_no_valley_lies_no_further_answer_is_looked_for(monkeypatch):
     monkeypatch.delattr(ParticleSearch, "one_more")
     summary = pc.summarize(noisy(), **QUIET)
     np.testing.assert_array_equal(summary.answers.partitions[0], summary.consensus.labels)
-    assert summary.answers.n_particles == 1 and summary.answers.status == "one mode"
+    assert summary.answers.n_particles == 1 and summary.answers.status == "one group"
 
 
 @pytest.mark.parametrize("n_items", [200, 3000])

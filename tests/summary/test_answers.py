@@ -37,7 +37,7 @@ def test_weights_of_answers_are_those_of_the_draws(two):
     expected = np.mean(two.draws.labels[:, 0] == two.draws.labels[:, 15])  # 0.7, up to noise
     np.testing.assert_allclose(two.answers.weights[0], expected, atol=0.05)
     np.testing.assert_array_equal(two.answers.partitions[0], FIRST)
-    assert two.seconds.keys() >= {"answers"} and as_json(two)["answers"]["status"] == "several modes"
+    assert two.seconds.keys() >= {"answers"} and as_json(two)["answers"]["status"] == "several groups"
     assert len(as_json(two)["answers"]["labels"]) == 2
     again = pc.results.Summary.from_dataset(two.to_dataset(), two.draws)
     assert again.findings() == two.findings() and again.answers.status == two.answers.status
@@ -46,13 +46,13 @@ def test_weights_of_answers_are_those_of_the_draws(two):
 def test_the_report_shows_the_answers(two, undrawn, monkeypatch, tmp_path):
     monkeypatch.setattr("posterior_consensus.summary.report.page.util.find_spec", lambda name: None)
     page = two.to_html(tmp_path / "report.html").read_text()
-    section = page[page.index("<h2>Further modes</h2>") :]
+    section = page[page.index("<h2>Groups of draws</h2>") :]
     assert "In the second mode" in page and section.index("<table") < section.index("The partitions of the modes")
 
 
 def test_chains_in_different_modes_are_named_and_not_reported():
     summary = summary_of(2, np.repeat([[0, 0, 1, 1]], 150, axis=0).T)
-    assert summary.answers.status == "chains in different modes"
+    assert summary.answers.status == "chains in different groups"
     said = " ".join(summary.findings()).lower()  # the two weigh the same, so that either may be the first
     assert all(words in said for words in ("chains 0 and 1", "chains 2 and 3", "not estimate probabilities"))
     assert "Wasserstein" not in summary.methods_text() and "do not mix" in str(summary)

@@ -1,4 +1,4 @@
-"""Partitions offered in the report: modes, and partitions along two sliders."""
+"""Partitions offered in the report: those of groups of draws, and partitions along two sliders."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -59,7 +59,7 @@ def _modes(summary: SummaryRecord) -> Iterator[Choice]:
     answers = summary.answers
     if answers is not None and answers.n_particles > 1:
         for k, weight in enumerate(answers.weights.values):
-            words = f"the {display.ordinal(k)} mode, {weight:.0%} of the draws"
+            words = f"the {display.ordinal(k)} group, {weight:.0%} of the draws"
             yield Choice("answer", k + 1.0, answers.partitions.values[k], words)
 
 

@@ -47,9 +47,9 @@ def figures(summary: SummaryRecord) -> dict[str, list[str]]:
     sections = {} if summary.links is not None else _of_clusters(summary)
     sections["Agreement of the chains"] = list(_of_chains(summary))
     if summary.answers is not None and summary.answers.n_particles > 1:
-        sections["Further modes"] = [
+        sections["Groups of draws"] = [
             table(summary.answers.to_dataframe()),
-            figure(plot_particles, summary.answers, text="The partitions of the modes, with their weights."),
+            figure(plot_particles, summary.answers, text="The partitions of the groups of draws, with their weights."),
         ]
     if summary.observed is not None:
         sections["The data by cluster"] = list(_of_data(summary, summary.observed))
