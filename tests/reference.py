@@ -326,6 +326,24 @@ def pairwise_similarities(draws, weights=None):
     return found
 
 
+def probability_errors(probabilities, errors, size=None, n_draws=None):
+    """Standard errors of probabilities from those of means; `n_draws` is the size if no event varies."""
+    p, s = np.ravel(probabilities), np.ravel(errors)
+    if size is None:
+        moving = s > 1e-12
+        size = (p * (1 - p))[moving].sum() / (s[moving] ** 2).sum() if moving.any() else n_draws
+    corrected = []
+    for one, error, other in zip(p, s, np.broadcast_to(size, np.shape(errors)).ravel(), strict=True):
+        m = other
+        if error > 1e-12:
+            m = one * (1 - one) / error**2
+            visits = m * one * (1 - one)
+            m = (visits + 4) / (visits / m + 4 / other) if other < m else m
+        shrunk = (m * one + 2) / (m + 4)
+        corrected.append(np.sqrt(shrunk * (1 - shrunk) / m))
+    return np.reshape(corrected, np.shape(errors))
+
+
 def information_of_table(shares, rows, columns):
     """Mutual information (nats) of the clusters of rows and of columns, given the shares of a table."""
     table = np.zeros((rows.max() + 1, columns.max() + 1))

@@ -337,14 +337,13 @@ def _matched(
     table = contingency_table(own, column[1:].astype(np.int32))
     table = np.pad(table, ((0, 0), (0, numbers.size - table.shape[1])))
     table[:, 0] = 0
-    return continued(table, numbers, names)
+    return continued(partners(table), numbers, names)
 
 
 def continued(
-    table: npt.NDArray[Any], numbers: npt.NDArray[np.integer], names: list[Hashable]
+    partner: npt.NDArray[np.integer], numbers: npt.NDArray[np.integer], names: list[Hashable]
 ) -> tuple[npt.NDArray[np.int64], list[Hashable]]:
-    """Numbers (R,) of clusters, given their counts (R, C) of items in common with numbered clusters (C,); all names."""
-    partner = partners(table)
+    """Numbers (R,) of clusters, given the position (R,) of each one's partner in `numbers`, -1 for none; all names."""
     continuing = np.where(partner >= 0, numbers[partner], -1).astype(np.int64)
     new = np.flatnonzero(continuing < 0)
     continuing[new] = len(names) + np.arange(new.size)

@@ -234,7 +234,7 @@ def cluster_summary(
         labels=source.items.array(np.append(numbers, -1)[labels].astype(np.int32), "labels"),
         n_draws=rows.size,
         probability=share,
-        mcse=float(source.samples.mcse(agrees)),
+        mcse=float(source.samples.probability_mcse(agrees, source.n_clusters.astype(np.float64))),
         clusters=_together(source, labels).assign_coords(cluster=names_as_coordinate(names)),
         allocation=_allocation(source, labels, first, rows).assign_coords(to=[*map(str, names), "elsewhere"]),
         parameters=None if statistics is None else statistics.assign_coords(cluster=names_as_coordinate(names)),
@@ -278,7 +278,8 @@ def _together(source: PartitionDraws, labels: Labels) -> xr.Dataset:
     """Probability, for each cluster, that all its items are co-clustered."""
     members = [source.labels[:, np.flatnonzero(labels == k)] for k in range(labels.max() + 1)]
     together = np.stack([np.all(own == own[:, :1], axis=1) for own in members]).astype(np.float64)
-    columns = {"probability": source.samples.mean(together), "mcse": source.samples.mcse(together)}
+    error = source.samples.probability_mcse(together, source.n_clusters.astype(np.float64))
+    columns = {"probability": source.samples.mean(together), "mcse": error}
     return xr.Dataset({name: ("cluster", values) for name, values in columns.items()})
 
 

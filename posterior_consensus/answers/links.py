@@ -197,7 +197,8 @@ def links(draws: Any, partition: Any = None, *, above: float = 0.01, prior: Part
     -----
     A link is a pair of items in one cluster. Its probability is the posterior similarity of the two items. If clusters
     are many and small, only pairs within clusters of the draws are visited, and no matrix is formed. Standard errors
-    equal those of :func:`diagnostics.similarity_mcse`. They are rough if a chain has fewer than 50 effective draws.
+    are computed as by :func:`diagnostics.similarity_mcse`, with the effective sample size pooled over these pairs. They
+    are rough if a chain has fewer than 50 effective draws.
     Clusters are counted in each draw; for allocation probabilities, in the sampled labels.
 
     The posterior number of clusters does not estimate a true number of components under a Dirichlet process mixture,
@@ -209,9 +210,9 @@ def links(draws: Any, partition: Any = None, *, above: float = 0.01, prior: Part
     >>> draws = [[0, 0, 1, 2], [0, 0, 1, 1], [0, 0, 1, 2], [0, 1, 2, 3]]
     >>> linked = pc.links(draws, [0, 0, 1, 2], prior=pc.priors.crp(1.0))
     >>> linked.to_dataframe()[["first", "second", "probability", "mcse"]].round(3)
-       first  second  probability  mcse
-    0      0       1         0.75  0.25
-    1      2       3         0.25  0.25
+       first  second  probability   mcse
+    0      0       1         0.75  0.282
+    1      2       3         0.25  0.282
     >>> linked.sizes.to_dataframe()[["mean", "lower", "upper", "partition", "prior"]].round(2)
           mean  lower  upper  partition  prior
     size
@@ -266,7 +267,7 @@ def _errors(draws: PartitionDraws, first: npt.NDArray[Any], second: npt.NDArray[
         sums = np.add.reduceat(agree * addends, starts, axis=1)
         means = np.divide(sums, totals, out=np.zeros(sums.shape), where=totals > 0)
         error[part] = np.sqrt(np.square(np.array(factors) * (means - probability[part, np.newaxis])).sum(axis=1))
-    return error
+    return draws.samples.probability_errors(probability, error)
 
 
 def _by_size(draws: PartitionDraws, labels: Labels, prior: PartitionPrior | None) -> xr.Dataset:

@@ -55,7 +55,7 @@ class Membership(Stored):
         Over the items and ``consensus_cluster``, the names of the clusters in the order of the partition. The last
         column, "elsewhere", is the probability of clusters without a match. Rows sum to 1.
     mcse : xarray.DataArray of shape (n_items, n_clusters + 1), dtype float64
-        Monte Carlo standard errors; NaN if a chain has fewer than four draws.
+        Monte Carlo standard errors, also for probabilities of 0 and 1; NaN if a chain has fewer than four draws.
     cluster : xarray.DataArray of shape (n_items,), dtype int32
         Column of each item's own cluster; for a new item, the most probable column, which may be "elsewhere".
     numbers : tuple of int
@@ -154,9 +154,9 @@ def membership(draws: Any, partition: Any = None) -> Membership:
     A cluster with less than half an expected item in common has no match in that draw. The matching prefers a nearly
     empty component, with less than half an expected item, to a part of another cluster.
 
-    Standard errors come from batches of the draws of each chain, as in :func:`diagnostics.similarity_mcse`. They are
-    rough if a chain has fewer than 50 effective draws. They treat the partition as fixed, although it was chosen on the
-    same draws.
+    Standard errors come from batches of the draws of each chain, and are corrected near 0 and 1, as in
+    :func:`diagnostics.similarity_mcse`. They are rough if a chain has fewer than 50 effective draws. They treat
+    the partition as fixed, although it was chosen on the same draws.
 
     References
     ----------
@@ -179,8 +179,9 @@ def membership(draws: Any, partition: Any = None) -> Membership:
     draws, partition = as_draws(draws), partition_of(draws, partition)
     labels, given = draws.as_labels(partition), draws.items.in_order(partition)
     check_size(draws.n_items, labels)
-    tables = _of_labels(draws, labels) if draws.soft is None else of_components(draws, draws.soft, labels)
-    return as_membership(*tables, labels, draws.items, partition, given)
+    values, errors = _of_labels(draws, labels) if draws.soft is None else of_components(draws, draws.soft, labels)
+    errors = draws.samples.probability_errors(values, errors)
+    return as_membership(values, errors, labels, draws.items, partition, given)
 
 
 def check_size(n_items: int, labels: Labels) -> None:
@@ -381,4 +382,5 @@ def predict_allocation(new: Any, known: Any, *, partition: Any = None) -> Member
     labels, given = known.as_labels(partition), known.items.in_order(partition)
     check_size(new.n_items, labels)
     values, errors = of_components(known, soft.take(order), labels)
+    errors = known.samples.probability_errors(values, errors)
     return as_membership(values, errors, values.argmax(axis=1).astype(np.int32), new.items, partition, given)

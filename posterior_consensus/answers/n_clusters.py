@@ -331,4 +331,4 @@ def _probabilities(source: PairSource, numbers: list[int]) -> tuple[Floats, Floa
     if draws is None:
         return np.full(len(numbers), np.nan), np.full(len(numbers), np.nan)
     has = (draws.n_clusters == np.array(numbers)[:, np.newaxis]).astype(np.float64)
-    return draws.samples.mean(has), draws.samples.mcse(has)
+    return draws.samples.mean(has), draws.samples.probability_mcse(has, draws.n_clusters.astype(np.float64))

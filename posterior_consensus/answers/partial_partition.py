@@ -311,7 +311,8 @@ def partial_partition(
     agrees, ended = held_out_agreement(draws, int((labels >= 0).sum()), rng, clock.part(1.0), progressbar)
     if ended == "interrupted" != stopped:
         warnings.warn("The cross-validation of a partial partition was interrupted.", stacklevel=2)
-    mcse, ess = draws.samples.mcse_and_ess(agrees)
+    mcse = draws.samples.probability_mcse(agrees, draws.n_clusters.astype(np.float64))
+    ess = draws.samples.mcse_and_ess(agrees)[1]
     share, names = float(draws.samples.mean(agreement(draws, labels))), list[Hashable](range(labels.max() + 1))
     if numbers is not None:
         matched, names = numbered_as(labels if full is None else full, *numbers)

@@ -506,6 +506,8 @@ def _as_particles(
     within = np.divide(draws.samples.mean(losses * at_each), weights, out=np.zeros_like(weights), where=weights > 0)
     by_chain = visits(draws, at_each)
     weights_mcse, weights_ess = draws.samples.mcse_and_ess(at_each)
+    if len(partitions) > 1:
+        weights_mcse = draws.samples.probability_errors(weights, weights_mcse)
     return Particles(
         partitions=draws.items.partition_array(partitions, "particle", "partitions"),
         weights=xr.DataArray(weights, dims="particle", name="weights"),

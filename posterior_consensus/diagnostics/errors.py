@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from posterior_consensus.ensemble.draws import draws_of
@@ -21,8 +22,8 @@ def similarity_mcse(draws: Any) -> xr.DataArray:
     Returns
     -------
     xarray.DataArray of shape (n_items, n_items), dtype float64
-        Named ``psm_mcse``, with the dimensions and coordinates of :func:`posterior_similarity_matrix`. 0 if a pair is
-        co-clustered always or never. NaN everywhere if a chain has fewer than four draws or one batch all the weight.
+        Named ``psm_mcse``, with the dimensions and coordinates of :func:`posterior_similarity_matrix`. 0 on the
+        diagonal. NaN everywhere if a chain has fewer than four draws or one batch all the weight.
 
     Raises
     ------
@@ -31,7 +32,7 @@ def similarity_mcse(draws: Any) -> xr.DataArray:
 
     See Also
     --------
-    Samples.mcse : Standard errors of single traces by ArviZ, too slow for all pairs.
+    Samples.probability_mcse : Standard errors of single probabilities by ArviZ, too slow for all pairs.
     posterior_similarity_matrix : Compute the similarities themselves.
 
     Notes
@@ -41,10 +42,12 @@ def similarity_mcse(draws: Any) -> xr.DataArray:
     so chains that disagree raise the error [2]_. With b_k the sum of w_t (A_tij - PSM_ij) over the draws of batch k of
     K,
 
-        MCSE_ij^2 = K / (K - 1) sum_k b_k^2.
+        s_ij^2 = K / (K - 1) sum_k b_k^2.
 
-    With weights, b_k is multiplied by (1 - s_k) / (1 - v_k), with s_k the batch's share of the draws and v_k its share
-    of the weight; see :meth:`Samples.mcse`. With allocation probabilities, A_tij is p_ti' p_tj.
+    The error is s_ij, corrected near 0 and 1 as by :meth:`Samples.probability_errors`: it is above 0 also for pairs
+    that are co-clustered always or never. With weights, b_k is multiplied by (1 - s_k) / (1 - v_k), with s_k the
+    batch's share of the draws and v_k its share of the weight; see :meth:`Samples.mcse`. With allocation probabilities,
+    A_tij is p_ti' p_tj.
 
     With T draws of a chain per effective draw, the relative bias of the error is about -5 T / (2 L) [3]_: -5% for an
     effective sample size of 50 in each chain. Below 50 the error is rough, and typically too small.
@@ -71,4 +74,6 @@ def similarity_mcse(draws: Any) -> xr.DataArray:
         return source.items.pair_array(source.errors, "psm_mcse").assign_attrs(attrs)
     draws = draws_of(source)
     attrs["n_draws"] = draws.n_draws
-    return draws.items.pair_array(similarity_errors(draws), "psm_mcse").assign_attrs(attrs)
+    errors = draws.samples.probability_errors(draws.shared_similarity, similarity_errors(draws))
+    np.fill_diagonal(errors, 0.0 * np.diagonal(errors))  # unknown errors stay unknown
+    return draws.items.pair_array(errors, "psm_mcse").assign_attrs(attrs)

@@ -22,6 +22,7 @@ _PAIRED = "Draws are paired by `chain` and `draw`; arrays without these, such as
 
 FEWEST_DRAWS = 4  # a chain needs for a Monte Carlo standard error
 _MOST_BATCHES = 10  # per chain: batches stay long enough for slow chains, and more would hardly help
+_AT_ONCE = 2**18  # of many errors of probabilities
 _ADDED = 4.0  # draws added to a probability's, half of them events; and events added to those that give its size
 
 
@@ -309,11 +310,11 @@ class Samples:
         Parameters
         ----------
         probability, error : ndarray of one shape
-            Means of indicators, and their standard errors, which are 0 for events of all draws or of none.
+            Means of indicators or of probabilities, and their standard errors, which are 0 for events of all draws or
+            of none.
         size : ndarray or float, optional
             Effective sample size of a function that changes with the event. By default it is pooled over the events:
-            the sum of p (1 - p) over the sum of squared errors, at most the effective number of draws. Infinite for
-            means of probabilities.
+            the sum of p (1 - p) over the sum of squared errors.
 
         Returns
         -------
@@ -328,29 +329,27 @@ class Samples:
 
             m' = (k + 4) / (k / m + 4 / r).
 
-        Events of all draws or of none have m' = r. With two draws of the event and two others added, an interval of two
-        errors around the share contains the probability in 95% of samples, also for small probabilities [1]_:
+        Events of all draws or of none have m' = r. Two draws of the event and two others are added [1]_, and the error
+        is the standard error of that share,
 
-            p' = (m' p + 2) / (m' + 4),    error^2 = p' (1 - p') / (m' + 4).
+            p' = (m' p + 2) / (m' + 4),    error^2 = p' (1 - p') / m'.
 
-        The estimate remains p. An interval of this coverage has its centre at p'.
+        It is never below s. The estimate remains p. The interval of two errors contains the probability in about 95% of
+        samples if its centre is p', also for small probabilities.
 
         References
         ----------
         .. [1] Agresti and Coull (1998), The American Statistician 52(2), 119-126.
            https://doi.org/10.1080/00031305.1998.10480550
         """
-        varies = error > ROUNDING
-        spread = np.where(varies, probability * (1.0 - probability), 0.0)
-        square = np.where(varies, np.square(error), 1.0)
+        flat, errors = probability.ravel(), error.ravel()
+        parts = [slice(first, first + _AT_ONCE) for first in range(0, max(flat.size, 1), _AT_ONCE)]
         if size is None:
-            pooled = spread.sum() / square[varies].sum() if varies.any() else np.inf
-            size = min(float(pooled), self.effective_draws)
-        own, likely = np.divide(square, spread, out=np.zeros(spread.shape), where=varies), 1.0 / np.asarray(size)
-        blended = (spread + _ADDED * likely) / (np.square(spread) / square + _ADDED)
-        inverse = np.where(own > likely, own, blended)
-        shrunk = (probability + _ADDED / 2 * inverse) / (1.0 + _ADDED * inverse)
-        return np.sqrt(shrunk * (1.0 - shrunk) * inverse / (1.0 + _ADDED * inverse)) + 0.0 * error
+            sums = np.sum([_spread_and_square(flat[part], errors[part]) for part in parts], axis=(0, 2))
+            size = sums[0] / sums[1] if sums[1] > 0 else self.effective_draws
+        sizes = np.broadcast_to(size, error.shape).reshape(-1)
+        corrected = [_error_of_probability(flat[part], errors[part], sizes[part]) for part in parts]
+        return np.concatenate(corrected).reshape(error.shape)
 
     @property
     def about_weights(self) -> str:
@@ -411,6 +410,23 @@ class Samples:
             requested = ", ".join(f"{dim}={value!r}" for dim, value in wanted.items() if value != slice(None))
             raise error(f"`chain` and `draw` must leave at least one of the {self.n_draws} draws; got {requested}.")
         return np.concatenate(rows)
+
+
+def _spread_and_square(probability: Floats, error: Floats) -> tuple[Floats, Floats]:
+    """Variances p (1 - p) and squared errors; 0 and 0 for events of all draws or of none."""
+    varies = error > ROUNDING
+    return np.where(varies, probability * (1.0 - probability), 0.0), np.where(varies, np.square(error), 0.0)
+
+
+def _error_of_probability(probability: Floats, error: Floats, size: Floats) -> Floats:
+    """Errors of :meth:`Samples.probability_errors`, by reciprocals of sizes, which are 0 where nothing varies."""
+    spread, square = _spread_and_square(probability, error)
+    own = np.divide(square, spread, out=np.zeros(spread.shape), where=spread > 0)
+    visits = np.divide(np.square(spread), square, out=np.zeros(spread.shape), where=square > 0)
+    inverse = np.where(own > 1 / size, own, (spread + _ADDED / size) / (visits + _ADDED))
+    shrunk = (probability + _ADDED / 2 * inverse) / (1.0 + _ADDED * inverse)
+    known = np.sqrt(shrunk * (1.0 - shrunk) * inverse)
+    return np.where(np.isnan(error), np.nan, known)
 
 
 def evenly_spaced(length: int, most: int) -> npt.NDArray[np.intp]:

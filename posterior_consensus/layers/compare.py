@@ -8,8 +8,8 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.consensus.partition import consensus_partition
-from posterior_consensus.diagnostics.layers import same_draw_losses
 from posterior_consensus.diagnostics.traces import arviz_statistics
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.layers import Layers
 from posterior_consensus.ensemble.partitions import by_name
 from posterior_consensus.layers.distances import layer_distances
@@ -60,7 +60,7 @@ def compare_layers(
     Returns
     -------
     LayerComparison
-        Distances of layers, flows of items between clusters, overlaps of items' co-members, and a verdict in words.
+        Distances of layers, flows of items between clusters, moves of items, and a verdict in words.
 
     Raises
     ------
@@ -90,11 +90,21 @@ def compare_layers(
 
     `independent` is the mean of L(x_s, y_t) over different draws s and t of blocks. A block has four draws that lie a
     quarter of all draws apart: in different chains if there are four. Draws of unequal weights are resampled for this,
-    systematically [1]_. The mean of L(x_t, y_t) in a block and that of L(x_s, y_t) are over the same four partitions of
-    either layer. So what depends on one layer alone cancels in their difference, and `difference_mcse` is the error of
-    the mean of the blocks' differences, a series as long as a quarter of the draws. A negative difference says that the
-    layers are more alike than if they were independent. For a layer and itself, `independent` is the expected loss
-    between two draws of it.
+    systematically [1]_. For a layer and itself, `independent` is the expected loss between two draws of it. With x', y'
+    other draws of x and y, the separation is half the energy distance [2]_ of the layers' posteriors,
+
+        E L(x, y') - (E L(x, x') + E L(y, y')) / 2,
+
+    of a symmetric loss; of another one, the mean of both orders. It is the mean over blocks, as is `difference`: the
+    mean of L(x_t, y_t) in a block less that of L(x_s, y_t). Both are over the same four partitions of either layer. So
+    what depends on one layer alone cancels in their difference. The errors are those of the means of series of blocks,
+    as long as a quarter of the draws. A negative difference says that the layers are more alike than if they were
+    independent.
+
+    Two layers differ in almost every draw if there is any uncertainty, so that `p_equal` is near 0 whether something
+    changed or not. The verdict says that the clustering changed if the separation is above two of its errors, and an
+    item clearly moves. The first alone can also be due to uncertainty that is larger in one layer. Below an effective
+    sample size of 50 a chain, the verdict says that a change is unsure.
 
     Errors take the autocorrelation of chains into account, see :meth:`Samples.mcse`. Losses are those of sampled labels
     also if layers have allocation probabilities.
@@ -106,18 +116,25 @@ def compare_layers(
 
     of the common items. The one-to-one matching of the largest sum of E n_kl says which clusters have one name; those
     with less than half an expected item in common have two names. A new cluster has a new name, as in
-    :func:`align_partitions`. With the clusters A_ti and B_ti of item i in the two layers, its overlap is
+    :func:`align_partitions`. An item moves in a draw if c_ti and d_ti have two names, with probability `moved`. Its move
+    is `clear` if it is more probable that the item moves, between its own clusters of the two partitions, than that it
+    stays or goes elsewhere, by more than two errors of the difference. With the clusters A_ti and B_ti of item i in the
+    two layers, its overlap is
 
-        sum_t w_t size(A_ti and B_ti) / size(A_ti or B_ti).
+        sum_t w_t size(A_ti and B_ti) / size(A_ti or B_ti),
 
-    Standard errors of flows and overlaps come from batches of the draws of each chain, as in
-    :func:`diagnostics.similarity_mcse`. They take the partitions as given. Flows and overlaps are of sampled labels,
-    too.
+    which is below 1 also for an item that stays if others come or go.
+
+    Standard errors of flows, moves and overlaps come from batches of the draws of each chain, as in
+    :func:`diagnostics.similarity_mcse`; those of probabilities are enlarged near 0 and 1. They take the partitions as
+    given. Flows, moves and overlaps are of sampled labels, too.
 
     References
     ----------
     .. [1] Kitagawa (1996), Journal of Computational and Graphical Statistics 5(1), 1-25.
        https://doi.org/10.1080/10618600.1996.10474692
+    .. [2] Szekely and Rizzo (2013), Journal of Statistical Planning and Inference 143(8), 1249-1272.
+       https://doi.org/10.1016/j.jspi.2013.03.018
 
     Examples
     --------
@@ -139,12 +156,13 @@ def compare_layers(
     record, prob = as_loss(loss, kind=PartitionLoss), check_between("prob", prob, 1)
     pairs = _pairs(layers, max_lag)
     given = _partitions(layers, partitions, record, random_seed, progressbar)
-    aligned, flows, overlaps = changes_by_name(layers, given, prob)
-    steps = overlaps["before"].values, overlaps["after"].values
+    aligned, flows, overlaps, losses = changes_by_name(layers, given, record, prob)
+    position = {name: k for k, name in enumerate(layers)}
+    steps = tuple([position[name] for name in overlaps[end].values.tolist()] for end in ("before", "after"))
     pairs[steps] = pairs[steps[::-1]] = True
     return LayerComparison(
         distances=layer_distances(layers, pairs, record, prob, progressbar),
-        changes=_changes(layers, list(zip(*steps, strict=True)), record),
+        changes=_changes(layers, losses),
         partitions=aligned,
         flows=flows,
         overlaps=overlaps,
@@ -152,6 +170,7 @@ def compare_layers(
         ordered=layers.ordered,
         prob=prob,
         loss=record,
+        n_chains=len(layers.samples.chains),
         n_draws=layers.samples.n_draws,
     )
 
@@ -189,14 +208,11 @@ def _pairs(layers: Layers, max_lag: int | None) -> npt.NDArray[np.bool_]:
     return np.abs(np.subtract.outer(np.arange(n_layers), np.arange(n_layers))) <= check_count("max_lag", max_lag)
 
 
-def _changes(layers: Layers, steps: list[tuple[int, int]], loss: PartitionLoss) -> xr.Dataset:
-    """How probably each step, by positions, has the largest loss, and whether the chains agree on that loss."""
-    names, samples = list(layers), layers.samples
-    pairs = ((names[before], names[after]) for before, after in steps)
-    found = [losses for _, losses in same_draw_losses(layers, pairs, loss)]
-    losses = np.array(found).reshape(-1, samples.n_draws)
+def _changes(layers: Layers, losses: Floats) -> xr.Dataset:
+    """How probably each step has the largest loss, and whether the chains agree on it."""
+    samples = layers.samples
     largest = losses >= (1 - ROUNDING) * losses.max(axis=0, initial=0.0)
     shares = largest / np.maximum(largest.sum(axis=0), 1)
-    rhat = arviz_statistics(layers[names[0]], losses)["rhat"]
-    columns = zip(CHANGES, (samples.mean(shares), samples.mcse(shares), rhat), strict=True)
-    return xr.Dataset({name: ("step", values) for name, values in columns})
+    rhat = arviz_statistics(next(iter(layers.values())), losses)["rhat"]
+    values = samples.mean(shares), samples.probability_mcse(shares, losses), rhat
+    return xr.Dataset({name: ("step", column) for name, column in zip(CHANGES, values, strict=True)})

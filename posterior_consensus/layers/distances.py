@@ -1,12 +1,13 @@
 """How far apart the partitions of two layers are in the same draw, and how far they would be if independent."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.layers import Layers
 from posterior_consensus.ensemble.samples import Samples
@@ -21,9 +22,11 @@ _APART = 4  # draws of a block: of four chains, one of each
 
 
 COLUMNS = (
-    *("expected_loss", "mcse", "low", "high", "p_equal", "p_equal_mcse", "ari", "ari_mcse"),
-    *("independent", "difference", "difference_mcse", "n_common"),
+    *("expected_loss", "mcse", "ess", "low", "high", "p_equal", "p_equal_mcse", "ari", "ari_mcse"),
+    *("independent", "separation", "separation_mcse", "difference", "difference_mcse", "n_common"),
 )
+
+Blocks = npt.NDArray[np.intp]
 
 
 def layer_distances(
@@ -40,7 +43,11 @@ def layer_distances(
     table = np.full((len(COLUMNS), n_layers, n_layers), np.nan)
     rows = [np.flatnonzero(row) for row in (np.triu(pairs) if loss.is_symmetric else pairs)]
     blocks = blocks_of(layers.samples)
-    calls = ((layers, names[one], [names[k] for k in others], blocks, loss, prob) for one, others in enumerate(rows))
+    own = in_order(_among, ((draws, draws.n_draws, blocks, loss, (0, 0)) for draws in layers.values()))
+    within = dict(zip(names, own, strict=True))
+    calls = (
+        (layers, names[one], [names[k] for k in others], blocks, within, loss, prob) for one, others in enumerate(rows)
+    )
     found = in_order(_compared, calls)
     for one, others in enumerate(track(rows, "Distances between layers", progressbar=progressbar)):
         table[:, one, others] = next(found)
@@ -51,50 +58,73 @@ def layer_distances(
     return xr.Dataset(columns, dict.fromkeys(dims, coordinate))
 
 
-def blocks_of(samples: Samples) -> npt.NDArray[np.intp]:
+def blocks_of(samples: Samples) -> Blocks:
     """Rows (4, n_blocks) of draws that are a quarter of the posterior apart, each draw once if weights are equal."""
     n_blocks = samples.n_draws // _APART
     points = (np.arange(_APART * n_blocks) + 0.5) / max(_APART * n_blocks, 1)
     return samples.at_quantiles(points).reshape(_APART, n_blocks)
 
 
+def _among(draws: PartitionDraws, n_draws: int, blocks: Blocks, loss: PartitionLoss, sides: tuple[int, int]) -> Floats:
+    """Mean loss (n_blocks,) between different draws of a block, of one side's partitions and of the other side's.
+
+    Sides are 0 for the first `n_draws` of the draws, and 1 for the others.
+    """
+    first, second = (blocks[rows].ravel() for rows in np.nonzero(~np.eye(_APART, dtype=bool)))
+    losses = paired_losses(draws, sides[0] * n_draws + first, sides[1] * n_draws + second, loss)
+    return losses.reshape(_APART * (_APART - 1), -1).mean(axis=0)
+
+
 def _compared(
-    layers: Layers, one: Any, others: Sequence[Any], blocks: npt.NDArray[np.intp], loss: PartitionLoss, prob: float
+    layers: Layers,
+    one: Any,
+    others: Sequence[Any],
+    blocks: Blocks,
+    within: Mapping[Any, Floats],
+    loss: PartitionLoss,
+    prob: float,
 ) -> Floats:
-    """Compare a layer, whose partitions are the estimates, with others: COLUMNS of each, (12, n_others)."""
+    """Compare a layer, whose partitions are the estimates, with others: COLUMNS of each, (15, n_others)."""
     samples, n_draws = layers.samples, layers.samples.n_draws
     same = np.arange(n_draws)
-    first, second = (blocks[rows].ravel() for rows in np.nonzero(~np.eye(_APART, dtype=bool)))
-    rows, columns = np.concatenate([same, first]), n_draws + np.concatenate([same, second])
-    n_common, losses, apart, disagreement = [], [], [], []
+    n_common, traces = [], []
     for other in others:
         both = layers.paired(one, other)
         n_common.append(0 if both is None else both.n_items)
-        if both is not None:
-            in_same, in_others = np.split(paired_losses(both, rows, columns, loss), [n_draws])
-            losses.append(in_same)
-            apart.append(in_others.reshape(_APART * (_APART - 1), -1).mean(axis=0))
-            disagreement.append(paired_losses(both, same, n_draws + same, one_minus_ari()))
+        if both is None:
+            continue
+        apart = _among(both, n_draws, blocks, loss, (0, 1))
+        between = apart if loss.is_symmetric else (apart + _among(both, n_draws, blocks, loss, (1, 0))) / 2
+        inside = [
+            within[name] if both.n_items == layers[name].n_items else _among(both, n_draws, blocks, loss, (side, side))
+            for side, name in enumerate((one, other))
+        ]
+        losses = paired_losses(both, same, n_draws + same, loss)
+        disagreement = paired_losses(both, same, n_draws + same, one_minus_ari())
+        traces.append((losses, disagreement, apart, between - (inside[0] + inside[1]) / 2))
     table = np.full((len(COLUMNS), len(others)), np.nan)
     table[-1] = n_common
-    if losses:
-        traces = np.stack(losses), np.stack(apart), np.stack(disagreement)
-        table[:-1, table[-1] > 0] = _statistics(*traces, samples, blocks, prob)
+    if traces:
+        stacked = [np.stack(one) for one in zip(*traces, strict=True)]
+        table[:-1, table[-1] > 0] = _statistics(stacked, samples, blocks, prob)
     return table
 
 
-def _statistics(
-    losses: Floats, apart: Floats, disagreement: Floats, samples: Samples, blocks: npt.NDArray[np.intp], prob: float
-) -> list[Floats]:
-    """All of COLUMNS but the last, from losses in the same draw, in the others of each block, and from 1 - ARI."""
-    followed = np.stack([disagreement == 0, 1.0 - disagreement])
-    (p_equal, ari), errors = samples.mean(followed), samples.mcse(followed)
-    expected, independent = samples.mean(losses), np.full(len(losses), np.nan)
-    error = independent.copy()
-    if blocks.size:
-        independent = apart.mean(axis=1)
-        error = Samples.of_one_chain(blocks.shape[1]).mcse(losses[:, blocks].mean(axis=1) - apart)
+def _statistics(traces: list[Floats], samples: Samples, blocks: Blocks, prob: float) -> list[Floats]:
+    """All of COLUMNS but the last.
+
+    Traces are losses and 1 - ARI in the same draw, and by blocks losses in different draws and separations.
+    """
+    losses, disagreement, apart, separation = traces
+    equal, ari = (disagreement == 0).astype(np.float64), 1.0 - disagreement
+    error, ess = samples.mcse_and_ess(losses)
+    ess = np.where(error == 0, samples.effective_draws, ess)
     weights = samples.weights if samples.is_weighted else None
     ends = np.quantile(losses, [(1 - prob) / 2, (1 + prob) / 2], axis=1, method="inverted_cdf", weights=weights)
-    columns = expected, samples.mcse(losses), *ends, p_equal, errors[0], ari, errors[1]
-    return [*columns, independent, expected - independent, error]
+    by_block = np.stack([apart, separation, losses[:, blocks].mean(axis=1) - apart])
+    means, errors = np.full((2, *by_block.shape[:2]), np.nan)
+    if blocks.size:
+        means, errors = by_block.mean(axis=-1), Samples.of_one_chain(blocks.shape[1]).mcse(by_block)
+    columns = samples.mean(losses), error, ess, *ends
+    columns += samples.mean(equal), samples.probability_mcse(equal, losses), samples.mean(ari), samples.mcse(ari)
+    return [*columns, means[0], means[1], errors[1], means[2], errors[2]]

@@ -1,4 +1,4 @@
-"""Where items go from one layer to the next in the same draw, and how much of their company they keep."""
+"""Where items go from one layer to the next in the same draw, and who moves, and how many co-members items keep."""
 
 from collections.abc import Mapping
 from copy import copy
@@ -9,15 +9,19 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.answers.membership import matched_clusters
+from posterior_consensus.diagnostics.layers import same_draw_losses
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.layers import Layers, Step
 from posterior_consensus.ensemble.partitions import Labels, smallest_dtype
 from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.ensemble.switching import is_matched, partners
 from posterior_consensus.kernels import contingency
+from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import in_order
 
+CLEAR = 2.0  # standard errors
 _TINY = np.finfo(np.float64).tiny
 
 
@@ -30,17 +34,29 @@ class Changes(NamedTuple):
         Clusters of the two estimates between which items go; the number after the last one is elsewhere.
     flows : ndarray of shape (4, F)
         Expected number of items that go from one to the other, its error, and the ends of its interval.
+    partner : ndarray of shape (L,)
+        Cluster of the first estimate whose name each cluster of the second one has; -1 for a new name.
+    losses : ndarray of shape (n_draws,)
+        Loss between the two layers' partitions in the same draw.
     overlaps : ndarray of shape (2, m)
         Expected overlap of the co-members of each common item, and its error.
+    moved : ndarray of shape (3, m)
+        Probability that the matched cluster of each common item has another name in the second layer, its error, and
+        1 if the item clearly moves between its clusters of the estimates, else 0.
     """
 
     source: npt.NDArray[np.intp]
     target: npt.NDArray[np.intp]
     flows: Floats
+    partner: npt.NDArray[np.integer]
+    losses: Floats
     overlaps: Floats
+    moved: Floats
 
 
-def changes_of(layers: Layers, estimates: Mapping[Any, Labels], steps: list[Step], prob: float) -> list[Changes]:
+def changes_of(
+    layers: Layers, estimates: Mapping[Any, Labels], steps: list[Step], loss: PartitionLoss, prob: float
+) -> list[Changes]:
     """What happens in each step, given the canonical labels (n_items,) of each layer's estimate."""
     targets = {name: _targets(draws, estimates[name]) for name, draws in layers.items()}
     n_clusters = {name: int(labels.max()) + 2 for name, labels in estimates.items()}
@@ -53,8 +69,22 @@ def changes_of(layers: Layers, estimates: Mapping[Any, Labels], steps: list[Step
             labels = draws.backend.of_draws(np.arange(draws.n_draws)).take(at, axis=1)
             drawn.append(contingency.Vectors(labels, draws.n_clusters, int(draws.n_clusters.max())))
             matched.append(targets[name][draws.starts[:-1, np.newaxis] + labels])
-        table = _flows(matched, (n_clusters[step.before], n_clusters[step.after]), layers.samples, prob)
-        return Changes(*table, _overlaps(drawn, layers.samples))
+        shape = n_clusters[step.before], n_clusters[step.after]
+        source, target, flows = _flows(matched, shape, layers.samples, prob)
+        common = np.zeros((shape[1], shape[0]))
+        common[target, source] = np.where(is_matched(flows[0]), flows[0], 0.0)
+        partner = partners(common[:-1, :-1] * layers.samples.n_draws)
+        ((_, losses),) = same_draw_losses(layers, [(step.before, step.after)], loss)
+        own = [estimates[name][at] for name, at in sides]
+        return Changes(
+            source,
+            target,
+            flows,
+            partner,
+            losses,
+            overlaps=_overlaps(drawn, layers.samples),
+            moved=_moved(matched, own, partner, shape[0] - 1, losses, layers.samples),
+        )
 
     return list(in_order(of_step, ((step,) for step in steps)))
 
@@ -95,9 +125,40 @@ def _overlaps(drawn: list[contingency.Vectors], samples: Samples) -> Floats:
     batch_of = np.empty(samples.n_draws, np.intp)
     for number, batch in enumerate(samples.batches):
         batch_of[batch] = number
-    addends, total = samples.addends
     sums = np.zeros((len(samples.batches), drawn[0].labels.shape[1]))
-    contingency.overlaps(*drawn, addends, batch_of, sums)
-    mean = sums.sum(axis=0) / total
-    error = samples.error_by_batches(mean, lambda batch: sums[batch_of[batch[0]]] / max(addends[batch].sum(), _TINY))
+    contingency.overlaps(*drawn, samples.addends[0], batch_of, sums)
+    mean, error = _with_errors(sums, samples)
     return np.stack([np.minimum(mean, 1.0), error])
+
+
+def _moved(
+    matched: list[npt.NDArray[Any]],
+    own: list[Labels],
+    partner: npt.NDArray[np.integer],
+    n_before: int,
+    losses: Floats,
+    samples: Samples,
+) -> Floats:
+    """How probably each item moves, given the matched and the own cluster of each item on both sides."""
+    n_after = partner.size
+    name = np.append(np.where(partner >= 0, partner, n_before + 1 + np.arange(n_after)), n_before)
+    sums = np.empty((len(samples.batches), 2, own[0].size))
+    for row, batch in zip(sums, samples.batches, strict=True):
+        source, target = (one[batch] for one in matched)
+        moves = (source < n_before) & (target < n_after) & (source != name[target])
+        as_estimated = moves & (source == own[0]) & (target == own[1])
+        addends = samples.addends[0][batch]
+        row[0] = addends @ moves
+        row[1] = addends @ as_estimated - addends @ ~moves
+    (moved, lead), (error, of_lead) = _with_errors(sums, samples)
+    size = np.fmin(samples.mcse_and_ess(losses)[1], samples.effective_draws)
+    return np.stack([moved, samples.probability_errors(moved, error, size), lead > CLEAR * of_lead])
+
+
+def _with_errors(sums: Floats, samples: Samples) -> tuple[Floats, Floats]:
+    """Means of functions, given their weighted sums over each batch of draws (B, ...), and standard errors."""
+    addends, total = samples.addends
+    first = {int(batch[0]): number for number, batch in enumerate(samples.batches)}
+    mean = sums.sum(axis=0) / total
+    error = samples.error_by_batches(mean, lambda batch: sums[first[int(batch[0])]] / max(addends[batch].sum(), _TINY))
+    return mean, error

@@ -8,26 +8,29 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.answers.alignment import AlignedPartitions, continued, numbers_in, over_all_items
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.layers import Layers, Step, steps_of
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.ensemble.switching import is_matched
 from posterior_consensus.layers.flows import Changes, changes_of
+from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results.plain import names_as_coordinate
 
 FLOWS = ("step", "source", "target", "expected", "mcse", "low", "high")
-OVERLAPS = ("before", "after", "overlap", "mcse")
+OVERLAPS = ("overlap", "mcse", "moved", "moved_mcse", "clear")
 
 
 def changes_by_name(
-    layers: Layers, partitions: Mapping[Any, Any], prob: float
-) -> tuple[AlignedPartitions, xr.Dataset, xr.Dataset]:
-    """Names of the clusters of each layer's partition, flows between them, and overlaps of items' co-members.
+    layers: Layers, partitions: Mapping[Any, Any], loss: PartitionLoss, prob: float
+) -> tuple[AlignedPartitions, xr.Dataset, xr.Dataset, Floats]:
+    """Names of the clusters of each layer's partition, flows between them, and which items move.
 
     Parameters
     ----------
     layers : Layers
     partitions : mapping
         A partition of each layer.
+    loss : PartitionLoss
+        Loss between partitions of two layers.
     prob : float
         Probability of the flows' intervals.
 
@@ -38,20 +41,23 @@ def changes_by_name(
     flows : xarray.Dataset
         Over ``flow``, with the columns `FLOWS`. Clusters are positions in the names, -1 for elsewhere.
     overlaps : xarray.Dataset
-        Over ``step``, named by its layers, and the items, with the columns `OVERLAPS`. Layers there are positions.
+        Over ``step``, with its layers ``before`` and ``after``, and the items, with the columns `OVERLAPS`.
+    losses : ndarray of shape (n_steps, n_draws)
+        Loss between the two layers of each step in the same draw.
     """
     estimates = {
         name: draws.items.as_labels(partitions[name], f"partitions[{name!r}]") for name, draws in layers.items()
     }
     steps = steps_of(layers)
-    changes = changes_of(layers, estimates, steps, prob)
+    changes = changes_of(layers, estimates, steps, loss, prob)
     numbers, names = _numbers(layers, partitions, estimates, list(zip(steps, changes, strict=True)))
     aligned, places = _over_all_items(layers, {name: numbers[name][estimates[name]] for name in layers}, names)
     own = [places[step.after][step.to] for step in steps]
     return (
         aligned,
         _flow_table(steps, changes, numbers),
-        _overlap_table(list(layers), steps, changes, own, aligned.labels),
+        _overlap_table(steps, changes, own, aligned.labels),
+        np.array([change.losses for change in changes]).reshape(-1, layers.samples.n_draws),
     )
 
 
@@ -68,10 +74,9 @@ def _numbers(
         n_clusters = int(estimates[name].max()) + 1
         if name in into:
             before, change = into[name]
-            common = _common(change, numbers[before].size, n_clusters)
-            numbers[name], names = continued(common * layers.samples.n_draws, numbers[before], names)
+            numbers[name], names = continued(change.partner, numbers[before], names)
         elif names:
-            numbers[name], names = continued(np.zeros((n_clusters, 1)), np.array([-1]), names)
+            numbers[name], names = continued(np.full(n_clusters, -1), np.array([-1]), names)
         else:
             first, names = numbers_in(partitions[name], draws.items)
             numbers[name] = first[np.unique(estimates[name], return_index=True)[1]].astype(np.int64)
@@ -90,28 +95,20 @@ def _flow_table(steps: list[Step], changes: list[Changes], numbers: Mapping[Any,
 
 
 def _overlap_table(
-    names: list[Any],
-    steps: list[Step],
-    changes: list[Changes],
-    places: list[npt.NDArray[np.intp]],
-    labels: xr.DataArray,
+    steps: list[Step], changes: list[Changes], places: list[npt.NDArray[np.intp]], labels: xr.DataArray
 ) -> xr.Dataset:
-    """Overlaps over step and the items of `labels`, given where among these the common items of each step are."""
-    found = np.full((2, len(steps), labels.shape[1]), np.nan)
+    """Overlaps and moves over step and the items of `labels`, given where among these the common items are."""
+    found = np.full((len(OVERLAPS), len(steps), labels.shape[1]), np.nan)
+    found[-1] = 0
     for row, (change, at) in enumerate(zip(changes, places, strict=True)):
-        found[:, row, at] = change.overlaps
-    ends = np.array([[names.index(step.before), names.index(step.after)] for step in steps], np.int32).reshape(-1, 2)
-    values = *(("step", one) for one in ends.T), *((("step", labels.dims[1]), one) for one in found)
-    named = [f"{step.before} to {step.after}" for step in steps]
-    coords = labels.drop_vars("partition").coords
-    return xr.Dataset(dict(zip(OVERLAPS, values, strict=True)), coords).assign_coords(step=np.array(named, str))
-
-
-def _common(change: Changes, n_before: int, n_after: int) -> npt.NDArray[np.float64]:
-    """Expected numbers of common items of the clusters of both estimates, after by before; 0 of less than half one."""
-    table = np.zeros((n_after + 1, n_before + 1))
-    table[change.target, change.source] = np.where(is_matched(change.flows[0]), change.flows[0], 0.0)
-    return table[:-1, :-1]
+        found[:, row, at] = np.concatenate([change.overlaps, change.moved])
+    values = [(("step", labels.dims[1]), one) for one in (*found[:-1], found[-1] > 0)]
+    ends: dict[str, Any] = {
+        end: ("step", names_as_coordinate([getattr(step, end) for step in steps])) for end in ("before", "after")
+    }
+    named = np.array([f"{step.before} to {step.after}" for step in steps], str)
+    table = xr.Dataset(dict(zip(OVERLAPS, values, strict=True)), labels.drop_vars("partition").coords)
+    return table.assign_coords({"step": named} | ends)
 
 
 def _over_all_items(

@@ -19,11 +19,19 @@ from posterior_consensus.results.storage import Stored
 
 _DIMS = {"layer": "compared_layer", "other_layer": "compared_other_layer"}  # where they are stored
 _NAMES = {dim: f"{stored}_names" for dim, stored in _DIMS.items()}
+_STEPS = {
+    "step": "overlap_names",
+    ("before", "step"): "overlap_before",
+    ("after", "step"): "overlap_after",
+}
 CHANGES = ("p_largest", "p_largest_mcse", "rhat")
 
 
 class LargestChange(NamedTuple):
-    """The step of largest expected loss.
+    """The step of the largest change.
+
+    It is the step of largest separation among those in which the clustering changed or, if there are none, in which
+    layers are farther apart than two draws of one. Without any, it is the step of largest expected loss.
 
     Attributes
     ----------
@@ -32,6 +40,8 @@ class LargestChange(NamedTuple):
     expected_loss, probability, mcse : float
         Expected loss between their partitions, the probability that this step has the largest loss, and the Monte Carlo
         standard error of the probability.
+    separation, separation_mcse : float
+        How much farther draws of the two are apart than two draws of one, and the Monte Carlo standard error.
     """
 
     before: Any
@@ -39,6 +49,8 @@ class LargestChange(NamedTuple):
     expected_loss: float
     probability: float
     mcse: float
+    separation: float
+    separation_mcse: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,15 +62,17 @@ class LayerComparison(Stored):
     distances : xarray.Dataset
         Over ``layer``, whose partition is the estimate if the loss is not symmetric, and ``other_layer``, by the items
         that both have: ``expected_loss`` between their partitions in the same draw, its Monte Carlo standard error
-        ``mcse``, and ``low`` and ``high``, between which the loss lies with probability `prob`; ``p_equal``, the
-        probability that the partitions are equal, and ``p_equal_mcse``; the expected adjusted Rand index ``ari`` and
-        ``ari_mcse``; ``independent``, the expected loss between a draw of the one and another draw of the other;
-        ``difference``, the expected loss less that, and ``difference_mcse``; the number of items ``n_common``. All are
-        NaN for two layers that were not compared, and all but ``n_common`` for two without common items.
+        ``mcse`` and effective sample size ``ess``, and ``low`` and ``high``, between which the loss lies with
+        probability `prob`; ``p_equal``, the probability that the partitions are equal, and ``p_equal_mcse``; the
+        expected adjusted Rand index ``ari`` and ``ari_mcse``; ``independent``, the expected loss between a draw of the
+        one and another draw of the other; ``separation``, how much larger that is than the mean expected loss between
+        two draws of one of them, and ``separation_mcse``; ``difference`` between the losses in the same draw and in
+        different draws, and ``difference_mcse``; the number of items ``n_common``. All are NaN for two layers that were
+        not compared, and all but ``n_common`` for two without common items.
     changes : xarray.Dataset
         Over ``step``, each layer and the last one before it that has common items: ``p_largest``, the probability that
-        this step has the largest loss of all (steps of equal loss share it), ``p_largest_mcse``, and the ``rhat`` of
-        its loss. :attr:`steps` has them with the names of the layers and `distances`.
+        this step has the largest loss of all in the same draw (steps of equal loss share it), ``p_largest_mcse``, and
+        the ``rhat`` of its loss. :attr:`steps` has them with the names of the layers and `distances`.
     partitions : AlignedPartitions
         Partition of each layer, over the items of all layers. A cluster keeps its name from each layer to the next one
         that has common items, by the expected number of items in common in the same draw. Items of several dimensions
@@ -70,18 +84,20 @@ class LayerComparison(Stored):
         elsewhere, for clusters of a draw that are matched with none of the layer's partition. Only common items count,
         and only flows that some draw has are listed. :meth:`flow_table` has the names.
     overlaps : xarray.Dataset
-        Over ``step`` and the items: the expected Jaccard ``overlap`` of an item's clusters before and after the step
-        in the same draw, among the common items and itself included, and its ``mcse``. It is above 0, and 1 if the item
-        never gains or loses a co-member; NaN for an item that one of the two layers lacks. A step goes to each layer
-        from the last one before it that has common items. Its name has both, such as "1945 to 1946"; ``before`` and
-        ``after`` are their positions.
+        Over ``step`` and the items, NaN for an item that one of the two layers lacks: ``moved``, the probability that
+        the item's cluster is matched with clusters of two names in the same draw before and after the step, and its
+        error ``moved_mcse``; ``clear``, whether its move between its clusters of the two partitions is clearly more
+        probable than no move. The expected Jaccard ``overlap`` of an item's clusters before and after the step in the
+        same draw, among the common items and itself included, with its error ``mcse``, is 1 if the item never gains or
+        loses a co-member; an item that stays has less if others come or go. A step goes to each layer ``after`` from
+        the last one ``before`` it that has common items. Its name has both, such as "1945 to 1946".
     dim : str
         Name of the dimension that runs over layers.
     ordered : bool
         Whether the layers follow each other.
     prob : float
     loss : PartitionLoss
-    n_draws : int
+    n_chains, n_draws : int
     """
 
     _figure = "plot_layers"
@@ -91,12 +107,13 @@ class LayerComparison(Stored):
     partitions: AlignedPartitions = field(metadata=stored_as.record(AlignedPartitions, "layer_names_"))
     flows: xr.Dataset = field(metadata=stored_as.table("flow_{}", FLOWS, {"flow": "layers_flow"}))
     overlaps: xr.Dataset = field(
-        metadata=stored_as.table("overlap_{}", OVERLAPS, {"step": "overlap_step"}, in_words={"step": "overlap_names"})
+        metadata=stored_as.table("overlap_{}", OVERLAPS, {"step": "overlap_step"}, in_words=_STEPS)
     )
     dim: str = field(metadata=stored_as.attribute("layers_dim"))
     ordered: bool = field(metadata=stored_as.flag("layers_ordered"))
     prob: float = field(metadata=stored_as.attribute("layers_prob"))
     loss: PartitionLoss = field(metadata=stored_as.loss("layers_"))
+    n_chains: int = field(metadata=stored_as.attribute("layers_chains"))
     n_draws: int = field(metadata=stored_as.attribute("layers_draws"))
 
     @property
@@ -107,34 +124,36 @@ class LayerComparison(Stored):
     @property
     def steps(self) -> xr.Dataset:
         """What `distances` and `changes` say of each step, over ``step``, with the names of its layers."""
-        before, after = (xr.Variable("step", self.overlaps[name].values) for name in ("before", "after"))
+        position = {name: k for k, name in enumerate(self.layers)}
+        ends = ([position[name] for name in self.overlaps[end].values.tolist()] for end in ("before", "after"))
+        before, after = (xr.Variable("step", np.array(end, np.intp)) for end in ends)
         return self.distances.isel(layer=before, other_layer=after).merge(self.changes)
 
     @property
     def largest_change(self) -> LargestChange | None:
-        """The step of largest expected loss; None if layers have no order, or no two have common items."""
+        """The largest change; None if layers have no order, or no two have common items."""
         steps = self.steps
         if not self.ordered or not steps.sizes["step"]:
             return None
-        at = steps.isel(step=int(steps["expected_loss"].values.argmax()))
-        numbers = (float(at[name]) for name in ("expected_loss", "p_largest", "p_largest_mcse"))
-        return LargestChange(at["layer"].item(), at["other_layer"].item(), *numbers)
+        at = steps.isel(step=words.headline(steps, self.overlaps["clear"], self.n_chains))
+        columns = "expected_loss", "p_largest", "p_largest_mcse", "separation", "separation_mcse"
+        return LargestChange(at["layer"].item(), at["other_layer"].item(), *(float(at[name]) for name in columns))
 
     @property
     def verdict(self) -> str:
-        """When the clustering changed most, with what probability, who moved, and what is not clear."""
-        steps = self.steps
-        if self.largest_change is not None:
-            moved = self.overlaps["overlap"][int(steps["expected_loss"].values.argmax())]
-            return words.verdict(steps, moved, self.loss.unit)
-        losses = self.distances["expected_loss"].values * np.where(np.eye(len(self.layers)), np.nan, 1.0)
-        if np.isnan(losses).all():
-            return "No two layers have items in common."
-        at = np.unravel_index(np.nanargmax(losses), losses.shape)
-        far = display.quantity(float(losses[at]), self.loss.unit, 3)
-        one, other = (self.layers[k] for k in at)
-        apart = display.with_error(far, float(self.distances["mcse"].values[at]))
-        return f"The partitions of {one} and {other} are farthest apart: {apart}."
+        """Whether and when the clustering changed, who moved, and what is not clear."""
+        if len(self.layers) == 1:
+            return f"There is one layer, {self.layers[0]}, hence no other to compare it with."
+        if not self.has_common_items:
+            return "No two layers have items in common, so that their partitions are not compared."
+        if self.ordered:
+            return words.verdict(self.steps, self.overlaps, self.loss.unit, self.n_chains)
+        return words.about_pairs(self.distances, self.loss.unit, self.n_chains)
+
+    @property
+    def has_common_items(self) -> bool:
+        """Whether two of the layers have items in common."""
+        return self.overlaps.sizes["step"] > 0
 
     def in_words(self) -> str:
         """The verdict, and what splits, merges, is new or ends in each step, by expected numbers of items."""
@@ -144,9 +163,8 @@ class LayerComparison(Stored):
     def flow_table(self) -> pd.DataFrame:
         """A row for each of `flows`, with the names of layers and clusters; those of one step follow each other."""
         table, names = self.flows.to_dataframe(), names_as_coordinate([*self.partitions.names, ELSEWHERE])
-        layers = np.array(names_as_coordinate(self.layers))
         for column in ("after", "before"):
-            table.insert(0, column, layers[self.overlaps[column].values[table["step"]]])
+            table.insert(0, column, self.overlaps[column].values[table["step"]])
         clusters = {column: np.array(names)[table[column]] for column in ("source", "target")}
         return table.drop(columns="step").assign(**clusters)
 
@@ -169,6 +187,7 @@ class LayerComparison(Stored):
             ("loss", f"{self.loss.name}{f', {self.loss.unit}' if self.loss.unit else ''}"),
             ("draws", str(self.n_draws)),
             ("compared", display.counted(len(table), "pair") + " of layers with common items"),
+            *display.about_errors(table["ess"]),
         ]
         return (
             f"LayerComparison: {display.counted(len(self.layers), 'layer')} ({self.dim})",

@@ -3,51 +3,106 @@
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.answers.alignment import AlignedPartitions, as_sentence, differences_of_table
 from posterior_consensus.ensemble.items import Items
+from posterior_consensus.layers.flows import CLEAR
 from posterior_consensus.results import display
+from posterior_consensus.runtime.tolerances import ROUNDING
 
-_CLEAR = 2.0  # standard errors
+_ESS_PER_CHAIN = 50.0  # below, more than 5 in 100 changes may be false alarms
 _LARGEST_RHAT = 1.05
 _MOST_NAMED = 4  # items
-_HALF = 0.5  # a probability above it is said as a result; an item with a smaller overlap moves
+_HALF = 0.5  # a probability above it is said as a result
+
+Flags = npt.NDArray[np.bool_]
 
 
-def verdict(steps: xr.Dataset, moved: xr.DataArray, unit: str) -> str:
-    """Say where the largest change is, who moves there, and what is not clear.
+def farther_apart(distances: xr.Dataset) -> Flags:
+    """Whether draws of two layers are farther apart than two draws of one, beyond the error."""
+    separation, error = distances["separation"].values, distances["separation_mcse"].values
+    return np.asarray(separation > CLEAR * error + ROUNDING)
+
+
+def is_unsure(distances: xr.Dataset, n_chains: int) -> Flags:
+    """Whether there are too few effective draws to tell a change from the chains' errors."""
+    enough = distances["ess"].values >= _ESS_PER_CHAIN * n_chains
+    return ~(enough & np.isfinite(distances["separation_mcse"].values))
+
+
+def changed_steps(steps: xr.Dataset, clear: xr.DataArray, n_chains: int) -> Flags:
+    """In which steps the clustering changed: layers are farther apart than draws of one, and an item clearly moves."""
+    return farther_apart(steps) & clear.values.any(axis=1) & ~is_unsure(steps, n_chains)
+
+
+def headline(steps: xr.Dataset, clear: xr.DataArray, n_chains: int) -> int:
+    """The step to report, see :class:`LargestChange`."""
+    return _largest(steps, [changed_steps(steps, clear, n_chains), farther_apart(steps)])[0]
+
+
+def _largest(distances: xr.Dataset, among: list[Flags]) -> tuple[int, ...]:
+    """Position of the largest separation among the first pairs of layers that are any, or of the largest loss."""
+    column, values = "expected_loss", np.ones(distances["ess"].shape, np.bool_)
+    for some in among:
+        if some.any():
+            column, values = "separation", some
+            break
+    values = np.where(values, distances[column].values, np.nan)
+    return tuple(int(k) for k in np.unravel_index(np.nanargmax(values), values.shape))
+
+
+def verdict(steps: xr.Dataset, overlaps: xr.Dataset, unit: str, n_chains: int) -> str:
+    """Say whether and when the clustering changed, who moved, and what is not clear.
 
     Parameters
     ----------
     steps : xarray.Dataset
         Distances and changes over ``step``, of one step at least, with the names of its layers.
-    moved : xarray.DataArray of shape (n_items,)
-        Overlaps of the items in the step of largest expected loss.
+    overlaps : xarray.Dataset
+        Probabilities that items move, over ``step`` and the items.
     unit : str
         Unit of the loss.
+    n_chains : int
     """
-    losses, errors, p_equal, p_largest, rhat = (
-        steps[name].values for name in ("expected_loss", "mcse", "p_equal", "p_largest", "rhat")
-    )
     ends = zip(steps["layer"].values, steps["other_layer"].values, strict=True)
-    names, at = [f"{one} and {other}" for one, other in ends], int(losses.argmax())
-    far, who = display.with_error(display.quantity(losses[at], unit, 3), errors[at]), _who_moved(moved)
-    same = 1.0 - float(np.sum(1.0 - p_equal))  # by Bonferroni's inequality
-    if same > _HALF:
-        said = [f"The clustering hardly changes: with probability {same:.3g} or more it is the same throughout.", *who]
+    names = [f"{one} and {other}" for one, other in ends]
+    changed, farther = changed_steps(steps, overlaps["clear"], n_chains), farther_apart(steps)
+    unsure, at = is_unsure(steps, n_chains), headline(steps, overlaps["clear"], n_chains)
+    here, n_changed = steps.isel(step=at), int(changed.sum())
+    by, same = _separation(here, unit), 1.0 - float(np.sum(1.0 - steps["p_equal"].values))  # Bonferroni's inequality
+    if changed[at]:
+        where = f"in {n_changed} of {changed.size} steps, most between" if n_changed > 1 else "between"
+        said = [f"The clustering changed {where} {names[at]}: {_MORE}, by {by}."]
+        if changed.size > 1:
+            probability = display.with_error(f"{float(here['p_largest']):.3g}", float(here["p_largest_mcse"]))
+            said.append(f"With probability {probability}, this step has the largest loss; equal ones share it.")
+        said += _near(steps, names, at, changed)
+    elif unsure[at]:
+        said = [f"It is unsure whether the clustering changed between {names[at]}: {_too_few(here)}."]
+        if farther[at]:
+            said.append(f"So far, {_MORE}, by {by}.")
+    elif same > _HALF:
+        share = f"with probability {same:.3g} or more" if same < 1 else "in all draws"
+        said = [f"The clustering hardly changes: {share} it is the same throughout."]
+    elif farther[at]:
+        said = [
+            f"Draws of {names[at]} are farther apart than two draws of one layer, by {by}, but no item clearly moves: "
+            "the layers differ in their uncertainty, which need not be a change."
+        ]
+    elif changed.size == 1:
+        said = [f"Draws of {names[at]} are no farther apart than two draws of one layer: the difference is {by}."]
     else:
-        said = [f"The clustering changed between {names[at]}, by {far}, with probability {1 - p_equal[at]:.3g}."]
-        if losses.size > 1:
-            probability = display.with_error(f"{p_largest[at]:.3g}", float(steps["p_largest_mcse"][at]))
-            said.append(f"With probability {probability}, no other change is larger.")
-        said += who
-    if np.isnan(errors[at]):
-        said.append("There are too few draws for Monte Carlo errors.")
-    near = np.flatnonzero(losses[at] - losses <= _CLEAR * np.hypot(errors[at], errors))
-    others = [names[k] for k in near[near != at].tolist()]
-    if others and same <= _HALF:
-        said.append(f"Within their errors, expected losses are as large between {display.listed(others, 3)}.")
+        said = [
+            "Draws of no two successive layers are farther apart than two draws of one layer: between "
+            f"{names[at]}, whose loss is largest, the difference is {by}."
+        ]
+    said += [*_equal(here), *(_who_moved(overlaps.isel(step=at), unsure[at]) if changed[at] or unsure[at] else [])]
+    rest = [names[k] for k in np.flatnonzero(unsure & farther).tolist() if k != at]
+    if rest:
+        said.append(f"With fewer than 50 effective draws a chain, it is unsure between {display.listed(rest, 3)}.")
+    rhat = steps["rhat"].values
     if np.nanmax(rhat, initial=0.0) > _LARGEST_RHAT:
         worst = int(np.nanargmax(rhat))
         apart = f"how far apart {names[worst]} are (R-hat {rhat[worst]:.2f})"
@@ -55,27 +110,94 @@ def verdict(steps: xr.Dataset, moved: xr.DataArray, unit: str) -> str:
     return " ".join(said)
 
 
-def _who_moved(overlaps: xr.DataArray) -> list[str]:
-    """The items that keep least of their co-members, less than half of them."""
-    order = np.argsort(overlaps.values, kind="stable")
-    order = order[overlaps.values[order] < _HALF]
+_MORE = "their draws are farther apart than two draws of one layer"
+
+
+def about_pairs(distances: xr.Dataset, unit: str, n_chains: int) -> str:
+    """Say which layers without an order are farthest apart, beyond the distance of two draws of one."""
+    others = distances.where(distances["layer"] != distances["other_layer"])
+    at = _largest(others, [farther_apart(others)])
+    here = distances.isel(layer=at[0], other_layer=at[1])
+    names, by = f"{here['layer'].item()} and {here['other_layer'].item()}", _separation(here, unit)
+    loss = display.quantity(float(here["expected_loss"]), unit, 3)
+    if is_unsure(here, n_chains):
+        said = f"It is unsure which layers are farthest apart: {_too_few(here)} between {names}."
+    elif farther_apart(here):
+        said = f"The partitions of {names} are farthest apart: {_MORE}, by {by}."
+    else:
+        said = (
+            f"No two layers are farther apart than two draws of one layer: between {names}, whose loss is largest, the "
+            f"difference is {by}."
+        )
+    return " ".join([said, f"In the same draw, they are {_sized(loss, here, 'mcse')} apart.", *_equal(here)])
+
+
+def _separation(here: xr.Dataset, unit: str) -> str:
+    return _sized(display.quantity(float(here["separation"]), unit, 3), here, "separation_mcse")
+
+
+def _sized(value: str, here: xr.Dataset, error: str) -> str:
+    """A number with its error and effective sample size, which is rough if that is small."""
+    ess, mcse = float(here["ess"]), float(here[error])
+    if np.isnan(ess) or np.isnan(mcse):
+        return display.with_error(value, mcse)
+    rough = "rough: " if ess < _ESS_PER_CHAIN else ""
+    return f"{value} (MCSE {mcse:.2g}, {rough}effective sample size {ess:,.0f})"
+
+
+def _too_few(here: xr.Dataset) -> str:
+    ess = float(here["ess"])
+    if np.isnan(ess) or np.isnan(float(here["separation_mcse"])):
+        return "there are too few draws for Monte Carlo errors"
+    return f"the effective sample size is {ess:,.0f}, less than 50 a chain"
+
+
+def _equal(here: xr.Dataset) -> list[str]:
+    """How often the two partitions are equal."""
+    p_equal = float(here["p_equal"])
+    if p_equal == 0:
+        return ["The two are not equal in any draw."]
+    if p_equal == 1:
+        return ["The two are equal in all draws."]
+    return [f"The two are equal with probability {display.with_error(f'{p_equal:.3g}', float(here['p_equal_mcse']))}."]
+
+
+def _near(steps: xr.Dataset, names: list[str], at: int, changed: Flags) -> list[str]:
+    """Other changes that are as large within their errors."""
+    separation, errors = steps["separation"].values, steps["separation_mcse"].values
+    near = np.flatnonzero(changed & (separation[at] - separation <= CLEAR * np.hypot(errors[at], errors)))
+    others = [names[k] for k in near[near != at].tolist()]
+    return [f"Within their errors, changes are as large between {display.listed(others, 3)}."] * bool(others)
+
+
+def _who_moved(moves: xr.Dataset, is_unsure: bool) -> list[str]:
+    """The items that clearly move, the most probable moves first."""
+    moved = np.where(moves["clear"].values, moves["moved"].values, -1.0)
+    order = np.argsort(-moved, kind="stable")[: int(moves["clear"].values.sum())]
     if not order.size:
         return []
-    named = Items.along(overlaps, str(overlaps.dims[0])).named(order[:_MOST_NAMED])
-    items = [f"{name} ({overlaps.values[k]:.2g})" for name, k in zip(named, order, strict=False)]
+    named = Items.along(moves["moved"], str(moves["moved"].dims[0])).named(order[:_MOST_NAMED])
+    items = [f"{name} ({_probability(moved[k])})" for name, k in zip(named, order, strict=False)]
     more = f" and {order.size - _MOST_NAMED:,} more" if order.size > _MOST_NAMED else ""
-    return [f"Items that keep the smallest share of co-members: {', '.join(items)}{more}."]
+    start = "Items that would have moved" if is_unsure else "Items that moved"
+    return [f"{start}, with their probabilities: {', '.join(items)}{more}."]
+
+
+def _probability(value: float) -> str:
+    return f"{value:.2f}" if value < 0.995 else "above 0.99"
 
 
 def steps_in_words(partitions: AlignedPartitions, flows: xr.Dataset, overlaps: xr.Dataset) -> Iterator[tuple[str, str]]:
     """What splits, merges, is new or ends in each step in which something does, by expected numbers of items."""
     table = flows.to_dataframe().query("source >= 0 and target >= 0")
-    for row, ends in enumerate(zip(overlaps["before"].values, overlaps["after"].values, strict=True)):
-        pair = AlignedPartitions(partitions.labels.isel(partition=list(ends)), partitions.names)
+    position = {name: k for k, name in enumerate(partitions.partitions)}
+    for row, ends in enumerate(zip(overlaps["before"].values.tolist(), overlaps["after"].values.tolist(), strict=True)):
+        own = partitions.labels.isel(partition=[position[name] for name in ends])
+        pair = AlignedPartitions(own, partitions.names)
         rows, columns = (np.unique(one[one >= 0]) for one in pair.labels.values)
-        own, counts = table[table["step"] == row], np.zeros((rows.size, columns.size))
-        at = np.searchsorted(rows, own["source"]), np.searchsorted(columns, own["target"])
-        counts[at] = own["expected"]
+        here, counts = table[table["step"] == row], np.zeros((rows.size, columns.size))
+        at = np.searchsorted(rows, here["source"]), np.searchsorted(columns, here["target"])
+        counts[at] = here["expected"]
         before, after = ([partitions.names[k] for k in one.tolist()] for one in (rows, columns))
         said = [*differences_of_table(counts, before, after), *pair[pair.partitions[1]].come_and_gone()]
         if said:

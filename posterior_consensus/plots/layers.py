@@ -81,7 +81,7 @@ def plot_layers(comparison: LayerComparison, *, figsize: Size = None, ax: Axes |
     before, after = (comparison.overlaps[end].values[flows["step"]] for end in ("before", "after"))
     tables, opacities = [], []
     for j, sides in zip(shown[:-1], pairwise(numbers), strict=True):
-        rows = flows[(before == j) & (after == j + 1)]
+        rows = flows[(before == comparison.layers[j]) & (after == comparison.layers[j + 1])]
         ends = zip(sides, ("source", "target"), strict=True)
         at = tuple(_positions(side, rows[name].to_numpy()) for side, name in ends)
         table, opacity = np.zeros((2, *(side.size for side in sides)))

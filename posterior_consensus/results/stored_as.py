@@ -94,7 +94,7 @@ def array(
     *,
     name: str | None = "",
     apart: Mapping[str, str] | None = None,
-    in_words: Mapping[str, str] | None = None,
+    in_words: Mapping[Any, str] | None = None,
     without: tuple[str, ...] = (),
     of_items: bool = False,
 ) -> Declared:
@@ -111,24 +111,26 @@ def array(
     apart : mapping, optional
         Coordinates stored as separate variables of these names.
     in_words : mapping, optional
-        Dimensions whose coordinates are stored as attributes of these names, because they can have any type.
+        Coordinates stored as attributes of these names, because they can have any type: those of dimensions, or others
+        as (coordinate, dimension).
     without : tuple of str
         Coordinates to drop, because another result of the group may have them for the same dimensions.
     of_items : bool
         Whether the last dimension is the dimension of the items.
     """
-    renamed, own_variables, words = rename or {}, apart or {}, in_words or {}
+    renamed, own_variables = rename or {}, apart or {}
+    words = [(*((name, name) if isinstance(name, str) else name), attr) for name, attr in (in_words or {}).items()]
 
     def write(value: xr.DataArray, record: Any, parts: Parts) -> None:
         names = {old: new for old, new in renamed.items() if old in value.dims or old in value.coords}
-        kept = value.drop_vars([*own_variables, *words], errors="ignore").rename(names)
+        kept = value.drop_vars([*own_variables, *(name for name, _, _ in words)], errors="ignore").rename(names)
         parts.variables[variable] = kept
         for coordinate, own in own_variables.items():
             dims = [names.get(str(dim), dim) for dim in value[coordinate].dims]
             parts.variables[own] = (dims, value[coordinate].values)
-        for dim, attr in words.items():
+        for coordinate, dim, attr in words:
             if dim in value.dims:
-                parts.attrs[attr] = as_json(value[dim].values.tolist())
+                parts.attrs[attr] = as_json(value[coordinate].values.tolist())
         if of_items:
             parts.items = kept.isel(dict.fromkeys(kept.dims[:-1], 0), drop=True)
 
@@ -140,9 +142,9 @@ def array(
         for coordinate, own in own_variables.items():
             stored = dataset[own]
             coords[coordinate] = ([back.get(str(dim), dim) for dim in stored.dims], stored.values)
-        for dim, attr in words.items():
+        for coordinate, dim, attr in words:
             if dim in kept.dims:
-                coords[dim] = names_as_coordinate(names_from_json(dataset.attrs[attr]))
+                coords[coordinate] = dim, names_as_coordinate(names_from_json(dataset.attrs[attr]))
         return kept.assign_coords(coords).rename(field if name == "" else name)
 
     return {_KEY: Form(write, read)}

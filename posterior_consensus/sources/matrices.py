@@ -85,8 +85,9 @@ def as_pair_similarity(
 
     the consensus matrix of clustering by resampling [1]_. It estimates the posterior similarity if items are missing
     independently of the labels. Standard errors are computed as in :func:`diagnostics.similarity_mcse`, over the draws
-    that contain the pair. They are NaN if these draws are in fewer than two batches, and 0 if all these draws agree,
-    even if they are few. The matrix need not be positive semidefinite.
+    that contain the pair. They are NaN if these draws are in fewer than two batches. If all these draws agree, the
+    effective sample size is their number, divided by the autocorrelation time pooled over the pairs. The matrix need
+    not be positive semidefinite.
 
     References
     ----------

@@ -16,12 +16,13 @@ from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import as_codes, canonical_rows
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.sources.labels import from_store
 from posterior_consensus.sources.locations import listing, place_in
 from posterior_consensus.sources.samples import made_already, samples_of
 from posterior_consensus.sources.variables import found_labels
 
-_MATRICES = 8  # items x items that are in memory together
+_MATRICES = 10  # items x items that are in memory together
 _SOME = 3  # pairs and items named in an error
 
 
@@ -131,6 +132,13 @@ def _errors(together: PartitionDraws, present: PartitionDraws, values: Floats) -
         squares += np.square(shift)
         n_batches += share > 0
     with np.errstate(divide="ignore", invalid="ignore"):
-        errors = np.sqrt(n_batches / (n_batches - 1) * squares)
+        errors = np.where(n_batches > 1, np.sqrt(n_batches / (n_batches - 1) * squares), np.nan)
+    size, varies = samples.effective_draws * weight_held, errors > ROUNDING
+    spread, if_independent = (
+        (one * two)[varies].sum() for one, two in ((values, 1 - values), (np.square(errors), size))
+    )
+    if if_independent > 0:  # pooled over the pairs, relative to the draws that contain each
+        size *= spread / if_independent
+    errors = samples.probability_errors(values, errors, size)
     np.fill_diagonal(errors, 0.0)
     return np.where(n_batches > 1, errors, np.nan)

@@ -32,7 +32,7 @@ def test_pairs_are_entries_of_the_matrix(kind, above):
     np.testing.assert_array_equal(found.pairs["first"], rows)
     np.testing.assert_array_equal(found.pairs["second"], columns)
     np.testing.assert_allclose(found.pairs["probability"], psm[rows, columns], rtol=1e-12)
-    errors = pc.diagnostics.similarity_mcse(draws).values[rows, columns]
+    errors = reference.probability_errors(psm[rows, columns], similarity.similarity_errors(draws)[rows, columns])
     np.testing.assert_allclose(found.pairs["mcse"], errors, rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(found.within, TRUTH[rows] == TRUTH[columns])
 

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import posterior_consensus as pc
 from posterior_consensus.answers.membership import own_membership
 from posterior_consensus.plots.colours import COLOURS, OPEN
+from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws, sticky_chains
 from tests.helpers import GOOD, array, check
 
@@ -67,7 +68,8 @@ def test_errors_are_from_batches_of_each_chain(rng):
             moved = (w[rows] * (table[rows] - mean)).sum(axis=0) * (1 - share) / (1 - weight)
             squares = squares + moved**2
         found = pc.membership(draws, PARTITION)
-        assert_allclose(found.mcse, np.sqrt(18 / 17 * squares), rtol=1e-12, atol=1e-16)
+        expected = reference.probability_errors(mean, np.sqrt(18 / 17 * squares))
+        assert_allclose(found.mcse, expected, rtol=1e-9)
     assert np.isnan(pc.membership(z[:, :3], PARTITION).mcse).all()
 
 
@@ -92,7 +94,10 @@ def test_degenerate_draws():
             assert_allclose(found.probabilities.sum("consensus_cluster"), 1, rtol=0, atol=1e-14)
             assert (found.own >= 0).all() and (found.cluster == pc.as_partition_draws([labels]).labels[0]).all()
             if (draws == labels).all():
-                assert (found.own == 1).all() and not (found.mcse > 0).any()
+                unknown = len(draws) < 4
+                errors = reference.probability_errors(found.probabilities, 0 * found.mcse, n_draws=len(draws))
+                assert (found.own == 1).all()
+                assert_allclose(found.mcse, np.nan if unknown else errors, rtol=1e-9)
 
 
 def components_by_trying_all(soft, labels):

@@ -70,7 +70,9 @@ def test_the_record_is_what_the_definitions_give(rng, loss):
     assert np.all(np.diff(found.weights) <= 0) and found.weights.sum() == pytest.approx(1)
     assert np.all(np.diff(found.path["distance"]) <= 0)
     at_each = (np.arange(3)[:, np.newaxis] == nearest).astype(float)
-    np.testing.assert_allclose(found.weights_mcse, draws.samples.mcse(at_each))
+    np.testing.assert_allclose(
+        found.weights_mcse, reference.probability_errors(at_each @ share, draws.samples.mcse(at_each))
+    )
     assert found.distance_mcse == pytest.approx(float(draws.samples.mcse(losses.min(axis=0))))
     first = pc.consensus_partition(draws, loss=loss, random_seed=1)
     assert found.path["distance"].values[0] <= first.expected_loss + 1e-12

@@ -23,7 +23,8 @@ def test_similarity_mcse_is_the_definition(rng, weighted):
     parts = np.array([np.tensordot(weights[b], together[b] - psm, 1) for b in batches])
     if weighted:  # so far does leaving out the batch move the mean
         parts *= [[[(1 - b.size / 180) / (1 - weights[b].sum())]] for b in batches]
-    expected = np.sqrt(15 / 14 * (parts**2).sum(axis=0))
+    expected = reference.probability_errors(psm, np.sqrt(15 / 14 * (parts**2).sum(axis=0)))
+    np.fill_diagonal(expected, 0.0)
     found = pc.diagnostics.similarity_mcse(draws)
     assert found.dims == ("obs", "obs_bis") and found.name == "psm_mcse"
     np.testing.assert_allclose(found, expected, atol=1e-9)
@@ -38,7 +39,9 @@ def test_similarity_mcse_of_probabilities(rng):
     batches = np.array_split(np.arange(36), 6) + np.array_split(np.arange(36, 72), 6)
     parts = np.array([(together[b] - together.mean(axis=0)).sum(axis=0) / 72 for b in batches])
     found = pc.diagnostics.similarity_mcse(pc.as_allocation_probabilities(p))
-    np.testing.assert_allclose(found, np.sqrt(12 / 11 * (parts**2).sum(axis=0)), atol=1e-12)
+    expected = reference.probability_errors(together.mean(axis=0), np.sqrt(12 / 11 * (parts**2).sum(axis=0)))
+    np.fill_diagonal(expected, 0.0)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("stay", [0.0, 0.9])
@@ -81,7 +84,8 @@ def test_similarity_mcse_knows_that_chains_disagree(rng):
 def test_similarity_mcse_of_few_draws_or_certain_pairs():
     assert np.isnan(pc.diagnostics.similarity_mcse([[0, 0, 1], [0, 1, 1], [0, 0, 1]]).values).all()
     found = pc.diagnostics.similarity_mcse([[0, 0, 1, 2], [0, 0, 1, 1], [0, 0, 1, 1]] * 15).values
-    assert found[0, 1] == found[0, 2] == 0 < found[2, 3]
+    assert found[0, 0] == 0 < found[0, 1] < found[2, 3]
+    assert found[0, 2] == pytest.approx(found[0, 1])
 
 
 def test_difference_has_arviz_s_error_of_the_difference(rng):

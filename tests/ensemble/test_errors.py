@@ -77,7 +77,7 @@ def test_error_is_unknown_where_a_function_varies_but_not_among_the_draws_compar
 def of_share(probability, size):
     """Standard error of a share of `size` draws, to which two events and two others are added."""
     shrunk = (size * probability + 2) / (size + 4)
-    return np.sqrt(shrunk * (1 - shrunk) / (size + 4))
+    return np.sqrt(shrunk * (1 - shrunk) / size)
 
 
 def test_error_of_a_probability_of_no_draw_and_of_all_rests_on_the_other_function(rng):

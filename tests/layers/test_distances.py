@@ -49,33 +49,46 @@ def test_means_over_draws(loss, weights):
             order = np.argsort(same)
             for name, level in (("low", 0.1), ("high", 0.9)):
                 assert at[name] == pytest.approx(same[order][np.searchsorted(np.cumsum(w[order]), level - 1e-9)])
+            ess = layers.samples.mcse_and_ess(same)[1] if same.std() > 0 else layers.samples.effective_draws
+            assert at["ess"] == pytest.approx(ess, rel=1e-9)
             assert at["n_common"] == len(items)
     assert found["n_common"].sel(layer="c", other_layer="none") == 0
     assert np.isnan(found["expected_loss"].sel(layer="c", other_layer="none"))
 
 
-def test_other_draws_are_those_a_quarter_of_the_posterior_apart():
-    found = pc.compare_layers(MIXED, **QUIET).distances
+BLOCKS = np.arange(24).reshape(4, 6)
+RESAMPLED = np.searchsorted(np.cumsum(WEIGHTS / WEIGHTS.sum()), (np.arange(24) + 0.5) / 24).reshape(4, 6)
+
+
+@pytest.mark.parametrize("loss", ["vi", pc.vi(a=0.4)], ids=str)
+@pytest.mark.parametrize(("weights", "blocks"), [(None, BLOCKS), (WEIGHTS, RESAMPLED)], ids=["equal", "weights"])
+def test_other_draws_are_those_a_quarter_of_the_posterior_apart(loss, weights, blocks):
+    found = pc.compare_layers(pc.as_layers(MIXED, weights=weights), loss=loss, **QUIET).distances
+    series = pc.as_partition_draws(np.zeros((6, 1), int)).samples
+
+    def apart(one, other, items):
+        losses = by_draw(one, other, items, loss)
+        pairs = [[losses[i, j] for i, j in itertools.permutations(block, 2)] for block in blocks.T]
+        return np.mean(pairs, axis=1), np.mean([losses[block, block] for block in blocks.T], axis=1)
+
     for (one, other), items in COMMON.items():
-        losses = by_draw(one, other, items, "vi")
-        blocks = [[m, m + 6, m + 12, m + 18] for m in range(6)]
-        apart = np.array([[losses[i, j] for i, j in itertools.permutations(block, 2)] for block in blocks])
-        together = np.array([[losses[i, i] for i in block] for block in blocks])
         at = found.sel(layer=one, other_layer=other)
-        assert at["independent"] == pytest.approx(apart.mean())
-        assert at["difference"] == pytest.approx(np.diag(losses).mean() - apart.mean())
-        series = pc.as_partition_draws(np.zeros((6, 1), int)).samples
-        assert at["difference_mcse"] == pytest.approx(series.mcse(together.mean(axis=1) - apart.mean(axis=1)))
+        own, together = apart(one, other, items)
+        assert at["independent"] == pytest.approx(own.mean())
+        assert at["difference"] == pytest.approx((together - own).mean())
+        assert at["difference_mcse"] == pytest.approx(series.mcse(together - own))
+        within = (apart(one, one, items)[0] + apart(other, other, items)[0]) / 2
+        separation = (own + apart(other, one, items)[0]) / 2 - within
+        assert at["separation"] == pytest.approx(separation.mean())
+        assert at["separation_mcse"] == pytest.approx(series.mcse(separation))
 
 
-def test_other_draws_of_weighted_ones_are_resampled():
-    layers = pc.as_layers(MIXED, weights=WEIGHTS)
-    at = pc.compare_layers(layers, **QUIET).distances.sel(layer="a", other_layer=2)
-    rows = [int(np.flatnonzero(np.cumsum(layers.samples.weights) >= (k + 0.5) / 24)[0]) for k in range(24)]
-    losses = by_draw("a", 2, "fdba", "vi")
-    apart = [losses[rows[m + 6 * i], rows[m + 6 * j]] for m in range(6) for i, j in itertools.permutations(range(4), 2)]
-    assert at["independent"] == pytest.approx(np.mean(apart))
-    assert at["difference"] == pytest.approx(layers.samples.weights @ np.diag(losses) - np.mean(apart))
+@pytest.mark.parametrize("weights", [None, np.arange(1, 23)], ids=["22 draws", "weights"])
+def test_a_layer_that_never_changes_makes_no_difference(weights):
+    other = layer(3, "abcdef", n_draws=11)
+    layers = pc.as_layers({"still": other * 0 + np.arange(6) // 3, "other": other}, weights=weights)
+    at = pc.compare_layers(layers, **QUIET).distances.sel(layer="still", other_layer="other")
+    assert abs(at["difference"]) < 1e-15
 
 
 def test_layers_alike_in_each_draw_are_nearer_than_independent_ones():
@@ -103,10 +116,13 @@ def test_the_largest_change_and_its_probability(weights):
     expected = w @ (shares / shares.sum(axis=1, keepdims=True))
     np.testing.assert_allclose(found.changes["p_largest"], expected, atol=1e-12)
     assert shares.sum(axis=1).max() > 1 and expected.sum() == pytest.approx(1)
-    at = int(np.argmax(np.array(losses) @ w))
+    separation, error = (found.steps[name].values for name in ("separation", "separation_mcse"))
+    farther = separation > 2 * error
+    at = int(np.argmax(np.where(farther, separation, -1) if farther.any() else np.array(losses) @ w))
     change = found.largest_change
     assert (change.before, change.after) == tuple(list(data)[at : at + 2])
     assert (change.probability, change.expected_loss) == pytest.approx((expected[at], np.array(losses)[at] @ w))
+    assert change.separation == found.distances["separation"].sel(layer=change.before, other_layer=change.after)
     assert pc.compare_layers(pc.as_layers(data), **QUIET).largest_change is None  # without an order
 
 
@@ -143,7 +159,9 @@ def test_few_draws_and_one_layer():
     draw = pc.compare_layers(np.array([[[0, 0, 1], [0, 1, 1]]]), **QUIET).distances.isel(layer=0, other_layer=1)
     loss = pc.partition_loss([0, 0, 1], [0, 1, 1])
     assert draw["expected_loss"] == draw["low"] == draw["high"] == loss
-    assert np.isnan([draw[name] for name in ("mcse", "independent", "difference", "difference_mcse")]).all()
+    assert np.isnan(
+        [draw[name] for name in ("mcse", "independent", "separation", "difference", "difference_mcse")]
+    ).all()
 
 
 def test_sampled_labels_of_allocation_probabilities_count():

@@ -107,20 +107,24 @@ def interval(weights, values):
 
 
 def step_in_draws(layers, partitions, before, after):
-    """Numbers of items (draws, K + 1, L + 1) that go from cluster to cluster, and overlaps (draws, common items)."""
+    """Numbers of items (draws, K + 1, L + 1) that go from cluster to cluster, overlaps (draws, common items), and ends.
+
+    The ends (2, draws, common items) are the clusters between which an item goes.
+    """
     names, n_draws = names_of(layers), layers.samples.n_draws
     common = [item for item in names[before] if item in names[after]]
     sides = [(layers[k], partitions[k], [names[k].index(item) for item in common]) for k in (before, after)]
     counts = np.zeros((n_draws, *(partition.max() + 2 for _, partition, _ in sides)))
-    overlaps = np.zeros((n_draws, len(common)))
+    overlaps, ends = np.zeros((n_draws, len(common))), np.zeros((2, n_draws, len(common)), int)
     for t in range(n_draws):
         source, target = (cluster_in_draw(draws, partition, t)[at] for draws, partition, at in sides)
         np.add.at(counts[t], (source, target), 1)
+        ends[:, t] = source, target
         ours, theirs = (draws.labels[t, at] for draws, _, at in sides)
         for i in range(len(common)):
             one, other = set(np.flatnonzero(ours == ours[i])), set(np.flatnonzero(theirs == theirs[i]))
             overlaps[t, i] = len(one & other) / len(one | other)
-    return common, counts, overlaps
+    return common, counts, overlaps, ends
 
 
 def steps_by_hand(layers):
@@ -155,20 +159,29 @@ def test_flows_and_overlaps_are_what_the_draws_say(rng, kind):
     layers = LAYERS[kind](rng)
     partitions = {name: draws.labels[-1].astype(int) for name, draws in layers.items()}
     aligned, flows, overlaps = compared(layers, partitions)
-    steps, order, samples = list(steps_by_hand(layers)), list(layers), layers.samples
-    positions = [(order.index(before), order.index(after)) for before, after in steps]
-    assert list(zip(overlaps["before"].values, overlaps["after"].values, strict=True)) == positions
+    steps, samples = list(steps_by_hand(layers)), layers.samples
+    assert list(zip(overlaps["before"].values, overlaps["after"].values, strict=True)) == steps
     assert overlaps["step"].values.tolist() == [f"{before} to {after}" for before, after in steps]
     assert len(np.unique(flows["step"])) == len(steps) == overlaps.sizes["step"]
     places = places_of(layers, aligned)
     for row, (before, after) in enumerate(steps):
-        common, counts, shares = step_in_draws(layers, partitions, before, after)
+        common, counts, shares, ends = step_in_draws(layers, partitions, before, after)
         at = [places[item] for item in common]
         of_items = overlaps.isel(step=row)
         assert_allclose(of_items["overlap"][at], samples.weights @ shares, rtol=1e-12)
         assert_allclose(of_items["mcse"][at], error(samples, shares), rtol=1e-9, atol=1e-15)
         assert np.isnan(of_items["overlap"].values[np.setdiff1d(np.arange(len(places)), at)]).all()
         own = [dict(zip(partitions[k], numbers_of(layers, aligned, k), strict=True)) for k in (before, after)]
+        numbers = [np.vectorize(own[k].get, otypes=[int])(ends[k], -1) for k in (0, 1)]
+        moved = (numbers[0] >= 0) & (numbers[1] >= 0) & (numbers[0] != numbers[1])
+        assert_allclose(of_items["moved"][at], samples.weights @ moved, rtol=1e-12)
+        as_found = moved.copy()
+        for k, name in enumerate((before, after)):
+            positions = [names_of(layers)[name].index(item) for item in common]
+            as_found &= ends[k] == partitions[name][positions]
+        lead = as_found.astype(int) - ~moved
+        clear = samples.weights @ lead > 2 * error(samples, lead)
+        np.testing.assert_array_equal(of_items["clear"][at], clear)
         expected = {
             (own[0].get(k, -1), own[1].get(c, -1)): counts[:, k, c]
             for k in range(counts.shape[1])

@@ -93,14 +93,14 @@ def test_errors_are_the_spread_over_repetitions(rng):
     assert 0.8 < np.std(scores) < 1.35  # a t distribution of about 9 degrees of freedom has 1.13
 
 
-def test_errors_that_are_not_known_or_zero():
+def test_errors_that_are_not_known_or_of_pairs_that_all_draws_agree_on():
     labels = np.zeros((16, 4), int)
     labels[:, 3] = 1
     labels[3:, 2] = -1  # only in the first of four batches
     found = pairwise(labels)
-    expected = np.zeros((4, 4))
+    expected = np.full((4, 4), reference.probability_errors(0.0, 0.0, n_draws=16)) * (1 - np.eye(4))
     expected[2, [0, 1, 3]] = expected[[0, 1, 3], 2] = np.nan
-    assert_array_equal(found.errors, expected)
+    assert_allclose(found.errors, expected)
     assert "unknown for 50% of pairs" in repr(found)
     assert np.isnan(pairwise(labels[:3]).errors).all()
     assert "unknown for 100% of pairs" in repr(pairwise(labels[:3]))

@@ -97,7 +97,7 @@ def test_a_dimension_of_layers_is_an_argument_of_as_layers():
 def test_it_prints_on_one_screen_with_what_changes(summary):
     lines = repr(summary).splitlines()
     assert lines[0] == "Summary of 3 layers (year): 2 to 3 clusters" and len(lines) < 25
-    assert "The clustering changed between 1936 and 1940" in repr(summary) and "1940" in summary._repr_html_()
+    assert "the clustering changed between 1936 and 1940" in repr(summary) and "1940" in summary._repr_html_()
     table = summary.to_dataframe()
     assert table.index.name == "year" and table["items"].tolist() == [12, 12, 11]
     np.testing.assert_array_equal(table["radius"], [one.ball.radius for one in summary.values()])
@@ -106,7 +106,7 @@ def test_it_prints_on_one_screen_with_what_changes(summary):
 
 def test_findings_say_of_which_layers_they_are(summary):
     change, left_out, chains = summary.findings()
-    assert change.startswith("The clustering changed between 1936 and 1940")
+    assert "the clustering changed between 1936 and 1940: the effective sample size is 45" in change
     assert left_out == "No search for further modes was made, as requested." and "layer" in chains
     stuck = posterior().where(posterior()["year"] < 1940, xr.DataArray([0.0, 1.0], dims="chain") * (posterior() > 0))
     found = pc.summarize(pc.as_layers(stuck, layer_dim="year"), **QUIET)
