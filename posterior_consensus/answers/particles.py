@@ -1,6 +1,5 @@
 """particles(): the posterior as a few weighted partitions."""
 
-import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
@@ -25,6 +24,7 @@ from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count, is_integer
 from posterior_consensus.runtime.clock import Clock
 from posterior_consensus.runtime.executor import Executor
+from posterior_consensus.runtime.warning import warn
 from posterior_consensus.search.engine import search
 from posterior_consensus.sources.conversion import as_draws, own_partition
 
@@ -460,7 +460,7 @@ def find_particles(
         found = particle_search.along(consensus, number, most, effort.most_work, progressbar)
     stopped = executor.stopped or stopped or "seconds" * found.is_cut
     if stopped == "interrupted":
-        warnings.warn(f"The search was interrupted at {len(found.path)} particles.", stacklevel=2)
+        warn(f"The search was interrupted at {len(found.path)} particles.")
     partitions = (found.modes if number is None else found.path[number - 1]).partitions
     if one is not None and len(partitions) == 1:
         partitions = one[np.newaxis]

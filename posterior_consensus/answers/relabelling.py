@@ -1,7 +1,6 @@
 """Relabelling: the components of every draw in the order of the consensus clusters."""
 
 import re
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +21,7 @@ from posterior_consensus.ensemble.switching import (
     most_in_common,
     with_the_rest,
 )
+from posterior_consensus.runtime.warning import warn
 from posterior_consensus.sources.components import component_numbers
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, with_groups
 from posterior_consensus.sources.conversion import as_draws, find_source
@@ -314,10 +314,9 @@ def _warn_of_others(posterior: xr.Dataset, names: tuple[str, ...], n_components:
         if size == n_components and dim not in names and _UNNAMED.search(str(dim))
     ]
     if others:
-        warnings.warn(
+        warn(
             f"Left in the order of each draw, with {n_components} entries: {', '.join(others)}. "
             "Name what runs over components in `component_dim` too.",
-            stacklevel=4,
         )
 
 
@@ -427,7 +426,7 @@ def _warn_of_mixtures(record: xr.Dataset) -> None:
             "such a cluster, or have none like it."
         )
     if words:
-        warnings.warn(" ".join(words), stacklevel=3)
+        warn(" ".join(words))
 
 
 def _coords_over(dataset: xr.Dataset, dims: tuple[str, ...]) -> xr.Coordinates:

@@ -32,9 +32,34 @@ class Bound:
     left_out: str = ""
 
 
+def checked(lower_bound: float, expected_loss: float, rounding: float = ROUNDING) -> float:
+    """Return a lower bound of the minimum expected loss, at most the expected loss of any partition known.
+
+    Parameters
+    ----------
+    lower_bound, expected_loss : float
+        The bound, and the expected loss of a partition.
+    rounding : float
+        By how much sums of the loss's parts may differ if they are near 0.
+
+    Raises
+    ------
+    RuntimeError
+        If the bound exceeds the expected loss by more than rounding. It is wrong then, and must not pass for a proof.
+    """
+    if lower_bound - expected_loss > SAME * abs(expected_loss) + rounding:
+        raise RuntimeError(
+            f"The lower bound of the minimum expected loss must not exceed {expected_loss:.12g}, the expected loss of "
+            f"a partition; got {lower_bound:.12g}. This is a defect of the bounding method, not of the draws: please "
+            "report it with the call and, if you can, the draws."
+        )
+    return min(lower_bound, expected_loss)
+
+
 def relative_gap(expected_loss: float, lower_bound: float) -> float:
     """(expected loss - lower bound) / expected loss; 0 where they differ by rounding only."""
-    difference = expected_loss - max(lower_bound, 0.0)  # no loss is negative, but a bound may be by rounding
+    # No loss is negative, but a bound may be by rounding.
+    difference = expected_loss - checked(max(lower_bound, 0.0), expected_loss)
     return difference / expected_loss if difference > ROUNDING * expected_loss else 0.0
 
 

@@ -8,6 +8,7 @@ from itertools import count
 import numpy as np
 
 from posterior_consensus.bounds.ascent import Ascent, conflicts
+from posterior_consensus.bounds.bound import checked
 from posterior_consensus.bounds.budget import Budget, OutOfBudget
 from posterior_consensus.bounds.instance import (
     Floats,
@@ -22,6 +23,7 @@ from posterior_consensus.bounds.sdp_binder import PairRelaxation
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import packing
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.tolerances import ROUNDING
 
 _SAME = 1e-10  # relative difference below which expected losses are equal; below the gap that counts as closed
 _DUST = 1e-14  # relative to a pair's costs: a smaller difference between them is rounding
@@ -44,6 +46,7 @@ class Search:
         weights = apart - together
         weights[np.abs(weights) <= _DUST * (together + apart)] = 0.0
         self._root = Instance(weights, anywhere, np.arange(size), joined)
+        self._rounding = ROUNDING * float((together + apart).sum())
         self._step = step  # costs are multiples of it; 0 where nothing is known
         self._budget = budget
         self._open: list[tuple[float, int, Instance]] = []
@@ -82,7 +85,7 @@ class Search:
             return
         relaxation = PairRelaxation(self._root, self.labels, budget)
         for value in relaxation.bounds():
-            self._relaxed = max(self._relaxed, value)
+            self._relaxed = max(self._relaxed, checked(value, self._best, self._rounding))
         self.counts["n_steps"] = relaxation.n_iter
 
     @property
@@ -99,7 +102,7 @@ class Search:
 
     def steps(self) -> Iterator[None]:
         """Process subproblems until none is left or the budget is spent."""
-        if self._raise(self._current):
+        if self._raise(self._current, self._root):
             return
         self._push(self._root)
         with suppress(OutOfBudget):
@@ -111,8 +114,13 @@ class Search:
     def _push(self, instance: Instance) -> None:
         heapq.heappush(self._open, (self._current, next(self._numbers), instance))
 
-    def _raise(self, value: float) -> bool:
-        """Take a bound of the current subproblem, and return whether that closes it."""
+    def _raise(self, value: float, instance: Instance) -> bool:
+        """Take a bound of the current subproblem, and return whether that closes it.
+
+        Only a bound of the whole problem is known to be wrong where a partition costs less.
+        """
+        if instance is self._root:
+            checked(value, self._best, self._rounding)
         self._current = max(self._current, value)
         closed = self._current >= self._target
         if closed:
@@ -123,7 +131,7 @@ class Search:
         """Bound one subproblem until it is closed or split in two."""
         self._budget.spend(_seconds_to_pack(instance))
         self.counts["n_packings"] += 1
-        if self._raise(packing_bound(instance)):
+        if self._raise(packing_bound(instance), instance):
             return
         yield
         self._budget.spend(_FIRST_ROUND * _seconds_to_pack(instance))
@@ -149,7 +157,7 @@ class Search:
     def _ascend(self, ascent: Ascent) -> Generator[None, None, Ascent | None]:
         """Raise the bound while that pays, contracting settled pairs; None if that closes the subproblem."""
         gap, slow = np.inf, 0
-        while not self._raise(ascent.bound):
+        while not self._raise(ascent.bound, ascent.instance):
             if slow == _PATIENCE:
                 return ascent
             if self._target - ascent.bound < gap / 2:
@@ -171,7 +179,7 @@ class Search:
         """Contract the pairs on which all better partitions agree; None if there is no better partition."""
         reduced = prices.reduced_costs(instance)
         value = lagrangian_bound(instance, reduced)
-        if self._raise(value):
+        if self._raise(value, instance):
             return None
         self._closed = min(self._closed, self._target)
         return instance.contracted(*settled(instance, reduced, self._target - value))
@@ -191,7 +199,7 @@ class Search:
                 return x, prices
             self.counts["n_programs"] += 1
             x, prices = solved
-            if self._raise(lagrangian_bound(instance, prices.reduced_costs(instance))):
+            if self._raise(lagrangian_bound(instance, prices.reduced_costs(instance)), instance):
                 break
             more = program.tighten(x, prices)
         return x, prices

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.bounds.bound import relative_gap, status
+from posterior_consensus.bounds.bound import checked, relative_gap, status
 from posterior_consensus.bounds.budget import Budget, Deadline, WorkBudget
 from posterior_consensus.bounds.methods import BOUNDS, family_of, too_many_pairs
 from posterior_consensus.ensemble.pairs import PairSource
@@ -146,6 +146,8 @@ def certify(
         If the loss has no bounding method, `seconds` is not a positive number, or draws or partition are invalid.
     MemoryError
         If the matrices of items x items take more than the memory budget.
+    RuntimeError
+        If the bound exceeds the expected loss of a partition, which would be a defect of the package.
 
     See Also
     --------
@@ -210,7 +212,7 @@ def certificate_within(
         partition=source.items.array(labels, "partition"),
         loss=record,
         expected_loss=float(expected),
-        lower_bound=min(bound.value, float(best if is_better else expected)),
+        lower_bound=checked(bound.value, float(best if is_better else expected)),
         method=bound.method,
         seconds=took,
         better=source.items.array(found, "better") if is_better else None,

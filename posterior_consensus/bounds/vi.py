@@ -129,7 +129,7 @@ def vi_bound(draws: PartitionDraws, incumbent: Labels, *, budget: Budget, progre
         n_triangles=int(np.count_nonzero(ascent.duals)),
         size_groups=ascent.upper.tolist(),
     )
-    return Bound(min(max(value, 0.0), goal), "Lagrangian relaxation, item by item", None, info)
+    return Bound(max(value, 0.0), "Lagrangian relaxation, item by item", None, info)
 
 
 def seconds_to_begin(draws: PartitionDraws) -> float:

@@ -2,12 +2,12 @@
 
 import inspect
 import time
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 import numpy as np
 
+from posterior_consensus.bounds.bound import checked
 from posterior_consensus.bounds.methods import quick_bound
 from posterior_consensus.consensus.methods import as_method, check_no_method, own_options
 from posterior_consensus.consensus.record import ConsensusPartition
@@ -22,6 +22,7 @@ from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.losses.record import Loss, Need
 from posterior_consensus.results.work import ClusterLimits, Info
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_clusters, unknown_option
+from posterior_consensus.runtime.warning import warn
 from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.sources.conversion import as_source
 
@@ -112,6 +113,8 @@ def consensus_partition(
         If the method does not have an option.
     MemoryError
         If the method exceeds the memory budget: 4 GB, or the environment variable POSTERIOR_CONSENSUS_MEMORY.
+    RuntimeError
+        If the lower bound of a method exceeds the expected loss of its partition, which is a defect of the method.
 
     Warns
     -----
@@ -181,9 +184,8 @@ def consensus_partition(
         name = f"{name}, {refine} refinement"
     if n_clusters is not None and labels.max() + 1 < n_clusters:
         reason = "the draws do not distinguish more" if refine is None else "the refinement may have merged some"
-        warnings.warn(
+        warn(
             f"The partition has {labels.max() + 1} clusters, not {n_clusters}: {reason}.",
-            stacklevel=2,
         )
     threshold = None
     if tau is not None:
@@ -201,7 +203,7 @@ def consensus_partition(
         loss=record,
         method=name,
         n_draws=source.n_draws,
-        lower_bound=None if lower_bound is None else min(lower_bound, expected),
+        lower_bound=None if lower_bound is None else checked(lower_bound, expected),
         info=candidate.info,
         cluster_limits=ClusterLimits(**limits),
         threshold=threshold,
@@ -225,7 +227,7 @@ def _bound_after(source: PairSource, loss: Loss, labels: Labels, info: Info | No
     try:
         return quick_bound(source, loss, labels, info.kinds.count("allocation") if isinstance(info, SearchInfo) else 1)
     except KeyboardInterrupt:
-        warnings.warn("The computation of the lower bound was interrupted; the result has no bound.", stacklevel=3)
+        warn("The computation of the lower bound was interrupted; the result has no bound.")
         return None
 
 

@@ -113,8 +113,33 @@ class PartitionDraws(PairSource):
             )
         return self.soft
 
-    def take(self, rows: npt.NDArray[np.intp]) -> Self:
-        """Select draws by row number; weights are normalized again, and equal if all were 0."""
+    def take(self, rows: Any) -> Self:
+        """Select draws by row number, as NumPy's indexing does; weights are normalized again, and equal if all were 0.
+
+        Parameters
+        ----------
+        rows : int, slice or array_like of int or bool
+            Row numbers, negative ones from the last draw, or a mask of shape (n_draws,).
+
+        Returns
+        -------
+        PartitionDraws
+            The selected draws in the order requested.
+
+        Raises
+        ------
+        IndexError
+            If there is no such row, the mask has another length, or no draw is left.
+
+        Examples
+        --------
+        >>> import posterior_consensus as pc
+        >>> draws = pc.as_partition_draws([[0, 0, 1], [0, 1, 1], [0, 0, 0]])
+        >>> draws.take(draws.n_clusters == 2).labels
+        array([[0, 0, 1],
+               [0, 1, 1]], dtype=uint8)
+        """
+        rows = self.samples.row_numbers(rows)
         backend = self.backend.take(rows)
         self.backend.share_cache(backend, rows)
         soft = None if self.soft is None else self.soft.take(rows)
@@ -292,6 +317,7 @@ class PartitionDraws(PairSource):
 
     def row(self, item: int) -> Floats:
         """Similarities (n,) of one item to all; cost n x N."""
+        item = range(self.n_items)[item]
         if self.soft is not None:
             row = self.product((np.arange(self.n_items) == item)[:, np.newaxis].astype(np.float64))[:, 0]
             row[item] = 1.0

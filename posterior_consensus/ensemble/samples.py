@@ -387,6 +387,23 @@ class Samples:
         uniform = np.all(weights == weights[0])
         return replace(self, weights=np.full(self.n_draws, 1.0 / self.n_draws) if uniform else weights / weights.sum())
 
+    def row_numbers(self, rows: Any) -> npt.NDArray[np.intp]:
+        """Row numbers from 0 on of the draws that NumPy's indexing selects.
+
+        Raises
+        ------
+        IndexError
+            If there is no such row, the mask has another length, or no draw is left.
+        """
+        try:
+            found = np.atleast_1d(np.arange(self.n_draws)[rows])
+        except IndexError as error:
+            raise IndexError(f"`rows` must select some of the {self.n_draws} draws; {error}.") from None
+        if found.ndim != 1 or found.size == 0:
+            what = "none" if found.size == 0 else f"an array of shape {found.shape}"
+            raise IndexError(f"`rows` must select some of the {self.n_draws} draws, in one dimension; got {what}.")
+        return found
+
     def take(self, rows: npt.NDArray[np.intp]) -> Samples:
         """Select draws by row number; weights are normalized again, and equal if all were 0."""
         weights = self.weights[rows]

@@ -1,6 +1,5 @@
 """expert_views(): views of experts, their reliability, and the clusters of each view."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from posterior_consensus.experts.record import MEASURES, ExpertViews
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.runtime.executor import Executor, n_threads, one_blas_thread
 from posterior_consensus.runtime.progress import track
+from posterior_consensus.runtime.warning import warn
 
 
 def expert_views(
@@ -122,7 +122,7 @@ def expert_views(
         for first in track(range(0, n_starts, at_once), "Views of experts", progressbar=progressbar):
             fits += executor.results(inference.run, calls[first : first + at_once])
             if executor.stopped:
-                warnings.warn(f"The search was interrupted after {len(fits)} of {n_starts} starts.", stacklevel=2)
+                warn(f"The search was interrupted after {len(fits)} of {n_starts} starts.")
                 break
         best = max(fits, key=lambda fit: fit.bound)
         (best,) = executor.results(inference.joined, [(best, rng, executor.stop)])

@@ -1,7 +1,6 @@
 """The search for the partition of minimum expected loss, from several starts at once."""
 
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,6 +20,7 @@ from posterior_consensus.results.display import counted
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_count, check_seconds
 from posterior_consensus.runtime.executor import Executor
+from posterior_consensus.runtime.warning import warn
 from posterior_consensus.search.forms import Form, FormOfRuns, Found, Limits, check_memory
 from posterior_consensus.search.item_terms import OnItemTerms
 from posterior_consensus.search.over_draws import OnDraws, OnDrawsNonlinear, is_sparse
@@ -76,6 +76,7 @@ def search(
             options: dict[str, Any] = {"n_starts": n_starts, "n_agree": n_agree, "n_perturbations": n_perturbations}
             options |= {"seconds": seconds, "n_jobs": n_jobs, "progressbar": progressbar, "rng": rng}
             options |= {"n_clusters": n_clusters, "max_clusters": max_clusters}
+            options |= {"from_unconstrained": from_unconstrained}
             return _along_thresholds(draws, loss, loss.pair_threshold, starts, options)
         if loss.item_terms is None:
             raise ValueError(
@@ -142,14 +143,13 @@ def _warn(form: Form, limits: Limits, best: Found, drawn: int, stopped: str, n_r
         # More clusters may be better, but their tables are too large.
         check_memory(form, form.limits.most + 1, limits, drawn)
     elif form.is_capped:
-        warnings.warn(
+        warn(
             f"The memory budget of {memory.in_words(memory.budget())} has room for a search among at most "
             f"{form.limits.most} clusters, and more may have a lower expected loss. The environment variable "
             "POSTERIOR_CONSENSUS_MEMORY sets the budget.",
-            stacklevel=5,
         )
     if stopped == "interrupted":
-        warnings.warn(f"The search was interrupted; the result is the best of {counted(n_runs, 'run')}.", stacklevel=5)
+        warn(f"The search was interrupted; the result is the best of {counted(n_runs, 'run')}.")
 
 
 def _form(source: PairSource, loss: Loss, limits: Limits, stop: npt.NDArray[np.uint8]) -> FormOfRuns:

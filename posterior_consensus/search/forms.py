@@ -31,10 +31,13 @@ class Limits(NamedTuple):
     most: int
 
 
+SMALL = 40  # draws on which a run begins, and on which the best partition is rearranged
+
+
 class Uniforms(NamedTuple):
     """Random numbers of a run, uniform from 0 to 1."""
 
-    sample: npt.NDArray[np.float64]  # quantiles of a small sample of the draws
+    sample: npt.NDArray[np.float64]  # quantiles (SMALL,) of a small sample of the draws
     middle: float  # position of a larger sample's quantiles between their bounds
     start: float  # quantile of the draw to start from
 

@@ -17,7 +17,6 @@ from posterior_consensus.search.forms import FormOfRuns, Found, Limits, Uniforms
 from posterior_consensus.search.trees import cut, tree
 
 _MIDDLE = 128  # draws between the small sample and all of them
-_SMALL = 40  # draws on which a run begins, and on which the best partition is rearranged
 _MANY = 1024  # draws above which a linear loss has this middle, too
 _CHAINED = 5000  # draws up to which chains of moves are tried on all of them
 _PAIRS_OF_DRAWS = 8  # from which is estimated how many cells of a search's tables are not zero
@@ -61,7 +60,7 @@ class OnDraws(FormOfRuns):
         start = np.full(order.size, -1, np.int32)
         if from_draw:
             start[:] = self._labels[self._draws.samples.at_quantiles(random.start)]
-        found = self._settle(self._sample(random.sample[:_SMALL]), start, order, Effort.MERGES)
+        found = self._settle(self._sample(random.sample), start, order, Effort.MERGES)
         middle = self._middle_of_run(random)
         return found if middle is None else found.then(self._settle(middle, found.labels, order, Effort.CHAINS))
 
@@ -113,7 +112,7 @@ class OnDraws(FormOfRuns):
 
     def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: Uniforms) -> Found:
         """Dissolve and split clusters of a partition, on a sample of the draws."""
-        return self._settle(self._sample(random.sample[:_SMALL]), labels, order, Effort.REARRANGEMENTS)
+        return self._settle(self._sample(random.sample), labels, order, Effort.REARRANGEMENTS)
 
     def _sample(self, quantiles: npt.NDArray[np.float64]) -> AnyDraws:
         """The draws at these quantiles of their weights, or all if there are no more."""

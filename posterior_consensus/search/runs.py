@@ -20,7 +20,7 @@ from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.runtime.tolerances import SAME
-from posterior_consensus.search.forms import FormOfRuns, Found, Uniforms
+from posterior_consensus.search.forms import SMALL, FormOfRuns, Found, Uniforms
 from posterior_consensus.search.policy import Allowed, Progress, Step, next_step
 from posterior_consensus.search.restarts import changes
 
@@ -212,7 +212,7 @@ class Runs:
     def _randomness(self) -> tuple[npt.NDArray[np.int64], Uniforms]:
         """An order of the items and numbers to sample draws by."""
         order = self._rng.permutation(self._source.n_items)
-        return order, Uniforms(self._rng.random(126), self._rng.random(), self._rng.random())
+        return order, Uniforms(self._rng.random(SMALL), self._rng.random(), self._rng.random())
 
     @property
     def best(self) -> Found:

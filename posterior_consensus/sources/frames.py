@@ -2,7 +2,6 @@
 
 import math
 import re
-import warnings
 from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise
 from typing import Any, NoReturn
@@ -11,6 +10,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from posterior_consensus.runtime.warning import warn
 from posterior_consensus.sources.elements import elements_of, variables_in, with_brackets
 from posterior_consensus.sources.locations import listing
 
@@ -173,10 +173,9 @@ def _warn_of_items_as_rows(items: pd.DataFrame, name: str) -> None:
     has_names = items.index.inferred_type == "string" and _counted(items.index) is None
     prefix = (_counted(items.columns) or "").rstrip("._- ")
     if _key(prefix) in (*_DRAW, "run") or (is_counted(items.columns) and (has_names or n_columns > n_rows)):
-        warnings.warn(
+        warn(
             f"`data` must have draws as rows and items as columns: {name} is taken as {n_rows} draws of {n_columns} "
             "items. If its rows are items, take its transpose; if not, give other names to the columns.",
-            stacklevel=3,
         )
 
 

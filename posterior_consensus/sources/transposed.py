@@ -1,12 +1,12 @@
 """Warnings about plain arrays whose values indicate another order of the axes."""
 
-import warnings
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.samples import evenly_spaced
+from posterior_consensus.runtime.warning import warn
 
 _ROWS, _COLUMNS = 100, 400  # largest numbers examined
 _LEAST = 8  # smallest numbers of rows and columns to judge by
@@ -30,11 +30,10 @@ def warn_if_transposed(labels: npt.NDArray[Any], shape: tuple[int, ...], way_out
     """
     *_, n_draws, n_items = labels.shape
     if _rows_are_items(labels.reshape(-1, n_items), n_draws):
-        warnings.warn(
+        warn(
             f"`data` must have draws before items: shape {shape} is taken as {labels.size // n_items} draws of "
             f"{n_items} items, but most rows have one label, as an item has in most draws. If its rows are items, "
             f"{way_out}.",
-            stacklevel=4,
         )
 
 
@@ -44,11 +43,10 @@ def warn_of_many_chains(shape: tuple[int, ...]) -> bool:
     axes = "draws x items" + " x components" * (len(shape) - 3)
     are_many = n_chains > MOST_CHAINS and (n_chains > n_draws or n_items <= MOST_CHAINS)
     if are_many:
-        warnings.warn(
+        warn(
             f"`data` must be an array of chains x {axes}: shape {shape} is taken as {n_chains} chains of {n_draws} "
             f"draws of {n_items} items. If draws come first, swap the first two axes; if items come first, move the "
             "axes.",
-            stacklevel=4,
         )
     return are_many
 

@@ -117,3 +117,40 @@ def test_the_loss_is_that_of_the_result():
             proof = pc.certify(draws, partition, progressbar=False)
             assert proof.loss.name == loss and proof.expected_loss == pytest.approx(best.expected_loss)
     assert pc.certify(draws, best.labels, progressbar=False).loss.name == "vi"
+
+
+def far_up(ascent):
+    ascent.best = 99.0
+
+
+TOO_HIGH = {  # the loss, and what is replaced in `bounds`
+    "binder": ("binder", {"binder.Search.bound": property(lambda self: 1.001 * self._best)}),
+    "packing": ("binder", {"branching.packing_bound": lambda instance: 1e9}),
+    "relaxation": (
+        "binder",
+        {"branching.PairRelaxation.bounds": lambda self: iter([1e9]), "binder.Search.steps": lambda self: iter([])},
+    ),
+    "within_variance": ("within_variance", {"sdp.closed_form": lambda m, *_: np.eye(m.counts.size) - 1}),
+    "jaccard": ("jaccard", {"matching.loss_matrix": lambda labels, *_: np.full((len(labels),) * 2, 9.0)}),
+    "vi": ("vi", {"vi._Ascent.step": far_up}),
+}
+
+
+@pytest.mark.parametrize("name", TOO_HIGH)
+def test_a_bound_above_the_loss_is_a_defect_and_no_proof(name, monkeypatch, rng):
+    draws = noisy_draws(rng, 20, 24, 4, 0.3)
+    loss, replaced = TOO_HIGH[name]
+    best = pc.consensus_partition(draws, loss="binder", method="hierarchical", random_seed=1)
+    for target, wrong in replaced.items():
+        monkeypatch.setattr(f"posterior_consensus.bounds.{target}", wrong)
+    with pytest.raises(RuntimeError, match="defect"):
+        certify(draws, best, loss)
+
+
+def test_a_method_proves_nothing_by_a_bound_that_is_too_high():
+    def method(draws, loss, task):
+        return pc.consensus.Candidate(draws.labels[0], lower_bound=0.1876)
+
+    draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
+    with pytest.raises(RuntimeError, match=r"0\.1875.*0\.1876.*defect"):
+        pc.consensus_partition(draws[1:] + draws[1:2], loss="binder", method=method)

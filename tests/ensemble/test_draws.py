@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import posterior_consensus as pc
+from posterior_consensus.runtime import sizes
 from tests.catalogue.posteriors import unequal_chains
 from tests.helpers import check, written
 from tests.strategies import label_draws, relabelled, weights
@@ -310,6 +313,68 @@ MISSING = [
 def test_draws_that_are_not_there(small_draws):
     for by, wanted, error, parts in MISSING:
         check(lambda wanted, by=by: getattr(small_draws, by)(**wanted), wanted, error, parts)
+
+
+ANSWERS = {
+    "labels": lambda d: d.labels,
+    "n_clusters": lambda d: d.n_clusters,
+    "starts": lambda d: d.starts,
+    "weights": lambda d: d.weights,
+    "samples": lambda d: np.stack([d.samples.chain, d.samples.draw]),
+    "most_clusters": lambda d: d.most_clusters,
+    "similarity": lambda d: d.similarity(),
+    "shared_similarity": lambda d: d.shared_similarity,
+    "row_blocks": lambda d: np.concatenate([rows for _, rows in d.row_blocks()]),
+    "row": lambda d: d.row(-1),
+    "product": lambda d: d.product(np.eye(d.n_items)[:, :2]),
+    "links": lambda d: d.links(PARTITION)[0],
+    "signatures": lambda d: d.signatures(),
+    "some items": lambda d: d.of_some_items()[1].labels,
+    "of_items": lambda d: d.of_items(np.array([-1, 0, 2])).similarity(),
+    "take": lambda d: d.take([-1, 0]).similarity(),
+    "isel": lambda d: d.isel(draw=[-1]).labels,
+    "joint counts": lambda d: d.backend.joint_counts(PARTITION),
+    "sizes": lambda d: d.backend.sizes,
+    "loss": lambda d: pc.expected_loss(d, PARTITION, loss="vi")["expected_loss"].values,
+}
+PARTITION = np.array([0, 0, 1, 1, 2, 0, 1], np.int32)
+N_DRAWS = 12
+SELECTIONS = {
+    "negative": [-1, -3, 0, -12],
+    "mask": np.arange(N_DRAWS) % 3 == 1,
+    "slice": slice(-2, None, -4),
+    "range": range(2, 9),
+    "one": -5,
+    "repeated": np.array([4, 4, -8], np.int8),
+}
+
+
+@pytest.mark.parametrize("kind", ["labels", "weighted", "soft", "stored"])
+@pytest.mark.parametrize("rows", SELECTIONS)
+def test_take_is_numpys_indexing_whatever_was_called_before(kind, rows, rng, tmp_path, monkeypatch):
+    monkeypatch.setattr(sizes, "SHARE_OF_FEW_DRAWS", 0)  # selections stay on disk
+    z = rng.integers(3, size=(N_DRAWS, 7))
+    p = rng.dirichlet(np.ones(3), (N_DRAWS, 7))
+    weights = None if kind != "weighted" else rng.random(N_DRAWS)
+    at = np.atleast_1d(np.arange(N_DRAWS)[SELECTIONS[rows]])
+    draws = pc.as_allocation_probabilities(p) if kind == "soft" else pc.as_partition_draws(z, weights=weights)
+    wanted = replace(
+        pc.as_partition_draws(draws.labels[at], weights=None if weights is None else weights[at]),
+        samples=draws.samples.take(at),
+        soft=None if draws.soft is None else draws.soft.take(at),
+    )
+    if kind == "stored":
+        draws = pc.as_partition_draws(z, store=tmp_path / "z.nc")
+    for before in (False, True):
+        for name, answer in ANSWERS.items():
+            if before:
+                answer(draws)  # which may keep tables
+            assert_allclose(answer(draws.take(SELECTIONS[rows])), answer(wanted), rtol=1e-12, atol=0, err_msg=name)
+
+
+@pytest.mark.parametrize("rows", [[], [7], [True], [[0, 1]], 0.5, np.zeros(4, bool)])
+def test_take_refuses_what_selects_no_draws(rows, small_draws):
+    check(small_draws.isel(chain=0, draw=slice(4)).take, rows, IndexError, ["`rows`", "4 draws"])
 
 
 def test_draws_in_a_notebook(z, rng):

@@ -13,7 +13,7 @@ import posterior_consensus as pc
 from posterior_consensus.losses import PAIR_LOSSES
 from posterior_consensus.runtime import executor
 from posterior_consensus.runtime.executor import Executor, one_blas_thread
-from posterior_consensus.search.forms import Limits, Uniforms
+from posterior_consensus.search.forms import SMALL, Limits, Uniforms
 from posterior_consensus.search.item_terms import OnItemTerms
 from posterior_consensus.search.over_draws import OnDraws, OnDrawsNonlinear
 from posterior_consensus.search.over_pairs import OnPairs
@@ -86,7 +86,7 @@ def test_the_calls_of_a_search_could_go_to_another_process(kind):
     draws = pc.as_partition_draws(noisy_draws(np.random.default_rng(1), 60, 20, 4, 0.5))
     problem = PROBLEMS[kind](draws, Limits(1, 20), np.zeros(1, np.uint8))
     rng = np.random.default_rng(2)
-    call = rng.permutation(20), Uniforms(rng.random(40), *rng.random(2)), False
+    call = rng.permutation(20), Uniforms(rng.random(SMALL), *rng.random(2)), False
     here, there = problem.explore(*call), pickle.loads(pickle.dumps(problem.explore))(*call)
     np.testing.assert_array_equal(here.labels, there.labels)
     assert here.value == there.value

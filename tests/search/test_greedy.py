@@ -11,6 +11,7 @@ from benchmarks.records import records
 from posterior_consensus.runtime import executor
 from posterior_consensus.search.over_draws import OnDraws
 from posterior_consensus.search.over_pairs import OnPairs
+from posterior_consensus.search.runs import Runs
 from tests import reference
 from tests.catalogue.posteriors import noisy_draws, random_draws
 from tests.helpers import check_all
@@ -294,3 +295,19 @@ def test_no_one_sample_of_the_draws_decides_where_runs_for_a_ratio_end():
     draws = labels[np.ix_(rng.permutation(1000), rng.choice(1000, 25, replace=False))]
     found = [pc.consensus_partition(draws, loss="nvi", random_seed=seed, progressbar=False) for seed in range(4)]
     assert min(result.expected_loss for result in found) < 0.4006
+
+
+def test_rounds_along_thresholds_search_without_constraints_only_if_there_is_no_such_start(monkeypatch):
+    kinds, start_from = [], Runs.start_from
+
+    def noted(self, partitions, kind):
+        kinds.append(kind)
+        start_from(self, partitions, kind)
+
+    monkeypatch.setattr(Runs, "start_from", noted)
+    draws = noisy_draws(np.random.default_rng(9), 20, 15, 4, 0.5)
+    free = find(draws, "pear")
+    for starts in ([], [free]):
+        kinds.clear()
+        find(draws, "pear", n_clusters=3, starts=starts)
+        assert ("unconstrained" in kinds) == (not starts)

@@ -1,7 +1,6 @@
 """allocation_probabilities(): P(z_i = k | theta_t, y_i) from a model and a posterior without labels."""
 
 import math
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator
+from posterior_consensus.runtime.warning import warn
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
 from posterior_consensus.sources.mixtures.density import joint_log_density, takes_a_solver_per_item
 from posterior_consensus.sources.mixtures.items import as_data, new_values, with_names
@@ -191,11 +191,10 @@ def _probabilities(
 def _warn_of_elements(core: Any, shape: tuple[int, ...]) -> None:
     """Warn that each value of a row has its own label, since users may expect to cluster rows."""
     if core.owner.op.ndim_supp == 0 and len(shape) > 1:
-        warnings.warn(
+        warn(
             f"Each of the {' x '.join(map(str, shape))} values of {str(core.name)!r} has a label of its own, so that "
             f"there are {math.prod(shape)} items. To cluster the {shape[0]} rows, sample a mixture with one label for "
             "each of them: pm.Mixture of multivariate components, such as pm.MvNormal.dist; or sum the log densities "
             "over the features, in a pm.Potential, and store those of each component as a pm.Deterministic "
             "'log_prob_z' for as_allocation_probabilities.",
-            stacklevel=4,
         )
