@@ -1,6 +1,5 @@
 """Co-clustering by agreement: several clusterings of the rows and columns of a table with high mutual information."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +23,7 @@ from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import track, waiting
+from posterior_consensus.runtime.warning import warn
 
 Integers = npt.NDArray[np.int64]
 
@@ -215,7 +215,7 @@ def cocluster(
             if all(np.array_equal(one, other) for one, other in zip(before, labels, strict=True)):
                 break
     if executor.stopped:
-        warnings.warn(f"The search was interrupted after {len(trace) - 1} rounds.", stacklevel=2)
+        warn(f"The search was interrupted after {len(trace) - 1} rounds.")
     of_rows, of_columns = _whole(given, labels)
     columns_of_trace = {
         name: ("round", np.array(one)) for name, one in zip(_TRACE, zip(*trace, strict=True), strict=True)

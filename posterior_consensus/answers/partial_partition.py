@@ -1,7 +1,6 @@
 """The largest set of items whose joint clustering has at least a given posterior probability."""
 
 import itertools
-import warnings
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,6 +35,7 @@ from posterior_consensus.runtime.clock import NO_TIME, Clock
 from posterior_consensus.runtime.executor import Executor, n_threads
 from posterior_consensus.runtime.progress import track, waiting
 from posterior_consensus.runtime.tolerances import SAME
+from posterior_consensus.runtime.warning import warn
 from posterior_consensus.search.descent import settle_some
 from posterior_consensus.sources.conversion import as_draws, own_partition
 
@@ -299,7 +299,7 @@ def partial_partition(
     labels, curve, stopped = grown(draws, prob, n_starts, rng, clock.part(0.5), progressbar)
     bound = draws.n_items
     if stopped == "interrupted":
-        warnings.warn("The search for a partial partition was interrupted.", stacklevel=2)
+        warn("The search for a partial partition was interrupted.")
         clock = Clock(NO_TIME)
     else:
         bound = size_bound(draws, prob, labels, progressbar)
@@ -310,7 +310,7 @@ def partial_partition(
         expected, error, size = (float(one[0]) for one in loss_and_error(draws, full[np.newaxis], loss))
     agrees, ended = held_out_agreement(draws, int((labels >= 0).sum()), rng, clock.part(1.0), progressbar)
     if ended == "interrupted" != stopped:
-        warnings.warn("The cross-validation of a partial partition was interrupted.", stacklevel=2)
+        warn("The cross-validation of a partial partition was interrupted.")
     mcse = draws.samples.probability_mcse(agrees, draws.n_clusters.astype(np.float64))
     ess = draws.samples.mcse_and_ess(agrees)[1]
     share, names = float(draws.samples.mean(agreement(draws, labels))), list[Hashable](range(labels.max() + 1))
