@@ -33,6 +33,9 @@ class AllocationProbabilities:
         The component sampled for each item; `labels` numbers them by first appearance.
     component_dim : str
         Name of the components' dimension.
+    log_density : ndarray of shape (n_draws, n_items), dtype float64, or None
+        Log density of each item, log p(y_i | theta_t) = log sum_k w_tk f_k(y_i | theta_t), of new observations that
+        :func:`allocation_probabilities` took; else None.
 
     Notes
     -----
@@ -57,6 +60,7 @@ class AllocationProbabilities:
     probabilities: npt.NDArray[np.floating]
     components: npt.NDArray[Any]
     component_dim: str
+    log_density: Floats | None = None
 
     @property
     def n_components(self) -> int:
@@ -69,11 +73,15 @@ class AllocationProbabilities:
 
     def take(self, rows: npt.NDArray[np.intp]) -> AllocationProbabilities:
         """Keep some draws, by row number."""
-        return replace(self, probabilities=self.probabilities[rows], components=self.components[rows])
+        return self._at(rows)
 
     def of_items(self, at: npt.NDArray[np.intp]) -> AllocationProbabilities:
         """Keep some items, by position."""
-        return replace(self, probabilities=self.probabilities[:, at], components=self.components[:, at])
+        return self._at((slice(None), at))
+
+    def _at(self, at: Any) -> AllocationProbabilities:
+        density = None if self.log_density is None else self.log_density[at]
+        return replace(self, probabilities=self.probabilities[at], components=self.components[at], log_density=density)
 
     def sampled(self, random_seed: RandomSeed) -> LabelsInMemory:
         """Sample the labels of each draw."""

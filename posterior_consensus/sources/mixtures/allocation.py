@@ -1,9 +1,12 @@
 """allocation_probabilities(): P(z_i = k | theta_t, y_i) from a model and a posterior without labels."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws
@@ -44,7 +47,8 @@ def allocation_probabilities(
     group : str
         Group of an InferenceData, DataTree or file.
     observed : dict, optional
-        New observations of the mixture, ``{"y": values}``, which replace the model's own; any number of items. A
+        New observations of the mixture, ``{"y": values}``, which replace the model's own; any number of items. The
+        result then has their log densities in ``soft.log_density``, as :func:`predict_allocation` needs them. A
         DataArray gives the items its dimension and coordinates. If parameters have a value for each item, as in
         mixtures of regressions, first put the new covariates into the model by ``pm.set_data``.
     random_seed : int, Generator, SeedSequence or None
@@ -113,10 +117,10 @@ def allocation_probabilities(
     as_generator(random_seed)  # report an invalid seed before the model is read
     with opened(idata) as data:
         dataset = group_dataset(data, group)
-        probabilities = _probabilities(model, dataset, var_name, group, observed, progressbar)
+        probabilities, log_density = _probabilities(model, dataset, var_name, group, observed, progressbar)
         probabilities = probabilities.load()  # also loads coordinates
     *_, item_dim, components = (str(dim) for dim in probabilities.dims)
-    return as_allocation_probabilities(
+    draws = as_allocation_probabilities(
         probabilities,
         log=False,
         sample_dims=tuple(str(dim) for dim in probabilities.dims[:-2]),
@@ -124,6 +128,10 @@ def allocation_probabilities(
         component_dim=components,
         random_seed=random_seed,
     )
+    if observed is None or log_density is None:
+        return draws
+    soft = replace(draws.as_soft("`observed`"), log_density=log_density.reshape(draws.n_draws, draws.n_items))
+    return replace(draws, soft=soft)
 
 
 def check_arguments(model: Any, idata: Any, var_name: Any) -> None:
@@ -156,8 +164,11 @@ def _probabilities(
     group: str,
     observed: Any,
     progressbar: bool,
-) -> xr.DataArray:
-    """Probabilities over the sample dimensions, items and components."""
+) -> tuple[xr.DataArray, npt.NDArray[np.float64] | None]:
+    """Probabilities over the sample dimensions, items and components, and the log densities (n_draws, *items).
+
+    There are none for marginalized labels.
+    """
     from pymc.distributions.shape_utils import change_dist_size
 
     labels = marginalised_names(model)
@@ -167,7 +178,7 @@ def _probabilities(
                 "`observed` must be None for labels that pymc-extras has marginalized; put the new data into the model "
                 "with pm.set_data."
             )
-        return conditional_probabilities(model, dataset, choice(labels, var_name), group, progressbar)
+        return conditional_probabilities(model, dataset, choice(labels, var_name), group, progressbar), None
     core = find_mixture(model, var_name)
     new = None if observed is None else new_values(core, observed)
     value = value_of(model, core, None if new is None else as_data(core, new))
@@ -181,11 +192,11 @@ def _probabilities(
         raise ValueError(per_item(value.type.shape)) from error
     density = Density.of(model, joint, takes_a_solver_per_item(sized, value))
     draws = parameter_draws(model, density.variables, dataset, group)
-    result = over_draws(density, draws, item_shape, progressbar)
+    result, log_density = over_draws(density, draws, item_shape, progressbar)
     _warn_of_elements(core, result.shape[1:-1])
     items = dims_of(model, core.name)
     components = component_dim(model, core, result.shape[-1], items)
-    return with_names(model, result, draws, str(core.name), items, components, new)
+    return with_names(model, result, draws, str(core.name), items, components, new), log_density
 
 
 def _warn_of_elements(core: Any, shape: tuple[int, ...]) -> None:

@@ -42,7 +42,7 @@ def conditional_probabilities(
         raise ValueError(f"`var_name` must name a label with finitely many values from 0; got {name!r}.")
     density = Density.of(joint_model, probabilities.owner.inputs[0], is_heavy=True)
     draws = parameter_draws(joint_model, density.variables, dataset, group)
-    result = over_draws(density, draws, None, progressbar)
+    result, _ = over_draws(density, draws, None, progressbar)
     return with_names(joint_model, result, draws, name, dims_of(joint_model, name), None)
 
 

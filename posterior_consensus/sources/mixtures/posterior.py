@@ -178,8 +178,10 @@ def over_draws(
     draws: ParameterDraws,
     item_shape: tuple[int, ...] | None,
     progressbar: bool,
-) -> npt.NDArray[np.floating]:
-    """Probabilities (n_draws, *items, components) from the joint log densities, computed once per distinct draw.
+) -> tuple[npt.NDArray[np.floating], npt.NDArray[np.float64]]:
+    """Probabilities (n_draws, *items, components) and log densities (n_draws, *items), from the joint log densities.
+
+    These are computed once per distinct draw.
 
     Raises
     ------
@@ -197,12 +199,15 @@ def over_draws(
     if item_shape is not None and joint.shape[:-1] != item_shape:
         raise ValueError(per_item(item_shape))
     result = np.empty((n_draws, *joint.shape), dtype_that_fits((n_draws, *joint.shape)))
+    log_density = np.empty(result.shape[:-1])
     function = density.at_speed(function, len(first) * joint.size)
     # Threads would only wait for each other on thousands of small linear systems.
     with one_blas_thread(ThreadpoolController().select(user_api="blas")):
         for number, row in enumerate(track(first, "Allocation probabilities", progressbar=progressbar)):
-            result[rows[number]] = _normalised(_joint(function, draws, row, None), draws, row)
-    return result
+            result[rows[number]], log_density[rows[number]] = _normalised(
+                _joint(function, draws, row, None), draws, row
+            )
+    return result, log_density
 
 
 def _joint(
@@ -227,7 +232,10 @@ def per_item(got: tuple[Any, ...]) -> str:
     )
 
 
-def _normalised(joint: npt.NDArray[np.floating], draws: ParameterDraws, row: int) -> npt.NDArray[np.floating]:
+def _normalised(
+    joint: npt.NDArray[np.floating], draws: ParameterDraws, row: int
+) -> tuple[npt.NDArray[np.floating], npt.NDArray[np.floating]]:
+    """Probabilities (*items, components) of a draw, and the log densities (*items,) that normalize them."""
     largest = joint.max(axis=-1, keepdims=True)
     if not np.all(np.isfinite(largest)):
         at = tuple(int(k) for k in np.argwhere(~np.isfinite(largest[..., 0]))[0])
@@ -237,8 +245,9 @@ def _normalised(joint: npt.NDArray[np.floating], draws: ParameterDraws, row: int
             f"{largest[at][0]} at {draws.where(row)}. {_SAME_MODEL}"
         )
     probabilities = np.exp(joint - largest)
-    probabilities /= probabilities.sum(axis=-1, keepdims=True)
-    return probabilities
+    total = probabilities.sum(axis=-1, keepdims=True)
+    probabilities /= total
+    return probabilities, (largest + np.log(total))[..., 0]
 
 
 def dtype_that_fits(shape: tuple[int, ...]) -> type[np.floating]:
