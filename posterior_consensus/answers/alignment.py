@@ -13,7 +13,15 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from posterior_consensus.ensemble.items import Items, cluster_names, cluster_numbers, coords_of, labelled, numbers_of
+from posterior_consensus.ensemble.items import (
+    Items,
+    cluster_names,
+    cluster_numbers,
+    coords_of,
+    items_named_in,
+    labelled,
+    numbers_of,
+)
 from posterior_consensus.ensemble.partitions import HasLabels, Labels, by_name, canonical_labels, contingency_table
 from posterior_consensus.ensemble.switching import is_matched, partners
 from posterior_consensus.results import display, stored_as
@@ -380,8 +388,14 @@ def over_all_items(given: Mapping[str, Any]) -> tuple[Items, dict[str, Any], dic
                 f"{name} must label the same {n_items} items as {first}; got {size}. "
                 "If items come and go, give all partitions a coordinate of the items."
             )
-    items = Items.along(arrays[0], dim) if arrays else Items(n_items, dim, xr.Coordinates())
-    return items, values, dict.fromkeys(values, np.arange(n_items))
+    items = items_named_in(list(values.values())) or Items(n_items, dim, xr.Coordinates())
+    places = {
+        name: items.order_of(Items.along(one, str(one.dims[0])), name.strip("`"))
+        if _is_vector(one)
+        else np.arange(n_items)
+        for name, one in values.items()
+    }
+    return items, values, places
 
 
 def _is_vector(values: Any) -> bool:

@@ -120,17 +120,31 @@ class Items:
         return values.values if own.n_items != self.n_items else values.values[own.order_of(self, name)]
 
     def order_of(self, others: Items, name: str) -> npt.NDArray[np.intp]:
-        """Positions of `others` in these items; by position if a coordinate is missing. Errors use `name`."""
+        """Positions of `others` in these items; by position if one side has no names. Errors use `name`.
+
+        The names of dimensions count only if one side's names are numbers from 0 or 1, as ArviZ gives them.
+        """
         if self.n_items != others.n_items:
             raise ValueError(f"`{name}` must label the same {others.n_items} items; got {self.n_items}.")
-        if self.dim != others.dim or self.dim not in self.coords or self.dim not in others.coords:
+        wanted, present = others._index, self._index
+        if wanted is None or present is None:
             return np.arange(others.n_items)
-        wanted, present = others.coords[self.dim].to_index(), self.coords[self.dim].to_index()
+        if self.dim != others.dim and (_is_count(wanted) or _is_count(present)):
+            return np.arange(others.n_items)  # ArviZ numbers the items of a variable without names
         order = positions(wanted, present)
         if order is None:
             why = difference(wanted, present)
-            raise ValueError(f"`{name}` must label the same items; the coordinates of {self.dim!r} differ: {why}.")
+            dims = repr(self.dim) if self.dim == others.dim else f"{self.dim!r} and {others.dim!r}"
+            raise ValueError(
+                f"`{name}` must be of the same items; the coordinates of {dims} differ: {why}. Items are paired by "
+                "name; arrays without names, such as `.values`, by place."
+            )
         return order
+
+    @property
+    def _index(self) -> pd.Index | None:
+        """Names of the items; None without a coordinate."""
+        return self.coords[self.dim].to_index() if self.dim in self.coords else None
 
     def as_labels(self, partition: Any, name: str = "partition") -> Labels:
         """Canonical labels (n_items,) of a result, a DataArray or a label vector over these items."""
@@ -150,9 +164,27 @@ def coords_of(index: pd.Index, dim: str) -> xr.Coordinates:
 def labelled(partition: Any, dim: str) -> Any:
     """A result's labels; a Series whose index names its items as a DataArray over `dim`; anything else as it is."""
     values = getattr(partition, "labels", partition)
-    if isinstance(values, pd.Series) and not isinstance(values.index, pd.RangeIndex):
+    if isinstance(values, pd.Series) and is_named(values.index):
         return xr.DataArray(values.to_numpy(), dims=(dim,), coords=coords_of(values.index, dim))
     return values
+
+
+def is_named(index: pd.Index) -> bool:
+    """Whether the index of a Series or a table names its rows, rather than counting them from 0."""
+    return not (isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1)
+
+
+def items_named_in(partitions: Sequence[Any]) -> Items | None:
+    """Items of the first DataArray or Series that names them, else of the first DataArray; None without one."""
+    values = [labelled(partition, "item") for partition in partitions]
+    arrays = [one for one in values if isinstance(one, xr.DataArray) and one.ndim == 1]
+    named = [one for one in arrays if one.dims[0] in one.coords]
+    return next((Items.along(one, str(one.dims[0])) for one in (*named, *arrays)), None)
+
+
+def _is_count(index: pd.Index) -> bool:
+    """Whether names count from 0 or 1."""
+    return any(index.equals(pd.RangeIndex(first, first + len(index))) for first in (0, 1))
 
 
 def members_of(labels: xr.DataArray) -> list[list[Any]]:

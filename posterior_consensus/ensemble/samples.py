@@ -13,7 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.ensemble.autocorrelation import effective_size
-from posterior_consensus.ensemble.items import Floats, difference, positions
+from posterior_consensus.ensemble.items import Floats, difference, is_named, positions
 from posterior_consensus.ensemble.partitions import as_array
 from posterior_consensus.runtime.tolerances import ROUNDING
 
@@ -110,7 +110,8 @@ class Samples:
         ----------
         given : array_like
             Shape (n_draws,), or (n_chains, n) if chains have equal length and are in order. A DataArray has the
-            dimensions "chain" and "draw", or "sample", or the draws first.
+            dimensions "chain" and "draw", or "sample", or the draws first; the index of a Series or table may name
+            them.
         name : str
             Name of the array in errors.
         more : bool
@@ -125,6 +126,7 @@ class Samples:
         ValueError
             If the draws or the shape differ.
         """
+        given = by_index(given)
         if isinstance(given, xr.DataArray):
             given = self._by_name(given, name)
         values = as_array(given, name)
@@ -147,6 +149,8 @@ class Samples:
         ids = {dim: given[dim].variable for dim in _IDS if dim in given.coords and set(given[dim].dims) <= set(dims)}
         if len(self.chains) == 1:
             ids.setdefault("chain", xr.Variable((), self.chain[0]))
+            if len(dims) == 1 and dims != ("sample",) and dims[0] in given.indexes:  # the user's name of the draws
+                ids.setdefault("draw", given[dims[0]].variable)
         if len(ids) < 2 or np.prod(list(sizes.values())) != self.n_draws:
             return given
         chain, draw = (ids[dim].to_base_variable().set_dims(sizes).values.ravel() for dim in _IDS)
@@ -449,6 +453,20 @@ def _error_of_probability(probability: Floats, error: Floats, size: Floats) -> F
 def evenly_spaced(length: int, most: int) -> npt.NDArray[np.intp]:
     """Positions of at most `most` of `length` values, evenly spaced from the first to the last."""
     return np.linspace(0, length - 1, min(length, most)).astype(np.intp)
+
+
+def by_index(given: Any, dim: str = "draw") -> Any:
+    """A Series or table whose index names chains and draws, or draws along `dim`, as a DataArray; else as it is."""
+    if not isinstance(given, (pd.Series, pd.DataFrame)):
+        return given
+    index, columns = given.index, given.columns if isinstance(given, pd.DataFrame) else None
+    if set(index.names) == set(_IDS):
+        ids = {level: ("sample", index.get_level_values(level).to_numpy()) for level in _IDS}
+        return xr.DataArray(given.to_numpy(), ids, ("sample", "column")[: given.ndim])
+    if columns is None:
+        named = index.nlevels == 1 and is_named(index)
+        return xr.DataArray(given.to_numpy(), {dim: index.to_numpy()}, (dim,)) if named else given
+    return xr.DataArray(given) if {index.name, columns.name} == set(_IDS) else given
 
 
 def by_name(given: xr.DataArray, wanted: Mapping[str, pd.Index], name: str) -> xr.DataArray:

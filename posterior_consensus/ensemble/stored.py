@@ -24,6 +24,7 @@ from posterior_consensus.runtime.progress import track
 
 LABELS, N_CLUSTERS = "labels", "n_clusters"  # variables of the file
 CHECKSUM_BYTES = 4  # behind a chunk
+_MARK_BYTES = 65  # a checksum in hexadecimal digits, and the end of its line
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,8 @@ class StoredLabels(LabelBackend):
         Numbers of draws and of items in a chunk; the last chunks are filled up.
     offsets : ndarray of int64
         Byte at which each chunk begins; one row for the chunks of the same draws.
+    mark : bytes
+        End of the file, a checksum of its content, by which another file of this name is noticed.
     stored_dtype : dtype
         Type in the file: `label_dtype` or a larger type.
     label_dtype : dtype
@@ -58,6 +61,7 @@ class StoredLabels(LabelBackend):
     shape: tuple[int, int]
     chunk: tuple[int, int]
     offsets: npt.NDArray[np.int64]
+    mark: bytes
     stored_dtype: np.dtype[Any]
     label_dtype: np.dtype[Any]
     n_clusters: npt.NDArray[np.int64]
@@ -78,12 +82,13 @@ class StoredLabels(LabelBackend):
             labels, n_clusters = variables[LABELS], variables[N_CLUSTERS][...]
             shape, chunk, stored_dtype = labels.shape, labels.chunks, labels.dtype
             chunks = sorted((one.chunk_offset, one.byte_offset) for one in chunks_of(labels))
+            mark = _mark_of(file)
         offsets = np.array([offset for _, offset in chunks]).reshape(-1, -(-shape[1] // chunk[1]))
         dtype = smallest_dtype(int(n_clusters.max()))
-        return cls(path, shape, chunk, offsets, stored_dtype, dtype, n_clusters, None, progressbar, owner)
+        return cls(path, shape, chunk, offsets, mark, stored_dtype, dtype, n_clusters, None, progressbar, owner)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        fields = self.path, self.shape, self.chunk, self.offsets, self.stored_dtype, self.label_dtype
+        fields = self.path, self.shape, self.chunk, self.offsets, self.mark, self.stored_dtype, self.label_dtype
         return StoredLabels, (*fields, self.n_clusters, self.rows)
 
     @property
@@ -153,6 +158,11 @@ class StoredLabels(LabelBackend):
         width = self.chunk[1]
         first, last = items.start // width, -(-items.stop // width)
         with opened(self.path) as file:
+            if _mark_of(file) != self.mark:
+                raise ValueError(
+                    f"The store of labels was replaced since it was opened: {self.path} has other content. Read it "
+                    "again, as_partition_draws(store), or restore the old one."
+                )
             columns = [self._column(file, self.offsets[:, number]) for number in range(first, last)]
         labels = columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
         return labels[:, items.start - first * width : items.stop - first * width]
@@ -198,6 +208,12 @@ def chunks_of(labels: h5py.Dataset) -> list[Any]:
     chunks: list[Any] = []
     labels.id.chunk_iter(chunks.append)
     return chunks
+
+
+def _mark_of(file: FileIO) -> bytes:
+    """End of a store."""
+    file.seek(-_MARK_BYTES, os.SEEK_END)
+    return file.read(_MARK_BYTES)
 
 
 def _read(file: FileIO, offset: int, chunk: npt.NDArray[Any]) -> None:

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import xarray as xr
 
 from posterior_consensus.answers.alignment import AlignedPartitions, ClusterMatch
 from posterior_consensus.answers.credible import CredibleBall
 from posterior_consensus.answers.particles import Particles
-from posterior_consensus.ensemble.items import Floats, Items, cluster_names, cluster_numbers
+from posterior_consensus.ensemble.items import Floats, cluster_names, cluster_numbers, items_named_in
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, contingency_table
 from posterior_consensus.ensemble.switching import numbered_like
 from posterior_consensus.plots.colours import colours_of, ink_on, is_patterned, patch_style, repeats
@@ -157,8 +156,7 @@ def _columns(partitions: Any) -> _Columns:
         )
     if len(given) < 2:
         raise ValueError(f"`partitions` must hold at least two partitions; got {len(given)}.")
-    arrays = [values for values in (getattr(p, "labels", p) for p in given) if isinstance(values, xr.DataArray)]
-    items = Items.along(arrays[0], str(arrays[0].dims[0])) if arrays else None
+    items = items_named_in(given)
     columns, clusters, numbers = [], [], []
     for name, partition in zip(names, given, strict=True):
         values = partition if items is None else items.in_order(partition, f"partitions[{name!r}]")

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from posterior_consensus.answers.item_uncertainty import ItemUncertainty
 from posterior_consensus.answers.partial_partition import PartialPartition
-from posterior_consensus.ensemble.items import Floats, Items
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.plots import colours, frame
 from posterior_consensus.plots.frame import Axes, Line2D, Size
@@ -90,7 +90,7 @@ def plot_data(
     table = _table(data, partition)
     if data is None:
         _check_places(features, table)
-    similarity = np.ones(table.labels.size) if items is None else _similarity(items, partition, table)
+    similarity = np.ones(table.labels.size) if items is None else _similarity(items, table)
     values, titles, dated = _shown(table, features)
     present: npt.NDArray[np.bool_] = np.isfinite(values.sum(axis=1))
     if not present.any():
@@ -138,14 +138,10 @@ def _check_places(features: Any, table: Observed) -> None:
         )
 
 
-def _similarity(items: Any, partition: Any, table: Observed) -> Floats:
+def _similarity(items: Any, table: Observed) -> Floats:
     """Each item's mean similarity to the rest of its cluster, in the order of the data."""
     frame.check_result("items", items, ItemUncertainty, "item_uncertainty")
-    labels = getattr(partition, "labels", partition)
-    cluster, similarity = items.cluster.values, items.similarity.values
-    if items.cluster.sizes and hasattr(labels, "coords"):
-        own = Items.along(labels, str(labels.dims[0]))
-        cluster, similarity = (own.in_order(values, "items") for values in (items.cluster, items.similarity))
+    cluster, similarity = (table.items.in_order(values, "items") for values in (items.cluster, items.similarity))
     if cluster.size != table.labels.size or np.any(canonical_labels(cluster) != table.labels):
         raise ValueError(
             "`items` must be of this partition; got other clusters. Call item_uncertainty(draws, partition)."

@@ -7,7 +7,13 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.ensemble.items import Items, cluster_names, cluster_numbers, difference, labelled, positions
+from posterior_consensus.ensemble.items import (
+    Items,
+    cluster_names,
+    cluster_numbers,
+    is_named,
+    labelled,
+)
 from posterior_consensus.ensemble.partitions import Labels, as_array, canonical_labels
 
 
@@ -30,19 +36,15 @@ class Observed(NamedTuple):
 def observed_table(data: Any, partition: Any, name: str = "partition") -> Observed:
     """Reorder data of any kind to the partition's items."""
     own = getattr(partition, "labels", partition)
-    dim = str(own.dims[0]) if isinstance(own, xr.DataArray) and own.ndim else "item"
+    dim = str(own.dims[0]) if isinstance(own, xr.DataArray) and own.ndim else _dim_of_items(data, own)
     array = _as_dataarray(data, dim)
     own = labelled(partition, dim)
-    if isinstance(own, xr.DataArray) and dim in own.coords and dim in array.coords and len(own) == len(array):
-        wanted, given = own.coords[dim].to_index(), array.coords[dim].to_index()
-        order = positions(wanted, given)
-        if order is None:
-            why = difference(wanted, given)
-            raise ValueError(f"`data` must be of the {name}'s items; the coordinates of {dim!r} differ: {why}.")
-        array = array.isel({dim: order})
     labels = canonical_labels(own)
     if labels.size != len(array):
         raise ValueError(f"`{name}` must label all {len(array)} items of the data; got {labels.size} labels.")
+    if isinstance(own, xr.DataArray):
+        given = Items.along(array, str(array.dims[0]))
+        array = array[given.order_of(Items.along(own, dim), "data")]
     named = array.name is not None if array.ndim == 1 else str(array.dims[1]) in array.coords
     if array.ndim == 1:
         array = array.expand_dims({"feature": [array.name or "value"]}, axis=1)
@@ -54,6 +56,14 @@ def observed_table(data: Any, partition: Any, name: str = "partition") -> Observ
     numbers, clusters = cluster_numbers(partition, own), [str(one) for one in cluster_names(partition, own)]
     items = _items(dim, array, own)
     return Observed(values, [str(one) for one in features], labels, clusters, numbers, items, named)
+
+
+def _dim_of_items(data: Any, labels: Any) -> str:
+    """The items' dimension for labels without one: that of the data with the name of their index, or their number."""
+    dims = [str(dim) for dim in data.dims] if isinstance(data, xr.DataArray) else []
+    name = getattr(getattr(labels, "index", None), "name", None)
+    fitting = [dim for dim in dims if data.sizes[dim] == np.size(labels)]
+    return str(name) if name in dims else next(iter(fitting or dims), "item")
 
 
 def _items(dim: str, array: xr.DataArray, labels: Any) -> Items:
@@ -73,7 +83,7 @@ def _as_dataarray(data: Any, dim: str) -> xr.DataArray:
     if isinstance(data, xr.DataArray):
         array = data.transpose(dim, ...) if dim in data.dims else data
     elif isinstance(data, (pd.DataFrame, pd.Series)):
-        coords: dict[str, Any] = {} if isinstance(data.index, pd.RangeIndex) else {dim: data.index.to_numpy()}
+        coords: dict[str, Any] = {dim: (dim, data.index)} if is_named(data.index) else {}
         if data.index.name not in (None, dim):
             coords[str(data.index.name)] = (dim, data.index.to_numpy())
         if isinstance(data, pd.DataFrame):

@@ -99,9 +99,9 @@ def check_seconds(seconds: float | None) -> None:
 
 
 def as_path(name: str, value: Any) -> Path:
-    """Take a path."""
+    """Take a path, and make it absolute: the working directory may change while it is kept."""
     try:
-        return Path(value)
+        return Path(value).absolute()
     except TypeError:  # Python's own does not name the argument
         raise TypeError(f"`{name}` must be a path; got {value!r}.") from None
 

@@ -16,7 +16,7 @@ from posterior_consensus.ensemble.labels import LabelBackend, LabelsInMemory
 from posterior_consensus.ensemble.on_blocks import as_they_are
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.runtime.files import locked
-from posterior_consensus.sources.stores import Put, checked_labels, read_about, write_store
+from posterior_consensus.sources.stores import Put, checked_labels, first_of, read_about, write_store
 
 Rows = npt.NDArray[Any]
 _LOCK = "lock"
@@ -70,9 +70,14 @@ class Batches:
     def _open(self, chain: int, number: int) -> None:
         with self._damage_is_named(chain, number):
             labels = checked_labels(self._file(chain, number))
+            kept = self.kept.setdefault(chain, [])
+            if first_of(labels.path) != (chain, sum(one.n_draws for one in kept)):
+                raise ValueError("The file is of another batch.")
             if self.items is None:
                 _, self.items = read_about(labels.path)
-        self.kept.setdefault(chain, []).append(labels)
+            if labels.n_items != self.items.n_items:
+                raise ValueError("The file is of other items.")
+        kept.append(labels)
 
     @contextmanager
     def _damage_is_named(self, chain: int, number: int) -> Iterator[None]:

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from posterior_consensus.ensemble.dask_labels import canonical_blocks
@@ -153,5 +152,5 @@ def from_store(data: Any, *, progressbar: bool = True) -> Any:
     if isinstance(data, PartitionAccumulator):
         return data.draws()
     if is_accumulated(data):
-        return read_draws(Path(data))
-    return stored_draws(Path(data), progressbar=progressbar) if is_store(data) else data
+        return read_draws(as_path("data", data))
+    return stored_draws(as_path("data", data), progressbar=progressbar) if is_store(data) else data

@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.importance import smoothed
@@ -94,8 +93,7 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float | None = None) -
 
 def _ratios(log_ratio: Any, samples: Samples) -> Floats:
     """Check log ratios of the draws."""
-    given = log_ratio if isinstance(log_ratio, xr.DataArray) else as_numbers("log_ratio", log_ratio)
-    values = as_numbers("log_ratio", samples.in_order(given, "`log_ratio`"))
+    values = as_numbers("log_ratio", samples.in_order(log_ratio, "`log_ratio`"))
     wrong = np.isnan(values) | (values == np.inf)
     if wrong.any():
         row = int(wrong.argmax())

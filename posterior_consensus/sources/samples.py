@@ -5,12 +5,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import xarray as xr
 
 from posterior_consensus.ensemble.draws import draws_of
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import as_array
-from posterior_consensus.ensemble.samples import Samples, by_name
+from posterior_consensus.ensemble.samples import Samples, by_index, by_name
 
 _NAMES = {False: "`weights`", True: "`log_weights`"}  # by whether weights are logarithms
 
@@ -41,20 +42,21 @@ def samples_of(values: xr.DataArray, dims: tuple[str, ...], weights: Any, name: 
     if weights is None:
         return samples
     is_log = isinstance(weights, LogWeights)
-    given = weights.values if is_log else weights
+    given = by_index(weights.values if is_log else weights, "draw" if len(dims) > 1 or dims == ("sample",) else dims[0])
     if isinstance(given, xr.DataArray):
         given = _as_the_labels(given, values, dims, _NAMES[is_log])
-    if np.shape(given) == shape:
+    elif np.shape(given) == shape:
         given = as_array(given, _NAMES[is_log]).ravel()
     return _weighted(samples, LogWeights(given) if is_log else given)
 
 
 def _as_the_labels(weights: xr.DataArray, labels: xr.DataArray, dims: tuple[str, ...], name: str) -> Any:
     """Weights aligned by name along dimensions shared with the labels."""
-    if len(dims) > 1 and set(dims) == set(weights.dims):
-        wanted = {dim: labels.indexes[dim] for dim in dims if dim in labels.indexes}
-        return by_name(weights.transpose(*dims), wanted, name).values
-    return weights
+    if set(dims) != set(weights.dims):
+        return weights
+    wanted = {dim: labels.indexes[dim] for dim in dims if dim in labels.indexes}
+    weights = by_name(weights.transpose(*dims), wanted, name)
+    return weights.values.ravel() if len(dims) > 1 else weights
 
 
 def made_already(source: PairSource, weights: Any, **of_data: Any) -> PairSource:
@@ -98,7 +100,9 @@ def _sample_ids(labels: xr.DataArray, dims: tuple[str, ...], n_draws: int) -> tu
     """Chain and draw of every row; a single sample dimension is one chain unless its coordinates name both."""
     if len(dims) == 1:
         along = {name: coord.values for name, coord in labels.coords.items() if coord.dims == dims}
-        return along.get("chain", np.zeros(n_draws, np.int64)), along.get("draw", np.arange(n_draws))
+        index = labels.indexes.get(dims[0], pd.RangeIndex(n_draws))
+        own = index.to_numpy() if index.is_unique and index.nlevels == 1 else np.arange(n_draws)
+        return along.get("chain", np.zeros(n_draws, np.int64)), along.get("draw", own)
     sizes = [labels.sizes[dim] for dim in dims]
     known = {dim: index.to_numpy() for dim, index in labels.indexes.items() if index.is_unique}
     ids = [known.get(dim, np.arange(size)) for dim, size in zip(dims, sizes, strict=True)]

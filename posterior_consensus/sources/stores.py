@@ -358,6 +358,12 @@ def read_about(path: Path) -> tuple[xr.Dataset, Items]:
     return about, Items(n_items, original.get(item_dim, item_dim), _renamed(of_items, original).coords)
 
 
+def first_of(path: Path) -> tuple[int, int]:
+    """Chain and draw of the first row of a store that an accumulator wrote."""
+    with opened(path) as file, h5py.File(file) as variables:
+        return int(variables["chain"][0]), int(variables["draw"][0])
+
+
 def _stored_names(names: set[str]) -> dict[str, str]:
     """Replacements of names that a store or NetCDF cannot hold."""
     stored: dict[str, str] = {}

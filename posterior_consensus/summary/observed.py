@@ -1,11 +1,12 @@
 """Data of the items, from the posterior."""
 
+from contextlib import suppress
 from typing import Any
 
 import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import positions
+from posterior_consensus.ensemble.items import Items
 from posterior_consensus.sources.containers import group_dataset, is_inference_data
 
 
@@ -27,7 +28,7 @@ def observed_of(data: Any, draws: PartitionDraws) -> xr.DataArray | None:
 
 
 def _of_the_same_items(data: xr.DataArray, draws: PartitionDraws) -> bool:
-    dim = str(data.dims[0])
-    if dim != draws.items.dim or dim not in data.coords or dim not in draws.items.coords:
+    with suppress(ValueError):
+        Items.along(data, str(data.dims[0])).order_of(draws.items, "data")
         return True
-    return positions(draws.items.coords[dim].to_index(), data.coords[dim].to_index()) is not None
+    return False

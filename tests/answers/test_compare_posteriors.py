@@ -196,7 +196,7 @@ def test_the_plot():
 def test_bad_arguments():
     others = [
         (GOOD[:, :3], ValueError, "`b` must label the same 4 items; got 3"),
-        (named(GOOD[np.newaxis], "abce"), ValueError, "`b` must label the same items", "coordinates of 'obs'"),
+        (named(GOOD[np.newaxis], "abce"), ValueError, "`b` must be of the same items", "coordinates of 'obs'"),
         (pc.as_pair_similarity(np.eye(4)), ValueError, "needs posterior draws"),
     ]
     check_all(lambda b: pc.compare_posteriors(named(GOOD[np.newaxis], "abcd"), b), others)

@@ -3,6 +3,7 @@
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
@@ -19,6 +20,13 @@ W = xr.DataArray(np.arange(1.0, 13.0).reshape(2, 6), NAMES, IDS)
 PARTITION = np.array([0, 0, 1, 1])
 QUIET = {"random_seed": 1, "progressbar": False}
 
+
+def by_chain_and_draw(values):
+    """A Series, or a table that has further dimensions as columns."""
+    rows = values.stack(row=IDS).transpose("row", ...)
+    return rows.to_series() if rows.ndim == 1 else pd.DataFrame(rows.values, rows.indexes["row"])
+
+
 SAME = {
     "as they are": lambda values: values,
     "draws reversed": lambda values: values.isel(draw=slice(None, None, -1)),
@@ -30,6 +38,7 @@ ARRAYS = {
     "stacked": lambda values: values.stack(sample=("draw", "chain")).transpose("sample", ...),
     "stacked, no index": lambda values: values.stack(sample=("draw", "chain")).reset_index("sample"),
     "names of chains alone": lambda values: values.drop_vars("draw").isel(chain=[1, 0]),
+    "table": lambda values: by_chain_and_draw(values).sample(frac=1.0, random_state=1),
     "chains": lambda values: values.values,
     "rows": lambda values: values.values.reshape(12, *values.shape[2:]),
 }
@@ -122,6 +131,85 @@ def test_chains_of_different_lengths_have_no_rows_of_chains():
     np.testing.assert_array_equal(pc.reweight(draws, reversed_rows, max_pareto_k=np.inf).weights, expected)
     assert pc.as_partition_draws(draws, log_weights=reversed_rows).weights.argmax() == 59
     check_all(lambda ratio: pc.reweight(draws, ratio), [(rows.reshape(2, 30), ValueError, "`log_ratio`", "(60,); got")])
+
+
+@pytest.mark.parametrize("dim", ["draw", "sweep"])
+def test_draws_of_one_chain_are_paired_by_their_index(dim):
+    z, weights = (values[0].drop_vars("chain").rename(draw=dim) for values in (Z, W))
+    table, draws = weights.to_series()[::-1], pc.as_partition_draws(z, sample_dims=dim)
+    assert draws.samples.draw.tolist() == NAMES["draw"].tolist()
+    for given in (weights[::-1], table, table.rename_axis(None)):
+        for found in (
+            pc.as_partition_draws(draws, weights=given),
+            pc.as_partition_draws(z, sample_dims=dim, weights=given),
+        ):
+            np.testing.assert_allclose(found.weights, weights / weights.sum(), rtol=1e-15)
+
+
+CLUSTERS = pd.Series([0, 0, 1, 1], list("abcd"), name="cluster")
+Y = pd.Series([1.0, 2.0, 5.0, 6.0], list("abcd"), name="y")
+
+
+def along(dim):
+    return lambda values: xr.DataArray(values.to_numpy(), {dim: values.index.to_numpy()}, (dim,), values.name)
+
+
+NAMED_ITEMS = {"obs": along("obs"), "another dimension": along("county"), "series": lambda values: values}
+
+
+def row_of_points(ax):
+    """The x axis and the colour of each point."""
+    points = [one for one in ax.collections if one.get_offsets().shape[0] and one.get_facecolor().size]
+    rows = [
+        np.column_stack([one.get_offsets()[:, 0], np.resize(one.get_facecolor(), (len(one.get_offsets()), 4))])
+        for one in points
+    ]
+    return np.unique(np.concatenate(rows).round(9), axis=0).tolist()
+
+
+BY_ITEM = {
+    "plot_data": lambda y, p: row_of_points(pc.plot_data(y, p)),
+    "plot_cluster_profiles": lambda y, p: row_of_points(pc.plot_cluster_profiles(y, p)),
+    "plot_alluvial": lambda y, p: len(pc.plot_alluvial({"a": CLUSTERS, "b": p}).patches),
+    "partition_loss": lambda y, p: (pc.partition_loss(p, CLUSTERS, loss="vi"), pc.partition_loss(CLUSTERS, p)),
+    "align_partitions": lambda y, p: pc.align_partitions({"a": p, "b": CLUSTERS})["b"].in_words(),
+    "align_partitions, one without names": (
+        lambda y, p: pc.align_partitions({"a": CLUSTERS, "b": p, "c": [0, 0, 1, 1]})["b"].in_words()
+    ),
+    "item_uncertainty": lambda y, p: pc.item_uncertainty(
+        Z.assign_coords(obs=list("abcd")), p
+    ).similarity.values.tolist(),
+}
+
+
+@pytest.mark.parametrize("name", BY_ITEM)
+def test_items_are_paired_by_name_whatever_names_them(name):
+    expected = BY_ITEM[name](Y, CLUSTERS)
+    for kind, change in NAMED_ITEMS.items():
+        for other, as_data in NAMED_ITEMS.items():
+            found = BY_ITEM[name](as_data(Y.iloc[[3, 1, 0, 2]]), change(CLUSTERS.iloc[[2, 0, 3, 1]]))
+            assert found == expected, (kind, other)
+
+
+def test_an_index_that_counts_backwards_names_items():
+    labels = pd.Series([0, 0, 1, 1])
+    z = Z.assign_coords(obs=np.arange(4))
+    assert pc.partition_loss(z.isel(chain=0, draw=0, drop=True), z[0, 0].to_series()[::-1]) == 0
+    assert row_of_points(pc.plot_data(pd.DataFrame({"y": Y.to_numpy()})[::-1], labels[::-1])) == row_of_points(
+        pc.plot_data(Y.to_numpy(), labels)
+    )
+
+
+def test_items_that_cannot_be_paired_are_refused():
+    """Names that ArviZ counted for a variable without names are none."""
+    counted = along("z_dim_0")(CLUSTERS.reset_index(drop=True))
+    assert pc.partition_loss(counted, along("county")(CLUSTERS)) == 0
+    assert row_of_points(pc.plot_data(along("county")(Y), counted)) == row_of_points(pc.plot_data(Y, CLUSTERS))
+    other = along("county")(CLUSTERS.set_axis(list("abce")))
+    with pytest.raises(ValueError, match="'county' and 'obs' differ: 'd' is missing. .*by place"):
+        pc.item_uncertainty(Z.assign_coords(obs=list("abcd")), other)
+    with pytest.raises(ValueError, match="`data` must be of the same items"):
+        pc.plot_data(along("obs")(Y), other)
 
 
 def test_items_of_a_stored_summary_are_paired_by_name():

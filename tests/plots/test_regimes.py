@@ -86,7 +86,7 @@ def test_bad_arguments(membership):
         ([FLOW, {"features": "flow"}], ValueError, "`features` must be a list"),
         ([np.zeros((4, 7)), {}], ValueError, "`features` must be a list of 1 to 6"),
         ([FLOW[:3], {}], ValueError, "`membership` must label all 3 items of the data; got 4 labels"),
-        ([FLOW.set_axis([1, 2, 3, 4]), {}], ValueError, "`data` must be of the membership's items"),
+        ([FLOW.set_axis([1, 2, 3, 4]), {}], ValueError, "`data` must be of the same items", "1897 is missing"),
         ([FLOW, {"axes": plt.subplots(3)[1]}], ValueError, "`axes` must hold 2 matplotlib Axes; got 3"),
     ]
     check_all(lambda given: pc.plot_regimes(given[0], membership, **given[1]), cases)

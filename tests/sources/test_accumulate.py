@@ -204,6 +204,41 @@ def test_what_is_damaged_is_refused(damage, store):
         assert_array_equal(kept.draws().labels, EXPECTED[:20])
 
 
+def swapped(one, other):
+    held = one.read_bytes()
+    one.write_bytes(other.read_bytes())
+    other.write_bytes(held)
+
+
+def test_batches_in_each_others_place_are_refused(store, tmp_path):
+    fill(store)
+    with pc.PartitionAccumulator(store, batch_size=20) as kept:
+        kept.add(LABELS, chain=1)
+    for numbers in ((0, 1), (1, 2)):
+        swapped(*(batch_file(store, number) for number in numbers))
+        with pytest.raises(ValueError, match=f"damaged: batch {numbers[0]} of chain 0"):
+            pc.as_partition_draws(store)
+        swapped(*(batch_file(store, number) for number in numbers))
+    swapped(batch_file(store, 1), store / "chain_1_batch_000001.nc")
+    with pytest.raises(ValueError, match="damaged: batch 1 of chain 0"):
+        pc.PartitionAccumulator(store)
+
+
+def test_paths_are_those_of_the_directory_in_which_they_were_given(tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    kept = pc.PartitionAccumulator("rel", batch_size=20)
+    kept.add(LABELS[:20])
+    stored = pc.as_partition_draws(LABELS, store="z.nc")
+    read = pc.as_partition_draws("z.nc")
+    monkeypatch.chdir("elsewhere")
+    kept.add(LABELS[20:])
+    kept.close()
+    for draws in (kept.draws(), pc.as_partition_draws(tmp_path / "rel"), stored, read):
+        assert_array_equal(draws.labels, EXPECTED)
+    assert os.listdir() == []
+
+
 @pytest.mark.parametrize("most", [1, pytest.param(20, marks=pytest.mark.slow)])
 def test_flipped_bits_are_noticed_or_change_nothing(store, most):
     fill(store, items=NAMES)

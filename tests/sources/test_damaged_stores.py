@@ -3,6 +3,7 @@
 import errno
 import gc
 import os
+import pickle
 import re
 import shutil
 import subprocess
@@ -138,6 +139,18 @@ def test_damaged_labels_are_refused(stored, what, store):
             assert draws.backend.columns(np.array([600, 699])).shape == (2, 60)  # of other chunks
             with pytest.raises(OSError), xr.open_dataset(store) as opened:  # HDF5 notices
                 opened["labels"].load()
+
+
+def test_draws_do_not_read_another_store_of_this_name(stored, store):
+    copy = pickle.loads(pickle.dumps(stored))
+    store.unlink()
+    pc.as_partition_draws(LABELS[:, ::-1], store=store)
+    for draws in (stored, copy):
+        with pytest.raises(ValueError, match="replaced since it was opened: .*store has other content. Read it again"):
+            draws.backend.block(slice(0, 5))
+    store.unlink()
+    pc.as_partition_draws(LABELS, store=store)
+    assert_same_draws(stored, pc.as_partition_draws(LABELS))
 
 
 @pytest.mark.parametrize("most", [1, pytest.param(15, marks=pytest.mark.slow)])
