@@ -7,7 +7,7 @@ from typing import Any, TypeVar, overload
 from posterior_consensus.losses.pair_losses import PAIR_LOSSES
 from posterior_consensus.losses.partition_losses import LOSSES, vi
 from posterior_consensus.losses.record import Loss, PartitionLoss
-from posterior_consensus.runtime.suggestions import did_you_mean
+from posterior_consensus.runtime.suggestions import loss_meant
 
 AnyLoss = TypeVar("AnyLoss", bound=Loss)
 
@@ -62,7 +62,7 @@ def _named(loss: str | Loss) -> Loss:
     factory = factories().get(loss.lower())
     if factory is None:
         names = ", ".join(map(repr, factories()))
-        hint = did_you_mean(loss, factories())
+        hint = loss_meant(loss, factories())
         raise ValueError(f"`loss` must be a PartitionLoss or one of {names}; got {loss!r}.{hint}")
     return factory()
 

@@ -4,8 +4,18 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 _SIMILARITY = "posterior_similarity_matrix(draws)"
-_MEANT = {"psm": _SIMILARITY, "ari": 'partition_loss(partition, reference, loss="omari")'}  # of the package
+_MEANT = {  # of the package
+    "psm": _SIMILARITY,
+    "ari": 'partition_loss(partition, reference, loss="omari")',
+    "rand": 'partition_loss(partition, reference, loss="binder")',
+}
 _MEANT_OF_RESULT = {"partition": "labels", "psm": _SIMILARITY, "similarity_matrix": _SIMILARITY}
+_MEANT_OF_LOSS = {  # of the literature and of other programs
+    **dict.fromkeys(("rand", "rand_index", "ri", "mirkin"), "binder"),
+    **dict.fromkeys(("adjusted_rand", "adjusted_rand_index", "adjusted_rand_score", "hubert_arabie"), "omari"),
+    **dict.fromkeys(("variation_of_information", "vi_distance"), "vi"),
+    **dict.fromkeys(("mutual_information", "mutual_info", "normalized_mutual_info"), "nmi"),
+}
 _MEANT_OF_OPTION = {  # of other programs
     **dict.fromkeys(("k", "n_components", "n_classes"), "n_clusters"),
     **dict.fromkeys(("k_max", "kmax", "max_k", "maxk", "max_n_clusters", "maxnclusters"), "max_clusters"),
@@ -28,6 +38,11 @@ def option_meant(name: str, known: Iterable[str]) -> str:
     """Same for an option, whose name may come from another program."""
     known, meant = list(known), _MEANT_OF_OPTION.get(name.lower())
     return did_you_mean(name, known, meant if meant in known else None)
+
+
+def loss_meant(name: str, known: Iterable[str]) -> str:
+    """Same for a loss."""
+    return did_you_mean(name, known, _MEANT_OF_LOSS.get(name.lower().replace(" ", "_")))
 
 
 def no_public_name(package: str, name: str, known: Iterable[str]) -> AttributeError:

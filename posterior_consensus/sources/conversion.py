@@ -18,7 +18,7 @@ from posterior_consensus.sources.labels import as_partition_draws, from_store
 from posterior_consensus.sources.locations import listing
 from posterior_consensus.sources.mixtures import allocation_probabilities
 from posterior_consensus.sources.probabilities import as_allocation_probabilities
-from posterior_consensus.sources.rounding import sums_to_one
+from posterior_consensus.sources.rounding import LARGEST, sums_to_one
 from posterior_consensus.sources.samples import made_already
 from posterior_consensus.sources.variables import (
     array_or_table,
@@ -169,7 +169,10 @@ def _what_is_held(data: Any, var_name: str | None, group: str, dims: tuple[str, 
     if is_table:
         dataset, item_dim = variables_of_table(data, var_name, dims) or None, None
     if dataset is None:
-        return _Held(data, var_name, _has_components(data, dims))
+        is_soft = _has_components(data, dims)
+        if is_soft:
+            _check_normalised(data)
+        return _Held(data, var_name, is_soft)
     if not is_table:
         data = dataset
     if var_name is not None:
@@ -199,6 +202,22 @@ def _has_components(data: Any, dims: tuple[str, ...]) -> bool:
         return bool(data.ndim == 4)
     values = xr.DataArray(data)
     return not is_whole(values) or sums_to_one(values, "dim_2")
+
+
+def _check_normalised(data: Any) -> None:
+    """Raise an error if most of an array's numbers are neither labels nor probabilities nor their logarithms."""
+    values = np.asarray(data)
+    if not (values > 0).any():
+        return  # logarithms need not be normalized
+    with np.errstate(over="ignore"):
+        sums = [form.sum(axis=-1, dtype=np.float64) for form in (values, np.exp(values))]
+    if all(np.mean(np.abs(one - 1.0) > LARGEST) > 0.5 for one in sums):
+        raise ValueError(
+            "`data` must hold labels, which are integers, or allocation probabilities, which sum to one over the last "
+            f"dimension; got real numbers of shape {values.shape}, such as {values.flat[0]:.4g}, that are neither. If "
+            "they are data, give the draws of their clusters. If they are logarithms of probabilities, call "
+            "as_allocation_probabilities(data, log=True)."
+        )
 
 
 def _about_labels(draws: PartitionDraws, held: _Held, dims: tuple[str, ...]) -> str:

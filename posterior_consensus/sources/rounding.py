@@ -12,7 +12,7 @@ Values = npt.NDArray[np.floating[Any]]
 
 SLIGHT = 1e-5  # in double precision; exceeds the rounding of computed values and of zeros
 _SINGLE = 1e-3  # for single precision: logarithms that are differences of large numbers
-_LARGEST = 0.05  # tolerance, however few the digits
+LARGEST = 0.05  # tolerance, however few the digits
 _DIGITS = 6  # values with more significant digits are not rounded
 _ENOUGH = 100_000  # number of values whose digits are counted
 
@@ -48,7 +48,7 @@ def tolerance(values: Values, probabilities: Values, axis: int = -1) -> float:
     n_components = values.shape[axis]
     at = evenly_spaced(values.size, _ENOUGH)
     counts = probabilities.reshape(-1)[at] > 0.1 / n_components  # smaller ones may have shorter logarithms
-    return max(least, min(n_components / 2 * _last_digit(np.abs(values.reshape(-1)[at][counts])), _LARGEST))
+    return max(least, min(n_components / 2 * _last_digit(np.abs(values.reshape(-1)[at][counts])), LARGEST))
 
 
 def _last_digit(values: Values) -> float:

@@ -218,12 +218,14 @@ def _labels_in(dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[str | Non
     if not candidates:
         raise ValueError(
             f"`data` has no label variable (integers over `sample_dims` {dims} and one dimension more"
-            f"{'' if rest[0] is None else f', `item_dim` {rest[0]!r}'}; present: {_shapes(dataset)}."
-            f"{hint_at_dims(dataset.data_vars.values(), dims, rest)} A marginalized mixture has none: use "
-            "allocation_probabilities(model, idata) or summarize(idata, model=model). Else store the logarithms of the "
-            "allocation probabilities, as a Deterministic or a generated quantity, and take them by "
-            "as_allocation_probabilities(idata). Name unnormalized ones by `var_name`. Labels that depend on each "
-            "other given the parameters, such as hidden Markov states, must be sampled."
+            f"{'' if rest[0] is None else f', `item_dim` {rest[0]!r}'}); present: {_shapes(dataset)}."
+            f"{hint_at_dims(dataset.data_vars.values(), dims, rest)} A marginalized mixture has none: with PyMC, use "
+            "allocation_probabilities(model, idata) or summarize(idata, model=model); with NumPyro, sample labels by "
+            "Predictive(..., infer_discrete=True). If labels are in another group, name it by `group`, such as "
+            "'posterior_predictive'. Else store the logarithms of the allocation probabilities, as a "
+            "Deterministic or a generated quantity, and take them by as_allocation_probabilities(idata). Name "
+            "unnormalized ones by `var_name`. Labels that depend on each other given the parameters, such as hidden "
+            "Markov states, must be sampled."
         )
     return _only(candidates, "label variable")
 

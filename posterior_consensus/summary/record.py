@@ -58,6 +58,11 @@ class SummaryRecord(HasDraws, Tabled):
         return self.consensus.names
 
     @property
+    def n_clusters(self) -> int:
+        """Number of clusters of the consensus."""
+        return self.consensus.n_clusters
+
+    @property
     def loss(self) -> PartitionLoss:
         """Loss minimized by the consensus."""
         return as_loss(self.consensus.loss, kind=PartitionLoss)

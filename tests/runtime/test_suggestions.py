@@ -69,7 +69,7 @@ def test_a_property_that_fails_says_why():
 
 
 def test_losses_and_methods(draws):
-    for name, meant in {"ari": "omari", "bindr": "binder", "VI_lowerbound": "vi_lower_bound"}.items():
+    for name, meant in {"ari": "omari", "rand": "binder", "Adjusted Rand": "omari", "bindr": "binder"}.items():
         with pytest.raises(ValueError, match=f"got '{name}'. Did you mean `{meant}`\\?$"):
             pc.expected_loss(draws, LABELS, loss=name)
     with pytest.raises(ValueError, match="got 'heirarchical'. Did you mean `hierarchical`\\?$"):

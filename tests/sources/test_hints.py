@@ -234,6 +234,18 @@ def test_particles_are_partitions(particles):
         function(draws, [turned] if function is pc.compare_partitions else turned)
 
 
+def test_numbers_that_are_neither_labels_nor_probabilities_are_no_draws(rng):
+    data = rng.normal(size=(2, 10, 7))
+    for values in (data, np.abs(data), rng.random((2, 10, 7)), np.stack([data, data])):
+        with pytest.raises(ValueError, match=r"`data` must hold labels, .* shape \(2, .*that are neither. .*log=True"):
+            pc.summarize(values)
+    wrong = SOFT.copy()
+    wrong[0, 0, 0, 0] = 2.0
+    with pytest.raises(ValueError, match="their sum over all components is .* from chain 0, draw 0, item 0"):
+        pc.summarize(wrong)
+    assert pc.summarize(np.log(SOFT) - 3.0, answers=False, progressbar=False).source == "allocation probabilities"
+
+
 def test_mistyped_arguments(best):
     plain, constraints = pc.as_partition_draws(GOOD), pc.experts.as_constraints(GOOD[np.newaxis])
     mu = array(np.linspace(0.1, 0.9, 12).reshape(1, 4, 3), ("chain", "draw", "k"))

@@ -52,7 +52,8 @@ def test_labels_of_something_else_are_not_passed_over(posterior_tree, rng):
 
 def test_nothing_to_summarise_says_how_to_go_on(posterior_tree):
     nothing = changed(posterior_tree, lambda data: data.drop_vars(["z", "lp_z"]))
-    parts = ["no label variable", "summarize(idata, model=model)", "mu ('chain', 'draw', 'component')"]
+    parts = ["one dimension more); present: ", "summarize(idata, model=model)", "mu ('chain', 'draw', 'component')"]
+    parts += ["infer_discrete", "`group`, such as 'posterior_predictive'"]
     check(pc.summarize, nothing, ValueError, parts)
 
 
