@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import date, timedelta
 from itertools import islice
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +20,8 @@ from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.results import display
 from posterior_consensus.runtime.tolerances import ROUNDING
 
+_TIMES = date, timedelta, pd.Period, np.datetime64, np.timedelta64
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Layers(display.Shown, Mapping[Any, PartitionDraws]):
@@ -29,7 +33,7 @@ class Layers(display.Shown, Mapping[Any, PartitionDraws]):
     Attributes
     ----------
     draws : dict of PartitionDraws
-        Draws of each layer, by its name.
+        Draws of each layer, by its name: text or a number. Dates and times are text, such as "2020-01-31".
     dim : str
         Name of the dimension that runs over layers.
     ordered : bool
@@ -53,13 +57,17 @@ class Layers(display.Shown, Mapping[Any, PartitionDraws]):
         ValueError
             If there is no layer, two have names that are the same text, or a layer has other draws or weights than the
             first.
+        TypeError
+            If a name is neither text nor a number nor a time.
         """
         if not named:
             raise ValueError("`data` must hold at least one layer; got none.")
-        if len(set(map(str, named))) < len(named):
+        names = layer_names(named)
+        if len(set(map(str, names))) < len(names):
             raise ValueError(
-                f"Names of layers must differ as text; got {display.listed([repr(one) for one in named], 10)}."
+                f"Names of layers must differ as text; got {display.listed([repr(one) for one in names], 10)}."
             )
+        named = dict(zip(names, named.values(), strict=True))
         first, *_ = named
         samples, known, paired = named[first].samples, list[Items](), dict[Any, PartitionDraws]()
         for name, draws in named.items():
@@ -77,7 +85,7 @@ class Layers(display.Shown, Mapping[Any, PartitionDraws]):
 
     def __getitem__(self, name: Any) -> PartitionDraws:
         try:
-            return self.draws[name]
+            return self.draws[layer_names([name])[0]]
         except (KeyError, TypeError):
             present = display.listed([repr(one) for one in self.draws], 10)
             raise KeyError(f"There is no layer {name!r}; present: {present}.") from None
@@ -145,6 +153,33 @@ class Layers(display.Shown, Mapping[Any, PartitionDraws]):
         }
         table = pd.DataFrame(columns, index=pd.Index([str(name) for name in self], name=self.dim))
         return f"Layers: {display.counted(len(self), 'partition')} in each draw", facts, table
+
+
+def layer_names(given: Iterable[Any]) -> list[Any]:
+    """Names that every format stores, as the user gave them but for times, which become text.
+
+    Raises
+    ------
+    TypeError
+        If a name is neither text nor a number nor a time.
+    """
+    return [_time_as_text(name) if isinstance(name, _TIMES) else _plain(name) for name in given]
+
+
+def _time_as_text(name: Any) -> str:
+    if isinstance(name, (timedelta, np.timedelta64)):
+        text = str(pd.Timedelta(name)).removesuffix(" 00:00:00")
+        return "1 day" if text == "1 days" else text
+    if isinstance(name, pd.Period) or getattr(name, "tzinfo", None) is not None:
+        return str(name)
+    return str(np.datetime_as_string(np.datetime64(name), unit="auto"))
+
+
+def _plain(name: Any) -> Any:
+    plain = name.item() if isinstance(name, np.generic) else name
+    if isinstance(plain, (str, Real)) and plain == plain:  # no NaN
+        return plain
+    raise TypeError(f"Names of layers must be text, numbers, dates or times; got {name!r}.")
 
 
 class Step(NamedTuple):

@@ -10,7 +10,7 @@ import xarray as xr
 from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.diagnostics.traces import arviz_statistics
 from posterior_consensus.ensemble.items import Floats
-from posterior_consensus.ensemble.layers import Layers
+from posterior_consensus.ensemble.layers import Layers, layer_names
 from posterior_consensus.ensemble.partitions import by_name
 from posterior_consensus.layers.distances import layer_distances
 from posterior_consensus.layers.naming import changes_by_name
@@ -45,8 +45,10 @@ def compare_layers(
         Several partitions in each draw.
     loss : str or PartitionLoss, optional
         Name in LOSSES, or a record such as ``vi(a=0.5)``; by default "vi".
-    partitions : dict or sequence, optional
+    partitions : dict, sequence or DataArray, optional
         A partition of each layer, by its name or in their order; by default the consensus partition of each for `loss`.
+        A DataArray has a row for each layer, by name if its dimension has a coordinate; -1 or NaN is an item that the
+        layer does not have.
     max_lag : int, optional
         Largest number of steps between two layers that are compared, if layers have an order. By default all pairs are
         compared, and of more than 50 layers in an order those at most 20 steps apart.
@@ -116,9 +118,9 @@ def compare_layers(
 
     of the common items. The one-to-one matching of the largest sum of E n_kl says which clusters have one name; those
     with less than half an expected item in common have two names. A new cluster has a new name, as in
-    :func:`align_partitions`. An item moves in a draw if c_ti and d_ti have two names, with probability `moved`. Its move
-    is `clear` if it is more probable that the item moves, between its own clusters of the two partitions, than that it
-    stays or goes elsewhere, by more than two errors of the difference. With the clusters A_ti and B_ti of item i in the
+    :func:`align_partitions`. An item moves in a draw if c_ti and d_ti have two names, with probability `moved`. The
+    move is `clear` if it is more probable that the item moves, between its own clusters of the two partitions, than
+    that it stays or goes elsewhere, by more than two errors of the difference. With the clusters A_ti and B_ti of item i in the
     two layers, its overlap is
 
         sum_t w_t size(A_ti and B_ti) / size(A_ti or B_ti),
@@ -184,6 +186,10 @@ def _partitions(
         each = track(layers.items(), "Searches", progressbar=progressbar)
         options: dict[str, Any] = {"loss": loss, "random_seed": seed, "progressbar": False}
         return {name: consensus_partition(draws, **options) for name, draws in each}
+    if isinstance(partitions, xr.DataArray) and partitions.ndim == 2:
+        partitions = _rows(partitions, layers)
+    if isinstance(partitions, Mapping):
+        partitions = dict(zip(layer_names(partitions), partitions.values(), strict=True))
     given = by_name(partitions, "partitions")
     keys = map(str, layers) if isinstance(partitions, Mapping) else range(len(layers))
     named = dict(zip(layers, keys, strict=True))
@@ -194,6 +200,18 @@ def _partitions(
             f"{f', none for {display.listed(missing, 3)}' if missing else ''}."
         )
     return {name: given[key] for name, key in named.items()}
+
+
+def _rows(partitions: xr.DataArray, layers: Layers) -> dict[Any, xr.DataArray] | list[xr.DataArray]:
+    """Partition of each layer without the items that it lacks, by name if the rows have names."""
+    dim = layers.dim if layers.dim in partitions.dims else partitions.dims[0]
+    rows = [partitions.isel({dim: k}, drop=True) for k in range(partitions.sizes[dim])]
+    rows = [row if (there := row.values >= 0).all() else row[there] for row in rows]
+    if dim not in partitions.indexes:
+        return rows
+    names = partitions[dim].values
+    names = np.datetime_as_string(names, unit="auto") if names.dtype.kind == "M" else names
+    return dict(zip(names.tolist(), rows, strict=True))
 
 
 def _pairs(layers: Layers, max_lag: int | None) -> npt.NDArray[np.bool_]:

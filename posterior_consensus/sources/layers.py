@@ -11,7 +11,7 @@ from pandas.api.types import infer_dtype
 
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.items import coords_of
-from posterior_consensus.ensemble.layers import Layers
+from posterior_consensus.ensemble.layers import Layers, layer_names
 from posterior_consensus.ensemble.partitions import as_array
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_flag
@@ -44,11 +44,11 @@ def as_layers(
 
     Parameters
     ----------
-    data : InferenceData, DataTree, Dataset, DataArray, ndarray, DataFrame, dict, path or Layers
-        A posterior whose labels have a dimension of layers, or which has a variable for each layer, or a dict of the
-        draws of each layer, which are anything that :func:`summarize` takes. Arrays are draws x layers x items or
-        chains x draws x layers x items; a table has columns ``z[1,2]`` for item 2 of layer 1. Allocation probabilities
-        have a dimension of components more.
+    data : InferenceData, DataTree, Dataset, DataArray, ndarray, DataFrame, dict, list, path or Layers
+        A posterior whose labels have a dimension of layers, or which has a variable for each layer, or a dict or list
+        of the draws of each layer, which are anything that :func:`summarize` takes. Arrays are draws x layers x items
+        or chains x draws x layers x items; a table has columns ``z[1,2]`` for item 2 of layer 1. Allocation
+        probabilities have a dimension of components more. Layers of a list are numbered from 0.
     var_name : str or mapping, optional
         Name of the variable, or a variable for each layer: ``{"rows": "z_row", "columns": "z_col"}``. By default the
         only variable with the dimension `layer_dim`.
@@ -75,7 +75,8 @@ def as_layers(
     Returns
     -------
     Layers
-        A mapping of names to :class:`PartitionDraws` with the same samples.
+        A mapping of names to :class:`PartitionDraws` with the same samples. Names are text or numbers; dates and times
+        become text, such as "2020-01-31".
 
     Raises
     ------
@@ -83,6 +84,8 @@ def as_layers(
         If there is no such variable or dimension, an item is missing in some draws of a layer only, layers have
         different draws or weights, items of different layers cannot be paired by name, or labels are invalid as
         :func:`as_partition_draws` says.
+    TypeError
+        If a name of a layer or of a dimension is of another type.
 
     See Also
     --------
@@ -107,14 +110,14 @@ def as_layers(
     array([[0, 1, 1],
            [0, 0, 1]], dtype=uint8)
     """
-    _check_arguments(var_name, missing, ordered)
+    _check_arguments(var_name, {"layer_dim": layer_dim, "item_dim": item_dim}, missing, ordered)
     where: dict[str, Any] = {"item_dim": item_dim, "weights": one_of(weights, log_weights)}
     if isinstance(data, Layers):
         return data if ordered is None else replace(data, ordered=ordered)
-    given = several_posteriors(data) if isinstance(data, dict) and var_name is None and layer_dim is None else None
-    if given is not None:
+    given = _of_each_layer(data) if var_name is None else None
+    if given is not None and (layer_dim is None or isinstance(data, (list, tuple))):
         of_layer = {name: _draws(one, group=group, sample_dims=sample_dims, **where) for name, one in given.items()}
-        return Layers.of(of_layer, "layer", _are_increasing(list(given)) if ordered is None else ordered)
+        return Layers.of(of_layer, layer_dim or "layer", _are_increasing(list(given)) if ordered is None else ordered)
     with opened(data) as held:
         dims = dim_names(sample_dims, held, group)
         variables, is_named = _variables(held, var_name, group, dims)
@@ -131,11 +134,28 @@ def as_layers(
         return Layers.of(of_layer, layer_dim, in_order if ordered is None else ordered)
 
 
-def _check_arguments(var_name: Any, missing: Any, ordered: Any) -> None:
+def _of_each_layer(data: Any) -> dict[Any, Any] | None:
+    """Draws of each layer by name, from a dict or a list; None if `data` are one posterior."""
+    if isinstance(data, dict) and len(data) == 1 and getattr(*data.values(), "ndim", 4) < 4:
+        ((name, values),) = data.items()
+        raise ValueError(
+            "`data`, a dict of one array, must hold draws of chains x draws x layers x items; got "
+            f"{name!r} of shape {values.shape}. If it is the only layer, give {{{name!r}: as_partition_draws(values)}}."
+        )
+    return dict(enumerate(data)) if isinstance(data, (list, tuple)) else several_posteriors(data)
+
+
+def _check_arguments(var_name: Any, dims: Mapping[str, Any], missing: Any, ordered: Any) -> None:
     if not (var_name is None or isinstance(var_name, (str, Mapping))):
         raise TypeError(f"`var_name` must be a name, or a mapping of layers to names; got {var_name!r}.")
     if isinstance(var_name, Mapping) and not var_name:
         raise ValueError("`var_name` must name a variable for each layer; got none.")
+    for argument, dim in dims.items():
+        if not isinstance(dim, str | None):
+            raise TypeError(
+                f"`{argument}` must be the name of a dimension; got {dim!r}. An array is draws x layers x items or "
+                "chains x draws x layers x items; in another order, give a DataArray, whose dimensions have names."
+            )
     if np.ndim(missing) > 0:
         raise TypeError(f"`missing` must be one label; got {missing!r}.")
     if ordered is not None:
@@ -213,7 +233,8 @@ def _chosen(variables: xr.Dataset, name: str | None, dims: tuple[str, ...], laye
     if len(found) != 1:
         raise ValueError(
             f"`var_name` must name the labels, over `sample_dims` {dims}, layers and items; candidates: "
-            f"{listing(one.name for one in found)}; present: {listing(variables.data_vars)}."
+            f"{listing(one.name for one in found)}; present: {listing(variables.data_vars)}. Or it must name a variable "
+            "for each layer: {'rows': ..., 'columns': ...}."
         )
     return found[0]
 
@@ -249,6 +270,7 @@ def _by_layer(
         values = values.load()
     names = values[layer_dim].values
     names = np.datetime_as_string(names, unit="auto") if names.dtype.kind == "M" else names
+    names = np.array(layer_names(names)) if names.dtype.kind == "m" else names
     if np.unique(names).size < names.size:
         raise ValueError(f"Names of layers must be unique; those of {layer_dim!r} are not.")
     item = item_dim or next(str(dim) for dim in other_dims(values, dims) if dim != layer_dim)
@@ -267,6 +289,7 @@ def _by_layer(
         if not here.any(axis=1).all():
             empty = names[here.any(axis=1).argmin()]
             raise ValueError(f"A layer must have an item that is not `missing`; {empty!s} has none: leave it out.")
+    _check_not_negative(values.isel({item: here.all(axis=0)}), layer_dim, item)
     if item not in values.coords and not here.all():
         values = values.assign_coords({item: np.arange(values.sizes[item])})
     layers = (values.isel({layer_dim: k}, drop=True) for k in range(names.size))
@@ -274,6 +297,19 @@ def _by_layer(
         name: one if own.all() else one.isel({item: own})
         for name, one, own in zip(names.tolist(), layers, here, strict=True)
     }
+
+
+def _check_not_negative(values: xr.DataArray, layer_dim: str, item: str) -> None:
+    """Raise an error that names `missing` if a label is negative."""
+    if values.dtype.kind not in "if" or not (values < 0).any():
+        return
+    at = {dim: int(k) for dim, k in (values < 0).argmax(...).items()}
+    first = values.isel(at)
+    where = f"{values[item].values[at[item]]!s} of layer {values[layer_dim].values[at[layer_dim]]!s}"
+    raise ValueError(
+        f"Labels must not be negative; got {first.values!s} of item {where}. If that marks an item which a layer does "
+        f"not have, give missing={first.values!s}."
+    )
 
 
 def _are_increasing(names: Any) -> bool:

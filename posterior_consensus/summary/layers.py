@@ -16,7 +16,7 @@ from posterior_consensus.answers.alignment import ClusterMatch
 from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.ensemble.layers import Layers
+from posterior_consensus.ensemble.layers import Layers, layer_names
 from posterior_consensus.layers.compare import compare_layers
 from posterior_consensus.layers.record import LayerComparison
 from posterior_consensus.plots.frame import Axes
@@ -65,7 +65,7 @@ class LayersSummary(display.Shown, Tabled, Mapping[Any, Summary]):
 
     def __getitem__(self, name: Any) -> Summary:
         self.layers[name]  # whose error names the layers
-        return self.summaries[name]
+        return self.summaries[layer_names([name])[0]]
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.summaries)

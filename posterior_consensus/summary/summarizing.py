@@ -1,7 +1,7 @@
 """summarize(): all results to report, from one call."""
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -149,6 +149,8 @@ def summarize(
     """
     if "layer_dim" in options:
         raise TypeError("`layer_dim` is an argument of as_layers: summarize(as_layers(idata, layer_dim=...)).")
+    if isinstance(var_name, Mapping):
+        raise TypeError("`var_name` must be one name; several layers are read by as_layers: summarize(as_layers(...)).")
     check_options(options, inspect.signature(summarize).parameters)
     check_no_method(loss)
     as_loss(loss, kind=PartitionLoss)  # report an invalid loss before the model is read

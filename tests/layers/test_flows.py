@@ -273,6 +273,9 @@ def test_partitions_are_given_by_name_or_in_order_or_searched(rng):
     best = {name: pc.consensus_partition(draws, loss="binder") for name, draws in layers.items()}
     expected = compared(layers, best)[0].labels
     xr.testing.assert_identical(compared(layers, list(best.values()))[0].labels, expected)
+    rows = expected.rename(partition="time")[::-1]
+    xr.testing.assert_identical(compared(layers, rows)[0].labels, expected)
+    xr.testing.assert_identical(compared(layers, rows[::-1].drop_vars("time"))[0].labels, expected)
     found = pc.compare_layers(layers, loss="binder", random_seed=1, progressbar=False)
     for name, one in best.items():
         labels = found.partitions[name].labels

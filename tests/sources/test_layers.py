@@ -1,6 +1,7 @@
 """as_layers(): layers from every kind of data, paired by chain, draw and item."""
 
-from datetime import date
+import re
+from datetime import date, datetime, timedelta
 
 import numpy as np
 import pandas as pd
@@ -35,7 +36,8 @@ OF_ALL = [Z[:, :, t] for t in range(4)]
         (NAMED.transpose("person", "draw", "time", "chain"), {"layer_dim": "time"}),
         (xr.DataTree.from_dict({"posterior": POSTERIOR}), {"layer_dim": "time"}),
         (Z, {}),
-        (Z.tolist(), {}),
+        (list(OF_ALL), {}),
+        ([NAMED[:, :, t].drop_vars("time") for t in range(4)], {"layer_dim": "time"}),
         ({"z": Z}, {"layer_dim": "time"}),
         ({t: Z[:, :, t] for t in range(4)}, {}),
         (
@@ -81,6 +83,15 @@ def test_missing_items():
     gone[0, 0, 1, 2] = 0
     with pytest.raises(ValueError, match=r"`missing`.*c of layer 3 "):
         pc.as_layers(gone, layer_dim="time")
+
+
+def test_what_is_not_missing_must_not_be_negative():
+    gone = Z.copy()
+    gone[:, :, 1, 2] = -1
+    for data, options in ((gone, {}), (NAMED.copy(data=gone), {"layer_dim": "time"})):
+        with pytest.raises(ValueError, match="got -1 of item (2|c) of layer (1|3).* missing=-1"):
+            pc.as_layers(data, **options)
+    assert len(pc.as_layers(gone, missing=-1)[1].items.names) == 5
 
 
 def test_soft_assignments():
@@ -141,6 +152,37 @@ def test_keys_that_are_increasing_numbers_or_times_are_an_order(names, ordered):
     assert pc.as_layers(several, {name: f"z{k}" for k, name in enumerate(names)}).ordered is ordered
 
 
+TIMES = {
+    "2020-01-31": np.datetime64("2020-01-31"),
+    "2020-02-01": date(2020, 2, 1),
+    "2020-02-02T05:30": datetime(2020, 2, 2, 5, 30),
+    "2020-02-03": pd.Timestamp("2020-02-03"),
+    "2020-03": pd.Period("2020-03"),
+    "1 day": timedelta(days=1),
+    "0 days 00:00:00.000005": np.timedelta64(5, "us"),
+    "7": np.int64(7),
+}
+
+
+def test_names_that_are_times_are_text_and_come_back(tmp_path):
+    layers = pc.as_layers({name: Z[:, :, 0] for name in TIMES.values()})
+    assert list(layers) == [*list(TIMES)[:-1], 7]
+    assert all(layers[name] is layers[text if text != "7" else 7] for text, name in TIMES.items())
+    found = pc.compare_layers(layers, partitions={name: Z[0, 0, 0] for name in TIMES.values()}, progressbar=False)
+    found.to_dataset().to_netcdf(tmp_path / "found.nc")
+    with xr.open_dataset(tmp_path / "found.nc") as stored:
+        back = pc.results.LayerComparison.from_dataset(stored.load())
+    assert back.layers == list(layers) and back.overlaps["before"].values.tolist() == list(layers)[:-1]
+    steps = NAMED.assign_coords(time=np.arange(4) * np.timedelta64(36, "h"))
+    assert list(pc.as_layers(steps, layer_dim="time"))[:3] == ["0 days", "1 days 12:00:00", "3 days"]
+
+
+@pytest.mark.parametrize("name", [(1, 2), None, float("nan")])
+def test_other_names_are_refused(name):
+    with pytest.raises(TypeError, match=f"Names of layers.*got {re.escape(repr(name))}"):
+        pc.as_layers({name: Z[:, :, 0], "a": Z[:, :, 1]})
+
+
 def test_days_have_names():
     days = NAMED.assign_coords(time=pd.date_range("2020-01-01", periods=4))
     assert next(iter(pc.as_layers(days, layer_dim="time"))) == "2020-01-01"
@@ -149,6 +191,7 @@ def test_days_have_names():
 @pytest.mark.parametrize(
     "data, options, match",
     [
+        (Z, {"layer_dim": 2}, "`layer_dim`.*got 2"),
         (POSTERIOR, {"layer_dim": "tim"}, "`layer_dim`.*'tim'.*z .*'time', 'person'.*mu"),
         (POSTERIOR, {"layer_dim": "time", "item_dim": "pers"}, "`item_dim`.*'pers'.*'time', 'person'"),
         (NAMED, {"layer_dim": "time", "item_dim": "time"}, "`item_dim`.*'time'"),
@@ -164,6 +207,7 @@ def test_days_have_names():
         (POSTERIOR, {"var_name": "z"}, "`layer_dim`.*'time', 'person'"),
         (POSTERIOR, {"var_name": {"a": "x"}}, r"`var_name\['a'\]`.*'x'"),
         (Z[0, 0], {}, r"\(4, 6\)"),
+        ({"z": Z[0]}, {}, r"'z' of shape \(15, 4, 6\).*as_partition_draws"),
         ({}, {}, "at least one|none"),
         (NAMED.assign_coords(time=[1, 1, 2, 3]), {"layer_dim": "time"}, "unique.*'time'"),
     ],

@@ -92,6 +92,8 @@ def test_what_says_how_to_read_draws_is_refused(name):
 def test_a_dimension_of_layers_is_an_argument_of_as_layers():
     with pytest.raises(TypeError, match="`layer_dim`.*as_layers"):
         pc.summarize(posterior(), layer_dim="year")
+    with pytest.raises(TypeError, match="`var_name`.*as_layers"):
+        pc.summarize(posterior().to_dataset(), {"rows": "z"})
 
 
 def test_it_prints_on_one_screen_with_what_changes(summary):
