@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
-from importlib.util import find_spec
 from threading import Lock, Timer
 from typing import Any, TypeVar
 
@@ -99,8 +98,7 @@ class _Bar:
 
 
 def _can_be_seen() -> bool:
-    """Whether output goes to a terminal, or to a notebook with the widgets that rich draws on."""
+    """Whether output goes to a terminal: a notebook cannot take a bar back, and would keep an empty output."""
     from rich.console import Console
 
-    console = Console()
-    return console.is_terminal or (console.is_jupyter and find_spec("ipywidgets") is not None)
+    return Console().is_terminal

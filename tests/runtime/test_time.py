@@ -1,6 +1,8 @@
 """How long a summary may take, what it says it left out, and how much work its look for further answers is."""
 
+import io
 import json
+import sys
 from itertools import product
 
 import numpy as np
@@ -164,9 +166,11 @@ def test_long_calls_show_how_far_they_are(function, described, monkeypatch):
     assert Shown.descriptions == [] and not progress._screen.locked()
 
 
-def test_progress_is_shown_in_terminals_and_in_notebooks_with_widgets(monkeypatch):
-    for terminal, notebook, widgets in product((False, True), repeat=3):
-        monkeypatch.setattr(rich.console.Console, "is_terminal", terminal)
+def test_progress_is_shown_in_terminals_and_leaves_nothing_in_notebooks(monkeypatch):
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    for terminal, notebook in product((False, True), repeat=2):
         monkeypatch.setattr(rich.console, "_is_jupyter", lambda notebook=notebook: notebook)
-        monkeypatch.setattr(progress, "find_spec", lambda name, widgets=widgets: name if widgets else None)
-        assert progress._can_be_seen() is (terminal or (notebook and widgets))
+        stdout = io.StringIO()
+        stdout.isatty = lambda terminal=terminal: terminal
+        monkeypatch.setattr(sys, "stdout", stdout)
+        assert progress._can_be_seen() is (terminal and not notebook)
