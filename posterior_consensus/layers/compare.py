@@ -120,8 +120,8 @@ def compare_layers(
     with less than half an expected item in common have two names. A new cluster has a new name, as in
     :func:`align_partitions`. An item moves in a draw if c_ti and d_ti have two names, with probability `moved`. The
     move is `clear` if it is more probable that the item moves, between its own clusters of the two partitions, than
-    that it stays or goes elsewhere, by more than two errors of the difference. With the clusters A_ti and B_ti of item i in the
-    two layers, its overlap is
+    that it stays or goes elsewhere, by more than two errors of the difference. With the clusters A_ti and B_ti of
+    item i in the two layers, its overlap is
 
         sum_t w_t size(A_ti and B_ti) / size(A_ti or B_ti),
 

@@ -136,11 +136,11 @@ def as_layers(
 
 def _of_each_layer(data: Any) -> dict[Any, Any] | None:
     """Draws of each layer by name, from a dict or a list; None if `data` are one posterior."""
-    if isinstance(data, dict) and len(data) == 1 and getattr(*data.values(), "ndim", 4) < 4:
+    if isinstance(data, dict) and len(data) == 1 and np.ndim(next(iter(data.values()))) in (2, 3):
         ((name, values),) = data.items()
         raise ValueError(
-            "`data`, a dict of one array, must hold draws of chains x draws x layers x items; got "
-            f"{name!r} of shape {values.shape}. If it is the only layer, give {{{name!r}: as_partition_draws(values)}}."
+            f"`data`, a dict of one array, must hold draws of chains x draws x layers x items; got {name!r} of shape "
+            f"{np.shape(values)}. If that is one layer, give {{{name!r}: as_partition_draws(values)}}."
         )
     return dict(enumerate(data)) if isinstance(data, (list, tuple)) else several_posteriors(data)
 
@@ -232,9 +232,9 @@ def _chosen(variables: xr.Dataset, name: str | None, dims: tuple[str, ...], laye
     found = [one for one in shaped if one.dtype.kind in "iubUSTO"] or shaped
     if len(found) != 1:
         raise ValueError(
-            f"`var_name` must name the labels, over `sample_dims` {dims}, layers and items; candidates: "
-            f"{listing(one.name for one in found)}; present: {listing(variables.data_vars)}. Or it must name a variable "
-            "for each layer: {'rows': ..., 'columns': ...}."
+            f"`var_name` must name the labels, over `sample_dims` {dims}, layers and items, or a variable for each "
+            f"layer, as in {{'rows': ..., 'columns': ...}}; candidates: {listing(one.name for one in found)}; present: "
+            f"{listing(variables.data_vars)}."
         )
     return found[0]
 

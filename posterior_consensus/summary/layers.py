@@ -14,11 +14,14 @@ import xarray as xr
 
 from posterior_consensus.answers.alignment import ClusterMatch
 from posterior_consensus.consensus.record import ConsensusPartition
+from posterior_consensus.diagnostics.diagnosis import diagnose_within
+from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.layers import Layers, layer_names
 from posterior_consensus.layers.compare import compare_layers
 from posterior_consensus.layers.record import LayerComparison
+from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.plots.frame import Axes
 from posterior_consensus.plots.layers import plot_layers
 from posterior_consensus.results import display
@@ -26,7 +29,7 @@ from posterior_consensus.results.display import counted
 from posterior_consensus.results.latex import Tabled
 from posterior_consensus.results.plain import as_json, names_from_json
 from posterior_consensus.runtime.clock import Clock
-from posterior_consensus.runtime.progress import track
+from posterior_consensus.runtime.progress import track, waiting
 from posterior_consensus.sources.layers import as_layers
 from posterior_consensus.summary.references import bibtex, cited_keys
 from posterior_consensus.summary.report.page import write_layers_report
@@ -34,7 +37,14 @@ from posterior_consensus.summary.steps import SEARCH, ball_loss, search, summary
 from posterior_consensus.summary.summary import Summary
 from posterior_consensus.summary.text import ambiguous_items, draws_in_words, how_found, with_references
 
+_DIAGNOSIS = 0.25  # share of the remaining time
 _MOST_NAMED = 6  # layers of a kind in a sentence
+_STATUSES = ("disagree", "unknown", "short", "agree")  # from the worst
+_STATUSES_IN_WORDS = {
+    "disagree": "the chains disagree in",
+    "unknown": "the chains cannot be assessed in",
+    "short": "the chains are short in",
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,6 +59,9 @@ class LayersSummary(display.Shown, Tabled, Mapping[Any, Summary]):
         Of each layer, by its name.
     comparison : LayerComparison or None
         How far the layers' partitions are apart, and which items move. None if no time was left.
+    diagnosis : Diagnosis or None
+        Whether the chains agree on all layers together, as :func:`diagnose` of the layers says. None if no time was
+        left.
     layers : Layers
         The draws.
     seconds : dict of str to float
@@ -59,6 +72,7 @@ class LayersSummary(display.Shown, Tabled, Mapping[Any, Summary]):
 
     summaries: dict[Any, Summary]
     comparison: LayerComparison | None
+    diagnosis: Diagnosis | None
     layers: Layers
     seconds: dict[str, float]
     cut: tuple[str, ...] = ()
@@ -110,6 +124,7 @@ class LayersSummary(display.Shown, Tabled, Mapping[Any, Summary]):
             for sentence in one.left_out():
                 layers_of.setdefault(sentence, []).append(name)
         skipped = ["The layers were not compared, because no time was left."] * (self.comparison is None)
+        skipped += ["Chains were compared layer by layer, because no time was left."] * (self.diagnosis is None)
         return skipped + [
             sentence if len(names) == len(self) else f"{self._named(names)}: {sentence}"
             for sentence, names in layers_of.items()
@@ -118,7 +133,8 @@ class LayersSummary(display.Shown, Tabled, Mapping[Any, Summary]):
     def methods_text(self) -> str:
         """Sentences for a paper's section on methods, with these numbers, and their references.
 
-        If the chains disagree in any layer, they begin with the warning that these results must not be reported.
+        If the chains disagree on the layers together or on any of them, they begin with the warning that these results
+        must not be reported.
         """
         first, n_items = next(iter(self.values())), sorted({one.draws.n_items for one in self.values()})
         items = counted(n_items[-1], "item") if len(n_items) == 1 else f"{n_items[0]:,} to {n_items[-1]:,} items"
@@ -128,9 +144,12 @@ class LayersSummary(display.Shown, Tabled, Mapping[Any, Summary]):
             f"For each layer we report the partition {how_found(first)}, of {self._numbers}.",
         ]
         if self.comparison is not None:
-            said += ["Partitions of different layers were compared in the same draw.", self.comparison.verdict]
+            said += [
+                "Partitions of different layers were compared in the same draw."
+            ] * self.comparison.has_common_items
+            said.append(self.comparison.verdict)
         said += [*self.left_out(), self._chains()]
-        if any(one.diagnosis.status == "disagree" for one in self.values()):
+        if self._status == "disagree":
             said.insert(0, "These results must not be reported.")
         return with_references(" ".join(said), first)
 
@@ -192,7 +211,8 @@ class LayersSummary(display.Shown, Tabled, Mapping[Any, Summary]):
         Returns
         -------
         xarray.DataTree
-            ``layers`` has a node for each layer, the Dataset of its summary. ``comparison`` has that of the comparison.
+            ``layers`` has a node for each layer, the Dataset of its summary. ``comparison`` and ``diagnosis`` have
+            those of the layers together.
 
         Raises
         ------
@@ -201,6 +221,7 @@ class LayersSummary(display.Shown, Tabled, Mapping[Any, Summary]):
         """
         nodes = {f"layers/{node}": self[name].to_dataset() for name, node in _nodes(self.layers).items()}
         nodes |= {} if self.comparison is None else {"comparison": self.comparison.to_dataset()}
+        nodes |= {} if self.diagnosis is None else {"diagnosis": self.diagnosis.to_dataset()}
         attrs = {"layer_seconds": as_json(self.seconds), "layer_cut": as_json(self.cut)}
         return xr.DataTree.from_dict(nodes | {"/": xr.Dataset(attrs=attrs)})
 
@@ -240,13 +261,14 @@ class LayersSummary(display.Shown, Tabled, Mapping[Any, Summary]):
                 f"`tree` must hold a summary of the layers {display.listed(list(layers), 10)}; present: "
                 f"{display.listed(sorted(present), 10) or 'none'}."
             )
-        compared = tree.children.get("comparison")
+        compared, diagnosed = (tree.children.get(name) for name in ("comparison", "diagnosis"))
         return cls(
             summaries={
                 name: Summary.from_dataset(tree.children["layers"].children[node], layers[name])
                 for name, node in nodes.items()
             },
             comparison=None if compared is None else LayerComparison.from_dataset(compared),
+            diagnosis=None if diagnosed is None else Diagnosis.from_dataset(diagnosed),
             layers=layers,
             seconds=json.loads(tree.attrs["layer_seconds"]),
             cut=tuple(map(str, names_from_json(tree.attrs["layer_cut"]))),
@@ -258,19 +280,33 @@ class LayersSummary(display.Shown, Tabled, Mapping[Any, Summary]):
     def _change(self) -> list[str]:
         return [] if self.comparison is None else [self.comparison.verdict]
 
+    @property
+    def _diagnoses(self) -> dict[str, Diagnosis]:
+        """Of all layers together, if there is one, under the name "", and of each layer."""
+        together = {} if self.diagnosis is None else {"": self.diagnosis}
+        return together | {f"{self._named([name])}: ": one.diagnosis for name, one in self.items()}
+
+    @property
+    def _status(self) -> str:
+        """The worst status of all layers together and of each layer."""
+        return min((one.status for one in self._diagnoses.values()), key=_STATUSES.index)
+
     def _chains(self) -> str:
         """The verdict on the chains over all layers."""
-        diagnoses = {name: one.diagnosis for name, one in self.items()}
-        odd = [name for name, one in diagnoses.items() if one.status != "agree"]
-        if odd:
-            worst = next((name for name in odd if diagnoses[name].status == "disagree"), odd[0])
-            number = f"The chains agree in {len(self) - len(odd)} of {counted(len(self), 'layer')}."
-            return f"{number} {self._named([worst])}: {diagnoses[worst].verdict}"
-        rhat = max(one.worst_rhat for one in diagnoses.values())
-        ess = min(one.least_ess for one in diagnoses.values())
-        return (
-            f"The chains agree: R-hat is at most {rhat:.3f}, the effective sample size at least {ess:.0f} in any layer."
-        )
+        status, diagnoses = self._status, self._diagnoses
+        if status == "agree":
+            rhat = max(one.worst_rhat for one in diagnoses.values())
+            ess = min(one.least_ess for one in diagnoses.values())
+            return (
+                f"The chains agree: R-hat is at most {rhat:.3f}, the effective sample size at least {ess:.0f} in any "
+                "layer and between layers."
+            )
+        where, worst = next((where, one) for where, one in diagnoses.items() if one.status == status)
+        odd = [name for name, one in self.items() if one.diagnosis.status == status]
+        number = {0: "none of the", len(self): "all"}.get(len(odd), f"{len(odd)} of")
+        which = f": {self._named(odd)}" if 0 < len(odd) < len(self) else ""
+        alone = f" By themselves, {_STATUSES_IN_WORDS[status]} {number} {len(self)} layers{which}." * (len(self) > 1)
+        return f"{where}{worst.verdict}{alone}"
 
     def _parts(self) -> display.Parts:
         _, about, _ = self.layers._parts()
@@ -291,11 +327,16 @@ def _nodes(layers: Layers) -> dict[Any, str]:
 
 def _renamed(best: ConsensusPartition, match: ClusterMatch, items: Items) -> ConsensusPartition:
     """A layer's partition with the names that go on, whose numbers are in the order of its own items."""
-    labels = items.in_order(match.labels)
-    if match.labels.dims[0] != items.dim:  # items of several dimensions are in one there
+    if match.labels.dims[0] == items.dim:
+        labels = items.in_order(match.labels)
+    else:  # items of several dimensions are in one there
         labels = match.labels.sel(item=[f"{items.dim}: {item}" for item in items.names]).values
     names = [match.names[k] for k in dict.fromkeys(labels.tolist())]
     return best if tuple(names) == best.names else best.with_names(names)
+
+
+def _diagnosed(clock: Clock, layers: Layers, loss: str | PartitionLoss) -> Diagnosis:
+    return diagnose_within(clock.part(_DIAGNOSIS), layers.joint(), None, layers=layers, loss=loss)
 
 
 def summarize_layers(
@@ -335,7 +376,9 @@ def summarize_layers(
     loss = ball_loss(next(iter(found.values())))
     options = {"loss": loss, "partitions": found, "progressbar": progressbar}
     comparison = clock.within_limit("comparison", compare_layers, layers, **options)
+    with waiting("Diagnosis", progressbar=progressbar):
+        diagnosis = clock.within_limit("diagnosis", _diagnosed, clock, layers, loss)
     if comparison is not None:
         found = {name: _renamed(best, comparison.partitions[name], layers[name].items) for name, best in found.items()}
     made = clock("summaries", summaries)
-    return LayersSummary(made, comparison, layers, clock.seconds, tuple(clock.cut))
+    return LayersSummary(made, comparison, diagnosis, layers, clock.seconds, tuple(clock.cut))

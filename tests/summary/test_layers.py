@@ -109,11 +109,29 @@ def test_it_prints_on_one_screen_with_what_changes(summary):
 def test_findings_say_of_which_layers_they_are(summary):
     change, left_out, chains = summary.findings()
     assert "the clustering changed between 1936 and 1940: the effective sample size is 45" in change
-    assert left_out == "No search for further modes was made, as requested." and "layer" in chains
+    assert left_out == "No search for further groups of draws was made, as requested." and "layer" in chains
     stuck = posterior().where(posterior()["year"] < 1940, xr.DataArray([0.0, 1.0], dims="chain") * (posterior() > 0))
     found = pc.summarize(pc.as_layers(stuck, layer_dim="year"), **QUIET)
-    assert "year 1940: " in found.findings()[-1] and "of 3 layers" in found.findings()[-1]
+    assert found.findings()[-1].endswith("the chains disagree in 1 of 3 layers: year 1940.")
     assert found.methods_text().startswith("These results must not be reported.")
+
+
+def test_chains_that_disagree_between_layers_only():
+    z = np.random.default_rng(1).integers(3, size=(2, 120, 3, 6))
+    z[0, :, 1] = z[0, :, 0]  # in the first chain alone the two layers go together
+    layers = pc.as_layers(z)
+    found, verdict = pc.summarize(layers, **QUIET), pc.diagnose(layers).verdict
+    assert found.findings()[-1] == f"{verdict} By themselves, the chains disagree in none of the 3 layers."
+    assert found.methods_text().startswith("These results must not be reported.")
+    assert "agree:" not in found.methods_text()
+    back = pc.results.LayersSummary.from_datatree(found.to_datatree(), layers)
+    assert_equal(back.diagnosis, found.diagnosis)
+
+
+def test_layers_of_other_items_are_not_compared():
+    z = posterior().isel(year=0, drop=True)
+    text = pc.summarize(pc.as_layers({"rows": z, "columns": z.rename(firm="product")}), **QUIET).methods_text()
+    assert "No two layers have items in common" in text and "in the same draw" not in text
 
 
 def test_a_text_for_a_paper_says_what_was_done_and_found(summary):
@@ -131,12 +149,12 @@ def test_a_text_for_a_paper_says_what_was_done_and_found(summary):
 def test_a_time_limit_leaves_each_layer_its_partition(tmp_path):
     found = pc.summarize(LAYERS, random_seed=1, seconds=1e-6, progressbar=False)
     assert all(one.consensus.n_clusters >= 1 and "certificate" in one.cut for one in found.values())
-    assert found.comparison is None and found.cut == ("comparison",)
+    assert found.comparison is None and found.cut == ("comparison", "diagnosis")
     assert found.left_out()[0].startswith("The layers were not compared") and "change" not in repr(found)
     with pytest.raises(ValueError, match="no time.*`seconds`"):
         found.plot()
     back = pc.results.LayersSummary.from_datatree(found.to_datatree(), LAYERS)
-    assert back.comparison is None and back.cut == found.cut
+    assert back.comparison is None and back.diagnosis is None and back.cut == found.cut
     assert "1940" in found.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
 
 
