@@ -4,7 +4,8 @@ First all 877 partitions of seven observations in normal clusters: draws of the 
 each other one, against the exact expected number of clusters, for 200 samples of 4,000 draws. Then the galaxies: runs
 of the Gibbs sampler of benchmarks._posteriors (algorithm 3 of Neal 2000) at four concentrations, each weighted to the
 others, against the runs themselves. Then draws of few numbers of clusters, whose ratios depend on all sizes and so are
-nearly equal rather than equal. Last the seconds that the prior of the number of clusters takes."""
+nearly equal rather than equal. Then the rule of reliability, on posteriors with known answers: those it was chosen on,
+and others. Last the seconds that the prior of the number of clusters takes."""
 
 import itertools
 
@@ -12,9 +13,10 @@ import numpy as np
 from scipy import stats
 
 import posterior_consensus as pc
+from benchmarks._known_numbers import Flat, Numbers, Series, kept, of_crp, of_mixture, series, taken
 from benchmarks._posteriors import dirichlet_process_draws
 from benchmarks._runner import used
-from posterior_consensus.ensemble.importance import smoothed
+from posterior_consensus.ensemble.importance import importance
 from posterior_consensus.ensemble.partitions import enumerate_partitions
 from posterior_consensus.ensemble.samples import Samples
 
@@ -35,6 +37,10 @@ TIMED = {
     "pitman_yor(1, 0.5)": pc.priors.pitman_yor(1.0, 0.5),
     "crp(half-Cauchy)": pc.priors.crp(stats.halfcauchy()),
 }
+FEW_WIDE = (0.1, 0.5, 0.8, 1.25, 2.0, 5.0, 10.0)
+LENGTH, CHAINS, SETS = 1_000, 4, 10  # draws of a chain, chains, sets of draws of a posterior
+WIDE = (0.002, 0.02, 0.1, 0.2, 0.5, 0.8, 1.25, 2.0, 5.0, 10.0, 50.0, 500.0)  # factors of a concentration
+RULES = ("independent", "draws kept", "steps of one")  # chains: the others have an effective size of a tenth
 OPTIONS = {"--seed": {"type": int, "default": 1, "help": "of all samples and runs"}}
 
 
@@ -59,11 +65,17 @@ def weighted_means(rng, n_repetitions, priors=PRIORS):
         for _ in range(n_repetitions):
             rows = rng.choice(len(partitions), N_DRAWS, p=exact[name] / exact[name].sum())
             ratio = log_priors[other][rows] - log_priors[name][rows]
-            weighted = smoothed(Samples.of_one_chain(N_DRAWS), ratio)
-            samples, value = weighted.samples, clusters[rows]
-            error = samples.mean(value) - wanted
-            found.append((weighted.pareto_k, weighted.is_reliable(), error, samples.mcse(value)))
+            mean, mcse, weighted = reweighted(Samples.of_one_chain(N_DRAWS), ratio, clusters[rows], 7)
+            found.append((weighted.pareto_k, weighted.is_reliable, mean - wanted, mcse))
         yield name, other, *np.array(found).T
+
+
+def reweighted(samples, log_ratio, numbers, n_items):
+    """Expected number of clusters as in the table of prior_sensitivity, its error, and the weights."""
+    weighted = importance(samples, log_ratio, numbers.astype(np.int64), n_items)
+    numbers = numbers.astype(float)
+    mean = weighted.samples.mean(numbers)
+    return mean, weighted.widened(weighted.samples.mcse(numbers), mean, weighted.beyond.numbers), weighted
 
 
 def galaxies():
@@ -78,6 +90,9 @@ def tables(smallest, seed):
     yield "", (_exact(*pair) for pair in weighted_means(rng, 3 if smallest else REPETITIONS, priors))
     yield "", _runs(seed, *((10, 60) if smallest else (BURN_IN, SWEEPS)))
     yield "", _nearly_equal(rng, *((3, 1) if smallest else (60, MANY)))
+    for which, cases in (("chosen on", _chosen_on), ("held out", _held_out)):
+        title = f"The rule of reliability: posteriors that it was {which}"
+        yield title, _rules(rng, cases(smallest), 1 if smallest else SETS)
     yield "", (_seconds(name, (100,) if smallest else (10_000, 100_000)) for name in TIMED)
 
 
@@ -100,7 +115,7 @@ def _runs(seed, burn_in, sweeps):
     best = pc.consensus_partition(runs[1.0], random_seed=1, progressbar=False)
     for a, b in itertools.permutations(CONCENTRATIONS, 2):
         ratio = pc.priors.crp(b).log_prob(runs[a]) - pc.priors.crp(a).log_prob(runs[a])
-        found = smoothed(runs[a].samples, ratio.values)
+        found = importance(runs[a].samples, ratio.values, runs[a].n_clusters, runs[a].n_items)
         weighted = pc.reweight(runs[a], ratio, max_pareto_k=np.inf)
         row = {"run at": a, "weighted to": b, "k-hat": found.pareto_k}
         row["effective draws"] = f"{weighted.samples.effective_draws:.0f}"
@@ -142,10 +157,10 @@ def _nearly_equal(rng, n_samples, n_long):
             sums += weights.sum(), weights @ draws.n_clusters
         for _ in range(n_samples):
             draws = _blurred(rng, FEW)
-            found = smoothed(draws.samples, (other.log_prob(draws) - prior.log_prob(draws)).values)
-            numbers, share = draws.n_clusters.astype(float), found.samples.effective_draws / FEW
-            error = (found.samples.mean(numbers) - sums[1] / sums[0]) / found.samples.mcse(numbers)
-            rows.append((found.pareto_k, found.rare, share, found.is_reliable(), error))
+            ratio = (other.log_prob(draws) - prior.log_prob(draws)).values
+            mean, mcse, found = reweighted(draws.samples, ratio, draws.n_clusters, 8)
+            share, error = found.samples.effective_draws / FEW, (mean - sums[1] / sums[0]) / mcse
+            rows.append((found.pareto_k, found.rare, share, found.is_reliable, error))
         k, rare, share, reliable, errors = np.array(rows).T
         yield {
             "dirichlet_multinomial(0.1, 8) to": f"{0.1 * factor:.2g}",
@@ -155,6 +170,145 @@ def _nearly_equal(rng, n_samples, n_long):
             "reliable": f"{reliable.mean():.0%}",
             "errors in MCSE, root mean square": float(np.sqrt(np.mean(errors**2))),
         }
+
+
+def _concentrations(make, own, factors=WIDE):
+    """Priors by factor of the concentration; those of half and twice are mild."""
+    return {f"{'mild ' if f in (0.5, 2.0) else ''}x{f:g}": make(own * f) for f in factors}
+
+
+def _sums_of_coins(seed, n_items=40):
+    """Number of clusters with independent chances to be there."""
+    chances = np.ones(1)
+    for p in np.random.default_rng(seed).beta(0.3, 1.5, 25):
+        chances = np.convolve(chances, [1 - p, p])
+    return Numbers(n_items, chances, WIDE)
+
+
+def _rare(share, number, factors):
+    """Five to seven clusters, but for a share of the draws."""
+    chances = np.zeros(20)
+    chances[4:7] = np.array([0.3, 0.5, 0.2]) * (1 - share)
+    chances[number - 1] += share
+    return Numbers(30, chances, factors)
+
+
+def _by_concentration(observations, own):
+    """A series under a Chinese restaurant process."""
+    one = Series(pc.priors.crp(own), {}, observations)
+    return Numbers(one.n_items, one.chances, WIDE)
+
+
+def _chosen_on(smallest):
+    flat = {10: (0.01, 0.1, 1, 3), 30: (0.01, 0.1, 1, 3, 10), 120: (0.01, 0.5, 2, 8)}
+    yield "CRP, flat", [of_crp(float(a), n, WIDE) for n, several in flat.items() for a in several]
+    if smallest:
+        return
+    observed = [series(seed, n, d) for n, seed, d in ((20, 1, 2.0), (40, 2, 1.0), (40, 3, 3.0), (80, 4, 1.5))]
+    yield "CRP, series", [_by_concentration(y, a) for y in observed for a in (0.3, 1.0, 4.0)]
+    yield "independent clusters", [_sums_of_coins(seed) for seed in range(4)]
+    yield "a rare number", [_rare(s, k, WIDE) for s, k in ((0.005, 11), (0.02, 10), (0.005, 4), (0.02, 4))]
+    yield "other priors, flat", list(_flat(40, 0.3, 1.0, 8, 0.5))
+    yield (
+        "other priors, series",
+        [one for y in (observed[1], observed[2][:30]) for one in _of_series(y, 0.3, 1.0, 15, 0.5)],
+    )
+
+
+def _held_out(smallest):
+    flat = {7: (0.02, 0.3, 2), 20: (0.01, 0.2, 5), 60: (0.05, 0.7, 3), 200: (0.01, 0.3, 1)}
+    yield "CRP, flat", [of_crp(float(a), n, WIDE) for n, several in flat.items() for a in several]
+    if smallest:
+        return
+    observed = [series(seed, n, d) for n, seed, d in ((15, 11, 1.5), (60, 12, 2.5), (60, 13, 1.0), (150, 14, 2.0))]
+    yield "CRP, series", [_by_concentration(y, a) for y in observed for a in (0.5, 2.0)]
+    yield (
+        "CRP, mixtures of normals",
+        [of_mixture(seed, 40, a, WIDE, 500) for seed, a in ((21, 0.5), (22, 1.0), (23, 3.0))],
+    )
+    yield "a rare number", [_rare(s, k, WIDE) for s, k in ((0.004, 12), (0.01, 9), (0.004, 3), (0.01, 1))]
+    yield "other priors, flat", [one for n in (20, 100, 200) for one in _flat(n, 0.5, 0.5, 5, 1.0)]
+    yield "other priors, series", [one for y in observed[:3] for one in _of_series(y, 0.5, 0.5, 20, 0.2)]
+    yield "sticks, flat", [_sticks(n, a) for n in (20, 100) for a in (0.5, 2.0)]
+
+
+def _others(discount, own, components, each):
+    """Each prior with alternatives of its family and of other families."""
+    priors = pc.priors
+    more = {
+        "crp": priors.crp(own),
+        "py": priors.pitman_yor(own, discount),
+        "py more": priors.pitman_yor(own, discount + 0.15),
+        "py less": priors.pitman_yor(own, discount - 0.15),
+        "crp gamma": priors.crp((2.0, 2.0)),
+    }
+    yield (
+        priors.pitman_yor(own, discount),
+        more | _concentrations(lambda a: priors.pitman_yor(a, discount), own, FEW_WIDE),
+    )
+    finite = _concentrations(lambda g: priors.dirichlet_multinomial(g, components), each, FEW_WIDE)
+    yield priors.dirichlet_multinomial(each, components), finite
+    yield priors.crp(own), more | {"finite": priors.dirichlet_multinomial(each, components)}
+    mixed = _concentrations(lambda g: priors.mixture_of_finite_mixtures(g, stats.geom(0.3)), each, FEW_WIDE)
+    yield priors.mixture_of_finite_mixtures(each, stats.geom(0.3)), mixed | {"crp": priors.crp(own)}
+
+
+def _flat(n, *parameters):
+    for prior, others in _others(*parameters):
+        yield Flat(prior, others, n)
+
+
+def _of_series(observations, *parameters):
+    for prior, others in list(_others(*parameters))[:3]:
+        kept_others = {name: other for name, other in others.items() if name != "crp gamma"}  # a sum over nodes
+        yield Series(prior, kept_others, observations)
+
+
+def _sticks(n, own):
+    return Flat(pc.priors.stick_breaking(own, 12), _concentrations(lambda a: pc.priors.stick_breaking(a, 12), own), n)
+
+
+def _rules(rng, families, n_sets):
+    for family, posteriors in families:
+        for chain in RULES:
+            found = np.array([row for one in posteriors for row in _judged(rng, one, chain, n_sets)])
+            if not found.size:
+                continue
+            mild, reliable, off = found.T
+            far = off[reliable == 1] > 3
+            yield {
+                "posteriors": f"{family} ({len(posteriors)})",
+                "chains": chain,
+                "sets and alternatives": len(found),
+                "reported": f"{reliable.mean():.1%}",
+                "beyond 3 errors": f"{far.mean():.2%}",
+                "all, beyond 3 errors": f"{np.mean(off > 3):.1%}",
+                "half and twice: reported": f"{reliable[mild == 1].mean():.1%}",
+            }
+
+
+def _judged(rng, posterior, chain, n_sets):
+    """For each set of draws and each alternative: whether it is mild, whether it is reported, and errors off."""
+    if chain == "steps of one" and not (isinstance(posterior, Numbers) and _is_connected(posterior.chances)):
+        return
+    number = np.arange(CHAINS * LENGTH)
+    samples = Samples(number // LENGTH, number % LENGTH, np.full(number.size, 1.0 / number.size), named=False)
+    expected = posterior.expected
+    for _ in range(n_sets):
+        if chain == "steps of one":
+            numbers, ratios = posterior.walk(rng, CHAINS, LENGTH)
+        else:
+            drawn = posterior.draw(rng, number.size)
+            numbers, ratios = taken(drawn, number if chain == "independent" else kept(rng, CHAINS, LENGTH))
+        for name, ratio in ratios.items():
+            mean, mcse, weighted = reweighted(samples, ratio, numbers, posterior.n_items)
+            off = abs(mean - expected[name]) - 1e-9
+            yield posterior.mild(name), weighted.is_reliable, off / mcse if mcse > 0 else np.inf * (off > 0)
+
+
+def _is_connected(chances):
+    first, last = np.flatnonzero(chances > 1e-12)[[0, -1]]
+    return bool(np.all(chances[first : last + 1] > 1e-12))
 
 
 def _seconds(name, sizes):

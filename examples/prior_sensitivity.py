@@ -31,8 +31,9 @@ ax = pc.plot_n_clusters(draws, prior=prior)
 # ## Other values
 #
 # Each draw is weighted by the ratio of the prior probabilities of its partition, which depend on its cluster sizes
-# only. The rest of the model stays. The weights are reliable if their Pareto k-hat is small, or if nearly all weight is
-# at ratios that are seen often (`rare` is small). Nearly equal ratios are counted jointly.
+# only. The rest of the model stays. The weights are reliable if enough effective draws remain, if numbers of clusters
+# that no draw has would get little weight (`unseen`), and if the Pareto k-hat or the weight of rare ratios (`rare`) is
+# small.
 
 # %%
 others = {f"a = {a}": pc.priors.pitman_yor(a, discount=0.7) for a in (25, 50, 100, 200, 400)}
@@ -60,7 +61,7 @@ display(pc.prior_sensitivity(draws, prior, alternatives=others, loss="binder", r
 # An alternative can be of another family: `crp`, `dirichlet_multinomial` (mixture weights from a symmetric Dirichlet
 # distribution), `mixture_of_finite_mixtures` or your own. `stick_breaking` is the exact prior of PyMC's truncated
 # `StickBreakingWeights`; if the last components stay empty, `crp` gives nearly the same result with more effective
-# draws. `reweight` gives the weighted draws to any function. It refuses weights that meet neither criterion.
+# draws. `reweight` gives the weighted draws to any function. It refuses unreliable weights.
 
 # %%
 ratio = pc.priors.pitman_yor(200.0, discount=0.7).log_prob(draws) - prior.log_prob(draws)

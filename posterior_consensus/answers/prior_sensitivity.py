@@ -1,6 +1,6 @@
 """Sensitivity of the partition to the prior, by importance weights."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ import xarray as xr
 from posterior_consensus.consensus.methods import check_no_method
 from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.importance import Smoothed, smoothed
+from posterior_consensus.ensemble.importance import Importance, importance
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.switching import numbered_like
@@ -20,7 +20,7 @@ from posterior_consensus.evaluate.expectation import Floats, draw_losses
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.priors.concentrations import median
-from posterior_consensus.priors.record import PartitionPrior, sizes_of
+from posterior_consensus.priors.record import PartitionPrior, Sizes, sizes_of
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_above
@@ -30,12 +30,12 @@ from posterior_consensus.sources.conversion import as_draws
 from posterior_consensus.sources.log_densities import has_group, log_density, may_have_groups
 
 _POWERS = (0.8, 1.25)
-_FEWEST = 4  # effective draws per chain
 _SMALL = 0.05  # relative excess loss that counts as small
 _COLUMNS = (
     "concentration",
     "pareto_k",
     "rare",
+    "unseen",
     "effective_draws",
     "n_clusters",
     "n_clusters_mcse",
@@ -59,10 +59,12 @@ class PriorSensitivity(Stored):
     partitions : xarray.DataArray of shape (n_alternatives, n_items), dtype int32
         The best partition found under each alternative, over ``alternative``; -1 if the weights are unreliable.
     table : xarray.Dataset
-        Over ``alternative``. Reliability of the weights: ``pareto_k``; ``rare``, the share of the weight at rare
-        ratios, see Notes; ``effective_draws`` (Kish). ``concentration`` is the alternative's concentration, or its
-        median under a hyperprior, NaN for a power or another family. The other columns are NaN if the weights are
-        unreliable. ``n_clusters`` is the posterior mean number of clusters, with the error ``n_clusters_mcse``.
+        Over ``alternative``. Reliability of the weights, see Notes: ``pareto_k``; ``rare``, the share of the weight at
+        rare ratios; ``unseen``, the share to expect at numbers of clusters beyond those of the draws;
+        ``effective_draws``, Kish's number times the share of draws that are independent. ``concentration`` is the
+        alternative's concentration, or its median under a hyperprior, NaN for a power or another family. The other
+        columns are NaN if the weights are unreliable. ``n_clusters`` is the posterior mean number of clusters, with the
+        error ``n_clusters_mcse``.
         ``partition_clusters`` is the number of clusters of the best partition. ``expected_loss`` refers to the
         reference. ``excess_loss`` is the expected loss of the reference minus the expected loss of the best partition,
         with the error ``excess_mcse`` and effective sample size ``ess``. ``n_moved`` is the number of items whose
@@ -163,10 +165,14 @@ class PriorSensitivity(Stored):
 
 
 class _Alternative(NamedTuple):
-    """An alternative: the log density ratio (N,) of each draw, and its concentration if it has the same family."""
+    """An alternative: the log density ratio (N,) of each draw, and its concentration if it has the same family.
+
+    `steps` has the changes of the log ratio to one cluster fewer and one more, or 0 if unknown.
+    """
 
     log_ratio: Floats
     concentration: float = np.nan
+    steps: Floats | float = 0.0
 
 
 def prior_sensitivity(
@@ -228,10 +234,18 @@ def prior_sensitivity(
     -----
     Under the alternative prior q, draw t gets the weight q(z_t) / p(z_t), where p is `prior`. For the power g of p, the
     weight is p(z_t)^(g - 1) [1]_. Weights are Pareto-smoothed as in :func:`reweight`. The rest of the model does not
-    change. Weights are unreliable, and the results NaN, in two cases: the effective sample size is below four per
-    chain, or the Pareto k-hat exceeds min(1 - 1 / log10(S), 0.7) for S draws and ``rare`` exceeds 5%. A ratio is rare
-    if the chains enter its interval, of width 0.1 of the logarithm, fewer than five times, and the interval has at most
-    half of the draws.
+    change. Weights are unreliable, and the results NaN, in three cases:
+
+    - There are fewer than four effective draws per chain.
+    - ``unseen`` exceeds a third: draws with one cluster more than all draws, or one fewer, would have this share of the
+      weight. Their number continues those of the last two numbers of clusters geometrically, and is one to three
+      effective draws. Their log ratio is extrapolated by a parabola of the number of clusters. Standard errors include
+      them.
+    - The Pareto k-hat exceeds min(1 - 1 / log10(S), 0.7) for S draws, and ``rare`` exceeds 5%. A ratio is rare if the
+      chains enter its interval, of width 0.1 of the logarithm about the parabola, fewer than five times, and the
+      interval has at most half of the draws.
+
+    The share of draws that are independent is estimated from the number of clusters.
 
     Every partition found is evaluated under every alternative. The verdict treats an excess loss as small if it is at
     most two standard errors, or at most 5% of the expected loss. Allocation probabilities only serve to sample labels,
@@ -265,17 +279,18 @@ def prior_sensitivity(
         return canonical_labels(best.labels.values)
 
     evaluated = best_of(taken.samples) if reference is None else taken.as_labels(reference, "reference")
-    weighted = [smoothed(taken.samples, one.log_ratio) for one in others.values()]
-    reliable = [one for one in track(weighted, "Priors", progressbar=progressbar) if _is_reliable(one)]
+    most = min(taken.n_items, getattr(prior, "n_labels", None) or taken.n_items)
+    weighted = [importance(taken.samples, one.log_ratio, taken.n_clusters, most, one.steps) for one in others.values()]
+    reliable = [one for one in track(weighted, "Priors", progressbar=progressbar) if one.is_reliable]
     found = np.stack([evaluated, *(best_of(one.samples) for one in reliable)])
     losses, clusters = draw_losses(found, taken, record), taken.n_clusters.astype(np.float64)
     names, dim = [str(name) for name in others], "alternative"
     partitions, rows = np.full((len(names), taken.n_items), -1, np.int32), []
     for k, (one, other) in enumerate(zip(weighted, others.values(), strict=True)):
-        row: tuple[Any, ...] = (np.nan,) * len(_COLUMNS[4:])
-        if _is_reliable(one):
-            partitions[k], row = _evaluated(one.samples, found, losses, clusters)
-        rows.append((other.concentration, one.pareto_k, one.rare, one.samples.effective_draws, *row))
+        row: tuple[Any, ...] = (np.nan,) * len(_COLUMNS[5:])
+        if one.is_reliable:
+            partitions[k], row = _evaluated(one, found, losses, clusters)
+        rows.append((other.concentration, one.pareto_k, one.rare, one.unseen, one.effective_draws, *row))
     columns = {name: (dim, column) for name, column in zip(_COLUMNS, np.array(rows).T, strict=True)}
     return PriorSensitivity(
         reference=taken.items.array(evaluated, "reference"),
@@ -290,25 +305,27 @@ def prior_sensitivity(
     )
 
 
-def _is_reliable(one: Smoothed) -> bool:
-    enough = one.samples.effective_draws >= _FEWEST * len(one.samples.chains)
-    return one.is_reliable() and enough
-
-
-def _evaluated(samples: Samples, found: Labels, losses: Floats, clusters: Floats) -> tuple[Labels, tuple[Any, ...]]:
+def _evaluated(one: Importance, found: Labels, losses: Floats, clusters: Floats) -> tuple[Labels, tuple[Any, ...]]:
     """The best of the partitions found under an alternative, and its columns of the table from `n_clusters` on."""
-    expected = samples.mean(losses)
+    samples, numbers = one.samples, one.beyond.numbers
+    expected, mean = samples.mean(losses), samples.mean(clusters)
     best = int(expected.argmin())
     if expected[0] <= expected[best] + ROUNDING:
         best = 0
     excess = losses[0] - losses[best]
+    mean_excess = samples.mean(excess) if best else np.zeros(())
+    nearest = np.clip(numbers, clusters.min(), clusters.max())  # draws most similar to those that are missing
+    of_nearest = np.array([excess[clusters == number].mean() for number in nearest])
+    error, size = samples.mcse_and_ess(excess)
+    widened = one.widened(error, mean_excess, of_nearest)
     return found[best], (
-        samples.mean(clusters),
-        samples.mcse(clusters),
+        mean,
+        one.widened(samples.mcse(clusters), mean, numbers),
         found[best].max() + 1,
         expected[0],
-        samples.mean(excess) if best else 0.0,
-        *samples.mcse_and_ess(excess),
+        mean_excess,
+        widened,
+        size * np.square(error / widened) if widened > 0 else size,
         np.sum(numbered_like(found[0], found[best]) != found[best]),
     )
 
@@ -320,13 +337,16 @@ def _alternatives(
     exponents = [check_above("powers", one, 0.0) for one in (powers or (() if alternatives else _POWERS))]
     if not isinstance(prior, PartitionPrior):
         return _powers_of_groups(data, draws, prior, alternatives, exponents)
-    log_prior = prior.of_sizes(sizes_of(prior, data, draws))
+    sizes = sizes_of(prior, data, draws)
+    log_prior = prior.of_sizes(sizes)
     if not np.all(np.isfinite(log_prior[draws.weights > 0])):
         raise ValueError(
             f"`prior` must allow every draw; under {prior} some have probability 0. Give the prior under which they "
             "were sampled."
         )
-    by_name = {f"prior^{one:g}": _Alternative((one - 1.0) * log_prior) for one in exponents}
+    is_constant = prior.n_labels is None and np.ptp(draws.n_clusters) == 0
+    steps = _steps(sizes, prior.of_sizes) if is_constant else np.zeros(2)
+    by_name = {f"prior^{one:g}": _Alternative((one - 1.0) * log_prior, steps=(one - 1.0) * steps) for one in exponents}
     if not isinstance(alternatives, (Mapping, type(None))):
         raise TypeError(f"`alternatives` must be a dict of priors by name; got {type(alternatives).__name__}.")
     for name, other in (alternatives or {}).items():
@@ -341,8 +361,21 @@ def _alternatives(
         if np.all(ratio == -np.inf):
             raise ValueError(f"`alternatives` must allow some draws; {name!r}, {other}, excludes all. Leave it out.")
         same = other.family == prior.family
-        by_name[str(name)] = _Alternative(ratio, median(other.concentration) if same else np.nan)
+        more = _steps(sizes, other.of_sizes) - steps if is_constant else steps
+        by_name[str(name)] = _Alternative(ratio, median(other.concentration) if same else np.nan, more)
     return by_name
+
+
+def _steps(sizes: Sizes, log_prior: Callable[[Sizes], Floats]) -> Floats:
+    """Changes of the log prior of the first draw to one cluster fewer, the two smallest in one, and to one item alone.
+
+    If all draws have equally many clusters, they do not show how the ratio depends on that number.
+    """
+    own = np.sort(sizes.values[: sizes.starts[1]])
+    fewer, more = np.append(own[2:], own[:2].sum()), np.append(own[:-1], [max(own[-1] - 1, 1), 1])
+    starts = np.cumsum([0, fewer.size, own.size, more.size])
+    at_fewer, at_own, at_more = log_prior(Sizes(np.concatenate([fewer, own, more]), starts, sizes.n_items))
+    return np.array([at_fewer, at_more]) - at_own
 
 
 def _powers_of_groups(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.importance import smoothed
+from posterior_consensus.ensemble.importance import MOST_RARE, MOST_UNSEEN_ALONE, Importance, importance
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.runtime.arguments import as_numbers
@@ -36,8 +36,8 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float | None = None) -
     Raises
     ------
     ValueError
-        If the Pareto shape exceeds `max_pareto_k` and more than 5% of the weight is at rare ratios, see Notes; if
-        `log_ratio` has another shape, NaN or positive infinity, or there are no draws.
+        If the weights are unreliable, see Notes, and `max_pareto_k` is not infinity; if `log_ratio` has another shape,
+        NaN or positive infinity, or there are no draws.
 
     See Also
     --------
@@ -49,12 +49,20 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float | None = None) -
     large, the draws represent the other posterior poorly, and standard errors understate the error.
 
     Many draws have equal ratios, often because they have equally many clusters. For the fit of the shape, ties are
-    spread over the gaps to the neighbouring values; tied draws keep their own weights. A fitted tail is not informative
-    if the ratios take few values, or hardly vary. If the chains visited nearly equal ratios often, the draws
-    represent the other posterior, whatever the k-hat. Ratios are nearly equal if their logarithms fall into one
-    interval of width 0.1; consecutive draws in an interval are one visit. Ratios are rare if their interval has fewer
-    than five visits and at most half of the draws, and may have 5% of the weight. The share of the other posterior in
-    intervals without draws is estimated by the share in intervals seen once [2]_.
+    spread over the gaps to the neighbouring values; tied draws keep their own weights. Weights are unreliable in three
+    cases:
+
+    - There are fewer than four effective draws per chain: Kish's number times the share of draws that are independent,
+      which is estimated from the number of clusters.
+    - Draws with one cluster more than all draws, or one fewer, would have more than 10% of the weight. Their number
+      continues those of the last two numbers of clusters geometrically, and is one to three effective draws. Their log
+      ratio is extrapolated by a parabola of the number of clusters. If all draws have equally many clusters, it is
+      taken to be theirs.
+    - The k-hat is too large, and more than 5% of the weight is at rare ratios. A fitted tail is not informative if the
+      ratios take few values, or hardly vary. Ratios are nearly equal if their logarithms minus the parabola fall into
+      one interval of width 0.1; consecutive draws in an interval are one visit. Ratios are rare if their interval has
+      fewer than five visits and at most half of the draws. The share of the other posterior in intervals without draws
+      is estimated by the share in intervals seen once [2]_.
 
     If the first posterior excludes partitions that the other allows, no draw shows them, and nothing here detects it.
     Weights of the draws are kept as factors. Allocation probabilities are dropped, because they depend on the prior of
@@ -79,16 +87,31 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float | None = None) -
     taken = as_draws(draws).labels_only()
     if max_pareto_k is not None and not (isinstance(max_pareto_k, (int, float, np.floating)) and max_pareto_k > 0):
         raise ValueError(f"`max_pareto_k` must be a positive number or None; got {max_pareto_k!r}.")
-    weighted = smoothed(taken.samples, _ratios(log_ratio, taken.samples))
-    if not weighted.is_reliable(max_pareto_k):
-        k, limit = weighted.pareto_k, weighted.largest_k if max_pareto_k is None else max_pareto_k
-        tail = "too few draws with positive weight for a k-hat" if k == np.inf else f"a Pareto k-hat of {k:.2f}"
+    weighted = importance(taken.samples, _ratios(log_ratio, taken.samples), taken.n_clusters, taken.n_items)
+    problem = "" if max_pareto_k == np.inf else _problem(weighted, max_pareto_k)
+    if problem:
         raise ValueError(
-            f"`log_ratio` must leave weights with a Pareto k-hat of at most {limit:.3g}; got {tail}, with "
-            f"{weighted.rare:.0%} of the weight at rare ratios. The draws hold too little of the other "
-            "posterior: sample from it, or accept the weights by max_pareto_k=np.inf."
+            f"`log_ratio` must leave weights that represent the other posterior; got {problem}. The draws hold too "
+            "little of it: sample from it, or accept the weights by max_pareto_k=np.inf."
         )
     return replace(taken, samples=weighted.samples)
+
+
+def _problem(weighted: Importance, max_pareto_k: float | None) -> str:
+    """The first rule that the weights break, in words; empty if none."""
+    if not weighted.is_light(max_pareto_k):
+        k, limit = weighted.pareto_k, weighted.largest_k if max_pareto_k is None else max_pareto_k
+        tail = "too few draws with positive weight for a k-hat" if k == np.inf else f"a Pareto k-hat of {k:.2f}"
+        return f"{tail}, above {limit:.3g}, and {weighted.rare:.0%} of the weight at rare ratios, above {MOST_RARE:.0%}"
+    if weighted.unseen > MOST_UNSEEN_ALONE:
+        number = weighted.beyond.numbers[weighted.beyond.weights.argmax()]
+        return (
+            f"{weighted.unseen:.0%} of the weight, above {MOST_UNSEEN_ALONE:.0%}, to be expected at {number:.0f} "
+            "clusters, which no draw has"
+        )
+    if weighted.effective_draws < weighted.fewest_draws:
+        return f"{weighted.effective_draws:.3g} effective draws, below {weighted.fewest_draws}, four per chain"
+    return ""
 
 
 def _ratios(log_ratio: Any, samples: Samples) -> Floats:
