@@ -28,7 +28,7 @@ summary = pc.summarize(idata, random_seed=1, progressbar=False)
 # | loss, and why | `methods_text()`, your reason |
 # | partition: number and sizes of clusters, expected loss with its standard error | `methods_text()`, `to_latex()` |
 # | whether it is proven optimal, or a lower bound | `methods_text()`; `pc.certify` can give a better one |
-# | uncertainty: credible ball, 90% interval of the number of clusters | `methods_text()`, the figure |
+# | uncertainty: credible ball, central 90% interval of the number of clusters | `methods_text()`, the figure |
 # | ambiguous items by name | the summary, `to_csv()`, panel **d** of the figure |
 # | groups of draws: how many were found, on how many draws | `methods_text()`, but see below |
 # | version, and random seed | `methods_text()`, your call |
@@ -149,4 +149,4 @@ display(certificate)
 # ### A range of draws has no error
 #
 # The numbers of clusters in the ball, here 3 to 5, are a range of draws. It grows with the number of draws. The
-# paragraph therefore has the 90% interval of the number of clusters next to it.
+# paragraph therefore has the central 90% interval of the number of clusters next to it.

@@ -37,7 +37,9 @@ class CredibleBall(Stored):
     prob : float
         Probability requested.
     coverage : float
-        Posterior probability of the ball, at least `prob`; draws at the radius are inside.
+        Share of the draws in the ball, at least `prob`; draws at the radius are inside.
+    coverage_mcse : float
+        Monte Carlo standard error of the share, for a given radius; NaN if a chain has fewer than four draws.
     horizontal, upper_vertical, lower_vertical : xarray.DataArray of shape (n_bounds, n_items), dtype int32
         The draws in the ball that are farthest from the center: among all, among draws with the fewest clusters, and
         among draws with the most clusters. Clusters take the numbers of the matched clusters of the center, as by
@@ -55,6 +57,7 @@ class CredibleBall(Stored):
     radius: float = field(metadata=stored_as.number("ball_radius", measured=True))
     prob: float = field(metadata=stored_as.attribute("ball_prob"))
     coverage: float = field(metadata=stored_as.number("ball_coverage"))
+    coverage_mcse: float = field(metadata=stored_as.number("ball_coverage_mcse", measured=True))
     horizontal: xr.DataArray = field(metadata=stored_as.array("horizontal", apart={"distance": "horizontal_distance"}))
     upper_vertical: xr.DataArray = field(
         metadata=stored_as.array("upper_vertical", apart={"distance": "upper_vertical_distance"})
@@ -81,10 +84,11 @@ class CredibleBall(Stored):
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         weights = self.distances["weight"].values
+        covered = display.with_error(display.number(self.coverage), self.coverage_mcse)
         effective = f", effective sample size {1 / np.square(weights).sum():.4g}" if np.ptp(weights) > 0 else ""
         facts = [
             ("radius", f"{display.quantity(self.radius, self.loss.unit)} ({self.loss.name})"),
-            ("coverage", f"{self.coverage:.4g} of the posterior, {self.prob:g} requested"),
+            ("coverage", f"{covered} of the draws, {self.prob:g} requested"),
             ("draws", f"{self.distances.size}{effective}; bounds are extremes of these draws, without errors"),
         ]
         clusters = display.counted(np.unique(self.center).size, "cluster")
@@ -130,6 +134,10 @@ def credible_ball(
     vertical bounds have the most clusters and, among these, the largest distance [1]_. Draws of weight 0 are not in the
     posterior and cannot be bounds.
 
+    The radius is a quantile of the same draws that give `coverage`, so the probability of the ball differs from `prob`
+    by about `coverage_mcse`, which is large for slow chains: 0.04 for a probability of 0.95 and an effective sample
+    size of 40.
+
     The bounds are extremes of the draws. Their range of clusters grows with the number of draws, and has no standard
     error.
 
@@ -161,6 +169,7 @@ def credible_ball(
         "upper_vertical": inside & (clusters == clusters[inside].min()),
         "lower_vertical": inside & (clusters == clusters[inside].max()),
     }
+    share = inside.astype(np.float64)
     farthest = {name: np.flatnonzero(own & (distances >= distances[own].max() - tie)) for name, own in among.items()}
     bounds = _bounds(draws, distances, farthest)
     for bound in bounds.values():
@@ -169,7 +178,8 @@ def credible_ball(
         center=draws.items.array(numbers, "center"),
         radius=radius,
         prob=prob,
-        coverage=float(draws.samples.mean(inside.astype(np.float64))),
+        coverage=float(draws.samples.mean(share)),
+        coverage_mcse=float(draws.samples.probability_mcse(share, distances)),
         **bounds,
         distances=draws.samples.array(distances, "distance", loss=metric.name, unit=metric.unit),
         loss=metric,

@@ -25,7 +25,7 @@ SURE, UNLIKELY = 0.95, 0.05  # probability of a nearly certain link, and of a ne
 SMALL, MANY = 3, 50  # most items of a small cluster, and most clusters that a figure shows one by one
 _LARGEST = 10  # larger clusters share this row of the table
 _INTERVAL = (0.05, 0.95)
-_COLUMNS = ("mean", "mcse", "ess", "lower", "upper", "partition", "prior")
+_COLUMNS = ("mean", "mcse", "ess", "lower", "upper", "share", "partition", "prior")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,14 +42,17 @@ class Links(Stored):
         if a chain has fewer than four draws.
     sizes : xarray.Dataset
         Number of clusters of each size, over ``size``: "1", "2", ..., "10 or more" and "all". ``mean``, ``mcse`` and
-        ``ess`` are over the draws, ``lower`` and ``upper`` the 5% and 95% quantiles. ``partition`` is the number in the
-        partition, and ``prior`` the expected number under the prior, NaN without one.
+        ``ess`` are over the draws, ``lower`` and ``upper`` the 5% and 95% quantiles, ``share`` the share of draws from
+        one to the other. ``partition`` is the number in the partition, and ``prior`` the expected number under the
+        prior, NaN without one.
     above : float
         Probability above which pairs are listed.
     names : tuple
         Names of the clusters in the partition, by number.
     n_draws : int
         Number of draws.
+    components : str
+        Whether the number of clusters estimates a number of components, in words: under the prior, if it is given.
     """
 
     _figure = "plot_links"
@@ -60,6 +63,7 @@ class Links(Stored):
     above: float = field(metadata=stored_as.attribute("links_above"))
     names: tuple[Hashable, ...] = field(metadata=stored_as.names("link_cluster_names"))
     n_draws: int = field(metadata=stored_as.attribute("links_draws"))
+    components: str = field(default=display.NUMBER_OF_CLUSTERS, metadata=stored_as.attribute("links_components"))
 
     @property
     def within(self) -> npt.NDArray[np.bool_]:
@@ -134,13 +138,14 @@ class Links(Stored):
         total = self.sizes.sel(size="all")
         mean = display.with_error(f"{float(total['mean']):.4g}", float(total["mcse"]), float(total["ess"]))
         counts = f"{sure:,} above {SURE:g}, {uncertain:,} uncertain, {unlikely:,} below {UNLIKELY:g}"
+        interval = display.interval(int(total["lower"]), int(total["upper"]), float(total["share"]), "the draws")
         here = f"{int(total['partition'])} in the partition"
         facts = [
-            ("clusters", f"{range_of(total)} in 90% of the posterior, mean {mean}; {here}"),
+            ("clusters", f"{interval}; mean {mean}; {here}"),
             ("by size", "; ".join(f"{size}: {range_of(own)}" for size, own in self._by_size())),
             ("links", counts),
             ("draws", str(self.n_draws)),
-            ("number of clusters", display.NUMBER_OF_CLUSTERS),
+            ("number of clusters", self.components),
         ]
         pairs = display.counted(self.pairs.sizes["link"], "pair")
         items = display.counted(self.cluster.size, "item")
@@ -201,8 +206,9 @@ def links(draws: Any, partition: Any = None, *, above: float = 0.01, prior: Part
     are rough if a chain has fewer than 50 effective draws.
     Clusters are counted in each draw; for allocation probabilities, in the sampled labels.
 
-    The posterior number of clusters does not estimate a true number of components under a Dirichlet process mixture,
-    which is inconsistent for it (Miller and Harrison 2014, https://doi.org/10.48550/arXiv.1309.0024).
+    The posterior number of clusters need not estimate a number of components: that depends on the prior. Under a
+    Dirichlet process mixture with fixed concentration, it is inconsistent (Miller and Harrison 2014,
+    https://doi.org/10.48550/arXiv.1309.0024).
 
     Examples
     --------
@@ -234,6 +240,7 @@ def links(draws: Any, partition: Any = None, *, above: float = 0.01, prior: Part
         above=above,
         names=cluster_names(partition, taken.items.in_order(partition)),
         n_draws=taken.n_draws,
+        components=display.NUMBER_OF_CLUSTERS if prior is None else prior.about_components,
     )
 
 
@@ -278,6 +285,7 @@ def _by_size(draws: PartitionDraws, labels: Labels, prior: PartitionPrior | None
     by_size = _counts(weighted.backend.sizes, weighted.starts, largest)
     counts = np.stack([*by_size, weighted.n_clusters]).astype(np.float64)
     quantiles = np.quantile(counts, _INTERVAL, axis=1, method="inverted_cdf", weights=weighted.weights)
+    inside = (counts >= quantiles[0][:, np.newaxis]) & (counts <= quantiles[1][:, np.newaxis])
     expected = np.full(len(counts), np.nan)
     if prior is not None:
         numbers = prior.cluster_sizes(draws.n_items).values
@@ -287,6 +295,7 @@ def _by_size(draws: PartitionDraws, labels: Labels, prior: PartitionPrior | None
         weighted.samples.mean(counts),
         *weighted.samples.mcse_and_ess(counts),
         *quantiles,
+        weighted.samples.mean(inside.astype(np.float64)),
         np.append(_counts(own, np.array([0, own.size]), largest), own.size).astype(np.float64),
         expected,
     )

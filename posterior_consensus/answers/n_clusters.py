@@ -159,8 +159,9 @@ def loss_by_n_clusters(
     typically has a far smaller error than either loss. The minimum is taken and estimated on the same draws.
 
     The number of clusters of minimum expected loss and the most probable number differ. Draws often have small clusters
-    that no other draw has; a partition without them has fewer clusters than most draws. Neither estimates a true
-    number of components under a Dirichlet process mixture, which is inconsistent for it [2]_.
+    that no other draw has; a partition without them has fewer clusters than most draws. Neither need
+    estimate a number of components, which depends on the prior: a Dirichlet process mixture with fixed concentration
+    is inconsistent for it [2]_.
 
     References
     ----------

@@ -17,6 +17,7 @@ from posterior_consensus.evaluate.chain_gap import gap_is_real
 from posterior_consensus.evaluate.expectation import losses_between
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display
+from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.engine import search
 from posterior_consensus.sources.log_densities import LogOfDraws
 
@@ -138,7 +139,7 @@ def _of_agreement(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str]:
     wanted = ESS_PER_CHAIN * diagnosis.n_chains
     smaller = np.fmin(diagnosis.summaries["ess_bulk"].values, diagnosis.summaries["ess_tail"].values)
     least, ess = _extreme(diagnosis, diagnosis.partition_ess, smaller, -1.0)
-    times = f"about {wanted / ess:.1f} times as many draws" if ess < wanted else ""
+    times = f"about {_rounded_up(wanted / ess)} times as many draws" if ess < wanted else ""
     if diagnosis.n_chains == 1:
         short = f" This one is short, too: the {least} has an effective sample size of {ess:.0f}." if times else ""
         return "unknown", (
@@ -160,6 +161,12 @@ def _of_agreement(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str]:
         f"The chains agree: R-hat is at most {max(rhat, 1.0):.3f}, the effective sample size at least {ess:.0f}, and "
         f"co-clustering probabilities differ by at most {diagnosis.gap.size:.2f} between chains{sample}.{weights}"
     )
+
+
+def _rounded_up(factor: float) -> str:
+    """A factor above 1 with two digits, never below it."""
+    digits = 1 if factor < 10 else 0
+    return f"{np.ceil(factor * 10**digits * (1 - ROUNDING)) / 10**digits:.{digits}f}"
 
 
 def _about_weights(draws: PartitionDraws) -> str:

@@ -68,6 +68,6 @@ def plot_cluster_sizes(links: Links, *, figsize: Size = None, ax: Axes | None = 
 def draw_means(ax: Axes, at: Places, mean: Floats, low: Any, high: Any, own: Any) -> None:
     """Plot bars of posterior means with intervals, and the partition's own numbers, at the first places."""
     ax.bar(at, mean, width=0.8, color=BARS, label="posterior mean")
-    ax.vlines(at, low, high, colors=COLOURS[0], linewidths=2.5, label="90% interval")
+    ax.vlines(at, low, high, colors=COLOURS[0], linewidths=2.5, label="central 90% interval")
     ax.plot(at[: own.size], own, "D", color=MARK, markersize=5, linestyle="", label="partition", clip_on=False)
     ax.set_ylim(0.0, None)

@@ -57,9 +57,9 @@ def plot_n_clusters(
 
     Notes
     -----
-    The number of clusters is a property of partitions of these data: under a Dirichlet process mixture, it does not
-    consistently estimate a number of components (Miller and Harrison 2014). If all draws have the same number, the
-    title notes it, and chains have no points.
+    The number of clusters is a property of partitions of these data. It need not estimate a number of components: under
+    a Dirichlet process mixture with fixed concentration, it is inconsistent (Miller and Harrison 2014). If all draws
+    have the same number, the title notes it, and chains have no points.
 
     Examples
     --------

@@ -75,6 +75,26 @@ class ExchangeablePrior(PartitionPrior):
     n_components: Any = None
 
     @property
+    def about_components(self) -> str:
+        """Whether the number of clusters estimates a number of components under this prior, in words [1]_, [2]_.
+
+        References
+        ----------
+        .. [1] Miller and Harrison (2014), Journal of Machine Learning Research 15, 3333-3370.
+           https://jmlr.org/papers/v15/miller14a.html
+        .. [2] Miller and Harrison (2018), Journal of the American Statistical Association 113(521), 340-356.
+           https://doi.org/10.1080/01621459.2016.1255636
+        """
+        if self.family == "dirichlet_multinomial":
+            return f"of the {self.n_components} components, it counts those that have items"
+        if self.n_components is not None:
+            return "it counts the components that have items; the number of components has a posterior of its own"
+        if not isinstance(self.concentration, float):
+            return super().about_components
+        process = "Dirichlet process" if self.family == "crp" else "Pitman-Yor process"
+        return f"under a {process} mixture with fixed parameters, it is inconsistent for a number of components"
+
+    @property
     def _parameters(self) -> dict[str, Any]:
         own = {"concentration": self.concentration}
         if self.n_components is not None:

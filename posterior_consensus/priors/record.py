@@ -10,6 +10,7 @@ import xarray as xr
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.priors.concentrations import Concentration, Floats, in_words
+from posterior_consensus.results.display import NUMBER_OF_CLUSTERS
 from posterior_consensus.runtime.arguments import check_count
 from posterior_consensus.sources.components import component_labels
 from posterior_consensus.sources.conversion import as_draws
@@ -202,6 +203,11 @@ class PartitionPrior(ABC):
             f"`prior` must be a prior on partitions, such as priors.crp; got {self!r}, a prior on labels. With many "
             "components, priors.crp of the same concentration is nearly the same prior on partitions."
         )
+
+    @property
+    def about_components(self) -> str:
+        """Whether the number of clusters estimates a number of components under this prior, in words."""
+        return NUMBER_OF_CLUSTERS
 
     @property
     @abstractmethod

@@ -27,6 +27,11 @@ class StickBreaking(PartitionPrior):
         return self.n_components
 
     @property
+    def about_components(self) -> str:
+        """Under truncated stick breaking, clusters are the components that have items."""
+        return f"of the {self.n_components} components, it counts those that have items"
+
+    @property
     def _parameters(self) -> dict[str, Any]:
         return {"concentration": self.concentration, "n_components": self.n_components}
 

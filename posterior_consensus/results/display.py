@@ -16,11 +16,12 @@ import pandas as pd
 import posterior_consensus
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.runtime.suggestions import no_attribute
+from posterior_consensus.runtime.tolerances import ROUNDING
 
 MOST_ROWS = 12  # so that a result fits on one screen
 _WIDTH = 100  # characters of a line's value
 _ENOUGH = 100.0  # effective draws for a reliable standard error
-NUMBER_OF_CLUSTERS = "under a Dirichlet process mixture, it does not estimate a true number of components"
+NUMBER_OF_CLUSTERS = "need not estimate a number of components; that depends on the prior"
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
@@ -33,6 +34,21 @@ def quantity(value: float, unit: str, digits: int = 6) -> str:
     """Format a number with its unit, if it has one."""
     number = f"{value:.{digits}g}"
     return f"{number} {unit.removesuffix('s') if number == '1' else unit}".rstrip()
+
+
+def percent(share: float) -> str:
+    """Format a share in whole percent; one that is not quite 0 or 1 is not 0% or 100%."""
+    if 0.0 < share < 0.005:
+        return "less than 1%"
+    # Two decimals first, so that a share reads alike in percent and as a number: 0.665 is 0.67 and 67%.
+    return "more than 99%" if 0.995 <= share < 1.0 - ROUNDING else f"{float(f'{share:.2f}'):.0%}"
+
+
+def interval(low: int, high: int, share: float, of: str) -> str:
+    """Describe a central 90% interval of a number of clusters, and the share of the draws that it has."""
+    if low == high:
+        return f"{low:,} in {percent(share)} of {of}"
+    return f"central 90% interval {low:,} to {high:,}, which has {percent(share)} of {of}"
 
 
 def name_and_unit(loss: Loss) -> str:

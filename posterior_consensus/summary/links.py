@@ -44,7 +44,7 @@ def _by_size(links: Links) -> str:
     """Intervals of the numbers of clusters of the smallest sizes."""
     names = {size: _NAMES.get(size, f"clusters of {size} items") for size in links.sizes["size"].values[:-1]}
     parts = [f"{range_of(links.sizes.sel(size=size))} {name}" for size, name in names.items()]
-    return f"There are {display.joined(parts[:_MOST_SIZES])} (a 90% interval each)."
+    return f"There are {display.joined(parts[:_MOST_SIZES])} (central 90% intervals)."
 
 
 def _nearest(summary: SummaryRecord, links: Links) -> list[str]:

@@ -62,7 +62,7 @@ def answers_in_short(summary: SummaryRecord) -> str:
         n_draws = answers.assignment.size
         few = "" if n_draws == summary.draws.n_draws else f" (searched on {n_draws:,} of the draws)"
         return f"no second group of draws found; none below {at_least(answers.least_share)} can be{few}"
-    weights = display.joined([f"{weight:.0%}" for weight in answers.weights.values])
+    weights = display.joined([display.percent(weight) for weight in answers.weights.values])
     chains = "; the chains do not mix between them" if answers.status == "chains in different groups" else ""
     return f"{answers.n_particles}, with {weights} of {_draws(summary)}{chains}"
 
@@ -87,7 +87,7 @@ def further_answers(summary: SummaryRecord) -> list[str]:
     names = cluster_names(summary.consensus, own)
     sentences = [answers.verdict]
     for k, weight in enumerate(answers.weights.values):
-        answer = f"the partition of the {display.ordinal(k)} group ({weight:.0%} of {_draws(summary)})"
+        answer = f"the partition of the {display.ordinal(k)} group ({display.percent(weight)} of {_draws(summary)})"
         changes = differences(own, answers.partitions.values[k], names)
         if changes:
             shown, more = changes[:_MOST_CHANGES], len(changes) - _MOST_CHANGES

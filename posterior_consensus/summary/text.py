@@ -49,8 +49,8 @@ _DISAGREEMENT = (
     "calibrated pair threshold joins pairs that are co-clustered more often than most."
 )
 _NO_COMPONENTS = (
-    "The number of clusters describes this partition and is no estimate of a number of components: under a Dirichlet "
-    "process mixture with fixed concentration, it would be inconsistent [miller2014]."
+    "The number of clusters describes this partition and need not estimate a number of components; that depends on the "
+    "prior [miller2014]."
 )
 _LOOSE = 0.05  # optimality gap above which a bound is too loose to report
 
@@ -65,7 +65,7 @@ def facts(summary: SummaryRecord) -> list[tuple[str, str]]:
         (f"expected {best.loss.name}", display.with_error(expected, best.mcse, best.ess)),
         ("optimality", _optimality(summary)),
         (f"{_percent(ball.prob)} ball", f"radius {_radius(summary)}, {_clusters_inside(summary)}"),
-        ("clusters", f"{_range_of_clusters(summary)} in 90% of the posterior{reported}"),
+        ("clusters", f"{display.interval(*_range_of_clusters(summary))}{reported}"),
         ("ambiguous", _ambiguous(summary)),
         *([] if summary.links is None else [("links", links_in_short(summary.links))]),
         ("groups", answers_in_short(summary)),
@@ -81,7 +81,7 @@ def findings(summary: SummaryRecord) -> list[str]:
     """Findings in plain sentences."""
     sentences = [
         _sizes(summary.consensus.cluster_sizes.values),
-        f"In 90% of the posterior the number of clusters is {_range_of_clusters(summary)}.",
+        f"{_central(summary, 'The number of clusters')}.",
         *of_links(summary),
         *_improbable_number(summary),
         *further_answers(summary),
@@ -174,7 +174,8 @@ def methods_text(summary: SummaryRecord) -> str:
         bounds = f"{least:,} and {counted(most, 'cluster')}, a range over draws that grows with their number"
     third = (
         f"The {_percent(summary.ball.prob)} credible ball around it [wade2018] has a radius of {_radius(summary)} and "
-        f"vertical bounds of {bounds}; 90% of the posterior has {_most_of_draws(summary)}; "
+        f"vertical bounds of {bounds}; it has {''.join(_covered(summary))}; "
+        f"{_central(summary, 'the number of clusters')}; "
         f"{_below_half(ambiguous_items(summary).size)}."
     )
     more = [_NO_COMPONENTS, *more_draws_reported(summary), *of_other_labels(summary), *answers_reported(summary)]
@@ -219,7 +220,7 @@ def improbable(draws: PartitionDraws, best: ConsensusPartition) -> bool:
 
 def _chance(summary: SummaryRecord) -> str:
     probability = _probability_of_number(summary.draws, summary.consensus)
-    return f"in {probability:.1%} of it" if probability > 0 else "in no draw"
+    return f"in {display.percent(probability)} of {_whole(summary)}" if probability > 0 else "in no draw"
 
 
 def _unlikely(summary: SummaryRecord) -> str:
@@ -239,7 +240,7 @@ def _improbable_number(summary: SummaryRecord) -> list[str]:
     loss = f"an expected loss that is {abs(change):.1%} {'larger' if change >= 0 else 'smaller'}"
     return [
         f"The number of clusters here, {best.n_clusters}, is {_chance(summary)}; the most probable number is {number} "
-        f"({share:.0%}). The best partition found with {counted(number, 'cluster')} "
+        f"({display.percent(share)}). The best partition found with {counted(number, 'cluster')} "
         f"has {loss if abs(change) >= _SAME else 'the same expected loss'}.",
         *([_DISAGREEMENT] if best.n_clusters == 1 else []),
     ]
@@ -283,13 +284,15 @@ def _sizes(sizes: npt.NDArray[np.integer[Any]]) -> str:
 
 def _in_ball(summary: SummaryRecord) -> str:
     """Radius of the credible ball, and numbers of clusters inside."""
-    ball, share = summary.ball, _percent(summary.ball.prob)
+    ball = summary.ball
+    share, error = _covered(summary)
+    one = summary.draws.samples.is_weighted
     if ball.radius == 0:
-        return f"At least {share} of the posterior is exactly this partition."
+        return f"{share} {'is' if one else 'are'} exactly this partition{error}."
     least, most = _ball_clusters(summary)
     range_ = ", a range that grows with the number of draws" if least != most else ""
     return (
-        f"{share} of the posterior lies within {_radius(summary)} of this partition; the draws inside have "
+        f"{share} {'lies' if one else 'lie'} within {_radius(summary)} of this partition{error}; the draws inside have "
         f"{_clusters_inside(summary)}{range_}."
     )
 
@@ -360,16 +363,31 @@ def _radius(summary: SummaryRecord) -> str:
     return f"{display.quantity(summary.ball.radius, summary.ball.loss.unit, 3)} ({summary.ball.loss.name})"
 
 
-def _range_of_clusters(summary: SummaryRecord) -> str:
-    """Central 90% interval of the number of clusters."""
+def _range_of_clusters(summary: SummaryRecord) -> tuple[int, int, float, str]:
+    """Central 90% interval of the number of clusters, its share of the draws, and whole of which it is a share."""
     draws = summary.draws
     low, high = np.quantile(draws.n_clusters, [0.05, 0.95], method="inverted_cdf", weights=draws.weights)
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    inside = (draws.n_clusters >= low) & (draws.n_clusters <= high)
+    return int(low), int(high), float(draws.samples.mean(inside.astype(np.float64))), _whole(summary)
 
 
-def _most_of_draws(summary: SummaryRecord) -> str:
-    number = _range_of_clusters(summary)
-    return f"{number} cluster{'s' * (number != '1')}"
+def _central(summary: SummaryRecord, number: str) -> str:
+    """Central 90% interval of the number of clusters, as a clause."""
+    low, high, share, of = _range_of_clusters(summary)
+    interval = display.interval(low, high, share, of)
+    return f"{number} is {interval}" if low == high else f"{number} has the {interval}"
+
+
+def _whole(summary: SummaryRecord) -> str:
+    """Whole of which shares are given."""
+    return "the weight" if summary.draws.samples.is_weighted else "the draws"
+
+
+def _covered(summary: SummaryRecord) -> tuple[str, str]:
+    """Share of the draws in the credible ball, and its error in parentheses."""
+    ball = summary.ball
+    error = "" if np.isnan(ball.coverage_mcse) else f" (Monte Carlo standard error {100 * ball.coverage_mcse:.2g}%)"
+    return f"{100 * ball.coverage:.4g}% of {_whole(summary)}", error
 
 
 def _ball_clusters(summary: SummaryRecord) -> tuple[int, int]:
@@ -400,11 +418,11 @@ def _optimality(summary: SummaryRecord) -> str:
     if gap is None:
         return agreement or _no_bound(summary)
     if status(gap) == "optimal":
-        return "proven, no partition has a smaller expected loss"
+        return "proven, no partition has a smaller expected loss on these draws"
     if gap > _LOOSE:
         longer = ", `certify` can give a better bound" if _can_certify(summary) else ""
         return "; ".join(filter(None, [agreement, f"not proven optimal{longer}"]))
-    words = f"no partition's expected loss is more than {_at_most(gap)} smaller"
+    words = f"no partition's expected loss on these draws is more than {_at_most(gap)} smaller"
     return "; ".join(filter(None, [words, agreement]))
 
 
@@ -425,20 +443,20 @@ def _agreement(summary: SummaryRecord) -> str:
 def _proof(summary: SummaryRecord) -> str:
     gap, agreement = summary.gap, _agreement(summary)
     if gap is not None and status(gap) == "optimal":
-        return "No other partition has a smaller expected loss (proven)."
+        return "On these draws, no other partition has a smaller expected loss (proven)."
     start = f"{agreement.capitalize()}." if agreement else ""
     if gap is None:
         return start or f"{_no_bound(summary).capitalize()}."
     if gap > _LOOSE:
         longer = "; a longer computation can give a proof" if _can_certify(summary) else ""
         return f"{start} The expected loss is not proven to be near the minimum{longer}.".strip()
-    return f"{start} No partition's expected loss is more than {_at_most(gap)} smaller.".strip()
+    return f"{start} No partition's expected loss on these draws is more than {_at_most(gap)} smaller.".strip()
 
 
 def _bound(summary: SummaryRecord) -> str:
     bound, gap = summary.lower_bound, summary.gap
     if gap is not None and status(gap) == "optimal":
-        return ", which is proven to be the minimum"
+        return ", which is proven to be the minimum on these draws"
     unit = summary.consensus.loss.unit
     least = "" if bound is None else f", which is at least {display.quantity(bound, unit, 4)}"
     return f"; it is not proven to be the minimum{least}"
