@@ -271,10 +271,8 @@ def _own_of_block(
     partition: Labels,
 ) -> Floats:
     """Weight (m,) of the draws in which each item's cluster is matched with its cluster of the partition."""
-    total = np.zeros(labels.shape[1])
-    for row, start, weight in zip(labels, starts[:-1], weights, strict=True):
-        total += weight * (targets[start + row] == partition[items])
-    return total
+    own: Floats = ensemble.weights_with(np.ascontiguousarray(labels), starts, weights, targets, partition[items])
+    return own
 
 
 def of_components(draws: PartitionDraws, soft: AllocationProbabilities, labels: Labels) -> tuple[Floats, Floats]:

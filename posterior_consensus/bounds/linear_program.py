@@ -16,6 +16,14 @@ _SOLVING = 100  # iterations that take as long as the rest of a solve
 _FORGOTTEN = 1e-6  # slack from which a row without multiplier is dropped
 
 
+class _Silent(highspy.Highs):
+    """HiGHS without a word: version 1.16 prints its name when callbacks are enabled, before an option can be set."""
+
+    def enableCallbacks(self) -> None:
+        self.setOptionValue("output_flag", False)
+        super().enableCallbacks()
+
+
 class TriangleProgram:
     """Least sum of weights x_e, x_e in [0, 1], subject to rows x_e <= x_f + x_g; HiGHS keeps its basis between solves.
 
@@ -28,7 +36,7 @@ class TriangleProgram:
         self._pairs = first * instance.size + second
         self._column = np.full(instance.weights.size, -1, np.int32)
         self._column[self._pairs] = np.arange(self._pairs.size)
-        self._highs = highspy.Highs()
+        self._highs = _Silent()
         self._highs.setOptionValue("output_flag", False)
         self._highs.setOptionValue("threads", 1)
         self._highs.setOptionValue("solver", "simplex")

@@ -40,7 +40,7 @@ def apply_to_links(
     arguments: tuple[Any, ...],
 ) -> Result:
     """Call a function with the links of the block's items."""
-    links, own = gather(labels, items, starts, weights, counts), partition[items]
+    links, own = ensemble.links(np.ascontiguousarray(labels), starts, weights, counts), partition[items]
     links[np.arange(own.size), own] -= total
     return function(links, own, total, *arguments)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numba
 from filelock import FileLock
+from numba import types
 from numba.core import event
 from numba.extending import overload
 
@@ -70,6 +71,32 @@ class _Announcement(event.Listener):
         """Nothing is to be done."""
 
 
+class _Returns(event.Listener):
+    """Refuses a kernel that returns more to Python than numbers, or plain tuples of numbers.
+
+    To make an array or a NamedTuple, numba runs Python code, in which Ctrl-C raises an error. numba does not look
+    whether there is one: Python then reports a SystemError, or the process ends. See docs/developers/upstream.md.
+    """
+
+    def on_start(self, compilation):
+        """Nothing is known yet."""
+
+    def on_end(self, compilation):
+        """Look at what the kernel returns."""
+        kernel = compilation.data["dispatcher"]
+        if kernel.py_func.__module__.startswith(f"{_PACKAGE}.") and "no_cpython_wrapper" not in kernel.targetoptions:
+            for compiled in kernel.overloads.values():
+                kind = compiled.signature.return_type
+                if not _is_numbers(kind):
+                    raise TypeError(f"The kernel {kernel.py_func.__name__} must return numbers to Python; got {kind}.")
+
+
+def _is_numbers(kind):
+    if isinstance(kind, types.BaseTuple) and not isinstance(kind, types.BaseNamedTuple):
+        return all(map(_is_numbers, kind))
+    return isinstance(kind, (types.Number, types.Boolean, types.NoneType))
+
+
 class _Turns(event.Listener):
     """A lock under which one process at a time compiles a kernel; the next process finds it on disk."""
 
@@ -95,4 +122,5 @@ def compile_in_turns(folder):
     event.register("numba:compile", _Turns(folder))
 
 
-event.register("numba:compile", _Announcement())
+for _listener in (_Announcement(), _Returns()):
+    event.register("numba:compile", _listener)

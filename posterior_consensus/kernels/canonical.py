@@ -5,14 +5,19 @@ import numpy as np
 from posterior_consensus.kernels._jit import jit
 
 
-@jit
 def canonicalise(codes, n_codes, out):
     """Write every row of `codes` (N, n), values below `n_codes`, to `out` numbered by first appearance.
 
     Returns the number of clusters of each row (N,).
     """
+    n_clusters = np.empty(codes.shape[0], np.int64)
+    _canonicalise(codes, n_codes, out, n_clusters)
+    return n_clusters
+
+
+@jit
+def _canonicalise(codes, n_codes, out, n_clusters):
     n_rows, n_items = codes.shape
-    n_clusters = np.empty(n_rows, np.int64)
     number_of = np.empty(n_codes, np.int64)
     seen_in = np.full(n_codes, -1)  # the row that a number is from, so that none of them need be erased between rows
     for t in range(n_rows):
@@ -25,7 +30,6 @@ def canonicalise(codes, n_codes, out):
                 found += 1
             out[t, i] = number_of[code]
         n_clusters[t] = found
-    return n_clusters
 
 
 @jit

@@ -245,19 +245,22 @@ def paired_joint_sums(labels, n_clusters, rows, others, h):
     return sums
 
 
-@jit
 def size_sums(labels, n_clusters, h):
     """Sum of h over the cluster sizes of every label vector (N, n): (N,)."""
-    n_rows = labels.shape[0]
-    sums = np.zeros(n_rows)
+    sums = np.zeros(labels.shape[0])
+    _size_sums(labels, n_clusters, h, sums)
+    return sums
+
+
+@jit
+def _size_sums(labels, n_clusters, h, sums):
     sizes = np.zeros(n_clusters.max(), np.int64)
-    for t in range(n_rows):
+    for t in range(labels.shape[0]):
         sizes[:] = 0
         for label in labels[t]:
             sizes[label] += 1
         for size in sizes:
             sums[t] += h[size]
-    return sums
 
 
 @jit

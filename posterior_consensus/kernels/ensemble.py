@@ -7,11 +7,14 @@ cost and without an n x n array.
 import numpy as np
 
 from posterior_consensus.kernels._jit import jit
+from posterior_consensus.kernels._simd import LANES, ROWS, add_eight
 from posterior_consensus.runtime.executor import in_blocks
 from posterior_consensus.runtime.tolerances import ROUNDING
 
 _ITEMS_AT_ONCE = 128  # whose sums stay in the fastest cache
 _ITEMS_IN_ROW = 1024
+_CLUSTERS = 128  # mean number in a draw up to which copies of its rows cost less than the sums
+_MOST = 2**31 - 1
 
 
 @jit
@@ -64,6 +67,59 @@ def gather_more(labels, starts, weights, table, out):
     """Add B W T to `out` (n, c); successive blocks of draws give the same sums as all draws."""
     n_draws, n_items = labels.shape
     in_blocks(_gather, 0, n_items, labels, starts, weights, table, out, work=n_draws * table.shape[1])
+
+
+@jit
+def _add_counts(first, last, labels, starts, counts, at_once, out):
+    n_draws, n_columns = labels.shape[0], counts.shape[1]
+    most = (starts[1:] - starts[:-1]).max()
+    table, sums = np.empty(ROWS * most * LANES, np.int32), np.empty(_ITEMS_IN_ROW * LANES, np.int32)
+    for lower in range(first, last, _ITEMS_IN_ROW):
+        n_items = min(_ITEMS_IN_ROW, last - lower)
+        for column in range(0, n_columns, LANES):
+            width = min(LANES, n_columns - column)
+            for begin in range(0, n_draws, at_once):
+                end = min(begin + at_once, n_draws)
+                sums[:] = 0
+                for t in range(begin, end, ROWS):
+                    for s in range(ROWS):  # beyond the last draw, its rows are zeros
+                        draw = min(t + s, end - 1)
+                        for row in range(starts[draw], starts[draw + 1]):
+                            at = (s * most + row - starts[draw]) * LANES
+                            for k in range(width):
+                                table[at + k] = counts[row, column + k] if t + s < end else 0
+                    e = end - 1
+                    draws = (
+                        t,
+                        min(t + 1, e),
+                        min(t + 2, e),
+                        min(t + 3, e),
+                        min(t + 4, e),
+                        min(t + 5, e),
+                        min(t + 6, e),
+                        min(t + 7, e),
+                    )
+                    add_eight(sums, table, most, labels, draws, lower, n_items)
+                for b in range(n_items):
+                    for k in range(width):
+                        out[lower + b, column + k] += sums[b * LANES + k]
+
+
+def links(labels, starts, weights, counts):
+    """B W T of the contingency counts T with a partition (R, K): the weighted sum of every item's rows, (n, K).
+
+    If the weights are ones, integers are added, in 32 bits for as many draws as cannot exceed them; sums of floats are
+    the same.
+    """
+    n_draws, n_items = labels.shape
+    if starts[-1] > _CLUSTERS * n_draws or not (weights == 1.0).all():
+        return gather(labels, starts, weights, counts)
+    out = np.zeros((n_items, counts.shape[1]))
+    at_once = _MOST // int(counts.max())
+    in_blocks(
+        _add_counts, 0, n_items, labels, starts, counts, at_once, out, work=n_draws * -(-counts.shape[1] // LANES)
+    )
+    return out
 
 
 @jit
@@ -161,6 +217,25 @@ def votes(labels, starts, weights, targets, n_clusters):
     n_draws, n_items = labels.shape
     out = np.zeros((n_items, n_clusters))
     in_blocks(_votes, 0, n_items, labels, starts, weights, targets, out, work=n_draws)
+    return out
+
+
+@jit
+def _weights_with(first, last, labels, starts, weights, targets, partition, out):
+    for lower in range(first, last, _ITEMS_IN_ROW):
+        upper = min(last, lower + _ITEMS_IN_ROW)
+        own, total = partition[lower:upper], out[lower:upper]
+        for t in range(labels.shape[0]):
+            block, weight, row = targets[starts[t] : starts[t + 1]], weights[t], labels[t, lower:upper]
+            for i in range(upper - lower):
+                total[i] += weight if block[row[i]] == own[i] else 0.0
+
+
+def weights_with(labels, starts, weights, targets, partition):
+    """The weight (n,) of the draws in which the target of an item's cluster, of `targets` (R,), is `partition[i]`."""
+    n_draws, n_items = labels.shape
+    out = np.zeros(n_items)
+    in_blocks(_weights_with, 0, n_items, labels, starts, weights, targets, partition, out, work=n_draws)
     return out
 
 

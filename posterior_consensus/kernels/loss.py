@@ -102,24 +102,32 @@ def _any_value(loss, is_ratio, top, a, b, c):
 loss_value = either(LinearLoss, _linear_value, _any_value, "The loss, but for its scale.")
 
 
-@jit
 def combine(loss, a, b, c):
     """Losses (P, N) from joint sums a (P, N), sums b of the estimates (P,) and c of the draws (N,)."""
+    losses = np.empty_like(a)
+    _combine(loss, a, b, c, losses)
+    return losses
+
+
+@jit
+def _combine(loss, a, b, c, losses):
     is_ratio = has_denominator(loss)
     top = loss.h[-1]
-    losses = np.empty_like(a)
     for p in range(a.shape[0]):
         for t in range(a.shape[1]):
             losses[p, t] = loss_value(loss, is_ratio, top, a[p, t], b[p], c[t])
+
+
+def combine_pairs(loss, a, b, c):
+    """Losses (P,) of pairs of partitions from the sums a over their tables, b of the estimates and c of the draws."""
+    losses = np.empty_like(a)
+    _combine_pairs(loss, a, b, c, losses)
     return losses
 
 
 @jit
-def combine_pairs(loss, a, b, c):
-    """Losses (P,) of pairs of partitions from the sums a over their tables, b of the estimates and c of the draws."""
+def _combine_pairs(loss, a, b, c, losses):
     is_ratio = has_denominator(loss)
     top = loss.h[-1]
-    losses = np.empty_like(a)
     for p in range(a.size):
         losses[p] = loss_value(loss, is_ratio, top, a[p], b[p], c[p])
-    return losses

@@ -5,7 +5,6 @@ import numpy as np
 from posterior_consensus.kernels._jit import jit
 
 
-@jit
 def n_clusters_of_sequence(n_items, concentration, discount, least):
     """Probabilities of the number of clusters if each item opens a new cluster or joins an existing one.
 
@@ -24,6 +23,13 @@ def n_clusters_of_sequence(n_items, concentration, discount, least):
     float array of shape (most,)
         Probability of 1, 2, ... clusters.
     """
+    found = np.zeros(n_items + 1)
+    highest = _n_clusters_of_sequence(n_items, concentration, discount, least, found)
+    return found[1 : highest + 1]
+
+
+@jit
+def _n_clusters_of_sequence(n_items, concentration, discount, least, found):
     chance, next_chance = np.zeros(n_items + 1), np.zeros(n_items + 1)
     chance[1] = 1.0
     low, high = 1, 1
@@ -42,11 +48,10 @@ def n_clusters_of_sequence(n_items, concentration, discount, least):
         while low < high and chance[high] < least:
             chance[high] = 0.0
             high -= 1
-    chance[:low] = 0.0  # remainders of earlier steps
-    return chance[1 : high + 1]
+    found[low : high + 1] = chance[low : high + 1]  # the rest of `chance` has remainders of earlier steps
+    return high
 
 
-@jit
 def occupied_sticks(n_items, n_components, concentration):
     """Probabilities of the number of sticks that have items, of Beta(1, concentration) fractions, the last one 1.
 
@@ -63,7 +68,14 @@ def occupied_sticks(n_items, n_components, concentration):
     float array of shape (min(n_items, n_components),)
         Probability of 1, 2, ... sticks.
     """
-    most = min(n_items, n_components)
+    chance = np.zeros(min(n_items, n_components))
+    _occupied_sticks(n_items, n_components, concentration, chance)
+    return chance
+
+
+@jit
+def _occupied_sticks(n_items, n_components, concentration, chance):
+    most = chance.size
     left = np.zeros((most + 1, n_items + 1))  # sticks occupied so far, items left
     left[0, n_items] = 1.0
     for stick in range(n_components - 1):
@@ -75,9 +87,7 @@ def occupied_sticks(n_items, n_components, concentration):
                 left[k + 1, j] += own * taken
                 left[k, j] = own * here
                 taken = (taken + here) * j / (concentration + j)
-    chance = np.zeros(most)
     for k in range(most + 1):
         chance[max(k - 1, 0)] += left[k, 0]
         if k < most:
             chance[k] += left[k, 1:].sum()
-    return chance

@@ -123,14 +123,19 @@ def add_prices(rows, prices, reduced):
         reduced[rows[t, 2]] -= price
 
 
-@jit
 def relaxed_solution(lean, n):
     """Solution x (n, n), both triangles, of which `lean` (n * n,) is x before it is cut off at 0 and 1."""
     x = np.zeros((n, n))
+    _relax(lean, x)
+    return x
+
+
+@jit
+def _relax(lean, x):
+    n = len(x)
     for i in range(n):
         for j in range(i + 1, n):
             x[i, j] = x[j, i] = min(1.0, max(0.0, lean[i * n + j]))
-    return x
 
 
 @jit

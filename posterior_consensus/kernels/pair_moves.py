@@ -12,7 +12,6 @@ from posterior_consensus.kernels._jit import inner, jit
 from posterior_consensus.kernels.columns import first_free, n_clusters, up_to
 from posterior_consensus.kernels.records import SPLITS, ZEALOUS
 
-_WIDTH = 8  # clusters to begin with
 _LEADERS = 4
 _FOLLOWERS = 8
 
@@ -21,8 +20,9 @@ class PairState(NamedTuple):
     """A partition of some or all items, and every item's sum of similarities to each cluster."""
 
     partition: np.ndarray  # (n,), -1 where an item is not allocated
-    sizes: np.ndarray  # (width,)
-    links: np.ndarray  # (width, n)
+    sizes: np.ndarray  # (n + 1,)
+    links: np.ndarray  # (n + 1, n), of whose rows only those of clusters are ever touched, hence take memory
+    top: np.ndarray  # (1,), rows from here on are free
 
 
 class Costs(NamedTuple):
@@ -43,26 +43,19 @@ class PairSearch(NamedTuple):
     stop: np.ndarray  # (1,), which another thread may set to 1
 
 
-@inner
-def widened_links(state):
-    """The same state with twice the clusters."""
-    width = state.sizes.size
-    sizes = np.zeros(2 * width, np.int64)
-    links = np.zeros((2 * width, state.partition.size))
-    for k in range(width):
-        sizes[k] = state.sizes[k]
-        for i in range(state.partition.size):
-            links[k, i] = state.links[k, i]
-    return PairState(state.partition, sizes, links)
+def no_clusters(n_items):
+    """The state in which no item is allocated."""
+    sizes, links = np.zeros(n_items + 1, np.int64), np.zeros((n_items + 1, n_items))
+    return PairState(np.full(n_items, -1, np.int32), sizes, links, np.zeros(1, np.int64))
 
 
 @inner
 def compact_links(state):
     """Move the clusters to the first rows; return how many there are."""
-    partition, sizes, links = state
-    rows = np.empty(sizes.size, np.int32)
+    partition, sizes, links, top = state
+    rows = np.empty(top[0], np.int32)
     n_clusters = 0
-    for k in range(sizes.size):
+    for k in range(top[0]):
         rows[k] = n_clusters
         if sizes[k] > 0:
             if n_clusters < k:
@@ -74,6 +67,7 @@ def compact_links(state):
     for i in range(partition.size):
         if partition[i] >= 0:
             partition[i] = rows[partition[i]]
+    top[0] = n_clusters
     return n_clusters
 
 
@@ -90,6 +84,7 @@ def move_item(similarity, state, i, k):
         links[k, j] = kept * links[k, j] + similarity[i, j]
     state.sizes[k] += 1
     state.partition[i] = k
+    state.top[0] = max(state.top[0], k + 1)
 
 
 @inner
@@ -102,7 +97,7 @@ def score_of(costs, state, i, k):
 def best_other(costs, state, i):
     """What item i adds to the expected loss in the cluster that suits it best but for its own, and that cluster."""
     best, target = np.inf, -1
-    for k in range(state.sizes.size):
+    for k in range(state.top[0]):
         if state.sizes[k] > 0 and k != state.partition[i]:
             value = score_of(costs, state, i, k)
             if value < best:
@@ -112,7 +107,7 @@ def best_other(costs, state, i):
 
 @inner
 def place_pairs(search, state, items, margins, targets):
-    """Put every item of `items` where the expected loss is least; return the state and how many moved.
+    """Put every item of `items` where the expected loss is least; return how many moved.
 
     `margins` receives by how much the best other cluster is worse than the item's own, `targets` which it is. Once it
     is to stop, items stay where they are.
@@ -132,29 +127,35 @@ def place_pairs(search, state, items, margins, targets):
         best, target = best_other(costs, state, i)
         margins[i], targets[i] = best - stay, target
         if number < most and not alone and 0.0 < best - rounding:
-            if first_free(state) == state.sizes.size:
-                state = widened_links(state)
             best, target = 0.0, first_free(state)
         if best < stay - rounding:
             number += int(state.sizes[target] == 0) - int(alone)
             move_item(similarity, state, i, target)
             moved += 1
-    return state, moved
+    return moved
+
+
+def scan_pairs(search, state, margins, targets, doubt):
+    """Put every item where the expected loss is least; return the state and how many moved. None is in doubt."""
+    return state, _scan_pairs(search, state, margins, targets)
 
 
 @jit
-def scan_pairs(search, state, margins, targets, doubt):
-    """Put every item where the expected loss is least; return the state and how many moved. None is in doubt."""
+def _scan_pairs(search, state, margins, targets):
     return place_pairs(search, state, up_to(state.partition.size), margins, targets)
 
 
-@jit
 def open_pairs(search, state, margins):
+    """Make singletons until there are enough clusters, each time the item that costs least; return the state."""
+    open_singletons(search, state)
+    return state
+
+
+@jit
+def open_singletons(search, state):
     """Make singletons until there are enough clusters, each time the item that costs least."""
     similarity, costs, fewest = search.similarity, search.costs, search.fewest
     number = compact_links(state)
-    while state.sizes.size < fewest:
-        state = widened_links(state)
     partition, sizes = state.partition, state.sizes
     while number < fewest:
         weakest, most = -1, -np.inf
@@ -165,7 +166,6 @@ def open_pairs(search, state, margins):
                     weakest, most = i, staying
         move_item(similarity, state, weakest, number)
         number += 1
-    return state
 
 
 @jit
@@ -174,7 +174,7 @@ def merge_pairs(search, state):
 
     If there are more than `most`, the two that raise it least will do.
     """
-    partition, sizes, links = state
+    partition, sizes, links, _ = state
     costs = search.costs
     number = compact_links(state)
     if number <= search.fewest:
@@ -235,20 +235,18 @@ def chain_pairs(search, state, margins, targets):
 
 @inner
 def _rearrange(search, state, items, margins, apart):
-    """Dissolve the cluster of these items and allocate them again; return the state and whether that paid.
+    """Dissolve the cluster of these items and allocate them again; return whether that paid.
 
     If `apart`, they go into two clusters of their own, begun by the items that are least and most at home, else into
     any. The state changes only where that pays; until then `added` holds what the items allocated so far add to the
     links of the others.
     """
     if items.size == 0 or (apart and items.size == 1):
-        return state, False
+        return False
     similarity, costs = search.similarity, search.costs
-    if first_free(state) == state.sizes.size:
-        state = widened_links(state)
     old, new = state.partition[items[0]], first_free(state)
-    number = n_clusters(state) - 1
-    added, n_added = np.zeros((state.sizes.size, items.size)), np.zeros(state.sizes.size, np.int64)
+    number, top = n_clusters(state) - 1, max(state.top[0], new + 1)
+    added, n_added = np.zeros((top, items.size)), np.zeros(top, np.int64)
     targets = np.empty(items.size, np.int64)
     gain, least, greatest = 0.0, 0, 0
     for at in range(items.size):
@@ -271,7 +269,7 @@ def _rearrange(search, state, items, margins, apart):
         if targets[at] >= 0:
             continue
         target, best = -1, np.inf
-        for k in range(state.sizes.size):
+        for k in range(top):
             kept = k != old and state.sizes[k] > 0
             size = n_added[k] + (state.sizes[k] if kept else 0)
             if (k != old and k != new) if apart else (size == 0 and (k != old or number >= search.most)):
@@ -286,11 +284,11 @@ def _rearrange(search, state, items, margins, apart):
         _add(similarity, items, at, added[target])
         n_added[target] += 1
     if number < search.fewest or gain >= -search.rounding:
-        return state, False
+        return False
     for at in range(items.size):
         if targets[at] != old:
             move_item(similarity, state, items[at], targets[at])
-    return state, True
+    return True
 
 
 @inner
@@ -301,9 +299,13 @@ def _add(similarity, items, at, links):
         links[other] += row[items[other]]
 
 
-@jit
 def rearrange_pairs(search, state, order, margins, tally):
     """Dissolve or split every cluster if this lowers the loss; return the state and whether any was changed."""
+    return state, _rearrange_all(search, state, order, margins, tally)
+
+
+@jit
+def _rearrange_all(search, state, order, margins, tally):
     any_paid = False
     members = np.empty(order.size, np.int64)
     for apart in (False, True):
@@ -318,25 +320,17 @@ def rearrange_pairs(search, state, order, margins, tally):
                 if state.partition[i] == k:
                     members[size] = i
                     size += 1
-            state, paid = _rearrange(search, state, members[:size], margins, apart)
-            if paid:
+            if _rearrange(search, state, members[:size], margins, apart):
                 tally[SPLITS if apart else ZEALOUS] += 1
                 any_paid = True
             if apart and n_clusters(state) >= search.most:
                 break
-    return state, any_paid
+    return any_paid
 
 
 @inner
-def links_of(similarity, partition):
-    """A partition and its links."""
-    width = _WIDTH
-    while width < partition.max() + 1:
-        width *= 2
-    state = PairState(
-        np.full(partition.size, -1, np.int32), np.zeros(width, np.int64), np.zeros((width, partition.size))
-    )
+def allocate_pairs(similarity, state, partition):
+    """Allocate the items of a state without clusters as in a partition, but for those that it leaves out."""
     for i in range(partition.size):
         if partition[i] >= 0:
             move_item(similarity, state, i, partition[i])
-    return state

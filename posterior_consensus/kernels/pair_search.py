@@ -6,31 +6,35 @@ from posterior_consensus.kernels._jit import inner, jit
 from posterior_consensus.kernels.columns import first_free, n_clusters
 from posterior_consensus.kernels.pair_moves import (
     PairSearch,
+    allocate_pairs,
     best_other,
     compact_links,
-    links_of,
     merge_pairs,
     move_item,
-    open_pairs,
+    no_clusters,
+    open_singletons,
     place_pairs,
     score_of,
-    widened_links,
 )
 from posterior_consensus.runtime.tolerances import ROUNDING
 
 
-@jit
 def begin_pairs(similarity, costs, partition, order, most):
     """Put each item without a cluster where it costs least, in this order; return the state."""
-    unplaced = order[partition[order] < 0]
-    state = links_of(similarity, partition)
-    margins, targets = np.empty(partition.size), np.empty(partition.size, np.int64)
-    allocation = PairSearch(similarity, costs, ROUNDING * partition.size, 1, most, np.zeros(1, np.uint8))
-    state, _ = place_pairs(allocation, state, unplaced, margins, targets)
+    state = no_clusters(partition.size)
+    _begin_pairs(similarity, costs, partition, order, most, state)
     return state
 
 
 @jit
+def _begin_pairs(similarity, costs, partition, order, most, state):
+    unplaced = order[partition[order] < 0]
+    allocate_pairs(similarity, state, partition)
+    margins, targets = np.empty(partition.size), np.empty(partition.size, np.int64)
+    allocation = PairSearch(similarity, costs, ROUNDING * partition.size, 1, most, np.zeros(1, np.uint8))
+    place_pairs(allocation, state, unplaced, margins, targets)
+
+
 def move_best(similarity, costs, partition, fewest, most, changes):
     """Make the single move that lowers the expected loss most, until no move lowers it.
 
@@ -53,9 +57,15 @@ def move_best(similarity, costs, partition, fewest, most, changes):
         Number of moves; `changes.size` if there may be more.
     """
     search = PairSearch(similarity, costs, ROUNDING * partition.size, fewest, most, np.zeros(1, np.uint8))
-    state = links_of(similarity, partition)
+    return _move_best(search, no_clusters(partition.size), partition, changes)
+
+
+@jit
+def _move_best(search, state, partition, changes):
+    similarity, costs, fewest, most = search.similarity, search.costs, search.fewest, search.most
+    allocate_pairs(similarity, state, partition)
     if compact_links(state) < fewest:
-        state = open_pairs(search, state, np.empty(0))
+        open_singletons(search, state)
     while n_clusters(state) > most:
         merge_pairs(search, state)
     values, targets = np.empty(partition.size), np.empty(partition.size, np.int64)
@@ -77,8 +87,6 @@ def move_best(similarity, costs, partition, fewest, most, changes):
         if item < 0:
             break
         if new < 0:
-            if first_free(state) == state.sizes.size:
-                state = widened_links(state)
             new = first_free(state)
         old = np.int64(state.partition[item])
         move_item(similarity, state, item, new)

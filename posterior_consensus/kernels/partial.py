@@ -318,7 +318,6 @@ def _drop(bits, state, item, agree):
     return False
 
 
-@jit
 def grow(bits, order, enough, most, last_size, n_clusters, stop):
     """Add the items one by one, first `order[0]`, then always the item that costs least.
 
@@ -348,6 +347,14 @@ def grow(bits, order, enough, most, last_size, n_clusters, stop):
     int64 array of shape (n + 1,)
         The largest weight by the number of items.
     """
+    n_items = bits.planes.shape[0]
+    labels, curve = np.full(n_items, -1), np.zeros(n_items + 1, np.int64)
+    _grow(bits, order, enough, most, last_size, n_clusters, stop, labels, curve)
+    return labels, curve
+
+
+@jit
+def _grow(bits, order, enough, most, last_size, n_clusters, stop, labels, curve):
     n_items, _, n_words = bits.planes.shape
     state = Partial(
         np.full(n_items, -1),
@@ -359,7 +366,6 @@ def grow(bits, order, enough, most, last_size, n_clusters, stop):
         bits.present.copy(),
     )
     rows = np.empty((4 + 3 * n_clusters, n_words), np.uint64)
-    labels, curve = np.full(n_items, -1), np.zeros(n_items + 1, np.int64)
     weight = _weigh(bits.present, bits.tables)
     bounds = np.full(n_items, weight)
     curve[0] = weight
@@ -393,7 +399,6 @@ def grow(bits, order, enough, most, last_size, n_clusters, stop):
         if stop[0] or size > most:
             break
         item, weight = _next(bits, state, weight, order, bounds, places)
-    return labels, curve
 
 
 @inner

@@ -90,7 +90,8 @@ def _go_on(search, state, items, scores, doubt, course, block):
     while True:
         if block and at % block == 0 and not is_linear(search.loss):
             scores = scores._replace(entering=np.empty((min(block, items.size), state.sizes.size)))
-        at, course = _move_doubtful(search, state, items, scores, doubt, block, at, course)
+        at, *course = _move_doubtful(search, state, items, scores, doubt, block, at, course)
+        course = Course(*course)
         if at == items.size:
             return state, course
         state = widened(state, course.n_clusters + 1)
@@ -105,7 +106,7 @@ def _move_doubtful(search, state, items, scores, doubt, block, begin, course):
     for at in range(begin, items.size):
         if block > 0 and at % block == 0:
             if not is_linear(search.loss) and entering.shape[1] < state.sizes.size:
-                return at, Course(now, n_clusters, top, moved)
+                return at, now, n_clusters, top, moved
             score_block(state, draws, slopes, at, min(at + block, items.size), scores, search.out)
         if stop[0] != 0:
             break
@@ -121,7 +122,7 @@ def _move_doubtful(search, state, items, scores, doubt, block, begin, course):
         if min(margins[at], -stay if may_open else np.inf) > doubtful:
             continue
         if may_open and n_clusters == state.sizes.size:
-            return at, Course(now, n_clusters, top, moved)
+            return at, now, n_clusters, top, moved
         free = top if top < state.sizes.size else first_free(state)
         k, now = _best_move(search, state, i, entering[at % len(entering)], stay + doubtful, may_open, free, now)
         if k != old:
@@ -129,4 +130,4 @@ def _move_doubtful(search, state, items, scores, doubt, block, begin, course):
             top = max(top, k + 1)
             move(draws, state, slopes, i, k)
             moved += 1
-    return items.size, Course(now, n_clusters, top, moved)
+    return items.size, now, n_clusters, top, moved

@@ -3,7 +3,7 @@
 import numpy as np
 
 from posterior_consensus.kernels._jit import either, inner, jit
-from posterior_consensus.kernels._simd import LANES, ROWS, add_rows
+from posterior_consensus.kernels._simd import LANES, ROWS, add_eight
 from posterior_consensus.kernels.cells import Dense
 
 _FLUSH = 256  # draws whose scores are summed in single precision
@@ -103,21 +103,8 @@ def _score_columns(state, draws, slopes, first_item, first, sums, totals):
                         table[at + k] = slope * steps[count + 1]
                         table[at + _HALF + k] = slope * steps[count]
             if together == ROWS:
-                z0, z1, z2, z3 = labels[t], labels[t + 1], labels[t + 2], labels[t + 3]
-                z4, z5, z6, z7 = labels[t + 4], labels[t + 5], labels[t + 6], labels[t + 7]
-                for b in range(n_block):
-                    i = np.uint64(first_item + b)
-                    rows = (
-                        np.intp(z0[i]) * LANES,
-                        (np.intp(z1[i]) + most) * LANES,
-                        (np.intp(z2[i]) + 2 * most) * LANES,
-                        (np.intp(z3[i]) + 3 * most) * LANES,
-                        (np.intp(z4[i]) + 4 * most) * LANES,
-                        (np.intp(z5[i]) + 5 * most) * LANES,
-                        (np.intp(z6[i]) + 6 * most) * LANES,
-                        (np.intp(z7[i]) + 7 * most) * LANES,
-                    )
-                    add_rows(flat, b * LANES, table, rows)
+                draws_now = t, t + 1, t + 2, t + 3, t + 4, t + 5, t + 6, t + 7
+                add_eight(flat, table, most, labels, draws_now, first_item, n_block)
             else:
                 for s in range(together):
                     for b in range(n_block):

@@ -159,10 +159,7 @@ class Executor:
         self.is_over()
         try:
             return function(*call)
-        except (KeyboardInterrupt, SystemError) as error:
-            # Of one that comes while numba hands a result over, Python makes a SystemError.
-            if isinstance(error, SystemError) and not isinstance(error.__cause__, KeyboardInterrupt):
-                raise
+        except KeyboardInterrupt:
             self.halt("interrupted")
             return function(*call)
 

@@ -2,12 +2,17 @@ import logging
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
+import numba
+import numpy as np
 import pytest
 
 from posterior_consensus.kernels import _jit
+from posterior_consensus.kernels.pair_moves import Costs
+from tests.kernels.checks import compiled_only
 
 SCRIPT = """
 import numpy as np
@@ -49,3 +54,26 @@ def test_the_first_kernel_of_an_empty_cache_is_announced(module, on_disk, is_sai
         for step in (listener.on_start, listener.on_start, listener.on_end, listener.on_end):
             step(compilation)
     assert ["compiles its kernels" in text for text in caplog.messages] == [True] * is_said
+
+
+@compiled_only
+@pytest.mark.parametrize(
+    ("returned", "is_refused"),
+    [
+        ((1, (0.5, True)), False),
+        (np.zeros(1), True),
+        ((1, np.zeros(1)), True),
+        ((1, Costs(0.5, 1.0)), True),
+    ],
+)
+def test_kernels_return_numbers_to_python(returned, is_refused):
+    """Of what else they return, numba makes objects without a look at errors, and Ctrl-C ends the process."""
+
+    @numba.njit
+    def kernel(value):
+        return value
+
+    kernel(returned)
+    kernel.py_func.__module__ = Costs.__module__
+    with pytest.raises(TypeError, match="kernel.*numbers") if is_refused else nullcontext():
+        _jit._Returns().on_end(SimpleNamespace(data={"dispatcher": kernel}))

@@ -46,6 +46,29 @@ def test_similarity_rows_are_those_of_the_matrix(size):
     np.testing.assert_allclose(rows, np.tensordot(weights, together, 1), rtol=1e-14)
 
 
+@pytest.mark.parametrize("size", [*SIZES, (2100, 11, 3)])
+@pytest.mark.parametrize("n_clusters", [2, 19])  # in one vector of columns, and in two
+@pytest.mark.parametrize("most", [2**31 - 1, 2**12])  # of 32 bits, and of few, which add few draws at a time
+def test_links_are_sums_of_counts(size, n_clusters, most, monkeypatch):
+    monkeypatch.setattr(ensemble, "_MOST", most)
+    labels, starts, weights = some_draws(*size)
+    partition = np.random.default_rng(5).integers(n_clusters, size=size[0]).astype(np.int32)
+    counts, matrix = ensemble.joint_counts(labels, starts, partition, n_clusters), one_hot(labels, starts)
+    found, _ = run(ensemble.links, labels, starts, np.ones(len(labels)), counts)
+    np.testing.assert_array_equal(found, matrix @ counts)
+    weighted, _ = run(ensemble.links, labels, starts, weights, counts)
+    np.testing.assert_array_equal(weighted, ensemble.gather(labels, starts, weights, counts))
+
+
+@pytest.mark.parametrize("size", [*SIZES, (2100, 2, 3)])
+def test_the_weight_of_draws_with_the_item_in_its_cluster(size):
+    labels, starts, weights = some_draws(*size)
+    rng = np.random.default_rng(8)
+    targets, partition = (rng.integers(-1, 4, size=length).astype(np.int32) for length in (starts[-1], size[0]))
+    found, _ = run(ensemble.weights_with, labels, starts, weights, targets, partition)
+    np.testing.assert_allclose(found, weights @ (targets[starts[:-1, np.newaxis] + labels] == partition), rtol=1e-14)
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_votes_go_to_the_targets_of_the_labels(size):
     labels, starts, weights = some_draws(*size)

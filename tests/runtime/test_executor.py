@@ -63,24 +63,6 @@ PROBLEMS = {
 }
 
 
-def test_an_interrupt_that_numba_made_an_error_stops_the_calls():
-    raised = []
-
-    def call(number):
-        if number == 1 and not raised:
-            raised.append(number)
-            raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
-        if number == 3:
-            raise SystemError("something else")
-        return number
-
-    with executor.Executor(0, None) as calls:
-        assert calls.results(call, [(0,), (1,), (2,)]) == [0, 1, 2]
-        assert calls.stopped == "interrupted" and calls.stop[0] == 1
-        with pytest.raises(SystemError, match="something else"):
-            calls.results(call, [(3,)])
-
-
 @pytest.mark.parametrize("kind", list(PROBLEMS))
 def test_the_calls_of_a_search_could_go_to_another_process(kind):
     draws = pc.as_partition_draws(noisy_draws(np.random.default_rng(1), 60, 20, 4, 0.5))

@@ -77,7 +77,9 @@ def test_clusters_open_for_one_item_at_a_time_where_the_loss_is_least(name, kind
         if kind == "pairs":
             costs = pair_moves.Costs(record.numerator["A"], record.numerator["B"])
             search = pair_moves.PairSearch(similarity_of(draws), costs, 1e-12, fewest, N_ITEMS, stop)
-            state = pair_moves.open_pairs(search, pair_moves.links_of(search.similarity, greedy.copy()), margins)
+            state = pair_moves.no_clusters(N_ITEMS)
+            pair_moves.allocate_pairs(search.similarity, state, greedy)
+            state = pair_moves.open_pairs(search, state, margins)
         else:
             tables = KINDS[kind](*draws)
             search = search_from(tables, record.arrays(N_ITEMS), state_of(tables, greedy))._replace(fewest=fewest)

@@ -1,0 +1,58 @@
+"""Ctrl-C at any moment gives KeyboardInterrupt or a result that says that it was stopped; no process ends by it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CALLS = {
+    "binder": 'pc.consensus_partition(draws, loss="binder", **quiet)',
+    "binder_of_few": 'pc.consensus_partition(few, loss="binder", **quiet)',
+    "vi": "pc.consensus_partition(few, **quiet)",
+    "id": 'pc.consensus_partition(few, loss="id", **quiet)',
+    "exact": 'pc.consensus_partition(few, loss="binder", method="exact")',
+    "loss_path": "pc.loss_path(few, values=[0.8, 1.0], n_starts=2, **quiet)",
+    "loss_by_n_clusters": "pc.loss_by_n_clusters(few, n_clusters=[2, 3], n_starts=2, **quiet)",
+    "summarize": "pc.summarize(few, **quiet)",
+}
+SCRIPT = """
+import collections, json, signal, time, warnings
+import numpy as np
+import posterior_consensus as pc
+
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(1)
+draws = np.where(rng.random((600, 60)) < 0.35, rng.integers(5, size=(600, 60)), np.arange(60) % 5)
+few, quiet = draws[:80, :20], dict(random_seed=1, progressbar=False)
+call = lambda: {call}
+call()
+began = time.perf_counter()
+call()
+seconds = time.perf_counter() - began
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+ends = collections.Counter()
+for _ in range(100):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 1e-6 + 0.9 * seconds * rng.random())
+        call()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        ends["result"] += 1
+    except KeyboardInterrupt:
+        ends["KeyboardInterrupt"] += 1
+print(json.dumps(ends))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="no timer that sends signals")
+@pytest.mark.parametrize("name", CALLS)
+def test_ctrl_c_at_any_moment(name):
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-X", "faulthandler", "-c", SCRIPT.replace("{call}", CALLS[name])]
+    process = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert process.returncode == 0, process.stderr
+    ends = json.loads(process.stdout)
+    assert ends.keys() <= {"result", "KeyboardInterrupt"} and sum(ends.values()) == 100
