@@ -56,7 +56,7 @@ partitions = comparison.partitions
 display(partitions.labels.to_pandas().T.rename_axis(columns=None))
 
 # %%
-ax = pc.plot_layers(comparison)
+axes = pc.plot_layers(comparison)
 
 # %% [markdown]
 # `pc.summarize(layers)` would add a summary of each year, and a report.

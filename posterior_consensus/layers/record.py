@@ -53,6 +53,12 @@ class LargestChange(NamedTuple):
     separation_mcse: float
 
 
+class HasComparison:
+    """A result that stands for its `comparison` if a function needs one."""
+
+    comparison: Any
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class LayerComparison(Stored):
     """How the partitions of several layers differ in the same draw; made by :func:`compare_layers`.

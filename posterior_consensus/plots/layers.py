@@ -10,7 +10,7 @@ import numpy.typing as npt
 from posterior_consensus.answers.alignment import AlignedPartitions
 from posterior_consensus.answers.membership import Membership
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.layers.record import LayerComparison
+from posterior_consensus.layers.record import HasComparison, LayerComparison
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.alluvial import Column, draw_alluvial
 from posterior_consensus.plots.colours import NEUTRAL, as_cmap, ink
@@ -26,28 +26,28 @@ _FAINT, _SURE = 0.12, 0.5  # opacities of a flow that may be none, and of one wh
 _LEAST = 0.05  # expected items of a band
 
 
-def plot_layers(comparison: LayerComparison, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
+def plot_layers(comparison: LayerComparison | HasComparison, *, figsize: Size = None, axes: Any = None) -> Grid:
     r"""Plot the clusters of each layer, joined by bands as wide as the expected numbers of common items.
 
     Parameters
     ----------
-    comparison : LayerComparison
-        The result of :func:`compare_layers`.
+    comparison : LayerComparison or LayersSummary
+        The result of :func:`compare_layers`, or of :func:`summarize` of layers.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
-    ax : matplotlib.axes.Axes, optional
+    axes : array of one matplotlib.axes.Axes, optional
         By default of a new figure.
 
     Returns
     -------
-    matplotlib.axes.Axes
+    ndarray of matplotlib.axes.Axes, shape (1,)
 
     Raises
     ------
     TypeError
-        If `comparison` is something else.
+        If `comparison` is something else, or `axes` holds other things.
     ValueError
-        If it has fewer than two layers.
+        If it has fewer than two layers, no time was left to compare them, or there are several `axes`.
 
     See Also
     --------
@@ -67,14 +67,16 @@ def plot_layers(comparison: LayerComparison, *, figsize: Size = None, ax: Axes |
     >>> import numpy as np
     >>> import posterior_consensus as pc
     >>> draws = np.array([[[0, 0, 0, 1, 1], [0, 0, 1, 2, 2]]] * 20)
-    >>> ax = pc.plot_layers(pc.compare_layers(draws, random_seed=1))
+    >>> (ax,) = pc.plot_layers(pc.compare_layers(draws, random_seed=1))
     >>> [tick.get_text() for tick in ax.get_xticklabels()]
     ['0\n2 clusters', '1\n3 clusters']
     """
-    frame.check_result("comparison", comparison, LayerComparison, "compare_layers")
+    comparison = _comparison(comparison)
     partitions, shown = comparison.partitions, _window(comparison)
     if len(shown) < 2:
-        raise ValueError("`comparison` must have at least two layers; got one.")
+        raise ValueError(
+            "`comparison` must have at least two layers; got one, which plot_membership or plot_psm shows."
+        )
     estimates = partitions.labels.values[shown]
     numbers = [np.append(np.unique(row[row >= 0]), -1).astype(np.int64) for row in estimates]
     flows = comparison.flows.to_dataframe()
@@ -101,12 +103,24 @@ def plot_layers(comparison: LayerComparison, *, figsize: Size = None, ax: Axes |
     columns = list(map(Column, [""] * len(shown), [size / height for size in sizes], clusters, numbers))
     tables = [table / height for table in tables]
     width = min(2.2 + 1.7 * len(columns), 14.0)
-    ax = draw_alluvial(frame.new_axes(ax, figsize, width, 4.8), columns, tables, opacities)
+    grid = frame.grid_axes(axes, figsize, 1, 1, width, 4.8).ravel()
+    ax = draw_alluvial(grid[0], columns, tables, opacities)
     _name_layers(ax, [comparison.layers[j] for j in shown], [own.size - 1 for own in numbers])
     left_out = len(comparison.layers) - len(shown)
     note = f"{comparison.dim} ({len(shown)} of {left_out + len(shown)}, around the largest change)" * (left_out > 0)
     ax.set_xlabel((note or comparison.dim) + ax.get_xlabel())
-    return ax
+    return grid
+
+
+def _comparison(given: Any) -> LayerComparison:
+    """The comparison itself, or that of a summary."""
+    if isinstance(given, HasComparison):
+        if given.comparison is None:
+            raise ValueError("The layers were not compared, because no time was left; give more `seconds`.")
+        given = given.comparison
+    frame.check_result("comparison", given, LayerComparison, "compare_layers")
+    comparison: LayerComparison = given
+    return comparison
 
 
 def _window(comparison: LayerComparison) -> list[int]:
@@ -131,7 +145,7 @@ def _name_layers(ax: Axes, names: list[Any], n_clusters: list[int]) -> None:
 
 
 def plot_layer_distances(
-    comparison: LayerComparison,
+    comparison: LayerComparison | HasComparison,
     column: str = "expected_loss",
     *,
     cmap: Any = "viridis",
@@ -142,8 +156,8 @@ def plot_layer_distances(
 
     Parameters
     ----------
-    comparison : LayerComparison
-        The result of :func:`compare_layers`.
+    comparison : LayerComparison or LayersSummary
+        The result of :func:`compare_layers`, or of :func:`summarize` of layers.
     column : {"expected_loss", "ari"}
         What to plot of `comparison.distances`: the expected loss or the expected adjusted Rand index.
     cmap : str or matplotlib.colors.Colormap
@@ -184,7 +198,7 @@ def plot_layer_distances(
     >>> axes[1].get_xlabel()
     'lag (steps of layer)'
     """
-    frame.check_result("comparison", comparison, LayerComparison, "compare_layers")
+    comparison = _comparison(comparison)
     labels = {
         "expected_loss": frame.with_unit(f"expected loss, {comparison.loss.name}", comparison.loss.unit),
         "ari": "expected adjusted Rand index",
@@ -221,7 +235,7 @@ def _plot_by_lag(ax: Axes, comparison: LayerComparison, column: str, label: str)
 
 
 def plot_layer_items(
-    layers: LayerComparison | AlignedPartitions | Mapping[Any, Membership],
+    layers: LayerComparison | HasComparison | AlignedPartitions | Mapping[Any, Membership],
     *,
     order: Any = "clusters",
     figsize: Size = None,
@@ -231,9 +245,10 @@ def plot_layer_items(
 
     Parameters
     ----------
-    layers : LayerComparison, AlignedPartitions, or dict of Membership
-        The result of :func:`compare_layers` or of :func:`align_partitions`, whose partitions are plotted, or
-        memberships by name, whose probabilities are plotted: of layers, or of several numbers of clusters.
+    layers : LayerComparison, LayersSummary, AlignedPartitions, or dict of Membership
+        The result of :func:`compare_layers`, of :func:`summarize` of layers or of :func:`align_partitions`, whose
+        partitions are plotted, or memberships by name, whose probabilities are plotted: of layers, or of several
+        numbers of clusters.
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
         Order of the items, as for :func:`plot_membership`: by their clusters in the first layer, then in the next ones.
     figsize : (float, float), optional
@@ -259,8 +274,9 @@ def plot_layer_items(
 
     Notes
     -----
-    Items that a layer lacks are left out. Memberships have constant colours if their partitions have: those of
-    ``comparison.partitions[name]`` do.
+    Items that a layer lacks are left out. A triangle above a layer marks an item that clearly moved to it, see
+    :class:`LayerComparison`. Other changes of colour are those of the partitions alone. Memberships have constant
+    colours if their partitions have: those of ``comparison.partitions[name]`` do.
 
     Examples
     --------
@@ -271,10 +287,13 @@ def plot_layer_items(
     >>> pc.plot_layer_items(comparison)[0].get_xlabel()
     'item, by cluster of 0'
     """
-    if isinstance(layers, LayerComparison):
-        layers = layers.partitions
+    if isinstance(layers, (HasComparison, LayerComparison)):
+        comparison = _comparison(layers)
+        grid, shown = _partitions(comparison.partitions, order, figsize, axes)
+        _mark_moves(grid[0], comparison, shown)
+        return grid
     if isinstance(layers, AlignedPartitions):
-        return _partitions(layers, order, figsize, axes)
+        return _partitions(layers, order, figsize, axes)[0]
     if not isinstance(layers, Mapping) or not all(isinstance(one, Membership) for one in layers.values()) or not layers:
         raise TypeError(
             "`layers` must be what compare_layers() or align_partitions() returns, or a dict of memberships; got "
@@ -283,17 +302,24 @@ def plot_layer_items(
     return _memberships(layers, order, figsize, axes)
 
 
-def _partitions(aligned: AlignedPartitions, order: Any, figsize: Size, axes: Any) -> Grid:
+def _mark_moves(ax: Axes, comparison: LayerComparison, shown: npt.NDArray[np.intp]) -> None:
+    """Mark the items, of those shown from left to right, that clearly move to a layer."""
+    for after, clear in zip(comparison.overlaps["after"].values.tolist(), comparison.overlaps["clear"], strict=True):
+        x = np.flatnonzero(clear.values[shown])
+        y = np.full(x.size, comparison.layers.index(after) - 0.5)
+        ax.scatter(x, y, marker="v", s=14, color=ink(), linewidths=0, label="moved")
+
+
+def _partitions(aligned: AlignedPartitions, order: Any, figsize: Size, axes: Any) -> tuple[Grid, npt.NDArray[np.intp]]:
     labels, there = aligned.labels, aligned.labels.values >= 0
     rows = np.where(there, labels.values, len(aligned.names))
     captions = frame.short_names(aligned.partitions, frame.LONGEST)
     grid = frame.grid_axes(axes, figsize, 1, 1, 7.6, min(1.2 + 0.3 * len(rows), 12.0))
     items = Items.along(labels, str(labels.dims[1]))
     names = [*map(str, aligned.names), "absent"]
-    draw_numbered(
-        grid.item(), items, list(rows), names, captions, f"cluster of {captions[0]}", order, list(1.0 * there)
-    )
-    return grid.ravel()
+    by, strengths = f"cluster of {captions[0]}", list(1.0 * there)
+    shown = draw_numbered(grid.item(), items, list(rows), names, captions, by, order, strengths)
+    return grid.ravel(), shown
 
 
 def _memberships(layers: Mapping[Any, Membership], order: Any, figsize: Size, axes: Any) -> Grid:

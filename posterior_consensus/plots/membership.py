@@ -6,7 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.answers.membership import Membership
+from posterior_consensus.answers.membership import membership as membership_of
 from posterior_consensus.ensemble.items import Floats, Items
+from posterior_consensus.ensemble.partitions import HasDraws
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import patch_style
 from posterior_consensus.plots.frame import Axes, Size
@@ -14,14 +16,14 @@ from posterior_consensus.plots.rows import item_row, name_row
 
 
 def plot_membership(
-    membership: Membership, *, order: Any = "clusters", figsize: Size = None, ax: Axes | None = None
+    membership: Membership | HasDraws, *, order: Any = "clusters", figsize: Size = None, ax: Axes | None = None
 ) -> Axes:
     """Plot each item's probabilities of the clusters as a stacked bar.
 
     Parameters
     ----------
-    membership : Membership
-        The result of :func:`membership` or :func:`predict_allocation`.
+    membership : Membership or Summary
+        The result of :func:`membership` or :func:`predict_allocation`, or of :func:`summarize`, with the consensus.
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
         Order of the items: by cluster, the most probable item of each first; as in the data; or along a coordinate of
         the items (its name or its values), such as time or position along a genome.
@@ -65,7 +67,7 @@ def plot_membership(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['0', '1', 'elsewhere']
     """
-    frame.check_result("membership", membership, Membership, "membership")
+    membership = as_membership(membership)
     cluster, own = membership.cluster.values, membership.own.values
     ax = frame.new_axes(ax, figsize, 7.2, 3.0)
     items = Items.along(membership.cluster, str(membership.cluster.dims[0]))
@@ -75,6 +77,15 @@ def plot_membership(
     draw_shares(ax, membership, row.at, edges, by_cluster=row.along is None, patterned=row.patterned)
     name_row(ax, row, _names(membership)[: cluster.max() + 1])
     return ax
+
+
+def as_membership(given: Any) -> Membership:
+    """The membership itself, or that of the partition of a summary."""
+    if isinstance(given, HasDraws):
+        return membership_of(given)
+    frame.check_result("membership", given, Membership, "membership")
+    membership: Membership = given
+    return membership
 
 
 def draw_shares(

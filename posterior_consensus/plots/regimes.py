@@ -8,10 +8,11 @@ import numpy.typing as npt
 
 from posterior_consensus.answers.membership import Membership
 from posterior_consensus.ensemble.items import Floats, Items
+from posterior_consensus.ensemble.partitions import HasDraws
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import ink
 from posterior_consensus.plots.frame import Axes, Grid, Size
-from posterior_consensus.plots.membership import draw_shares
+from posterior_consensus.plots.membership import as_membership, draw_shares
 from posterior_consensus.plots.observed import observed_table
 from posterior_consensus.plots.rows import check_order, coordinate, numbers_along, plain
 
@@ -23,7 +24,7 @@ _LEAST_ROOM = 2.5  # points per item; with less, points are invisible
 
 def plot_regimes(
     data: Any,
-    membership: Membership,
+    membership: Membership | HasDraws,
     *,
     order: Any = "data",
     features: Sequence[Any] | None = None,
@@ -36,8 +37,9 @@ def plot_regimes(
     ----------
     data : array_like, Series, DataFrame or DataArray of shape (n_items,) or (n_items, n_features)
         Numbers, NaN where missing. A DataFrame has a row for each item; a DataArray may have the items second.
-    membership : Membership
-        The result of :func:`membership` or :func:`predict_allocation`, with the partition and the probabilities.
+    membership : Membership or Summary
+        The result of :func:`membership` or :func:`predict_allocation`, with the partition and the probabilities, or of
+        :func:`summarize`, with the consensus partition.
     order : "data", name of a coordinate, or array_like of shape (n_items,)
         The horizontal axis: numbers or dates, given as the name of a coordinate of the data or of the partition, or as
         values. With "data", the items' own coordinate if it increases, else their positions.
@@ -81,7 +83,7 @@ def plot_regimes(
     >>> [axes[0].get_ylabel(), axes[1].get_xlabel()]
     ['flow', 'year']
     """
-    frame.check_result("membership", membership, Membership, "membership")
+    membership = as_membership(membership)
     table = observed_table(data, membership.cluster, "membership")
     names = table.features if features is None else [str(name) for name in features]
     if not set(names) <= set(table.features) or not 1 <= len(names) <= _MOST_FEATURES:

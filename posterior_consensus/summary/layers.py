@@ -20,9 +20,9 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.layers import Layers, layer_names
 from posterior_consensus.layers.compare import compare_layers
-from posterior_consensus.layers.record import LayerComparison
+from posterior_consensus.layers.record import HasComparison, LayerComparison
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.plots.frame import Axes
+from posterior_consensus.plots.frame import Grid
 from posterior_consensus.plots.layers import plot_layers
 from posterior_consensus.results import display
 from posterior_consensus.results.display import counted
@@ -48,7 +48,7 @@ _STATUSES_IN_WORDS = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LayersSummary(display.Shown, Tabled, Mapping[Any, Summary]):
+class LayersSummary(display.Shown, Tabled, HasComparison, Mapping[Any, Summary]):
     """Summary of several partitions in each draw; made by :func:`summarize` of what :func:`as_layers` returns.
 
     A mapping of the layers' names to a :class:`Summary` each. A cluster keeps its name from layer to layer.
@@ -157,27 +157,25 @@ class LayersSummary(display.Shown, Tabled, Mapping[Any, Summary]):
         """BibTeX entries, with their keys, of the references that :meth:`methods_text` cites."""
         return bibtex(cited_keys(self.methods_text()))
 
-    def plot(self, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None) -> Axes:
+    def plot(self, *, figsize: tuple[float, float] | None = None, axes: Any = None) -> Grid:
         """Plot the clusters of each layer and where their items go, see :func:`plot_layers`.
 
         Parameters
         ----------
         figsize : (float, float), optional
             Width and height of a new figure in inches.
-        ax : matplotlib.axes.Axes, optional
+        axes : array of one matplotlib.axes.Axes, optional
 
         Returns
         -------
-        matplotlib.axes.Axes
+        ndarray of matplotlib.axes.Axes, shape (1,)
 
         Raises
         ------
         ValueError
             If no time was left to compare the layers, or there is only one.
         """
-        if self.comparison is None:
-            raise ValueError("The layers were not compared, because no time was left; give more `seconds`.")
-        return plot_layers(self.comparison, figsize=figsize, ax=ax)
+        return plot_layers(self, figsize=figsize, axes=axes)
 
     def to_html(self, path: str | Path, *, progressbar: bool = True) -> Path:
         """Write a report with findings, figures and tables to one HTML file that needs no network.

@@ -32,7 +32,7 @@ def height(path):
 
 def test_bands_are_as_wide_as_the_expected_flows():
     _, comparison = compared(2)
-    ax = pc.plot_layers(comparison)
+    (ax,) = pc.plot_layers(comparison)
     (bands,) = ax.collections
     widths = sorted(
         height(path) for path, colour in zip(bands.get_paths(), bands.get_facecolors(), strict=True) if colour[3]
@@ -43,7 +43,7 @@ def test_bands_are_as_wide_as_the_expected_flows():
 
 def test_a_flow_that_is_sure_is_more_opaque():
     _, comparison = compared(2)
-    (bands,) = pc.plot_layers(comparison).collections
+    (bands,) = pc.plot_layers(comparison)[0].collections
     opacity = {
         round(height(path) * 8, 6): colour[3]
         for path, colour in zip(bands.get_paths(), bands.get_facecolors(), strict=True)
@@ -54,7 +54,7 @@ def test_a_flow_that_is_sure_is_more_opaque():
 def test_of_many_layers_some_are_shown(monkeypatch):
     monkeypatch.setattr(figures, "_MOST_COLUMNS", 3)
     _, comparison = compared(6)
-    ax = pc.plot_layers(comparison)
+    (ax,) = pc.plot_layers(comparison)
     assert "3 of 6" in ax.get_xlabel()
     assert {tick.get_text()[:4] for tick in ax.get_xticklabels()} >= {"1990", "1991"}
 
@@ -62,7 +62,7 @@ def test_of_many_layers_some_are_shown(monkeypatch):
 def test_layers_without_common_items_are_columns_without_bands():
     layers, _ = compared(2)
     apart = {"rows": layers[1990], "columns": pc.as_partition_draws(layers[1991].labels.reshape(2, 20, 8))}
-    ax = pc.plot_layers(pc.compare_layers(apart, **QUIET))
+    (ax,) = pc.plot_layers(pc.compare_layers(apart, **QUIET))
     assert [len(bands.get_paths()) for bands in ax.collections] == [0]
     assert "elsewhere" not in {text.get_text() for text in ax.texts}
 
@@ -87,6 +87,26 @@ def test_items_have_the_colours_of_their_clusters_names():
     memberships = {name: pc.membership(draws, comparison.partitions[name]) for name, draws in layers.items()}
     axes = pc.plot_layer_items(memberships)
     assert len(axes) == 3 and axes[0].get_ylabel() == "1990"
+
+
+def test_clear_moves_are_marked_above_the_layer_that_they_lead_to():
+    z = np.tile(np.repeat([0, 1], 4), (2, 100, 3, 1))
+    z[:, :, 2, [1, 6]] = [1, 0]
+    comparison = pc.compare_layers(pc.as_layers(z), **QUIET)
+    assert [np.flatnonzero(row).tolist() for row in comparison.overlaps["clear"].values] == [[], [1, 6]]
+    (ax,) = pc.plot_layer_items(comparison, order="data")
+    assert [marks.get_offsets().tolist() for marks in ax.collections] == [[], [[1.0, 1.5], [6.0, 1.5]]]
+
+
+def test_a_summary_stands_for_its_comparison_and_its_memberships():
+    layers, _ = compared(2)
+    summary = pc.summarize(layers, answers=False, n_starts=1, **QUIET)
+    for plot in (pc.plot_layers, pc.plot_layer_distances, pc.plot_layer_items):
+        assert [len(plot(one)) for one in (summary, summary.comparison)] in ([1, 1], [2, 2])
+    values = np.arange(8.0)
+    axes = pc.plot_regimes(values, summary[1990])
+    expected = pc.plot_regimes(values, pc.membership(summary[1990]))
+    assert len(axes[-1].patches) == len(expected[-1].patches) and pc.plot_membership(summary[1990]).get_ylabel()
 
 
 @pytest.mark.parametrize(

@@ -186,7 +186,7 @@ def test_what_does_not_fit_is_refused(summary):
 def test_the_report_has_the_figures_of_layers(summary, tmp_path):
     page = summary.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
     assert page.count('class="light"') == 3 and "Flows of items" in page
-    assert [tick.get_text()[:4] for tick in summary.plot().get_xticklabels()] == ["1935", "1936", "1940"]
+    assert [tick.get_text()[:4] for tick in summary.plot()[0].get_xticklabels()] == ["1935", "1936", "1940"]
 
 
 def test_layers_of_different_items_have_no_slider(tmp_path):
