@@ -81,24 +81,61 @@ class _Bar:
                 self._bar.update(self._task, completed=done)
 
     def _draw(self) -> None:
-        from rich import progress
+        from rich.console import Console
 
         with self._lock:
             if self._ended or not _screen.acquire(blocking=False):
                 return
-            self._bar = progress.Progress(
-                progress.TextColumn("{task.description}"),
-                progress.BarColumn(),
-                progress.DownloadColumn() if self._of_bytes else progress.MofNCompleteColumn(),
-                progress.TimeRemainingColumn(),
-                transient=True,
-            )
+            self._bar = _InNotebook() if Console().is_jupyter else _in_terminal(self._of_bytes)
             self._task = self._bar.add_task(self._description, total=self._total, completed=self._done)
             self._bar.start()
 
 
+def _in_terminal(of_bytes: bool) -> Any:
+    from rich import progress
+
+    return progress.Progress(
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.DownloadColumn() if of_bytes else progress.MofNCompleteColumn(),
+        progress.TimeRemainingColumn(),
+        transient=True,
+    )
+
+
+class _InNotebook:
+    """A line of text in place of rich's bar, whose widget would stay in the notebook's file as an empty output."""
+
+    def add_task(self, description: str, *, total: int | None, completed: int) -> int:
+        """Take the numbers of the only task; return its number, 0."""
+        self._description, self._total = description, total
+        self._text = self._after(completed)
+        return 0
+
+    def start(self) -> None:
+        """Show the line."""
+        from IPython.display import display
+
+        self._shown = display({"text/plain": self._text}, raw=True, display_id=True)
+
+    def update(self, _task: int, *, completed: int) -> None:
+        """Show another percentage; the front end is asked no more often."""
+        text = self._after(completed)
+        if text != self._text:
+            self._text = text
+            self._shown.update({"text/plain": text}, raw=True)
+
+    def stop(self) -> None:
+        """Leave nothing to see."""
+        self._shown.update({"text/plain": ""}, raw=True)
+
+    def _after(self, completed: int) -> str:
+        return f"{self._description}: {completed / self._total:.0%}" if self._total else f"{self._description} ..."
+
+
 def _can_be_seen() -> bool:
-    """Whether output goes to a terminal: a notebook cannot take a bar back, and would keep an empty output."""
+    """Whether output goes to a terminal or to a notebook."""
     from rich.console import Console
 
-    return Console().is_terminal
+    console = Console()
+    return bool(console.is_terminal or console.is_jupyter)

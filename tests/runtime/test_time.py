@@ -1,9 +1,9 @@
 """How long a summary may take, what it says it left out, and how much work its look for further answers is."""
 
-import io
 import json
 import sys
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -166,11 +166,26 @@ def test_long_calls_show_how_far_they_are(function, described, monkeypatch):
     assert Shown.descriptions == [] and not progress._screen.locked()
 
 
-def test_progress_is_shown_in_terminals_and_leaves_nothing_in_notebooks(monkeypatch):
-    monkeypatch.delenv("FORCE_COLOR", raising=False)
+def test_progress_can_be_seen_in_terminals_and_notebooks(monkeypatch):
     for terminal, notebook in product((False, True), repeat=2):
+        monkeypatch.setattr(rich.console.Console, "is_terminal", terminal)
         monkeypatch.setattr(rich.console, "_is_jupyter", lambda notebook=notebook: notebook)
-        stdout = io.StringIO()
-        stdout.isatty = lambda terminal=terminal: terminal
-        monkeypatch.setattr(sys, "stdout", stdout)
-        assert progress._can_be_seen() is (terminal and not notebook)
+        assert progress._can_be_seen() is (terminal or notebook)
+
+
+def test_a_notebook_shows_percentages_and_keeps_nothing_to_see(monkeypatch):
+    shown = []
+
+    def display(data, **_):
+        shown.append(data["text/plain"])
+        return SimpleNamespace(update=display)
+
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=display))
+    monkeypatch.setattr(rich.console, "_is_jupyter", lambda: True)
+    monkeypatch.setattr(progress, "Timer", Impatient)
+    assert list(progress.track(range(400), "Search", progressbar=True)) == list(range(400))
+    assert shown[:2] == ["Search: 0%", "Search: 1%"] and shown[-2:] == ["Search: 100%", ""] and len(shown) < 110
+    shown.clear()
+    with progress.waiting("Work", progressbar=True):
+        pass
+    assert shown == ["Work ...", ""]
