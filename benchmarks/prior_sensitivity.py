@@ -38,9 +38,10 @@ TIMED = {
     "crp(half-Cauchy)": pc.priors.crp(stats.halfcauchy()),
 }
 FEW_WIDE = (0.1, 0.5, 0.8, 1.25, 2.0, 5.0, 10.0)
-LENGTH, CHAINS, SETS = 1_000, 4, 10  # draws of a chain, chains, sets of draws of a posterior
+LENGTH, CHAINS, SETS = 1_000, 4, 5  # draws of a chain, chains, sets of draws of a posterior
 WIDE = (0.002, 0.02, 0.1, 0.2, 0.5, 0.8, 1.25, 2.0, 5.0, 10.0, 50.0, 500.0)  # factors of a concentration
 RULES = ("independent", "draws kept", "steps of one")  # chains: the others have an effective size of a tenth
+RARE_SETS, RARE_DRAWS = 50, 10_000
 OPTIONS = {"--seed": {"type": int, "default": 1, "help": "of all samples and runs"}}
 
 
@@ -90,9 +91,9 @@ def tables(smallest, seed):
     yield "", (_exact(*pair) for pair in weighted_means(rng, 3 if smallest else REPETITIONS, priors))
     yield "", _runs(seed, *((10, 60) if smallest else (BURN_IN, SWEEPS)))
     yield "", _nearly_equal(rng, *((3, 1) if smallest else (60, MANY)))
-    for which, cases in (("chosen on", _chosen_on), ("held out", _held_out)):
-        title = f"The rule of reliability: posteriors that it was {which}"
-        yield title, _rules(rng, cases(smallest), 1 if smallest else SETS)
+    for which, cases in (("posteriors it was chosen on", _chosen_on), ("others", _held_out)):
+        yield f"The rule of reliability: {which}", _rules(seed, cases(smallest), 1 if smallest else SETS)
+    yield "A partition of few draws has much of the weight", _rare_partitions(seed, 1 if smallest else RARE_SETS)
     yield "", (_seconds(name, (100,) if smallest else (10_000, 100_000)) for name in TIMED)
 
 
@@ -268,9 +269,10 @@ def _sticks(n, own):
     return Flat(pc.priors.stick_breaking(own, 12), _concentrations(lambda a: pc.priors.stick_breaking(a, 12), own), n)
 
 
-def _rules(rng, families, n_sets):
-    for family, posteriors in families:
-        for chain in RULES:
+def _rules(seed, families, n_sets):
+    for place, (family, posteriors) in enumerate(families):
+        for kind, chain in enumerate(RULES):
+            rng = np.random.default_rng([seed, place, kind])
             found = np.array([row for one in posteriors for row in _judged(rng, one, chain, n_sets)])
             if not found.size:
                 continue
@@ -304,6 +306,35 @@ def _judged(rng, posterior, chain, n_sets):
             mean, mcse, weighted = reweighted(samples, ratio, numbers, posterior.n_items)
             off = abs(mean - expected[name]) - 1e-9
             yield posterior.mild(name), weighted.is_reliable, off / mcse if mcse > 0 else np.inf * (off > 0)
+
+
+def _rare_partitions(seed, n_sets):
+    """The probability of one partition, which has as many clusters as others: its weight is not seen in that number."""
+    n_draws, number = RARE_DRAWS, np.arange(RARE_DRAWS)
+    samples = Samples(4 * number // n_draws, number % (n_draws // 4), np.full(n_draws, 1.0 / n_draws), named=False)
+    for chain in RULES[:2]:
+        for expected in (2, 5, 10, 20, 50):
+            rng, rows = np.random.default_rng([seed, expected, len(chain)]), []
+            for share in (0.5, 0.9, 0.99):
+                log_ratio = np.log(share / (1 - share) * (n_draws / expected - 1))
+                for _ in range(n_sets):
+                    is_rare, numbers = rng.random(n_draws) < expected / n_draws, 2 + rng.integers(3, size=n_draws)
+                    numbers[is_rare] = 3
+                    order = number if chain == RULES[0] else kept(rng, 4, n_draws // 4)
+                    is_rare = is_rare[order]
+                    found = importance(samples, log_ratio * is_rare, numbers[order], 30)
+                    values = is_rare.astype(float)
+                    far = abs(found.samples.mean(values) - share) > 3 * found.samples.mcse(values)
+                    rows.append((found.is_reliable, found.is_reliable and far, is_rare.any()))
+            reported, wrong, seen = np.array(rows, bool).T
+            yield {
+                "chains": chain,
+                "draws expected": expected,
+                "sets": len(rows),
+                "reported": f"{reported.mean():.0%}",
+                "beyond 3 errors": int(wrong.sum()),
+                "of which without such a draw": int((wrong & ~seen).sum()),
+            }
 
 
 def _is_connected(chances):

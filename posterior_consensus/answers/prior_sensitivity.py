@@ -241,9 +241,9 @@ def prior_sensitivity(
       weight. Their number continues those of the last two numbers of clusters geometrically, and is one to three
       effective draws. Their log ratio is extrapolated by a parabola of the number of clusters. Standard errors include
       them.
-    - The Pareto k-hat exceeds min(1 - 1 / log10(S), 0.7) for S draws, and ``rare`` exceeds 5%. A ratio is rare if the
-      chains enter its interval, of width 0.1 of the logarithm about the parabola, fewer than five times, and the
-      interval has at most half of the draws.
+    - The Pareto k-hat exceeds min(1 - 1 / log10(S), 0.7) for S draws, or smoothing moves more than 5% of the weight;
+      and ``rare`` exceeds 5%. A ratio is rare if the chains enter its interval, of width 0.1 of the logarithm about the
+      parabola, fewer than five times, and the interval has at most half of the draws.
 
     The share of draws that are independent is estimated from the number of clusters.
 

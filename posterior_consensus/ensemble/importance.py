@@ -16,6 +16,7 @@ _MOST_LOG = 300.0  # of a relative weight, whose exponential and its square are 
 _WIDTH = 0.1  # of an interval of log ratios that are nearly equal
 _MOST_BEYOND = 3.0  # effective draws of a number that none has
 MOST_RARE = 0.05  # share of the weight that rare ratios may have
+_MOST_MOVED = 0.05  # share that smoothing may move
 MOST_UNSEEN = 1 / 3  # share that draws beyond the range may have, if errors include them
 MOST_UNSEEN_ALONE = 0.1  # if errors do not
 
@@ -26,10 +27,14 @@ def most_pareto_k(n_draws: int) -> float:
 
 
 class Smoothed(NamedTuple):
-    """Draws with smoothed weights, and the tail's Pareto shape: 0 for equal weights, inf for too few draws."""
+    """Draws with smoothed weights, the share of the weight that smoothing moved, and the tail's Pareto shape.
+
+    The shape is 0 for equal weights and inf for too few draws.
+    """
 
     samples: Samples
     pareto_k: float
+    moved: float = 0.0
 
 
 class Beyond(NamedTuple):
@@ -52,6 +57,7 @@ class Importance(NamedTuple):
     samples: Samples
     pareto_k: float
     largest_k: float
+    moved: float
     rare: float
     effective_draws: float
     beyond: Beyond
@@ -67,8 +73,13 @@ class Importance(NamedTuple):
         return float((self.beyond.weights / (1.0 + self.beyond.weights)).max(initial=0.0))
 
     def is_light(self, max_pareto_k: float | None = None) -> bool:
-        """Whether rare ratios have little weight, or the tail of the weights is light enough."""
-        return self.rare <= MOST_RARE or self.pareto_k <= (self.largest_k if max_pareto_k is None else max_pareto_k)
+        """Whether rare ratios have little weight, or the tail of the weights is light enough and fits them.
+
+        A tail of ties has the shape that spreading gave it. It does not fit if smoothing takes the weight of a few
+        large ratios.
+        """
+        largest_k = self.largest_k if max_pareto_k is None else max_pareto_k
+        return self.rare <= MOST_RARE or (self.pareto_k <= largest_k and self.moved <= _MOST_MOVED)
 
     @property
     def is_reliable(self) -> bool:
@@ -117,6 +128,7 @@ def importance(samples: Samples, log_ratio: Floats, numbers: Any, most: int, ste
         weighted.samples,
         weighted.pareto_k,
         most_pareto_k(own.size),
+        weighted.moved,
         _rare(samples, own, near, base * np.exp(ratio - ratio.max())),
         weighted.samples.effective_draws * independent,
         Beyond(places[possible].astype(np.float64), np.exp(np.minimum(log_weights[possible], _MOST_LOG))),
@@ -142,8 +154,10 @@ def smoothed(samples: Samples, log_ratio: Floats) -> Smoothed:
     log_smoothed, pareto_k = _psis(spread)
     log_change = log_smoothed - spread
     log_change -= log_change[spread.argmin()]  # smoothed weights are normalised
-    weights[own] *= np.where(counts[group] == 1, np.exp(log_change), 1.0)
-    return Smoothed(samples.weighted(weights), pareto_k)
+    new = weights[own] * np.where(counts[group] == 1, np.exp(log_change), 1.0)
+    moved = 0.5 * np.abs(new / new.sum() - weights[own] / weights[own].sum()).sum()
+    weights[own] = new
+    return Smoothed(samples.weighted(weights), pareto_k, float(moved))
 
 
 def _by_number(ratio: Floats, base: Floats, number: Floats, at: Floats) -> Floats:

@@ -58,11 +58,11 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float | None = None) -
       continues those of the last two numbers of clusters geometrically, and is one to three effective draws. Their log
       ratio is extrapolated by a parabola of the number of clusters. If all draws have equally many clusters, it is
       taken to be theirs.
-    - The k-hat is too large, and more than 5% of the weight is at rare ratios. A fitted tail is not informative if the
-      ratios take few values, or hardly vary. Ratios are nearly equal if their logarithms minus the parabola fall into
-      one interval of width 0.1; consecutive draws in an interval are one visit. Ratios are rare if their interval has
-      fewer than five visits and at most half of the draws. The share of the other posterior in intervals without draws
-      is estimated by the share in intervals seen once [2]_.
+    - The k-hat is too large, or smoothing moves more than 5% of the weight; and more than 5% of the weight is at rare
+      ratios. A fitted tail is not informative if the ratios take few values, or hardly vary. Ratios are nearly equal if
+      their logarithms minus the parabola fall into one interval of width 0.1; consecutive draws in an interval are one
+      visit. Ratios are rare if their interval has fewer than five visits and at most half of the draws. The share of
+      the other posterior in intervals without draws is estimated by the share in intervals seen once [2]_.
 
     If the first posterior excludes partitions that the other allows, no draw shows them, and nothing here detects it.
     Weights of the draws are kept as factors. Allocation probabilities are dropped, because they depend on the prior of
@@ -102,7 +102,10 @@ def _problem(weighted: Importance, max_pareto_k: float | None) -> str:
     if not weighted.is_light(max_pareto_k):
         k, limit = weighted.pareto_k, weighted.largest_k if max_pareto_k is None else max_pareto_k
         tail = "too few draws with positive weight for a k-hat" if k == np.inf else f"a Pareto k-hat of {k:.2f}"
-        return f"{tail}, above {limit:.3g}, and {weighted.rare:.0%} of the weight at rare ratios, above {MOST_RARE:.0%}"
+        problem = (
+            f"{tail}, above {limit:.3g}" if k > limit else f"{weighted.moved:.0%} of the weight moved by smoothing"
+        )
+        return f"{problem}, and {weighted.rare:.0%} of the weight at rare ratios, above {MOST_RARE:.0%}"
     if weighted.unseen > MOST_UNSEEN_ALONE:
         number = weighted.beyond.numbers[weighted.beyond.weights.argmax()]
         return (

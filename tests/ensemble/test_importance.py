@@ -17,10 +17,12 @@ from tests.helpers import check_all
 
 def test_ratios_without_ties_are_smoothed_as_by_arviz(rng):
     log_ratio = rng.normal(scale=1.2, size=800)
-    samples, pareto_k, *_ = smoothed(Samples.of_one_chain(800), log_ratio)
+    samples, pareto_k, moved = smoothed(Samples.of_one_chain(800), log_ratio)
     expected, k = array_stats.psislw(-log_ratio)
     np.testing.assert_allclose(samples.weights, np.exp(expected), rtol=1e-10)
     assert pareto_k == pytest.approx(float(k))
+    raw = np.exp(log_ratio) / np.exp(log_ratio).sum()
+    assert moved == pytest.approx(np.maximum(samples.weights - raw, 0).sum()) and moved > 0
 
 
 def judged(log_ratio, numbers=0, n_chains=1, most=1_000):
@@ -33,7 +35,7 @@ def judged(log_ratio, numbers=0, n_chains=1, most=1_000):
 
 def test_equal_ratios_keep_equal_weights(rng):
     log_ratio = np.log(2.0) * rng.poisson(3, size=2_000)
-    samples, pareto_k = smoothed(Samples.of_one_chain(2_000), log_ratio)
+    samples, pareto_k, _ = smoothed(Samples.of_one_chain(2_000), log_ratio)
     assert np.unique(samples.weights).size == np.unique(log_ratio).size
     counts = np.bincount((log_ratio / np.log(2.0)).round().astype(int))
     weight = counts * 2.0 ** np.arange(counts.size)
@@ -70,6 +72,14 @@ def test_few_ratios_are_judged_by_how_often_they_were_seen():
     few = judged(np.append(np.tile([0.0, 1.0], 498), [9.0, 0.0, 9.0, 0.0]))
     weight = np.exp([0.0, 1.0, 9.0]) * [500, 498, 2]
     assert few.rare == pytest.approx(weight[2] / weight.sum())
+
+
+def test_smoothing_does_not_hide_a_rare_partition(rng):
+    """Two draws of 10,000 hold half of the weight: the tail of ties that k-hat sees is light."""
+    log_ratio, numbers = np.zeros(10_000), 2 + rng.integers(3, size=10_000)
+    log_ratio[[500, 7_000]] = np.log([5_000.0, 5_001.0])
+    found = judged(log_ratio, numbers, 4)
+    assert found.pareto_k < found.largest_k and found.rare > 0.45 and not found.is_light()
 
 
 def test_nearly_equal_ratios_are_judged_together(rng):
