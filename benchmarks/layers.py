@@ -1,6 +1,7 @@
-"""Distances between layers: how often intervals hold the truth, errors if layers are independent, time and memory."""
+"""Layers: intervals of distances, errors if layers are independent, false alarms of changes, time and memory."""
 
 import itertools
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
@@ -9,7 +10,7 @@ import posterior_consensus as pc
 from benchmarks import _runner
 from posterior_consensus.diagnostics.layers import same_draw_losses
 
-REPETITIONS = 200
+REPETITIONS, SIMULATED = 200, 60
 SIZES = ((50, 2_000, 1_000), (1_000, 100, 500))  # layers, items, draws
 CHAINS = {
     "4 of 250 independent draws": (4, 250, 1.0),
@@ -18,6 +19,25 @@ CHAINS = {
     "4 of 1,000, an item moves with .1": (4, 1_000, 0.1),
     "1 of 2,000, an item moves with .2": (1, 2_000, 0.2),
 }
+WEIGHTED = {f"{name}, weighted": CHAINS[name] for name in list(CHAINS)[:3]}
+OF_CHANGES = {  # chains, draws, probability that an item keeps its label from draw to draw
+    "4 of 250 independent draws": (4, 250, 0.0),
+    "4 of 1,000, ESS 53 a chain": (4, 1_000, 0.9),
+    "1 of 1,000, ESS 53": (1, 1_000, 0.9),
+    "4 of 1,000, ESS 20 a chain": (4, 1_000, 0.96),
+    "1 of 1,000, ESS 20": (1, 1_000, 0.96),
+    "1 of 1,000, ESS 10": (1, 1_000, 0.98),
+}
+NOISES = {  # shares of random labels in the two layers, and what else is uncertain in both
+    "noise .1 and .1": (0.1, 0.1, ""),
+    "noise .25 and .25": (0.25, 0.25, ""),
+    "noise .05 and .25": (0.05, 0.25, ""),
+    "noise .05 and .25, 12 items between 3 clusters": (0.05, 0.25, "between"),
+    "noise .05 and .25, 2 clusters joined in half of the draws": (0.05, 0.25, "joined"),
+}
+TRUTH = np.repeat(np.arange(6), 10)
+BETWEEN = np.arange(0, 60, 5)  # items that are in one of three clusters at random
+MOVED = (1, 3, 10)
 N_GROUPS, N_MEMBERS, N_DRAWS = 8, 5, 400  # of the model whose posterior is sampled exactly
 SPREAD = 2.0  # of the clusters' means, in standard deviations of an observation
 STRENGTHS = {"layers nearly alike": 8.0, "a few changes": 3.0, "independent": 0.0}
@@ -32,9 +52,30 @@ def tables(smallest):
     yield (
         f"Layers that are independent, {2 * repetitions} posteriors each",
         (
-            _of_independence(name, case, 2 * repetitions)
-            for name, case in list(CHAINS.items())[: 2 if smallest else None]
+            _of_independence(name, case, 2 * repetitions, name in WEIGHTED)
+            for name, case in list((CHAINS | WEIGHTED).items())[: 2 if smallest else None]
         ),
+    )
+    simulated = 3 if smallest else SIMULATED
+    yield (
+        f"False alarms: nothing moved, {simulated} posteriors each",
+        (
+            _of_alarms(chains, noise, simulated)
+            for chains in list(OF_CHANGES)[: 1 if smallest else None]
+            for noise in list(NOISES)[: 1 if smallest else None]
+        ),
+    )
+    yield (
+        f"Changes that are found, noise .05 and .25, {simulated // 3} posteriors each",
+        (
+            _of_changes(chains, n_moved, simulated // 3)
+            for chains in list(OF_CHANGES)[: 1 if smallest else None]
+            for n_moved in MOVED
+        ),
+    )
+    yield (
+        f"Separations if nothing moved, noise .1 and .1, {2 * simulated} posteriors each",
+        (_of_separations(chains, 2 * simulated) for chains in list(OF_CHANGES)[: 1 if smallest else None]),
     )
     sizes = ((4, 50, 40), (60, 20, 40)) if smallest else SIZES
     yield "Time and memory", (_runner.apart(_of_time, *size) for size in sizes)
@@ -82,21 +123,116 @@ def coverage(strength: float, repetitions: int) -> tuple[float, float, float, fl
     return (*np.mean(held, axis=0).tolist(), *np.mean(of_vi, axis=0).tolist())
 
 
-def within_two_errors(n_chains: int, length: int, moves: float, repetitions: int) -> tuple[float, float]:
+def within_two_errors(
+    n_chains: int, length: int, moves: float, repetitions: int, weighted: bool = False
+) -> tuple[float, float]:
     """Share of differences within two of their errors, and mean error over the differences' root mean square.
 
-    In a chain of either layer each of 30 items gets a new label with this probability from draw to draw.
+    In a chain of either layer each of 30 items gets a new label with this probability from draw to draw. Weights are
+    exponential: Kish's effective number is half that of the draws.
     """
     rng = np.random.default_rng(2)
     found = []
     for _ in range(repetitions):
         draws = np.stack([_chains(rng, n_chains, length, moves) for _ in range(2)], axis=2)
-        compared = pc.compare_layers(draws, partitions=list(draws[0, 0]), progressbar=False)
+        weights = rng.exponential(size=n_chains * length) if weighted else None
+        layers = pc.as_layers(draws, weights=weights)
+        compared = pc.compare_layers(layers, partitions=list(draws[0, 0]), progressbar=False)
         at = compared.distances.isel(layer=0, other_layer=1)
         found.append([float(at["difference"]), float(at["difference_mcse"])])
     differences, errors = np.array(found).T
     within = np.abs(differences) <= 2 * errors
     return float(within.mean()), float(np.sqrt(np.square(errors).mean() / np.square(differences).mean()))
+
+
+class Compared(NamedTuple):
+    """What compare_layers() says of two layers between which some items moved."""
+
+    verdict: str  # "changed", "unsure" or "no change"
+    separation: float
+    error: float
+    named: int  # items that moved, and that are said to
+    wrong: int  # items that did not move but are said to
+
+
+def changes(chains: tuple[int, int, float], noise: tuple[float, float, str], n_moved: int, seed: int) -> Compared:
+    """Compare two layers of 60 items, of which some are in another of the six clusters in the second layer.
+
+    In each layer each item has a random label with its noise, else its true one, and keeps it from draw to draw.
+    """
+    rng = np.random.default_rng(
+        [seed, n_moved, chains[0], int(100 * chains[2]), *(int(100 * one) for one in noise[:2])]
+    )
+    movers = rng.choice(np.setdiff1d(np.arange(60), BETWEEN), n_moved, replace=False)
+    after = TRUTH.copy()
+    after[movers] = (after[movers] + rng.integers(1, 6, n_moved)) % 6
+    draws = [_noisy(rng, truth, *chains, own, noise[2]) for truth, own in zip((TRUTH, after), noise, strict=False)]
+    found = pc.compare_layers(np.stack(draws, axis=2), random_seed=1, progressbar=False)
+    starts = {"The clustering changed": "changed", "It is unsure": "unsure"}
+    verdict = next((name for start, name in starts.items() if found.verdict.startswith(start)), "no change")
+    clear, step = np.flatnonzero(found.overlaps["clear"].values[0]), found.steps.isel(step=0)
+    n_right = np.isin(clear, movers).sum() if verdict == "changed" else 0
+    n_wrong = np.isin(clear, movers, invert=True).sum() if verdict == "changed" else 0
+    return Compared(verdict, float(step["separation"]), float(step["separation_mcse"]), int(n_right), int(n_wrong))
+
+
+def false_alarms(chains: str, noise: str, repetitions: int) -> dict[str, float]:
+    """Shares of the verdicts if nothing moved."""
+    found = [changes(OF_CHANGES[chains], NOISES[noise], 0, seed).verdict for seed in range(repetitions)]
+    return {verdict: found.count(verdict) / repetitions for verdict in ("changed", "unsure", "no change")}
+
+
+def _noisy(rng, truth, n_chains, length, stays, noise, kind):
+    """Labels (chains, draws, 60) of a layer."""
+    fresh = np.where(rng.random((n_chains, length, 60)) < noise, rng.integers(6, size=(n_chains, length, 60)), truth)
+    if kind == "between":
+        shift = rng.integers(3, size=(n_chains, length, BETWEEN.size))
+        fresh[..., BETWEEN] = (truth[BETWEEN] + shift) % 6
+    labels = _kept(rng, fresh, stays)
+    if kind == "joined":
+        joined = _kept(rng, rng.random((n_chains, length, 1)) < 0.5, stays)
+        labels = np.where(joined & (labels == 1), 0, labels)
+    return labels
+
+
+def _kept(rng, fresh, stays):
+    """Values (chains, draws, m) that stay from draw to draw with this probability, else are fresh."""
+    renewed = rng.random(fresh.shape) >= stays
+    renewed[:, 0] = True
+    last = np.maximum.accumulate(np.where(renewed, np.arange(fresh.shape[1])[:, np.newaxis], 0), axis=1)
+    return np.take_along_axis(fresh, last, axis=1)
+
+
+def _of_alarms(chains, noise, repetitions):
+    shares = false_alarms(chains, noise, repetitions)
+    return {"chains": chains, "posterior of each layer": noise} | {name: f"{one:.1%}" for name, one in shares.items()}
+
+
+def _of_changes(chains, n_moved, repetitions):
+    noise = NOISES["noise .05 and .25"]
+    found = [changes(OF_CHANGES[chains], noise, n_moved, seed) for seed in range(repetitions)]
+    verdicts = [one.verdict for one in found]
+    changed = max(verdicts.count("changed"), 1)
+    return {
+        "chains": chains,
+        "moved": n_moved,
+        **{name: f"{verdicts.count(name) / repetitions:.1%}" for name in ("changed", "unsure", "no change")},
+        "separation, bits": float(np.mean([one.separation for one in found])),
+        "movers named": f"{sum(one.named for one in found) / changed / n_moved:.1%}",
+        "others named": f"{sum(one.wrong for one in found) / changed:.2f}",
+    }
+
+
+def _of_separations(chains, repetitions):
+    found = [changes(OF_CHANGES[chains], NOISES["noise .1 and .1"], 0, seed) for seed in range(repetitions)]
+    separations, errors = (np.array([getattr(one, name) for one in found]) for name in ("separation", "error"))
+    return {
+        "chains": chains,
+        "mean, bits": f"{separations.mean():.4f}",
+        "standard deviation": f"{separations.std():.4f}",
+        "root mean square error": f"{np.sqrt(np.square(errors).mean()):.4f}",
+        "above two errors": f"{np.mean(separations > 2 * errors):.1%}",
+    }
 
 
 def _of_coverage(name, strength, repetitions):
@@ -110,8 +246,8 @@ def _of_coverage(name, strength, repetitions):
     }
 
 
-def _of_independence(name, case, repetitions):
-    share, ratio = within_two_errors(*case, repetitions)
+def _of_independence(name, case, repetitions, weighted):
+    share, ratio = within_two_errors(*case, repetitions, weighted)
     return {"chains of each layer": name, "within two errors": f"{share:.1%}", "error over spread": f"{ratio:.2f}"}
 
 

@@ -119,9 +119,9 @@ def compare_layers(
     of the common items. The one-to-one matching of the largest sum of E n_kl says which clusters have one name; those
     with less than half an expected item in common have two names. A new cluster has a new name, as in
     :func:`align_partitions`. An item moves in a draw if c_ti and d_ti have two names, with probability `moved`. The
-    move is `clear` if it is more probable that the item moves, between its own clusters of the two partitions, than
-    that it stays or goes elsewhere, by more than two errors of the difference. With the clusters A_ti and B_ti of
-    item i in the two layers, its overlap is
+    move is `clear` if the probability that the item moves between its own clusters of the two partitions is above three
+    times the probability that it stays or goes elsewhere, by more than two errors of the difference. With the clusters
+    A_ti and B_ti of item i in the two layers, its overlap is
 
         sum_t w_t size(A_ti and B_ti) / size(A_ti or B_ti),
 

@@ -22,6 +22,7 @@ from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import in_order
 
 CLEAR = 2.0  # standard errors
+_ODDS = 3.0  # of a clear move and no move
 _TINY = np.finfo(np.float64).tiny
 
 
@@ -149,7 +150,7 @@ def _moved(
         as_estimated = moves & (source == own[0]) & (target == own[1])
         addends = samples.addends[0][batch]
         row[0] = addends @ moves
-        row[1] = addends @ as_estimated - addends @ ~moves
+        row[1] = addends @ as_estimated - _ODDS * (addends @ ~moves)
     (moved, lead), (error, of_lead) = _with_errors(sums, samples)
     size = np.fmin(samples.mcse_and_ess(losses)[1], samples.effective_draws)
     return np.stack([moved, samples.probability_errors(moved, error, size), lead > CLEAR * of_lead])

@@ -93,10 +93,10 @@ class LayerComparison(Stored):
         Over ``step`` and the items, NaN for an item that one of the two layers lacks: ``moved``, the probability that
         the item's cluster is matched with clusters of two names in the same draw before and after the step, and its
         error ``moved_mcse``; ``clear``, whether its move between its clusters of the two partitions is clearly more
-        probable than no move. The expected Jaccard ``overlap`` of an item's clusters before and after the step in the
-        same draw, among the common items and itself included, with its error ``mcse``, is 1 if the item never gains or
-        loses a co-member; an item that stays has less if others come or go. A step goes to each layer ``after`` from
-        the last one ``before`` it that has common items. Its name has both, such as "1945 to 1946".
+        than three times as probable as no move. The expected Jaccard ``overlap`` of an item's clusters before and after
+        the step in the same draw, among the common items and itself included, with its error ``mcse``, is 1 if the item
+        never gains or loses a co-member; an item that stays has less if others come or go. A step goes to each layer
+        ``after`` from the last one ``before`` it that has common items. Its name has both, such as "1945 to 1946".
     dim : str
         Name of the dimension that runs over layers.
     ordered : bool
