@@ -25,7 +25,7 @@ display(records[fields].head())
 # %% [markdown]
 # ## One call
 #
-# Binder's loss counts pairs. `answers=False` skips the search for further modes. A summary shows links if there are
+# Binder's loss counts pairs. `answers=False` skips the search for groups of draws. A summary shows links if there are
 # more than 50 clusters, and most records are in clusters of at most three.
 
 # %%

@@ -1,15 +1,19 @@
 """fit_modes(): a mixture of random perturbation models, one partition for each mode."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 from scipy.special import logsumexp
 
 from posterior_consensus.answers.partition_loss import one_or_many, same_items
 from posterior_consensus.consensus.perturbation.draws import ModelDraws, model_draws
+from posterior_consensus.consensus.perturbation.independent import as_independent
 from posterior_consensus.consensus.perturbation.mixture import Mixture, mixture
 from posterior_consensus.consensus.perturbation.probability import Mode, is_exact, log_joint
 from posterior_consensus.ensemble.draws import PartitionDraws
@@ -51,7 +55,9 @@ class PartitionModes(Stored):
         Lower bound of the log-likelihood.
     evidence : dict
         For each number of modes tried, the lower bound of the log-likelihood minus BIC's penalty. The number with the
-        largest value is selected. It approximates a log marginal likelihood.
+        largest value is selected. It approximates a log marginal likelihood. If numbers were compared, draws count as
+        an equivalent number of independent draws, which differs between pairs of successive numbers: values are those
+        of one mode plus the differences of these pairs.
     trace : ndarray of shape (n_iterations,), dtype float64
         Lower bound plus log prior after each step of the last ascent; it never falls.
     converged : bool
@@ -363,6 +369,12 @@ def fit_modes(
     BIC's penalty [2]_: half the log number of items for each cluster's share, and half the log number of draws for
     each mode's share and noise.
 
+    Successive draws of a chain are not independent, and would support a mode for each stretch of similar draws. To
+    select the number of modes, a draw therefore counts as 1 / tau, where tau is the autocorrelation time of the items'
+    agreement with the mode of their draw, centred in each mode. A run of equal successive draws counts at most as
+    1 + 3 p / (1 - p) draws, where p is the share of its partition among the other draws. The selected number is then
+    fitted to all draws in full. Draws must be in the order of sampling.
+
     In this model, a mode is a group of draws that differ from a partition by noise that is equal for all items. It is
     not a draw of highest posterior density. If some items are noisier than others, or move jointly, too many modes may
     be selected: each further mode raises the log-likelihood in proportion to the number of draws, but the penalty only
@@ -391,31 +403,44 @@ def fit_modes(
     rng = as_generator(random_seed)
     used = model_draws(draws, n_clusters)
     distinct = distinct_rows(used.labels.values)[0].size
+    largest = int(used.labels.n_clusters.max())
+    n_labels = min(n_clusters or max_clusters or largest, largest)
+    options: dict[str, Any] = {"fewer": n_clusters is None and distinct > 1, "n_starts": n_starts}
+    fit = partial(mixture, n_clusters=n_labels, **options, most_steps=max_steps, rng=rng)
     if isinstance(n_modes, str):
         if n_modes != "auto":
             raise ValueError(f"`n_modes` must be an integer or 'auto'; got {n_modes!r}.")
-        numbers = range(1, min(max_modes, distinct) + 1)
+        chains = draws.without_zero_weights().samples.chains
+        best, evidence = _selected(used, chains, fit, min(max_modes, distinct), progressbar)
     else:
-        most = min(check_count("n_modes", n_modes), distinct)
-        numbers = range(most, most + 1)
-    largest = int(used.labels.n_clusters.max())
-    tried: list[Mixture] = []
-    for number in track(numbers, "Modes", progressbar=progressbar):
-        fitted = mixture(
-            used,
-            number,
-            min(n_clusters or max_clusters or largest, largest),
-            fewer=n_clusters is None and distinct > 1,
-            n_starts=n_starts,
-            most_steps=max_steps,
-            rng=rng,
-        )
-        tried.append(fitted)
-        if len(tried) > 1 and tried[-1].evidence <= tried[-2].evidence:
-            break
-    best = max(tried, key=lambda fitted: fitted.evidence)
-    evidence = {number: fitted.evidence for number, fitted in zip(numbers, tried, strict=False)}
+        number = min(check_count("n_modes", n_modes), distinct)
+        best = fit(used, number)
+        evidence = {number: best.evidence}
     return _as_modes(draws, used, best, evidence)
+
+
+def _selected(
+    draws: ModelDraws, chains: list[npt.NDArray[np.intp]], fit: Callable[..., Mixture], most: int, progressbar: bool
+) -> tuple[Mixture, dict[int, float]]:
+    """Add modes as long as the evidence rises; return the fit, and the evidence of each number tried.
+
+    Two successive numbers are compared on draws that count as independent ones given the larger number of modes.
+    """
+    best = fit(draws, 1)
+    evidence = {1: best.evidence}
+    for number in track(range(2, most + 1), "Modes", progressbar=progressbar):
+        more = fit(draws, number)
+        independent = as_independent(draws, more, chains)
+        one, other = fit(independent, number - 1), fit(independent, number)
+        if number == 2:
+            evidence[1] = one.evidence
+        gain = other.evidence - one.evidence
+        rises = gain > 0 and other.shares.size == number
+        evidence[number] = evidence[number - 1] + (gain if rises else min(gain, 0.0))
+        if not rises:
+            break
+        best = more
+    return best, evidence
 
 
 def _as_modes(draws: PartitionDraws, used: ModelDraws, fitted: Mixture, evidence: dict[int, float]) -> PartitionModes:

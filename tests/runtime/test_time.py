@@ -45,11 +45,16 @@ def test_no_time_leaves_out_what_can_be_and_says_so(tmp_path, monkeypatch):
     assert summary.diagnosis.n_compared < 200
     sentences = summary.left_out()
     compared = f"pairs of {summary.diagnosis.n_compared} items"
-    for part in ("search was stopped by the time limit", "No certificate", "No search for further modes", compared):
+    for part in (
+        "search was stopped by the time limit",
+        "No certificate",
+        "No search for further groups of draws",
+        compared,
+    ):
         assert any(part in sentence for sentence in sentences), part
     for text in (summary.methods_text(), str(summary)):
         assert all(sentence in " ".join(text.split()) for sentence in sentences)
-    assert "No search for further modes was made" in summary.to_html(tmp_path / "report.html").read_text()
+    assert "No search for further groups of draws was made" in summary.to_html(tmp_path / "report.html").read_text()
     again = pc.results.Summary.from_dataset(summary.to_dataset(), summary.draws)
     assert again.cut == summary.cut and again.answers is None and again.findings() == summary.findings()
     assert json.loads(json.dumps(as_json(summary)))["answers"] is None
@@ -64,7 +69,7 @@ def test_time_enough_changes_nothing():
 def test_answers_are_left_out_if_that_is_asked():
     summary = pc.summarize(two_modes(), answers=False, **QUIET)
     assert summary.answers is None and summary.cut == () and "answers" not in summary.seconds
-    assert summary.left_out() == ["No search for further modes was made, as requested."]
+    assert summary.left_out() == ["No search for further groups of draws was made, as requested."]
     assert "not searched for" in str(summary)
     assert pc.results.Summary.from_dataset(summary.to_dataset(), summary.draws).answers is None
 

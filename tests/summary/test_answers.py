@@ -47,7 +47,7 @@ def test_the_report_shows_the_answers(two, undrawn, monkeypatch, tmp_path):
     monkeypatch.setattr("posterior_consensus.summary.report.page.util.find_spec", lambda name: None)
     page = two.to_html(tmp_path / "report.html").read_text()
     section = page[page.index("<h2>Groups of draws</h2>") :]
-    assert "In the second mode" in page and section.index("<table") < section.index("The partitions of the modes")
+    assert "of the second group" in page and section.index("<table") < section.index("The partitions of the groups")
 
 
 def test_chains_in_different_modes_are_named_and_not_reported():
