@@ -97,6 +97,7 @@ def item_embedding(draws: Any, *, n_axes: int = 2, center: bool = True) -> xr.Da
     shares = np.zeros(number)
     if variation > ROUNDING * n:
         shares[: values.size] = values / variation
+    source.items.check_no("axis")
     return xr.DataArray(
         places,
         dims=(source.items.dim, "axis"),

@@ -74,8 +74,8 @@ class ItemUncertainty(Stored):
             A row for each item, in the order of the data, with the names of its clusters.
         """
         columns = (self.cluster, self.similarity, self.nearest, self.nearest_similarity, self.margin, self.membership)
-        named = {str(column.name): column for column in columns if column is not None}
-        table = xr.Dataset(named).to_dataframe()[list(named)]
+        named = {str(column.name): column.values for column in columns if column is not None}
+        table = pd.DataFrame(named, self.similarity.to_series().index)  # whose name may be that of a column
         if self.names != tuple(range(len(self.names))):
             table["cluster"] = [self.names[k] for k in self.cluster.values]
             table["nearest"] = [self.names[k] if k >= 0 else None for k in self.nearest.values]

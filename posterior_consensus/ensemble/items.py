@@ -95,7 +95,16 @@ class Items:
 
     def partition_array(self, labels: npt.NDArray[Any], dim: str, name: str) -> xr.DataArray:
         """Build a DataArray of label vectors, shape (n_partitions, n_items), with first dimension `dim`."""
+        self.check_no(dim)
         return xr.DataArray(labels, dims=(dim, self.dim), coords=self.coords, name=name)
+
+    def check_no(self, dim: str) -> None:
+        """Raise an error if the user's names include one that a result has for a dimension of its own."""
+        if dim in (self.dim, *self.coords):
+            raise ValueError(
+                f"The draws must not have a dimension or coordinate {dim!r}, a dimension of this result. Rename it "
+                f'first: data.rename({dim}="item").'
+            )
 
     @property
     def names(self) -> npt.NDArray[np.str_]:

@@ -16,6 +16,8 @@ from posterior_consensus.ensemble.items import (
 )
 from posterior_consensus.ensemble.partitions import Labels, as_array, canonical_labels
 
+_FEATURE = "_feature"  # no name of a user's dimension
+
 
 class Observed(NamedTuple):
     """Data of shape (n_items, n_features), the features' names, the items' labels, and names and numbers of clusters.
@@ -47,7 +49,7 @@ def observed_table(data: Any, partition: Any, name: str = "partition") -> Observ
         array = array[given.order_of(Items.along(own, dim), "data")]
     named = array.name is not None if array.ndim == 1 else str(array.dims[1]) in array.coords
     if array.ndim == 1:
-        array = array.expand_dims({"feature": [array.name or "value"]}, axis=1)
+        array = array.expand_dims({_FEATURE: [array.name or "value"]}, axis=1)
     if array.dtype.kind not in "iufb":
         raise TypeError(f"`data` must be numbers; got dtype {array.dtype}.")
     feature = str(array.dims[1])
@@ -90,9 +92,9 @@ def _as_dataarray(data: Any, dim: str) -> xr.DataArray:
             dates = data.select_dtypes(["datetime", "datetimetz"])
             coords |= {str(name): (dim, dates[name].to_numpy()) for name in dates}
             data = data.drop(columns=dates.columns)
-            coords["feature"] = [str(name) for name in data.columns]
+            coords[_FEATURE] = [str(name) for name in data.columns]
         name = data.name if isinstance(data, pd.Series) else None
-        array = xr.DataArray(data.to_numpy(), coords, (dim, "feature")[: data.ndim], name)
+        array = xr.DataArray(data.to_numpy(), coords, (dim, _FEATURE)[: data.ndim], name)
     else:
         array = xr.DataArray(as_array(data, "`data`"))
     if array.ndim not in (1, 2) or array.size == 0:

@@ -58,7 +58,7 @@ class Tabled:
         """
         table = self.to_dataframe()
         if table.index.names != [None] or not isinstance(table.index, pd.RangeIndex):
-            table = table.reset_index(names=[name or "" for name in table.index.names])
+            table = table.reset_index(names=[name or "" for name in table.index.names], allow_duplicates=True)
         kinds = ["r" if pd.api.types.is_numeric_dtype(kind) else "l" for kind in table.dtypes]
         rows = [_row(column for column in table.columns), *map(_row, table.itertuples(index=False, name=None))]
         lines = [rf"\begin{{tabular}}{{{''.join(kinds)}}}", r"\toprule", rows[0], r"\midrule", *rows[1:]]

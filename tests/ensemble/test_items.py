@@ -84,3 +84,24 @@ def test_tables_keep_the_names_that_the_user_gave_the_clusters():
     assert aligned.to_dataframe()["cluster"].tolist() == ["b", "b", "a", "a"]
     alone = pc.item_uncertainty(draws, ["a"] * 4).to_dataframe()
     assert alone["nearest"].isna().all()
+
+
+def test_a_dimension_may_have_the_name_of_a_column():
+    coords = {"cluster": list("abc")}
+    z = xr.DataArray([[[0, 0, 1], [0, 0, 1], [0, 1, 1], [0, 0, 1]]], coords, ("chain", "draw", "cluster"))
+    result = pc.item_uncertainty(z, [0, 0, 1])
+    table = result.to_dataframe()
+    assert table.index.tolist() == list("abc") and table["cluster"].tolist() == [0, 0, 1]
+    assert (
+        "ItemUncertainty: 3 items (cluster)" in str(result) and r"cluster & cluster & similarity" in result.to_latex()
+    )
+    values = z.isel(chain=0, draw=0).rename(cluster="feature").astype(float)
+    assert pc.plot_data(values, [0, 0, 1]).get_xlabel() == "value"
+
+
+@pytest.mark.parametrize("dim", ["mode", "axis"])
+def test_a_dimension_of_a_result_is_refused(dim):
+    z = xr.DataArray([[[0, 0, 1], [0, 0, 1], [0, 1, 1], [0, 0, 1]] * 10], dims=("chain", "draw", dim))
+    function = pc.item_embedding if dim == "axis" else pc.partition_density
+    with pytest.raises(ValueError, match=rf"dimension or coordinate '{dim}'.*data.rename\({dim}=\"item\"\)"):
+        function(z)
