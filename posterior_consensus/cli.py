@@ -29,6 +29,7 @@ from posterior_consensus.ensemble.draws import draws_of
 from posterior_consensus.runtime.arguments import check_between, check_count
 from posterior_consensus.runtime.clock import Clock
 from posterior_consensus.runtime.files import written_whole
+from posterior_consensus.runtime.interrupt import INTERRUPTED, ended_at_once
 from posterior_consensus.sources.containers import group_dataset, open_tree, opened
 from posterior_consensus.sources.conversion import BY_NAME, find_source
 from posterior_consensus.sources.labels import from_store
@@ -93,7 +94,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _compile() -> int:
     """Compile kernels beforehand."""
-    from posterior_consensus.compilation import compile_all
+    with ended_at_once():
+        from posterior_consensus.compilation import compile_all
 
     began = time.monotonic()
     try:
@@ -109,7 +111,7 @@ def _compile() -> int:
 
 def _interrupted() -> int:
     print("interrupted", file=sys.stderr)
-    return 130
+    return INTERRUPTED
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -187,7 +189,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _summary(options: argparse.Namespace) -> Summary | LayersSummary:
-    from posterior_consensus.summary.summarizing import read_posterior, summarize_posterior  # take a second to load
+    with ended_at_once():  # as these take a second to load
+        from posterior_consensus.summary.summarizing import read_posterior, summarize_posterior
 
     thin = check_count("thin", options.thin)
     clock = Clock(options.seconds)

@@ -349,7 +349,7 @@ class Samples:
         flat, errors = probability.ravel(), error.ravel()
         parts = [slice(first, first + _AT_ONCE) for first in range(0, max(flat.size, 1), _AT_ONCE)]
         if size is None:
-            sums = np.sum([_spread_and_square(flat[part], errors[part]) for part in parts], axis=(0, 2))
+            sums = sum(np.sum(_spread_and_square(flat[part], errors[part]), axis=1) for part in parts)
             size = sums[0] / sums[1] if sums[1] > 0 else self.effective_draws
         sizes = np.broadcast_to(size, error.shape).reshape(-1)
         corrected = [_error_of_probability(flat[part], errors[part], sizes[part]) for part in parts]

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 from xarray.backends import H5NetCDFStore
+from xarray.backends.locks import HDF5_LOCK
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
@@ -379,3 +380,8 @@ def _stored_names(names: set[str]) -> dict[str, str]:
 
 def _renamed(dataset: xr.Dataset, names: dict[str, str]) -> xr.Dataset:
     return dataset.rename({old: new for old, new in names.items() if old in dataset.variables or old in dataset.dims})
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    # As h5py does with its own lock: a process forked while another thread reads would wait for that thread for ever.
+    os.register_at_fork(before=HDF5_LOCK.acquire, after_in_parent=HDF5_LOCK.release, after_in_child=HDF5_LOCK.release)

@@ -51,6 +51,11 @@ def test_wheels(step):
         assert search.bound == pytest.approx(least(wheel(n_spokes)), rel=1e-9)
 
 
+def test_programs_print_nothing(capfd):
+    assert run(wheel(5), 0.0, WorkBudget(60)).counts["n_programs"] > 0
+    assert capfd.readouterr() == ("", "")
+
+
 @each_step
 @pytest.mark.parametrize("seed", range(10))
 def test_sparse_weights(seed, step):

@@ -7,6 +7,7 @@ from arviz_stats.base import array_stats
 from numpy.testing import assert_allclose
 
 import posterior_consensus as pc
+from posterior_consensus.ensemble import samples as samples_module
 
 
 def chains_of(lengths):
@@ -101,6 +102,14 @@ def test_error_of_a_probability_is_pooled_over_events(rng):
     visits = own[1] * spread[2]
     size = [own[0], pooled, (visits + 4) / (visits / own[1] + 4 / pooled)]
     assert_allclose(samples.probability_mcse(events), of_share(probability, np.array(size)), rtol=1e-12)
+
+
+def test_errors_of_probabilities_do_not_depend_on_blocks(rng, monkeypatch):
+    samples = pc.as_partition_draws(np.zeros((4, 50, 1), int)).samples
+    events = rng.integers(2, size=(7, 200)).astype(float)
+    expected = samples.probability_mcse(events)
+    monkeypatch.setattr(samples_module, "_AT_ONCE", 3)
+    assert_allclose(samples.probability_mcse(events), expected, rtol=1e-12)
 
 
 def test_error_of_a_common_event_is_the_error_of_the_mean(rng):

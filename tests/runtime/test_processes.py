@@ -2,9 +2,12 @@
 
 import asyncio
 import multiprocessing
+import os
 import sys
+import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from threading import Event
 from unittest.mock import patch
 
 import numpy as np
@@ -13,6 +16,7 @@ from joblib import Parallel, delayed
 
 import posterior_consensus as pc
 from posterior_consensus.runtime import executor
+from posterior_consensus.sources import stores
 
 N_CALLS = 3
 
@@ -74,3 +78,22 @@ def test_a_fork_while_threads_are_busy_starts_threads_of_its_own(expected):
         with context.Pool(1) as pool:
             assert pool.apply_async(answer, (1,)).get(timeout=300) == expected[1]
         assert running.result() == expected[0]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_fork_while_a_thread_reads_can_read_itself():
+    held = Event()
+
+    def read():
+        with stores.HDF5_LOCK:
+            held.set()
+            time.sleep(0.2)
+
+    with ThreadPoolExecutor(1) as busy:
+        reading = busy.submit(read)
+        held.wait()
+        if (process := os.fork()) == 0:
+            os._exit(0 if stores.HDF5_LOCK.acquire(timeout=10) else 1)
+        assert os.waitpid(process, 0)[1] == 0
+        reading.result()

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 CALLS = {
@@ -56,3 +57,33 @@ def test_ctrl_c_at_any_moment(name):
     assert process.returncode == 0, process.stderr
     ends = json.loads(process.stdout)
     assert ends.keys() <= {"result", "KeyboardInterrupt"} and sum(ends.values()) == 100
+
+
+IMPORTS = """
+import os, signal, sys
+
+class Press:  # Ctrl-C while this module is imported, within code that makes another error of a KeyboardInterrupt
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+                for _ in range(1000):
+                    pass
+            except BaseException:
+                raise RuntimeError
+
+sys.meta_path.insert(0, Press())
+sys.argv = ["posterior-consensus", "z.npy"]
+from posterior_consensus.command import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one process")
+@pytest.mark.parametrize("module", ["pandas", pytest.param("posterior_consensus.summary", marks=pytest.mark.slow)])
+def test_ctrl_c_while_the_command_is_imported(module, tmp_path):
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-c", IMPORTS.replace("{module!r}", repr(module))]
+    np.save(tmp_path / "z.npy", np.zeros((4, 3), int))
+    process = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
+    assert (process.returncode, process.stderr) == (130, "interrupted\n")

@@ -1,0 +1,10 @@
+"""Entry of the command `posterior-consensus`: Ctrl-C while modules are imported ends it as at any other time."""
+
+from posterior_consensus.runtime.interrupt import ended_at_once
+
+
+def main() -> int:
+    """Run the command and return its exit code."""
+    with ended_at_once():
+        from posterior_consensus.cli import main as run
+    return run()
