@@ -325,7 +325,7 @@ def test_layers_are_printed_and_written(layers, tmp_path, capsys, undrawn):
     assert pd.read_csv(table).columns[:3].tolist() == ["year", "firm", "cluster"] and len(pd.read_csv(table)) == 15
     assert figure.read_bytes().startswith(b"%PDF") and "Distances between layers" in report.read_text(encoding="utf-8")
     with xr.open_datatree(output, engine="h5netcdf") as tree:
-        assert set(tree["consensus"].children) == {"comparison", "layers"}
+        assert set(tree["consensus"].children) == {"comparison", "diagnosis", "layers"}
         found = pc.results.LayersSummary.from_datatree(tree["consensus"], pc.as_layers(tree, layer_dim="year"))
     assert found[1940].labels.sizes == {"firm": 5}
 

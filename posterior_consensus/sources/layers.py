@@ -21,6 +21,7 @@ from posterior_consensus.sources.elements import elements_of
 from posterior_consensus.sources.frames import variables_of_table
 from posterior_consensus.sources.labels import from_store
 from posterior_consensus.sources.locations import listing
+from posterior_consensus.sources.plain_files import is_plain
 from posterior_consensus.sources.samples import one_of
 from posterior_consensus.sources.variables import array_or_table, dim_names, other_dims, variables_of
 
@@ -48,7 +49,8 @@ def as_layers(
         A posterior whose labels have a dimension of layers, or which has a variable for each layer, or a dict or list
         of the draws of each layer, which are anything that :func:`summarize` takes. Arrays are draws x layers x items
         or chains x draws x layers x items; a table has columns ``z[1,2]`` for item 2 of layer 1. Allocation
-        probabilities have a dimension of components more. Layers of a list are numbered from 0.
+        probabilities have a dimension of components more. Layers of a list are numbered from 0. Several CSV
+        files are the chains of one posterior.
     var_name : str or mapping, optional
         Name of the variable, or a variable for each layer: ``{"rows": "z_row", "columns": "z_col"}``. By default the
         only variable with the dimension `layer_dim`.
@@ -142,7 +144,9 @@ def _of_each_layer(data: Any) -> dict[Any, Any] | None:
             f"`data`, a dict of one array, must hold draws of chains x draws x layers x items; got {name!r} of shape "
             f"{np.shape(values)}. If that is one layer, give {{{name!r}: as_partition_draws(values)}}."
         )
-    return dict(enumerate(data)) if isinstance(data, (list, tuple)) else several_posteriors(data)
+    if isinstance(data, (list, tuple)):
+        return None if is_plain(data) else dict(enumerate(data))
+    return several_posteriors(data)
 
 
 def _check_arguments(var_name: Any, dims: Mapping[str, Any], missing: Any, ordered: Any) -> None:
