@@ -41,17 +41,17 @@ def measured(loss: str, stay: float, n_draws: int, repeats: int) -> np.ndarray:
 def _excess(rng, loss, stay, n_draws):
     home, other = rng.integers(0, N_CLUSTERS, (2, N_ITEMS))
     moves = rng.choice([0.5, 0.8, 1.0]) * rng.random(N_ITEMS)
-    draws = pc.as_partition_draws(_chain(rng, home, other, moves, n_draws, stay))
+    draws = pc.as_partition_draws(chain_of(rng, home, other, moves, n_draws, stay))
     asked = {"loss": loss, "random_seed": 1, "progressbar": False}
     best = pc.consensus_partition(draws, **asked)
-    fresh = pc.as_partition_draws(_chain(rng, home, other, moves, N_FRESH, 0.0))
+    fresh = pc.as_partition_draws(chain_of(rng, home, other, moves, N_FRESH, 0.0))
     optimum = pc.consensus_partition(fresh, starts=[best], n_starts=2, **asked)
     losses = mean_loss(fresh, np.stack([best.labels.values, optimum.labels.values]), as_loss(loss))
     halves = excess_loss(draws, best, loss, random_seed=1)
     return losses[0] - losses.min(), halves.value, halves.limit
 
 
-def _chain(rng, home, other, moves, n_draws, stay):
+def chain_of(rng, home, other, moves, n_draws, stay):
     shape = n_draws, N_ITEMS
     moved = np.where(rng.random(shape) < 0.7, other, rng.integers(0, N_CLUSTERS + 1, shape))
     return kept(np.where(rng.random(shape) < moves, moved, home), stay, rng)

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from posterior_consensus.diagnostics.excess import search_halves
 from posterior_consensus.ensemble.partitions import by_name
 from posterior_consensus.evaluate.expectation import ComparedLosses, compared_losses
 from posterior_consensus.losses.lookup import as_loss
@@ -31,7 +32,10 @@ class PartitionComparison(Stored):
     table : xarray.Dataset
         Over ``partition``, best first: ``n_clusters``, ``expected_loss``, ``mcse``, ``difference`` to the best,
         ``difference_mcse``, ``ess`` (the smaller effective sample size of the two), and ``clear``, whether the
-        difference exceeds twice its standard error.
+        difference is beyond chance and beyond the choice of the best one by these draws.
+    excess : float
+        Estimate of the excess of a partition's expected loss if these draws chose it, see :class:`ExcessLoss`. NaN if
+        no difference exceeds twice its standard error, so that no partition is clearly worse.
     loss : PartitionLoss
         Loss of the comparison.
     n_draws : int
@@ -40,6 +44,7 @@ class PartitionComparison(Stored):
 
     labels: xr.DataArray = field(metadata=stored_as.array("compared_labels", _DIMS, of_items=True))
     table: xr.Dataset = field(metadata=stored_as.table("compared_{}", _COLUMNS, _DIMS))
+    excess: float = field(metadata=stored_as.number("comparison_excess", measured=True))
     loss: PartitionLoss = field(metadata=stored_as.loss("comparison_"))
     n_draws: int = field(metadata=stored_as.attribute("comparison_draws"))
 
@@ -47,6 +52,12 @@ class PartitionComparison(Stored):
     def best(self) -> Any:
         """Name of the partition of minimum expected loss."""
         return self.table["partition"].values.item(0)
+
+    @property
+    def _about_choice(self) -> str:
+        """Size of the favour that the draws do to a partition that they chose."""
+        gain = display.quantity(2 * self.excess, self.loss.unit, 2)
+        return f"a partition that they chose looks better by about {gain} than it is"
 
     def to_dataframe(self) -> pd.DataFrame:
         """Tabulate the partitions, best first."""
@@ -57,7 +68,8 @@ class PartitionComparison(Stored):
         open_to_doubt = names[1:][np.logical_not(self.table["clear"].values[1:])]
         facts = [
             ("best", names[0]),
-            ("within Monte Carlo error", ", ".join(open_to_doubt) or "none"),
+            ("not clearly worse", ", ".join(open_to_doubt) or "none"),
+            *([] if np.isnan(self.excess) else [("the same draws", self._about_choice)]),
             ("loss", display.name_and_unit(self.loss)),
             ("draws", str(self.n_draws)),
             *display.about_errors(self.table["ess"]),
@@ -101,6 +113,16 @@ def compare_partitions(draws: Any, partitions: Any, *, loss: str | PartitionLoss
     difference is the standard error of the mean of L(a, z_t) - L(b, z_t), typically far smaller than that of either
     loss. It shows whether the draws distinguish the two partitions, not whether the difference matters.
 
+    These draws favour a partition that they chose, such as their consensus: its expected loss is too small on them by
+    the excess e, and another partition could be better than it by e. So a difference D with standard error s is clear
+    if
+
+        D - 2 e > 2 sqrt(s^2 + (2 e)^2).
+
+    The excess is estimated by a search on two halves of the draws from the best partition, with a fixed seed, see
+    :class:`ExcessLoss`. The correction is made whether or not these draws chose the best partition. It is skipped if no
+    difference exceeds 2 s.
+
     Examples
     --------
     >>> import posterior_consensus as pc
@@ -122,12 +144,20 @@ def compare_partitions(draws: Any, partitions: Any, *, loss: str | PartitionLoss
     losses = compared_losses(draws, labels, record)
     order = np.argsort(losses.expected_loss, kind="stable")
     labels, losses = labels[order], ComparedLosses(*(column[order] for column in losses))
+    excess = np.nan
     clear = losses.difference > _CLEAR * losses.difference_mcse
+    if clear.any():
+        halves = search_halves(draws, labels[0], record, np.random.default_rng(0), progressbar=False)
+        if halves.stopped:
+            raise KeyboardInterrupt
+        excess = halves.excess
+        clear &= losses.difference - 2 * excess > _CLEAR * np.hypot(losses.difference_mcse, 2 * excess)
     columns = dict(zip(_COLUMNS, (labels.max(axis=1).astype(np.int64) + 1, *losses, clear), strict=True))
     names = np.array(list(named))[order]
     return PartitionComparison(
         labels=draws.items.partition_array(labels, "partition", "labels").assign_coords(partition=names),
         table=xr.Dataset({name: ("partition", column) for name, column in columns.items()}, {"partition": names}),
+        excess=excess,
         loss=record,
         n_draws=draws.n_draws,
     )

@@ -1,14 +1,16 @@
 """Excess of a partition's expected loss for want of draws, from searches on two halves of the draws."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.folds import folds
+from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.evaluate.expectation import draw_losses, losses_between
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
@@ -69,23 +71,37 @@ def excess_loss(
 ) -> ExcessLoss:
     """Search on two halves of the draws, from the consensus and one random order, and compare the results."""
     loss = as_loss(consensus.loss, kind=PartitionLoss)
-    rng, best = as_generator(random_seed), draws.as_labels(consensus)
     limits = consensus.cluster_limits
-    options: dict[str, Any] = {"n_starts": 1, "n_perturbations": 0, "starts": [best], "progressbar": progressbar}
-    options |= {"n_clusters": limits.n_clusters, "max_clusters": limits.max_clusters}
-    options["seconds"] = None if seconds is None else seconds / 2
+    options: dict[str, Any] = {"n_clusters": limits.n_clusters, "max_clusters": limits.max_clusters}
+    options |= {"seconds": None if seconds is None else seconds / 2, "progressbar": progressbar}
+    found = search_halves(draws, draws.as_labels(consensus), loss, as_generator(random_seed), **options)
+    return ExcessLoss(
+        value=found.excess,
+        distance=float(losses_between(found.partitions, as_loss(metric, kind=PartitionLoss))[0, 1]),
+        partitions=xr.concat([draws.items.array(labels, "partitions") for labels in found.partitions], "half"),
+        stopped=found.stopped,
+    )
+
+
+class Halves(NamedTuple):
+    """Estimate of the excess, the best partitions (2, n_items) found on the halves, and why a search ended early."""
+
+    excess: float
+    partitions: npt.NDArray[Any]
+    stopped: str
+
+
+def search_halves(
+    draws: PartitionDraws, best: Labels, loss: PartitionLoss, rng: np.random.Generator, **options: Any
+) -> Halves:
+    """Search on two halves of the draws, from `best` and one random order; see :class:`ExcessLoss`."""
     rows = np.flatnonzero(draws.weights)
     halves = [draws.take(rows[half]) for half in folds(draws.samples.take(rows), 2)]
-    results = [search(half, loss, rng=rng, **options) for half in halves]
+    results = [search(half, loss, rng=rng, n_starts=1, n_perturbations=0, starts=[best], **options) for half in halves]
     tried = np.stack([*(draws.as_labels(one.labels) for one in results), best])
     losses = np.stack([half.samples.mean(draw_losses(tried, half, loss)) for half in halves])
     own = losses.argmin(axis=1)
     difference = (losses[0, own[1]] - losses[0, own[0]] + losses[1, own[0]] - losses[1, own[1]]) / 2
     apart = difference if difference > SAME * losses.max() else 0.0
     share = 1 / draws.samples.effective_draws / sum(1 / half.samples.effective_draws for half in halves)
-    return ExcessLoss(
-        value=float(share * apart),
-        distance=float(losses_between(tried[own], as_loss(metric, kind=PartitionLoss))[0, 1]),
-        partitions=xr.concat([draws.items.array(labels, "partitions") for labels in tried[own]], "half"),
-        stopped=max(one.info.stopped for one in results),
-    )
+    return Halves(float(share * apart), tried[own], max(one.info.stopped for one in results))

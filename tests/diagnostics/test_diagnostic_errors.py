@@ -104,7 +104,8 @@ def test_difference_has_arviz_s_error_of_the_difference(rng):
     for name in names[1:]:
         error = float(array_stats.mcse(losses[name] - losses[names[0]], method="mean"))
         assert table.loc[name, "difference_mcse"] == pytest.approx(error, rel=1e-9)
-        assert table.loc[name, "clear"] == (means[name] - means[names[0]] > 2 * error)
+        beyond = means[name] - means[names[0]] - 2 * found.excess > 2 * np.hypot(error, 2 * found.excess)
+        assert table.loc[name, "clear"] == beyond
     assert table.loc[names[0], "difference_mcse"] == 0 and not table.loc[names[0], "clear"]
 
 
@@ -113,9 +114,22 @@ def test_what_the_draws_do_not_tell_apart_is_said(rng):
     found = pc.compare_partitions(draws, {"one": [0, 0, 1, 1], "other": [0, 0, 0, 1], "far": [0, 1, 0, 1]})
     assert found.table["clear"].sel(partition=["one", "other", "far"]).values.tolist() == [False, False, True]
     second = found.to_dataframe().index[1]
-    assert any(line.split() == ["within", "Monte", "Carlo", "error", second] for line in repr(found).splitlines())
+    assert any(line.split() == ["not", "clearly", "worse", second] for line in repr(found).splitlines())
     listed = pc.compare_partitions(draws, [[0, 0, 1, 1], [0, 1, 0, 1]])
     assert listed.best == 0 and listed.to_dataframe().index.tolist() == [0, 1]
+
+
+def test_a_partition_that_the_draws_chose_is_not_called_clearly_better_for_that(rng):
+    """Labels of pure chance: the partition of minimum expected loss is best by chance alone."""
+    draws = rng.integers(2, size=(4, 20, 20))
+    best = pc.consensus_partition(draws, loss="binder", n_clusters=2, random_seed=1, progressbar=False)
+    found = pc.compare_partitions(draws, {"chosen": best, "other": np.repeat([0, 1], 10)}, loss="binder")
+    other = found.table.sel(partition="other")
+    assert found.best == "chosen" and other["difference"] > 2 * other["difference_mcse"]
+    assert found.excess > 0 and not other["clear"]
+    assert "a partition that they chose looks better by about" in repr(found)
+    alike = pc.compare_partitions(draws, [best, best], loss="binder")
+    assert np.isnan(alike.excess) and not alike.table["clear"].any() and "chose" not in repr(alike)
 
 
 def test_bad_partitions_to_compare():
