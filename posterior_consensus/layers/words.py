@@ -76,20 +76,20 @@ def verdict(steps: xr.Dataset, overlaps: xr.Dataset, unit: str, n_chains: int) -
         where = f"in {n_changed} of {changed.size} steps, most between" if n_changed > 1 else "between"
         said = [f"The clustering changed {where} {names[at]}: {_MORE}, by {by}."]
         if changed.size > 1:
-            probability = display.with_error(f"{float(here['p_largest']):.3g}", float(here["p_largest_mcse"]))
-            said.append(f"With probability {probability}, this step has the largest loss; equal ones share it.")
+            often = display.capitalized(_how_often(here, "p_largest"))
+            said.append(f"{often}, this step has the largest loss; equal ones share it.")
         said += _near(steps, names, at, changed)
     elif unsure[at]:
         said = [f"It is unsure whether the clustering changed between {names[at]}: {_too_few(here)}."]
         if farther[at]:
             said.append(f"So far, {_MORE}, by {by}.")
     elif same > _HALF:
-        share = f"with probability {same:.3g} or more" if same < 1 else "in all draws"
+        share = f"with probability {min(same, 0.999):.3g} or more" if same < 1 - ROUNDING else "in all draws"
         said = [f"The clustering hardly changes: {share} it is the same throughout."]
     elif farther[at]:
         said = [
-            f"Draws of {names[at]} are farther apart than two draws of one layer, by {by}, but no item clearly moves: "
-            "the layers differ in their uncertainty, which need not be a change."
+            f"Draws of {names[at]} are farther apart than two draws of one layer, by {by}, but no item clearly moves. "
+            "Layers that differ in their uncertainty alone can be as far apart."
         ]
     elif changed.size == 1:
         said = [f"Draws of {names[at]} are no farther apart than two draws of one layer: the difference is {by}."]
@@ -154,12 +154,18 @@ def _too_few(here: xr.Dataset) -> str:
 
 def _equal(here: xr.Dataset) -> list[str]:
     """How often the two partitions are equal."""
-    p_equal = float(here["p_equal"])
-    if p_equal == 0:
+    if here["p_equal"] == 0:
         return ["The two are not equal in any draw."]
-    if p_equal == 1:
-        return ["The two are equal in all draws."]
-    return [f"The two are equal with probability {display.with_error(f'{p_equal:.3g}', float(here['p_equal_mcse']))}."]
+    return [f"The two are equal {_how_often(here, 'p_equal')}."]
+
+
+def _how_often(here: xr.Dataset, column: str) -> str:
+    """A probability above 0, which is not 1 if it is rounded to 1."""
+    value = float(here[column])
+    if value > 1 - ROUNDING:
+        return "in all draws"
+    text = f"{value:.3g}" if value < 0.9995 else "above 0.999"
+    return f"with probability {display.with_error(text, float(here[f'{column}_mcse']))}"
 
 
 def _near(steps: xr.Dataset, names: list[str], at: int, changed: Flags) -> list[str]:
