@@ -36,8 +36,8 @@ def random_draws(n_draws: int, n_items: int, n_labels: int, noise: float = 0.3, 
     return labels
 
 
-def kept(labels: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
-    """Draws (n_draws, n_items) in which each item keeps its label of the draw before with this probability."""
-    for t in range(1, len(labels) if share else 0):
+def kept(labels: np.ndarray, share: float | np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draws (n_draws, n_items) in which an item keeps its label of the draw before with this, or its, probability."""
+    for t in range(1, len(labels) if np.any(share) else 0):
         labels[t] = np.where(rng.random(labels.shape[1]) < share, labels[t - 1], labels[t])
     return labels

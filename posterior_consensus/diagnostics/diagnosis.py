@@ -18,20 +18,19 @@ from posterior_consensus.diagnostics.traces import (
     differ,
     far_distances,
     odd_chain,
-    pairs_together,
-    partition_ess,
-    partition_variance,
     size_traces,
     still_chains,
     together_trace,
     uncertain_pairs,
 )
 from posterior_consensus.diagnostics.verdict import Evidence, about_chains, judge
+from posterior_consensus.ensemble.autocorrelation import effective_size
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.layers import Layers
 from posterior_consensus.ensemble.partitions import Labels, by_name
-from posterior_consensus.evaluate.chain_gap import largest_gap
+from posterior_consensus.evaluate.chain_gap import Gap, largest_gap
+from posterior_consensus.evaluate.chain_variance import pairs_together, partition_ess, partition_variance
 from posterior_consensus.evaluate.expectation import loss_matrix
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
@@ -173,7 +172,7 @@ def diagnose_within(
         summaries=_statistics(draws, "summary", named, traces.values, mcse=samples.mcse(traces.values)),
         pairs=pairs,
         partition_rhat=variance.rhat,
-        partition_ess=partition_ess(some, together, variance) * samples.effective_draws / draws.n_draws,
+        partition_ess=partition_ess(some, together, variance.total) * samples.effective_draws / draws.n_draws,
         gap=gap if np.isnan(gap.size) else replace(gap, items=(int(of_gap[0]), int(of_gap[1]))),
         gap_items=(first, second),
         n_compared=some.n_items,
@@ -192,6 +191,7 @@ def diagnose_within(
         still=[samples.chain_names[k] for k in np.flatnonzero(still[1])],
         beyond_chance=differ(plain, traces.values),
         pair_rhat=pair_rhat,
+        own_ess=_own_ess(some, gap, partition_ess(some, together, variance.within)),
         copies=copies(draws, some),
         burn_in=dict(zip(samples.chain_names, clear_burn_in(typical, samples.chains), strict=True)),
     )
@@ -238,6 +238,15 @@ def _of_pairs(
     names = {f"pair_{name}": ("pair", draws.items.named(at[chosen[:, k]])) for k, name in enumerate(_OF_PAIR)}
     pairs = _statistics(draws, "pair", names, traces)
     return pairs, float(np.fmax.reduce(pairs["rhat"].values[differ(some, traces)], initial=np.nan))
+
+
+def _own_ess(draws: PartitionDraws, gap: Gap, of_partition: float) -> float:
+    """Effective sample size for each chain, without the differences between chains; of the pair if that is smaller."""
+    samples, least = draws.samples, of_partition
+    if not np.isnan(gap.mcse):
+        chains = samples.by_chain(together_trace(draws, np.array([gap.items])))
+        least = min(least, effective_size(chains - chains.mean(axis=-1, keepdims=True)).item())
+    return least / len(samples.chains)
 
 
 def _statistics(draws: PartitionDraws, dim: str, coords: Any, values: Floats, **more: Floats) -> xr.Dataset:

@@ -8,17 +8,14 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.diagnostics.traces import (
-    central_draw,
-    pairs_together,
-    partition_ess,
-    partition_variance,
-)
+from posterior_consensus.diagnostics.traces import central_draw
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import canonical_labels, canonical_rows
 from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.ensemble.switching import most_in_common
+from posterior_consensus.evaluate.chain_variance import pairs_together, partition_ess, partition_variance
+from posterior_consensus.evaluate.energy import half_energy
 from posterior_consensus.kernels import contingency, ensemble
 from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.results import display, stored_as
@@ -174,8 +171,8 @@ def near_independence(
     with waiting("Near independence", progressbar=progressbar):
         some = draws.of_some_items()[1]
         together = pairs_together(some)
-        ess = partition_ess(some, together, partition_variance(some, together))
-        rows = rng.permutation(_uncorrelated(draws, ess, max_draws))
+        ess = partition_ess(some, together, partition_variance(some, together).total)
+        rows = rng.permutation(uncorrelated(draws, ess, max_draws))
         half = rows.size // 2
         shuffled = rng.permuted(matched_labels(draws.take(rows[half : 2 * half])), axis=0)
         both = np.concatenate([draws.labels[rows[:half]], shuffled])
@@ -183,7 +180,7 @@ def near_independence(
         first = np.arange(2 * half) < half
         exchanged = rng.permuted(np.tile(first, (n_permutations + 1, 1)), axis=1)
         exchanged[0] = first
-        statistic, *null = squared_discrepancies(kernel, exchanged, ~exchanged).tolist()
+        statistic, *null = _squared_discrepancies(kernel, exchanged, ~exchanged).tolist()
     return NearIndependence(
         statistic=statistic,
         p_value=(1 + int(np.sum(np.array(null) >= statistic - ROUNDING))) / (1 + n_permutations),
@@ -195,7 +192,7 @@ def near_independence(
     )
 
 
-def _uncorrelated(draws: PartitionDraws, ess: float, max_draws: int) -> npt.NDArray[np.intp]:
+def uncorrelated(draws: PartitionDraws, ess: float, max_draws: int) -> npt.NDArray[np.intp]:
     """Row numbers of at most `max_draws` draws, far enough apart in their chains to be nearly uncorrelated."""
     step = 1
     worth = draws.n_draws / ess
@@ -222,7 +219,7 @@ def _resampled(kernel: Floats, half: int, rng: np.random.Generator) -> xr.DataAr
         parts[0, k, places[:quarter]] = True
         parts[1, k, places[quarter : 2 * quarter]] = True
         parts[2, k, half + rng.permutation(half)[:quarter]] = True
-    values = [squared_discrepancies(kernel, parts[0], other) for other in parts[1:]]
+    values = [_squared_discrepancies(kernel, parts[0], other) for other in parts[1:]]
     coords = {"compared_with": ["posterior", "product of marginals"]}
     return xr.DataArray(np.stack(values), dims=("compared_with", "resample"), coords=coords)
 
@@ -280,19 +277,6 @@ def gaussian_kernel(labels: npt.NDArray[Any], n_clusters: npt.NDArray[np.int64])
     return kernel, bandwidth
 
 
-def squared_discrepancies(kernel: Floats, ours: npt.NDArray[np.bool_], theirs: npt.NDArray[np.bool_]) -> Floats:
-    """Unbiased squared maximum mean discrepancy (R,) of two samples each.
-
-    Parameters
-    ----------
-    kernel : ndarray of shape (m, m)
-    ours, theirs : ndarray of shape (R, m)
-        Members of either sample.
-    """
-    off_diagonal = kernel - np.diag(np.diag(kernel))
-    one, other = ours.astype(np.float64), theirs.astype(np.float64)
-    n_one, n_other = one.sum(axis=1), other.sum(axis=1)
-    ours_to_all, theirs_to_all = one @ off_diagonal, other @ off_diagonal
-    within = np.sum(ours_to_all * one, axis=1) / (n_one * (n_one - 1))
-    within += np.sum(theirs_to_all * other, axis=1) / (n_other * (n_other - 1))
-    return within - 2 * np.sum(ours_to_all * other, axis=1) / (n_one * n_other)
+def _squared_discrepancies(kernel: Floats, ours: npt.NDArray[np.bool_], theirs: npt.NDArray[np.bool_]) -> Floats:
+    """Unbiased squared maximum mean discrepancy (R,) of two samples each; members of either sample are (R, m)."""
+    return 2 * half_energy(-kernel, ours, theirs, 1.0 - np.eye(len(kernel)))

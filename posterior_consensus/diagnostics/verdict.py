@@ -1,6 +1,6 @@
 """The verdict: whether the chains agree, the next step, and how disagreeing chains differ."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ from posterior_consensus.diagnostics.traces import RHAT_BAD, central_draw
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.ensemble.samples import FEWEST_DRAWS
+from posterior_consensus.ensemble.samples import FEWEST_DRAWS, n_batches
 from posterior_consensus.evaluate.chain_gap import gap_is_real
 from posterior_consensus.evaluate.expectation import losses_between
 from posterior_consensus.losses.record import PartitionLoss
@@ -23,6 +23,10 @@ from posterior_consensus.sources.log_densities import LogOfDraws
 
 RHAT_WANTED = 1.01
 ESS_PER_CHAIN = 100
+_ESS_TO_AGREE = 250  # of each chain, from which most chains of one posterior agree
+_ESS_OF_BATCH = 3.5  # with less, errors are too small, and chains of one posterior differ too often
+_TOO_SMALL = 2.0  # times the errors then
+_MORE = 1.2  # times as many draws, the fewest that are advised as a number
 _MOST_NAMED = 8  # chains whose mean log densities are listed
 
 
@@ -42,6 +46,9 @@ class Evidence:
         Whether each summary differs between chains by more than chance.
     pair_rhat : float
         Worst R-hat of sampled pairs that differ between chains by more than chance; NaN if none does.
+    own_ess : float
+        Effective sample size for each chain, of the chains by themselves: that of the partition, or of the pair with
+        the largest between-chain difference if it is smaller.
     copies : Copies
         Chains that contain the same draws.
     burn_in : dict of object to int
@@ -53,6 +60,7 @@ class Evidence:
     still: list[object]
     beyond_chance: npt.NDArray[np.bool_]
     pair_rhat: float
+    own_ess: float
     copies: Copies
     burn_in: dict[object, int]
 
@@ -112,7 +120,15 @@ def _of_disagreement(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str
     if not signs:
         return None
     copied = evidence.copies.in_words()
-    start = "The chains disagree" if real else "The chains do not agree yet"
+    is_sure = real
+    if evidence.own_ess < _ESS_OF_BATCH * n_batches(draws.samples.shortest):
+        is_sure = gap_is_real(replace(gap, mcse=_TOO_SMALL * gap.mcse), diagnosis.n_compared, draws.samples)
+    start = "The chains disagree" if is_sure else "The chains do not agree yet"
+    if real and not is_sure:
+        signs.append(
+            f"each chain has an effective sample size of about {evidence.own_ess:.2g}, too few to tell disagreement "
+            "from chance"
+        )
     better = "marginalized labels" if draws.soft is None else "tempering"
     return "disagree", (
         f"{start}: {' and '.join(signs)}. Run longer chains, or a sampler that mixes better (such as one with "
@@ -139,21 +155,24 @@ def _of_agreement(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str]:
     wanted = ESS_PER_CHAIN * diagnosis.n_chains
     smaller = np.fmin(diagnosis.summaries["ess_bulk"].values, diagnosis.summaries["ess_tail"].values)
     least, ess = _extreme(diagnosis, diagnosis.partition_ess, smaller, -1.0)
-    times = f"about {_rounded_up(wanted / ess)} times as many draws" if ess < wanted else ""
+    is_small = ess < wanted
     if diagnosis.n_chains == 1:
-        short = f" This one is short, too: the {least} has an effective sample size of {ess:.0f}." if times else ""
+        short = f" This one is short, too: the {least} has an effective sample size of {ess:.0f}." if is_small else ""
         return "unknown", (
             "There is one chain, so convergence cannot be assessed. Run at least four from "
             f"different starts.{short}{weights}"
         )
     worst, rhat = _extreme(diagnosis, diagnosis.partition_rhat, diagnosis.summaries["rhat"].values, 1.0)
-    if times or rhat > RHAT_WANTED:
-        reasons = [f"the {least} has an effective sample size of {ess:.0f}, {wanted} are needed"] if times else []
+    if is_small or rhat > RHAT_WANTED:
+        reasons = [f"the {least} has an effective sample size of {ess:.0f}, {wanted} are needed"] if is_small else []
         if rhat > RHAT_WANTED:
             reasons.append(f"the R-hat of the {worst} is {rhat:.3f}, {_above(RHAT_WANTED, worst)}")
+        enough = _ESS_TO_AGREE * diagnosis.n_chains
+        times = f"about {_rounded_up(enough / ess)} times as many draws" if ess < enough / _MORE else "longer chains"
         return "short", (
-            f"There is no sign that the chains disagree, but they are short: {' and '.join(reasons)}. "
-            f"Run {times or 'longer chains'} before relying on small differences.{weights}"
+            f"There is no sign that the chains disagree, but they are short: {' and '.join(reasons)}. Run {times} "
+            f"before relying on small differences: most chains agree from an effective sample size of {enough} on."
+            f"{weights}"
         )
     n_items, n_compared = evidence.draws.n_items, diagnosis.n_compared
     sample = f" (pairs of {n_compared:,} of the {n_items:,} items, chosen at random)" if n_compared < n_items else ""

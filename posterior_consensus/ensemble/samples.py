@@ -26,6 +26,11 @@ _AT_ONCE = 2**18  # of many errors of probabilities
 _ADDED = 4.0  # draws added to a probability's, half of them events; and events added to those that give its size
 
 
+def n_batches(length: int) -> int:
+    """Number of batches of a chain of this many draws."""
+    return min(_MOST_BATCHES, int(np.sqrt(length)))
+
+
 @dataclass(frozen=True, eq=False)
 class Samples:
     """Posterior draws with chains and weights.
@@ -177,9 +182,7 @@ class Samples:
     @property
     def batches(self) -> list[npt.NDArray[np.intp]]:
         """Rows of min(10, floor(sqrt(L))) successive batches of nearly equal length, for each chain of L draws."""
-        return [
-            batch for rows in self.chains for batch in np.array_split(rows, min(_MOST_BATCHES, int(np.sqrt(rows.size))))
-        ]
+        return [batch for rows in self.chains for batch in np.array_split(rows, n_batches(rows.size))]
 
     def batch_factors(self) -> list[tuple[npt.NDArray[np.intp], float]]:
         """Batches, each with the factor of its mean's distance to the overall mean.

@@ -10,6 +10,7 @@ import xarray as xr
 
 import posterior_consensus as pc
 from posterior_consensus.answers.compare import matched, transported
+from posterior_consensus.answers.differences import _are_near, _blocks
 from posterior_consensus.runtime import executor
 from posterior_consensus.search.over_draws import OnDraws
 from tests import reference
@@ -17,6 +18,8 @@ from tests.catalogue.posteriors import noisy_draws
 from tests.helpers import GOOD, check, check_all, press_ctrl_c
 
 TRUTH = np.repeat([0, 1, 2], 6)
+EXACT = ["draws", "particles", "mean similarity", "rms similarity"]
+POSITIVE = ["draws", "mean similarity", "rms similarity"]
 compared = partial(pc.compare_posteriors, random_seed=1, progressbar=False)
 
 
@@ -45,14 +48,15 @@ def of_two():
 
 def test_equal_posteriors_are_at_no_distance():
     found = compared(two()[0], two()[0])
-    assert (found.distances["value"] == 0).all() and (found.distances["mcse"] == 0).all()
+    assert (found.distances[["value", "mcse"]].sel(measure=EXACT) == 0).all().to_array().all()
+    assert float(found.distances["value"].sel(measure="energy")) < 0 and found.distances["p_value"].min() > 0.9
     assert (found.items[["difference", "mcse", "joined", "left"]] == 0).all().to_array().all()
     assert (found.items["by_chance"] > 0).all()
-    assert (found.distances["by_chance"].drop_sel(measure="particles") > 0).all()
+    assert (found.distances["by_chance"].sel(measure=POSITIVE) > 0).all()
     draws = [[0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2], [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2]]
     for seed in range(3):  # several particles are equally good
         found = pc.compare_posteriors(draws, draws, loss="binder", random_seed=seed, progressbar=False)
-        assert (found.distances["value"] == 0).all()
+        assert (found.distances["value"].sel(measure=EXACT) == 0).all()
 
 
 def test_halves_of_one_that_differ_as_much_as_the_two_are_a_finding(approved):
@@ -60,11 +64,87 @@ def test_halves_of_one_that_differ_as_much_as_the_two_are_a_finding(approved):
     truths = np.stack([TRUTH, np.roll(TRUTH, 3)])[:, np.newaxis]  # chains of one posterior in two places
     apart = np.where(rng.random((2, 80, 18)) < 0.05, 3, truths)
     found = compared(apart, noisy(rng, TRUTH, 80, noise=0.02), names=("apart", "narrow"))
-    between = float(found.distances["value"][0])
+    between = float(found.distances["value"].sel(measure="draws"))
     assert found.within.sel(posterior="apart") > between > 5 * found.within.sel(posterior="narrow")
     approved("verdicts_compare_posteriors", "halves of one differ", found.verdict)
     approved("verdicts_compare_posteriors", "posteriors differ", of_two().verdict)
     approved("verdicts_compare_posteriors", "too few draws", compared(apart[:1, 1:2], apart[:1]).verdict)
+
+
+def slow(rng, stay, truth=TRUTH, noise=0.3, shape=(4, 250)):
+    """Chains in which an item keeps its label of the draw before with a probability."""
+    fresh = noisy(rng, truth, shape[1], shape[0], noise)
+    moves = rng.random(fresh.shape) >= stay
+    moves[:, 0] = True
+    last = np.maximum.accumulate(np.where(moves, np.arange(shape[1])[:, np.newaxis], 0), axis=1)
+    return np.take_along_axis(fresh, last, axis=1)
+
+
+def smallest_p_value(found):
+    of_all = found.distances["p_value"].dropna("measure").values, found.items["p_value"].values
+    return np.concatenate(of_all).min()
+
+
+def test_a_verdict_is_that_of_its_table(approved):
+    rng = np.random.default_rng(7)
+    diffuse = noisy(rng, TRUTH, 200, noise=0.6)
+    found = compared(noisy(rng, TRUTH, 200, noise=0.05), diffuse)
+    assert found.within.sel(posterior="b") > 0.5 * found.distances["value"].sel(measure="draws")
+    assert found.distances["p_value"].sel(measure=["energy", "rms similarity"]).max() < 0.01
+    assert "differ in partitions" in found.verdict and "similarities" in found.verdict
+    equal = compared(noisy(rng, TRUTH, 200, noise=0.6), diffuse)
+    approved("verdicts_compare_posteriors", "equal", equal.verdict)
+    rough = compared(slow(rng, 0.9), slow(rng, 0.9, np.roll(TRUTH, 2)))
+    assert rough.ess.max() < 50
+    approved("verdicts_compare_posteriors", "rough", rough.verdict)
+    one = compared(slow(rng, 0.8, np.arange(18) % 6), slow(rng, 0.8, np.r_[1, np.arange(1, 18) % 6]))
+    assert one.items["p_value"][0] < 0.05 < one.items["p_value"][2:6].min()
+    for each in (found, equal, rough, one, of_two()):
+        differ = smallest_p_value(each) <= 0.05
+        assert ("differ in" in each.verdict) == differ and ("No difference" in each.verdict) == (not differ)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stay", [(0.0, 0.0), (0.8, 0.8), (0.8, 0.0)])
+def test_equal_posteriors_seldom_differ(stay):
+    """At an effective sample size of about 70 a chain, or of 250; at most 5% of 60, and four standard errors."""
+    found = []
+    for seed in range(60):
+        rng = np.random.default_rng([45, seed])
+        found.append(smallest_p_value(compared(*(slow(rng, one) for one in stay), n_draws=200, n_particles=1)))
+    assert np.mean(np.array(found) <= 0.05) < 0.05 + 4 * np.sqrt(0.05 * 0.95 / 60)
+
+
+def test_blocks_are_stretches_of_chains_or_groups_of_chains():
+    two_chains, many = (pc.as_partition_draws(np.zeros(shape, int)) for shape in ((2, 30, 3), (7, 4, 3)))
+    stretches, groups = _blocks(two_chains, 5, 1.0), _blocks(many, 4, 1.0)
+    assert [rows.tolist() for rows in stretches] == [list(range(k, k + 15)) for k in range(0, 60, 15)]
+    assert [many.samples.chain[rows[::4]].tolist() for rows in groups] == [[0, 1], [2, 3], [4, 5], [6]]
+    assert [rows.size for rows in _blocks(two_chains, 5, 0.5)] == [8] * 4
+    blocks = [draws.take(rows) for draws, own in ((two_chains, stretches), (many, groups)) for rows in own]
+    near = _are_near(blocks, 4)
+    assert np.argwhere(np.triu(near, 1)).tolist() == [[0, 1], [2, 3]] and near.diagonal().all()
+
+
+def test_energy_is_the_mean_of_losses_between_blocks(rng):
+    """Eight chains of one draw each, in four blocks of two chains."""
+    one, other = (noisy_draws(rng, 8, 6, 3, 0.5) for _ in range(2))
+    found = compared(one[:, np.newaxis], other[:, np.newaxis], n_particles=1)
+
+    def losses(x, y):
+        return np.array([[reference.vi(a, b) for b in y] for a in x])
+
+    others = np.kron(1 - np.eye(4), np.ones((2, 2))).astype(bool)
+    expected = losses(one, other).mean() - sum(losses(z, z)[others].mean() for z in (one, other)) / 2
+    assert float(found.distances["value"].sel(measure="energy")) == pytest.approx(expected, rel=1e-10)
+
+
+def test_similarities_of_many_items_are_compared_on_some(monkeypatch):
+    whole = of_two().items["p_value"]
+    monkeypatch.setattr("posterior_consensus.answers.differences._SIMILARITIES", 90)
+    found = compared(*two())
+    assert not found.items["p_value"].isnull().any() and (found.items["p_value"].sel(obs=["d", "j"]) < 0.05).all()
+    assert not found.items["p_value"].identical(whole)
 
 
 def test_names_and_errors_of_particles():
@@ -89,6 +169,9 @@ def test_columns_are_what_they_say():
     assert set(table.index[:2]) == {"d", "j"} and (table["difference"].diff()[1:] <= 0).all()
     chances = found.distances["by_chance"].dropna("measure").values
     assert re.findall("by chance ([0-9.]+)", repr(found)) == [f"{chance:.4g}" for chance in chances]
+    assert (
+        found.distances["p_value"].dropna("measure").sizes["measure"] == 3 and not found.items["p_value"].isnull().any()
+    )
     pairs = difference[np.triu_indices(18, 1)]
     value = found.distances["value"]
     assert float(value.sel(measure="mean similarity")) == pytest.approx(np.abs(pairs).mean(), rel=1e-12)
@@ -100,8 +183,8 @@ def test_two_points_are_at_the_distance_of_their_partitions():
     for loss in ("vi", "binder"):
         found = compared(one, other, loss=loss, n_particles=1)
         expected = pc.partition_loss(one[0], other[0], loss=loss)
-        np.testing.assert_allclose(found.distances["value"][:2], expected, rtol=1e-12)
-        np.testing.assert_array_equal(found.distances["mcse"], 0.0)
+        np.testing.assert_allclose(found.distances["value"][:3], expected, rtol=1e-12)  # energy, draws and particles
+        np.testing.assert_allclose(found.distances["mcse"], 0.0, atol=1e-12)
         np.testing.assert_array_equal(found.within, 0.0)
         assert found.n_matched == 10 and float(found.transport[0, 0]) == pytest.approx(1.0)
     halves = np.array([one[0], other[0]])  # of one chain, its first and its second half
@@ -114,7 +197,7 @@ def test_draws_are_matched_at_the_least_cost(rng):
     found = compared(one, other, n_draws=6, n_particles=2)
     costs = np.array([[reference.vi(a, b) for b in other[::2]] for a in one[::2]])
     least = min(np.mean(costs[np.arange(6), list(to)]) for to in permutations(range(6)))
-    assert float(found.distances["value"][0]) == pytest.approx(least, rel=1e-10)
+    assert float(found.distances["value"].sel(measure="draws")) == pytest.approx(least, rel=1e-10)
 
 
 def test_potentials_prove_how_weights_are_moved_and_draws_matched(rng):
@@ -144,7 +227,7 @@ def test_weights_are_repeated_draws(rng):
     one, two = (compared(a, other, n_draws=15, n_particles=2) for a in both)
     np.testing.assert_allclose(one.similarity, two.similarity, atol=1e-12)
     np.testing.assert_allclose(one.items["difference"], two.items["difference"], atol=1e-12)
-    np.testing.assert_allclose(one.distances["value"], two.distances["value"], rtol=1e-9)
+    np.testing.assert_allclose(*(found.distances["value"].sel(measure=EXACT) for found in (one, two)), rtol=1e-9)
 
 
 def test_errors_are_the_spread_over_repetitions():
@@ -165,8 +248,7 @@ def test_by_chance_is_what_samples_of_one_posterior_show():
     rng, options = np.random.default_rng(12), {"n_particles": 1, "n_draws": 50}
     found = [compared(noisy(rng, TRUTH, 100), noisy(rng, TRUTH, 100), **options) for _ in range(10)]
     value, chance = (
-        np.mean([one.distances[name].drop_sel(measure="particles") for one in found], axis=0)
-        for name in ("value", "by_chance")
+        np.mean([one.distances[name].sel(measure=POSITIVE) for one in found], axis=0) for name in ("value", "by_chance")
     )
     np.testing.assert_allclose(value, chance, rtol=0.15)
     items, by_chance = (np.mean([one.items[name] for one in found]) for name in ("difference", "by_chance"))
@@ -176,9 +258,10 @@ def test_by_chance_is_what_samples_of_one_posterior_show():
 def test_few_draws_have_unknown_errors():
     found = compared(GOOD[:2], GOOD[2:], n_particles=1)
     assert np.isnan(found.distances["mcse"]).all() and found.n_matched == 1
-    assert np.isfinite(found.distances["value"]).all() and "MCSE unknown" in repr(found)
+    assert np.isfinite(found.distances["value"].sel(measure=EXACT)).all() and "MCSE unknown" in repr(found)
+    assert "too few effective draws" in found.verdict and "energy" not in repr(found)
     single = compared(GOOD[:1], GOOD[1:], n_particles=1)
-    assert np.isnan(single.within[0]) and np.isfinite(single.distances["value"]).all()
+    assert np.isnan(single.within[0]) and np.isfinite(single.distances["value"].sel(measure=EXACT)).all()
 
 
 def test_the_plot():

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import posterior_consensus as pc
-from posterior_consensus.diagnostics.independence import gaussian_kernel, matched_labels, squared_discrepancies
+from posterior_consensus.diagnostics.independence import gaussian_kernel, matched_labels
 from posterior_consensus.ensemble.partitions import canonical_rows
+from posterior_consensus.evaluate.energy import half_energy
 from tests.catalogue.posteriors import associations, noisy_draws, sticky_chains
 from tests.helpers import check
 
@@ -30,18 +31,22 @@ def test_kernel_is_the_definition_and_positive_semidefinite(rng):
     assert np.linalg.eigvalsh(kernel).min() > -1e-10
 
 
-def test_discrepancy_is_the_definition(rng):
-    kernel = rng.random((12, 12))
-    kernel = kernel + kernel.T
+def test_half_energy_samples_is_the_definition(rng):
+    distances, pairs = (matrix + matrix.T for matrix in (rng.random((12, 12)), rng.integers(0, 3, (12, 12))))
     ours, theirs = np.zeros((2, 3, 12), bool)
     for k in range(3):
         order = rng.permutation(12)
         ours[k, order[:4]], theirs[k, order[4:11]] = True, True
-    found = squared_discrepancies(kernel, ours, theirs)
+    found = half_energy(distances, ours, theirs, pairs.astype(float))
+
+    def mean(x, y):
+        values, weights = zip(*((distances[i, j], pairs[i, j]) for i in x for j in y), strict=True)
+        return np.average(values, weights=weights)
+
     for k in range(3):
         x, y = np.flatnonzero(ours[k]), np.flatnonzero(theirs[k])
-        within = [np.mean([kernel[i, j] for i in part for j in part if i != j]) for part in (x, y)]
-        assert found[k] == pytest.approx(sum(within) - 2 * np.mean([kernel[i, j] for i in x for j in y]))
+        assert found[k] == pytest.approx(mean(x, y) - (mean(x, x) + mean(y, y)) / 2)
+    assert np.isnan(half_energy(distances, ours, np.zeros((3, 12), bool), pairs.astype(float))).all()
 
 
 def test_labels_are_matched_as_they_were_made(rng):
