@@ -19,6 +19,7 @@ from benchmarks._runner import used
 from posterior_consensus.ensemble.importance import importance
 from posterior_consensus.ensemble.partitions import enumerate_partitions
 from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.priors.record import Sizes
 
 OBSERVATIONS, SPREAD = np.array([-2.1, -1.7, -0.2, 0.1, 0.4, 1.9, 2.6]), 2.0
 N_DRAWS, REPETITIONS = 4_000, 200
@@ -138,14 +139,16 @@ def _means(draws, best):
 
 
 def _blurred(rng, n_draws):
-    """Draws of five clusters of 178 items, with noise and often a small sixth to eighth cluster."""
+    """Numbers (N,) and sizes of clusters: five of 178 items, with noise and often a small sixth to eighth one."""
     labels = np.tile(np.repeat(np.arange(5), [61, 51, 39, 25, 2]), (n_draws, 1))
     labels = np.where(rng.random(labels.shape) < 0.06, rng.integers(4, size=labels.shape), labels)
     more = rng.choice(4, n_draws, p=[0.74, 0.23, 0.027, 0.003])
     for k in range(1, 4):
         for row in np.flatnonzero(more >= k):
             labels[row, rng.choice(178, 1 + rng.geometric(0.4), replace=False)] = 4 + k
-    return pc.as_partition_draws(labels)
+    counts = np.bincount((labels + 8 * np.arange(n_draws)[:, np.newaxis]).ravel(), minlength=8 * n_draws)
+    numbers = (counts.reshape(-1, 8) > 0).sum(axis=1)
+    return numbers, Sizes(counts[counts > 0], np.append(0, np.cumsum(numbers)), 178)
 
 
 def _nearly_equal(rng, n_samples, n_long):
@@ -153,23 +156,28 @@ def _nearly_equal(rng, n_samples, n_long):
     for factor in FACTORS:
         other, sums, rows = pc.priors.dirichlet_multinomial(0.1 * factor, 8), np.zeros(2), []
         for _ in range(n_long):
-            draws = _blurred(rng, N_DRAWS)
-            weights = np.exp(other.log_prob(draws) - prior.log_prob(draws)).values
-            sums += weights.sum(), weights @ draws.n_clusters
+            numbers, sizes = _blurred(rng, N_DRAWS)
+            weights = np.exp(other.of_sizes(sizes) - prior.of_sizes(sizes))
+            sums += weights.sum(), weights @ numbers
         for _ in range(n_samples):
-            draws = _blurred(rng, FEW)
-            ratio = (other.log_prob(draws) - prior.log_prob(draws)).values
-            mean, mcse, found = reweighted(draws.samples, ratio, draws.n_clusters, 8)
+            numbers, sizes = _blurred(rng, FEW)
+            ratio = other.of_sizes(sizes) - prior.of_sizes(sizes)
+            mean, mcse, found = reweighted(Samples.of_one_chain(FEW), ratio, numbers, 8)
             share, error = found.samples.effective_draws / FEW, (mean - sums[1] / sums[0]) / mcse
-            rows.append((found.pareto_k, found.rare, share, found.is_reliable, error))
-        k, rare, share, reliable, errors = np.array(rows).T
+            rows.append((found.pareto_k, found.rare, found.unseen, share, found.is_reliable, error))
+        k, rare, unseen, share, reliable, errors = np.array(rows).T
+        reported = errors[reliable == 1]
         yield {
             "dirichlet_multinomial(0.1, 8) to": f"{0.1 * factor:.2g}",
             "k-hat, median": float(np.median(k)),
             "rare": float(np.median(rare)),
+            "unseen": float(np.median(unseen)),
             "effective draws": f"{np.median(share):.0%}",
             "reliable": f"{reliable.mean():.0%}",
-            "errors in MCSE, root mean square": float(np.sqrt(np.mean(errors**2))),
+            "errors in MCSE if reliable, root mean square": float(np.sqrt(np.mean(reported**2)))
+            if reported.size
+            else "",
+            "beyond 3": f"{np.mean(np.abs(reported) > 3):.0%}" if reported.size else "",
         }
 
 
