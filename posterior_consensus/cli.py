@@ -38,6 +38,7 @@ from posterior_consensus.sources.locations import listing
 from posterior_consensus.sources.log_densities import may_have_groups
 from posterior_consensus.sources.plain_files import is_plain, read_numbers
 from posterior_consensus.sources.samples import one_of
+from posterior_consensus.sources.variables import array_or_table
 
 if TYPE_CHECKING:
     from posterior_consensus.ensemble.draws import PartitionDraws
@@ -229,9 +230,10 @@ def _layers(options: argparse.Namespace, where: dict[str, Any]) -> Layers:
         of_layer = {name: _draws_in(path, options.var, where) for name, path in _named(options.posterior).items()}
         return replace(as_layers(of_layer, weights=weights), dim=options.layers, ordered=True)
     with opened(from_store(_data(options), progressbar=where["progressbar"])) as held:
+        data, var_name = array_or_table(held, options.var)  # a list of layers is what a list of files would be
         return as_layers(
-            held,
-            options.var,
+            data,
+            var_name,
             layer_dim=options.layers,
             item_dim=options.item_dim,
             group=options.group,

@@ -347,6 +347,7 @@ def test_stores_and_accumulators_are_read_as_the_functions_do(labels, rng, tmp_p
     store.write_bytes(content[: at + 8] + bytes([content[at + 8] ^ 1]) + content[at + 9 :])
     for arguments, parts in {
         f"{store}": ["damaged", "ws.nc"],
+        f"{folder} --layers year": ["the file must hold several partitions in each draw"],
         f"{folder} --var nonsense": ["--var must be left out", "'nonsense'"],
         f"{folder} --group prior": ["--group must be left out", "'prior'"],
         f"{folder} --weights w": ["--weights must be a CSV or .npy file", "a store"],

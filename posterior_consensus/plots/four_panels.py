@@ -42,9 +42,10 @@ def number_or_sizes(draws: PartitionDraws, partition: Any, *, ax: Axes | None = 
     if np.any(draws.n_clusters != number):
         return plot_n_clusters(draws, partition, ax=ax)
     sizes, own = -np.sort(-draws.backend.sizes.reshape(-1, number)), -np.sort(-np.bincount(draws.as_labels(partition)))
+    sizes = np.pad(sizes, ((0, 0), (0, max(0, own.size - number))))  # a consensus may have more clusters than the draws
     low, high = np.quantile(sizes, [0.05, 0.95], axis=0, weights=draws.weights, method="inverted_cdf")
     ax = new_axes(ax, None, 5.6, 3.4)
-    draw_means(ax, np.arange(1, number + 1), draws.samples.mean(sizes.T.astype(np.float64)), low, high, own)
+    draw_means(ax, np.arange(1, sizes.shape[1] + 1), draws.samples.mean(sizes.T.astype(np.float64)), low, high, own)
     tick_integers(ax.xaxis)
     ax.set(xlabel="cluster, the largest first", ylabel="items")
     ax.set_title(f"Every draw has {counted(number, 'cluster')}.", fontsize="medium")

@@ -12,6 +12,7 @@ from pandas.api.types import infer_dtype
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.items import coords_of
 from posterior_consensus.ensemble.layers import Layers, layer_names
+from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import as_array
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_flag
@@ -120,7 +121,7 @@ def as_layers(
     if given is not None and (layer_dim is None or isinstance(data, (list, tuple))):
         of_layer = {name: _draws(one, group=group, sample_dims=sample_dims, **where) for name, one in given.items()}
         return Layers.of(of_layer, layer_dim or "layer", _are_increasing(list(given)) if ordered is None else ordered)
-    with opened(data) as held:
+    with opened(from_store(data)) as held:
         dims = dim_names(sample_dims, held, group)
         variables, is_named = _variables(held, var_name, group, dims)
         if isinstance(var_name, Mapping):
@@ -173,6 +174,11 @@ def _draws(data: Any, **where: Any) -> PartitionDraws:
 
 def _variables(data: Any, var_name: Any, group: str, dims: tuple[str, ...]) -> tuple[xr.Dataset, bool]:
     """The variables that data hold, and whether their dimensions have names of the user's."""
+    if isinstance(data, PairSource):
+        raise ValueError(
+            f"`data` must hold several partitions in each draw; {type(data).__name__}, a store, an accumulator and a "
+            "summary have one. Give those of each layer: {'rows': ..., 'columns': ...}."
+        )
     one, n_rest = (None, (1, 2)) if isinstance(var_name, Mapping) else (var_name, (2, 3))
     data, _ = array_or_table(data, one)
     if isinstance(data, xr.DataArray):

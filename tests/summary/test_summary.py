@@ -12,6 +12,7 @@ import xarray as xr
 from numpy.testing import assert_array_equal
 
 import posterior_consensus as pc
+from posterior_consensus.plots.four_panels import number_or_sizes
 from posterior_consensus.summary.report import page as report_page
 from tests.catalogue.posteriors import noisy_draws
 from tests.helpers import check
@@ -160,6 +161,13 @@ def test_where_all_draws_have_the_same_number_their_sizes_are_shown():
     ax = pc.summarize(draws, **QUICK).plot()[0, 1]
     assert [float(bar.get_height()) for bar in ax.patches] == pytest.approx([2.6, 1.4])
     assert ax.get_title() == "Every draw has 2 clusters." and ax.get_ylabel() == "items"
+
+
+def test_a_partition_may_have_more_clusters_than_every_draw():
+    ax = number_or_sizes(pc.as_partition_draws([[0, 0, 1, 1], [0, 1, 1, 1]]), [0, 0, 1, 2])
+    assert [bar.get_height() for bar in ax.patches] == [2.5, 1.5, 0.0]
+    [own] = [line for line in ax.lines if line.get_label() == "partition"]
+    assert own.get_xydata().tolist() == [[1, 2], [2, 1], [3, 1]]
 
 
 def test_figure_has_four_panels(summary):
