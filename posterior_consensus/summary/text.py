@@ -224,10 +224,8 @@ def _chance(summary: SummaryRecord) -> str:
 
 
 def _unlikely(summary: SummaryRecord) -> str:
-    """The probability of the number of clusters, if it is small."""
-    if summary.alternative is None:
-        return ""
-    return f" (posterior probability of that number {_probability_of_number(summary.draws, summary.consensus):.2g})"
+    """The share of the draws that have the number of clusters, if it is small."""
+    return "" if summary.alternative is None else f" (a number {_chance(summary)})"
 
 
 def _improbable_number(summary: SummaryRecord) -> list[str]:
