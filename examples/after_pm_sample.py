@@ -112,13 +112,14 @@ idata.to_netcdf("galaxies_with_consensus.nc", engine="h5netcdf")
 # ## New observations
 #
 # The posterior also allocates new galaxies. `predict_allocation` gives the probability that each belongs to a cluster
-# of the partition, or to none of them ("elsewhere").
+# of the partition, or to none of them ("elsewhere"). A new velocity updates the parameters: its density weighs the
+# draws. `reason` says where too few draws have weight; the probabilities are NaN then.
 
 # %%
 new = xr.DataArray([9.5, 17.0, 24.0, 28.0], dims="new", coords={"new": ["a", "b", "c", "d"]})
 new_draws = pc.allocation_probabilities(model, idata, observed={"velocity": new}, progressbar=False)
 predicted = pc.predict_allocation(new_draws, summary.draws, partition=summary.consensus)
-display(predicted.probabilities.to_pandas().round(2))
+display(predicted.probabilities.to_pandas().round(2), predicted.ess.to_pandas().round())
 
 # %% [markdown]
 # Next: [choose a loss](choosing_a_loss.py) for your question, and [write it up](reporting.py).

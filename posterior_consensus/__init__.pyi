@@ -17,13 +17,13 @@ from posterior_consensus.answers.item_uncertainty import item_uncertainty as ite
 from posterior_consensus.answers.links import links as links
 from posterior_consensus.answers.loss_path import loss_path as loss_path
 from posterior_consensus.answers.membership import membership as membership
-from posterior_consensus.answers.membership import predict_allocation as predict_allocation
 from posterior_consensus.answers.merges import cluster_merges as cluster_merges
 from posterior_consensus.answers.n_clusters import loss_by_n_clusters as loss_by_n_clusters
 from posterior_consensus.answers.partial_partition import partial_partition as partial_partition
 from posterior_consensus.answers.particles import particles as particles
 from posterior_consensus.answers.partition_loss import expected_loss as expected_loss
 from posterior_consensus.answers.partition_loss import partition_loss as partition_loss
+from posterior_consensus.answers.prediction import predict_allocation as predict_allocation
 from posterior_consensus.answers.prior_sensitivity import prior_sensitivity as prior_sensitivity
 from posterior_consensus.answers.relabelling import relabel as relabel
 from posterior_consensus.answers.stable import stable_components as stable_components

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,10 +29,10 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.plain import names_as_coordinate
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime import memory, sizes
-from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.sources.conversion import as_draws, partition_of
 
 ELSEWHERE = "elsewhere"
+FEWEST_EFFECTIVE = 100  # draws, by the weights given a new item, that its probabilities need
 _DIMS = {"consensus_cluster": "membership_cluster"}  # names of dimensions in stored results
 _IN_WORDS = {"consensus_cluster": "membership_clusters"}
 
@@ -57,9 +57,15 @@ class Membership(Stored):
     mcse : xarray.DataArray of shape (n_items, n_clusters + 1), dtype float64
         Monte Carlo standard errors, also for probabilities of 0 and 1; NaN if a chain has fewer than four draws.
     cluster : xarray.DataArray of shape (n_items,), dtype int32
-        Column of each item's own cluster; for a new item, the most probable column, which may be "elsewhere".
+        Column of each item's own cluster; for a new item, the most probable column, which may be "elsewhere", and is
+        the last one if the probabilities are NaN.
     numbers : tuple of int
         Number of each cluster, which sets its colour in figures: its name if that is an integer.
+    conditional_on : str
+        What the probabilities of new items are given, in words; empty for the items of the partition.
+    ess : xarray.DataArray of shape (n_items,) or None
+        Effective sample size of the weights of the draws given each new item's value; NaN if they have none, as their
+        tail is too heavy. None if new items have no weights of their own.
     """
 
     _figure = "plot_membership"
@@ -68,6 +74,23 @@ class Membership(Stored):
     mcse: xr.DataArray = field(metadata=stored_as.array("membership_mcse", _DIMS, in_words=_IN_WORDS))
     cluster: xr.DataArray = field(metadata=stored_as.array("membership_of", of_items=True))
     numbers: tuple[int, ...] = field(metadata=stored_as.names("membership_numbers"))
+    conditional_on: str = field(default="", metadata=stored_as.attribute("membership_conditional_on"))
+    ess: xr.DataArray | None = field(default=None, metadata=stored_as.array("membership_ess"))
+
+    @property
+    def reason(self) -> xr.DataArray:
+        """Why the probabilities of an item are NaN, in words, shape (n_items,); empty if they are not."""
+        sizes = np.full(self.cluster.size, np.inf) if self.ess is None else self.ess.values
+        reasons = [
+            ""
+            if size >= FEWEST_EFFECTIVE
+            else "the weights of the draws given the item have too heavy a tail"
+            if np.isnan(size)
+            else f"the weights of the draws given the item have an effective sample size of {size:.0f}, and "
+            f"{FEWEST_EFFECTIVE} are needed"
+            for size in sizes.tolist()
+        ]
+        return self.cluster.copy(data=np.array(reasons, dtype=np.str_)).rename("reason")
 
     @property
     def own(self) -> xr.DataArray:
@@ -81,6 +104,7 @@ class Membership(Stored):
         -------
         pandas.DataFrame
             A row for each item: its cluster with probability and standard error, and the most probable other cluster.
+            New items with weights of their own have these weights' effective sample size, too.
         """
         items, own = np.arange(self.cluster.size), self.cluster.values
         names = self.probabilities["consensus_cluster"].values
@@ -89,9 +113,14 @@ class Membership(Stored):
         other = others.argmax(axis=1)
         table = self.own.rename("probability").to_dataframe()[["probability"]]
         table.insert(0, "cluster", names[own])
-        return table.assign(
+        table = table.assign(
             mcse=_of_columns(self.mcse, own), other=names[other], other_probability=others[items, other]
         )
+        if self.ess is None:
+            return table
+        unknown = np.isnan(self.own.values)
+        table.loc[unknown, ["cluster", "other", "other_probability"]] = np.nan
+        return table.assign(ess=self.ess.values)
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         table = self.to_dataframe()
@@ -101,9 +130,21 @@ class Membership(Stored):
             ("below 0.5", display.counted(int((table["probability"] < 0.5).sum()), "item")),
             ("mean elsewhere", display.number(float(self.probabilities[:, -1].mean()))),
             ("largest MCSE", display.number(float(self.mcse.max()))),
+            *([("given", self.conditional_on)] if self.conditional_on else []),
+            *self._about_weights(),
         ]
         title = f"Membership: {n_items} items ({self.cluster.dims[0]}) in {display.counted(n_clusters, 'cluster')}"
         return f"{title}, least probable first", facts, table.sort_values("probability", kind="stable")
+
+    def _about_weights(self) -> list[tuple[str, str]]:
+        if self.ess is None:
+            return []
+        unknown = int(np.isnan(self.own.values).sum())
+        sizes = self.ess.values[~np.isnan(self.ess.values)]
+        facts = [("ESS of weights", f"{sizes.min():.0f} to {sizes.max():.0f}")] if sizes.size else []
+        if unknown:
+            facts.append(("not estimated", f"{display.counted(unknown, 'item')}, see `reason`"))
+        return facts
 
 
 def membership(draws: Any, partition: Any = None) -> Membership:
@@ -191,9 +232,18 @@ def check_size(n_items: int, labels: Labels) -> None:
 
 
 def as_membership(
-    values: Floats, errors: Floats, cluster: npt.NDArray[np.integer], items: Items, partition: Any, given: Any
+    values: Floats,
+    errors: Floats,
+    cluster: npt.NDArray[np.integer],
+    items: Items,
+    partition: Any,
+    given: Any,
+    **of_new: Any,
 ) -> Membership:
-    """Build the result from tables (n_items, n_clusters + 1); `given` are the labels as the partition has them."""
+    """Build the result from tables (n_items, n_clusters + 1); `given` are the labels as the partition has them.
+
+    Further fields are those of new items.
+    """
     own = cluster_names(partition, given)
     if ELSEWHERE in own:
         raise ValueError(f"`partition` must name no cluster {ELSEWHERE!r}, as that is the last column; rename it.")
@@ -205,6 +255,7 @@ def as_membership(
         mcse=tables[1].rename("mcse"),
         cluster=items.array(cluster, "cluster"),
         numbers=tuple(cluster_numbers(partition, given).tolist()),
+        **of_new,
     )
 
 
@@ -277,23 +328,42 @@ def _own_of_block(
 
 def of_components(draws: PartitionDraws, soft: AllocationProbabilities, labels: Labels) -> tuple[Floats, Floats]:
     """Memberships of the items of `soft`, with the components of each draw matched with the clusters `labels`."""
+    matched = matched_components(draws, labels)
+    return of_matched(matched, soft, draws.samples)
+
+
+class Matched(NamedTuple):
+    """Component (n_draws, n_clusters) matched with each cluster in each draw, and whether there is one."""
+
+    order: npt.NDArray[np.intp]
+    there: npt.NDArray[np.bool_]
+
+
+def matched_components(draws: PartitionDraws, labels: Labels) -> Matched:
+    """Match the components of each draw with the clusters of a partition."""
     known = draws.as_soft("`draws`").probabilities
-    n_draws, n_items, n_components = soft.probabilities.shape
+    n_components = known.shape[2]
     missing = max(0, int(labels.max()) + 1 - n_components)  # empty components, so that every cluster has a partner
     common = np.pad(expected_common_items(known, labels), ((0, 0), (0, missing), (0, 0)))
     order = most_in_common(common)
     there = is_matched(np.take_along_axis(common, order[:, np.newaxis], axis=1)[:, 0])
-    order = np.minimum(order, n_components - 1)
+    return Matched(np.minimum(order, n_components - 1), there)
+
+
+def of_matched(matched: Matched, soft: AllocationProbabilities, samples: Samples) -> tuple[Floats, Floats]:
+    """Memberships (n_items, n_clusters + 1) of the items of `soft`, and their standard errors, over these samples."""
+    n_draws, n_items, _ = soft.probabilities.shape
+    order, there = matched
 
     def mean_over(rows: Rows, some: slice) -> Floats:
         taken = np.take_along_axis(soft.probabilities[rows, some], order[rows, np.newaxis], axis=2)
-        weights = draws.weights[rows]
+        weights = samples.weights[rows]
         weighted = weights[:, np.newaxis] * there[rows] / max(weights.sum(), _TINY)
         mean = np.einsum("tc,tnc->nc", weighted, taken, dtype=np.float64)
         return np.column_stack([mean, np.maximum(1.0 - mean.sum(axis=1), 0.0)])
 
     width = max(1, sizes.PROBABILITIES_AT_ONCE // (n_draws * order.shape[1]))
-    return _with_errors(mean_over, draws.samples, n_items, width)
+    return _with_errors(mean_over, samples, n_items, width)
 
 
 def _with_errors(mean_over: Callable[..., Floats], samples: Samples, n_items: int, width: int) -> tuple[Floats, Floats]:
@@ -305,80 +375,3 @@ def _with_errors(mean_over: Callable[..., Floats], samples: Samples, n_items: in
         values.append(np.minimum(mean, 1.0))
         errors.append(samples.error_by_batches(mean, mean_of))
     return np.concatenate(values), np.concatenate(errors)
-
-
-def predict_allocation(new: Any, known: Any, *, partition: Any = None) -> Membership:
-    """Compute the posterior probability that each new item belongs to each cluster of a partition of the known items.
-
-    Parameters
-    ----------
-    new : PartitionDraws with allocation probabilities, or any posterior that :func:`summarize` takes
-        Allocation probabilities of shape (n_draws, m, K) for m new items, such as
-        ``allocation_probabilities(model, idata, observed={"y": y_new})``. They need the draws and components of
-        `known`; draws are paired by chain and draw.
-    known : PartitionDraws with allocation probabilities, or any posterior that :func:`summarize` takes
-        Allocation probabilities of shape (n_draws, n, K) for the n observed items.
-    partition : result object, DataArray or label vector of shape (n,), optional
-        Partition of the known items, typically the consensus; by default that of `known` if these are a summary.
-
-    Returns
-    -------
-    Membership
-        Probabilities of shape (m, n_clusters + 1); `cluster` is the most probable column of each new item.
-
-    Raises
-    ------
-    TypeError
-        If `new` or `known` have no allocation probabilities.
-    ValueError
-        If their draws, weights or components differ, the partition does not label the known items, or a cluster is
-        named "elsewhere".
-    MemoryError
-        If the result takes more than the memory budget.
-
-    See Also
-    --------
-    membership : the same for the known items.
-    plot_membership : the probabilities as stacked bars.
-
-    Notes
-    -----
-    The components of draw t are matched with the clusters of the partition by the known items, as in
-    :func:`membership`. Let pi_t(c) be the component matched with cluster c. Let p_tik and r_tjk be the probabilities of
-    component k for the known item i and the new item j in draw t of weight w_t. Then
-
-        P(j in c) = sum_t w_t r_{t,j,pi_t(c)} 1{sum_{i in c} p_{t,i,pi_t(c)} >= 1/2}.
-
-    "elsewhere" has the remaining probability, of components without a cluster. Known items that are passed as new items
-    get the result of :func:`membership`.
-
-    Examples
-    --------
-    Two components have means -1 and 1, standard deviation 1 and equal weights. Their names switch in the second draw.
-    An observation y belongs to the first component with probability 1 / (1 + exp(2 y)).
-
-    >>> import numpy as np
-    >>> import posterior_consensus as pc
-    >>> def allocations(y):
-    ...     p = 1 / (1 + np.exp(2 * np.array(y)))
-    ...     return pc.as_allocation_probabilities([np.stack([p, 1 - p], axis=1), np.stack([1 - p, p], axis=1)])
-    >>> known, new = allocations([-2.0, -1.0, 0.4, 1.5]), allocations([-6.0, 0.0])
-    >>> predicted = pc.predict_allocation(new, known, partition=[0, 0, 1, 1])
-    >>> predicted.probabilities.sel(consensus_cluster=0).values.round(5)
-    array([0.99999, 0.5    ])
-    """
-    partition = partition_of(known, partition)
-    new, known = as_draws(new), as_draws(known)
-    soft, allocated = new.as_soft("`new`"), known.as_soft("`known`")
-    if soft.n_components != allocated.n_components:
-        raise ValueError(
-            f"`new` must have the {allocated.n_components} components of `known`; got {soft.n_components}."
-        )
-    order = new.samples.order_of(known.samples, "`new`")
-    if new.samples.is_weighted and not np.allclose(new.weights[order], known.weights, rtol=SAME, atol=0):
-        raise ValueError("`new` must have the weights of `known`, or none; got others.")
-    labels, given = known.as_labels(partition), known.items.in_order(partition)
-    check_size(new.n_items, labels)
-    values, errors = of_components(known, soft.take(order), labels)
-    errors = known.samples.probability_errors(values, errors)
-    return as_membership(values, errors, values.argmax(axis=1).astype(np.int32), new.items, partition, given)

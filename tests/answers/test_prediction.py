@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 import xarray as xr
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm
 
 import posterior_consensus as pc
+from posterior_consensus import results
 from tests.helpers import check_all
 
 
@@ -91,6 +93,102 @@ def test_the_result_is_of_the_new_items(known, new):
     assert_array_equal(predicted.own, predicted.probabilities.max("consensus_cluster"))
 
 
+class Grid:
+    """Two normals of equal weight, means and one standard deviation unknown: the posterior on a grid, exactly."""
+
+    def __init__(self, y):
+        means, sizes = np.linspace(-6, 6, 60), np.linspace(-1.8, 1.8, 40)
+        self.parameters = [one.ravel() for one in np.meshgrid(means, means, sizes, indexing="ij")]
+        first, second, log_sd = self.parameters
+        log_posterior = -(first**2) / 18 - second**2 / 18 - 2 * log_sd**2
+        for value in y:
+            log_posterior = log_posterior + np.logaddexp(*self.joint(value))
+        log_posterior[first >= second] = -np.inf
+        self.posterior = np.exp(log_posterior - log_posterior.max())
+        self.posterior /= self.posterior.sum()
+
+    def joint(self, y, parameters=None):
+        """Log of weight times density of each component."""
+        first, second, log_sd = self.parameters if parameters is None else parameters
+        return np.log(0.5) + np.array([norm.logpdf(y, first, 1), norm.logpdf(y, second, np.exp(log_sd))])
+
+    def first_given(self, y):
+        """Probability of the first component given the old data and the new value, and given the old data."""
+        one, other = self.joint(y)
+        both = np.logaddexp(one, other)
+        ours = self.posterior @ np.exp(one), self.posterior @ np.exp(both)
+        return ours[0] / ours[1], self.posterior @ np.exp(one - both)
+
+    def draws(self, y, rng, n_draws):
+        """Allocations of observations in draws that are spread over the cells of the grid, and log densities."""
+        at = rng.choice(self.posterior.size, n_draws, p=self.posterior)
+        cells = (12 / 59, 12 / 59, 3.6 / 39)
+        drawn = [
+            one[at] + width * (rng.random(n_draws) - 0.5) for one, width in zip(self.parameters, cells, strict=True)
+        ]
+        joint = np.stack([self.joint(value, drawn) for value in y], axis=2).transpose(1, 2, 0)
+        chains = joint.reshape(4, -1, *joint.shape[1:])
+        density = np.logaddexp(chains[..., 0], chains[..., 1])
+        return pc.as_allocation_probabilities(chains, log=True), xr.DataArray(density, dims=("chain", "draw", "item"))
+
+
+def test_a_new_value_updates_the_parameters_as_on_a_grid(rng):
+    y = np.concatenate([rng.normal(-2.5, 1, 8), rng.normal(2.5, 1, 8)])
+    grid, new = Grid(y), [-3.0, 0.0, 1.0, 4.0]
+    seed = rng.integers(1000)
+    known, _ = grid.draws(y, np.random.default_rng(seed), 4000)
+    soft, density = grid.draws(new, np.random.default_rng(seed), 4000)
+    exact, before = np.transpose([grid.first_given(value) for value in new])
+    predicted = pc.predict_allocation(soft, known, partition=y > 0, log_density=density)
+    errors = predicted.mcse.values[:, 0]
+    assert np.all(np.abs(predicted.probabilities.values[:, 0] - exact) < 4 * errors + 2e-3) and errors.max() < 0.02
+    assert predicted.ess.min() >= 100 and "own value" in predicted.conditional_on
+    old = pc.predict_allocation(soft, known, partition=y > 0)
+    assert np.all(np.abs(old.probabilities.values[:, 0] - before) < 4 * old.mcse.values[:, 0] + 2e-3)
+    assert np.abs(exact - before).max() > 0.05 and "does not update" in old.conditional_on and old.ess is None
+
+
+def test_an_outlier_has_too_few_draws_and_no_probability(rng):
+    y = np.concatenate([rng.normal(-2.5, 1, 8), rng.normal(2.5, 1, 8)])
+    grid, seed = Grid(y), 3
+    known, _ = grid.draws(y, np.random.default_rng(seed), 400)
+    soft, density = grid.draws([0.0, 11.0], np.random.default_rng(seed), 400)
+    predicted = pc.predict_allocation(soft, known, partition=np.where(y > 0, "high", "low"), log_density=density)
+    assert np.isnan(predicted.probabilities[1]).all() and np.isnan(predicted.mcse[1]).all()
+    assert np.isfinite(predicted.probabilities[0]).all()
+    first, second = predicted.reason.values
+    assert not first and "weights" in second
+    table = predicted.to_dataframe()
+    assert table["cluster"].isna().tolist() == [False, True] and table["other"].isna().tolist() == [False, True]
+    assert "not estimated" in repr(predicted) and "`reason`" in repr(predicted)
+    pc.plot_membership(predicted)
+    pc.plot_regimes([0.0, 11.0], predicted)
+    plt.close("all")
+    restored = results.Membership.from_dataset(predicted.to_dataset())
+    assert restored.conditional_on == predicted.conditional_on
+    xr.testing.assert_equal(restored.ess, predicted.ess)
+    xr.testing.assert_equal(restored.reason, predicted.reason)
+
+
+def test_equal_densities_change_nothing_and_densities_go_with_draws_and_items(rng):
+    p = xr.DataArray(
+        rng.dirichlet(np.full(3, 0.5), size=(2, 300, 6)),
+        dims=("chain", "draw", "obs", "k"),
+        coords={"chain": [1, 3], "draw": np.arange(5, 305), "obs": list("abcdef")},
+    )
+    known = pc.as_allocation_probabilities(p)
+    plain = pc.predict_allocation(p, known, partition=PARTITION)
+    equal = pc.predict_allocation(p, known, partition=PARTITION, log_density=np.full((600, 6), -7.0))
+    assert_allclose(equal.probabilities, plain.probabilities, rtol=0, atol=1e-14)
+    density = xr.DataArray(rng.normal(size=p.shape[:3]), {dim: p[dim] for dim in p.dims[:3]}, p.dims[:3])
+    predicted = pc.predict_allocation(p, known, partition=PARTITION, log_density=density)
+    one = pc.predict_allocation(p, pc.as_allocation_probabilities(p, log_weights=density[..., 2]), partition=PARTITION)
+    assert_allclose(predicted.probabilities[2], one.probabilities[2], atol=0.02)  # the tail is smoothed
+    for turned in (density[::-1, ::-1], density.transpose("obs", "draw", "chain"), density[..., ::-1]):
+        found = pc.predict_allocation(p, known, partition=PARTITION, log_density=turned)
+        assert_allclose(found.probabilities, predicted.probabilities, rtol=0, atol=1e-14)
+
+
 def test_bad_arguments(known, new):
     fewer = pc.as_allocation_probabilities(np.full((29, 3, 4), 0.25))
 
@@ -109,6 +207,9 @@ def test_bad_arguments(known, new):
         ({"new": known.labels}, TypeError, "`new`", "allocation probabilities"),
         ({"known": known.labels}, TypeError, "`known`", "allocation probabilities"),
         ({"partition": [0, 1]}, ValueError, "partition", "6", "2"),
+        ({"log_density": np.zeros((30, 2))}, ValueError, "`log_density`", "(30, 3)", "(30, 2)"),
+        ({"log_density": np.zeros((29, 3))}, ValueError, "`log_density`", "(30,)", "(29, 3)"),
+        ({"log_density": np.full((30, 3), np.nan)}, ValueError, "`log_density`", "NaN"),
         ({"partition": ["elsewhere"] * 6}, ValueError, "`partition`", "'elsewhere'"),
     ]
     check_all(predicted, cases)

@@ -5,6 +5,7 @@ import pytest
 import xarray as xr
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
+from scipy.special import logsumexp
 
 import posterior_consensus as pc
 from posterior_consensus.sources.mixtures import posterior as module
@@ -234,6 +235,10 @@ def test_new_observations(normal_mixture, rng):
     soft = pc.allocation_probabilities(model, idata, observed={"y": new})
     w, mu, sigma = (over_items(idata[name].values) for name in ("w", "mu", "sigma"))
     check(soft, expected(w, stats.norm.logpdf(new[:, np.newaxis], mu, sigma)))
+    joint = np.log(w) + stats.norm.logpdf(new[:, np.newaxis], mu, sigma)
+    assert_allclose(soft.soft.log_density, logsumexp(joint, axis=-1).reshape(-1, 11), rtol=1e-10)
+    assert_allclose(soft.take([-1, 0]).of_items(np.array([3])).soft.log_density, soft.soft.log_density[[-1, 0], 3:4])
+    assert pc.allocation_probabilities(model, idata).soft.log_density is None
     assert soft.items.dim == "obs"
     assert "obs" not in soft.items.coords  # the model's names are those of other items
     assert soft.soft.component_dim == "component"
