@@ -167,7 +167,7 @@ def _given_each(
     n_items = log_density.shape[1]
     values = np.full((n_items, matched.order.shape[1] + 1), np.nan)
     errors, sizes = values.copy(), np.full(n_items, np.nan)
-    limit = most_pareto_k(np.count_nonzero(samples.weights))
+    limit = most_pareto_k(int(np.count_nonzero(samples.weights)))
     for j in range(n_items):
         own = smoothed(samples, log_density[:, j])
         if own.pareto_k > limit and own.samples.effective_draws < _NEARLY_EQUAL * samples.effective_draws:
