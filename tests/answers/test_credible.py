@@ -64,3 +64,13 @@ def test_a_ball_needs_a_metric():
     for loss in ("omari", "nmi", pc.binder(0.5), pc.vi(1.5), pc.losses.nmi("arithmetic")):
         with pytest.raises(ValueError, match=f"`loss` must be a metric.*{metrics}"):
             pc.credible_ball([[0, 1], [0, 0]], [0, 0], loss=loss)
+
+
+def test_the_share_of_the_draws_in_the_ball_has_an_error():
+    draws = np.array([[0, 0, 1, 1]] * 80 + [[0, 0, 1, 2]] * 20)
+    ball = pc.credible_ball(draws[np.random.default_rng(2).permutation(100)], draws[0], prob=0.7)
+    inside = (ball.distances.values == 0).astype(float)
+    samples = pc.as_partition_draws(draws).samples
+    assert ball.coverage == 0.8
+    assert ball.coverage_mcse == pytest.approx(float(samples.probability_mcse(inside, ball.distances.values)))
+    assert ball.coverage_mcse == pytest.approx(0.04, abs=0.01)

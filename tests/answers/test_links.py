@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import posterior_consensus as pc
 from posterior_consensus.answers.links import suits_links
@@ -139,3 +140,27 @@ def test_words_of_errors():
     check(of_prior, stick, ValueError, ["a prior on partitions", "priors.crp"])
     check(lambda x: pc.links(x, TRUTH), pairs, ValueError, ["`links` needs posterior draws"])
     check(pc.plot_links, Z, TypeError, ["`links` must be", "links()"])
+
+
+@pytest.mark.parametrize(
+    ("prior", "words"),
+    [
+        (pc.priors.crp(1.0), "Dirichlet process mixture with fixed parameters, it is inconsistent"),
+        (pc.priors.pitman_yor(1.0, 0.2), "Pitman-Yor process mixture with fixed parameters, it is inconsistent"),
+        (pc.priors.crp((2, 4)), "depends on the prior"),
+        (pc.priors.dirichlet_multinomial(0.5, 4), "of the 4 components"),
+        (pc.priors.mixture_of_finite_mixtures(1.0, stats.poisson(3, loc=1)), "a posterior of its own"),
+        (None, "depends on the prior"),
+    ],
+)
+def test_the_prior_says_what_the_number_of_clusters_estimates(prior, words):
+    assert words in " ".join(repr(pc.links(Z[:12], TRUTH, prior=prior)).split())
+
+
+def test_the_interval_of_the_number_of_clusters_has_its_share_of_the_draws():
+    draws = np.zeros((100, 8), int)
+    for k, first in enumerate((0, 4, 30, 90)):  # 4 draws of one cluster, 26 of two, 60 of three, 10 of four
+        draws[first:, k] = k
+    total = pc.links(draws, draws[50]).sizes.sel(size="all")
+    assert (total["lower"], total["upper"], total["share"]) == (2, 4, 0.96)
+    assert "central 90% interval 2 to 4, which has 96% of the draws" in repr(pc.links(draws, draws[50]))
