@@ -34,8 +34,9 @@ def plot_data(
     Parameters
     ----------
     data : array_like, Series, DataFrame or DataArray of shape (n_items,) or (n_items, n_features), or None
-        Numbers, NaN if missing. A DataFrame has a row for each item; a DataArray may have the items second. With None,
-        plot a map of the items at two of their coordinates, named by `features`.
+        Numbers, NaN if missing. A DataFrame has a row for each item; a DataArray may have the items second. Items are
+        paired with those of `partition` by name (index or coordinate) if both have names. With None, plot a map of the
+        items at two of their coordinates, named by `features`.
     partition : result object, DataArray or label vector of shape (n_items,)
         Partition that colours the items, typically the consensus. Unassigned items of a :class:`PartialPartition` are
         pale.

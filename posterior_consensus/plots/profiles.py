@@ -35,7 +35,8 @@ def plot_cluster_profiles(
     Parameters
     ----------
     data : array_like, Series, DataFrame or DataArray of shape (n_items,) or (n_items, n_features)
-        Numbers, NaN where missing. A DataFrame has a row for each item; a DataArray may have the items second.
+        Numbers, NaN where missing. A DataFrame has a row for each item; a DataArray may have the items second. Items
+        are paired with those of `partition` by name (index or coordinate) if both have names.
     partition : result object, DataArray or label vector of shape (n_items,)
         Partition of the items, typically the consensus.
     cmap : str or matplotlib.colors.Colormap

@@ -44,7 +44,7 @@ class PartitionAccumulator(display.Shown):
     Attributes
     ----------
     store : Path or None
-        Directory of the draws.
+        Directory of the draws, as an absolute path.
     batch_size : int
         Number of draws in a batch.
 

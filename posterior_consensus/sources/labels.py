@@ -60,7 +60,7 @@ def as_partition_draws(
         Dimension that runs over items; by default the remaining dimension.
     weights : array_like, optional
         Weight of each draw, of shape (n_draws,) or of the sample dimensions' shape; not negative, in any unit. A
-        DataArray is paired by `chain` and `draw` if both sides have them.
+        DataArray is paired by `chain` and `draw` if both sides have them; so is a Series with such an index.
     log_weights : array_like, optional
         Logarithms of the weights, up to a constant; minus infinity for a weight of 0.
     store : path, optional
