@@ -10,7 +10,7 @@ import posterior_consensus as pc
 from benchmarks import _runner
 from posterior_consensus.diagnostics.layers import same_draw_losses
 
-REPETITIONS, SIMULATED = 200, 20
+REPETITIONS, SIMULATED = 200, 60
 SIZES = ((50, 2_000, 1_000), (1_000, 100, 500))  # layers, items, draws
 CHAINS = {
     "4 of 250 independent draws": (4, 250, 1.0),
@@ -55,7 +55,7 @@ def tables(smallest):
             for name, case in list((CHAINS | WEIGHTED).items())[: 2 if smallest else None]
         ),
     )
-    simulated = 3 if smallest else SIMULATED
+    simulated = 6 if smallest else SIMULATED
     yield (
         f"False alarms: nothing moved, {simulated} posteriors each",
         (
@@ -65,9 +65,9 @@ def tables(smallest):
         ),
     )
     yield (
-        f"Changes that are found, noise .05 and .25, {simulated // 2} posteriors each",
+        f"Changes that are found, noise .05 and .25, {simulated // 6} posteriors each",
         (
-            _of_changes(chains, n_moved, simulated // 2)
+            _of_changes(chains, n_moved, simulated // 6)
             for chains in list(OF_CHANGES)[: 1 if smallest else None]
             for n_moved in MOVED
         ),
