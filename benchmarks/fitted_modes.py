@@ -1,6 +1,6 @@
 """How often `consensus.fit_modes` selects the right number of modes from draws of chains.
 
-Ten posteriors a kind, of 20 items and of 100: two chains of 150 draws of the random perturbation model with 4 clusters.
+Six posteriors a kind, of 20 items and of 100: two chains of 150 draws of the random perturbation model with 4 clusters.
 An item has a random cluster with probability `noise`. In a chain, each item keeps its label of the draw before with
 probability `stay`, or the whole draw is repeated with this probability; else both are sampled anew. Modes differ in 30%
 of the items."""
@@ -11,7 +11,7 @@ import numpy as np
 
 import posterior_consensus as pc
 
-N_POSTERIORS = 10
+N_POSTERIORS = 6
 N_ITEMS, N_CLUSTERS = (20, 100), 4
 N_CHAINS, N_DRAWS = 2, 150
 MOVED = 0.3  # share of the items
