@@ -56,7 +56,7 @@ class ExcessLoss:
 
     @property
     def limit(self) -> float:
-        """Four times the estimate (X with equal halves); the excess is larger in about one of ten posteriors."""
+        """Four times the estimate (X with equal halves); the excess is larger in one of seven posteriors or fewer."""
         return _PARTS * self.value
 
 

@@ -81,6 +81,11 @@ def _without_comparison(evidence: Evidence) -> tuple[str, str] | None:
     """Status and verdict if there is nothing to compare."""
     if evidence.draws.n_items == 1:
         return "agree", "There is a single item, hence a single partition; convergence is trivial."
+    if evidence.draws.n_draws == 1:
+        return "unknown", (
+            "There is a single draw, whose partition this is: neither the uncertainty of the posterior nor convergence "
+            "can be assessed. Run chains."
+        )
     if evidence.draws.samples.shortest < FEWEST_DRAWS:
         return "unknown", "A chain has fewer than four draws, too few to assess convergence: run longer chains."
     if evidence.moves:

@@ -62,7 +62,10 @@ class LogOfDraws(NamedTuple):
 
 
 def log_of_draws(data: Any, draws: PartitionDraws) -> LogOfDraws | None:
-    """Log posterior of the draws, ``sample_stats["lp"]``, else their log likelihood; None if data hold neither."""
+    """Log posterior of the draws, ``sample_stats["lp"]``, else their log likelihood; None if data hold neither.
+
+    Constant values do not count: PyMC 6 stores zeros for models with discrete variables.
+    """
     if not may_have_groups(data):
         return None
     with opened(data) as held:
@@ -70,9 +73,13 @@ def log_of_draws(data: Any, draws: PartitionDraws) -> LogOfDraws | None:
         observed = _LIKELIHOOD in groups and groups[_LIKELIHOOD].nbytes <= _MOST_BYTES
         try:
             if "lp" in groups.get("sample_stats", ()):
-                return LogOfDraws("log posterior", log_density(held, "sample_stats", draws, ["lp"]), observed)
+                values = log_density(held, "sample_stats", draws, ["lp"])
+                if np.ptp(values) > 0:
+                    return LogOfDraws("log posterior", values, observed)
             if observed:
-                return LogOfDraws("log likelihood", log_density(held, _LIKELIHOOD, draws, None), observed)
+                values = log_density(held, _LIKELIHOOD, draws, None)
+                if np.ptp(values) > 0:
+                    return LogOfDraws("log likelihood", values, observed)
         except ValueError:  # the group holds other draws, such as all before thinning
             return None
     return None

@@ -95,7 +95,8 @@ def of_more_draws(summary: SummaryRecord) -> list[str]:
         return [f"No effect of more draws is seen: two halves of the draws have {_same(excess)}."]
     return [
         f"More draws {_lower(summary, excess)}. The best partitions of two halves of the draws differ by "
-        f"{_apart(summary, excess)}."
+        f"{_apart(summary, excess)}. The expected loss on these draws is too low by about "
+        f"{display.quantity(2 * excess.value, summary.consensus.loss.unit, 2)}, as the partition was chosen on them."
     ]
 
 
@@ -119,7 +120,7 @@ def _apart(summary: SummaryRecord, excess: ExcessLoss) -> str:
 def _lower(summary: SummaryRecord, excess: ExcessLoss) -> str:
     limit = display.quantity(excess.limit, summary.consensus.loss.unit, 2)
     value = _value(summary, excess)
-    return f"would lower the expected loss by about {value}, in nine of ten posteriors by at most {limit}"
+    return f"would lower the expected loss by about {value}, in six of seven posteriors by at most {limit}"
 
 
 def _same(excess: ExcessLoss) -> str:

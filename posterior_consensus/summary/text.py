@@ -308,7 +308,8 @@ def _rough(best: ConsensusPartition) -> list[str]:
     error = display.quantity(best.mcse, best.loss.unit, 2)
     return [
         f"The Monte Carlo standard error of the expected loss, {error}, is rough, because its effective sample size "
-        f"is {best.ess:.3g}: the error can be much larger."
+        f"is {best.ess:.3g}: the error can be much larger. The expected loss itself is too low on average, as the "
+        "partition was chosen on these few draws."
     ]
 
 

@@ -189,6 +189,24 @@ def test_verdicts(name, approved):
         assert 0 <= times - 1000 / least < 0.1
 
 
+def test_a_single_draw_is_called_one(approved):
+    found = pc.diagnose(np.array([[0, 0, 1, 1, 2]]))
+    assert found.status == "unknown"
+    approved("verdicts_diagnosis", "one draw", found.verdict)
+
+
+def test_slow_chains_of_one_posterior_do_not_agree_yet():
+    """At an effective size of 13 a chain, where one in five of the differences is called real."""
+    for seed in range(12):
+        rng = np.random.default_rng([9, seed])
+        moves = rng.random((4, 250)) >= 0.9
+        moves[:, 0] = True
+        last = np.maximum.accumulate(np.where(moves, np.arange(250), 0), axis=1)
+        chains = np.take_along_axis(rng.integers(3, size=(4, 250, 20)), last[..., np.newaxis], axis=1)
+        found = pc.diagnose(chains)
+        assert found.status == "disagree" and found.verdict.startswith("The chains do not agree yet")
+
+
 @pytest.mark.parametrize("name", DEGENERATE)
 def test_degenerate_draws(name):
     for n_chains in (1, 2):
@@ -247,6 +265,8 @@ def test_the_verdict_on_chains_that_disagree_goes_on(rng, approved):
         assert alone.odd_chain is None and "Without chain" not in alone.verdict
     fewer = xr.DataTree.from_dict({**groups, "sample_stats": stats.isel(draw=slice(50, None))})
     assert "The mean log" not in pc.diagnose(fewer).verdict
+    zeros = xr.DataTree.from_dict({**groups, "sample_stats": 0 * stats})
+    assert "log likelihood is" in pc.diagnose(zeros).verdict and "log posterior" not in pc.diagnose(zeros).verdict
 
 
 def test_no_chain_is_odd_where_others_disagree_too(rng):
