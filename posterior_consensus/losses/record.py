@@ -81,6 +81,11 @@ class Loss(ABC):
     def is_linear(self) -> bool:
         """Whether its posterior expectation is a sum over the clusters, up to a constant."""
 
+    @property
+    def has_kinks(self) -> bool:
+        """Whether the larger or the smaller sum of estimate and draw counts, so that slopes change where they meet."""
+        return False
+
     @abstractmethod
     def expected(self, sizes: Floats, links: Floats, sums: Floats) -> Floats:
         """Return its posterior expectation (P,) given the similarities of pairs, where it needs no more.
@@ -148,6 +153,11 @@ class PartitionLoss(Loss):
     def is_linear(self) -> bool:
         """Whether it is a weighted sum of A, B, C and top."""
         return isinstance(self.arrays(1), LinearLoss)
+
+    @property
+    def has_kinks(self) -> bool:
+        """Whether max(B, C) or min(B, C) counts, so that slopes change where B = C."""
+        return any(terms.get(one) for terms in (self.numerator, self.denominator) for one in ("max(B, C)", "min(B, C)"))
 
     @property
     def is_symmetric(self) -> bool:

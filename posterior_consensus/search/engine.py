@@ -40,6 +40,7 @@ _LABELS_READ = 60_000_000  # by all runs over all draws: runs of many items hard
 _TINY = 1e-9
 _WORTH_A_MATRIX = 0.29  # share of the memory budget that a similarity matrix may take if there is another way
 _BUDGET, _BUDGET_NOT_LINEAR = 3e6, 2e7  # elementary operations of all restarts
+_BUDGET_KINKED, _PATIENCE_KINKED = 2e8, 2  # slopes change where B = C, so that more partitions are local optima
 
 
 class Searched(NamedTuple):
@@ -91,8 +92,12 @@ def search(
     given = [_labels_of(start, draws, searched) for start in starts]
     parts = given if sample is None else [sample.part_of(labels) for labels in given]
     factor = 1 if limits.fewest == 1 else 2  # a fixed number of clusters has more traps
-    budget = factor * (_BUDGET if loss.is_linear else _BUDGET_NOT_LINEAR)
-    allowed = Allowed(n_starts or _affordable_starts(searched), n_agree, n_perturbations, budget, patience=factor)
+    budget, patience = (_BUDGET if loss.is_linear else _BUDGET_NOT_LINEAR), 1
+    if loss.has_kinks:
+        budget, patience = _BUDGET_KINKED, _PATIENCE_KINKED
+    allowed = Allowed(
+        n_starts or _affordable_starts(searched), n_agree, n_perturbations, factor * budget, factor * patience
+    )
     n_labels = searched.n_items * (searched.n_draws or searched.n_items)
     little = _LITTLE[1] if loss.is_linear else _LITTLE_HARDER
     jobs = 0 if searched.n_items <= _LITTLE[0] and n_labels <= little else n_jobs  # 0: in the calling thread

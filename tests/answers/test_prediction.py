@@ -148,6 +148,35 @@ def test_a_new_value_updates_the_parameters_as_on_a_grid(rng):
     assert np.abs(exact - before).max() > 0.05 and "does not update" in old.conditional_on and old.ess is None
 
 
+def gibbs(y, rng, n_draws):
+    """Means (n_draws, 2) of two normals of variance 1 and equal weight, normal around 0 with standard deviation 3."""
+    means, drawn = np.array([-2.0, 2.0]), np.empty((n_draws, 2))
+    for draw in drawn:
+        first = rng.random(y.size) < 1 / (1 + np.exp(norm.logpdf(y, means[1]) - norm.logpdf(y, means[0])))
+        sizes, sums = np.array([first.sum(), y.size - first.sum()]), np.array([y[first].sum(), y[~first].sum()])
+        means = (sums + rng.normal(size=2) * np.sqrt(sizes + 1 / 9)) / (sizes + 1 / 9)
+        draw[:] = means
+    return drawn
+
+
+def test_a_new_value_updates_the_parameters_as_in_a_sampler_run_with_it(rng):
+    y, value = np.array([-2.8, -2.1, -1.6, 1.4, 2.0, 2.9]), np.array([0.6])
+
+    def allocations(values, means):
+        joint = norm.logpdf(values[:, np.newaxis], means[:, np.newaxis]).reshape(4, -1, values.size, 2)
+        return pc.as_allocation_probabilities(joint, log=True), np.logaddexp(*np.moveaxis(joint, -1, 0))
+
+    old, new = gibbs(y, rng, 6000), gibbs(np.append(y, value), rng, 6000)
+    soft, density = allocations(value, old)
+    sides = {"partition": [0, 0, 0, 1, 1, 1]}
+    without = pc.predict_allocation(soft, allocations(y, old)[0], **sides)
+    weighted = pc.predict_allocation(soft, allocations(y, old)[0], log_density=density, **sides)
+    run = pc.predict_allocation(allocations(value, new)[0], allocations(y, new)[0], **sides)
+    error = np.hypot(weighted.mcse, run.mcse).values[0]
+    assert np.all(np.abs(weighted.probabilities - run.probabilities).values[0] < 4 * error)
+    assert np.abs(without.probabilities - run.probabilities).values[0].max() > 3 * error.max()
+
+
 def test_an_outlier_has_too_few_draws_and_no_probability(rng):
     y = np.concatenate([rng.normal(-2.5, 1, 8), rng.normal(2.5, 1, 8)])
     grid, seed = Grid(y), 3

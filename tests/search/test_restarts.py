@@ -76,6 +76,21 @@ def test_there_are_perturbations_where_they_take_little():
     assert find(clear, "binder", n_perturbations=5).info.n_perturbations == 5
 
 
+def test_losses_of_the_larger_or_smaller_entropy_have_more_restarts(monkeypatch):
+    seen, follow = {}, runs.Runs.follow
+
+    def noted(self, allowed, *given, **options):
+        seen[loss.name] = allowed.patience, allowed.budget
+        follow(self, allowed._replace(n_perturbations=0), *given, **options)
+
+    monkeypatch.setattr(runs.Runs, "follow", noted)
+    records = [*(make() for make in pc.LOSSES.values()), *(losses.nmi(one) for one in ("arithmetic", "min", "max"))]
+    for loss in records:
+        find(splits(0, 12, 6), loss, n_starts=1)
+    most = max(seen.values())
+    assert {name for name, allowed in seen.items() if allowed == most} == {"id", "nid", "nmi(min)", "nmi(max)"}
+
+
 def test_agreement_tells_the_kinds_of_start(approved):
     info, told = find(random_draws(np.random.default_rng(1), 5, 6, 3)).info, []
     for kinds, at_best, n_perturbations in [
