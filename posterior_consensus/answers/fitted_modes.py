@@ -405,8 +405,8 @@ def fit_modes(
     distinct = distinct_rows(used.labels.values)[0].size
     largest = int(used.labels.n_clusters.max())
     n_labels = min(n_clusters or max_clusters or largest, largest)
-    options: dict[str, Any] = {"fewer": n_clusters is None and distinct > 1, "n_starts": n_starts}
-    fit = partial(mixture, n_clusters=n_labels, **options, most_steps=max_steps, rng=rng)
+    fewer = n_clusters is None and distinct > 1
+    fit = partial(mixture, n_clusters=n_labels, fewer=fewer, n_starts=n_starts, most_steps=max_steps, rng=rng)
     if isinstance(n_modes, str):
         if n_modes != "auto":
             raise ValueError(f"`n_modes` must be an integer or 'auto'; got {n_modes!r}.")
