@@ -260,12 +260,12 @@ def compare_posteriors(
     is therefore the mean of the two distances between halves, also with m draws each. A large distance between halves
     shows that chains disagree.
 
-    Half the energy distance [1]_ is estimated without bias: it is 0 on average for equal posteriors. It is
-    computed, as are the differences of similarities, of each item's similarities and of the mean number of clusters,
-    for the posteriors and for 999 random exchanges of blocks of draws between them. Blocks have an effective size of 10
-    or more. P-values are corrected for these four tests and for the number of items, so that posteriors that are equal
-    differ by any of them in at most 5% of comparisons. This holds from an effective sample size of 50 for each chain
-    on; see the page on comparing.
+    Half the energy distance [1]_ is estimated without bias: it is 0 on average for equal posteriors. It is computed, as
+    are the differences of similarities, of each item's similarities and of the mean number of clusters, for the
+    posteriors and for 999 random exchanges of blocks of draws between them. Blocks have an effective size of 10 or
+    more. P-values are corrected for these four tests and for the number of items, so that equal posteriors differ by
+    any of them in about 5% of comparisons. This holds from an effective sample size of 50 for each chain on, and is
+    exceeded if some items are much slower than the partition; see the page on comparing.
 
     Let D_ij be the change of the similarity of items i and j, and s_ij its standard error from batches of the draws,
     as in :func:`diagnostics.similarity_mcse`. By chance alone, abs(D_ij) has the mean sqrt(2 / pi) s_ij. This is rough
