@@ -109,7 +109,7 @@ def _simulated(name, chains, repetitions):
         "95% quantile": f"{high:.4f}",
         "above 1.01": f"{np.mean(np.array(rhats) > 1.01):.0%}",
         "above 1.05": f"{np.mean(np.array(rhats) > 1.05):.0%}",
-        'verdict "disagree"': f"{np.mean(disagree):.0%}",
+        'status "disagree"': f"{np.mean(disagree):.0%}",
         "chains not settled": f"{np.mean(unsettled):.1%}",
     }
 

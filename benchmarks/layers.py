@@ -153,7 +153,8 @@ class Compared(NamedTuple):
 def changes(chains: tuple[int, int, float], noise: tuple[float, float, str], n_moved: int, seed: int) -> Compared:
     """Compare two layers of 60 items, of which some are in another of the six clusters in the second layer.
 
-    In each layer each item has a random label with its noise, else its true one, and keeps it from draw to draw.
+    In each layer each item has a random label with its noise, else its true one. It keeps its label from draw to draw
+    with the chain's probability.
     """
     rng = np.random.default_rng(
         [seed, n_moved, chains[0], int(100 * chains[2]), *(int(100 * one) for one in noise[:2])]

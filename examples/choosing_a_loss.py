@@ -70,8 +70,8 @@ display(table.round(4))
 #
 # VI has the smallest expected VI, Binder's loss the smallest expected Binder loss. The column *expected loss* has a
 # scale in each row, so compare partitions under one loss only. The difference of two expected losses has its own Monte
-# Carlo standard error, because both use the same draws. `clear` marks differences above two of these errors, beyond the
-# favour that draws do to the partition that they chose.
+# Carlo standard error, because both use the same draws. `clear` marks differences above two of these errors, with an
+# allowance for partitions chosen on the same draws, which look better than they are.
 
 # %%
 some = {loss: found[loss] for loss in ("vi", "binder", "id")}

@@ -212,7 +212,7 @@ def compare_posteriors(
     random_seed: RandomSeed = None,
     progressbar: bool = True,
 ) -> PosteriorComparison:
-    """Compare two posteriors over the same items, by distances with errors and by item.
+    """Test whether two posteriors over the same items differ, and measure by how much and in which items.
 
     Parameters
     ----------
@@ -263,9 +263,9 @@ def compare_posteriors(
     Half the energy distance [1]_ is estimated without bias: it is 0 on average for equal posteriors. It is computed, as
     are the differences of similarities, of each item's similarities and of the mean number of clusters, for the
     posteriors and for 999 random exchanges of blocks of draws between them. Blocks have an effective size of 10 or
-    more. P-values are corrected for these four tests and for the number of items, so that equal posteriors differ by
-    any of them in about 5% of comparisons. This holds from an effective sample size of 50 for each chain on, and is
-    exceeded if some items are much slower than the partition; see the page on comparing.
+    more. P-values are corrected for these four tests and for the number of items, so that about 5% of
+    comparisons of equal posteriors have one of at most 0.05. This holds from an effective sample size of 50 for each
+    chain on. The share is larger if some items mix much more slowly than the partition; see the page on comparing.
 
     Let D_ij be the change of the similarity of items i and j, and s_ij its standard error from batches of the draws,
     as in :func:`diagnostics.similarity_mcse`. By chance alone, abs(D_ij) has the mean sqrt(2 / pi) s_ij. This is rough

@@ -378,7 +378,7 @@ def particles(
     Particles are separate modes only if a valley, with fewer draws than at either particle, lies between them.
     Otherwise they divide one mode. A mode is a group of draws, and its particle a representative partition, not the
     draw of highest posterior density. The rule for valleys is a threshold, not a test with a known error rate. It
-    cannot find a group of fewer than eight effective draws: `least_share` is their share. If the effective sample size
+    cannot find a group of fewer than 7.4 effective draws: `least_share` is their share. If the effective sample size
     is too small to show groups that independent draws would show, the verdict says so. Chains are in different groups
     under two conditions. A chain's share of draws in a group differs from the share of the other chains by more than
     Monte Carlo error, at level 0.01 over all chains and groups. And this share is below 0.05 or above 0.95.

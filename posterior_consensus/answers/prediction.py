@@ -89,8 +89,8 @@ def predict_allocation(new: Any, known: Any, *, partition: Any = None, log_densi
     An item far from all known ones is most probable in draws of a wide component, and few draws have nearly all weight.
     Their effective sample size is Kish's number, 1 / sum_t v_tj^2, times the share of effective among all draws for the
     mean of v_tj. The tail is too heavy if its Pareto shape exceeds min(1 - 1 / log10(N), 0.7) for N draws, unless
-    Kish's number is at least half of that before. In either case, run the sampler with the new items, and use
-    :func:`membership`.
+    Kish's number is at least half of its value for the weights w_t. In either case, run the sampler with the new items,
+    and use :func:`membership`.
 
     Without log densities, v_tj = w_t. Known items that are passed as new items then get the result of
     :func:`membership`.

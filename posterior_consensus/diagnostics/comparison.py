@@ -32,7 +32,8 @@ class PartitionComparison(Stored):
     table : xarray.Dataset
         Over ``partition``, best first: ``n_clusters``, ``expected_loss``, ``mcse``, ``difference`` to the best,
         ``difference_mcse``, ``ess`` (the smaller effective sample size of the two), and ``clear``, whether the
-        difference is beyond chance and beyond the choice of the best one by these draws.
+        difference exceeds its Monte Carlo error and the optimism of a choice by these draws, see
+        :func:`compare_partitions`.
     excess : float
         Estimate of the excess of a partition's expected loss if these draws chose it, see :class:`ExcessLoss`. NaN if
         no difference exceeds twice its standard error, so that no partition is clearly worse.
@@ -55,7 +56,7 @@ class PartitionComparison(Stored):
 
     @property
     def _about_choice(self) -> str:
-        """Size of the favour that the draws do to a partition that they chose."""
+        """How much better a partition that the draws chose looks than it is."""
         gain = display.quantity(2 * self.excess, self.loss.unit, 2)
         return f"a partition that they chose looks better by about {gain} than it is"
 
@@ -113,9 +114,9 @@ def compare_partitions(draws: Any, partitions: Any, *, loss: str | PartitionLoss
     difference is the standard error of the mean of L(a, z_t) - L(b, z_t), typically far smaller than that of either
     loss. It shows whether the draws distinguish the two partitions, not whether the difference matters.
 
-    These draws favour a partition that they chose, such as their consensus: its expected loss is too small on them by
-    the excess e, and another partition could be better than it by e. So a difference D with standard error s is clear
-    if
+    A partition chosen on these draws, such as their consensus, looks better than it is: its expected loss is too small
+    on them by the excess e, and another partition could be better by e. So a difference D with standard error s is
+    clear if
 
         D - 2 e > 2 sqrt(s^2 + (2 e)^2).
 

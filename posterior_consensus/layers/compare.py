@@ -105,8 +105,8 @@ def compare_layers(
 
     Two layers differ in almost every draw if there is any uncertainty, so that `p_equal` is near 0 whether something
     changed or not. The verdict says that the clustering changed if the separation is above two of its errors, and an
-    item clearly moves. The first alone can also be due to uncertainty that is larger in one layer. Below an effective
-    sample size of 50 a chain, the verdict says that a change is unsure.
+    item clearly moves. A separation alone can also be due to larger uncertainty in one layer. Below an effective sample
+    size of 50 for each chain, the verdict says that a change is unsure.
 
     Errors take the autocorrelation of chains into account, see :meth:`Samples.mcse`. Losses are those of sampled labels
     also if layers have allocation probabilities.

@@ -1,4 +1,4 @@
-"""What happens from layer to layer, in sentences: when the clustering changes, who moves, and what is not sure."""
+"""What happens from layer to layer, in sentences: when the clustering changes, who moves, and what is unsure."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ from posterior_consensus.runtime.tolerances import ROUNDING
 _ESS_PER_CHAIN = 50.0  # below, errors of slow chains are too rough for a verdict
 _LARGEST_RHAT = 1.05
 _MOST_NAMED = 4  # items
-_HALF = 0.5  # a probability above it is said as a result
+_HALF = 0.5  # a probability above it is stated as a result
 
 Flags = npt.NDArray[np.bool_]
 
@@ -77,10 +77,10 @@ def verdict(steps: xr.Dataset, overlaps: xr.Dataset, unit: str, n_chains: int) -
         said = [f"The clustering changed {where} {names[at]}: {_MORE}, by {by}."]
         if changed.size > 1:
             often = display.capitalized(_how_often(here, "p_largest"))
-            said.append(f"{often}, this step has the largest loss; equal ones share it.")
+            said.append(f"{often}, this step has the largest loss (steps of equal loss share this probability).")
         said += _near(steps, names, at, changed)
     elif unsure[at]:
-        said = [f"It is unsure whether the clustering changed between {names[at]}: {_too_few(here)}."]
+        said = [f"It is unsure whether the clustering changed between {names[at]}: {_too_few(here, n_chains)}."]
         if farther[at]:
             said.append(f"So far, {_MORE}, by {by}.")
     elif same > _HALF:
@@ -101,7 +101,8 @@ def verdict(steps: xr.Dataset, overlaps: xr.Dataset, unit: str, n_chains: int) -
     said += [*_equal(here), *(_who_moved(overlaps.isel(step=at), unsure[at]) if changed[at] or unsure[at] else [])]
     rest = [names[k] for k in np.flatnonzero(unsure & farther).tolist() if k != at]
     if rest:
-        said.append(f"With fewer than 50 effective draws a chain, it is unsure between {display.listed(rest, 3)}.")
+        between = display.listed(rest, 3)
+        said.append(f"With fewer than 50 effective draws for each chain, it is also unsure between {between}.")
     rhat = steps["rhat"].values
     if np.nanmax(rhat, initial=0.0) > _LARGEST_RHAT:
         worst = int(np.nanargmax(rhat))
@@ -121,7 +122,7 @@ def about_pairs(distances: xr.Dataset, unit: str, n_chains: int) -> str:
     names, by = f"{here['layer'].item()} and {here['other_layer'].item()}", _separation(here, unit)
     loss = display.quantity(float(here["expected_loss"]), unit, 3)
     if is_unsure(here, n_chains):
-        said = f"It is unsure which layers are farthest apart: {_too_few(here)} between {names}."
+        said = f"It is unsure which layers are farthest apart: {_too_few(here, n_chains)} between {names}."
     elif farther_apart(here):
         said = f"The partitions of {names} are farthest apart: {_MORE}, by {by}."
     else:
@@ -141,15 +142,15 @@ def _sized(value: str, here: xr.Dataset, error: str) -> str:
     ess, mcse = float(here["ess"]), float(here[error])
     if np.isnan(ess) or np.isnan(mcse):
         return display.with_error(value, mcse)
-    rough = "rough: " if ess < _ESS_PER_CHAIN else ""
+    rough = "rough: " if display.is_rough(ess) else ""
     return f"{value} (MCSE {mcse:.2g}, {rough}effective sample size {ess:,.0f})"
 
 
-def _too_few(here: xr.Dataset) -> str:
+def _too_few(here: xr.Dataset, n_chains: int) -> str:
     ess = float(here["ess"])
     if np.isnan(ess):
         return "there are too few draws for Monte Carlo errors"
-    return f"the effective sample size is {ess:,.0f}, less than 50 a chain"
+    return f"the effective sample size is {ess:,.0f}, {_ESS_PER_CHAIN * n_chains:,.0f} are needed"
 
 
 def _equal(here: xr.Dataset) -> list[str]:

@@ -45,8 +45,8 @@ _SAME = 0.0005  # relative difference of two losses that rounds to 0.0%
 _IMPROBABLE = 0.05  # posterior probability below which a number of clusters is reported as improbable
 _DISAGREEMENT = (
     "The partition has one cluster because the draws disagree on the clusters, not because they have none. A "
-    "search for groups of draws finds partitions that groups of draws share, and Binder's loss with a "
-    "calibrated pair threshold joins pairs that are co-clustered more often than most."
+    "search for groups of draws finds a partition for each group, and Binder's loss with a calibrated pair threshold "
+    "joins pairs that are co-clustered more often than most."
 )
 _NO_COMPONENTS = (
     "The number of clusters describes this partition and need not estimate a number of components; that depends on the "
@@ -174,7 +174,7 @@ def methods_text(summary: SummaryRecord) -> str:
         bounds = f"{least:,} and {counted(most, 'cluster')}, a range over draws that grows with their number"
     third = (
         f"The {_percent(summary.ball.prob)} credible ball around it [wade2018] has a radius of {_radius(summary)} and "
-        f"vertical bounds of {bounds}; it has {''.join(_covered(summary))}; "
+        f"vertical bounds of {bounds}; the ball has {''.join(_covered(summary))}; "
         f"{_central(summary, 'the number of clusters')}; "
         f"{_below_half(ambiguous_items(summary).size)}."
     )
