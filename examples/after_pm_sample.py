@@ -112,8 +112,8 @@ idata.to_netcdf("galaxies_with_consensus.nc", engine="h5netcdf")
 # ## New observations
 #
 # The posterior also allocates new galaxies. `predict_allocation` gives the probability that each belongs to a cluster
-# of the partition, or to none of them ("elsewhere"). A new velocity updates the parameters: its density weighs the
-# draws. `reason` says where too few draws have weight; the probabilities are NaN then.
+# of the partition, or to none of them ("elsewhere"). A new velocity updates the parameters: its density weights the
+# draws. If too few draws have weight, the probabilities are NaN, and `reason` states why.
 
 # %%
 new = xr.DataArray([9.5, 17.0, 24.0, 28.0], dims="new", coords={"new": ["a", "b", "c", "d"]})

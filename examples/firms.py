@@ -63,8 +63,8 @@ axes = pc.plot_layers(comparison)
 #
 # ## When did the clustering change?
 #
-# The partitions of two years can differ in most draws because either is uncertain. The column `separation` says how
-# much farther two draws of different years are apart than two draws of one year. `p_largest` is the probability that a
+# The partitions of two years can differ in most draws because both are uncertain. The column `separation` is how much
+# farther apart two draws of different years are than two draws of one year. `p_largest` is the probability that a
 # step has the largest distance in the same draw.
 
 # %%
@@ -76,8 +76,7 @@ print(comparison.verdict)
 
 # %% [markdown]
 # Between 1948 and 1949 the separation is the second largest, and this step has the largest distance with probability
-# 0.18. But no firm's move is three times as probable as no move, which we ask for before we say that the clustering
-# changed.
+# 0.18. But no firm's move is clearly more than three times as probable as no move. The verdict requires that.
 #
 # ## What separate summaries miss
 #
@@ -102,8 +101,8 @@ display(moved[["1945 to 1946", "1948 to 1949"]].round(2))
 
 # %% [markdown]
 # In 1946, American Steel moves to the cluster of Diamond Match. In 1949, IBM moves in half of the draws. Diamond Match
-# stays, but gains a co-member. This is what the overlap of a firm's clusters in two successive years shows: it is 1 in
-# a draw where the firm keeps all its co-members and gains none.
+# stays, but gains a co-member. The overlap of a firm's clusters in two successive years shows this: it is 1 in a
+# draw in which the firm keeps all its co-members and gains none.
 
 # %%
 overlaps = comparison.overlaps["overlap"].to_pandas().T

@@ -109,7 +109,7 @@ comparison = pc.compare_posteriors(draws, four, names=("three species", "four sp
 display(comparison)
 
 # %% [markdown]
-# Both modes of the first model correspond to the single mode of the second.
+# Both groups of the first model correspond to the single group of the second.
 
 # %%
 display(comparison.transport.to_pandas().round(2))

@@ -62,7 +62,7 @@ class Membership(Stored):
     numbers : tuple of int
         Number of each cluster, which sets its colour in figures: its name if that is an integer.
     conditional_on : str
-        What the probabilities of new items are given, in words; empty for the items of the partition.
+        What the probabilities of new items condition on, in words; empty for the items of the partition.
     ess : xarray.DataArray of shape (n_items,) or None
         Effective sample size of the weights of the draws given each new item's value; NaN if they have none, as their
         tail is too heavy. None if new items have no weights of their own.

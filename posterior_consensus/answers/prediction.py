@@ -32,8 +32,8 @@ _NEARLY_EQUAL = 0.5  # share of effective draws that weights leave, from which t
 def predict_allocation(new: Any, known: Any, *, partition: Any = None, log_density: Any = None) -> Membership:
     """Compute the posterior probability that each new item belongs to each cluster of a partition of the known items.
 
-    With the log densities of the new items, each item's probability is that given the old data and its own value.
-    Without them, it is given the old data; y_new does not update the parameters.
+    With the log densities of the new items, each item's probability conditions on the old data and its own value.
+    Without them, it conditions on the old data only; y_new does not update the parameters.
 
     Parameters
     ----------
@@ -54,8 +54,9 @@ def predict_allocation(new: Any, known: Any, *, partition: Any = None, log_densi
     -------
     Membership
         Probabilities of shape (m, n_clusters + 1); `cluster` is the most probable column of each new item.
-        `conditional_on` says what they are given, and `ess` has the effective sample sizes of the items' weights. The
-        probabilities of an item are NaN if its size is below 100; `reason` says so.
+        `conditional_on` states what they condition on, and `ess` has the effective sample sizes of the items' weights.
+        The probabilities of an item are NaN if its size is below 100 or the tail of its weights too heavy; `reason`
+        states which.
 
     Raises
     ------

@@ -131,8 +131,8 @@ def _of_disagreement(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str
     start = "The chains disagree" if is_sure else "The chains do not agree yet"
     if real and not is_sure:
         signs.append(
-            f"each chain has an effective sample size of about {evidence.own_ess:.2g}, too few to tell disagreement "
-            "from chance"
+            f"each chain has an effective sample size of about {evidence.own_ess:.2g}, too small to tell "
+            "disagreement from chance"
         )
     better = "marginalized labels" if draws.soft is None else "tempering"
     return "disagree", (
