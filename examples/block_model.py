@@ -69,8 +69,8 @@ display([pc.diagnostics.near_independence(kept, random_seed=seed).p_value for se
 
 # %% [markdown]
 # In [the posterior of plants](two_answers), whose draws form two groups, the plants of one place move jointly. The
-# histograms do not overlap. This is no fault of the draws: the expected loss is over the draws as they are, joint moves included. But
-# error rates cannot be taken from a theory in which items err independently.
+# histograms do not overlap. This is no fault of the draws: the expected loss is over the draws as they are, joint moves
+# included. But error rates cannot be taken from a theory in which items err independently.
 
 # %%
 plants = pc.diagnostics.near_independence(pc.as_partition_draws(DATA / "two_answers.nc"), random_seed=1)
