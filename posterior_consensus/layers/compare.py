@@ -103,8 +103,8 @@ def compare_layers(
     as long as a quarter of the draws. A negative difference says that the layers are more alike than if they were
     independent.
 
-    Two layers differ in almost every draw if there is any uncertainty, so that `p_equal` is near 0 whether something
-    changed or not. The verdict says that the clustering changed if the separation is above two of its errors, and an
+    Two layers differ in almost every draw if there is any uncertainty, so `p_equal` is near 0 whether something changed
+    or not. The verdict says that the clustering changed if the separation is above two of its errors, and an
     item clearly moves. A separation alone can also be due to larger uncertainty in one layer. Below an effective sample
     size of 50 for each chain, the verdict says that a change is unsure.
 
