@@ -200,7 +200,7 @@ def _of_chains_apart(draws: PartitionDraws) -> str:
         return ""
     first, second = some.items.names[list(gap.items)]
     return (
-        f"Cannot tell one group of draws from several: the chains disagree. Items {first} and {second} are "
+        f"Cannot tell one group of draws from several: the chains do not agree. Items {first} and {second} are "
         f"co-clustered in {gap.shares[0]:.0%} of the draws of chain {gap.chains[0]} and {gap.shares[1]:.0%} of chain "
         f"{gap.chains[1]}, "
         "although no second group was found. Run longer chains, or a sampler that mixes better."

@@ -55,7 +55,7 @@ def answers_in_short(summary: SummaryRecord) -> str:
     if _too_few(summary):
         return "too few draws in a chain to find groups"
     if answers.n_particles == 1 and summary.diagnosis.status == "disagree":
-        return "one or several: undecided, because the chains disagree"
+        return "one or several: undecided, because the chains do not agree"
     if answers.status == "unknown":
         return "too few effective draws to distinguish one group from several"
     if answers.n_particles == 1:

@@ -44,7 +44,7 @@ def look_at_halves(
 def _unknown_because(draws: PartitionDraws, consensus: ConsensusPartition, diagnosis: Diagnosis) -> str:
     """Reason why the effect of more draws is unknown; empty if it can be estimated."""
     if diagnosis.status == "disagree":
-        return "the chains disagree"
+        return "the chains do not agree"
     if diagnosis.status == "unknown" and diagnosis.n_chains > 1:
         return "convergence is unknown"
     of_loss = draws.samples.effective_draws if consensus.mcse == 0 else consensus.ess
