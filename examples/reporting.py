@@ -82,7 +82,7 @@ print(again.methods_text() == summary.methods_text())
 # %% [markdown]
 # ## What must be said
 #
-# ### The number of clusters is not an estimate of the number of components
+# ### The number of clusters need not estimate the number of components
 #
 # Under a Dirichlet process mixture of fixed concentration, the posterior number of clusters is not a consistent
 # estimate of the number of components of a finite mixture (Miller and Harrison 2013,

@@ -2,8 +2,8 @@
 # # Do my draws form two groups, and how far away is another model?
 #
 # `particles` finds groups of draws and their weights; report both partitions if there are two. `compare_posteriors`
-# measures the distance to another model, and names the items that differ most. Convergence diagnostics, the credible
-# ball and the similarity matrix do not show two groups.
+# tests whether another model's posterior differs, measures by how much, and names the items that differ most.
+# Convergence diagnostics, the credible ball and the similarity matrix do not show two groups.
 #
 # The data are two traits of 96 plants from four places, and simulated. A mixture of three normals sorts them into
 # species. The plants of the valley lie between coast and mountains, and belong to either species, all of them jointly.

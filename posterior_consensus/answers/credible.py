@@ -135,7 +135,7 @@ def credible_ball(
     posterior and cannot be bounds.
 
     The radius is a quantile of the same draws that give `coverage`, so the probability of the ball differs from `prob`
-    by about `coverage_mcse`, which is large for slow chains: 0.04 for a probability of 0.95 and an effective sample
+    by about `coverage_mcse`, which is large for slow chains: 0.045 for a probability of 0.95 and an effective sample
     size of 40.
 
     The bounds are extremes of the draws. Their range of clusters grows with the number of draws, and has no standard
