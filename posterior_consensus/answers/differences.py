@@ -80,6 +80,7 @@ def differences(
     .. [2] Westfall and Young (1993), Resampling-Based Multiple Testing, Wiley.
     """
     n_items = both[0].n_items
+    both = _with_weight(both[0]), _with_weight(both[1])
     if min(draws.n_draws for draws in both) < 2 * _FEWEST:
         return Differences(np.nan, np.nan, np.nan, np.nan, np.nan, np.full(n_items, np.nan))
     worth = min(size / _WORTH if size > 0 else 0.0 for size in sizes)
@@ -104,8 +105,9 @@ def differences(
     losses = _mean_losses(blocks, metric, n_each)
     energy = float(half_energy(losses, first[np.newaxis], ~first[np.newaxis], pairs)[0])
     error = _error(losses, first, masses, pairs)
+    unknown = Differences(energy, error, np.nan, np.nan, np.nan, np.full(n_items, np.nan))
     if worth < _FEWEST:
-        return Differences(energy, error, np.nan, np.nan, np.nan, np.full(n_items, np.nan))
+        return unknown
     numbers = np.array([block.samples.mean(block.n_clusters.astype(np.float64)) for block in blocks])
     numbers -= numbers.mean()
     similarities = _similarities(blocks)
@@ -117,11 +119,19 @@ def differences(
     found = np.stack(
         [statistic(losses), statistic(whole), statistic(-np.multiply.outer(numbers, numbers)), items.max(axis=0)]
     )
+    if np.isnan(found).any():  # all but one of the blocks have hardly any weight
+        return unknown
     shares = np.stack([_shares(values, values) for values in found])
     raw = np.append(shares[:3, 0], _shares(items[:, 0], found[3]))
     corrected = 1.0 - _shares(raw + ROUNDING, shares.min(axis=0))
     partitions, similar, number_of = corrected[:3].tolist()
     return Differences(energy, error, partitions, similar, number_of, corrected[3:])
+
+
+def _with_weight(draws: PartitionDraws) -> PartitionDraws:
+    """The draws of positive weight: a sample of blocks without weight has no mean."""
+    rows = np.flatnonzero(draws.weights > 0)
+    return draws if rows.size == draws.n_draws else draws.take(rows)
 
 
 def _blocks(draws: PartitionDraws, number: int, share: float) -> list[npt.NDArray[np.intp]]:
@@ -174,7 +184,7 @@ def _over_spread(values: Floats, distances: Floats) -> Floats:
     """Statistics over exchanges divided by their spread, equal where they differ by rounding."""
     spread = values.std()
     rounding = SAME * np.abs(distances).max()
-    return np.round(values / spread, 9) if spread > rounding else np.zeros_like(values)
+    return np.zeros_like(values) if spread <= rounding else np.round(values / spread, 9)
 
 
 def _shares(values: Floats, null: Floats) -> Floats:

@@ -92,8 +92,9 @@ def compare_layers(
 
     `independent` is the mean of L(x_s, y_t) over different draws s and t of blocks. A block has four draws that lie a
     quarter of all draws apart: in different chains if there are four. Draws of unequal weights are resampled for this,
-    systematically [1]_. For a layer and itself, `independent` is the expected loss between two draws of it. With x', y'
-    other draws of x and y, the separation is half the energy distance [2]_ of the layers' posteriors,
+    systematically [1]_; if one has more than a quarter of the weight, these columns are NaN. For a layer and itself,
+    `independent` is the expected loss between two draws of it. With x', y' other draws of x and y, the separation is
+    half the energy distance [2]_ of the layers' posteriors,
 
         E L(x, y') - (E L(x, x') + E L(y, y')) / 2,
 

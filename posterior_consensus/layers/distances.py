@@ -17,6 +17,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results.plain import names_as_coordinate
 from posterior_consensus.runtime.executor import in_order
 from posterior_consensus.runtime.progress import track
+from posterior_consensus.runtime.tolerances import ROUNDING
 
 _APART = 4  # draws of a block: of four chains, one of each
 
@@ -59,8 +60,11 @@ def layer_distances(
 
 
 def blocks_of(samples: Samples) -> Blocks:
-    """Rows (4, n_blocks) of draws that are a quarter of the posterior apart, each draw once if weights are equal."""
-    n_blocks = samples.n_draws // _APART
+    """Rows (4, n_blocks) of draws that are a quarter of the posterior apart, each draw once if weights are equal.
+
+    There are no blocks if a draw has more than a quarter of the weight, hence is two of the four.
+    """
+    n_blocks = samples.n_draws // _APART if samples.weights.max() <= (1 + ROUNDING) / _APART else 0
     points = (np.arange(_APART * n_blocks) + 0.5) / max(_APART * n_blocks, 1)
     return samples.at_quantiles(points).reshape(_APART, n_blocks)
 

@@ -87,16 +87,13 @@ def verdict(steps: xr.Dataset, overlaps: xr.Dataset, unit: str, n_chains: int) -
         share = f"with probability {min(same, 0.999):.3g} or more" if same < 1 - ROUNDING else "in all draws"
         said = [f"The clustering hardly changes: {share} it is the same throughout."]
     elif farther[at]:
-        said = [
-            f"Draws of {names[at]} are farther apart than two draws of one layer, by {by}, but no item clearly moves. "
-            "Layers that differ in their uncertainty alone can be as far apart."
-        ]
+        said = [f"Draws of {names[at]} are {_FARTHER}, by {by}, but no item clearly moves. {_BY_UNCERTAINTY}"]
     elif changed.size == 1:
-        said = [f"Draws of {names[at]} are no farther apart than two draws of one layer: the difference is {by}."]
+        said = [f"Draws of {names[at]} are no {_FARTHER}: the difference is {by}."]
     else:
         said = [
-            "Draws of no two successive layers are farther apart than two draws of one layer: between "
-            f"{names[at]}, whose loss is largest, the difference is {by}."
+            f"Draws of no two successive layers are {_FARTHER}: between {names[at]}, whose loss is largest, the "
+            f"difference is {by}."
         ]
     said += [*_equal(here), *(_who_moved(overlaps.isel(step=at), unsure[at]) if changed[at] or unsure[at] else [])]
     rest = [names[k] for k in np.flatnonzero(unsure & farther).tolist() if k != at]
@@ -111,7 +108,9 @@ def verdict(steps: xr.Dataset, overlaps: xr.Dataset, unit: str, n_chains: int) -
     return " ".join(said)
 
 
-_MORE = "their draws are farther apart than two draws of one layer"
+_FARTHER = "farther apart than two draws of one layer"
+_MORE = f"their draws are {_FARTHER}"
+_BY_UNCERTAINTY = "Layers that differ in their uncertainty alone can be as far apart."
 
 
 def about_pairs(distances: xr.Dataset, unit: str, n_chains: int) -> str:
@@ -121,15 +120,17 @@ def about_pairs(distances: xr.Dataset, unit: str, n_chains: int) -> str:
     here = distances.isel(layer=at[0], other_layer=at[1])
     names, by = f"{here['layer'].item()} and {here['other_layer'].item()}", _separation(here, unit)
     loss = display.quantity(float(here["expected_loss"]), unit, 3)
+    is_one = len({frozenset(pair) for pair in np.argwhere(others["n_common"].values > 0).tolist()}) == 1
     if is_unsure(here, n_chains):
-        said = f"It is unsure which layers are farthest apart: {_too_few(here, n_chains)} between {names}."
+        whether = f"whether draws of {names} are {_FARTHER}" if is_one else "which layers are farthest apart"
+        said = f"It is unsure {whether}: {'' if is_one else f'for {names}, '}{_too_few(here, n_chains)}."
     elif farther_apart(here):
-        said = f"The partitions of {names} are farthest apart: {_MORE}, by {by}."
+        start = f"Draws of {names} are" if is_one else f"The layers {names} are farthest apart: their draws are"
+        said = f"{start} {_FARTHER}, by {by}. {_BY_UNCERTAINTY}"
+    elif is_one:
+        said = f"Draws of {names} are no {_FARTHER}: the difference is {by}."
     else:
-        said = (
-            f"No two layers are farther apart than two draws of one layer: between {names}, whose loss is largest, the "
-            f"difference is {by}."
-        )
+        said = f"No two layers are {_FARTHER}: between {names}, whose loss is largest, the difference is {by}."
     return " ".join([said, f"In the same draw, they are {_sized(loss, here, 'mcse')} apart.", *_equal(here)])
 
 
@@ -147,10 +148,10 @@ def _sized(value: str, here: xr.Dataset, error: str) -> str:
 
 
 def _too_few(here: xr.Dataset, n_chains: int) -> str:
-    ess = float(here["ess"])
-    if np.isnan(ess):
-        return "there are too few draws for Monte Carlo errors"
-    return f"the effective sample size is {ess:,.0f}, {_ESS_PER_CHAIN * n_chains:,.0f} are needed"
+    ess, needed = float(here["ess"]), _ESS_PER_CHAIN * n_chains
+    if ess < needed:
+        return f"the effective sample size is {ess:,.0f}, {needed:,.0f} are needed"
+    return "there are too few draws for Monte Carlo errors"
 
 
 def _equal(here: xr.Dataset) -> list[str]:

@@ -114,7 +114,7 @@ def draw_alluvial(ax: Axes, columns: list[Column], tables: list[Floats], opaciti
         ax.add_collection(PathCollection(paths, facecolors=colours, linewidths=0))
     for j, (column, end) in enumerate(zip(columns, ends, strict=True)):
         _draw_column(ax, j, end, column.numbers, column.names)
-    ax.set_xticks(range(len(columns)), [column.caption for column in columns])
+    ax.set_xticks(range(len(columns)), [column.caption for column in columns], parse_math=False)
     most = max(len(end) for end in ends)
     ax.set_xlabel(repeats(most, is_patterned(extent(ax)[1], most)).lstrip())
     ax.tick_params(length=0)
@@ -275,7 +275,7 @@ def _draw_column(ax: Axes, j: int, ends: Floats, numbers: Numbers, names: list[s
         middle = (start + end) / 2
         if inside:
             box = {"boxstyle": "round,pad=0.1", "facecolor": style["facecolor"], "linewidth": 0.0}
-            ax.text(j, middle, name, ha="center", va="center", fontsize=7, color=ink, bbox=box)
+            ax.text(j, middle, name, ha="center", va="center", fontsize=7, color=ink, bbox=box, parse_math=False)
         else:
-            align = "right" if side < 0 else "left"
-            ax.text(j + side * 0.6 * _BLOCK, middle, shortened(name, 24), ha=align, va="center", fontsize=8)
+            beside: dict[str, Any] = {"ha": "right" if side < 0 else "left", "va": "center", "fontsize": 8}
+            ax.text(j + side * 0.6 * _BLOCK, middle, shortened(name, 24), parse_math=False, **beside)

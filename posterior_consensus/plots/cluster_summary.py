@@ -81,6 +81,7 @@ def plot_cluster_summary(
         shown,
         [f"{names[k]} (n = {sizes[k]}, p = {shares[k]:.2g})" for k in shown],
         fontsize=min(9.0, 0.9 * room * (n / len(shown))),
+        parse_math=False,
     )
     ax.set(ylim=(n - 0.5, -0.5), xlabel=str(own["parameter"].values), ylabel="cluster")
     return ax

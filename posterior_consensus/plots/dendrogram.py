@@ -72,7 +72,7 @@ def plot_dendrogram(merges: ClusterMerges, *, figsize: Size = None, ax: Axes | N
     sizes, names = np.bincount(merges.partitions[0].values), frame.short_names([merges.names[k] for k in leaves], 12)
     if leaves.size <= frame.MOST_NAMED:
         captions = [f"{name}\n(n = {sizes[k]})" for name, k in zip(names, leaves, strict=True)]
-        ax.set_xticks(range(leaves.size), captions, fontsize="small")
+        ax.set_xticks(range(leaves.size), captions, fontsize="small", parse_math=False)
     elif not frame.label_items(ax, "x", np.array(names)):
         ax.xaxis.set_major_locator(NullLocator())
     ax.tick_params("x", length=0)

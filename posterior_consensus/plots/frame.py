@@ -126,7 +126,8 @@ def set_ticks(ax: Axes, sides: str, at: Any, names: Any, font: float = 9.0, *, u
     """Name positions along all `sides`; names below an axis are upright if they would overlap."""
     for side in sides:
         axis = ax.xaxis if side == "x" else ax.yaxis
-        axis.set_ticks(at, names, fontsize=font, rotation=90 if upright and side == "x" else 0)
+        rotation = 90 if upright and side == "x" else 0
+        axis.set_ticks(at, names, fontsize=font, rotation=rotation, parse_math=False)
 
 
 def extend_label(ax: Axes, sides: str, text: str) -> None:

@@ -129,5 +129,6 @@ def _draw_exemplars(
         width = max(_LETTER * len(shown[other]) for other in (item, *named))
         away = np.abs(points[named] - points[item])
         if np.all((away[:, 0] > width) | (away[:, 1] > _LINE)):
-            ax.annotate(shown[item], places[item], (6, 6), textcoords="offset points", fontsize=_FONT)
+            near: dict[str, Any] = {"xytext": (6, 6), "textcoords": "offset points", "fontsize": _FONT}
+            ax.annotate(shown[item], places[item], parse_math=False, **near)
             named.append(item)

@@ -141,7 +141,8 @@ def _name_layers(ax: Axes, names: list[Any], n_clusters: list[int]) -> None:
     """Name the columns, all with their numbers of clusters if they are few, else some."""
     at = range(0, len(names), -(-len(names) // _MOST_CAPTIONS))
     few = len(at) == len(names) and frame.extent(ax)[0] / len(names) > 60
-    ax.set_xticks(list(at), [f"{names[k]}{chr(10) + counted(n_clusters[k], 'cluster') if few else ''}" for k in at])
+    captions = [f"{names[k]}{chr(10) + counted(n_clusters[k], 'cluster') if few else ''}" for k in at]
+    ax.set_xticks(list(at), captions, parse_math=False)
 
 
 def plot_layer_distances(

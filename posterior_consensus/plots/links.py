@@ -96,9 +96,7 @@ def draw_uncertain(ax: Axes, links: Links) -> None:
     ends = np.stack([items.named(links.pairs[end].values[shown]) for end in ("first", "second")], axis=1)
     short = short_names(ends.ravel(), LONGEST)
     names = [" and ".join(pair) for pair in zip(short[::2], short[1::2], strict=True)]
-    ax.set_yticks(at, names, fontsize=min(9.0, 160.0 / max(shown.size, 1)))
-    for name in ax.get_yticklabels():
-        name.set_parse_math(False)
+    ax.set_yticks(at, names, fontsize=min(9.0, 160.0 / max(shown.size, 1)), parse_math=False)
     some = f"{shown.size} of " if shown.size < nearest.size else ""
     ax.set_title(f"{some}{counted(nearest.size, 'uncertain link')}", fontsize="medium")
     ax.set(xlim=(0.0, 1.0), xlabel="probability of a link", ylim=(-0.7, max(shown.size, 1) - 0.3))

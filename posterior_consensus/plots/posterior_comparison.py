@@ -118,7 +118,7 @@ def _draw_items(ax: Axes, comparison: PosteriorComparison, n_items: int) -> None
     errors = _ERRORS * table["mcse"].fillna(0.0).to_numpy()
     ax.errorbar(table["difference"], places, xerr=errors, fmt="o", color=ink(), elinewidth=1.0, capsize=2, markersize=4)
     ax.plot(table["by_chance"], places, "|", color=NEUTRAL, markersize=9, markeredgewidth=2.0, label="by chance alone")
-    ax.set_yticks(places, frame.short_names(table.index, frame.LONGEST), fontsize="small")
+    ax.set_yticks(places, frame.short_names(table.index, frame.LONGEST), fontsize="small", parse_math=False)
     ax.invert_yaxis()
     ax.set_xlim(left=0)
     ax.set(xlabel="mean absolute difference of\nits co-clustering probabilities", ylabel=str(table.index.name or ""))

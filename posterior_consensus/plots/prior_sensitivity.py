@@ -109,6 +109,6 @@ def _tick(ax: Any, sensitivity: PriorSensitivity, x: Floats, along: bool, *, nam
         return
     names = [sensitivity.prior, *map(str, sensitivity.table["alternative"].values)]
     step = max(1, -(-len(names) // _MOST_NAMES))
-    shown = [name.replace("$", r"\$") if named else "" for name in frame.short_names(names, frame.LONGEST)]
+    shown = [name if named else "" for name in frame.short_names(names, frame.LONGEST)]
     turned = {"rotation": 90} if len(names) > _MOST_SLANTED else {"rotation": 30, "ha": "right"}
-    ax.set_xticks(np.roll(x, 1)[::step], shown[::step], **turned)
+    ax.set_xticks(np.roll(x, 1)[::step], shown[::step], parse_math=False, **turned)

@@ -151,7 +151,7 @@ def _set_names(ax: Axes, side: str, names: list[str]) -> None:
     step = int(np.ceil(5.0 / font))
     upright = side == "x" and frame.CHARACTER * max(len(name) for name in names) > room
     axis = ax.xaxis if side == "x" else ax.yaxis
-    axis.set_ticks(range(0, len(names), step), names[::step])
+    axis.set_ticks(range(0, len(names), step), names[::step], parse_math=False)
     axis.set_tick_params(
         labelsize=max(font, 5.0) if upright or side == "y" else 9.0, labelrotation=90 if upright else 0
     )

@@ -190,7 +190,7 @@ def _plot_chains(draws: PartitionDraws, partition: Any, order: Any, cmap: Colorm
     for ax, rows in zip(axes, chains, strict=True):
         values = plain.take(rows).shared_similarity[np.ix_(in_row, in_row)]
         image = draw_parted(ax, values, labels[in_row], cmap, 0.0, 1.0)
-        ax.set_title(f"chain {draws.samples.chain[rows[0]]}", fontsize="medium")
+        ax.set_title(f"chain {draws.samples.chain[rows[0]]}", fontsize="medium", parse_math=False)
         ax.set(xticks=[], yticks=[])
         if marked:
             ax.plot(marked, marked[::-1], "o", markersize=9, markerfacecolor="none", markeredgecolor=MARK)
@@ -205,7 +205,7 @@ def _plot_chains(draws: PartitionDraws, partition: Any, order: Any, cmap: Colorm
         first, second = draws.items.named(at[list(gap.items)])
         title = f"largest difference {gap.size:.2f}: {draws.items.dim} {first} and {second}, "
         title += f"chains {gap.chains[0]} and {gap.chains[1]}"
-        axes[0].figure.suptitle(title, fontsize="medium", wrap=True)
+        axes[0].figure.suptitle(title.replace("$", r"\$"), fontsize="medium", wrap=True)
     return axes
 
 

@@ -303,3 +303,12 @@ def test_ctrl_c_ends_the_search_for_particles_of_both(where, monkeypatch):
     assert len(calls) < 20 and found.stopped == "interrupted" and "Ctrl-C ended" in repr(found)
     np.testing.assert_array_equal(found.similarity, of_two().similarity)
     assert pc.results.PosteriorComparison.from_dataset(found.to_dataset()).stopped == "interrupted"
+
+
+@pytest.mark.parametrize("shape", [(1, 400), (4, 200)])
+def test_draws_without_weight_do_not_hide_a_difference(shape, rng):
+    weights = np.zeros(shape)
+    weights[:, -shape[1] // 4 :] = 1
+    both = [noisy(rng, TRUTH, shape[1], shape[0], noise) for noise in (0.05, 0.6)]
+    found = pc.compare_posteriors(*(pc.as_partition_draws(z, weights=weights) for z in both), n_particles=1)
+    assert smallest_p_value(found) < 0.05

@@ -91,6 +91,16 @@ def test_a_layer_that_never_changes_makes_no_difference(weights):
     assert abs(at["difference"]) < 1e-15
 
 
+@pytest.mark.parametrize("largest", [0.3, 1 - 1e-13])
+def test_a_draw_of_more_than_a_quarter_of_the_weight_is_no_other_draw(largest):
+    weights = np.full(24, (1 - largest) / 23)
+    weights[3] = largest
+    found = pc.compare_layers(pc.as_layers(MIXED, weights=weights), **QUIET)
+    at = found.distances.sel(layer="a", other_layer="c")
+    names = [f"{column}{end}" for column in ("separation", "difference") for end in ("", "_mcse")]
+    assert np.isnan([at[name] for name in ("independent", *names)]).all() and "unsure" in found.verdict
+
+
 def test_layers_alike_in_each_draw_are_nearer_than_independent_ones():
     z = layer(6, "abcdef", n_draws=100)
     found = pc.compare_layers({"one": z, "same": z, "shuffled": z.copy(data=z.values[:, ::-1])}, **QUIET).distances

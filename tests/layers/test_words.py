@@ -65,3 +65,13 @@ def test_items_that_come_and_go_and_splits_have_expected_numbers(approved):
         pc.as_layers({"old": before, "new": after}, ordered=True), partitions=estimates, progressbar=False
     )
     approved("verdicts_layers", "items come and go", found.in_words())
+
+
+def test_two_layers_without_an_order_are_one_pair(approved):
+    found = compared([190, 210], years=(2001, 2002), ordered=False)
+    approved("verdicts_layers", "one pair without an order", found.verdict)
+
+
+def test_two_layers_without_an_order_and_with_few_draws(approved):
+    found = compared([3, 9], years=(2001, 2002), ordered=False)
+    approved("verdicts_layers", "one pair of few draws", found.verdict)

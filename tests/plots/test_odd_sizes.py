@@ -3,6 +3,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+import xarray as xr
 from matplotlib.axes import Axes
 
 import posterior_consensus as pc
@@ -69,3 +70,13 @@ def test_every_plot_returns_its_axes(plots, size):
         assert given is None or np.all(drawn == given)
         np.ravel(drawn)[0].figure.canvas.draw()
         plt.close("all")
+
+
+def test_dollars_in_names_are_no_formula():
+    names = [f"${k}_{{<" for k in "abcd"]
+    z = xr.DataArray([[[0, 0, 1, 1]] * 8, [[0, 1, 1, 0]] * 8], {"ticker": names}, ("chain", "draw", "ticker"))
+    merges = pc.plot_dendrogram(pc.cluster_merges(z, z[0, 0]))
+    drawn = [pc.plot_psm(z, by="chain")[0], pc.plot_alluvial({"$x$_{": z[0, 0], "y": z[1, 0]}), merges]
+    for ax in drawn:
+        ax.figure.canvas.draw()
+        plt.close(ax.figure)
