@@ -107,7 +107,11 @@ class Diagnosis(Stored):
         return self.summaries.reset_coords(drop=True).to_dataframe()
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        partition = f"R-hat {self.partition_rhat:.3f}, ESS {self.partition_ess:.0f} of {self.n_draws} draws"
+        rhat, ess = (
+            "unknown" if np.isnan(value) else f"{value:.{digits}f}"
+            for value, digits in ((self.partition_rhat, 3), (self.partition_ess, 0))
+        )
+        partition = f"R-hat {rhat}, ESS {ess} of {display.counted(self.n_draws, 'draw')}"
         facts = [("verdict", self.verdict), ("partition", partition)]
         if self.n_compared < self.items.size:
             facts.insert(1, ("pairs", f"of {self.n_compared:,} of the {self.items.size:,} items, chosen at random"))
@@ -118,7 +122,7 @@ class Diagnosis(Stored):
             where = f"{size}: {pair} {least:.2f} in chain {low}, {most:.2f} in chain {high}"
             facts.append(("largest difference", where))
         if self.pairs.sizes["pair"]:
-            facts.append((f"{self.pairs.sizes['pair']} pairs", self._worst_pairs()))
+            facts.append((display.counted(self.pairs.sizes["pair"], "pair"), self._worst_pairs()))
         chains = display.counted(self.n_chains, "chain")
         return f"Diagnosis: {chains}, {self.status}", facts, self.to_dataframe()
 

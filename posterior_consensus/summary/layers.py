@@ -301,9 +301,10 @@ class LayersSummary(display.Shown, Tabled, HasComparison, Mapping[Any, Summary])
             )
         where, worst = next((where, one) for where, one in diagnoses.items() if one.status == status)
         odd = [name for name, one in self.items() if one.diagnosis.status == status]
-        number = {0: "none of the", len(self): "all"}.get(len(odd), f"{len(odd)} of")
-        which = f": {self._named(odd)}" if 0 < len(odd) < len(self) else ""
-        alone = f" By themselves, {_STATUSES_IN_WORDS[status]} {number} {len(self)} layers{which}." * (len(self) > 1)
+        n = len(self)
+        number = {0: f"none of the {n}", n: "both" if n == 2 else f"all {n}"}.get(len(odd), f"{len(odd)} of {n}")
+        which = f": {self._named(odd)}" if 0 < len(odd) < n else ""
+        alone = f" By themselves, {_STATUSES_IN_WORDS[status]} {number} layers{which}." * (n > 1)
         return f"{where}{worst.verdict}{alone}"
 
     def _parts(self) -> display.Parts:

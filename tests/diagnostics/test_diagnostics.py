@@ -213,6 +213,7 @@ def test_degenerate_draws(name):
         found = pc.diagnose(np.stack([DEGENERATE[name]] * n_chains))
         assert isinstance(repr(found), str) and isinstance(found._repr_html_(), str)
         assert found.status in ("agree", "short", "disagree", "unknown")
+        assert "nan" not in repr(found).split("\n\n")[0]
         assert not np.isinf(found.to_dataframe().to_numpy()).any()
 
 
