@@ -57,8 +57,8 @@ class PosteriorComparison(Stored):
         (NaN for particles). ``p_value`` is that of the hypothesis that the posteriors are equal, corrected for the
         number of tests (NaN for other measures, and if the draws are too few).
     ess : xarray.DataArray of shape (posterior,)
-        Effective sample size for each chain: the smaller of the partition's and that of the number of clusters. It
-        counts differences between chains.
+        Effective sample size for each chain: the smaller of the sizes of the partition and of the number of clusters.
+        Chains that disagree have a small one.
     within : xarray.DataArray of shape (posterior,)
         The Wasserstein distance between the two halves of each posterior, over the posteriors' names. The halves are
         the first and the last chains or, with one chain, its first and its last draws. Each half has `n_matched` draws.
@@ -116,7 +116,7 @@ class PosteriorComparison(Stored):
 
     @property
     def verdict(self) -> str:
-        """Whether the posteriors differ beyond Monte Carlo error, and in what, in a few sentences."""
+        """Whether the posteriors differ beyond Monte Carlo error, and in which respects, in a few sentences."""
         both, p_values = f"the posteriors {self.names[0]} and {self.names[1]}", self._p_values
         least = int(self.ess.values.argmin())
         size = float(self.ess[least])

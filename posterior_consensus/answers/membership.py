@@ -64,8 +64,8 @@ class Membership(Stored):
     conditional_on : str
         What the probabilities of new items condition on, in words; empty for the items of the partition.
     ess : xarray.DataArray of shape (n_items,) or None
-        Effective sample size of the weights of the draws given each new item's value; NaN if they have none, as their
-        tail is too heavy. None if new items have no weights of their own.
+        Effective sample size of the weights of the draws given each new item's value; NaN if the tail of the
+        weights is too heavy, or a chain has fewer than four draws. None if new items have no weights of their own.
     """
 
     _figure = "plot_membership"

@@ -101,7 +101,7 @@ def compare_layers(
     of a symmetric loss; of another one, the mean of both orders. It is the mean over blocks, as is `difference`: the
     mean of L(x_t, y_t) in a block less that of L(x_s, y_t). Both are over the same four partitions of either layer. So
     what depends on one layer alone cancels in their difference. The errors are those of the means of series of blocks,
-    as long as a quarter of the draws. A negative difference says that the layers are more alike than if they were
+    as long as a quarter of the draws. A negative difference means that the layers are more alike than if they were
     independent.
 
     Two layers differ in almost every draw if there is any uncertainty, so `p_equal` is near 0 whether something changed

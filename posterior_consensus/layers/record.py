@@ -147,11 +147,11 @@ class LayerComparison(Stored):
 
     @property
     def verdict(self) -> str:
-        """Whether and when the clustering changed, who moved, and what is not clear."""
+        """Whether and when the clustering changed, which items moved, and what is unsure."""
         if len(self.layers) == 1:
             return f"There is one layer, {self.layers[0]}, hence no other to compare it with."
         if not self.has_common_items:
-            return "No two layers have items in common, so that their partitions are not compared."
+            return "No two layers have items in common, so their partitions are not compared."
         if self.ordered:
             return words.verdict(self.steps, self.overlaps, self.loss.unit, self.n_chains)
         return words.about_pairs(self.distances, self.loss.unit, self.n_chains)

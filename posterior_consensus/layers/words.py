@@ -54,7 +54,7 @@ def _largest(distances: xr.Dataset, among: list[Flags]) -> tuple[int, ...]:
 
 
 def verdict(steps: xr.Dataset, overlaps: xr.Dataset, unit: str, n_chains: int) -> str:
-    """Say whether and when the clustering changed, who moved, and what is not clear.
+    """Say whether and when the clustering changed, which items moved, and what is unsure.
 
     Parameters
     ----------
