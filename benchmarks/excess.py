@@ -29,6 +29,7 @@ def _row(loss, stay, n_draws, repeats):
         "excess, mean": excess.mean(),
         "X / 4, mean": value.mean(),
         "excess at most X": f"{np.mean(excess <= limit + 1e-12):.0%}",
+        "above X > 0": f"{np.sum((limit > 0) & (excess > limit + 1e-12))} of {np.sum(limit > 0)}",
     }
 
 
