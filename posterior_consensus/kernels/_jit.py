@@ -58,7 +58,7 @@ class _Announcement(event.Listener):
     def on_start(self, compilation):
         """Look at the first kernel of this package."""
         kernel = compilation.data["dispatcher"]
-        if self._is_due and kernel.py_func.__module__.startswith(f"{_PACKAGE}."):
+        if self._is_due and _is_own(kernel):
             self._is_due = False
             if not any(Path(kernel.stats.cache_path).glob("*.nbi")):
                 logging.getLogger(_PACKAGE).warning(
@@ -84,11 +84,16 @@ class _Returns(event.Listener):
     def on_end(self, compilation):
         """Look at what the kernel returns."""
         kernel = compilation.data["dispatcher"]
-        if kernel.py_func.__module__.startswith(f"{_PACKAGE}.") and "no_cpython_wrapper" not in kernel.targetoptions:
+        if _is_own(kernel) and "no_cpython_wrapper" not in kernel.targetoptions:
             for compiled in kernel.overloads.values():
                 kind = compiled.signature.return_type
                 if not _is_numbers(kind):
                     raise TypeError(f"The kernel {kernel.py_func.__name__} must return numbers to Python; got {kind}.")
+
+
+def _is_own(kernel):
+    """Whether a kernel is of this package; functions that PyTensor writes are of no module."""
+    return (kernel.py_func.__module__ or "").startswith(f"{_PACKAGE}.")
 
 
 def _is_numbers(kind):
