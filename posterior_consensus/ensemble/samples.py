@@ -336,13 +336,13 @@ class Samples:
 
             m' = (k + 4) / (k / m + 4 / r).
 
-        Events of all draws or of none have m' = r. Two draws of the event and two others are added [1]_, and the error
-        is the standard error of that share,
+        Events of all draws or of none have m' = r, and m' is 1 at least. Two draws of the event and two others are
+        added [1]_, and the error is the standard error of that share,
 
             p' = (m' p + 2) / (m' + 4),    error^2 = p' (1 - p') / m'.
 
-        It is never below s. The estimate remains p. The interval of two errors contains the probability in about 95% of
-        samples if its centre is p', also for small probabilities.
+        It is never above 1/2, nor below s if m' is above 1. The estimate remains p. The interval of two errors contains
+        the probability in about 95% of samples if its centre is p', also for small probabilities.
 
         References
         ----------
@@ -448,6 +448,9 @@ def _error_of_probability(probability: Floats, error: Floats, size: Floats) -> F
     own = np.divide(square, spread, out=np.zeros(spread.shape), where=spread > 0)
     visits = np.divide(np.square(spread), square, out=np.zeros(spread.shape), where=square > 0)
     inverse = np.where(own > 1 / size, own, (spread + _ADDED / size) / (visits + _ADDED))
+    inverse = np.minimum(
+        inverse, 1.0
+    )  # large weights leave less than a draw, whose probability would vary beyond 0 or 1
     shrunk = (probability + _ADDED / 2 * inverse) / (1.0 + _ADDED * inverse)
     known = np.sqrt(shrunk * (1.0 - shrunk) * inverse)
     return np.where(np.isnan(error), np.nan, known)

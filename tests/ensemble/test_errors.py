@@ -129,3 +129,9 @@ def test_error_of_a_mean_of_probabilities_is_the_error_of_the_mean(rng):
 def test_error_of_a_probability_is_unknown_for_chains_of_three_draws(event):
     samples = pc.as_partition_draws(np.zeros((2, 3, 1), int)).samples
     assert np.isnan(samples.probability_mcse(np.full(6, event)))
+
+
+def test_errors_of_probabilities_are_at_most_a_half():
+    samples = pc.as_partition_draws(np.zeros((4, 50, 1), int)).samples
+    errors = samples.probability_errors(np.array([0.0, 0.5, 0.9, 1.0]), np.array([0.0, 0.8, 0.4, 0.0]), 0.1)
+    assert np.all((errors > 0.3) & (errors <= 0.5))
