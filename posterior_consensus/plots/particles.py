@@ -69,7 +69,7 @@ def plot_particles(
     >>> found = pc.particles([[0, 0, 1, 1]] * 6 + [[0, 1, 0, 1]] * 4, 2, random_seed=1, progressbar=False)
     >>> ax = pc.plot_particles(found)
     >>> [tick.get_text().replace(chr(10), ", ") for tick in ax.get_yticklabels()]
-    ['weight 0.60 (0.29), 2 clusters', 'weight 0.40 (0.29), 2 clusters', 'co-members, that change']
+    ['weight 0.60 (0.3), 2 clusters', 'weight 0.40 (0.3), 2 clusters', 'co-members, that change']
     """
     check_result("particles", particles, Particles, "particles")
     partitions = particles.partitions.values

@@ -88,7 +88,7 @@ class LayersSummary(display.Shown, Tabled, HasComparison, Mapping[Any, Summary])
         return len(self.summaries)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each layer: numbers of items, clusters, modes and ambiguous items, losses, and status of chains."""
+        """A row for each layer: numbers of items, clusters, groups, ambiguous items, losses, and status of chains."""
         rows = [
             {
                 "items": one.draws.n_items,
@@ -97,7 +97,7 @@ class LayersSummary(display.Shown, Tabled, HasComparison, Mapping[Any, Summary])
                 "mcse": one.consensus.mcse,
                 "radius": one.ball.radius,
                 "ambiguous": ambiguous_items(one).size,
-                "modes": np.nan if one.answers is None else one.answers.n_particles,
+                "groups": np.nan if one.answers is None else one.answers.n_particles,
                 "chains": one.diagnosis.status,
             }
             for one in self.values()
