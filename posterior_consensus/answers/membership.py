@@ -84,7 +84,7 @@ class Membership(Stored):
         reasons = [
             ""
             if size >= FEWEST_EFFECTIVE
-            else "the weights of the draws given the item have too heavy a tail"
+            else "the weights of the draws given the item have too heavy a tail, or a chain has fewer than four draws"
             if np.isnan(size)
             else f"the weights of the draws given the item have an effective sample size of {size:.0f}, and "
             f"{FEWEST_EFFECTIVE} are needed"
