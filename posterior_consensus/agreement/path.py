@@ -1,23 +1,35 @@
-"""agreement_path(): estimates of each chain, with a penalty on disagreement."""
+"""Agreement between clusterings: the averaged Jaccard index, and estimates of chains with a penalty on disagreement."""
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import xarray as xr
+from scipy.sparse.csgraph import connected_components
 
-from posterior_consensus.agreement.record import EARLY, AgreementPath
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_if_any, draws_of
-from posterior_consensus.ensemble.items import Items
+from posterior_consensus.ensemble.items import Items, two_partitions
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import Labels, distinct_rows
 from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.evaluate.expectation import Floats, loss_and_error, loss_matrix, mean_between, mean_loss
+from posterior_consensus.evaluate.expectation import (
+    Floats,
+    all_losses,
+    loss_and_error,
+    loss_matrix,
+    losses_between,
+    mean_between,
+    mean_loss,
+)
 from posterior_consensus.losses.lookup import as_loss, with_parameters
 from posterior_consensus.losses.partition_losses import jaccard
 from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, as_numbers, check_count
 from posterior_consensus.runtime.progress import track
@@ -25,9 +37,234 @@ from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.search.engine import search
 from posterior_consensus.sources.conversion import as_draws, as_source, several_posteriors
 
+Status = Literal["agreement", "search noise", "shared modes", "different modes"]
+
+EARLY = 0.25  # penalty weight at which search noise has more than halved
+_NEAR = 0.1  # largest Jaccard distance of two estimates that agree
+_HALF = 0.5  # largest remaining share of a distance that was noise
+_OF_PRICE = ("averaged_jaccard", "expected_loss", "disagreement", "objective")
+_OF_CHAIN = ("own_loss", "own_mcse")
+_AXES = {"price": "agreement_price", "chain": "agreement_chain"}  # names of dimensions in stored results
+_NAMES = {"chain": "agreement_names"}
+_MOST_NAMED = 6  # chains of a group
+_VISITED = 0.05  # least share of a chain's draws
 _PRICES = (0.0, 0.05, 0.1, 0.15, 0.2, EARLY, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 2.0)
 _ROUNDS = 100  # most rounds at a penalty weight; each lowers the objective, so few are needed
 _STARTS = 2  # random starts of a search that also starts from all present estimates
+
+
+def averaged_jaccard(partitions: Any) -> float:
+    """Compute the Jaccard index averaged over all pairs of partitions, a measure of their agreement.
+
+    Parameters
+    ----------
+    partitions : list, array of shape (n_partitions, n_items), or any posterior that :func:`summarize` takes
+        At least two result objects, DataArrays or label vectors of the same items, or draws.
+
+    Returns
+    -------
+    float
+        From 0 to 1; 1 means that all partitions are equal. For weighted draws, it is the mean over two different draws
+        sampled by weight.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two partitions with weight, or they have different items.
+    MemoryError
+        If the indices of all pairs exceed the memory budget.
+
+    See Also
+    --------
+    partition_loss : with draws and ``loss="jaccard"``, one minus the index of every pair.
+    agreement_path : the expected loss of more agreement between chains.
+
+    Notes
+    -----
+    The Jaccard index of two partitions is a / (a + b + c) [1]_. Here a is the number of pairs of items co-clustered in
+    both, and b and c are the numbers co-clustered in only one of them. The index is 1 if no pair is co-clustered in
+    either. For the partitions of a randomized method, the mean index is the stability of the method [2]_.
+
+    References
+    ----------
+    .. [1] Jaccard (1912), New Phytologist 11(2), 37-50. https://doi.org/10.1111/j.1469-8137.1912.tb05611.x
+    .. [2] Bekkerman, Scholz and Viswanathan (2009), Improving clustering stability with combinatorial MRFs, KDD 2009,
+       99-107; report HPL-2009-46 of HP Laboratories.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> round(pc.agreement.averaged_jaccard([[0, 0, 1, 1], [0, 0, 0, 0]]), 4)
+    0.3333
+    >>> round(pc.agreement.averaged_jaccard([[0, 0, 1, 1], [5, 5, 2, 2], [0, 0, 0, 0]]), 4)
+    0.5556
+    """
+    draws = as_draws(_in_one_order(partitions)).without_zero_weights()
+    if draws.n_draws < 2:
+        raise ValueError(f"`partitions` must be at least two; got {draws.n_draws}.")
+    memory.check(8 * draws.n_draws**2, f"The Jaccard indices of {draws.n_draws} partitions", "Take fewer.")
+    distances = all_losses(draws, jaccard())
+    if not draws.samples.is_weighted:
+        return 1.0 - float(distances[np.triu_indices(draws.n_draws, 1)].mean())
+    weights = draws.weights
+    return 1.0 - float(weights @ distances @ weights / (1.0 - np.square(weights).sum()))
+
+
+def _in_one_order(partitions: Any) -> Any:
+    """Labels of partitions with named items, in the order of the first partition."""
+    if isinstance(partitions, xr.DataArray) and not {"chain", "draw", "sample"} & set(partitions.dims):
+        return partitions.values
+    if not isinstance(partitions, (list, tuple)) or not any(map(_has_names, partitions)):
+        return partitions
+    return np.stack([two_partitions(partitions[0], other)[1] for other in partitions])
+
+
+def _has_names(partition: Any) -> bool:
+    labels = getattr(partition, "labels", partition)
+    return isinstance(labels, (pd.Series, xr.DataArray)) and labels.ndim == 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AgreementPath(Stored):
+    """Estimates of several chains or analyses along a penalty on disagreement; made by :func:`agreement_path`.
+
+    Attributes
+    ----------
+    labels : xarray.DataArray of shape (price, chain, n_items), dtype int32
+        Each chain's estimate at each penalty weight.
+    table : xarray.Dataset
+        Over ``price`` and ``chain``: ``own_loss``, the expected loss of each estimate over the draws of its chain, and
+        its Monte Carlo standard error ``own_mcse``. Over ``price``: ``averaged_jaccard`` between the estimates;
+        ``expected_loss``, the mean of ``own_loss``; ``disagreement``, the mean loss between two estimates; and
+        ``objective``.
+    visits : xarray.DataArray of shape (chain, estimate), dtype float64
+        Share of each chain's draws nearest to each estimate at the penalty weight 0.25; NaN for an analysis without
+        draws.
+    loss : PartitionLoss
+        The loss.
+    of_chains : bool
+        Whether these are chains of one posterior; otherwise separate analyses.
+    """
+
+    _figure = "agreement.plot_agreement_path"
+
+    labels: xr.DataArray = field(
+        metadata=stored_as.array("labels_by_agreement_price", _AXES, in_words=_NAMES, of_items=True)
+    )
+    table: xr.Dataset = field(
+        metadata=stored_as.table("agreement_{}", (*_OF_PRICE, *_OF_CHAIN), _AXES, in_words=_NAMES)
+    )
+    visits: xr.DataArray = field(
+        metadata=stored_as.array("agreement_visits", _AXES | {"estimate": "agreement_estimate"}, in_words=_NAMES)
+    )
+    loss: PartitionLoss = field(metadata=stored_as.loss("agreement_"))
+    of_chains: bool = field(metadata=stored_as.flag("agreement_of_chains"))
+
+    @property
+    def names(self) -> tuple[Hashable, ...]:
+        """Names of the chains or analyses."""
+        return tuple(self.labels["chain"].values.tolist())
+
+    @cached_property
+    def _early(self) -> tuple[Floats, Floats]:
+        """Jaccard distances between the estimates without a penalty and at the penalty weight 0.25."""
+        prices = self.labels["price"].values
+        at = int(np.flatnonzero(prices == EARLY)[0])
+        return losses_between(self.labels.values[0], jaccard()), losses_between(self.labels.values[at], jaccard())
+
+    @property
+    def groups(self) -> list[list[Hashable]]:
+        """Names of the chains whose estimates merge at the penalty weight 0.25, the largest group first.
+
+        Two chains are linked if the Jaccard distance of their estimates is at most half its value without a penalty, or
+        at most 0.1. Groups are connected by links.
+        """
+        alone, early = self._early
+        _, group = connected_components(early <= np.maximum(_NEAR, _HALF * alone), directed=False)
+        groups = [[self.names[c] for c in np.flatnonzero(group == g)] for g in range(group.max() + 1)]
+        return sorted(groups, key=len, reverse=True)
+
+    @property
+    def _least_visit(self) -> float:
+        """Smallest share of a chain's draws nearest to the estimates of a group; NaN if unknown.
+
+        Groups whose estimates their own chains hardly visit are ignored, because such estimates lie between modes.
+        """
+        places = [self._places(names) for names in self.groups]
+        shares = [self.visits.values[:, own].sum(axis=1) for own in places]
+        visited = [share for share, own in zip(shares, places, strict=True) if not share[own].max() < _VISITED]
+        return float(np.min(visited))
+
+    def _places(self, names: list[Hashable]) -> list[int]:
+        return [self.names.index(name) for name in names]
+
+    @property
+    def status(self) -> Status:
+        """Whether chains agree, differ by search noise, share modes or are in different modes; see `verdict`."""
+        if len(self.groups) > 1:
+            return "shared modes" if self._least_visit >= _VISITED else "different modes"
+        return "agreement" if self._early[0].max() <= _NEAR else "search noise"
+
+    @property
+    def verdict(self) -> str:
+        """Verdict on the chains in one sentence."""
+        what, (alone, early) = "chains" if self.of_chains else "analyses", self._early
+        pairs = np.triu_indices(len(alone), 1)
+        rise = f"from {1 - alone[pairs].mean():.2f} to {1 - early[pairs].mean():.2f}"
+        if self.labels.values[0].max() == 0:
+            return (
+                f"The {what} agree on one cluster of all items, which carries no information about modes; try another "
+                "loss."
+            )
+        if self.status == "agreement":
+            return f"The {what} agree: between their own estimates no Jaccard index is below {1 - alone.max():.2f}."
+        if self.status == "search noise":
+            losses = self.table["expected_loss"].sel(price=[0.0, EARLY]).values
+            return (
+                f"Search noise or few effective draws: a penalty weight of {EARLY:g} raises the averaged Jaccard index "
+                f"of the {what}' estimates {rise}, at {losses[1] / losses[0] - 1:.1%} more expected loss."
+            )
+        if self.status == "shared modes":
+            return (
+                f"Shared modes: the {what}' estimates differ, {_in_words(self.groups)}, but at least "
+                f"{self._least_visit:.0%} of the draws of each are nearest to the estimates of any other group. "
+                "Chains that mix slowly between modes have such estimates: run longer chains."
+            )
+        group = np.empty(len(alone), np.intp)
+        for g, names in enumerate(self.groups):
+            group[self._places(names)] = g
+        between = group[pairs[0]] != group[pairs[1]]
+        rise = f"from {1 - alone[pairs][between].mean():.2f} to {1 - early[pairs][between].mean():.2f}"
+        return (
+            f"{what.capitalize()} in different modes, {_in_words(self.groups)}: a penalty weight of {EARLY:g} "
+            f"changes the averaged Jaccard index between these groups only {rise}."
+        )
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Tabulate the path.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each penalty weight.
+        """
+        return self.table[list(_OF_PRICE)].to_dataframe()
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        what = "chain" if self.of_chains else "analysis"
+        number = len(self.names)
+        counted = display.counted(number, what) if self.of_chains else f"{number} analyses"
+        facts = [
+            ("verdict", self.verdict),
+            ("loss", display.name_and_unit(self.loss)),
+        ]
+        return f"AgreementPath: {counted} of {self.labels.shape[-1]} items", facts, self.to_dataframe()
+
+
+def _in_words(groups: list[list[Hashable]]) -> str:
+    shown = [display.listed(names, _MOST_NAMED) for names in groups[:_MOST_NAMED]]
+    more = [f"{len(groups) - len(shown)} more"] if len(groups) > len(shown) else []
+    return " against ".join([*shown, *more])
 
 
 def agreement_path(

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from posterior_consensus.agreement.record import EARLY, AgreementPath
+from posterior_consensus.agreement.path import EARLY, AgreementPath
 from posterior_consensus.plots.colours import MARK, MOST_CHAINS, NEUTRAL, chain_line, ink
 from posterior_consensus.plots.frame import Grid, Size, add_legend, check_result, grid_axes, with_unit
 

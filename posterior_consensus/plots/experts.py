@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from posterior_consensus.experts.record import ExpertViews
+from posterior_consensus.experts.views import ExpertViews
 from posterior_consensus.plots.colours import NEUTRAL, chain_colour, ink
 from posterior_consensus.plots.frame import LONGEST, Axes, Size, add_legend, check_result, new_axes, point, short_names
 from posterior_consensus.plots.strips import HEIGHT, draw_strips

@@ -1,5 +1,5 @@
 from posterior_consensus.agreement.coclustering import Coclustering as Coclustering
-from posterior_consensus.agreement.record import AgreementPath as AgreementPath
+from posterior_consensus.agreement.path import AgreementPath as AgreementPath
 from posterior_consensus.answers.alignment import AlignedPartitions as AlignedPartitions
 from posterior_consensus.answers.alignment import ClusterMatch as ClusterMatch
 from posterior_consensus.answers.cluster_summary import ClusterSummary as ClusterSummary
@@ -46,7 +46,7 @@ from posterior_consensus.ensemble.pairs import PairSimilarity as PairSimilarity
 from posterior_consensus.ensemble.samples import Samples as Samples
 from posterior_consensus.evaluate.chain_gap import Gap as Gap
 from posterior_consensus.experts.constraints import Constraints as Constraints
-from posterior_consensus.experts.record import ExpertViews as ExpertViews
+from posterior_consensus.experts.views import ExpertViews as ExpertViews
 from posterior_consensus.layers.record import LayerComparison as LayerComparison
 from posterior_consensus.results.work import CandidatesInfo as CandidatesInfo
 from posterior_consensus.results.work import ClusterLimits as ClusterLimits

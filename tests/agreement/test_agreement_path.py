@@ -10,7 +10,7 @@ import xarray as xr
 from sklearn.metrics import adjusted_rand_score
 
 import posterior_consensus as pc
-from posterior_consensus.agreement.record import EARLY
+from posterior_consensus.agreement.path import EARLY
 from tests import reference
 from tests.catalogue.posteriors import noisy_draws
 from tests.helpers import array, check, check_all

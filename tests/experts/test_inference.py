@@ -8,8 +8,7 @@ from scipy.special import digamma, gammaln, logsumexp
 from scipy.stats import beta, norm
 
 import posterior_consensus as pc
-from posterior_consensus.experts.inference import Inference
-from posterior_consensus.experts.memberships import FeatureMemberships, FreeMemberships
+from posterior_consensus.experts.inference import FeatureMemberships, FreeMemberships, Inference
 
 STOP = np.zeros(1, np.uint8)
 

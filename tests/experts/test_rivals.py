@@ -6,10 +6,13 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 import posterior_consensus as pc
-from posterior_consensus.experts.crowd import complete_matrix
-from posterior_consensus.experts.graphs import expert_similarity
-from posterior_consensus.experts.metric_learning import information_theoretic_metric
-from posterior_consensus.experts.pairwise_k_means import PairwiseKMeans, neighbourhoods
+from posterior_consensus.experts.competing_methods import (
+    PairwiseKMeans,
+    complete_matrix,
+    expert_similarity,
+    information_theoretic_metric,
+    neighbourhoods,
+)
 from tests.experts.study import features, statements
 from tests.helpers import check
 
