@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 
 import posterior_consensus as pc
 from benchmarks import _runner
-from posterior_consensus.diagnostics.layers import same_draw_losses
+from posterior_consensus.diagnostics.traces import same_draw_losses
 
 REPETITIONS, SIMULATED = 200, 60
 SIZES = ((50, 2_000, 1_000), (1_000, 100, 500))  # layers, items, draws

@@ -8,15 +8,15 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from posterior_consensus.diagnostics.burn_in import clear_burn_in
 from posterior_consensus.diagnostics.copies import copies
-from posterior_consensus.diagnostics.layers import layer_traces
 from posterior_consensus.diagnostics.record import Diagnosis
+from posterior_consensus.diagnostics.sequence import clear_burn_in
 from posterior_consensus.diagnostics.traces import (
     arviz_statistics,
     central_draw,
     differ,
     far_distances,
+    layer_traces,
     odd_chain,
     size_traces,
     still_chains,

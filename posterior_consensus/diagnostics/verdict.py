@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.diagnostics.burn_in import burn_in_in_words
 from posterior_consensus.diagnostics.copies import Copies, without
 from posterior_consensus.diagnostics.record import Diagnosis
+from posterior_consensus.diagnostics.sequence import burn_in_in_words
 from posterior_consensus.diagnostics.traces import RHAT_BAD, central_draw
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats

@@ -13,7 +13,7 @@ from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.layers import Layers, layer_names
 from posterior_consensus.ensemble.partitions import by_name
 from posterior_consensus.layers.distances import layer_distances
-from posterior_consensus.layers.naming import changes_by_name
+from posterior_consensus.layers.flows import changes_by_name
 from posterior_consensus.layers.record import CHANGES, LayerComparison
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss

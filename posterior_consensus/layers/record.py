@@ -11,7 +11,7 @@ from posterior_consensus.answers.alignment import AlignedPartitions
 from posterior_consensus.answers.membership import ELSEWHERE
 from posterior_consensus.layers import words
 from posterior_consensus.layers.distances import COLUMNS
-from posterior_consensus.layers.naming import FLOWS, OVERLAPS
+from posterior_consensus.layers.flows import FLOWS, OVERLAPS
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.plain import names_as_coordinate

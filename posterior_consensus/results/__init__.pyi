@@ -33,8 +33,8 @@ from posterior_consensus.consensus.perturbation.fit import PerturbationInfo as P
 from posterior_consensus.consensus.record import ConsensusPartition as ConsensusPartition
 from posterior_consensus.consensus.sccc import SeedsInfo as SeedsInfo
 from posterior_consensus.consensus.threshold import Threshold as Threshold
+from posterior_consensus.diagnostics.comparison import ExcessLoss as ExcessLoss
 from posterior_consensus.diagnostics.comparison import PartitionComparison as PartitionComparison
-from posterior_consensus.diagnostics.excess import ExcessLoss as ExcessLoss
 from posterior_consensus.diagnostics.independence import NearIndependence as NearIndependence
 from posterior_consensus.diagnostics.record import Diagnosis as Diagnosis
 from posterior_consensus.diagnostics.sequence import SequentialDistances as SequentialDistances

@@ -13,7 +13,7 @@ from posterior_consensus.answers.particles import Particles
 from posterior_consensus.bounds.bound import relative_gap
 from posterior_consensus.bounds.certificate import Certificate
 from posterior_consensus.consensus.record import ConsensusPartition
-from posterior_consensus.diagnostics.excess import ExcessLoss
+from posterior_consensus.diagnostics.comparison import ExcessLoss
 from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import HasDraws

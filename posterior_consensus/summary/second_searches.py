@@ -6,7 +6,7 @@ import numpy as np
 
 from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.consensus.record import ConsensusPartition
-from posterior_consensus.diagnostics.excess import ExcessLoss, excess_loss
+from posterior_consensus.diagnostics.comparison import ExcessLoss, excess_loss
 from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.switching import numbered_like

@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
-from posterior_consensus.diagnostics.burn_in import end_of_burn_in
+from posterior_consensus.diagnostics.sequence import end_of_burn_in
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws, sticky_chains, unequal_chains
 from tests.helpers import GOOD, check
