@@ -1,1 +1,1 @@
-"""Analyses of a posterior on partitions, one in each file."""
+"""Analyses of a posterior on partitions, one subject in each file."""

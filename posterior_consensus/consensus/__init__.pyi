@@ -1,7 +1,7 @@
-from posterior_consensus.answers.a_strings import a_strings as a_strings
-from posterior_consensus.answers.a_strings import from_a_strings as from_a_strings
+from posterior_consensus.answers.encodings import a_strings as a_strings
+from posterior_consensus.answers.encodings import from_a_strings as from_a_strings
 from posterior_consensus.answers.fitted_modes import fit_modes as fit_modes
-from posterior_consensus.answers.pair_threshold import pair_threshold as pair_threshold
+from posterior_consensus.answers.loss_parameter import pair_threshold as pair_threshold
 from posterior_consensus.consensus.impurity import summed_impurity as summed_impurity
 from posterior_consensus.consensus.perturbation.fit import random_perturbation_em as random_perturbation_em
 from posterior_consensus.consensus.refinement import refine_partition as refine_partition

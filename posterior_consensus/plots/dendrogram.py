@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.answers.merges import ClusterMerges
+from posterior_consensus.answers.n_clusters import ClusterMerges
 from posterior_consensus.ensemble.items import numbers_of
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import ink

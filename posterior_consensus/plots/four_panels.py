@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from posterior_consensus.answers.credible import CredibleBall
-from posterior_consensus.answers.item_uncertainty import ItemUncertainty
 from posterior_consensus.answers.links import Links
+from posterior_consensus.answers.membership import ItemUncertainty
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.plots.cluster_sizes import draw_means, plot_cluster_sizes
 from posterior_consensus.plots.credible_ball import plot_credible_ball

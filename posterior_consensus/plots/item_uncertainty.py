@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from posterior_consensus.answers.item_uncertainty import ItemUncertainty
+from posterior_consensus.answers.membership import ItemUncertainty
 from posterior_consensus.ensemble.items import Items, numbers_of
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import NEUTRAL, ink, patch_style

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.answers.embedding import item_embedding
-from posterior_consensus.answers.item_uncertainty import item_uncertainty
+from posterior_consensus.answers.encodings import item_embedding
+from posterior_consensus.answers.membership import item_uncertainty
 from posterior_consensus.ensemble.items import numbers_of
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import MARKERS, NEUTRAL, colours_of, ink, patterns_of

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.answers.loss_path import LossPath
+from posterior_consensus.answers.loss_parameter import LossPath
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import as_cmap, ink, on_dark
 from posterior_consensus.plots.frame import Axes, Size

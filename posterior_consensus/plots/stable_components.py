@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from posterior_consensus.answers.stable import StableComponents
+from posterior_consensus.answers.links import StableComponents
 from posterior_consensus.plots.colours import MARK, ink
 from posterior_consensus.plots.frame import Axes, Size, add_legend, check_result, new_axes, tick_integers
 

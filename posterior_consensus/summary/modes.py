@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from posterior_consensus.answers.alignment import differences
-from posterior_consensus.answers.particle_verdict import at_least
-from posterior_consensus.answers.particles import Effort, Particles, find_particles
+from posterior_consensus.answers.particles import Effort, Particles, at_least, find_particles
 from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import cluster_names

@@ -7,8 +7,8 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.answers.credible import CredibleBall
-from posterior_consensus.answers.item_uncertainty import ItemUncertainty
 from posterior_consensus.answers.links import Links
+from posterior_consensus.answers.membership import ItemUncertainty
 from posterior_consensus.answers.particles import Particles
 from posterior_consensus.bounds.bound import relative_gap
 from posterior_consensus.bounds.certificate import Certificate

@@ -6,8 +6,8 @@ import xarray as xr
 
 from posterior_consensus.answers.alignment import align_partitions
 from posterior_consensus.answers.credible import credible_ball
-from posterior_consensus.answers.item_uncertainty import item_uncertainty
 from posterior_consensus.answers.links import links, suits_links
+from posterior_consensus.answers.membership import item_uncertainty
 from posterior_consensus.bounds.certificate import quick_certificate
 from posterior_consensus.consensus.methods import takes
 from posterior_consensus.consensus.partition import consensus_partition

@@ -9,8 +9,7 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
-from posterior_consensus.answers.compare import matched, transported
-from posterior_consensus.answers.differences import _are_near, _blocks
+from posterior_consensus.answers.compare import _are_near, _blocks, matched, transported
 from posterior_consensus.runtime import executor
 from posterior_consensus.search.over_draws import OnDraws
 from tests import reference
@@ -141,7 +140,7 @@ def test_energy_is_the_mean_of_losses_between_blocks(rng):
 
 def test_similarities_of_many_items_are_compared_on_some(monkeypatch):
     whole = of_two().items["p_value"]
-    monkeypatch.setattr("posterior_consensus.answers.differences._SIMILARITIES", 90)
+    monkeypatch.setattr("posterior_consensus.answers.compare._SIMILARITIES", 90)
     found = compared(*two())
     assert not found.items["p_value"].isnull().any() and (found.items["p_value"].sel(obs=["d", "j"]) < 0.05).all()
     assert not found.items["p_value"].identical(whole)

@@ -10,8 +10,7 @@ from scipy import integrate, stats
 
 import posterior_consensus as pc
 from posterior_consensus.answers import component_similarity as module
-from posterior_consensus.answers.component_similarity import grouped
-from posterior_consensus.answers.hellinger import _by_quadrature, similarities
+from posterior_consensus.answers.component_similarity import _by_quadrature, grouped, similarities
 from posterior_consensus.ensemble.partitions import enumerate_partitions
 from tests import reference
 from tests.helpers import check, check_all

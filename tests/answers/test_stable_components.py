@@ -77,7 +77,7 @@ def test_items_keep_their_names():
 
 
 def test_many_items_need_no_matrix_at_level_1(monkeypatch, draws):
-    monkeypatch.setattr("posterior_consensus.answers.stable._MOST_IN_CURVE", 5)
+    monkeypatch.setattr("posterior_consensus.answers.links._MOST_IN_CURVE", 5)
     found = pc.stable_components(draws)
     assert found.curve is None and found.n_components == len(np.unique(draws.T, axis=0))
     check(pc.plot_stable_components, found, ValueError, ["`components`", "curve"])

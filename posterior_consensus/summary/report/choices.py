@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from posterior_consensus.answers.loss_path import loss_path
+from posterior_consensus.answers.loss_parameter import loss_path
 from posterior_consensus.answers.n_clusters import default_numbers, loss_by_n_clusters
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels

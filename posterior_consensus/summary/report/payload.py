@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.answers.alignment import AlignedPartitions
-from posterior_consensus.answers.embedding import item_embedding
-from posterior_consensus.answers.item_uncertainty import ItemUncertainty
+from posterior_consensus.answers.encodings import item_embedding
+from posterior_consensus.answers.membership import ItemUncertainty
 from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats, Items, numbers_of
