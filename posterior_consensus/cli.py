@@ -35,7 +35,7 @@ from posterior_consensus.sources.conversion import BY_NAME, find_source
 from posterior_consensus.sources.labels import from_store
 from posterior_consensus.sources.layers import as_layers
 from posterior_consensus.sources.locations import listing
-from posterior_consensus.sources.log_densities import may_have_groups
+from posterior_consensus.sources.parameters import may_have_groups
 from posterior_consensus.sources.plain_files import is_plain, read_numbers
 from posterior_consensus.sources.samples import one_of
 from posterior_consensus.sources.variables import array_or_table

@@ -17,8 +17,8 @@ from posterior_consensus.ensemble.switching import Numbers
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.plain import names_as_coordinate
 from posterior_consensus.results.storage import Stored
-from posterior_consensus.sources.components import component_labels, n_components_of, parameters_by_draw
 from posterior_consensus.sources.conversion import find_source
+from posterior_consensus.sources.parameters import component_labels, n_components_of, parameters_by_draw
 from posterior_consensus.sources.samples import one_of
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)

@@ -21,15 +21,15 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.search.trees import cut, tree
-from posterior_consensus.sources.components import (
+from posterior_consensus.sources.conversion import find_source
+from posterior_consensus.sources.mixtures.components import component_draws, is_model
+from posterior_consensus.sources.parameters import (
     Numbers,
     component_labels,
     n_components_of,
     parameters_by_draw,
     taken,
 )
-from posterior_consensus.sources.conversion import find_source
-from posterior_consensus.sources.mixtures.components import component_draws, is_model
 from posterior_consensus.sources.samples import one_of
 
 _LEVELS = np.linspace(-27.6, 27.6, 37)  # logits of the quantiles that bound the intervals: 1e-12 to 1 - 1e-12

@@ -27,7 +27,7 @@ from posterior_consensus.runtime.arguments import RandomSeed, as_generator, chec
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.sources.conversion import as_draws
-from posterior_consensus.sources.log_densities import has_group, log_density, may_have_groups
+from posterior_consensus.sources.parameters import has_group, log_density, may_have_groups
 
 _POWERS = (0.8, 1.25)
 _SMALL = 0.05  # relative excess loss that counts as small

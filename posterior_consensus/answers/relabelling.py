@@ -22,10 +22,10 @@ from posterior_consensus.ensemble.switching import (
     with_the_rest,
 )
 from posterior_consensus.runtime.warning import warn
-from posterior_consensus.sources.components import component_numbers
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, with_groups
 from posterior_consensus.sources.conversion import as_draws, find_source
 from posterior_consensus.sources.locations import listing
+from posterior_consensus.sources.parameters import component_numbers
 from posterior_consensus.sources.rounding import sums_to_one
 from posterior_consensus.sources.samples import samples_of
 from posterior_consensus.sources.variables import (

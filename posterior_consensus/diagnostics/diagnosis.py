@@ -36,7 +36,7 @@ from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.sources.conversion import as_draws, own_partition
-from posterior_consensus.sources.log_densities import LogOfDraws, log_of_draws
+from posterior_consensus.sources.parameters import LogOfDraws, log_of_draws
 
 _OF_PAIR = ("first", "second")
 _FEWEST_COMPARED = 100  # items compared at least, whatever the time limit

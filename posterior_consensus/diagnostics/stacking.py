@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 
 from posterior_consensus.ensemble.importance import smoothed
 from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.sources.log_densities import pointwise_log_likelihood
+from posterior_consensus.sources.parameters import pointwise_log_likelihood
 
 _MOST_STEPS, _TOLERANCE = 10_000, 1e-8
 

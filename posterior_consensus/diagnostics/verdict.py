@@ -19,7 +19,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.engine import search
-from posterior_consensus.sources.log_densities import LogOfDraws
+from posterior_consensus.sources.parameters import LogOfDraws
 
 RHAT_WANTED = 1.01
 ESS_PER_CHAIN = 100

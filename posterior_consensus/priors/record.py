@@ -12,8 +12,8 @@ from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.priors.concentrations import Concentration, Floats, in_words
 from posterior_consensus.results.display import NUMBER_OF_CLUSTERS
 from posterior_consensus.runtime.arguments import check_count
-from posterior_consensus.sources.components import component_labels
 from posterior_consensus.sources.conversion import as_draws
+from posterior_consensus.sources.parameters import component_labels
 
 _CELLS = 2**22  # labels that are counted at once
 _NEGLIGIBLE = 1e-16  # probability of a number of clusters at which the distribution ends

@@ -13,13 +13,13 @@ from posterior_consensus.ensemble.partitions import HasDraws
 from posterior_consensus.losses.record import Need
 from posterior_consensus.sources.accumulate import PartitionAccumulator
 from posterior_consensus.sources.containers import is_inference_data, opened
-from posterior_consensus.sources.frames import variables_of_table
 from posterior_consensus.sources.labels import as_partition_draws, from_store
 from posterior_consensus.sources.locations import listing
 from posterior_consensus.sources.mixtures import allocation_probabilities
 from posterior_consensus.sources.probabilities import as_allocation_probabilities
 from posterior_consensus.sources.rounding import LARGEST, sums_to_one
 from posterior_consensus.sources.samples import made_already
+from posterior_consensus.sources.tables import variables_of_table
 from posterior_consensus.sources.variables import (
     array_or_table,
     dim_names,

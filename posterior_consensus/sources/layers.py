@@ -18,12 +18,11 @@ from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_flag
 from posterior_consensus.sources.containers import is_inference_data, opened
 from posterior_consensus.sources.conversion import find_source, several_posteriors
-from posterior_consensus.sources.elements import elements_of
-from posterior_consensus.sources.frames import variables_of_table
 from posterior_consensus.sources.labels import from_store
 from posterior_consensus.sources.locations import listing
 from posterior_consensus.sources.plain_files import is_plain
 from posterior_consensus.sources.samples import one_of
+from posterior_consensus.sources.tables import elements_of, variables_of_table
 from posterior_consensus.sources.variables import array_or_table, dim_names, other_dims, variables_of
 
 _ORDERED = {"integer", "floating", "mixed-integer-float", "date", "datetime", "datetime64", "timedelta64"}

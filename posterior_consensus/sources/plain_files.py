@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from posterior_consensus.sources.elements import elements_of, with_brackets
-from posterior_consensus.sources.frames import by_draw, is_counted, says_draw
 from posterior_consensus.sources.locations import listing
+from posterior_consensus.sources.tables import by_draw, elements_of, is_counted, says_draw, with_brackets
 
 _TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _NUMPY = (".npy", ".npz")

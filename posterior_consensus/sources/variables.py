@@ -18,10 +18,10 @@ from posterior_consensus.ensemble.partitions import HasLabels, as_array, is_part
 from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.cluster import client_for
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
-from posterior_consensus.sources.frames import array_of_table, check_apart
 from posterior_consensus.sources.locations import listing
 from posterior_consensus.sources.plain_files import is_plain, read_plain
 from posterior_consensus.sources.rounding import sums_to_one
+from posterior_consensus.sources.tables import array_of_table, check_apart
 from posterior_consensus.sources.transposed import MOST_CHAINS, warn_if_transposed, warn_of_many_chains
 
 Array = np.ndarray[Any, Any]

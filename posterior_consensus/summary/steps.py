@@ -19,7 +19,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime.clock import Clock
 from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.search.runs import SearchInfo
-from posterior_consensus.sources.log_densities import LogOfDraws
+from posterior_consensus.sources.parameters import LogOfDraws
 from posterior_consensus.summary.modes import look_for_answers
 from posterior_consensus.summary.second_searches import look_at_halves, look_at_other_labels
 from posterior_consensus.summary.summary import Summary

@@ -19,7 +19,7 @@ from posterior_consensus.runtime.clock import Clock
 from posterior_consensus.sources.containers import opened
 from posterior_consensus.sources.conversion import find_source
 from posterior_consensus.sources.labels import from_store
-from posterior_consensus.sources.log_densities import LogOfDraws, log_of_draws
+from posterior_consensus.sources.parameters import LogOfDraws, log_of_draws
 from posterior_consensus.sources.samples import one_of
 from posterior_consensus.summary.layers import LayersSummary, summarize_layers
 from posterior_consensus.summary.observed import observed_of

@@ -1,8 +1,11 @@
-"""allocation_probabilities(): P(z_i = k | theta_t, y_i) from a model and a posterior without labels."""
+"""Allocation probabilities P(z_i = k | theta_t, y_i) from a model and a posterior without labels."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,11 +16,26 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator
 from posterior_consensus.runtime.warning import warn
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
-from posterior_consensus.sources.mixtures.density import joint_log_density, takes_a_solver_per_item
-from posterior_consensus.sources.mixtures.items import as_data, new_values, with_names
-from posterior_consensus.sources.mixtures.marginalised import choice, conditional_probabilities, marginalised_names
-from posterior_consensus.sources.mixtures.model import component_dim, dims_of, find_mixture, value_of
-from posterior_consensus.sources.mixtures.posterior import Density, over_draws, parameter_draws, per_item
+from posterior_consensus.sources.locations import listing
+from posterior_consensus.sources.mixtures.model import (
+    ancestors,
+    component_dim,
+    dependent,
+    dims_of,
+    find_mixture,
+    is_chain,
+    joint_log_density,
+    takes_a_solver_per_item,
+    value_of,
+)
+from posterior_consensus.sources.mixtures.posterior import (
+    Density,
+    ParameterDraws,
+    dtype_that_fits,
+    over_draws,
+    parameter_draws,
+    per_item,
+)
 from posterior_consensus.sources.probabilities import as_allocation_probabilities
 
 
@@ -209,3 +227,185 @@ def _warn_of_elements(core: Any, shape: tuple[int, ...]) -> None:
             "over the features, in a pm.Potential, and store those of each component as a pm.Deterministic "
             "'log_prob_z' for as_allocation_probabilities.",
         )
+
+
+def marginalised_names(model: Any) -> list[str]:
+    """Names of the labels that pymc-extras has marginalized from a model."""
+    kinds = {cls.__name__ for rv in model.basic_RVs for cls in type(rv.owner.op).__mro__}
+    if "MarginalRV" not in kinds:
+        return []
+    kept = {rv.name for rv in model.free_RVs}
+    return [str(rv.name) for rv in unmarginalised(model).free_RVs if rv.name not in kept]
+
+
+def conditional_probabilities(
+    model: Any, dataset: xr.Dataset, name: str, group: str, progressbar: bool
+) -> xr.DataArray:
+    """Probabilities over the sample dimensions, items and values of the marginalized label `name`."""
+    _check_independent(model, name)
+    if find_spec("pymc_extras.marginal") is None:
+        return _recovered(model, dataset, name, group)
+    from pymc_extras.marginal import conditional
+    from pytensor.tensor.random.basic import CategoricalRV
+    from pytensor.tensor.special import Softmax
+
+    joint_model = conditional(model, [name])
+    label = joint_model[name]
+    probabilities = label.owner.inputs[-1]
+    if not (
+        isinstance(label.owner.op, CategoricalRV) and isinstance(getattr(probabilities.owner, "op", None), Softmax)
+    ):
+        raise ValueError(f"`var_name` must name a label with finitely many values from 0; got {name!r}.")
+    density = Density.of(joint_model, probabilities.owner.inputs[0], is_heavy=True)
+    draws = parameter_draws(joint_model, density.variables, dataset, group)
+    result, _ = over_draws(density, draws, None, progressbar)
+    return with_names(joint_model, result, draws, name, dims_of(joint_model, name), None)
+
+
+def _check_independent(model: Any, name: str) -> None:
+    """Raise an error if labels are dependent given the parameters."""
+    whole = unmarginalised(model)
+    label, kept = whole[name], [whole[rv.name] for rv in model.free_RVs]
+    if is_chain(label):
+        raise dependent(name)
+    behind = [set(ancestors([rv], kept)) for rv in whole.observed_RVs]
+    for other in map(whole.__getitem__, marginalised_names(model)):
+        if other.type.ndim < label.type.ndim and any({label, other} <= found for found in behind):
+            raise ValueError(
+                f"`model` must have labels that are independent given its parameters; those of {name!r} share the "
+                f"label {other.name!r}, which is marginalized as well. Marginalize {name!r} alone, and sample "
+                f"{other.name!r}."
+            )
+
+
+def choice(labels: list[str], var_name: str | None) -> str:
+    """Return the label requested, or the only one.
+
+    Raises
+    ------
+    ValueError
+        If there are several and none is requested.
+    """
+    if var_name is None and len(labels) > 1:
+        raise ValueError(f"`var_name` must name the marginalized label; the model has {listing(sorted(labels))}.")
+    return labels[0] if var_name is None else var_name
+
+
+def unmarginalised(model: Any) -> Any:
+    """The model with its labels restored."""
+    if find_spec("pymc_extras.marginal") is not None:  # since 0.13
+        from pymc_extras.marginal import unmarginalize
+    else:
+        from pymc_extras.model.marginal.marginal_model import unmarginalize
+    return unmarginalize(model)
+
+
+def _recovered(model: Any, dataset: xr.Dataset, name: str, group: str) -> xr.DataArray:
+    """Probabilities from pymc-extras up to 0.12, whose function needs all draws together and every free variable."""
+    from pymc_extras import recover_marginals
+
+    draws = parameter_draws(model, model.free_RVs, dataset, group)
+    if draws.sample_dims != ("chain", "draw"):
+        raise ValueError(f"`idata` must have the dimensions 'chain' and 'draw' for labels of {name!r}.")
+    posterior = SimpleNamespace(posterior=dataset)
+    recovered = recover_marginals(
+        posterior, model=model, var_names=[name], return_samples=False, extend_inferencedata=False
+    )
+    logs = recovered[f"lp_{name}"].values
+    dtype = dtype_that_fits((int(np.prod(draws.shape)), *logs.shape[2:]))
+    result = np.exp(logs, dtype=np.float64).reshape(-1, *logs.shape[2:]).astype(dtype, copy=False)
+    return with_names(model, result, draws, name, dims_of(unmarginalised(model), name), None)
+
+
+def new_values(core: Any, observed: Any) -> Any:
+    """New data of a mixture from `observed`, a dict by name.
+
+    Raises
+    ------
+    TypeError
+        If it is not a dict.
+    ValueError
+        If it contains other names.
+    """
+    if not isinstance(observed, Mapping):
+        raise TypeError(f"`observed` must be a dict, {{{core.name!r}: new values}}; got {type(observed).__name__}.")
+    if set(observed) != {core.name}:
+        raise ValueError(f"`observed` must have new values of {core.name!r} and no other; got {listing(observed)}.")
+    return observed[core.name]
+
+
+def as_data(core: Any, observed: Any) -> npt.NDArray[Any]:
+    """Check new data of a mixture and convert them to its dtype.
+
+    Raises
+    ------
+    ValueError
+        If the number of dimensions differs from the mixture's, or items are absent or missing.
+    TypeError
+        If they are not numeric.
+    """
+    try:
+        values = np.asarray(observed)
+    except ValueError as error:
+        raise ValueError(f"`observed` must be an array of new observations; {error}.") from error
+    if values.dtype.kind not in "iufb":
+        raise TypeError(f"`observed` must be an array of numbers; got {type(observed).__name__} of {values.dtype}.")
+    if values.ndim != core.type.ndim or values.size == 0:
+        raise ValueError(
+            f"`observed` must have {core.type.ndim} dimensions, as {core.name!r} has, and at least one item; got shape "
+            f"{values.shape}."
+        )
+    if not np.all(np.isfinite(values)):
+        raise ValueError("`observed` must be finite; got NaN or infinity.")
+    converted = values.astype(core.type.dtype)
+    if np.any(converted != values) and core.type.dtype.startswith("int"):
+        raise ValueError(
+            f"`observed` must be integers, as {core.name!r} is discrete; got {values[converted != values][0]!s}."
+        )
+    return converted
+
+
+def with_names(
+    model: Any,
+    probabilities: npt.NDArray[np.floating],
+    draws: ParameterDraws,
+    name: str,
+    named: tuple[str, ...],
+    components: str | None,
+    observed: Any = None,
+) -> xr.DataArray:
+    """Build a DataArray of probabilities (n_draws, *items, components), with sample dimensions and names.
+
+    Parameters
+    ----------
+    name : str
+        Name of the mixture or label.
+    named : tuple of str
+        The model's dimensions of that variable, if any.
+    components : str, optional
+        Dimension of the components, by default ``"component"``.
+    observed : DataArray or array_like, optional
+        New observations, if these are the items.
+    """
+    batch, component = probabilities.ndim - 2, components or "component"
+    items = [named[k] if k < len(named) else f"{name}_dim_{k}" for k in range(batch)]
+    given: dict[str, Any] = {}
+    if isinstance(observed, xr.DataArray):
+        items = [str(dim) for dim in observed.dims[:batch]]
+        given = {str(k): v for k, v in observed.coords.items() if set(v.dims) <= set(items) and v.dims}
+    array = xr.DataArray(
+        probabilities.reshape(*draws.shape, *probabilities.shape[1:]),
+        dims=(*draws.sample_dims, *items, component),
+        coords=draws.coords,
+        name=name,
+    )
+    for dim in (*(items if observed is None else ()), component):
+        values = model.coords.get(dim)
+        if values is not None and len(values) == array.sizes[dim]:
+            given[dim] = (dim, np.asarray(values))
+    array = array.assign_coords(given)
+    if batch == 0:
+        array = array.expand_dims({f"{name}_dim_0": 1}, axis=-2)
+    if batch > 1:
+        array = array.stack(item=items).transpose(*draws.sample_dims, "item", component)
+    return array

@@ -8,14 +8,19 @@ import numpy.typing as npt
 from scipy import stats
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.sources.components import Numbers, component_labels, n_components_of, parameters_by_draw
 from posterior_consensus.sources.containers import group_dataset, opened
 from posterior_consensus.sources.labels import as_partition_draws
 from posterior_consensus.sources.locations import listing
-from posterior_consensus.sources.mixtures.allocation import allocation_probabilities, check_arguments
-from posterior_consensus.sources.mixtures.marginalised import choice, marginalised_names, unmarginalised
+from posterior_consensus.sources.mixtures.allocation import (
+    allocation_probabilities,
+    check_arguments,
+    choice,
+    marginalised_names,
+    unmarginalised,
+)
 from posterior_consensus.sources.mixtures.model import ancestors, find_mixture, is_inflated
 from posterior_consensus.sources.mixtures.posterior import Density, parameter_draws
+from posterior_consensus.sources.parameters import Numbers, component_labels, n_components_of, parameters_by_draw
 
 Floats = npt.NDArray[np.float64]
 Family = tuple[Any, dict[str, Floats]]
