@@ -17,7 +17,7 @@ from posterior_consensus.evaluate.expectation import Floats, mean_between
 from posterior_consensus.kernels import mutual_information
 from posterior_consensus.losses.partition_losses import jaccard
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.storage import Stored
+from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.runtime.executor import Executor

@@ -29,7 +29,7 @@ from posterior_consensus.losses.lookup import as_loss, with_parameters
 from posterior_consensus.losses.partition_losses import jaccard
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.storage import Stored
+from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, as_numbers, check_count
 from posterior_consensus.runtime.progress import track

@@ -26,8 +26,7 @@ from posterior_consensus.ensemble.partitions import HasLabels, Labels, by_name, 
 from posterior_consensus.ensemble.switching import is_matched, partners
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.display import counted, joined
-from posterior_consensus.results.plain import names_as_coordinate
-from posterior_consensus.results.storage import Stored
+from posterior_consensus.results.stored_as import Stored, names_as_coordinate
 
 _COLUMNS = ("cluster", "reference", "n_common", "jaccard", "share", "reference_share", "same")
 _OVERLAP = 0.25  # share of the smaller of two clusters from which they are parts of the same change

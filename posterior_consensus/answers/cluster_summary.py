@@ -15,8 +15,7 @@ from posterior_consensus.ensemble.items import Floats, cluster_names, cluster_nu
 from posterior_consensus.ensemble.partitions import HasLabels, Labels, canonical_labels
 from posterior_consensus.ensemble.switching import Numbers
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.plain import names_as_coordinate
-from posterior_consensus.results.storage import Stored
+from posterior_consensus.results.stored_as import Stored, names_as_coordinate
 from posterior_consensus.sources.conversion import find_source
 from posterior_consensus.sources.parameters import component_labels, n_components_of, parameters_by_draw
 from posterior_consensus.sources.samples import one_of

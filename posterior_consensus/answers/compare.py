@@ -23,7 +23,7 @@ from posterior_consensus.evaluate.similarity import similarity_errors
 from posterior_consensus.losses.lookup import as_loss, as_metric
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.storage import Stored
+from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.runtime.clock import NO_TIME

@@ -18,7 +18,7 @@ from posterior_consensus.ensemble.pairs import PairSimilarity
 from posterior_consensus.ensemble.partitions import canonical_rows, enumerate_partitions
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.storage import Stored
+from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.search.trees import cut, tree
 from posterior_consensus.sources.conversion import find_source

@@ -21,7 +21,7 @@ from posterior_consensus.evaluate.expectation import Floats, loss_matrix
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.storage import Stored
+from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_above, check_between
 from posterior_consensus.runtime.progress import track, waiting
 from posterior_consensus.runtime.tolerances import ROUNDING

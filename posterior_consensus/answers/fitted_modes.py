@@ -20,7 +20,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.partitions import canonical_rows, distinct_rows, is_partition, smallest_dtype
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.storage import Stored
+from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_clusters, check_count
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import SAME

@@ -18,7 +18,7 @@ from posterior_consensus.evaluate.coclustered import has_small_clusters
 from posterior_consensus.evaluate.similarity import check_threshold, pairs_of_similarity_above
 from posterior_consensus.priors.record import PartitionPrior, check_prior
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.storage import Stored
+from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.arguments import check_share
 from posterior_consensus.runtime.tolerances import ROUNDING

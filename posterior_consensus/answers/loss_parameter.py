@@ -20,7 +20,7 @@ from posterior_consensus.evaluate.expectation import Floats, draw_losses, mean_l
 from posterior_consensus.losses.partition_losses import binder, pairs, vi
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.storage import Stored, as_dataset, stored
+from posterior_consensus.results.stored_as import Stored, as_dataset, stored
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_between
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING

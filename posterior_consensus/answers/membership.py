@@ -29,8 +29,7 @@ from posterior_consensus.ensemble.switching import (
 from posterior_consensus.evaluate.similarity import own_and_nearest
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.plain import names_as_coordinate
-from posterior_consensus.results.storage import Stored
+from posterior_consensus.results.stored_as import Stored, names_as_coordinate
 from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.sources.conversion import as_draws, as_source, partition_of

@@ -18,7 +18,7 @@ from posterior_consensus.evaluate.expectation import ComparedLosses, Floats, com
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.storage import Stored
+from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME

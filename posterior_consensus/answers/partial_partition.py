@@ -28,7 +28,7 @@ from posterior_consensus.kernels.cells import Draws, searched
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.storage import Stored
+from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_between, check_count
 from posterior_consensus.runtime.clock import NO_TIME, Clock

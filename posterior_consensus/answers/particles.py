@@ -26,7 +26,7 @@ from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.display import counted, is_rough, joined, ordinal
-from posterior_consensus.results.storage import Stored
+from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count, is_integer
 from posterior_consensus.runtime.clock import Clock
 from posterior_consensus.runtime.executor import Executor

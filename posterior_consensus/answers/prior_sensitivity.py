@@ -22,7 +22,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.priors.concentrations import median
 from posterior_consensus.priors.record import PartitionPrior, Sizes, sizes_of
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.storage import Stored
+from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_above
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING

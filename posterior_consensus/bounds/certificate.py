@@ -16,7 +16,7 @@ from posterior_consensus.evaluate.expectation import loss_on, mean_loss
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.storage import Stored
+from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import sizes
 from posterior_consensus.runtime.arguments import check_seconds

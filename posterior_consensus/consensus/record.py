@@ -14,7 +14,7 @@ from posterior_consensus.ensemble.items import members_of
 from posterior_consensus.ensemble.partitions import HasLabels
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.storage import Stored
+from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.work import ClusterLimits, Info
 from posterior_consensus.runtime.arguments import check_integer, is_integer
 from posterior_consensus.search.runs import SearchInfo

@@ -16,7 +16,7 @@ from posterior_consensus.evaluate.expectation import ComparedLosses, compared_lo
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.storage import Stored
+from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator
 from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.search.engine import search

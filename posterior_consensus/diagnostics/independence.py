@@ -19,7 +19,7 @@ from posterior_consensus.evaluate.energy import half_energy
 from posterior_consensus.kernels import contingency, ensemble
 from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.storage import Stored
+from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.runtime.tolerances import ROUNDING

@@ -10,7 +10,7 @@ from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.evaluate.chain_gap import Gap
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.storage import Stored
+from posterior_consensus.results.stored_as import Stored
 
 _STORED_SAMPLE = {"sample": "trace_sample", "chain": "trace_chain", "draw": "trace_draw"}
 _OF_CHAINS = ("rhat", "ess_bulk", "ess_tail")

@@ -15,7 +15,7 @@ from posterior_consensus.evaluate.expectation import losses_of_draws, paired_los
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.storage import Stored
+from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime.arguments import check_count
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.sources.conversion import as_draws

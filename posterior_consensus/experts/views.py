@@ -20,7 +20,7 @@ from posterior_consensus.experts.inference import (
     Memberships,
 )
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.storage import Stored
+from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_between, check_count
 from posterior_consensus.runtime.executor import Executor, n_threads, one_blas_thread
 from posterior_consensus.runtime.progress import track

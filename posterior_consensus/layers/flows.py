@@ -20,7 +20,7 @@ from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.switching import is_matched, partners
 from posterior_consensus.kernels import contingency
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.results.plain import names_as_coordinate
+from posterior_consensus.results.stored_as import names_as_coordinate
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import in_order
 

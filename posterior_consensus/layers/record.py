@@ -14,8 +14,7 @@ from posterior_consensus.layers.distances import COLUMNS
 from posterior_consensus.layers.flows import FLOWS, OVERLAPS
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.plain import names_as_coordinate
-from posterior_consensus.results.storage import Stored
+from posterior_consensus.results.stored_as import Stored, names_as_coordinate
 
 _DIMS = {"layer": "compared_layer", "other_layer": "compared_other_layer"}  # where they are stored
 _NAMES = {dim: f"{stored}_names" for dim, stored in _DIMS.items()}

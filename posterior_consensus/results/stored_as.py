@@ -1,4 +1,4 @@
-"""Declarations in the metadata of fields of how a result is stored.
+"""How results are stored: declarations in the metadata of fields, Datasets written from them, and what files hold.
 
 ``radius: float = field(metadata=stored_as.number("ball_radius"))`` stores the radius as the variable of this name. A
 field without such metadata is not stored. A field that is None is not stored and is restored as None.
@@ -6,18 +6,85 @@ field without such metadata is not stored. A field that is None is not stored an
 
 import dataclasses
 import json
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
+import numpy as np
 import xarray as xr
 
 from posterior_consensus.losses.lookup import loss_attrs, loss_from
 from posterior_consensus.losses.record import Loss
-from posterior_consensus.results.plain import as_json, names_as_coordinate, names_from_json
+from posterior_consensus.results import display
 from posterior_consensus.results.work import Info
+from posterior_consensus.runtime.arguments import is_number
 
+_LEVELS = "levels_of_"  # attribute for each dimension of several levels
 _KEY = "stored"  # in the metadata of a field
+
+
+def as_json(value: Any) -> str:
+    """Encode plain and NumPy values as JSON text for an attribute."""
+    return json.dumps(value, default=lambda other: other.tolist() if hasattr(other, "tolist") else str(other))
+
+
+def names_from_json(text: str) -> tuple[Hashable, ...]:
+    """Decode names of clusters or chains from the JSON text of an attribute."""
+    return tuple(tuple(name) if isinstance(name, list) else name for name in json.loads(text))
+
+
+def names_as_coordinate(names: Sequence[Hashable]) -> Any:
+    """Names as a coordinate: a list if they have one type, else an array of objects."""
+    if len({type(name) for name in names}) == 1 and not isinstance(names[0], tuple):
+        return list(names)
+    each = np.empty(len(names), object)
+    each[:] = names
+    return each
+
+
+def storable(dataset: xr.Dataset) -> xr.Dataset:
+    """Convert a Dataset to values that every file format stores.
+
+    Each MultiIndex becomes coordinates, which `restored_levels` reverts. Other coordinates that are neither text nor
+    numbers nor times become text. Attributes that are neither text nor numbers are dropped, because the text of an
+    arbitrary object need not be meaningful or reproducible.
+    """
+    several = [str(dim) for dim, index in dataset.indexes.items() if dim in dataset.dims and index.nlevels > 1]
+    levels = {f"{_LEVELS}{dim}": as_json(list(dataset.indexes[dim].names)) for dim in several}
+    plain = dataset.reset_index(several).assign_attrs(levels)
+    odd = {name: coord for name, coord in plain.coords.items() if not _is_plain(coord)}
+    plain = plain.assign_coords({name: _as_text(coord) for name, coord in odd.items()})
+    for variable in plain.variables.values():
+        variable.attrs = {str(name): value for name, value in variable.attrs.items() if _is_plain_attribute(value)}
+    return plain
+
+
+def _is_plain(coord: xr.DataArray) -> bool:
+    dtype: Any = coord.dtype
+    if not isinstance(dtype, np.dtype):  # a pandas extension type
+        return False
+    if dtype.kind == "O":
+        return {type(value) for value in coord.values.flat} in ({str}, {int}, {float})
+    return dtype.kind in set("biufMmSU")
+
+
+def _as_text(coord: xr.DataArray) -> xr.Variable:
+    return xr.Variable(coord.dims, np.reshape([str(value) for value in coord.values.flat], coord.shape), coord.attrs)
+
+
+def _is_plain_attribute(value: Any) -> bool:
+    several = isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1)
+    return all(isinstance(one, str) or is_number(one) for one in (value if several else [value]))
+
+
+def restored_levels(dataset: xr.Dataset) -> xr.Dataset:
+    """Restore each MultiIndex that `storable` converted to coordinates."""
+    names = [str(name) for name in dataset.attrs if str(name).startswith(_LEVELS)]
+    levels = {name.removeprefix(_LEVELS): json.loads(dataset.attrs[name]) for name in names}
+    restored = dataset.set_index(levels)
+    restored.attrs = {name: value for name, value in dataset.attrs.items() if name not in names}
+    return restored
 
 
 @dataclass
@@ -270,3 +337,105 @@ def _apart(variable: Any, prefix: str, of_items: tuple[Hashable, ...]) -> Any:
         return variable.rename({dim: f"{prefix}{dim}" for dim in variable.dims if dim not in of_items})
     dims, *rest = variable
     return ([dim if dim in of_items else f"{prefix}{dim}" for dim in dims], *rest)
+
+
+class HasDataset(Protocol):
+    """A result that can be stored."""
+
+    def to_dataset(self) -> xr.Dataset:
+        """Convert to a Dataset."""
+        ...
+
+
+class HasDataTree(Protocol):
+    """Several results that can be stored."""
+
+    def to_datatree(self) -> xr.DataTree:
+        """Convert to a DataTree, with a group for each result."""
+        ...
+
+
+class Stored(display.Shown, display.Tabled):
+    """A result that can be stored and restored: a dataclass whose fields declare how they are stored."""
+
+    _also_stored: ClassVar[Mapping[str, Mapping[str, Form]]] = {}
+    """Properties that are stored for readers of the file; they follow from the fields."""
+
+    def to_dataset(self) -> xr.Dataset:
+        """Convert to a Dataset that any file format stores, without draws.
+
+        Returns
+        -------
+        xarray.Dataset
+            The result, which :meth:`from_dataset` restores.
+        """
+        return as_dataset(self)
+
+    @classmethod
+    def from_dataset(cls, dataset: xr.Dataset | xr.DataTree) -> Self:
+        """Restore a result from its Dataset.
+
+        Parameters
+        ----------
+        dataset : xarray.Dataset or xarray.DataTree
+            As returned by :meth:`to_dataset`, or read from a file. It may contain other results, like the group written
+            by :func:`attach`.
+
+        Returns
+        -------
+        result of this class
+            Equal to the stored result, without draws. Names and coordinates that are neither text nor numbers nor times
+            become text. Attributes of coordinates that are neither text nor numbers are lost.
+
+        Raises
+        ------
+        ValueError
+            If there is no such result, or its loss is not in LOSSES.
+        TypeError
+            If `dataset` is neither a Dataset nor a DataTree.
+        """
+        with reading(dataset, cls.__name__) as read:
+            return cls(**read_fields(cls, read))
+
+
+def as_dataset(record: Any) -> xr.Dataset:
+    """Convert a record to a Dataset as its fields declare."""
+    parts = Parts()
+    write_fields(record, parts)
+    return stored(parts.items, parts.variables, parts.attrs)
+
+
+@contextmanager
+def reading(data: Any, result: str) -> Iterator[xr.Dataset]:
+    """Load the group of a stored result; raise ValueError if parts of the result are missing."""
+    if not isinstance(data, (xr.Dataset, xr.DataTree)):
+        raise TypeError(
+            f"`dataset` must be a Dataset or a group of a DataTree; got {type(data).__name__}. "
+            "For a posterior with results from attach(), take the group, idata['consensus']."
+        )
+    dataset = (data.to_dataset() if isinstance(data, xr.DataTree) else data).compute()
+    try:
+        yield restored_levels(dataset)
+    except KeyError:
+        present = ", ".join(repr(str(variable)) for variable in dataset.data_vars) or "none"
+        raise ValueError(
+            f"`dataset` must hold a {result} as its to_dataset() returns it; present: {present}."
+        ) from None
+
+
+def stored(
+    items: xr.DataArray | None, variables: Mapping[str, Any], attrs: Mapping[str, Any] | None = None
+) -> xr.Dataset:
+    """Put a result's variables into a Dataset; raise ValueError if a name conflicts with the user's `items`."""
+    theirs = set() if items is None else {str(own) for own in (*items.dims, *items.coords)}
+    for variable, value in variables.items():
+        added = {variable}
+        if isinstance(value, xr.DataArray) and items is not None:
+            over_items = all(value.sizes.get(dim) == size for dim, size in items.sizes.items())
+            added |= {str(dim) for dim in value.dims if not (over_items and dim in items.dims)}
+        taken = sorted(added & theirs)
+        if taken:
+            raise ValueError(
+                f"The draws must not have a dimension or coordinate {taken[0]!r}: a result is stored there."
+            )
+    return storable(xr.Dataset(variables, attrs=attrs))

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import xarray as xr
 
-from posterior_consensus.results.storage import HasDataset, HasDataTree, storable
+from posterior_consensus.results.stored_as import HasDataset, HasDataTree, storable
 from posterior_consensus.sources.locations import listing
 from posterior_consensus.sources.plain_files import is_plain
 

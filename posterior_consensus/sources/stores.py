@@ -41,7 +41,7 @@ from posterior_consensus.ensemble.stored import (
     chunks_of,
     opened,
 )
-from posterior_consensus.results.plain import restored_levels, storable
+from posterior_consensus.results.stored_as import restored_levels, storable
 from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.cluster import client_for
 from posterior_consensus.runtime.executor import in_order

@@ -26,8 +26,7 @@ from posterior_consensus.plots.frame import Grid
 from posterior_consensus.plots.layers import plot_layers
 from posterior_consensus.results import display
 from posterior_consensus.results.display import counted
-from posterior_consensus.results.latex import Tabled
-from posterior_consensus.results.plain import as_json, names_from_json
+from posterior_consensus.results.stored_as import as_json, names_from_json
 from posterior_consensus.runtime.clock import Clock
 from posterior_consensus.runtime.progress import track, waiting
 from posterior_consensus.sources.layers import as_layers
@@ -48,7 +47,7 @@ _STATUSES_IN_WORDS = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LayersSummary(display.Shown, Tabled, HasComparison, Mapping[Any, Summary]):
+class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, Summary]):
     """Summary of several partitions in each draw; made by :func:`summarize` of what :func:`as_layers` returns.
 
     A mapping of the layers' names to a :class:`Summary` each. A cluster keeps its name from layer to layer.

@@ -20,8 +20,8 @@ from posterior_consensus.ensemble.partitions import HasDraws
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import stored_as
-from posterior_consensus.results.latex import Tabled
-from posterior_consensus.results.storage import as_dataset
+from posterior_consensus.results.display import Tabled
+from posterior_consensus.results.stored_as import as_dataset
 
 
 @dataclass(frozen=True, eq=False, repr=False)

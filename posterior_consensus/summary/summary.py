@@ -14,8 +14,7 @@ from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.plots.four_panels import four_panels, link_panels
 from posterior_consensus.results import display
-from posterior_consensus.results.storage import reading
-from posterior_consensus.results.stored_as import read_fields
+from posterior_consensus.results.stored_as import read_fields, reading
 from posterior_consensus.runtime.arguments import as_path
 from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.sources.containers import opened

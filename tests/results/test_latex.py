@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 import posterior_consensus as pc
-from posterior_consensus.results.latex import Tabled
+from posterior_consensus.results.display import Tabled
 from tests.helpers import array
 
 ODD = {

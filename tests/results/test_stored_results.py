@@ -12,7 +12,7 @@ import xarray as xr
 import posterior_consensus as pc
 from posterior_consensus.losses import LOSSES
 from posterior_consensus.losses.lookup import loss_attrs, loss_from
-from posterior_consensus.results.storage import Stored
+from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.sources.containers import attach
 from tests.catalogue.results import LEVELS, ONE_OF_EACH, RESULTS, Z, assert_equal, best, made, read
 from tests.helpers import written

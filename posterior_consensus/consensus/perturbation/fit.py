@@ -14,7 +14,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import HasLabels
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.storage import Stored
+from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.work import FitInfo
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_clusters, check_count
 from posterior_consensus.runtime.progress import waiting
