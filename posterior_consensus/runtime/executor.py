@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
-from itertools import count
 from threading import Event, Lock, current_thread
 from typing import Any, NamedTuple, TypeVar
 
@@ -57,17 +56,17 @@ def in_blocks(kernel: Callable[..., None], first: int, last: int, *arguments: An
         kernel(first, last, *arguments)
         return
     n_blocks = min(size, _BLOCKS_PER_THREAD * (helpers + 1))
-    blocks = count()
+    blocks = _Numbers(n_blocks)
 
     def take_blocks() -> None:
-        while (block := next(blocks)) < n_blocks:  # the interpreter's lock makes each number go to one thread
+        for block in blocks:
             kernel(first + size * block // n_blocks, first + size * (block + 1) // n_blocks, *arguments)
 
     helping = [_threads().submit(take_blocks) for _ in range(helpers)]
     try:
         take_blocks()
     finally:  # after Ctrl-C no thread may still write to arrays that the caller has given up
-        blocks = count(n_blocks)
+        blocks.end()
         # Those that have not begun are not waited for: all threads may be busy with calls that wait here too.
         begun = [helper for helper in helping if not helper.cancel()]
         wait(begun)
@@ -81,7 +80,7 @@ def in_order(function: Callable[..., Result], calls: Iterable[tuple[Any, ...]]) 
 
     A call from one of the threads is served by that thread alone: all others may be waiting in the same way.
     """
-    if n_threads() == 1 or current_thread().name.startswith(_NAME):
+    if n_threads() == 1 or _is_one_of_the_threads():
         yield from (function(*call) for call in calls)
         return
     ahead: deque[Future[Result]] = deque()
@@ -94,6 +93,28 @@ def in_order(function: Callable[..., Result], calls: Iterable[tuple[Any, ...]]) 
             yield ahead.popleft().result()
     finally:  # after Ctrl-C or an error no thread may still read arrays that the caller has given up
         wait([future for future in ahead if not future.cancel()])
+
+
+class _Numbers:
+    """Numbers from 0, each for one of the threads that iterate at once, also without the interpreter's lock."""
+
+    def __init__(self, number: int) -> None:
+        self._next, self._number, self._lock = 0, number, Lock()
+
+    def __iter__(self) -> _Numbers:
+        return self
+
+    def __next__(self) -> int:
+        with self._lock:
+            if self._next >= self._number:
+                raise StopIteration
+            self._next += 1
+            return self._next - 1
+
+    def end(self) -> None:
+        """Give no more numbers."""
+        with self._lock:
+            self._number = 0
 
 
 class Executor:
@@ -133,16 +154,19 @@ class Executor:
         return self.__dict__ | {"_workers": None}
 
     def results(self, function: Callable[..., Result], calls: Sequence[tuple[Any, ...]]) -> list[Result]:
-        """Return what the function gives for each of these arguments."""
+        """Return what the function gives for each of these arguments.
+
+        A call from one of the threads is served by that thread alone, as by :func:`in_order`.
+        """
         if self._workers is not None and len(calls) > 1:
             return self._workers.results(function, calls, self._left, self.halt)
-        if not self._n_threads or not calls:
+        if not self._n_threads or not calls or _is_one_of_the_threads():
             return [self._result(function, call) for call in calls]
         found: dict[int, Result] = {}
-        numbers = count()
+        numbers = _Numbers(len(calls))
 
         def take_calls() -> None:
-            while (number := next(numbers)) < len(calls):
+            for number in numbers:
                 found[number] = function(*calls[number])
 
         helpers = [_threads().submit(take_calls) for _ in range(min(self._n_threads, len(calls)))]
@@ -234,6 +258,10 @@ def _thread_pools() -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
+
+
+def _is_one_of_the_threads() -> bool:
+    return current_thread().name.startswith(_NAME)
 
 
 def _threads() -> ThreadPoolExecutor:

@@ -22,7 +22,7 @@ from tests.catalogue.posteriors import noisy_draws
 
 def fill(first, last, out):
     time.sleep(0.001)
-    out[first:last] = 1
+    out[first:last] += 1
 
 
 def filled(size):
@@ -38,6 +38,21 @@ def test_calls_with_loops_of_their_own_do_not_wait_for_each_other(n_jobs, monkey
     with Executor(n_jobs, None) as calls:
         assert calls.results(filled, [(size,) for size in range(2, 20)]) == list(range(2, 20))
     assert executor._pool._max_workers == 2
+
+
+def served(size):
+    """Sums of sizes, by calls within calls."""
+    with Executor(-1, None) as calls:
+        return sum(calls.results(filled, [(k,) for k in range(size)]))
+
+
+def test_calls_from_the_threads_do_not_wait_for_each_other(monkeypatch):
+    monkeypatch.setattr(executor, "n_threads", lambda: 2)
+    monkeypatch.setattr(executor, "_pool", None)
+    sizes = [(size,) for size in range(2, 8)]
+    assert list(executor.in_order(served, sizes)) == [1, 3, 6, 10, 15, 21]
+    with Executor(-1, None) as calls:
+        assert calls.results(served, sizes) == [1, 3, 6, 10, 15, 21]
 
 
 def wait_or_fail(number, stop):
