@@ -18,7 +18,7 @@ with `plot_`. Modules have what only some analyses need: `losses`, `diagnostics`
 `priors`, `simulate`. The classes of all results are in `results`.
 """
 
-from posterior_consensus.runtime.lazy import public_names
+from posterior_consensus.runtime.names import public_names
 
 __version__ = "0.1.0"
 

@@ -27,9 +27,9 @@ import posterior_consensus
 from posterior_consensus.bounds.bound import status
 from posterior_consensus.ensemble.draws import draws_of
 from posterior_consensus.runtime.arguments import check_between, check_count
-from posterior_consensus.runtime.clock import Clock
+from posterior_consensus.runtime.executor import Clock
 from posterior_consensus.runtime.files import written_whole
-from posterior_consensus.runtime.interrupt import INTERRUPTED, ended_at_once
+from posterior_consensus.runtime.progress import INTERRUPTED, ended_at_once
 from posterior_consensus.sources.containers import group_dataset, open_tree, opened
 from posterior_consensus.sources.conversion import BY_NAME, find_source
 from posterior_consensus.sources.labels import from_store

@@ -1,6 +1,6 @@
 """Entry of the command `posterior-consensus`: Ctrl-C while modules are imported ends it as at any other time."""
 
-from posterior_consensus.runtime.interrupt import ended_at_once
+from posterior_consensus.runtime.progress import ended_at_once
 
 
 def main() -> int:

@@ -19,10 +19,9 @@ from posterior_consensus.losses.partition_losses import jaccard
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count, warn
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import track, waiting
-from posterior_consensus.runtime.warning import warn
 
 Integers = npt.NDArray[np.int64]
 

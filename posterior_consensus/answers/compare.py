@@ -26,7 +26,7 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
-from posterior_consensus.runtime.clock import NO_TIME
+from posterior_consensus.runtime.executor import NO_TIME
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME
 from posterior_consensus.sources.conversion import as_draws
 

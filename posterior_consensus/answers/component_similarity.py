@@ -19,7 +19,7 @@ from posterior_consensus.ensemble.partitions import canonical_rows, enumerate_pa
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.runtime import memory, sizes
+from posterior_consensus.runtime import memory
 from posterior_consensus.search.trees import cut, tree
 from posterior_consensus.sources.conversion import find_source
 from posterior_consensus.sources.mixtures.components import component_draws, is_model
@@ -500,7 +500,7 @@ def _mean_similarity(source: PartitionDraws, similar: Floats) -> Floats:
     """Mean similarity (n, n) over draws of the components of each two items, by matrix products."""
     n_items, n_components, weights = source.n_items, similar.shape[1], source.weights
     total = np.zeros((n_items, n_items))
-    for rows in slices(source.n_draws, max(1, sizes.PROBABILITIES_AT_ONCE // (n_items * n_components))):
+    for rows in slices(source.n_draws, max(1, memory.PROBABILITIES_AT_ONCE // (n_items * n_components))):
         weighted = similar[rows] * weights[rows, np.newaxis, np.newaxis]
         if source.soft is None:
             labels = source.labels[rows].astype(np.intp)

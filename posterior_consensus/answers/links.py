@@ -19,7 +19,7 @@ from posterior_consensus.evaluate.similarity import check_threshold, pairs_of_si
 from posterior_consensus.priors.record import PartitionPrior, check_prior
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.runtime import memory, sizes
+from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_share
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.trees import cut, tree
@@ -425,7 +425,7 @@ def suits_links(draws: PartitionDraws, labels: Labels) -> bool:
     most three items is described by its pairs. With very many items, pairs are counted only if clusters are small.
     """
     own = np.bincount(labels)[labels]
-    few = labels.size <= sizes.ITEMS_OF_ALL_PAIRS or has_small_clusters(draws)
+    few = labels.size <= memory.ITEMS_OF_ALL_PAIRS or has_small_clusters(draws)
     return bool(labels.max() >= MANY and np.mean(own <= SMALL) > 0.5 and few)
 
 

@@ -30,7 +30,7 @@ from posterior_consensus.evaluate.similarity import own_and_nearest
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored, names_as_coordinate
-from posterior_consensus.runtime import memory, sizes
+from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.sources.conversion import as_draws, as_source, partition_of
 
@@ -288,7 +288,7 @@ def _of_columns(table: Any, columns: npt.NDArray[np.integer]) -> Floats:
 def matched_clusters(draws: PartitionDraws, labels: Labels) -> Numbers:
     """Cluster of the partition matched with each cluster of the draws (R,), draw after draw; -1 for none."""
     counts, starts = draws.backend.joint_counts(labels), draws.starts
-    some = slices(draws.n_draws, max(1, sizes.CELLS_AT_ONCE * draws.n_draws // counts.size))
+    some = slices(draws.n_draws, max(1, memory.CELLS_AT_ONCE * draws.n_draws // counts.size))
     given = [starts[rows.start : rows.stop + 1] for rows in some]
     return np.concatenate([partners(counts[own[0] : own[-1]], own - own[0]) for own in given])
 
@@ -369,7 +369,7 @@ def of_matched(matched: Matched, soft: AllocationProbabilities, samples: Samples
         mean = np.einsum("tc,tnc->nc", weighted, taken, dtype=np.float64)
         return np.column_stack([mean, np.maximum(1.0 - mean.sum(axis=1), 0.0)])
 
-    width = max(1, sizes.PROBABILITIES_AT_ONCE // (n_draws * order.shape[1]))
+    width = max(1, memory.PROBABILITIES_AT_ONCE // (n_draws * order.shape[1]))
     return _with_errors(mean_over, samples, n_items, width)
 
 

@@ -30,12 +30,10 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_between, check_count
-from posterior_consensus.runtime.clock import NO_TIME, Clock
-from posterior_consensus.runtime.executor import Executor, n_threads
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_between, check_count, warn
+from posterior_consensus.runtime.executor import NO_TIME, Clock, Executor, n_threads
 from posterior_consensus.runtime.progress import track, waiting
 from posterior_consensus.runtime.tolerances import SAME
-from posterior_consensus.runtime.warning import warn
 from posterior_consensus.search.descent import settle_some
 from posterior_consensus.sources.conversion import as_draws, own_partition
 

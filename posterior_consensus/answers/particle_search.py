@@ -15,8 +15,7 @@ from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.evaluate.expectation import Floats, all_losses, loss_matrix, unscaled_losses
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.runtime.clock import Clock
-from posterior_consensus.runtime.executor import Executor
+from posterior_consensus.runtime.executor import Clock, Executor
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.search.forms import Limits

@@ -27,11 +27,9 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.display import counted, is_rough, joined, ordinal
 from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count, is_integer
-from posterior_consensus.runtime.clock import Clock
-from posterior_consensus.runtime.executor import Executor
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count, is_integer, warn
+from posterior_consensus.runtime.executor import Clock, Executor
 from posterior_consensus.runtime.tolerances import ROUNDING
-from posterior_consensus.runtime.warning import warn
 from posterior_consensus.search.engine import search
 from posterior_consensus.sources.conversion import as_draws, own_partition
 

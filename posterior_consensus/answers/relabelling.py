@@ -21,7 +21,7 @@ from posterior_consensus.ensemble.switching import (
     most_in_common,
     with_the_rest,
 )
-from posterior_consensus.runtime.warning import warn
+from posterior_consensus.runtime.arguments import warn
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, with_groups
 from posterior_consensus.sources.conversion import as_draws, find_source
 from posterior_consensus.sources.locations import listing

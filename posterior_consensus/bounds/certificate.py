@@ -18,7 +18,7 @@ from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.work import Info
-from posterior_consensus.runtime import sizes
+from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_seconds
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.sources.conversion import as_source, partition_of
@@ -231,8 +231,8 @@ def quick_certificate(
     """
     if family_of(record) is None:
         return None, ""
-    if source.n_items * (source.n_draws or 1) > sizes.LABELS_TO_BOUND:
-        return None, f"No certificate was computed, because there are more than {sizes.LABELS_TO_BOUND:,} labels."
+    if source.n_items * (source.n_draws or 1) > memory.LABELS_TO_BOUND:
+        return None, f"No certificate was computed, because there are more than {memory.LABELS_TO_BOUND:,} labels."
     budget = WorkBudget(min(_QUICK_SECONDS, np.inf if seconds is None else seconds))
     try:
         return certificate_within(budget, source, partition, record, progressbar=progressbar), ""

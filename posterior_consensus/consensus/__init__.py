@@ -1,5 +1,5 @@
 """Consensus partitions: one estimate from all draws."""
 
-from posterior_consensus.runtime.lazy import public_names
+from posterior_consensus.runtime.names import public_names
 
 __getattr__, __dir__, __all__ = public_names(__name__, __file__)

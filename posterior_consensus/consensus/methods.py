@@ -27,7 +27,7 @@ from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.consensus.spectral import spectral
 from posterior_consensus.losses.lookup import factories
 from posterior_consensus.losses.record import Need
-from posterior_consensus.runtime.suggestions import did_you_mean
+from posterior_consensus.runtime.names import did_you_mean
 
 
 class Method(NamedTuple):

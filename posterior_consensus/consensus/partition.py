@@ -21,8 +21,7 @@ from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.losses.record import Loss, Need
 from posterior_consensus.results.work import ClusterLimits, Info
-from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_clusters, unknown_option
-from posterior_consensus.runtime.warning import warn
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_clusters, unknown_option, warn
 from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.sources.conversion import as_source
 

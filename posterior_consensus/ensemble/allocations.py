@@ -14,7 +14,7 @@ from posterior_consensus.ensemble.labels import LabelsInMemory, slices
 from posterior_consensus.ensemble.partitions import canonical_rows
 from posterior_consensus.losses.partition_losses import pairs
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.runtime import memory, sizes
+from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator
 
 
@@ -142,7 +142,7 @@ class AllocationProbabilities:
     def _blocks(self, weights: Floats) -> Iterator[tuple[Floats, Floats]]:
         """Probabilities in double precision, a block of draws at a time, with the draws' weights."""
         n_draws, n_items, n_components = self.probabilities.shape
-        for rows in slices(n_draws, max(1, sizes.PROBABILITIES_AT_ONCE // (n_items * n_components))):
+        for rows in slices(n_draws, max(1, memory.PROBABILITIES_AT_ONCE // (n_items * n_components))):
             yield self.probabilities[rows].astype(np.float64), weights[rows]
 
     @property

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.labels import LabelBackend
 from posterior_consensus.kernels import contingency
-from posterior_consensus.runtime import memory, sizes
+from posterior_consensus.runtime import memory
 
 _SPARSE = 16  # table cells per item beyond which kernels loop over items, not cells
 
@@ -43,7 +43,7 @@ def paired_joint_sums(
         return np.asarray(contingency.paired_joint_sums(held, backend.n_clusters, rows, others, h))
     cells = backend.n_clusters[rows] * backend.n_clusters[others]
     sums = np.empty(rows.size)
-    dense = cells.max(initial=0) <= min(_SPARSE * backend.n_items, sizes.CELLS_AT_ONCE)
+    dense = cells.max(initial=0) <= min(_SPARSE * backend.n_items, memory.CELLS_AT_ONCE)
     at_once = _parts(cells if dense else np.full(rows.size, 2 * backend.n_items))
     for part in at_once:
         if dense:
@@ -78,7 +78,7 @@ def size_sums(backend: LabelBackend, h: Floats) -> Floats:
 
 def _is_sparse(backend: LabelBackend, most: int) -> bool:
     widest, all_clusters = int(backend.n_clusters.max()), int(backend.starts[-1])
-    return most * widest > _SPARSE * backend.n_items or most * all_clusters > 4 * sizes.CELLS_AT_ONCE
+    return most * widest > _SPARSE * backend.n_items or most * all_clusters > 4 * memory.CELLS_AT_ONCE
 
 
 def _sums(backend: LabelBackend, sizes: npt.NDArray[np.int64], estimates: npt.NDArray[Any], h: Floats) -> Floats:
@@ -96,7 +96,7 @@ def _parts(cells: npt.NDArray[np.int64]) -> list[slice]:
     reached, parts, first = np.cumsum(cells), [], 0
     while first < cells.size:
         before = reached[first - 1] if first else 0
-        last = max(first + 1, int(np.searchsorted(reached, before + sizes.CELLS_AT_ONCE, side="right")))
+        last = max(first + 1, int(np.searchsorted(reached, before + memory.CELLS_AT_ONCE, side="right")))
         parts.append(slice(first, last))
         first = last
     return parts

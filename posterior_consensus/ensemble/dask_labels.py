@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.labels import ALIGNED, LabelBackend, LabelsInMemory, Result
 from posterior_consensus.ensemble.partitions import as_codes, canonical_rows, place_in_array, smallest_dtype
-from posterior_consensus.runtime import sizes
+from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.cluster import Workers
 
 _BLOCKS_A_THREAD = 4  # so that workers end at about the same time
@@ -126,7 +126,7 @@ def canonical_blocks(array: Any, name: str, client: Any) -> DaskLabels:
 def _items_in_block(n_labels: int, n_items: int, client: Any) -> int:
     """Items of a block, so that all workers are busy and a block takes a small part of a worker's memory."""
     n_threads = sum(client.nthreads().values())
-    least, most = sizes.LABELS_IN_SMALL_CLUSTER_BLOCK, sizes.LABELS_IN_CLUSTER_BLOCK
+    least, most = memory.LABELS_IN_SMALL_CLUSTER_BLOCK, memory.LABELS_IN_CLUSTER_BLOCK
     size = min(max(n_labels / (_BLOCKS_A_THREAD * max(1, n_threads)), least), most)
     return max(1, int(size / (n_labels / n_items * ALIGNED))) * ALIGNED
 

@@ -20,7 +20,7 @@ from posterior_consensus.ensemble.partitions import distinct_rows
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.kernels import coclustering, ensemble
 from posterior_consensus.losses.record import Need
-from posterior_consensus.runtime import memory, sizes
+from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import RandomSeed
 
 
@@ -255,7 +255,7 @@ class PartitionDraws(PairSource):
             return super().similarity()
         self.check_memory()
         similarity = np.empty((self.n_items, self.n_items))
-        for rows, block in self.backend.blocks(sizes.DRAWS_IN_BIT_PLANES):
+        for rows, block in self.backend.blocks(memory.DRAWS_IN_BIT_PLANES):
             planes = coclustering.pack_bit_planes(block, self.backend.n_planes)
             divisor = float(self.n_draws) if rows.stop >= self.n_draws else 1.0
             coclustering.add_coclustering_counts(planes, len(block), similarity, rows.start == 0, divisor)
@@ -267,7 +267,7 @@ class PartitionDraws(PairSource):
         if self.soft is not None:
             return self.soft.similarity(self.weights)
         similarity = np.zeros((self.n_items, self.n_items))
-        for rows, block in self.backend.blocks(sizes.DRAWS_IN_BIT_PLANES):
+        for rows, block in self.backend.blocks(memory.DRAWS_IN_BIT_PLANES):
             coclustering.add_coclustering_weights(block, self.weights[rows], similarity)
         similarity /= similarity[0, 0]  # the sum of all weights in the same order, so that no value exceeds 1
         return similarity
@@ -288,7 +288,7 @@ class PartitionDraws(PairSource):
             yield from self.soft.row_blocks(self.weights)
             return
         n, n_rows, addends = self.n_items, coclustering.ROWS, self.samples.addends[0]
-        counted = self.backend.blocks(sizes.DRAWS_IN_BIT_PLANES) if self.denominator() is not None else ()
+        counted = self.backend.blocks(memory.DRAWS_IN_BIT_PLANES) if self.denominator() is not None else ()
         memory.check(n * self.n_draws * self.backend.n_planes / 8, "Rows of the similarity matrix from packed labels")
         packed = [(len(block), coclustering.pack_bit_planes(block, self.backend.n_planes)) for _, block in counted]
         for part in memory.parts(-(-n // n_rows), 8 * n * n_rows):
@@ -368,7 +368,7 @@ class PartitionDraws(PairSource):
         """Group (n,) of each item: items with equal labels in all draws share one, but not with soft labels."""
         if self.soft is not None:
             return np.arange(self.n_items)
-        backend, step = self.without_zero_weights().backend, max(1, sizes.LABELS_TO_COMPARE // self.n_draws)
+        backend, step = self.without_zero_weights().backend, max(1, memory.LABELS_TO_COMPARE // self.n_draws)
         numbers: dict[bytes, int] = {}
         blocks = (backend.columns(slice(at, at + step)) for at in range(0, self.n_items, step))
         return np.array([numbers.setdefault(column.tobytes(), len(numbers)) for block in blocks for column in block])

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.partitions import canonical_rows, smallest_dtype
 from posterior_consensus.kernels import coclustering, ensemble
-from posterior_consensus.runtime import memory, sizes
+from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import in_order
 
 Result = TypeVar("Result")
@@ -23,7 +23,7 @@ ALIGNED = 256  # items scored together against the same tables by a search
 
 def block_width(n_draws: int) -> int:
     """Number of items in a block of labels of `n_draws` draws."""
-    return max(1, sizes.LABELS_IN_BLOCK // (n_draws * ALIGNED)) * ALIGNED
+    return max(1, memory.LABELS_IN_BLOCK // (n_draws * ALIGNED)) * ALIGNED
 
 
 def slices(length: int, step: int) -> list[slice]:
@@ -151,12 +151,12 @@ class LabelBackend(ABC):
     @cached_property
     def some_items(self) -> tuple[npt.NDArray[np.intp], LabelBackend]:
         """Positions and labels of all items, or of 10,000 random items; the number of items fixes the sample."""
-        if self.n_items <= sizes.ITEMS_OF_ALL_PAIRS:
+        if self.n_items <= memory.ITEMS_OF_ALL_PAIRS:
             at = np.arange(self.n_items)
             if self.in_memory() is not None or not memory.fits(4 * self.n_draws * self.n_items * self.dtype.itemsize):
                 return at, self
             return at, LabelsInMemory(self.of_draws(np.arange(self.n_draws)), self.n_clusters)
-        at = np.sort(np.random.default_rng(0).choice(self.n_items, sizes.ITEMS_OF_ALL_PAIRS, replace=False))
+        at = np.sort(np.random.default_rng(0).choice(self.n_items, memory.ITEMS_OF_ALL_PAIRS, replace=False))
         return at, self.of_items(at)
 
     def share_cache(self, taken: LabelBackend, rows: npt.NDArray[np.intp]) -> None:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from posterior_consensus.ensemble.labels import LabelBackend, LabelsInMemory, Result, block_width, slices
 from posterior_consensus.ensemble.partitions import smallest_dtype
 from posterior_consensus.kernels import checksum
-from posterior_consensus.runtime import memory, sizes
+from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import in_order
 from posterior_consensus.runtime.progress import track
 
@@ -142,7 +142,7 @@ class StoredLabels(LabelBackend):
         if self._loaded is not None:
             return self._loaded.take(rows)
         taken = self._of_rows(rows)
-        is_few = taken.n_draws * taken.n_items * taken.dtype.itemsize <= sizes.SHARE_OF_FEW_DRAWS * memory.budget()
+        is_few = taken.n_draws * taken.n_items * taken.dtype.itemsize <= memory.SHARE_OF_FEW_DRAWS * memory.budget()
         return LabelsInMemory(taken.values, taken.n_clusters) if is_few else taken
 
     @property

@@ -21,10 +21,9 @@ from posterior_consensus.experts.inference import (
 )
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_between, check_count
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_between, check_count, warn
 from posterior_consensus.runtime.executor import Executor, n_threads, one_blas_thread
 from posterior_consensus.runtime.progress import track
-from posterior_consensus.runtime.warning import warn
 
 MEASURES = ["sensitivity", "specificity"]
 _NAMES = {"expert": "expert_names", "measure": "expert_measures", "parameter": "expert_parameters"}

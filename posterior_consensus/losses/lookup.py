@@ -7,7 +7,7 @@ from typing import Any, TypeVar, overload
 from posterior_consensus.losses.pair_losses import PAIR_LOSSES
 from posterior_consensus.losses.partition_losses import LOSSES, vi
 from posterior_consensus.losses.record import Loss, PartitionLoss
-from posterior_consensus.runtime.suggestions import loss_meant
+from posterior_consensus.runtime.names import loss_meant
 
 AnyLoss = TypeVar("AnyLoss", bound=Loss)
 

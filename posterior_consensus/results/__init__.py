@@ -1,5 +1,5 @@
 """Classes of results, and records of the work of methods."""
 
-from posterior_consensus.runtime.lazy import public_names
+from posterior_consensus.runtime.names import public_names
 
 __getattr__, __dir__, __all__ = public_names(__name__, __file__)

@@ -15,7 +15,7 @@ import pandas as pd
 
 import posterior_consensus
 from posterior_consensus.losses.record import Loss
-from posterior_consensus.runtime.suggestions import no_attribute
+from posterior_consensus.runtime.names import no_attribute
 from posterior_consensus.runtime.tolerances import ROUNDING
 
 MOST_ROWS = 12  # so that a result fits on one screen

@@ -1,5 +1,10 @@
-"""Arguments that many functions take, checked with the argument's name in the error."""
+"""Checks of arguments that many functions take, whose errors name the argument, and warnings at the user's line."""
 
+import contextlib
+import functools
+import inspect
+import os
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -7,10 +12,13 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.runtime.suggestions import option_meant
+from posterior_consensus.runtime.names import option_meant
 
 RandomSeed: TypeAlias = int | np.random.Generator | np.random.SeedSequence | None
 """What :func:`as_generator` makes a generator of."""
+
+# Context managers and cached properties put lines of the standard library between the package's own.
+_BETWEEN = str(Path(__file__).parents[1]) + os.sep, contextlib.__file__, functools.__file__
 
 
 def is_integer(value: Any) -> bool:
@@ -123,3 +131,11 @@ def as_generator(random_seed: Any, *, otherwise: int | None = None) -> np.random
     except (TypeError, ValueError) as error:
         wanted = "an integer from 0, a Generator or None"
         raise type(error)(f"`random_seed` must be {wanted}; got {random_seed!r}.") from None
+
+
+def warn(message: str) -> None:
+    """Warn at the innermost line outside the package that led to the call."""
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and frame.f_code.co_filename.startswith(_BETWEEN):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, stacklevel=level)

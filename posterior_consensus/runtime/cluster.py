@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.runtime import sizes
+from posterior_consensus.runtime import memory
 
 _SUMMED = 8  # tables that one call adds
 _GATHERED = 64  # results fetched at once
@@ -35,7 +35,7 @@ def client_for(n_labels: float) -> Any:
     call that runs on a worker itself uses that worker.
     """
     distributed = sys.modules.get("distributed")
-    if distributed is None or n_labels < sizes.LABELS_WORTH_SENDING:
+    if distributed is None or n_labels < memory.LABELS_WORTH_SENDING:
         return None
     try:
         distributed.get_worker()
@@ -104,7 +104,7 @@ class Workers:
     def submit(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Give the futures of these calls."""
         owner = getattr(function, "__self__", None)
-        large = {id(one): one for call in calls for one in call if _n_bytes(one) >= sizes.BYTES_WORTH_SENDING_ONCE}
+        large = {id(one): one for call in calls for one in call if _n_bytes(one) >= memory.BYTES_WORTH_SENDING_ONCE}
         shared = large if owner is None else large | {id(owner): owner}
         number = Counter(id(one) for call in calls for one in call)
         number[id(owner)] = len(calls)

@@ -22,9 +22,11 @@ import numba
 import numpy as np
 
 from posterior_consensus.runtime import cluster
+from posterior_consensus.runtime.arguments import check_seconds
 
 Result = TypeVar("Result")
 
+NO_TIME = 1e-9  # seconds of a limit that is over
 _WORTH = 1 << 19  # elementary steps, about half a millisecond of them, below which a thread costs more than it saves
 _BLOCKS_PER_THREAD = 12  # so that threads end at about the same time
 _AHEAD = 2  # calls of each thread whose results may wait to be taken
@@ -202,6 +204,43 @@ class Executor:
         self.stop[0] = 1
         if self._workers is not None:
             self._workers.stop()
+
+
+class Clock:
+    """Calls functions, and records their times and the names of steps that a time limit cut or left out."""
+
+    def __init__(self, seconds: float | None) -> None:
+        check_seconds(seconds)
+        self.seconds: dict[str, float] = {}
+        self.cut: list[str] = []
+        self._ends = None if seconds is None else time.monotonic() + seconds
+
+    def part(self, share: float) -> float | None:
+        """A share of the remaining seconds; None without a limit."""
+        return None if self._ends is None else max(share * (self._ends - time.monotonic()), NO_TIME)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left."""
+        return self._ends is not None and time.monotonic() >= self._ends
+
+    def __call__(self, step: str, function: Callable[..., Result], *arguments: object, **options: object) -> Result:
+        """Call a step that is never left out."""
+        began = time.monotonic()
+        result = function(*arguments, **options)
+        self.seconds[step] = time.monotonic() - began
+        return result
+
+    def within_limit(
+        self, step: str, function: Callable[..., Result], *arguments: object, **options: object
+    ) -> Result | None:
+        """Call a step if there is time left; note it where it was left out, or ended when the time did."""
+        if self.is_over:
+            self.cut.append(step)
+            return None
+        result = self(step, function, *arguments, **options)
+        self.cut += [step] * self.is_over
+        return result
 
 
 class _Limit(NamedTuple):

@@ -18,9 +18,8 @@ from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.losses.record import Loss, PairLoss, PartitionLoss
 from posterior_consensus.results.display import counted
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.arguments import check_count, check_seconds
+from posterior_consensus.runtime.arguments import check_count, check_seconds, warn
 from posterior_consensus.runtime.executor import Executor
-from posterior_consensus.runtime.warning import warn
 from posterior_consensus.search.forms import Form, FormOfRuns, Found, Limits, check_memory
 from posterior_consensus.search.item_terms import OnItemTerms
 from posterior_consensus.search.over_draws import OnDraws, OnDrawsNonlinear, is_sparse

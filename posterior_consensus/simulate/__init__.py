@@ -1,5 +1,5 @@
 """Draws with known truth, and the least possible errors on them: the random perturbation model and its theory."""
 
-from posterior_consensus.runtime.lazy import public_names
+from posterior_consensus.runtime.names import public_names
 
 __getattr__, __dir__, __all__ = public_names(__name__, __file__)

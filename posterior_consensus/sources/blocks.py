@@ -15,7 +15,7 @@ import xarray as xr
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.ensemble.partitions import Place, canonical_rows, is_text, plain_labels, smallest_dtype
 from posterior_consensus.kernels import canonical
-from posterior_consensus.runtime import memory, sizes
+from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import in_order
 from posterior_consensus.sources.locations import place_in
 
@@ -43,9 +43,9 @@ class LabelBlocks:
         self._labels, self._name, self._place = labels.variable, name, place_in(labels)
         *self._shape, self.n_items = labels.shape
         self.n_draws = int(np.prod(self._shape))
-        self._most = sizes.SHARE_OF_READING * memory.budget()
+        self._most = memory.SHARE_OF_READING * memory.budget()
         if self._labels._in_memory:  # no chunks to follow; small blocks reuse memory
-            self._most = min(self._most, sizes.LABELS_READ_AT_ONCE)
+            self._most = min(self._most, memory.LABELS_READ_AT_ONCE)
         self._codes = self._names_in_all()
         self.dtype = smallest_dtype(min(self._codes.n_codes, self.n_items))
 
@@ -116,12 +116,12 @@ class LabelBlocks:
         chunks = chunks or labels.encoding.get("preferred_chunks", {})
         *outer, item_dim = labels.dims
         if (
-            not chunks and most >= sizes.DRAWS_IN_CHUNK * sizes.ITEMS_IN_CHUNK
+            not chunks and most >= memory.DRAWS_IN_CHUNK * memory.ITEMS_IN_CHUNK
         ):  # as in a store, where a chunk has one chain
-            most_draws = sizes.DRAWS_IN_CHUNK
+            most_draws = memory.DRAWS_IN_CHUNK
             n_draws = max(n for n in range(1, most_draws + 1) if self._shape[-1] % n == 0)
             n_draws = n_draws if 2 * n_draws >= most_draws else most_draws
-            chunks = {outer[-1]: n_draws, item_dim: sizes.ITEMS_IN_CHUNK}
+            chunks = {outer[-1]: n_draws, item_dim: memory.ITEMS_IN_CHUNK}
         box = [min(chunks.get(dim, 1), size) for dim, size in zip(outer, self._shape, strict=True)]
         least = min(chunks.get(item_dim, self.n_items), self.n_items)
         if item_dim not in chunks:

@@ -11,7 +11,7 @@ from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasDraws, as_codes, canonical_rows
-from posterior_consensus.runtime import memory, sizes
+from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import as_path
 from posterior_consensus.sources.accumulate import PartitionAccumulator, read_draws
 from posterior_consensus.sources.batches import is_accumulated
@@ -134,7 +134,7 @@ def as_partition_draws(
         if store is None and (client := client_of(labels)) is not None:
             return PartitionDraws(items, samples, canonical_blocks(labels.data, name, client))
         shape = samples.n_draws, items.n_items
-        if store is None and memory.fits(labels.nbytes / sizes.SHARE_OF_READING):
+        if store is None and memory.fits(labels.nbytes / memory.SHARE_OF_READING):
             codes, n_codes = as_codes(labels.values, name, place_in(labels))
             return PartitionDraws(items, samples, LabelsInMemory(*canonical_rows(codes.reshape(shape), n_codes)))
         blocks = LabelBlocks(labels, name)

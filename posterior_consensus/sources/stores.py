@@ -42,7 +42,7 @@ from posterior_consensus.ensemble.stored import (
     opened,
 )
 from posterior_consensus.results.stored_as import restored_levels, storable
-from posterior_consensus.runtime import memory, sizes
+from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.cluster import client_for
 from posterior_consensus.runtime.executor import in_order
 from posterior_consensus.runtime.files import locked
@@ -65,7 +65,7 @@ _CACHE, _SLOTS = 2**25, 10_007  # bytes and slots of the cache for chunks writte
 
 def are_large(shape: tuple[int, int], dtype: np.dtype[Any]) -> bool:
     """Whether labels read from disk stay on disk; a fixed rule, independent of free memory."""
-    return shape[0] * shape[1] * dtype.itemsize > sizes.SHARE_HELD * memory.budget()
+    return shape[0] * shape[1] * dtype.itemsize > memory.SHARE_HELD * memory.budget()
 
 
 def in_memory(parts: Sequence[Part], shape: tuple[int, int], dtype: np.dtype[Any]) -> LabelsInMemory:
@@ -238,7 +238,7 @@ def _write(
 
 def _chunks(shape: tuple[int, int], together: int) -> tuple[int, int]:
     """Draws and items of a chunk; its draws are written together, so that HDF5 need not reread it."""
-    width = min(block_width(shape[0]), sizes.ITEMS_IN_CHUNK, shape[1])
+    width = min(block_width(shape[0]), memory.ITEMS_IN_CHUNK, shape[1])
     width = min(width, -(-shape[1] // -(-shape[1] // width) // ALIGNED) * ALIGNED)
     return -(-together // -(-together // (_LABELS_IN_CHUNK // width))), width
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.runtime.warning import warn
+from posterior_consensus.runtime.arguments import warn
 from posterior_consensus.sources.locations import listing
 
 _DIMS = ("chain", "draw")

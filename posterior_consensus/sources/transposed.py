@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.samples import evenly_spaced
-from posterior_consensus.runtime.warning import warn
+from posterior_consensus.runtime.arguments import warn
 
 _ROWS, _COLUMNS = 100, 400  # largest numbers examined
 _LEAST = 8  # smallest numbers of rows and columns to judge by

@@ -15,7 +15,7 @@ import xarray as xr
 
 from posterior_consensus.ensemble.layers import Layers
 from posterior_consensus.ensemble.partitions import HasLabels, as_array, is_partition, similarity_hint
-from posterior_consensus.runtime import memory, sizes
+from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.cluster import client_for
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
 from posterior_consensus.sources.locations import listing
@@ -57,7 +57,7 @@ def found_labels(
 
 def is_elsewhere(variable: xr.DataArray) -> bool:
     """Whether a variable is in a file or dask, and large enough to be read in blocks."""
-    return not variable.variable._in_memory and not memory.fits(variable.nbytes / sizes.SHARE_HELD)
+    return not variable.variable._in_memory and not memory.fits(variable.nbytes / memory.SHARE_HELD)
 
 
 def probability_array(

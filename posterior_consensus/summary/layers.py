@@ -27,7 +27,7 @@ from posterior_consensus.plots.layers import plot_layers
 from posterior_consensus.results import display
 from posterior_consensus.results.display import counted
 from posterior_consensus.results.stored_as import as_json, names_from_json
-from posterior_consensus.runtime.clock import Clock
+from posterior_consensus.runtime.executor import Clock
 from posterior_consensus.runtime.progress import track, waiting
 from posterior_consensus.sources.layers import as_layers
 from posterior_consensus.summary.references import bibtex, cited_keys

@@ -13,14 +13,14 @@ from posterior_consensus.ensemble.switching import numbered_like
 from posterior_consensus.evaluate.expectation import mean_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display
-from posterior_consensus.runtime import sizes
-from posterior_consensus.runtime.clock import Clock
+from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.executor import Clock
 from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.summary.record import SummaryRecord
 
 _FEWEST = 100  # effective draws; with fewer, agreement of halves proves little
-_TOO_MANY = f"there are more than {sizes.LABELS_TO_SEARCH_AGAIN:,} labels"
+_TOO_MANY = f"there are more than {memory.LABELS_TO_SEARCH_AGAIN:,} labels"
 _HALVES = "the searches on two halves of the draws"
 _OTHERS = "the search with labels sampled anew from the allocation probabilities"
 _SEED = np.random.SeedSequence([34, 2])  # labels differ from those of any user's seed
@@ -51,7 +51,7 @@ def _unknown_because(draws: PartitionDraws, consensus: ConsensusPartition, diagn
     ess = float(np.fmin(of_loss, diagnosis.partition_ess))
     if not ess >= _FEWEST:
         return f"the effective sample size is {'unknown' if np.isnan(ess) else f'{ess:.3g}, below {_FEWEST}'}"
-    return _TOO_MANY if draws.n_items * draws.n_draws > sizes.LABELS_TO_SEARCH_AGAIN else ""
+    return _TOO_MANY if draws.n_items * draws.n_draws > memory.LABELS_TO_SEARCH_AGAIN else ""
 
 
 def halves_left_out(summary: SummaryRecord) -> list[str]:
@@ -136,7 +136,7 @@ def look_at_other_labels(
     clock: Clock, draws: PartitionDraws, consensus: ConsensusPartition, **options: Any
 ) -> ConsensusPartition | None:
     """Search with labels sampled anew, if the search used sampled labels and time is left."""
-    if not _may_depend(draws, consensus) or draws.n_items * draws.n_draws > sizes.LABELS_TO_SEARCH_AGAIN:
+    if not _may_depend(draws, consensus) or draws.n_items * draws.n_draws > memory.LABELS_TO_SEARCH_AGAIN:
         return None
     limits = {name: number for name, number in vars(consensus.cluster_limits).items() if number is not None}
     search = {"loss": consensus.loss, "n_starts": 3, "starts": [consensus], **limits, **options}

@@ -16,7 +16,7 @@ from posterior_consensus.diagnostics.diagnosis import diagnose_within
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.runtime.clock import Clock
+from posterior_consensus.runtime.executor import Clock
 from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.sources.parameters import LogOfDraws

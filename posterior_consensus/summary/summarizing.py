@@ -15,7 +15,7 @@ from posterior_consensus.ensemble.layers import Layers
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime.arguments import RandomSeed, check_between
-from posterior_consensus.runtime.clock import Clock
+from posterior_consensus.runtime.executor import Clock
 from posterior_consensus.sources.containers import opened
 from posterior_consensus.sources.conversion import find_source
 from posterior_consensus.sources.labels import from_store

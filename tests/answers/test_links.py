@@ -41,7 +41,7 @@ def test_pairs_are_entries_of_the_matrix(kind, above):
 @pytest.mark.parametrize(("weights", "shares"), [(None, 1e-6), (WEIGHTS, 1e-6), (WEIGHTS, 1e-9)])
 def test_counting_by_cluster_gives_the_bits_of_the_matrix(weights, shares, monkeypatch):
     draws = pc.as_partition_draws(Z, weights=weights)
-    monkeypatch.setattr("posterior_consensus.runtime.sizes.SHARE_OF_PART", shares)
+    monkeypatch.setattr("posterior_consensus.runtime.memory.SHARE_OF_PART", shares)
     monkeypatch.setattr(coclustered, "_SLOWER", 0)
     found = pc.posterior_similarity_matrix(draws, above=0.0)
     monkeypatch.setattr(similarity, "has_small_clusters", lambda draws: False)

@@ -296,7 +296,7 @@ def test_a_stretch_that_chains_share_is_named_wherever_it_is(rng, monkeypatch):
     chains = np.tile(rng.integers(3, size=(4, 150, 10)), 30)  # items, of which 256 are a block
     chains[2, 30:120] = chains[0, 50:140]
     for width in (2**24, 1):
-        monkeypatch.setattr("posterior_consensus.runtime.sizes.LABELS_IN_BLOCK", width)
+        monkeypatch.setattr("posterior_consensus.runtime.memory.LABELS_IN_BLOCK", width)
         found = pc.diagnose(chains)
         assert found.status == "unknown" and "Chains 0 and 2 share 90 equal draws" in found.verdict
     apart = two_modes(rng, [[0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1]], 200)[[0, 0, 1]]

@@ -107,7 +107,7 @@ def test_a_summary_says_what_more_draws_would_change(approved):
 
 def test_searches_that_time_or_size_ends_are_left_out(monkeypatch):
     draws = halves_that_differ()
-    monkeypatch.setattr("posterior_consensus.runtime.sizes.LABELS_TO_SEARCH_AGAIN", 7_999)
+    monkeypatch.setattr("posterior_consensus.runtime.memory.LABELS_TO_SEARCH_AGAIN", 7_999)
     summary = pc.summarize(draws, answers=False, **QUIET)
     assert summary.excess is None and any("20,000,000 labels" in one for one in summary.left_out())
     monkeypatch.undo()

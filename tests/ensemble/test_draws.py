@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import posterior_consensus as pc
-from posterior_consensus.runtime import sizes
+from posterior_consensus.runtime import memory
 from tests.catalogue.posteriors import unequal_chains
 from tests.helpers import check, written
 from tests.strategies import label_draws, relabelled, weights
@@ -352,7 +352,7 @@ SELECTIONS = {
 @pytest.mark.parametrize("kind", ["labels", "weighted", "soft", "stored"])
 @pytest.mark.parametrize("rows", SELECTIONS)
 def test_take_is_numpys_indexing_whatever_was_called_before(kind, rows, rng, tmp_path, monkeypatch):
-    monkeypatch.setattr(sizes, "SHARE_OF_FEW_DRAWS", 0)  # selections stay on disk
+    monkeypatch.setattr(memory, "SHARE_OF_FEW_DRAWS", 0)  # selections stay on disk
     z = rng.integers(3, size=(N_DRAWS, 7))
     p = rng.dirichlet(np.ones(3), (N_DRAWS, 7))
     weights = None if kind != "weighted" else rng.random(N_DRAWS)

@@ -8,7 +8,7 @@ import xarray as xr
 import posterior_consensus as pc
 from posterior_consensus.evaluate.similarity import similarity_operator
 from posterior_consensus.kernels import coclustering
-from posterior_consensus.runtime import sizes
+from posterior_consensus.runtime import memory
 from posterior_consensus.sources.labels import as_partition_draws
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws, random_draws
@@ -93,8 +93,8 @@ def test_blocks_of_any_size_give_the_same_bits(rng, monkeypatch, weighted, at_on
     whole = as_partition_draws(labels, **given)
     similarity, signatures = whole.similarity(), whole.signatures()
     assert signatures.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 3, 8, 9]
-    monkeypatch.setattr(sizes, "DRAWS_IN_BIT_PLANES", at_once)
-    monkeypatch.setattr(sizes, "LABELS_TO_COMPARE", 150 * at_once)
+    monkeypatch.setattr(memory, "DRAWS_IN_BIT_PLANES", at_once)
+    monkeypatch.setattr(memory, "LABELS_TO_COMPARE", 150 * at_once)
     again = as_partition_draws(labels, **given)
     np.testing.assert_array_equal(again.similarity(), similarity)
     np.testing.assert_array_equal(again.signatures(), signatures)

@@ -14,7 +14,7 @@ import xarray as xr
 import posterior_consensus as pc
 from posterior_consensus.ensemble.dask_labels import DaskLabels
 from posterior_consensus.ensemble.labels import LabelsInMemory
-from posterior_consensus.runtime import cluster, executor, sizes
+from posterior_consensus.runtime import cluster, executor, memory
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.search import scale
 from tests.catalogue.posteriors import noisy_draws
@@ -53,7 +53,7 @@ def client(request):
 @pytest.fixture
 def sends_all(monkeypatch):
     """Let the smallest work be worth sending."""
-    monkeypatch.setattr(sizes, "LABELS_WORTH_SENDING", 0)
+    monkeypatch.setattr(memory, "LABELS_WORTH_SENDING", 0)
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def particles(draws):
 @pytest.mark.parametrize("answers", [found_by("vi"), found_by("nvi"), particles, about_a_partition])
 def test_answers_are_those_of_one_machine(client, labels, answers, monkeypatch):
     here = answers(pc.as_partition_draws(labels))
-    monkeypatch.setattr(sizes, "LABELS_WORTH_SENDING", 0)
+    monkeypatch.setattr(memory, "LABELS_WORTH_SENDING", 0)
     draws = pc.as_partition_draws(persisted(client, labels))
     assert isinstance(draws.backend, DaskLabels)
     for pair in zip(here, answers(draws), strict=True):
@@ -121,7 +121,7 @@ def test_a_search_in_blocks_is_that_of_one_machine(client, labels, monkeypatch):
     here = pc.as_partition_draws(labels)
     best = pc.consensus_partition(here, random_seed=1, progressbar=False)
     assert best.info.sample == [100, N_DRAWS]
-    monkeypatch.setattr(sizes, "LABELS_WORTH_SENDING", 0)
+    monkeypatch.setattr(memory, "LABELS_WORTH_SENDING", 0)
     there = pc.as_partition_draws(persisted(client, labels))
     read = DaskLabels.values.func
 
@@ -140,7 +140,7 @@ def test_a_search_in_blocks_is_that_of_one_machine(client, labels, monkeypatch):
 
 def test_a_summary_is_that_of_one_machine(client, labels, monkeypatch):
     one = pc.summarize(labels[:, :, :300], random_seed=1, progressbar=False)
-    monkeypatch.setattr(sizes, "LABELS_WORTH_SENDING", 0)
+    monkeypatch.setattr(memory, "LABELS_WORTH_SENDING", 0)
     other = pc.summarize(persisted(client, labels[:, :, :300]), random_seed=1, progressbar=False)
     assert one.findings() == other.findings()
     np.testing.assert_array_equal(one.answers.partitions, other.answers.partitions)
@@ -150,7 +150,7 @@ def test_small_work_stays_here(client, labels):
     assert isinstance(pc.as_partition_draws(persisted(client, labels)).backend, LabelsInMemory)
     with Executor(-1, None, labels.size) as calls:
         assert calls._workers is None
-    assert cluster.client_for(sizes.LABELS_WORTH_SENDING) is client
+    assert cluster.client_for(memory.LABELS_WORTH_SENDING) is client
     assert client.submit(cluster.client_for, 1e12).result() is None  # a call on a worker has that worker
 
 

@@ -15,8 +15,7 @@ from posterior_consensus.answers import particles
 from posterior_consensus.answers.particle_search import ParticleSearch, may_have_more
 from posterior_consensus.cli import as_json
 from posterior_consensus.losses import vi
-from posterior_consensus.runtime import clock as clocks
-from posterior_consensus.runtime import progress
+from posterior_consensus.runtime import executor, progress
 from posterior_consensus.summary import modes
 from tests.helpers import Impatient
 
@@ -76,8 +75,8 @@ def test_answers_are_left_out_if_that_is_asked():
 
 def test_the_clock_shares_out_what_is_left(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(clocks.time, "monotonic", lambda: now[0])
-    clock = clocks.Clock(8.0)
+    monkeypatch.setattr(executor.time, "monotonic", lambda: now[0])
+    clock = executor.Clock(8.0)
 
     def work(seconds):
         now[0] += seconds
@@ -88,7 +87,7 @@ def test_the_clock_shares_out_what_is_left(monkeypatch):
     assert clock.within_limit("answers", work, 2.0) == 2.0 and clock.cut == ["answers"]  # until the time was over
     assert clock.within_limit("more", work, 2.0) is None and clock.cut == ["answers", "more"]
     assert clock.seconds == {"search": 3.0, "bound": 4.0, "answers": 2.0}
-    free = clocks.Clock(None)
+    free = executor.Clock(None)
     assert free.part(0.5) is None and free.within_limit("bound", work, 1e9) == 1e9 and free.cut == []
 
 

@@ -12,7 +12,7 @@ from posterior_consensus.consensus.selection import Task
 from posterior_consensus.ensemble import labels as labels_module
 from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.losses.lookup import as_loss
-from posterior_consensus.runtime import executor, sizes
+from posterior_consensus.runtime import executor, memory
 from posterior_consensus.search import scale
 from tests import reference
 from tests.catalogue.posteriors import noisy_draws
@@ -31,9 +31,9 @@ def lowered(monkeypatch):
     def lower(items=40, draws=30, size=BLOCKS[0]):
         monkeypatch.setattr(scale, "_ITEMS", items)
         monkeypatch.setattr(scale, "_DRAWS", draws)
-        monkeypatch.setattr(sizes, "LABELS_OF_LARGE_MODEL", 1)
+        monkeypatch.setattr(memory, "LABELS_OF_LARGE_MODEL", 1)
         monkeypatch.setattr(labels_module, "ALIGNED", size[0])
-        monkeypatch.setattr(sizes, "LABELS_IN_BLOCK", size[1])
+        monkeypatch.setattr(memory, "LABELS_IN_BLOCK", size[1])
 
     return lower
 

@@ -12,7 +12,7 @@ import posterior_consensus as pc
 from posterior_consensus.ensemble.dask_labels import DaskLabels, canonical_blocks
 from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.kernels import ensemble
-from posterior_consensus.runtime import sizes
+from posterior_consensus.runtime import memory
 from tests.catalogue.posteriors import noisy_draws
 
 pytestmark = pytest.mark.xdist_group("dask")
@@ -44,7 +44,7 @@ def client():
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Blocks of 256 items."""
-    monkeypatch.setattr(sizes, "LABELS_IN_CLUSTER_BLOCK", 256 * N_DRAWS)
+    monkeypatch.setattr(memory, "LABELS_IN_CLUSTER_BLOCK", 256 * N_DRAWS)
 
 
 @pytest.fixture(scope="module")
@@ -111,8 +111,8 @@ def test_variables_of_dask_are_taken_where_they_are_large(client, labels, monkey
     given = labels.astype(np.int64).reshape(2, 15, N_ITEMS)
     array = xr.DataArray(da.from_array(given, chunks=(1, 5, 300)), dims=("chain", "draw", "obs"), name="z")
     expected = pc.expected_loss(given, np.arange(N_ITEMS) % 3)
-    for least, kind in ((sizes.LABELS_WORTH_SENDING, LabelsInMemory), (0, DaskLabels)):
-        monkeypatch.setattr(sizes, "LABELS_WORTH_SENDING", least)
+    for least, kind in ((memory.LABELS_WORTH_SENDING, LabelsInMemory), (0, DaskLabels)):
+        monkeypatch.setattr(memory, "LABELS_WORTH_SENDING", least)
         for data in (array, array.to_dataset(), array.data, array.transpose("obs", ...)):
             draws = pc.as_partition_draws(data)
             assert isinstance(draws.backend, kind)

@@ -11,7 +11,7 @@ from posterior_consensus.answers.particles import Effort
 from posterior_consensus.evaluate.expectation import all_losses, loss_matrix, losses_of_draws, paired_losses
 from posterior_consensus.losses import LOSSES
 from posterior_consensus.losses.lookup import as_loss
-from posterior_consensus.runtime import sizes
+from posterior_consensus.runtime import memory
 from tests.catalogue.posteriors import noisy_draws, random_draws
 from tests.elsewhere import elsewhere
 
@@ -64,7 +64,7 @@ def test_losses_are_the_same_bits(both):
 def test_tables_that_are_many_go_through_the_blocks_in_parts(monkeypatch):
     draws = draws_of("plain")
     away, rows = elsewhere(draws), np.arange(80)
-    monkeypatch.setattr(sizes, "CELLS_AT_ONCE", 5000)
+    monkeypatch.setattr(memory, "CELLS_AT_ONCE", 5000)
     assert_array_equal(all_losses(away, as_loss("vi")), all_losses(draws, as_loss("vi")))
     assert away.backend.passes > 3
     wanted = paired_losses(draws, rows, rows[::-1], as_loss("vi"))
@@ -100,7 +100,7 @@ def test_parts_of_the_matrix_are_the_same_bits(kind):
 
 
 def test_of_many_items_pairs_are_of_a_sample(monkeypatch):
-    monkeypatch.setattr(sizes, "ITEMS_OF_ALL_PAIRS", 40)
+    monkeypatch.setattr(memory, "ITEMS_OF_ALL_PAIRS", 40)
     draws = draws_of("plain")
     away = elsewhere(draws)
     found = pc.diagnose(draws, draws.labels[0])
@@ -116,7 +116,7 @@ def test_of_many_items_pairs_are_of_a_sample(monkeypatch):
 
 
 def test_still_chains_are_told_though_a_sample_does_not_show_that_others_move(monkeypatch):
-    monkeypatch.setattr(sizes, "ITEMS_OF_ALL_PAIRS", 4)
+    monkeypatch.setattr(memory, "ITEMS_OF_ALL_PAIRS", 4)
     labels = np.tile(np.arange(50) % 2, (3, 40, 1))
     at, _ = pc.as_partition_draws(labels).backend.some_items
     moving = np.setdiff1d(np.arange(2, 50), at)[0]
@@ -128,7 +128,7 @@ def test_still_chains_are_told_though_a_sample_does_not_show_that_others_move(mo
 @pytest.fixture
 def short_summary(monkeypatch):
     """A summary of more items than any of its parts takes."""
-    monkeypatch.setattr(sizes, "ITEMS_OF_ALL_PAIRS", 30)
+    monkeypatch.setattr(memory, "ITEMS_OF_ALL_PAIRS", 30)
     monkeypatch.setattr("posterior_consensus.summary.modes._EFFORT", Effort(most_labels=1000))
     for name, most in {"MOST_OF_PAIRS": 50, "SOME_OF_PAIRS": 20, "MOST_IN_ROW": 25}.items():
         for module in ("plots.frame", "summary.text"):
@@ -156,10 +156,10 @@ def test_pictures_of_very_many_items_are_of_some(short_summary, tmp_path):
 
 
 def test_a_summary_reads_the_labels_seven_times_beside_its_search(monkeypatch):
-    monkeypatch.setattr(sizes, "ITEMS_OF_ALL_PAIRS", 30)
+    monkeypatch.setattr(memory, "ITEMS_OF_ALL_PAIRS", 30)
     monkeypatch.setattr("posterior_consensus.summary.modes._EFFORT", Effort(most_labels=1000))
-    monkeypatch.setattr(sizes, "LABELS_TO_BOUND", 1000)
-    monkeypatch.setattr(sizes, "LABELS_TO_SEARCH_AGAIN", 1000)  # halves are searched, too
+    monkeypatch.setattr(memory, "LABELS_TO_BOUND", 1000)
+    monkeypatch.setattr(memory, "LABELS_TO_SEARCH_AGAIN", 1000)  # halves are searched, too
     rng = np.random.default_rng(1)
     draws = pc.as_partition_draws(noisy_draws(rng, 700, 70, 3, 0.1).reshape(4, 175, 70))
     best = consensus.Candidate(pc.consensus_partition(draws, random_seed=1, progressbar=False).labels.values)
@@ -193,7 +193,7 @@ def test_particles_of_very_many_items_are_those_of_a_sample_extended(monkeypatch
     )
     draws = pc.as_partition_draws(labels.reshape(2, 80, 90))
     whole = pc.particles(draws, random_seed=1, progressbar=False)
-    monkeypatch.setattr(sizes, "ITEMS_OF_ALL_PAIRS", 40)
+    monkeypatch.setattr(memory, "ITEMS_OF_ALL_PAIRS", 40)
     monkeypatch.setattr("posterior_consensus.answers.particles._LONG", Effort(most_labels=1000))
     found = pc.particles(draws, random_seed=1, progressbar=False)
     assert found.n_searched == 40 and "searched on 40 of 90" in str(found)

@@ -15,7 +15,7 @@ import posterior_consensus as pc
 from posterior_consensus.ensemble import stored as labels_on_disk
 from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.stored import StoredLabels
-from posterior_consensus.runtime import progress, sizes
+from posterior_consensus.runtime import memory, progress
 from posterior_consensus.search import scale
 from posterior_consensus.sources import stores
 from tests import reference
@@ -242,8 +242,8 @@ def test_the_checksum_of_a_chunk_is_that_of_hdf5(content, tmp_path):
 @pytest.mark.parametrize("n_draws", [250, 151])  # in chunks of one chain each, or also of two
 def test_chunks_are_read_by_hdf5_however_they_were_written(n_draws, tmp_path, monkeypatch):
     labels = noisy_draws(np.random.default_rng(2), 2 * n_draws, 700, 4, 0.3).reshape(2, n_draws, 700)
-    monkeypatch.setattr(sizes, "LABELS_READ_AT_ONCE", 600_000)
-    monkeypatch.setattr(sizes, "ITEMS_IN_CHUNK", 256)
+    monkeypatch.setattr(memory, "LABELS_READ_AT_ONCE", 600_000)
+    monkeypatch.setattr(memory, "ITEMS_IN_CHUNK", 256)
     draws = pc.as_partition_draws(labels)
     stored = pc.as_partition_draws(labels, store=tmp_path / "store").backend
     assert stored.chunk == ((125, 256) if n_draws == 250 else (128, 256))

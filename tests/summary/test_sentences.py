@@ -72,7 +72,7 @@ def test_bounds_are_rounded_up_and_a_loose_one_is_not_told(summary, told):
 
 @pytest.mark.parametrize("loss", ["vi", "binder"])
 def test_a_certificate_left_out_by_its_limit_is_told(monkeypatch, told, loss):
-    monkeypatch.setattr("posterior_consensus.runtime.sizes.LABELS_TO_BOUND", 100)
+    monkeypatch.setattr("posterior_consensus.runtime.memory.LABELS_TO_BOUND", 100)
     summary = of_tree(loss=loss)
     assert summary.certificate is None and len(summary.left_out()) == 1
     told(f"{loss} without a certificate", summary)
@@ -86,7 +86,7 @@ def test_a_search_that_proves_its_answer_is_told_so(monkeypatch, told, limit):
         raise MemoryError
 
     if limit == "labels":
-        monkeypatch.setattr("posterior_consensus.runtime.sizes.LABELS_TO_BOUND", 100)
+        monkeypatch.setattr("posterior_consensus.runtime.memory.LABELS_TO_BOUND", 100)
     else:
         monkeypatch.setattr("posterior_consensus.bounds.certificate.certificate_within", out_of_memory)
         monkeypatch.setattr("posterior_consensus.bounds.methods.BYTES_A_PAIR", 1e9)

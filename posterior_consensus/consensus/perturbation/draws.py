@@ -19,7 +19,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.labels import LabelBackend, LabelsInMemory, Result
 from posterior_consensus.kernels import ensemble, perturbation
-from posterior_consensus.runtime import memory, sizes
+from posterior_consensus.runtime import memory
 
 Integers = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]
@@ -119,8 +119,8 @@ def model_draws(
 
 def is_large(backend: LabelBackend, n_clusters: int) -> bool:
     """Whether labels are read in blocks; depends on sizes only."""
-    small_tables = memory.fits(8 * int(backend.starts[-1]) * n_clusters / sizes.SHARE_OF_MODEL_TABLE)
-    return backend.n_items * backend.n_draws >= sizes.LABELS_OF_LARGE_MODEL and small_tables
+    small_tables = memory.fits(8 * int(backend.starts[-1]) * n_clusters / memory.SHARE_OF_MODEL_TABLE)
+    return backend.n_items * backend.n_draws >= memory.LABELS_OF_LARGE_MODEL and small_tables
 
 
 def differ(backend: LabelBackend) -> bool:

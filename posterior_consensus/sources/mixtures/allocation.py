@@ -13,8 +13,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.runtime.arguments import RandomSeed, as_generator
-from posterior_consensus.runtime.warning import warn
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, warn
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
 from posterior_consensus.sources.locations import listing
 from posterior_consensus.sources.mixtures.model import (
