@@ -7,4 +7,4 @@ from posterior_consensus.consensus.perturbation.fit import random_perturbation_e
 from posterior_consensus.consensus.refinement import refine_partition as refine_partition
 from posterior_consensus.consensus.selection import Candidate as Candidate
 from posterior_consensus.consensus.selection import Task as Task
-from posterior_consensus.plots.modes import plot_modes as plot_modes
+from posterior_consensus.plots.strips import plot_modes as plot_modes

@@ -8,13 +8,12 @@ from posterior_consensus.answers.credible import CredibleBall
 from posterior_consensus.answers.links import Links
 from posterior_consensus.answers.membership import ItemUncertainty
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.plots.cluster_sizes import draw_means, plot_cluster_sizes
-from posterior_consensus.plots.credible_ball import plot_credible_ball
 from posterior_consensus.plots.frame import Axes, Grid, Size, add_legend, grid_axes, new_axes, tick_integers
-from posterior_consensus.plots.item_uncertainty import plot_item_uncertainty
-from posterior_consensus.plots.links import plot_links
+from posterior_consensus.plots.items import plot_item_uncertainty
+from posterior_consensus.plots.links import draw_means, plot_cluster_sizes, plot_links
 from posterior_consensus.plots.n_clusters import plot_n_clusters
 from posterior_consensus.plots.psm import plot_psm
+from posterior_consensus.plots.strips import plot_credible_ball
 from posterior_consensus.results.display import counted
 
 

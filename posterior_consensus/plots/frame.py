@@ -25,6 +25,7 @@ Grid = npt.NDArray[np.object_]  # of axes
 MOST_NAMED = 12  # clusters named in a legend
 LONGEST = 24  # characters of a name in a legend or of a row
 CHARACTER = 5.4  # points wide
+ERRORS = 2.0  # standard errors that a bar reaches to either side
 _SMALLEST_FONT = 5.0  # points; smaller is unreadable
 MOST_OF_PAIRS = 10_000  # items; beyond, a sample of pairs is shown
 SOME_OF_PAIRS = 2_000

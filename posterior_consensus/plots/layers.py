@@ -15,7 +15,7 @@ from posterior_consensus.plots import frame
 from posterior_consensus.plots.alluvial import Column, draw_alluvial
 from posterior_consensus.plots.colours import NEUTRAL, as_cmap, ink
 from posterior_consensus.plots.frame import Axes, Grid, Size
-from posterior_consensus.plots.membership import draw_shares
+from posterior_consensus.plots.items import draw_shares
 from posterior_consensus.plots.rows import item_row, name_row
 from posterior_consensus.plots.strips import draw_numbered
 from posterior_consensus.results.display import counted
@@ -224,7 +224,7 @@ def _plot_by_lag(ax: Axes, comparison: LayerComparison, column: str, label: str)
     at = {name: k for k, name in enumerate(comparison.layers)}
     lags = np.array([at[other] - at[one] for one, other in table.index], dtype=np.int64)
     error = table["mcse" if column == "expected_loss" else "ari_mcse"].fillna(0.0)
-    ax.errorbar(lags, table[column], yerr=2 * error, fmt=".", color=NEUTRAL, elinewidth=0.8, alpha=0.6)
+    ax.errorbar(lags, table[column], yerr=frame.ERRORS * error, fmt=".", color=NEUTRAL, elinewidth=0.8, alpha=0.6)
     means = table.groupby(lags).mean()
     ax.plot(means.index, means[column], color=ink(), marker="o", markersize=4, label="mean")
     if column == "expected_loss":

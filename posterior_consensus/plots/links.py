@@ -1,13 +1,15 @@
-"""Plot of links: number of pairs by probability, and the most uncertain links."""
+"""Links between items, and numbers of clusters by size."""
 
 from typing import Any
 
 import numpy as np
 
 from posterior_consensus.answers.links import SURE, UNLIKELY, Links
-from posterior_consensus.ensemble.items import Items
-from posterior_consensus.plots.colours import COLOURS, MARK, NEUTRAL, ink
-from posterior_consensus.plots.frame import LONGEST, Axes, Grid, Size, add_legend, check_result, grid_axes, short_names
+from posterior_consensus.ensemble.items import Floats, Items
+from posterior_consensus.plots import frame
+from posterior_consensus.plots.colours import BARS, COLOURS, MARK, NEUTRAL, PRIOR, ink
+from posterior_consensus.plots.frame import Axes, Grid, Size
+from posterior_consensus.plots.rows import Places
 from posterior_consensus.results.display import counted
 
 _MOST_NAMED = 20  # links with names
@@ -58,8 +60,8 @@ def plot_links(links: Links, *, figsize: Size = None, axes: Any = None) -> Grid:
     >>> [name.get_text() for name in axes[0, 1].get_yticklabels()]
     ['2 and 3', '0 and 1']
     """
-    check_result("links", links, Links, "links")
-    grid = grid_axes(axes, figsize, 1, 2, 10.0, 4.4)
+    frame.check_result("links", links, Links, "links")
+    grid = frame.grid_axes(axes, figsize, 1, 2, 10.0, 4.4)
     draw_histogram(grid[0, 0], links)
     draw_uncertain(grid[0, 1], links)
     return grid
@@ -77,7 +79,7 @@ def draw_histogram(ax: Axes, links: Links) -> None:
         ax.set_yscale("log")
         ax.set_ylim(0.8, None)
     ax.set(xlim=(0.0, 1.0), xlabel="probability of a link", ylabel=f"pairs with probability > {links.above:g}")
-    add_legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0))
+    frame.add_legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0))
 
 
 def draw_uncertain(ax: Axes, links: Links) -> None:
@@ -89,14 +91,76 @@ def draw_uncertain(ax: Axes, links: Links) -> None:
     shown = nearest[:_MOST_NAMED]
     shown = shown[np.argsort(probability[shown], kind="stable")]
     at, chance = np.arange(shown.size), probability[shown]
-    error = 2 * np.nan_to_num(links.pairs["mcse"].values[shown])
+    error = frame.ERRORS * np.nan_to_num(links.pairs["mcse"].values[shown])
     ax.hlines(at, np.maximum(chance - error, 0.0), np.minimum(chance + error, 1.0), colors=NEUTRAL, linewidths=1.2)
     ax.scatter(chance, at, c=np.array(COLOURS[:2])[np.where(within[shown], 0, 1)], edgecolors=ink(), linewidths=0.6)
     ax.axvline(0.5, color=MARK, linewidth=0.8, linestyle="--", zorder=0.5)
     ends = np.stack([items.named(links.pairs[end].values[shown]) for end in ("first", "second")], axis=1)
-    short = short_names(ends.ravel(), LONGEST)
+    short = frame.short_names(ends.ravel(), frame.LONGEST)
     names = [" and ".join(pair) for pair in zip(short[::2], short[1::2], strict=True)]
     ax.set_yticks(at, names, fontsize=min(9.0, 160.0 / max(shown.size, 1)), parse_math=False)
     some = f"{shown.size} of " if shown.size < nearest.size else ""
     ax.set_title(f"{some}{counted(nearest.size, 'uncertain link')}", fontsize="medium")
     ax.set(xlim=(0.0, 1.0), xlabel="probability of a link", ylim=(-0.7, max(shown.size, 1) - 0.3))
+
+
+def plot_cluster_sizes(links: Links, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
+    """Plot the number of clusters of each size: posterior, partition and, if given, prior.
+
+    Parameters
+    ----------
+    links : Links
+        The result of :func:`links`.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    ax : matplotlib.axes.Axes, optional
+        Axes to plot on; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot.
+
+    Raises
+    ------
+    TypeError
+        If `links` is not a Links, or `ax` is not an Axes.
+
+    See Also
+    --------
+    links : Compute the links.
+    plot_links : Plot the links by probability.
+
+    Notes
+    -----
+    Bars are posterior means, and lines extend from the 5% to the 95% quantile. Diamonds are the numbers in the
+    partition, and points the prior means.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 2], [0, 0, 1, 1], [0, 0, 1, 2], [0, 1, 2, 3]]
+    >>> ax = pc.plot_cluster_sizes(pc.links(draws, [0, 0, 1, 2]))
+    >>> [float(bar.get_height()) for bar in ax.patches]
+    [2.0, 1.0]
+    """
+    frame.check_result("links", links, Links, "links")
+    ax = frame.new_axes(ax, figsize, 5.6, 3.4)
+    table = links.sizes.isel(size=slice(None, -1))
+    at = np.arange(table.sizes["size"])
+    draw_means(ax, at, table["mean"].values, table["lower"].values, table["upper"].values, table["partition"].values)
+    if table["prior"].notnull().all():
+        ax.plot(at, table["prior"], "o", color=PRIOR, markersize=5, linestyle="", label="prior mean")
+    ax.set_xticks(at, [str(size).replace(" or ", " or\n") for size in table["size"].values])
+    frame.tick_integers(ax.yaxis)
+    ax.set(xlabel="items per cluster", ylabel="number of clusters")
+    frame.add_legend(ax, loc="upper right")
+    return ax
+
+
+def draw_means(ax: Axes, at: Places, mean: Floats, low: Any, high: Any, own: Any) -> None:
+    """Plot bars of posterior means with intervals, and the partition's own numbers, at the first places."""
+    ax.bar(at, mean, width=0.8, color=BARS, label="posterior mean")
+    ax.vlines(at, low, high, colors=COLOURS[0], linewidths=2.5, label="central 90% interval")
+    ax.plot(at[: own.size], own, "D", color=MARK, markersize=5, linestyle="", label="partition", clip_on=False)
+    ax.set_ylim(0.0, None)

@@ -1,17 +1,23 @@
-"""Plot of the posterior distribution of the number of clusters, also by chain."""
+"""How many clusters: the posterior, losses by number, merges of clusters, and of similar components."""
 
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from posterior_consensus.plots.colours import BARS, PRIOR, chain_colour, chain_labels, chain_marker
-from posterior_consensus.plots.frame import Axes, Size, add_legend, mark_value, new_axes, tick_integers
+from posterior_consensus.answers.component_similarity import ComponentSimilarity
+from posterior_consensus.answers.n_clusters import ClusterMerges, LossByNClusters
+from posterior_consensus.ensemble.items import Floats, numbers_of
+from posterior_consensus.plots import frame
+from posterior_consensus.plots.colours import BARS, MARK, NEUTRAL, PRIOR, chain_colour, chain_labels, chain_marker, ink
+from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.priors.record import PartitionPrior, check_prior
 from posterior_consensus.results.display import counted
 from posterior_consensus.sources.conversion import as_draws, own_partition
 
 _VISIBLE = 0.01  # share of the largest probability that is visible
 _MOST_POINTS = 60
+_LEAST_SHOWN = 8  # numbers of clusters shown at least
 
 
 def plot_n_clusters(
@@ -72,7 +78,7 @@ def plot_n_clusters(
     draws = as_draws(draws)
     fewest, most = int(draws.n_clusters.min()), int(draws.n_clusters.max())
     numbers = np.arange(fewest, most + 1)
-    ax = new_axes(ax, figsize, 5.6, 3.4)
+    ax = frame.new_axes(ax, figsize, 5.6, 3.4)
     shares = np.bincount(draws.n_clusters - fewest, draws.weights)
     ax.bar(numbers, shares, width=0.8, color=BARS, label="all chains")
     chains, n_chains = draws.samples.chains, len(draws.samples.chains)
@@ -88,15 +94,15 @@ def plot_n_clusters(
         fewest, most = _draw_prior(ax, check_prior(prior), draws.n_items, fewest, most)
     if partition is not None:
         clusters = int(draws.as_labels(partition).max()) + 1
-        mark_value(ax, clusters, f"partition: {clusters}", zorder=1.5)
+        frame.mark_value(ax, clusters, f"partition: {clusters}", zorder=1.5)
     if numbers.size == 1:
         ax.set_title(f"Every draw has {counted(int(numbers[0]), 'cluster')}.", fontsize="medium")
     low, high = ax.get_xlim()
     ax.set_xlim(min(low, fewest - 1), max(high, most + 1))  # so that integers have ticks
-    tick_integers(ax.xaxis)
+    frame.tick_integers(ax.xaxis)
     ax.set(xlabel="number of clusters", ylabel="posterior probability" if prior is None else "probability")
     if len(ax.get_legend_handles_labels()[0]) > 1:
-        add_legend(ax)
+        frame.add_legend(ax)
     return ax
 
 
@@ -110,3 +116,218 @@ def _draw_prior(ax: Axes, prior: PartitionPrior, n_items: int, fewest: int, most
     line = "o-" if shown.sum() <= _MOST_POINTS else "-"
     ax.plot(numbers[shown], chances.values[shown], line, markersize=3, linewidth=1, color=PRIOR, label="prior")
     return fewest, most
+
+
+def plot_loss_by_n_clusters(losses: LossByNClusters, *, figsize: Size = None, axes: Any = None) -> Grid:
+    """Plot the minimum expected loss and the posterior probability against the number of clusters.
+
+    Parameters
+    ----------
+    losses : LossByNClusters
+        Result of :func:`loss_by_n_clusters`.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    axes : array of matplotlib.axes.Axes, optional
+        Two axes, for losses and probabilities; without draws, one for the losses. By default those of a new figure.
+
+    Returns
+    -------
+    ndarray of matplotlib.axes.Axes, shape (2,), or (1,) for a similarity matrix alone
+        The axes with the plots.
+
+    Raises
+    ------
+    TypeError
+        If `losses` is not a LossByNClusters, or `axes` are not Axes.
+    ValueError
+        If the number of `axes` is wrong, or `figsize` is invalid.
+
+    See Also
+    --------
+    loss_by_n_clusters : Compute the losses.
+
+    Notes
+    -----
+    Error bars are two Monte Carlo standard errors of the difference to the minimum loss, which is the right error for
+    comparing points of the curve. The errors of the losses themselves are larger, and mostly common to all numbers.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 2]]
+    >>> axes = pc.plot_loss_by_n_clusters(pc.loss_by_n_clusters(draws, random_seed=1))
+    >>> [float(bar.get_height()) for bar in axes[1].patches]
+    [0.0, 0.75, 0.25, 0.0]
+    """
+    frame.check_result("losses", losses, LossByNClusters, "loss_by_n_clusters")
+    table = losses.table
+    numbers, drawn = table["n_clusters"].values, losses.n_draws is not None
+    size, ratios = (5.6, 4.6 if drawn else 3.2), (2.0, 1.0)[: 1 + drawn]
+    grid = frame.grid_axes(axes, figsize, 1 + drawn, 1, *size, height_ratios=ratios).ravel()
+    errors = frame.ERRORS * table["difference_mcse"].fillna(0.0).values
+    points: dict[str, Any] = {"color": ink(), "marker": "o", "markersize": 4, "linewidth": 1.0, "capsize": 2}
+    grid[0].errorbar(numbers, table["expected_loss"].values, errors, **points)
+    grid[0].set_ylabel(frame.with_unit(f"expected {losses.loss.name}", losses.loss.unit))
+    if drawn:
+        height, error = table["probability"].values, frame.ERRORS * table["probability_mcse"].fillna(0.0).values
+        style = {"ecolor": NEUTRAL, "capsize": 2, "error_kw": {"linewidth": 1.0}}
+        bars = np.stack([np.minimum(error, height), error])
+        grid[1].bar(numbers, height, width=0.8, color=BARS, yerr=bars, **style)
+        grid[1].set_ylabel("posterior\nprobability")
+        grid[1].set_ylim(0.0, None)
+    for ax in grid:
+        frame.mark_value(ax, losses.best, f"minimum: {losses.best}")
+        ax.set_xlim(numbers[0] - 1, numbers[-1] + 1)
+        frame.tick_integers(ax.xaxis)
+    frame.add_legend(grid[0], loc="best")
+    grid[-1].set_xlabel("number of clusters")
+    return grid
+
+
+def plot_dendrogram(merges: ClusterMerges, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
+    r"""Plot the merges of a partition's clusters as a dendrogram of expected losses.
+
+    Parameters
+    ----------
+    merges : ClusterMerges
+        Result of :func:`cluster_merges`.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    ax : matplotlib.axes.Axes, optional
+        Axes to plot on; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot.
+
+    Raises
+    ------
+    TypeError
+        If `merges` is not a ClusterMerges.
+    ValueError
+        If `figsize` is invalid.
+
+    See Also
+    --------
+    cluster_merges : Compute the merges.
+
+    Notes
+    -----
+    Leaves are the clusters of the partition, at its expected loss. Clusters that merge low are hardly separated by the
+    posterior; a long branch is a distinct cluster. If a merge lowers the loss, its bar is below the previous bar, and
+    branches cross it.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 1, 2], [0, 0, 0, 1, 1], [0, 0, 1, 1, 1], [0, 0, 1, 1, 2]]
+    >>> ax = pc.plot_dendrogram(pc.cluster_merges(draws, [0, 0, 1, 1, 2], loss="binder"))
+    >>> [label.get_text() for label in ax.get_xticklabels()]
+    ['0\n(n = 2)', '1\n(n = 2)', '2\n(n = 1)']
+    """
+    from matplotlib.collections import LineCollection
+    from matplotlib.ticker import NullLocator
+
+    frame.check_result("merges", merges, ClusterMerges, "cluster_merges")
+    joined = merges.table[["first", "second"]].to_array().values.T[1:]
+    losses = merges.table["expected_loss"].values
+    leaves = _leaves(joined)
+    x, y, bars = _places(joined, losses, leaves)
+    ax = frame.new_axes(ax, figsize, 5.8, 3.8)
+    ax.add_collection(LineCollection(bars, colors=ink(), linewidths=1.2))
+    frame.scatter_clusters(ax, x[leaves], y[leaves], numbers_of(merges.names)[leaves], s=50, zorder=3, clip_on=False)
+    ax.autoscale_view()
+    ax.set(xlim=(-0.7, leaves.size - 0.3), xlabel="clusters")
+    ax.set_ylabel(frame.with_unit(f"expected {merges.loss.name}", merges.loss.unit))
+    ax.spines["bottom"].set_visible(False)
+    sizes, names = np.bincount(merges.partitions[0].values), frame.short_names([merges.names[k] for k in leaves], 12)
+    if leaves.size <= frame.MOST_NAMED:
+        captions = [f"{name}\n(n = {sizes[k]})" for name, k in zip(names, leaves, strict=True)]
+        ax.set_xticks(range(leaves.size), captions, fontsize="small", parse_math=False)
+    elif not frame.label_items(ax, "x", np.array(names)):
+        ax.xaxis.set_major_locator(NullLocator())
+    ax.tick_params("x", length=0)
+    return ax
+
+
+def _leaves(joined: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The clusters in an order without crossing branches."""
+    n_clusters = len(joined) + 1
+    below = [[k] for k in range(n_clusters)]
+    for first, second in joined:
+        below.append(below[first] + below[second])
+    return np.array(below[-1])
+
+
+def _places(
+    joined: npt.NDArray[np.int64], losses: Floats, leaves: npt.NDArray[np.int64]
+) -> tuple[Floats, Floats, list[Floats]]:
+    """Positions of clusters and unions, and the lines that join them."""
+    x, y = np.empty(2 * leaves.size - 1), np.empty(2 * leaves.size - 1)
+    x[leaves], y[: leaves.size] = np.arange(leaves.size), losses[0]
+    bars = []
+    for made, ((first, second), loss) in enumerate(zip(joined, losses[1:], strict=True), leaves.size):
+        x[made], y[made] = (x[first] + x[second]) / 2, loss
+        ends = [(x[first], y[first]), (x[first], loss), (x[second], loss), (x[second], y[second])]
+        bars.append(np.array(ends))
+    return x, y, bars
+
+
+def plot_component_similarity(similarity: ComponentSimilarity, *, figsize: Size = None, ax: Any = None) -> Axes:
+    """Plot the share of the distance between components that is within clusters, by number of clusters.
+
+    Parameters
+    ----------
+    similarity : ComponentSimilarity
+        The result of :func:`component_similarity`.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    ax : matplotlib.axes.Axes, optional
+        Axes to plot on; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot.
+
+    Raises
+    ------
+    TypeError
+        If `similarity` is not a ComponentSimilarity, or `ax` not an Axes.
+    ValueError
+        If `figsize` is invalid.
+
+    See Also
+    --------
+    component_similarity : Compute the similarities.
+
+    Notes
+    -----
+    The line is the share of the total distance that is within clusters of average linkage. Beyond its elbow, further
+    clusters have similar components. Bars are the posterior distribution of the number of clusters after merging, the
+    dotted line is the posterior distribution of the number of components.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> labels, mean = [[0, 1, 2, 2], [1, 0, 2, 2]], [[0.0, 0.3, 9.0], [0.2, 0.0, 8.0]]
+    >>> ax = pc.plot_component_similarity(pc.component_similarity(labels, mean=mean, sd=1.0))
+    >>> ax.lines[0].get_ydata().round(2)
+    array([1.  , 0.02, 0.  , 0.  ])
+    """
+    frame.check_result("similarity", similarity, ComponentSimilarity, "component_similarity")
+    ax = frame.new_axes(ax, figsize, 5.6, 3.4)
+    table = similarity.to_dataframe()
+    occurs = table.index[(table["components"] > 0) | (table["clusters"] > 0)]
+    table = table.loc[: max(_LEAST_SHOWN, int(occurs.max()) if len(occurs) else 0)]
+    numbers = table.index.values
+    ax.bar(numbers, table["clusters"], color=NEUTRAL, alpha=0.5, width=0.8, label="clusters in a draw")
+    edges = np.append(numbers, numbers[-1] + 1) - 0.5
+    ax.stairs(table["components"], edges, color=NEUTRAL, linestyle=":", label="components in a draw")
+    line = {"color": MARK, "marker": "o", "markersize": 4, "linewidth": 1.4, "clip_on": False}
+    ax.plot(numbers, table["distance_within"], **line, label="distance within clusters")
+    ax.set(xlim=(0.5, numbers[-1] + 0.5), ylim=(0, 1), ylabel="share", xlabel="number of clusters or components")
+    frame.tick_integers(ax.xaxis)
+    frame.add_legend(ax, loc="best")
+    return ax

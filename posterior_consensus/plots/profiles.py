@@ -1,4 +1,4 @@
-"""Plot of the observed data by cluster."""
+"""What clusters have in common: profiles of the data, and parameters of components."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from posterior_consensus.answers.cluster_summary import ClusterSummary
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.plots import frame
-from posterior_consensus.plots.colours import as_cmap, ink, ink_on
+from posterior_consensus.plots.colours import as_cmap, colours_of, ink, ink_on
+from posterior_consensus.plots.data import observed_table
 from posterior_consensus.plots.frame import Axes, Size
-from posterior_consensus.plots.observed import observed_table
+from posterior_consensus.sources.locations import listing
 
 if TYPE_CHECKING:
     from matplotlib.colors import Colormap
 
-
 _FARTHEST = 2.0  # standard deviations at which colours end
+_MOST_LABELLED = 40  # clusters with labels
 
 
 def plot_cluster_profiles(
@@ -155,3 +157,78 @@ def _set_names(ax: Axes, side: str, names: list[str]) -> None:
     axis.set_tick_params(
         labelsize=max(font, 5.0) if upright or side == "y" else 9.0, labelrotation=90 if upright else 0
     )
+
+
+def plot_cluster_summary(
+    clusters: ClusterSummary, parameter: str | None = None, *, figsize: Size = None, ax: Any = None
+) -> Axes:
+    """Plot a parameter of each cluster, with its 50% and 90% intervals.
+
+    Parameters
+    ----------
+    clusters : ClusterSummary
+        The result of :func:`cluster_summary`, with parameters.
+    parameter : str, optional
+        Name of the parameter, such as "mu" or "mu[petal length]". By default the first.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    ax : matplotlib.axes.Axes, optional
+        Axes to plot on; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot.
+
+    Raises
+    ------
+    TypeError
+        If `clusters` is not a ClusterSummary, or `ax` not an Axes.
+    ValueError
+        If there is no parameter of this name, or none at all, or `figsize` is invalid.
+
+    See Also
+    --------
+    cluster_summary : Compute the summary.
+
+    Notes
+    -----
+    Points are means. Intervals are between quantiles of the draws in which all clusters occur. Labels on the left have
+    each cluster's number n of assigned items, and the probability p that they are co-clustered.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> labels, mu = [[0, 0, 1, 1], [1, 1, 0, 1], [0, 0, 1, 1]], [[1.0, 8.0], [8.2, 1.2], [1.4, 8.1]]
+    >>> ax = pc.plot_cluster_summary(pc.cluster_summary(labels, [0, 0, 1, -1], mu=mu))
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['0 (n = 2, p = 1)', '1 (n = 1, p = 1)']
+    """
+    frame.check_result("clusters", clusters, ClusterSummary, "cluster_summary")
+    if clusters.parameters is None:
+        raise ValueError("`clusters` must have parameters; give them, as in cluster_summary(draws, partition, mu=mu).")
+    names = clusters.parameters["parameter"].values.tolist()
+    if parameter is not None and parameter not in names:
+        raise ValueError(f"`parameter` must be one of {listing(names)}; got {parameter!r}.")
+    own = clusters.parameters.sel(parameter=names[0] if parameter is None else parameter)
+    n = clusters.n_clusters
+    ax = frame.new_axes(ax, figsize, 5.6, float(np.clip(1.2 + 0.26 * n, 2.2, 9.0)))
+    rows = np.arange(n)
+    colours = colours_of(clusters.numbers)
+    low, lower, _, upper, high = own["quantiles"].transpose("quantile", "cluster").values
+    room = frame.extent(ax)[1] / n  # points per cluster
+    ax.hlines(rows, low, high, colors=colours, linewidth=min(1.2, room / 3))
+    ax.hlines(rows, lower, upper, colors=colours, linewidth=min(4.0, room / 2))
+    style = {"s": min(6.0, room) ** 2, "edgecolors": ink(), "linewidths": 0.6}
+    frame.scatter_clusters(ax, own["mean"].values, rows, clusters.numbers, zorder=2.5, **style)
+    sizes, names = clusters.sizes, clusters.clusters["cluster"].values
+    shown = rows[:: -(-n // _MOST_LABELLED)]
+    shares = clusters.clusters["probability"].values
+    ax.set_yticks(
+        shown,
+        [f"{names[k]} (n = {sizes[k]}, p = {shares[k]:.2g})" for k in shown],
+        fontsize=min(9.0, 0.9 * room * (n / len(shown))),
+        parse_math=False,
+    )
+    ax.set(ylim=(n - 0.5, -0.5), xlabel=str(own["parameter"].values), ylabel="cluster")
+    return ax

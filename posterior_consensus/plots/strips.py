@@ -1,5 +1,6 @@
-"""Strips of items, one per partition, coloured by cluster."""
+"""Strips of items, one per partition, coloured by cluster: particles, fitted modes, a credible ball."""
 
+import itertools
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -8,12 +9,18 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from posterior_consensus.answers.credible import BOUNDS, CredibleBall
+from posterior_consensus.answers.fitted_modes import PartitionModes
+from posterior_consensus.answers.particles import Particles
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.switching import numbered_like
-from posterior_consensus.plots.colours import colours_of, patch_style, patterns_of
-from posterior_consensus.plots.frame import Axes, runs_of
+from posterior_consensus.plots import frame
+from posterior_consensus.plots.colours import colours_of, ink, patch_style, patterns_of
+from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import item_row, name_row
+from posterior_consensus.results.display import counted, quantity
 
 HEIGHT = 0.36  # of half a strip, with strips 1 apart
 
@@ -65,7 +72,7 @@ def draw_numbered(
             aspect="auto",
             interpolation="nearest",
         )
-        for start, end in pairwise(runs_of(shown).tolist()) if row.patterned else ():
+        for start, end in pairwise(frame.runs_of(shown).tolist()) if row.patterned else ():
             cluster = int(shown[start])
             if patterns_of(np.array([cluster]))[0]:
                 ax.add_patch(Rectangle((start - 0.5, place - HEIGHT), end - start, 2 * HEIGHT, **patch_style(cluster)))
@@ -83,3 +90,238 @@ def change(one: Labels, other: Labels) -> Floats:
     common = np.bincount(cells)[cells]
     changed: Floats = 1 - common / (np.bincount(one)[one] + np.bincount(other)[other] - common)
     return changed
+
+
+def plot_credible_ball(
+    ball: CredibleBall, *, order: Any = "clusters", figsize: Size = None, ax: Axes | None = None
+) -> Axes:
+    """Plot the center of a credible ball and its bounds as strips of items coloured by cluster.
+
+    Parameters
+    ----------
+    ball : CredibleBall
+        Result of :func:`credible_ball`.
+    order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
+        Order of the items: by cluster of the center, as in the data, or along a coordinate of the items (its name or
+        its values), such as time or position along a genome.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    ax : matplotlib.axes.Axes, optional
+        Axes to plot on; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot.
+
+    Raises
+    ------
+    TypeError
+        If `ball` is not a CredibleBall.
+    ValueError
+        If `order` or `figsize` is invalid.
+
+    See Also
+    --------
+    credible_ball : Compute the ball.
+    plot_draws_map : Plot a map of the draws with the ball.
+
+    Notes
+    -----
+    By default, items are ordered by their cluster in the center, then in each bound from the top. Clusters of a bound
+    have the colour of the center's cluster matched to them (most items in common over all one-to-one matchings), else
+    the next colours. Beyond twenty colours, patterns are added. If several bounds have the same distance, the first is
+    plotted. In the order of clusters, the axis needs 12 points per cluster. With less, it shows the largest clusters
+    and those whose co-members change most, with at most six evenly spaced items each. Beyond 20,000 items, a random
+    sample of 20,000 is shown. The axis label notes what is shown.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 1]] * 6 + [[0, 0, 0, 0]] * 2 + [[0, 1, 2, 3]] * 2
+    >>> ax = pc.plot_credible_ball(pc.credible_ball(draws, [0, 0, 1, 1]))
+    >>> len(ax.images)
+    4
+    """
+    frame.check_result("ball", ball, CredibleBall, "credible_ball")
+    partitions, captions = [ball.center], [f"center\n{counted(np.unique(ball.center).size, 'cluster')}"]
+    for name in BOUNDS:
+        bound = getattr(ball, name)
+        partitions.append(bound[0])
+        distance = quantity(float(bound["distance"][0]), ball.loss.unit, 3)
+        ties = f" ({len(bound)} tie)" if len(bound) > 1 else ""
+        clusters = counted(np.unique(bound[0]).size, "cluster")
+        captions.append(f"{name.replace('_', ' ')}\n{clusters}, at {distance}{ties}")
+    ax = frame.new_axes(ax, figsize, 7.2, 2.9)
+    draw_strips(ax, partitions, captions, "center", order)
+    radius = quantity(ball.radius, ball.loss.unit, 3)
+    ax.set_title(f"{ball.prob:.0%} credible ball under {ball.loss.name}, radius {radius}", fontsize="medium")
+    return ax
+
+
+def plot_particles(
+    particles: Particles, *, order: Any = "clusters", figsize: Size = None, ax: Axes | None = None
+) -> Axes:
+    """Plot the particles as strips of items, with their weights and differences.
+
+    Parameters
+    ----------
+    particles : Particles
+        Result of :func:`particles`.
+    order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
+        Order of the items: by cluster of the heaviest particle, as in the data, or along a coordinate of the items (its
+        name or its values), such as time or position along a genome.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    ax : matplotlib.axes.Axes, optional
+        Axes to plot on; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot.
+
+    Raises
+    ------
+    TypeError
+        If `particles` are not Particles.
+    ValueError
+        If `order` or `figsize` is invalid.
+
+    See Also
+    --------
+    particles : Compute the particles.
+    plot_alluvial : Plot the common items of the particles' clusters.
+    plot_draws_map : Plot a map of the draws with the particles.
+
+    Notes
+    -----
+    Items are ordered by their cluster in the heaviest particle, then in each of the others. Clusters have the colour of
+    the heaviest particle's cluster matched to them (most items in common over all one-to-one matchings).
+    The bars below show how much an item's co-members change from particle to particle: with C_k(i) the cluster of item
+    i in particle k, the mean over pairs of particles, weighted by the product of their weights, of
+
+        1 - n_kl(i) / m_kl(i),
+
+    where n_kl(i) items are in both clusters and m_kl(i) in either. It is 0 if an item's co-members never change.
+
+    In the order of clusters, the axis needs 12 points per cluster. With less, it shows the largest clusters and those
+    whose co-members change most, with at most six evenly spaced items each. Beyond 20,000 items, a random sample of
+    20,000 is shown. The axis label notes what is shown.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> found = pc.particles([[0, 0, 1, 1]] * 6 + [[0, 1, 0, 1]] * 4, 2, random_seed=1, progressbar=False)
+    >>> ax = pc.plot_particles(found)
+    >>> [tick.get_text().replace(chr(10), ", ") for tick in ax.get_yticklabels()]
+    ['weight 0.60 (0.3), 2 clusters', 'weight 0.40 (0.3), 2 clusters', 'co-members, that change']
+    """
+    frame.check_result("particles", particles, Particles, "particles")
+    partitions = particles.partitions.values
+    errors = ["" if np.isnan(error) else f" ({error:.2g})" for error in particles.weights_mcse.values]
+    captions = [
+        f"weight {weight:.2f}{error}\n{counted(int(number), 'cluster')}"
+        for number, weight, error in zip(particles.n_clusters.values, particles.weights.values, errors, strict=True)
+    ]
+    several = len(partitions) > 1
+    if several:
+        captions.append("co-members\nthat change")
+    ax = frame.new_axes(ax, figsize, 7.2, 1.2 + 0.5 * len(captions))
+    shown = draw_strips(ax, list(particles.partitions), captions, "heaviest particle", order)
+    if several:
+        floor = len(partitions) + HEIGHT
+        changes = _changes(partitions, particles.weights.values)[shown]
+        edges = np.arange(shown.size + 1) - 0.5
+        ax.stairs(floor - 2 * HEIGHT * changes, edges, baseline=floor, fill=True, color=ink(), alpha=0.6)
+        ax.hlines([floor], -0.5, shown.size - 0.5, colors=ink(), linewidths=0.8)
+    distance = quantity(particles.distance, particles.loss.unit, 3)
+    kind = "Wasserstein distance" if particles.loss.metric else "mean loss"
+    ax.set_title(f"{kind} from the posterior {distance} ({particles.loss.name})", fontsize="medium")
+    return ax
+
+
+def _changes(partitions: npt.NDArray[np.int32], weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Share (n,) of each item's co-members that change from particle to particle."""
+    total, changes = 0.0, np.zeros(partitions.shape[1])
+    for k, other in itertools.combinations(range(len(partitions)), 2):
+        weight = weights[k] * weights[other]
+        total += weight
+        changes += weight * change(partitions[k], partitions[other])
+    return changes / total if total > 0 else changes
+
+
+def plot_modes(modes: PartitionModes, *, order: Any = "clusters", figsize: Size = None, axes: Any = None) -> Grid:
+    """Plot the partition of each mode as a strip of items, and the responsibilities of the modes for each draw.
+
+    Parameters
+    ----------
+    modes : PartitionModes
+        Result of :func:`consensus.fit_modes`.
+    order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
+        Order of the items: by cluster of the first mode, as in the data, or along a coordinate of the items (its name
+        or its values), such as time or position along a genome.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    axes : array_like of 2 matplotlib.axes.Axes, optional
+        Axes for items and for draws; by default those of a new figure.
+
+    Returns
+    -------
+    ndarray of 2 matplotlib.axes.Axes
+        Axes of the items and of the draws, with a row for each mode.
+
+    Raises
+    ------
+    TypeError
+        If `modes` is not a PartitionModes.
+    ValueError
+        If `order` or `figsize` is invalid.
+
+    See Also
+    --------
+    consensus.fit_modes : Fit the modes.
+    plot_alluvial : Plot the common items of the partitions, ``modes.labels``.
+
+    Notes
+    -----
+    Items are ordered by their cluster in the first mode, then in each of the others. Clusters have the colour of the
+    first mode's cluster matched to them (most items in common over all one-to-one matchings). An item fades as the
+    membership in its cluster falls; membership is 1 if draws around the mode differ from its partition by noise only.
+    A draw's darkness (brightness on a dark page) is the responsibility. Draws of a chain are in order, so a chain's
+    stay in a mode is a block. Many clusters or items are sampled as in :func:`plot_particles`.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 0, 1, 1, 1]] * 6 + [[0, 1, 0, 1, 0, 1]] * 3
+    >>> axes = pc.consensus.plot_modes(pc.consensus.fit_modes(draws, 2, random_seed=1))
+    >>> [tick.get_text().replace(chr(10), ", ") for tick in axes[0].get_yticklabels()]
+    ['share 0.65, 2 clusters, noise 0.026', 'share 0.35, 2 clusters, noise 0.05']
+    """
+    from matplotlib.colors import LinearSegmentedColormap, to_rgba
+
+    frame.check_result("modes", modes, PartitionModes, "fit_modes")
+    height = 1.2 + 0.6 * modes.n_modes
+    items, draws = frame.grid_axes(axes, figsize, 1, 2, 8.4, height, name="axes", width_ratios=[2, 1])[0]
+    captions = [
+        f"share {share:.2f}\n{counted(int(number), 'cluster')}\nnoise {noise:.2g}"
+        for share, number, noise in zip(modes.shares, modes.n_clusters, modes.noise, strict=True)
+    ]
+    strengths = modes.memberships.max("consensus_cluster").values
+    draw_strips(items, list(modes.labels), captions, "first mode", order, list(strengths))
+    samples = Samples.along(modes.surprise)
+    shown = np.nan_to_num(modes.responsibilities.values)[np.concatenate(samples.chains)]
+    shades = LinearSegmentedColormap.from_list("responsibility", [to_rgba(ink(), 0.06), to_rgba(ink())])
+    for place, responsibilities in enumerate(shown.T):
+        extent = -0.5, len(shown) - 0.5, place + HEIGHT, place - HEIGHT
+        image = draws.imshow(responsibilities[np.newaxis], cmap=shades, vmin=0, vmax=1, extent=extent, aspect="auto")
+    draws.set(ylim=items.get_ylim(), yticks=[], xlabel="draw")
+    if len(samples.chains) > 1:
+        sizes = np.array([rows.size for rows in samples.chains])
+        frame.label_clusters(draws, "x", sizes, [str(name) for name in samples.chain_names], "chain")
+        draws.vlines(np.cumsum(sizes)[:-1] - 0.5, *draws.get_ylim(), colors=ink(), linewidths=0.8, linestyles=":")
+    draws.tick_params(which="both", length=0)
+    draws.spines[:].set_visible(False)
+    frame.add_colour_bar(draws, image, "responsibility")
+    return np.array([items, draws])

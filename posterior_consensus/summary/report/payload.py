@@ -19,8 +19,8 @@ from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.evaluate.similarity import own_and_nearest
 from posterior_consensus.plots.colours import NEUTRAL, colours_of, patterns_of
+from posterior_consensus.plots.data import observed_table
 from posterior_consensus.plots.frame import SOME_OF_PAIRS, some_of, with_unit
-from posterior_consensus.plots.observed import observed_table
 from posterior_consensus.plots.psm import item_order
 from posterior_consensus.results import display
 from posterior_consensus.runtime.progress import track

@@ -14,17 +14,16 @@ import xarray as xr
 from posterior_consensus.answers.links import MANY
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.layers.record import LayerComparison
-from posterior_consensus.plots.credible_ball import plot_credible_ball
 from posterior_consensus.plots.data import plot_data
-from posterior_consensus.plots.draws_map import plot_draws_map
+from posterior_consensus.plots.draws import plot_traces
 from posterior_consensus.plots.four_panels import link_panels, number_or_sizes
 from posterior_consensus.plots.frame import as_png
-from posterior_consensus.plots.item_uncertainty import plot_item_uncertainty
+from posterior_consensus.plots.items import plot_item_uncertainty
 from posterior_consensus.plots.layers import plot_layer_distances, plot_layer_items, plot_layers
-from posterior_consensus.plots.particles import plot_particles
+from posterior_consensus.plots.maps import plot_draws_map
 from posterior_consensus.plots.profiles import plot_cluster_profiles
 from posterior_consensus.plots.psm import plot_psm
-from posterior_consensus.plots.traces import plot_traces
+from posterior_consensus.plots.strips import plot_credible_ball, plot_particles
 from posterior_consensus.results import display
 from posterior_consensus.summary.record import SummaryRecord
 

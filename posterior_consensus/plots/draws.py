@@ -1,0 +1,312 @@
+"""The draws: traces, distances along the chains and under independence, and the decision graph of their density."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.answers.density import PartitionDensity, to_higher
+from posterior_consensus.answers.partition_loss import partition_loss
+from posterior_consensus.diagnostics.independence import NearIndependence
+from posterior_consensus.diagnostics.record import Diagnosis
+from posterior_consensus.diagnostics.sequence import SequentialDistances
+from posterior_consensus.plots import frame
+from posterior_consensus.plots.colours import COLOURS, MARK, MOST_CHAINS, chain_colour, chain_line, ink
+from posterior_consensus.plots.frame import Axes, Grid, Size
+
+_RANK_BINS = 20
+_MOST_IN_ROW = 4  # rows of legend entries next to the first row
+_WIDTH, _SUMMARY, _DISTANCE = 7.6, 1.25, 2.3  # inches: width of figures along chains, and heights of a row
+_RESAMPLE_BINS = 40
+_NAMES = {"posterior": "posterior, other draws", "product of marginals": "product of marginals"}
+_PROBS = (0.95, 0.5)
+
+
+def plot_traces(diagnosis: Diagnosis, *, figsize: Size = None, axes: Any = None) -> Grid:
+    """Plot the trace of every scalar summary, and the ranks of its values by chain.
+
+    Parameters
+    ----------
+    diagnosis : Diagnosis
+        Result of :func:`diagnose`.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    axes : array of matplotlib.axes.Axes, optional
+        Axes of shape (n_summaries, 2); by default those of a new figure.
+
+    Returns
+    -------
+    ndarray of matplotlib.axes.Axes, shape (n_summaries, 2)
+        Traces on the left, with a colour for each chain, and histograms of ranks on the right.
+
+    Raises
+    ------
+    TypeError
+        If `diagnosis` is not a Diagnosis, or `axes` are not Axes.
+    ValueError
+        If the number of `axes` is wrong.
+
+    See Also
+    --------
+    diagnose : Compute the diagnosis.
+
+    Notes
+    -----
+    On the right, the values of all chains are ranked together, and each chain's ranks are counted in equal bins [1]_.
+    Chains that agree have flat lines near 1, the expected share. A chain with more than its share of high values rises
+    to the right. Tied values share their ranks evenly. The R-hat of the summary is above each row.
+
+    References
+    ----------
+    .. [1] Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021), Bayesian Analysis 16(2), 667-718.
+       https://doi.org/10.1214/20-BA1221
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import posterior_consensus as pc
+    >>> axes = pc.plot_traces(pc.diagnose(np.random.default_rng(1).integers(2, size=(2, 50, 6))))
+    >>> axes.shape
+    (7, 2)
+    """
+    from matplotlib.lines import Line2D
+
+    frame.check_result("diagnosis", diagnosis, Diagnosis, "diagnose")
+    traces = diagnosis.traces
+    names = traces["summary"].values.tolist()
+    axes = frame.grid_axes(axes, figsize, len(names), 2, _WIDTH, _SUMMARY * len(names) + 0.4, width_ratios=(2, 1))
+    chain = traces["chain"].values
+    _, first = np.unique(chain, return_index=True)
+    chains = [np.flatnonzero(chain == chain[at]) for at in np.sort(first)]
+    for name, (left, right) in zip(names, axes, strict=True):
+        one = traces.sel(summary=name)
+        _draw_row(left, right, one.values, chains)
+        rhat = float(diagnosis.summaries["rhat"].sel(summary=name))
+        left.set_title(frame.with_unit(name, one["unit"].item()), loc="left", fontsize="small")
+        if not np.isnan(rhat):
+            right.set_title(f"R-hat {rhat:.3f}", loc="right", fontsize="small")
+    for ax in axes.ravel():
+        ax.tick_params(labelsize="small")
+    frame.tick_integers(axes[-1, 0].xaxis)
+    for ax in axes[:-1].ravel():
+        ax.tick_params(labelbottom=False)
+    axes[-1, 0].set_xlabel("draw of the chain", fontsize="small")
+    axes[-1, 1].set_xlabel("rank among the draws of all chains", fontsize="small")
+    if 1 < len(chains) <= MOST_CHAINS:
+        looks = [chain_line(k, len(chains)) | {"linewidth": 2.0} for k in range(len(chains))]
+        entries = [Line2D([], [], label=str(chain[rows[0]]), **look) for rows, look in zip(chains, looks, strict=True)]
+        place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.1), "ncols": -(-len(chains) // _MOST_IN_ROW)}
+        frame.add_legend(axes[0, 1], entries, title="chain", title_fontsize="small", **place)
+    return axes
+
+
+def _draw_row(left: Axes, right: Axes, values: npt.NDArray[np.float64], chains: list[npt.NDArray[np.intp]]) -> None:
+    if np.isnan(values).any():
+        return
+    edges = np.linspace(0.0, 1.0, min(_RANK_BINS, max(1, min(rows.size for rows in chains) // 3)) + 1)
+    _, tied = np.unique(values, return_inverse=True)
+    ranks = _shares(tied, tied.max() + 1)
+    for k, rows in enumerate(chains):
+        style = chain_line(k, len(chains))
+        left.plot(np.arange(rows.size), values[rows], linewidth=0.6, alpha=0.8, **style)
+        interpolated = np.interp(edges, ranks, _shares(tied[rows], tied.max() + 1))
+        right.stairs(np.diff(interpolated) / np.diff(edges), edges, baseline=None, linewidth=1.1, **style)
+    right.axhline(1.0, color=ink(), linewidth=0.7, linestyle=":")
+    right.set(xlim=(0, 1), ylim=(0, None))
+    left.set_xlim(0, max(rows.size for rows in chains) - 1 or 1)
+
+
+def _shares(tied: npt.NDArray[np.intp], n_values: int) -> npt.NDArray[np.float64]:
+    """Share of draws below each value, and finally 1."""
+    return np.concatenate([[0.0], np.cumsum(np.bincount(tied, minlength=n_values)) / tied.size])
+
+
+def plot_sequence(sequence: SequentialDistances, *, figsize: Size = None, axes: Any = None) -> Grid:
+    """Plot the distances between successive draws, and from the second half of the chain.
+
+    Parameters
+    ----------
+    sequence : SequentialDistances
+        Result of :func:`diagnostics.sequential_distances`.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    axes : array of matplotlib.axes.Axes, optional
+        Axes of shape (2,); by default those of a new figure.
+
+    Returns
+    -------
+    ndarray of matplotlib.axes.Axes, shape (2,)
+        The upper axes have the distance of each draw from its predecessor, the speed of the chain. The lower axes have
+        its mean distance from the second half of its chain, the position of the chain. A vertical line in the chain's
+        colour ends the burn-in. It is dotted, and in the middle, if the rule determined no end.
+
+    Raises
+    ------
+    TypeError
+        If `sequence` is not a SequentialDistances, or `axes` are not Axes.
+    ValueError
+        If the number of `axes` is wrong.
+
+    See Also
+    --------
+    diagnostics.sequential_distances : Compute the distances.
+
+    Notes
+    -----
+    The upper panel is Figure 5 of Zhou, Dudeja and Amini (2023), Statistical guarantees for consensus clustering, ICLR,
+    for one minus the normalized mutual information (``loss="nmi"``).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import posterior_consensus as pc
+    >>> draws = np.random.default_rng(1).integers(2, size=(2, 60, 6))
+    >>> axes = pc.diagnostics.plot_sequence(pc.diagnostics.sequential_distances(draws, loss="nmi"))
+    >>> axes.shape
+    (2,)
+    """
+    frame.check_result("sequence", sequence, SequentialDistances, "diagnostics.sequential_distances")
+    axes = frame.grid_axes(axes, figsize, 2, 1, _WIDTH, 2 * _DISTANCE)[:, 0]
+    chain = sequence.steps["chain"].values
+    burn_in, n_chains = sequence.burn_in, sequence.burn_in.sizes["chain"]
+    for k in range(n_chains):
+        one = burn_in.isel(chain=k)
+        rows = np.flatnonzero(chain == one["chain"].values)
+        for ax, values in zip(axes, (sequence.steps.values, sequence.to_second_half.values), strict=True):
+            name = f"chain {one['chain'].item()}" if 1 < n_chains <= MOST_CHAINS else None
+            ax.plot(np.arange(rows.size), values[rows], linewidth=0.8, alpha=0.8, label=name, **chain_line(k, n_chains))
+            line = "--" if one["settled"] else ":"
+            ax.axvline(int(one["burn_in"]), linewidth=1.0, linestyle=line, color=chain_colour(k, n_chains))
+    before = "the draw before" if sequence.lag == 1 else f"the draw {sequence.lag} before"
+    for ax, name in zip(axes, (before, "the second half, mean"), strict=True):
+        title = frame.with_unit(f"{sequence.loss.name} distance from {name}", sequence.loss.unit)
+        ax.set_title(title, loc="left", fontsize="small")
+        ax.set_xlim(0, int(burn_in["n_draws"].max()) - 1 or 1)
+        ax.set_ylim(0, None)
+        ax.tick_params(labelsize="small")
+        frame.tick_integers(ax.xaxis)
+    axes[0].tick_params(labelbottom=False)
+    axes[1].set_xlabel("draw of the chain; the line ends the burn-in", fontsize="small")
+    if axes[0].get_legend_handles_labels()[0]:
+        frame.add_legend(axes[0])
+    return axes
+
+
+def plot_near_independence(independence: NearIndependence, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
+    """Plot histograms of the distances within the posterior and to the product of its marginals.
+
+    Parameters
+    ----------
+    independence : NearIndependence
+        Result of :func:`diagnostics.near_independence`.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    ax : matplotlib.axes.Axes, optional
+        Axes to plot on; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot.
+
+    Raises
+    ------
+    TypeError
+        If `independence` is not a NearIndependence, or `ax` not an Axes.
+
+    See Also
+    --------
+    diagnostics.near_independence : Run the test.
+
+    Notes
+    -----
+    Histograms are of the squared maximum mean discrepancy between random quarters of the draws: between draws, and
+    between draws and draws with shuffled items. They coincide if items are nearly independent, as in Figure 6 (a) of
+    Zhou, Dudeja and Amini (2023), Statistical guarantees for consensus clustering, ICLR.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import posterior_consensus as pc
+    >>> independence = pc.diagnostics.near_independence(np.random.default_rng(1).integers(2, size=(100, 6)))
+    >>> ax = pc.diagnostics.plot_near_independence(independence)
+    >>> ax.get_ylabel()
+    'resamples'
+    """
+    frame.check_result("independence", independence, NearIndependence, "diagnostics.near_independence")
+    from matplotlib.ticker import MaxNLocator
+
+    ax = frame.new_axes(ax, figsize, 5.6, 3.2)
+    values = independence.resampled
+    low, high = float(values.min()), float(values.max())
+    edges = np.linspace(low, high if high > low else low + 1.0, _RESAMPLE_BINS + 1)
+    for (name, text), colour in zip(_NAMES.items(), (COLOURS[2], COLOURS[9]), strict=True):
+        ax.hist(values.sel(compared_with=name).values, edges.tolist(), color=colour, alpha=0.55, label=text)
+    ax.axvline(0.0, color=ink(), linewidth=0.7, linestyle=":")
+    ax.set(xlabel="squared maximum mean discrepancy of draws from ...", ylabel="resamples")
+    ax.set_title(f"p-value {independence.p_value:.2g} for independent items", loc="left", fontsize="medium")
+    ax.xaxis.set_major_locator(MaxNLocator(5))  # small numbers have long labels
+    frame.add_legend(ax, loc="best")
+    return ax
+
+
+def plot_density_peaks(density: PartitionDensity, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
+    """Plot the score of each calibration draw against its loss to the nearest draw of higher score.
+
+    Parameters
+    ----------
+    density : PartitionDensity
+        Result of :func:`partition_density`.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    ax : matplotlib.axes.Axes, optional
+        Axes to plot on; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot.
+
+    Raises
+    ------
+    TypeError
+        If `density` is not a PartitionDensity, or `ax` not an Axes.
+
+    See Also
+    --------
+    partition_density : Compute the density.
+
+    Notes
+    -----
+    In this decision graph of Rodriguez and Laio (2014), https://doi.org/10.1126/science.1242072, peaks of the density
+    are at the top right. Modes are marked at their score and their loss to the nearest mode of higher score, the
+    highest at the top. They are searched among all partitions, so their score can exceed the score of any draw.
+    Vertical lines are the scores at which credible sets begin.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 0, 1, 1, 1]] * 30 + [[0, 1, 0, 1, 0, 1]] * 20 + [[0, 0, 0, 0, 1, 1]] * 10
+    >>> ax = pc.plot_density_peaks(pc.partition_density(draws, random_seed=1))
+    >>> ax.get_xlabel()
+    'score'
+    """
+    frame.check_result("density", density, PartitionDensity, "partition_density")
+    ax = frame.new_axes(ax, figsize, 5.6, 3.6)
+    scores = density.scores.values
+    ax.scatter(scores, density.to_higher.values, s=12, color=COLOURS[1], linewidths=0, label="calibration draws")
+    marked = density.modes["score"].values
+    losses = np.asarray(partition_loss(density.modes.values, loss=density.loss))
+    heights = np.where(marked == marked.max(), density.to_higher.values.max(), to_higher(marked, losses))
+    ax.scatter(marked, heights, s=48, marker="D", facecolors="none", edgecolors=MARK, linewidths=1.5, label="modes")
+    for prob in _PROBS:
+        least = density.least_score(prob)
+        if np.isfinite(least):
+            ax.axvline(least, color=ink(), linewidth=0.8, linestyle=":")
+            ax.text(least, 1.0, f" {prob:.0%} set", transform=ax.get_xaxis_transform(), va="top", fontsize="small")
+    unit = f", {density.loss.unit}" if density.loss.unit else ""
+    ax.set(xlabel="score", ylabel=f"{density.loss.name} to the nearest\ndraw of higher score{unit}")
+    highest = max(heights.max(), density.to_higher.values.max())
+    ax.set_ylim(0.0, 1.15 * highest or 1.0)  # leaves room for the names of the sets
+    frame.add_legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
+    return ax

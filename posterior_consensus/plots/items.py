@@ -1,0 +1,330 @@
+"""Each item's certainty: similarity to its cluster, probabilities of clusters, and these along time."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.answers.membership import ItemUncertainty, Membership
+from posterior_consensus.answers.membership import membership as membership_of
+from posterior_consensus.ensemble.items import Floats, Items, numbers_of
+from posterior_consensus.ensemble.partitions import HasDraws
+from posterior_consensus.plots import frame
+from posterior_consensus.plots.colours import NEUTRAL, ink, patch_style
+from posterior_consensus.plots.data import observed_table
+from posterior_consensus.plots.frame import Axes, Grid, Size
+from posterior_consensus.plots.rows import check_order, coordinate, item_row, name_row, numbers_along, plain
+
+_MOST_FEATURES = 6
+_PALE = 0.3  # opacity of the background
+_PANEL = 7.2, 2.0  # inches: width of the figure, height of a panel
+_LEAST_ROOM = 2.5  # points per item; with less, points are invisible
+
+
+def plot_membership(
+    membership: Membership | HasDraws, *, order: Any = "clusters", figsize: Size = None, ax: Axes | None = None
+) -> Axes:
+    """Plot each item's probabilities of the clusters as a stacked bar.
+
+    Parameters
+    ----------
+    membership : Membership or Summary
+        The result of :func:`membership` or :func:`predict_allocation`, or of :func:`summarize`, with the consensus.
+    order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
+        Order of the items: by cluster, the most probable item of each first; as in the data; or along a coordinate of
+        the items (its name or its values), such as time or position along a genome.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    ax : matplotlib.axes.Axes, optional
+        Axes to plot on; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot.
+
+    Raises
+    ------
+    TypeError
+        If `membership` is not a Membership.
+    ValueError
+        If `order` or `figsize` is invalid.
+
+    See Also
+    --------
+    membership : Compute the probabilities.
+    predict_allocation : Compute the probabilities of new items.
+
+    Notes
+    -----
+    Population geneticists plot proportions of ancestry in this way. Sorted by cluster, an item's own cluster is at the
+    bottom of its bar, the other clusters follow in order, and "elsewhere" is grey at the top; lines separate clusters.
+    The own cluster of a new item is the most probable cluster. In other orders, the clusters have the same order in all
+    bars. The axis names items if there is room, else clusters, some of the items or values of the coordinate. Beyond
+    twenty colours, patterns are added. In the order of clusters, the axis needs 12 points per cluster. With less, it
+    shows the largest clusters and those with the lowest mean probability, with at most six evenly spaced items each.
+    Beyond 20,000 items, a random sample of 20,000 is shown. The axis label notes what is shown.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 0, 1, 1], [0, 0, 1, 1, 1], [1, 1, 1, 0, 0], [0, 0, 2, 1, 1]]
+    >>> ax = pc.plot_membership(pc.membership(draws, [0, 0, 0, 1, 1]))
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['0', '1', 'elsewhere']
+    """
+    membership = as_membership(membership)
+    cluster, own = membership.cluster.values, membership.own.values
+    ax = frame.new_axes(ax, figsize, 7.2, 3.0)
+    items = Items.along(membership.cluster, str(membership.cluster.dims[0]))
+    row = item_row(ax, items, cluster, order, then=[-own], certainty=own)
+    ax.set(ylim=(0, 1), ylabel="posterior probability")
+    edges = np.arange(row.at.size + 1, dtype=np.float64) - 0.5
+    draw_shares(ax, membership, row.at, edges, by_cluster=row.along is None, patterned=row.patterned)
+    name_row(ax, row, _names(membership)[: cluster.max() + 1])
+    return ax
+
+
+def as_membership(given: Any) -> Membership:
+    """The membership itself, or that of the partition of a summary."""
+    if isinstance(given, HasDraws):
+        return membership_of(given)
+    frame.check_result("membership", given, Membership, "membership")
+    membership: Membership = given
+    return membership
+
+
+def draw_shares(
+    ax: Axes,
+    membership: Membership,
+    at: npt.NDArray[np.intp],
+    edges: Floats,
+    *,
+    by_cluster: bool = False,
+    patterned: bool = False,
+) -> None:
+    """Stack the probabilities of items between `edges`; by cluster, an item's own cluster is at the bottom."""
+    from matplotlib.patches import Patch
+
+    shares, numbers = membership.probabilities.values[at], [*membership.numbers, -1]
+    home = membership.cluster.values[at] if by_cluster else np.full(at.size, -1)
+    floor = membership.own.values[at] if by_cluster else np.zeros(at.size)
+    for k, number in enumerate(numbers):
+        start = np.where(home == k, 0.0, floor)
+        end = start + shares[:, k]
+        ax.stairs(end, edges, baseline=start, fill=True, **patch_style(number, patterned))
+        floor = np.where(home == k, floor, end)
+    names = _names(membership)
+    sizes = np.bincount(membership.cluster.values, minlength=len(names))[:-1]
+    largest = [*frame.largest_of(sizes), -1]
+    shown = frame.short_names([names[k] for k in largest], frame.LONGEST)
+    looks = [patch_style(numbers[k], patterned) for k in largest]
+    frame.add_legend(ax, [Patch(label=name, **style) for name, style in zip(shown, looks, strict=True)])
+
+
+def _names(membership: Membership) -> list[str]:
+    return [str(name) for name in membership.probabilities["consensus_cluster"].values]
+
+
+def plot_item_uncertainty(
+    items: ItemUncertainty, *, order: Any = "clusters", figsize: Size = None, ax: Axes | None = None
+) -> Axes:
+    """Plot the mean posterior similarity of each item to the rest of its cluster, and to the nearest other cluster.
+
+    Parameters
+    ----------
+    items : ItemUncertainty
+        Result of :func:`item_uncertainty`.
+    order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
+        Order of the items: by cluster, the most certain item of each first; as in the data; or along a coordinate of
+        the items (its name or its values), such as time or position along a genome.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    ax : matplotlib.axes.Axes, optional
+        Axes to plot on; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot.
+
+    Raises
+    ------
+    TypeError
+        If `items` is not an ItemUncertainty.
+    ValueError
+        If `order` or `figsize` is invalid.
+
+    See Also
+    --------
+    item_uncertainty : Compute the similarities.
+    plot_membership : Plot the probabilities of clusters for each item.
+
+    Notes
+    -----
+    The bar, in the cluster's colour, is the mean similarity to the rest of the cluster; an item alone in its cluster
+    has none. The point, in the other cluster's colour, is the mean similarity to that cluster. If it is above the bar,
+    the item is more similar to the other cluster than to its own. Beyond twenty colours, bars have patterns and points
+    other shapes. Items are named if the axes have room for their names, else clusters or values of the coordinate. In
+    the order of clusters, the axis needs 12 points per cluster. With less, it shows the largest clusters and those with
+    the lowest mean similarity, with at most six evenly spaced items each. Beyond 20,000 items, a random sample of
+    20,000 is shown. The axis label notes what is shown.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
+    >>> ax = pc.plot_item_uncertainty(pc.item_uncertainty(draws, [0, 0, 1, 1]))
+    >>> ax.get_ylabel()
+    'mean posterior similarity'
+    """
+    from matplotlib.patches import Patch
+
+    frame.check_result("items", items, ItemUncertainty, "item_uncertainty")
+    cluster, single = items.cluster.values, np.isnan(items.similarity.values)
+    own, other = np.nan_to_num(items.similarity.values), np.nan_to_num(items.nearest_similarity.values)
+    numbers = numbers_of(items.names)
+    ax = frame.new_axes(ax, figsize, 7.2, 3.4)
+    along = Items.along(items.cluster, str(items.cluster.dims[0]))
+    row = item_row(ax, along, cluster, order, then=[-own, other], certainty=np.where(single, 1 - other, own))
+    here, heights = cluster[row.at], own[row.at]
+    edges = np.arange(row.at.size + 1) - 0.5
+    for k in row.clusters:
+        (places,) = np.nonzero(here == k)
+        span = slice(places[0], places[-1] + 1)
+        bars = np.where(here[span] == k, heights[span], np.nan)
+        ax.stairs(
+            bars, edges[span.start : span.stop + 1], fill=True, alpha=0.6, **patch_style(numbers[k], row.patterned)
+        )
+    elsewhere = np.flatnonzero(items.nearest.values[row.at] >= 0)
+    nearest, height = items.nearest.values[row.at][elsewhere], other[row.at][elsewhere]
+    room = frame.extent(ax)[0] / row.at.size  # points per item
+    points = {"s": float(np.clip(room, 3.0, 5.0)) ** 2, "edgecolors": ink(), "linewidths": 0.6 if room > 4 else 0.2}
+    frame.scatter_clusters(ax, elsewhere, height, numbers[nearest], **points, zorder=2.5, clip_on=False)
+    ax.set(ylim=(0, 1.02), ylabel="mean posterior similarity")
+    name_row(ax, row, [str(name) for name in items.names])
+    bar, dot = (
+        Patch(color=NEUTRAL, alpha=0.6, label="with own cluster"),
+        frame.point("with nearest other", "o", NEUTRAL, markersize=4),
+    )
+    frame.add_legend(
+        ax, [bar, dot], loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2 if frame.extent(ax)[0] > 250 else 1
+    )
+    return ax
+
+
+def plot_regimes(
+    data: Any,
+    membership: Membership | HasDraws,
+    *,
+    order: Any = "data",
+    features: Sequence[Any] | None = None,
+    figsize: Size = None,
+    axes: Any = None,
+) -> Grid:
+    """Plot values along time or another coordinate, coloured by cluster, with each item's cluster probabilities.
+
+    Parameters
+    ----------
+    data : array_like, Series, DataFrame or DataArray of shape (n_items,) or (n_items, n_features)
+        Numbers, NaN where missing. A DataFrame has a row for each item; a DataArray may have the items second.
+    membership : Membership or Summary
+        The result of :func:`membership` or :func:`predict_allocation`, with the partition and the probabilities, or of
+        :func:`summarize`, with the consensus partition.
+    order : "data", name of a coordinate, or array_like of shape (n_items,)
+        The horizontal axis: numbers or dates, given as the name of a coordinate of the data or of the partition, or as
+        values. With "data", the items' own coordinate if it increases, else their positions.
+    features : sequence of names, optional
+        Features to plot, at most 6, with a panel each; by default all.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    axes : array of matplotlib.axes.Axes, optional
+        Axes for each feature, and one for the probabilities; by default those of a new figure.
+
+    Returns
+    -------
+    ndarray of matplotlib.axes.Axes, shape (n_features + 1,)
+        The axes with the plots.
+
+    Raises
+    ------
+    TypeError
+        If `membership` is not a Membership, the data or `order` are not numbers or dates, or `axes` are not Axes.
+    ValueError
+        If the data have other items or more than 6 features, `features`, `order` or `figsize` are invalid, or the
+        number of `axes` is wrong.
+
+    See Also
+    --------
+    plot_membership : Plot the probabilities of the clusters alone.
+    plot_psm : Plot the similarities of all pairs, with ``order="data"``.
+
+    Notes
+    -----
+    The background has the colour of each item's cluster, and changes midway between neighbours. The last panel stacks
+    the posterior probabilities of the clusters, in the same order for all items; "elsewhere" is grey at the top.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import posterior_consensus as pc
+    >>> flow = pd.Series([9.1, 9.3, 5.2, 5.0], index=pd.Index([1897, 1898, 1899, 1900], name="year"), name="flow")
+    >>> draws = [[0, 0, 1, 1], [1, 1, 0, 0], [0, 0, 0, 1], [0, 0, 1, 1]]
+    >>> axes = pc.plot_regimes(flow, pc.membership(draws, [0, 0, 1, 1]))
+    >>> [axes[0].get_ylabel(), axes[1].get_xlabel()]
+    ['flow', 'year']
+    """
+    membership = as_membership(membership)
+    table = observed_table(data, membership.cluster, "membership")
+    names = table.features if features is None else [str(name) for name in features]
+    if not set(names) <= set(table.features) or not 1 <= len(names) <= _MOST_FEATURES:
+        present = ", ".join(map(repr, table.features))
+        raise ValueError(
+            f"`features` must be a list of 1 to {_MOST_FEATURES} of the data's features; got {features!r}, "
+            f"present: {present}."
+        )
+    name, x = _axis(order, table.items)
+    in_row = np.argsort(x, kind="stable")
+    dated, x = x.dtype.kind == "M", numbers_along(name, x[in_row])
+    n = len(names)
+    grid = frame.grid_axes(axes, figsize, n + 1, 1, _PANEL[0], _PANEL[1] * n + 1.9).ravel()
+    edges = np.concatenate([x[:1], (x[1:] + x[:-1]) / 2, x[-1:]])
+    if edges[0] == edges[-1]:  # one item, or all at one position
+        edges = edges[0] + np.linspace(-0.5, 0.5, edges.size)
+    cluster, numbers = membership.cluster.values[in_row], np.array([*membership.numbers, -1])
+    for ax, feature in zip(grid, names, strict=False):
+        values = table.values[in_row, table.features.index(feature)]
+        _draw_values(ax, x, values, edges, numbers[cluster])
+        ax.set_ylabel(f"feature {feature}" if feature.isdigit() else feature, wrap=True)
+        ax.tick_params(labelbottom=False)
+    draw_shares(grid[-1], membership, in_row, edges)
+    grid[-1].set(ylim=(0, 1), ylabel="posterior probability", xlabel=name)
+    for ax in grid:
+        ax.set_xlim(edges[0], edges[-1])
+        if dated:
+            frame.tick_dates(ax.xaxis)
+    return grid
+
+
+def _axis(order: Any, items: Items) -> tuple[str, npt.NDArray[Any]]:
+    """Name and values of the horizontal axis."""
+    along = check_order(order, items)
+    if along is None:
+        raise ValueError("`order` must be 'data', the name of a coordinate, or a value for each item; got 'clusters'.")
+    if along.values is not None:
+        return along.name or items.dim, along.values
+    own = coordinate(items.dim, items)
+    if own is not None and own.dtype.kind in "iufM" and np.all(own[1:] > own[:-1]):
+        names = [str(name) for name, coord in items.coords.items() if np.array_equal(plain(coord.values), own)]
+        return next((name for name in names if name != items.dim), items.dim), own  # the index may have another name
+    return items.dim, np.arange(items.n_items)
+
+
+def _draw_values(ax: Axes, x: Floats, values: Floats, edges: Floats, numbers: npt.NDArray[np.integer]) -> None:
+    """Plot a line with points over a rectangle for each run of items of a cluster."""
+    runs = frame.runs_of(numbers)
+    frame.colour_runs(ax, edges[runs], numbers[runs[:-1]], 0.0, 1.0, alpha=_PALE, zorder=0.5)
+    ax.plot(x, values, color=ink(), linewidth=0.8)
+    if frame.extent(ax)[0] / x.size > _LEAST_ROOM:
+        ax.scatter(x, values, s=12, color=ink())

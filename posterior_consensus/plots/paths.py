@@ -1,0 +1,398 @@
+"""Answers along a parameter: of the loss, of a penalty, of the prior, of how many items or draws must agree."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.agreement.path import EARLY, AgreementPath
+from posterior_consensus.answers.links import StableComponents
+from posterior_consensus.answers.loss_parameter import LossPath
+from posterior_consensus.answers.partial_partition import PartialPartition
+from posterior_consensus.answers.prior_sensitivity import Floats, PriorSensitivity
+from posterior_consensus.plots import frame
+from posterior_consensus.plots.colours import MARK, MOST_CHAINS, NEUTRAL, OPEN, as_cmap, chain_line, ink, on_dark
+from posterior_consensus.plots.frame import Axes, Grid, Size
+from posterior_consensus.runtime.tolerances import SAME
+
+_MUCH = 10  # ratio of the numbers of clusters from which the axis is logarithmic
+_MOST_NAMES = 40
+_MOST_SLANTED = 8
+
+
+def plot_loss_path(path: LossPath, *, cmap: Any = None, figsize: Size = None, ax: Axes | None = None) -> Axes:
+    """Plot the number of clusters against the loss's parameter, with plateaus of the partition.
+
+    Parameters
+    ----------
+    path : LossPath
+        Result of :func:`loss_path`.
+    cmap : str or matplotlib.colors.Colormap, optional
+        Colours from the nearest to the farthest neighbours; by default blues that fade into the page.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    ax : matplotlib.axes.Axes, optional
+        Axes to plot on; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The colour bar is ``ax.collections[0].colorbar``.
+
+    Raises
+    ------
+    TypeError
+        If `path` is not a LossPath.
+    ValueError
+        If `cmap` or `figsize` are invalid.
+
+    See Also
+    --------
+    loss_path : Compute the path.
+
+    Notes
+    -----
+    The line between two values is thick if the partition stays the same, else faint in proportion to the variation of
+    information between their partitions. Long strong stretches are partitions that hardly depend on the parameter. The
+    dashed line is at the loss's default. The axis is logarithmic if the number of clusters grows tenfold.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 1], [0, 1, 2, 2], [0, 0, 1, 2], [0, 0, 0, 0]]
+    >>> ax = pc.plot_loss_path(pc.loss_path(draws, loss="binder", random_seed=1))
+    >>> ax.get_xlabel()
+    'pair threshold tau'
+    """
+    frame.check_result("path", path, LossPath, "loss_path")
+    dim, table = path.parameter, path.table
+    x, clusters = table[dim].values, table["n_clusters"].values
+    ax = frame.new_axes(ax, figsize, 5.6, 3.4)
+    if x.size > 1:
+        _draw_steps(ax, x, clusters, table["distance_to_previous"].values[1:], cmap)
+    ax.plot(x, clusters, "o", color=ink(), markersize=3)
+    default = 0.5 if dim == "tau" else 1.0
+    if x.min() <= default <= x.max():
+        frame.mark_value(ax, default, f"default, {dim} = {default:g}", zorder=1.5)
+        frame.add_legend(ax, loc="best")
+    _scale_clusters(ax, clusters)
+    ax.set(xlabel="pair threshold tau" if dim == "tau" else "cost of separating, a", ylabel="number of clusters")
+    return ax
+
+
+def _draw_steps(
+    ax: Axes, x: npt.NDArray[np.float64], clusters: npt.NDArray[np.int64], distances: npt.NDArray[np.float64], cmap: Any
+) -> None:
+    """Plot a step between neighbours, thick if their partitions are equal, else fainter with distance."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.colors import LinearSegmentedColormap, Normalize
+
+    strong, faint = ("#DCE6F0", "#2171B5") if on_dark() else ("#08306B", "#DCE6F0")
+    fading = LinearSegmentedColormap.from_list("near to far", [strong, "#6BAED6", faint])
+    middle = (x[:-1] + x[1:]) / 2
+    corners = [(x[:-1], clusters[:-1]), (middle, clusters[:-1]), (middle, clusters[1:]), (x[1:], clusters[1:])]
+    steps = LineCollection(
+        list(np.stack([np.column_stack(corner) for corner in corners], axis=1)),
+        array=distances,
+        cmap=fading if cmap is None else as_cmap(cmap),
+        norm=Normalize(0.0, distances.max() or 1.0),
+        linewidths=np.where(distances < SAME, 5.0, 2.0),
+        capstyle="butt",
+        zorder=1.8,
+    )
+    ax.add_collection(steps)
+    frame.add_colour_bar(ax, steps, "VI to the neighbour (bits)")
+
+
+def _scale_clusters(ax: Axes, clusters: npt.NDArray[np.int64]) -> None:
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    if clusters.max() < _MUCH * clusters.min():
+        ax.set_ylim(0, 1.05 * clusters.max() + 0.5)
+        frame.tick_integers(ax.yaxis)
+        return
+    ax.set_yscale("log")
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.yaxis.set_minor_locator(NullLocator())
+    ax.yaxis.set_major_formatter("{x:.0f}")
+
+
+def plot_agreement_path(path: AgreementPath, *, figsize: Size = None, axes: Any = None) -> Grid:
+    """Plot the averaged Jaccard index against the penalty weight, and the loss of each chain's estimate.
+
+    Parameters
+    ----------
+    path : AgreementPath
+        Result of :func:`agreement.agreement_path`.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    axes : array of matplotlib.axes.Axes, optional
+        Two axes, for the agreement and for the losses; by default those of a new figure.
+
+    Returns
+    -------
+    ndarray of matplotlib.axes.Axes, shape (2,)
+        The axes with the plots.
+
+    Raises
+    ------
+    TypeError
+        If `path` is not an AgreementPath, or `axes` are not Axes.
+    ValueError
+        If there are not two `axes`, or `figsize` is invalid.
+
+    See Also
+    --------
+    agreement.agreement_path : Compute the path.
+
+    Notes
+    -----
+    A rise left of the dashed line, the penalty weight 0.25, indicates estimates that differ by search noise or few
+    draws. A plateau across it indicates chains in different modes. Losses are over each chain's own draws, minus the
+    loss without a penalty.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[[0, 0, 1, 1]] * 4, [[0, 0, 1, 1]] * 4, [[0, 1, 1, 1]] * 4]
+    >>> axes = pc.agreement.plot_agreement_path(pc.agreement.agreement_path(draws, prices=[0.5, 2.0], random_seed=1))
+    >>> axes[0].lines[0].get_ydata().round(2)
+    array([0.5, 0.5, 0.5, 1. ])
+    """
+    frame.check_result("path", path, AgreementPath, "agreement_path")
+    grid = frame.grid_axes(axes, figsize, 2, 1, 5.6, 5.0).ravel()
+    table, prices = path.table, path.table["price"].values
+    line: dict[str, Any] = {"marker": "o", "linewidth": 1.2, "clip_on": False}
+    grid[0].plot(prices, table["averaged_jaccard"].values, color=ink(), markersize=4, **line)
+    grid[0].set(ylabel="averaged Jaccard index", ylim=(0.0, 1.05))
+    own = table["own_loss"].values
+    what, n_chains = ("chain", "chains") if path.of_chains else ("analysis", "analyses"), len(path.names)
+    for at, name in enumerate(path.names):
+        label = f"{what[0]} {name}" if path.of_chains or isinstance(name, int) else str(name)
+        grid[1].plot(prices, own[:, at] - own[0, at], label=label, markersize=3, **line, **chain_line(at, n_chains))
+    rise = frame.with_unit(f"rise of own\nexpected {path.loss.name}", path.loss.unit)
+    grid[1].set(ylabel=rise, xlabel="penalty weight on disagreement")
+    for ax in grid:
+        ax.axvline(EARLY, color=MARK, linewidth=1.0, linestyle="--", zorder=0.5)
+        ax.set_xlim(prices[0], prices[-1])
+    if n_chains <= MOST_CHAINS:
+        frame.add_legend(grid[1], loc="best", ncols=2 if n_chains > 4 else 1)
+    else:
+        grid[1].text(0.02, 0.95, f"{n_chains} {what[1]}", transform=grid[1].transAxes, va="top", color=NEUTRAL)
+    return grid
+
+
+def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = None, axes: Any = None) -> Grid:
+    """Plot the expected number of clusters, and the excess loss of the partition, under other priors.
+
+    Parameters
+    ----------
+    sensitivity : PriorSensitivity
+        The result of :func:`prior_sensitivity`.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    axes : array of matplotlib.axes.Axes, optional
+        Two axes, for the numbers of clusters and for the excess losses; by default those of a new figure.
+
+    Returns
+    -------
+    ndarray of matplotlib.axes.Axes, shape (2,)
+        The axes with the plots.
+
+    Raises
+    ------
+    TypeError
+        If `sensitivity` is not a PriorSensitivity, or `axes` are not Axes.
+    ValueError
+        If there are not two `axes`, or `figsize` is invalid.
+
+    See Also
+    --------
+    prior_sensitivity : Compute the sensitivity.
+
+    Notes
+    -----
+    If all alternatives have the prior's family, the horizontal axis is the concentration, on a logarithmic scale;
+    otherwise it lists the alternatives. Alternatives that the draws represent poorly are shaded. The red point is the
+    prior of the draws; on an axis of concentrations, a red line marks its concentration. Error bars are two Monte Carlo
+    standard errors.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 1], [0, 0, 0, 0], [0, 0, 1, 1], [0, 0, 1, 2]] * 50
+    >>> others = {f"a = {a}": pc.priors.crp(a) for a in (0.5, 2.0)}
+    >>> found = pc.prior_sensitivity(draws, pc.priors.crp(1.0), alternatives=others, random_seed=1)
+    >>> axes = pc.plot_prior_sensitivity(found)
+    >>> axes[1].get_xlabel()
+    'concentration'
+    """
+    frame.check_result("sensitivity", sensitivity, PriorSensitivity, "prior_sensitivity")
+    grid = frame.grid_axes(axes, figsize, 2, 1, 5.6, 5.0).ravel()
+    table, own = sensitivity.table, sensitivity.concentration
+    places = np.append(table["concentration"].values, np.nan if own is None else own)
+    along = bool(np.all(places > 0))
+    x = np.log(places) if along else np.append(np.arange(1.0, places.size), 0.0)
+    order = np.argsort(x[:-1])
+    for ax, value, error in zip(grid, ("n_clusters", "excess_loss"), ("n_clusters_mcse", "excess_mcse"), strict=True):
+        bars = frame.ERRORS * np.nan_to_num(table[error].values[order])
+        style = {"fmt": "o-" if along else "o", "markersize": 4, "linewidth": 1.0, "elinewidth": 1.0, "capsize": 2}
+        ax.errorbar(x[order], table[value].values[order], bars, color=ink(), **style)
+    error = frame.ERRORS * np.nan_to_num(sensitivity.n_clusters_mcse)
+    grid[0].errorbar(x[-1], sensitivity.n_clusters, error, fmt="o", markersize=5, color=MARK, capsize=2)
+    for ax in grid:
+        _shade(ax, x[order], sensitivity.is_reliable[order])
+        if along:
+            frame.mark_value(ax, x[-1])
+        _tick(ax, sensitivity, x, along, named=ax is grid[-1])
+    if not sensitivity.is_reliable.all():
+        frame.add_legend(grid[0], loc="best")
+    grid[0].set_ylabel("expected clusters")
+    loss = sensitivity.loss
+    grid[1].set_ylabel(frame.with_unit(f"excess expected {loss.name}", loss.unit))
+    grid[1].axhline(0.0, color=NEUTRAL, linewidth=0.8, zorder=0.5)
+    if along:
+        grid[1].set_xlabel("concentration")
+    return grid
+
+
+def _shade(ax: Any, x: Floats, known: Any) -> None:
+    """Shade alternatives that the draws represent poorly, halfway to their neighbours."""
+    if known.all():
+        return
+    gap = np.diff(x).min(initial=1.0) if x.size < 2 else np.median(np.diff(x))
+    edges = np.concatenate([[x[0] - gap / 2], (x[1:] + x[:-1]) / 2, [x[-1] + gap / 2]])
+    words: str | None = "unreliable weights"
+    for k in np.flatnonzero(~known):
+        ax.axvspan(edges[k], edges[k + 1], color=NEUTRAL, alpha=0.3, linewidth=0, label=words)
+        words = None
+
+
+def _tick(ax: Any, sensitivity: PriorSensitivity, x: Floats, along: bool, *, named: bool) -> None:
+    """Concentrations, or names, at the alternatives."""
+    if along:
+        values = np.unique(np.exp(x[:-1]))
+        step = max(1, -(-values.size // 10))
+        ax.set_xticks(np.log(values[::step]), [f"{value:.3g}" for value in values[::step]])
+        return
+    names = [sensitivity.prior, *map(str, sensitivity.table["alternative"].values)]
+    step = max(1, -(-len(names) // _MOST_NAMES))
+    shown = [name if named else "" for name in frame.short_names(names, frame.LONGEST)]
+    turned = {"rotation": 90} if len(names) > _MOST_SLANTED else {"rotation": 30, "ha": "right"}
+    ax.set_xticks(np.roll(x, 1)[::step], shown[::step], parse_math=False, **turned)
+
+
+def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
+    """Plot the largest share of draws found that agree against the number of assigned items.
+
+    Parameters
+    ----------
+    partial : PartialPartition
+        Result of :func:`partial_partition`.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    ax : matplotlib.axes.Axes, optional
+        Axes to plot on; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot.
+
+    Raises
+    ------
+    TypeError
+        If `partial` is not a PartialPartition.
+
+    See Also
+    --------
+    partial_partition : Compute the partial partition.
+
+    Notes
+    -----
+    The filled area, as a share of the axes, is `partial.area`. The dashed line is the probability requested, the point
+    is the result. These are shares of the draws on which the result was chosen. The bar below the point is the
+    cross-validated probability, plus and minus one standard error. A concentrated posterior has a curve near the top.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 1, 0]] * 5 + [[0, 0, 1, 1, 1]] * 4 + [[0, 1, 1, 1, 1]]
+    >>> ax = pc.plot_partial_partition(pc.partial_partition(draws, 0.9, random_seed=1))
+    >>> ax.get_xlabel()
+    'assigned items, of 5'
+    """
+    frame.check_result("partial", partial, PartialPartition, "partial_partition")
+    ax = frame.new_axes(ax, figsize, 5.6, 3.4)
+    sizes, probability = partial.curve["n_items"].values, partial.curve.values
+    ax.fill_between(sizes, probability, step="post", color=OPEN, alpha=0.35, linewidth=0.0)
+    ax.step(sizes, probability, where="post", color=ink(), linewidth=1.2)
+    requested = f"requested, {partial.prob:g}"
+    ax.axhline(partial.prob, color=MARK, linewidth=1.3, linestyle="--", label=requested, zorder=1.5)
+    result = f"{partial.n_items} items, {partial.search_probability:.3g} of the draws"
+    ax.plot(partial.n_items, partial.search_probability, "o", color=MARK, markersize=6, clip_on=False, label=result)
+    held_out = f"cross-validated, {partial.probability:.3g}"
+    error = np.nan_to_num(partial.mcse)
+    bar: dict[str, Any] = {"color": ink(), "markersize": 10, "capsize": 3, "linewidth": 1.2, "clip_on": False}
+    ax.errorbar(partial.n_items, partial.probability, error, fmt="_", label=held_out, **bar)
+    ax.set(
+        xlim=(0, sizes[-1]), ylim=(0, 1), ylabel="share of draws that agree", xlabel=f"assigned items, of {sizes[-1]}"
+    )
+    frame.tick_integers(ax.xaxis)
+    frame.add_legend(ax, loc="best")
+    return ax
+
+
+def plot_stable_components(components: StableComponents, *, figsize: Size = None, ax: Any = None) -> Axes:
+    """Plot the number of stable components against the level.
+
+    Parameters
+    ----------
+    components : StableComponents
+        Result of :func:`stable_components`, whose level is marked.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    ax : matplotlib.axes.Axes, optional
+        Axes to plot on; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot.
+
+    Raises
+    ------
+    TypeError
+        If `components` is not a StableComponents, or `ax` not an Axes.
+    ValueError
+        If `components` has no curve, or `figsize` is invalid.
+
+    See Also
+    --------
+    stable_components : Compute the components.
+
+    Notes
+    -----
+    Components split as more agreement is required. A long flat part indicates components that are the same over a
+    range of levels.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> ax = pc.plot_stable_components(pc.stable_components([[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1]]))
+    >>> ax.lines[0].get_ydata()[[0, 50, 99]]
+    array([1, 2, 3])
+    """
+    frame.check_result("components", components, StableComponents, "stable_components")
+    if components.curve is None:
+        raise ValueError("`components` must have a curve; it has none, as too many items differ. Give a level below 1.")
+    ax = frame.new_axes(ax, figsize, 5.6, 3.4)
+    levels, numbers = components.curve["level"].values, components.curve.values
+    ax.plot(levels, numbers, color=ink(), linewidth=1.4, drawstyle="steps-pre")
+    label = f"level {components.level:g}: {components.n_components}"
+    ax.plot(components.level, components.n_components, "o", color=MARK, label=label, clip_on=False, zorder=3)
+    ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.05 * numbers.max()))
+    ax.set(xlabel="level: minimum share of the draws that agree", ylabel="stable components")
+    frame.tick_integers(ax.yaxis)
+    frame.add_legend(ax, loc="lower left" if numbers.min() == numbers.max() else "upper left")
+    return ax
