@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.consensus.kcc import check_memory, kcc
+from posterior_consensus.consensus.one_hot import check_memory, kcc
 from posterior_consensus.consensus.selection import Candidate, Run, Task, best_number, filled
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels

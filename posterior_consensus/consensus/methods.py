@@ -4,27 +4,15 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from posterior_consensus.consensus.align_and_vote import align_and_vote
-from posterior_consensus.consensus.basic import basic
-from posterior_consensus.consensus.best_draw import best_draw
-from posterior_consensus.consensus.boem import boem
-from posterior_consensus.consensus.cc_pivot import cc_pivot
-from posterior_consensus.consensus.cspa import cspa
-from posterior_consensus.consensus.enumeration import enumeration
-from posterior_consensus.consensus.exact import exact
-from posterior_consensus.consensus.greedy import greedy
-from posterior_consensus.consensus.hbgf import hbgf
-from posterior_consensus.consensus.hierarchical import hierarchical
+from posterior_consensus.consensus.candidates import best_draw, cc_pivot, enumeration, hierarchical, sccc
+from posterior_consensus.consensus.factors import lange_buhmann, nmf
+from posterior_consensus.consensus.graphs import basic, cspa, hbgf, spectral
 from posterior_consensus.consensus.impurity import impurity
-from posterior_consensus.consensus.kcc import kcc
-from posterior_consensus.consensus.lange_buhmann import lange_buhmann
-from posterior_consensus.consensus.mcla import mcla
-from posterior_consensus.consensus.nmf import nmf
+from posterior_consensus.consensus.one_hot import kcc, sdp
 from posterior_consensus.consensus.perturbation.fit import rpm_em
-from posterior_consensus.consensus.sccc import sccc
-from posterior_consensus.consensus.sdp import sdp
+from posterior_consensus.consensus.searches import boem, exact, greedy
 from posterior_consensus.consensus.selection import Candidate
-from posterior_consensus.consensus.spectral import spectral
+from posterior_consensus.consensus.votes import align_and_vote, mcla
 from posterior_consensus.losses.lookup import factories
 from posterior_consensus.losses.record import Need
 from posterior_consensus.runtime.names import did_you_mean

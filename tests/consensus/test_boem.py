@@ -6,7 +6,7 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
-from posterior_consensus.consensus import boem as implementation
+from posterior_consensus.consensus import searches as implementation
 from tests import reference
 from tests.catalogue.posteriors import noisy_draws
 

@@ -10,8 +10,8 @@ from sklearn.cluster import SpectralClustering
 from threadpoolctl import threadpool_limits
 
 import posterior_consensus as pc
-from posterior_consensus.consensus import hbgf, mcla, selection
-from posterior_consensus.consensus.cspa import balanced_labels, transported
+from posterior_consensus.consensus import graphs, selection, votes
+from posterior_consensus.consensus.graphs import balanced_labels, transported
 from posterior_consensus.runtime import executor
 from posterior_consensus.sources.labels import as_partition_draws
 from tests import reference
@@ -96,8 +96,8 @@ def test_hbgf_walks_on_the_bipartite_graph():
     edges = table * np.repeat(draws.weights, draws.n_clusters)
     degrees = edges.sum(axis=0)
     np.testing.assert_allclose(edges.sum(axis=1), 1)
-    np.testing.assert_allclose(hbgf._walk(draws) @ np.eye(40), (edges / degrees) @ edges.T, atol=1e-12)
-    vectors = hbgf.leading_of(hbgf._walk(draws), 4).vectors
+    np.testing.assert_allclose(graphs._walk(draws) @ np.eye(40), (edges / degrees) @ edges.T, atol=1e-12)
+    vectors = graphs.leading_of(graphs._walk(draws), 4).vectors
     left = np.linalg.svd(edges / np.sqrt(degrees))[0][:, :4]
     np.testing.assert_allclose(np.abs(np.sum(vectors[:, :4] * left, axis=0)), 1, atol=1e-8)
 
@@ -109,7 +109,7 @@ def test_mcla_by_hand():
         table = one_hot(draws.labels, draws.starts)
         weights = np.repeat(draws.weights, draws.n_clusters)
         clusters = np.unique(table.T, axis=0)
-        graph = mcla._graph(draws)
+        graph = votes._graph(draws)
         assert len(clusters) == graph.vertices.size == graph.weights.size
         np.testing.assert_allclose(graph.weights, graph.counts)
         np.testing.assert_allclose(np.bincount(graph.number, weights), graph.weights)
@@ -125,8 +125,8 @@ def test_mcla_by_hand():
 def test_mcla_of_many_clusters_goes_on_from_some():
     draws = weighted_draws(6, n_draws=80, n_items=60, n_clusters=4, noise=0.3)
     every = find(draws, "mcla", n_clusters=4)
-    with patch.object(mcla, "_MOST_VERTICES", 40):
-        graph = mcla._graph(draws)
+    with patch.object(votes, "_MOST_VERTICES", 40):
+        graph = votes._graph(draws)
         some = find(draws, "mcla", n_clusters=4)
     assert 4 <= graph.vertices.size <= 40 < graph.weights.size
     assert graph.counts.sum() == pytest.approx(4)  # clusters of a draw

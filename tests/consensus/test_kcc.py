@@ -5,7 +5,7 @@ import pytest
 from sklearn.cluster import KMeans
 
 import posterior_consensus as pc
-from posterior_consensus.consensus import kcc as implementation
+from posterior_consensus.consensus import one_hot as implementation
 from tests import reference
 from tests.catalogue.posteriors import around, noisy_draws
 from tests.helpers import one_hot

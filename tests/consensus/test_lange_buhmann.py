@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import posterior_consensus as pc
-from posterior_consensus.consensus import lange_buhmann as implementation
+from posterior_consensus.consensus import factors as implementation
 from tests import reference
 from tests.catalogue.posteriors import noisy_draws
 
@@ -36,7 +36,7 @@ def test_iterations_follow_the_definition(n_iter):
     pairs = reference.similarity(noisy_draws(rng, 12, 9, 3, 0.5), rng.exponential(size=12))
     pairs /= pairs.sum()
     start = rng.random((9, 3)) + 0.5
-    found, info = implementation._fitted(pairs, start, n_iter, 1e-300)
+    found, info = implementation._fitted_by_em(pairs, start, n_iter, 1e-300)
     joint, likelihoods = em(pairs, start, n_iter)
     np.testing.assert_allclose(found, joint, rtol=1e-9, atol=1e-300)
     looks = [*range(0, n_iter, 10), n_iter]
@@ -47,8 +47,8 @@ def test_iterations_follow_the_definition(n_iter):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_likelihood_only_rises_and_the_likeliest_labels_are_taken(weighted, monkeypatch):
     fits = []
-    real = implementation._fitted
-    monkeypatch.setattr(implementation, "_fitted", lambda *arguments: fits.append(real(*arguments)) or fits[-1])
+    real = implementation._fitted_by_em
+    monkeypatch.setattr(implementation, "_fitted_by_em", lambda *arguments: fits.append(real(*arguments)) or fits[-1])
     rng = np.random.default_rng(1)
     draws = noisy_draws(rng, 30, 50, 4, 0.5)
     weights = rng.exponential(size=30) if weighted else None

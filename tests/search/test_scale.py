@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import posterior_consensus as pc
-from posterior_consensus.consensus.greedy import greedy
+from posterior_consensus.consensus.searches import greedy
 from posterior_consensus.consensus.selection import Task
 from posterior_consensus.ensemble import labels as labels_module
 from posterior_consensus.ensemble.labels import LabelsInMemory

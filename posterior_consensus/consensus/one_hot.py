@@ -1,22 +1,26 @@
-"""K-means-based consensus clustering: k-means on the one-hot matrix of all draws, without forming it."""
+"""K-means on the one-hot matrix of all draws, without forming it: Lloyd's iterations (KCC), and relaxed (SDP)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus.bounds.budget import Deadline, WorkBudget
+from posterior_consensus.bounds.sdp import Relaxation, RelaxationInfo, merge
 from posterior_consensus.consensus.selection import Candidate, Run, Task, best_number, elected
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.kernels.cells import Draws
+from posterior_consensus.losses.pair_losses import within_variance
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.arguments import check_above, check_count
+from posterior_consensus.runtime.arguments import check_above, check_count, check_seconds
 from posterior_consensus.runtime.tolerances import ROUNDING
 
 Floats = npt.NDArray[np.float64]
@@ -28,6 +32,8 @@ _NEVER = -1e300  # finite, as a draw's weight may be 0
 _BYTES_A_CELL = 40  # of the tables of draws' clusters by clusters
 _BYTES_AN_ITEM = 32  # per cluster
 _ITEMS_AT_START = 20_000  # size of the sample of items for the starts
+_SECONDS_TO_RELAX = 5.0  # estimated time of the work
+_MOST_SHARES = 30  # most numbers of clusters between which the time is divided
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,3 +207,51 @@ def _to_centroids(
         scores[:, sizes == 0] = _NEVER
         ensemble.gather_more(items.labels[rows], starts, draws.weights[rows], scores, closeness)
     return float(draws.weights @ values @ sizes), closeness
+
+
+def sdp(draws: PairSource, loss: Loss, task: Task, *, seconds: float | None = None) -> Candidate:
+    """Minimize "within_variance" by semidefinite relaxation, rounding and moves, with a lower bound.
+
+    Parameters
+    ----------
+    seconds : float, optional
+        Time limit of the relaxation, divided between the numbers of clusters. By default the limit is a fixed amount of
+        work, about five seconds.
+
+    Notes
+    -----
+    The objective is Model 2 of Singh, Mukherjee, Peng and Xu (NIPS 2007), "Ensemble clustering using semidefinite
+    programming", which is k-means on the one-hot matrix. Items with equal labels in all draws are merged. The
+    relaxation is the one by which :func:`certify` bounds "within_variance". It is rounded whenever its bound is
+    computed: each item takes the largest entry of the projection to rank k [1]_. Moves of single signatures then lower
+    the objective. The work ends when the best partition meets the bound.
+
+    By default, the number of clusters minimizes the expected `loss`. `info` has the objective and the bound for each
+    number of clusters tried. A small difference means that this number is solved.
+
+    References
+    ----------
+    .. [1] Singh, Mukherjee, Peng and Xu (2010), Ensemble clustering using semidefinite programming with applications,
+       Machine Learning 79, 177-200. https://doi.org/10.1007/s10994-009-5158-y
+    """
+    check_seconds(seconds)
+    merged = merge(draws)
+    share = 1 / min(len(task.numbers(draws)), _MOST_SHARES)
+    solved: dict[int, tuple[float, float]] = {}
+
+    def fit(k: int) -> Candidate:
+        if k >= merged.counts.size:
+            solved[k] = 0.0, 0.0
+            info = RelaxationInfo(n_signatures=merged.counts.size, n_iter=0)
+            return Candidate(canonical_labels(merged.signature), info)
+        budget = WorkBudget(share * _SECONDS_TO_RELAX) if seconds is None else Deadline(share * float(seconds))
+        relaxation = Relaxation(merged, k, budget)
+        relaxation.run("Semidefinite relaxation", progressbar=task.progressbar and task.n_clusters is not None)
+        solved[k] = relaxation.objective, relaxation.lower_bound
+        return Candidate(relaxation.partition, relaxation.info)
+
+    best = best_number(draws, loss, task, fit, title="Semidefinite relaxation")
+    assert isinstance(best.info, RelaxationInfo)
+    objectives, bounds = zip(*(solved[k] for k in sorted(solved)), strict=True)
+    info = replace(best.info, objectives=list(objectives), lower_bounds=list(bounds))
+    return Candidate(best.labels, info, min(bounds) if loss == within_variance() else None)
