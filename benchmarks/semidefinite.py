@@ -17,9 +17,9 @@ import posterior_consensus as pc
 from benchmarks._data import dpmm
 from benchmarks._runner import used
 from posterior_consensus.bounds import binder as bounds
-from posterior_consensus.bounds.budget import WorkBudget
+from posterior_consensus.bounds.bound import WorkBudget
 from posterior_consensus.bounds.certificate import certificate_within
-from posterior_consensus.bounds.sdp_cuts import Cuts
+from posterior_consensus.bounds.sdp import Cuts
 
 K = 6
 NOISY = ((150, 0.7, 0.2), (200, 0.65, 0.207), (300, 0.7, 0.2))

@@ -13,8 +13,7 @@ from scipy.special import logsumexp
 
 from posterior_consensus.answers.partition_loss import one_or_many, same_items
 from posterior_consensus.consensus.perturbation.draws import ModelDraws, model_draws
-from posterior_consensus.consensus.perturbation.independent import as_independent
-from posterior_consensus.consensus.perturbation.mixture import Mixture, mixture
+from posterior_consensus.consensus.perturbation.mixture import Mixture, as_independent, mixture
 from posterior_consensus.consensus.perturbation.probability import Mode, is_exact, log_joint
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items

@@ -1,20 +1,26 @@
-"""The certificate of a partition: how far from the minimum expected loss it can be."""
+"""The certificate of a partition: how far from the minimum expected loss it can be, by the bounds of BOUNDS."""
 
 import time
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.bounds.bound import checked, relative_gap, status
-from posterior_consensus.bounds.budget import Budget, Deadline, WorkBudget
-from posterior_consensus.bounds.methods import BOUNDS, family_of, too_many_pairs
+from posterior_consensus.bounds.binder import BYTES_A_PAIR, binder_bound
+from posterior_consensus.bounds.bound import Bound, Budget, Deadline, WorkBudget, checked, relative_gap, status
+from posterior_consensus.bounds.matching import matching_bound
+from posterior_consensus.bounds.sdp import sum_of_squares_bound
+from posterior_consensus.bounds.vi import seconds_to_begin, vi_bound
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.evaluate.expectation import loss_on, mean_loss
 from posterior_consensus.losses.lookup import as_loss
-from posterior_consensus.losses.record import Loss
+from posterior_consensus.losses.partition_losses import vi, within_variance
+from posterior_consensus.losses.record import Loss, PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.work import Info
@@ -23,8 +29,74 @@ from posterior_consensus.runtime.arguments import check_seconds
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.sources.conversion import as_source, partition_of
 
-_SECONDS = 60.0  # estimated time of the work
+_BYTES_WITH_TRIANGLES = 160  # of a pair of items, with room for the triangles: 5,000 items in 4 GB
+_SECONDS_A_PAIR = 2e-9  # a low estimate for one run of a search
+_MATCHING_SHARE = 0.1
+_SECONDS_TO_CERTIFY = 60.0  # estimated time of the work
 _QUICK_SECONDS = 0.3  # the same, beside other results
+
+
+class Family(NamedTuple):
+    """Losses with one bounding method: ``bound(draws, loss, incumbent, *, budget, progressbar) -> Bound``."""
+
+    contains: Callable[[Loss], bool]
+    bound: Callable[..., Bound]
+    losses: str
+
+
+def _vi_bound(
+    draws: PartitionDraws, loss: PartitionLoss, incumbent: Labels, *, budget: Budget, progressbar: bool
+) -> Bound:
+    """Return the higher of two bounds: the bound for any metric, and VI's own, which takes most of the budget.
+
+    VI's own is left out where the budget does not suffice for its first steps.
+    """
+    if seconds_to_begin(draws) > (1 - _MATCHING_SHARE) * budget.left:
+        bound = matching_bound(draws, loss, incumbent, budget=budget, progressbar=progressbar)
+        return replace(bound, left_out=too_many_pairs(draws.n_items))
+    share = budget.part(_MATCHING_SHARE)
+    by_matching = matching_bound(draws, loss, incumbent, budget=share, progressbar=progressbar)
+    by_prices = vi_bound(draws, incumbent, budget=budget, progressbar=progressbar)
+    return max(by_matching, by_prices, key=lambda bound: bound.value)
+
+
+def too_many_pairs(n_items: int) -> str:
+    """Say that a bound computed from pairs of items is left out, where the memory budget does not hold its matrices."""
+    size = BYTES_A_PAIR * n_items**2
+    if memory.fits(size):
+        return ""
+    return (
+        "No bound of the minimum expected loss was computed, because its matrices over pairs of items would need "
+        f"{memory.in_words(size)} of memory."
+    )
+
+
+BOUNDS: dict[str, Family] = {
+    "binder": Family(lambda loss: loss.as_binder() is not None, binder_bound, "'binder' with any costs"),
+    "vi": Family(lambda loss: loss == vi(), _vi_bound, "'vi'"),
+    "within_variance": Family(lambda loss: loss == within_variance(), sum_of_squares_bound, "'within_variance'"),
+    "metrics": Family(
+        lambda loss: loss.metric, matching_bound, "losses that are metrics ('jaccard', 'nvi', 'id', 'nid')"
+    ),
+}
+"""Families of losses by name, the best method first."""
+
+
+def family_of(loss: Loss) -> Family | None:
+    """Return the family of a loss, recognized by its data and not by its name."""
+    return next((family for family in BOUNDS.values() if family.contains(loss)), None)
+
+
+def quick_bound(draws: PairSource, loss: Loss, incumbent: Labels, n_starts: int) -> float | None:
+    """Lower bound of a Binder loss for no more than the work of `n_starts` runs of a search; reproducible.
+
+    None for other losses, and for more items than the memory budget allows: 5,000 by default.
+    """
+    record = loss.as_binder()
+    if record is None or not memory.fits(_BYTES_WITH_TRIANGLES * draws.n_items**2):
+        return None
+    seconds = _SECONDS_A_PAIR * n_starts * draws.n_items**2
+    return binder_bound(draws, record, incumbent, budget=WorkBudget(seconds)).value
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -187,7 +259,7 @@ def certify(
     source = as_source(draws, {f"loss {record.name!r}": record.needs})
     record = loss_on(source, record)
     check_seconds(seconds)
-    budget = WorkBudget(_SECONDS) if seconds is None else Deadline(float(seconds))
+    budget = WorkBudget(_SECONDS_TO_CERTIFY) if seconds is None else Deadline(float(seconds))
     return certificate_within(budget, source, partition, record, progressbar=progressbar)
 
 

@@ -4,9 +4,8 @@ import highspy
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.bounds.ascent import violated_rows
-from posterior_consensus.bounds.budget import Budget
-from posterior_consensus.bounds.instance import Floats, Instance, Prices
+from posterior_consensus.bounds.ascent import Floats, Instance, Prices, violated_rows
+from posterior_consensus.bounds.bound import Budget
 
 _SLACKS = (0.3, 0.1, 0.01, 1e-6)
 _MOST_NEW = 20_000

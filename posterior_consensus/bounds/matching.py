@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from posterior_consensus.bounds.bound import Bound
-from posterior_consensus.bounds.budget import Budget, OutOfBudget
+from posterior_consensus.bounds.bound import Bound, Budget, OutOfBudget
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.evaluate.expectation import loss_matrix

@@ -1,7 +1,12 @@
-"""A lower bound of the k-means objective "within_variance" at a number of clusters, by semidefinite relaxation."""
+"""Semidefinite relaxations, by the alternating direction method of multipliers.
+
+One bounds the k-means objective "within_variance" at a number of clusters, with cuts where it is loose; the other
+bounds Binder's expected loss, for draws too noisy for triangle inequalities.
+"""
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,10 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import eigh
 
-from posterior_consensus.bounds.alternating import SETTLED, STEPS, over_relaxed, rebalanced, seconds_to_next_bound
-from posterior_consensus.bounds.bound import Bound, relative_gap
-from posterior_consensus.bounds.budget import Budget, OutOfBudget
-from posterior_consensus.bounds.sdp_cuts import Cuts
+from posterior_consensus.bounds.ascent import Instance
+from posterior_consensus.bounds.bound import Bound, Budget, OutOfBudget, relative_gap
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.losses.record import PairLoss
@@ -22,7 +26,12 @@ from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME
 
-Floats = npt.NDArray[np.float64]
+_STEPS = 25  # between two bounds
+_CONVERGED = 1e-7  # relative size of both residuals at which steps end
+_RELAXATION = 1.6  # over-relaxation, between 1 and 2
+_RATIO = 3.0  # of the two residuals, at which the penalty changes
+_SECONDS_A_CUBE = 3e-10  # of a step, times the number of groups of items to the third power
+_SECONDS_A_STEP = 2e-4
 
 _SHARES_OF_PRICE = 1.0, 0.7
 _SECONDS_A_SQUARE = 1.5e-8
@@ -31,6 +40,37 @@ _STEP_OF_PRICES = 0.01  # times the penalty: of twice as long steps some do not 
 _FACTOR = 1.5  # by which the penalty changes
 _PATIENCE, _WORTH_WAITING = 16, 0.01  # bounds in a row that close less than this share of the gap
 _BYTES_A_PAIR = 120
+Rows = npt.NDArray[np.int64]
+
+_MOST_CUTS_AN_ITEM = 20  # at a time
+_MOST_CUTS = 2_000  # at a time
+_VIOLATED = 0.02  # of the mean of the diagonal
+_CLOSE = 0.3  # share of Z_ii above which Z_ij can be part of a violated inequality with i first, but for a few
+_FACTOR_OF_PAIRS = 1.4  # the same for Binder's loss
+_BYTES_A_PAIR_OF_GROUPS = 100
+
+
+def _seconds_to_next_bound(n: int, seconds_a_square: float = 0.0) -> float:
+    """About how long the steps between two bounds take with n groups of items."""
+    return _STEPS * (_SECONDS_A_STEP + seconds_a_square * n**2 + _SECONDS_A_CUBE * n**3)
+
+
+def _over_relaxed(spread: Floats, before: Floats, scaled: Floats) -> Floats:
+    """The matrix that is to be split, given the projection, the matrix before it and the scaled multipliers."""
+    target: Floats = _RELAXATION * spread + (1 - _RELAXATION) * before + scaled
+    return target
+
+
+def _rebalanced(
+    penalty: float, scaled: Floats, spread: Floats, after: Floats, before: Floats, factor: float
+) -> tuple[float, Floats, float]:
+    """Penalty and scaled multipliers, changed if one residual is much larger than the other; the larger residual."""
+    primal, dual = float(np.linalg.norm(spread - after)), float(np.linalg.norm(after - before))
+    if primal > _RATIO * dual:
+        penalty, scaled = penalty * factor, scaled / factor
+    elif dual > _RATIO * primal:
+        penalty, scaled = penalty / factor, scaled * factor
+    return penalty, scaled, max(primal, dual)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,14 +145,14 @@ def sum_of_squares_bound(
        INFORMS Journal on Computing 34(4), 2144-2162. https://doi.org/10.1287/ijoc.2022.1166
     """
     n_clusters = int(incumbent.max()) + 1
-    merged = merge(source)
+    merged = merge_equal_items(source)
     if n_clusters >= merged.counts.size:
         info = RelaxationInfo(n_signatures=merged.counts.size, n_iter=0)
         return Bound(0.0, "clusters of equal items", canonical_labels(merged.signature), info)
     _, first = np.unique(merged.signature, return_index=True)
-    search = Relaxation(merged, n_clusters, budget, incumbent[first])
-    search.run("Lower bound", progressbar=progressbar)
-    return Bound(search.lower_bound, search.method, search.partition, search.info)
+    relaxation = Relaxation(merged, n_clusters, budget, incumbent[first])
+    relaxation.run("Lower bound", progressbar=progressbar)
+    return Bound(relaxation.lower_bound, relaxation.method, relaxation.partition, relaxation.info)
 
 
 class Merged(NamedTuple):
@@ -123,7 +163,7 @@ class Merged(NamedTuple):
     signature: npt.NDArray[np.intp]  # (n,)
 
 
-def merge(source: PairSource) -> Merged:
+def merge_equal_items(source: PairSource) -> Merged:
     """Merge items with equal labels in all draws; from a matrix alone, which may hold no shares of draws, none."""
     signature = np.arange(source.n_items) if source.n_draws is None else source.signatures()
     _, first, counts = np.unique(signature, return_index=True, return_counts=True)
@@ -188,7 +228,7 @@ class Relaxation:
 
     def _alternate(self, multipliers: Floats) -> Iterator[None]:
         """Alternating direction method of multipliers with over-relaxation, from the best partition."""
-        seconds = seconds_to_next_bound(self._roots.size, _SECONDS_A_SQUARE)
+        seconds = _seconds_to_next_bound(self._roots.size, _SECONDS_A_SQUARE)
         penalty = float(np.linalg.norm(self._matrix)) / np.sqrt(self._k)
         positive = np.where(self.labels[:, np.newaxis] == self.labels, np.multiply.outer(self._unit, self._unit), 0.0)
         positive /= np.bincount(self.labels, self._unit**2)[self.labels]
@@ -200,15 +240,15 @@ class Relaxation:
                 self._budget.spend(seconds)
             except OutOfBudget:
                 return
-            for _ in range(STEPS):
+            for _ in range(_STEPS):
                 values, vectors = self._project(positive - scaled + (self._matrix + priced) / penalty)
                 before, spread = positive, (vectors * values) @ vectors.T
-                target = over_relaxed(spread, before, scaled)
+                target = _over_relaxed(spread, before, scaled)
                 positive, scaled = np.maximum(target, 0.0), np.minimum(target, 0.0)
                 if len(cuts.rows):
                     cuts.reprice(spread, _STEP_OF_PRICES * penalty)
                     priced = cuts.matrix()
-            self._n_iter += STEPS
+            self._n_iter += _STEPS
             method = "semidefinite relaxation" + " with triangle inequalities" * bool(cuts.prices.any())
             self._raise_bound(priced - penalty * scaled, method)
             leading = np.argsort(-values, kind="stable")[: self._k]
@@ -216,12 +256,12 @@ class Relaxation:
             yield
             is_closer = self.lower_bound - last > _WORTH_WAITING * (self.objective - last)
             last, n_in_vain = (self.lower_bound, 0) if is_closer else (last, n_in_vain + 1)
-            penalty, scaled, residual = rebalanced(penalty, scaled, spread, positive, before, _FACTOR)
-            settled = residual < SETTLED * np.sqrt(self._k)
-            if settled or self._n_iter >= _STEPS_BEFORE_CUTS:
+            penalty, scaled, residual = _rebalanced(penalty, scaled, spread, positive, before, _FACTOR)
+            converged = residual < _CONVERGED * np.sqrt(self._k)
+            if converged or self._n_iter >= _STEPS_BEFORE_CUTS:
                 n_new = cuts.separate(spread)
                 priced = cuts.matrix()
-            if settled and n_new == 0:
+            if converged and n_new == 0:
                 return
 
     def _project(self, matrix: Floats) -> tuple[Floats, Floats]:
@@ -359,3 +399,137 @@ def best_moves(merged: Merged, labels: npt.NDArray[np.integer], n_clusters: int)
         change = merged.similarity[:, moved] * counts[moved]
         links[:, old] -= change
         links[:, new] += change
+
+
+class Cuts:
+    """Inequalities Z_ij + Z_il <= Z_ii + Z_jl, where j = l stands for Z_ij <= Z_ii.
+
+    They hold for Z_ij = 1 / size(S_i) where i and j share the cluster S_i, else 0.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_cuts, 3)
+        i, j and l.
+    prices : ndarray of shape (n_cuts,)
+        Multipliers of at least 0.
+    """
+
+    def __init__(self, roots: Floats) -> None:
+        self._counts = roots**2
+        self._single = 1.0 / np.multiply.outer(roots, roots)  # from merged items to single ones
+        self.rows: Rows = np.empty((0, 3), np.int64)
+        self.prices: Floats = np.empty(0)
+
+    def matrix(self) -> Floats:
+        """What the multipliers add to the matrix of the objective (u, u)."""
+        u = self._counts.size
+        i, j, k = self.rows.T
+        pair = j == k
+        third = np.where(pair, 0.0, self.prices)
+        at = np.concatenate([i * u + i, j * u + k, i * u + j, i * u + k])
+        added = np.concatenate([self.prices, third, -self.prices, -third])
+        upper = np.bincount(at, added, u * u).reshape(u, u)
+        priced: Floats = (upper + upper.T) / 2 * self._single
+        return priced
+
+    def reprice(self, spread: Floats, step: float) -> None:
+        """Raise the multipliers of inequalities that a matrix Z (u, u) violates by a step, and lower the others."""
+        slack = _slack(spread * self._single, self.rows)
+        self.prices = np.maximum(self.prices - step * self._counts[self.rows[:, 0]] * slack, 0.0)
+
+    def separate(self, spread: Floats) -> int:
+        """Drop inequalities without a multiplier, add those that Z (u, u) violates most, and return their number."""
+        kept = self.prices > 0
+        single = spread * self._single
+        violated = _violated(single)
+        u = single.shape[0]
+        new = violated[~np.isin(_keys(violated, u), _keys(self.rows[kept], u))]
+        self.rows = np.concatenate([self.rows[kept], new])
+        self.prices = np.concatenate([self.prices[kept], np.zeros(len(new))])
+        return len(new)
+
+
+def _slack(single: Floats, rows: Rows) -> Floats:
+    i, j, k = rows.T
+    third = np.where(j == k, 0.0, single[j, k] - single[i, k])
+    slack: Floats = single[i, i] - single[i, j] + third
+    return slack
+
+
+def _violated(single: Floats) -> Rows:
+    """The most violated inequalities, at most some for each first item."""
+    diagonal = np.diagonal(single)
+    enough = _VIOLATED * float(diagonal.mean())
+    first, second = np.nonzero(single - diagonal[:, np.newaxis] > enough)
+    found = [np.column_stack([first, second, second])]
+    for i in range(len(single)):
+        close = np.flatnonzero(single[i] > _CLOSE * diagonal[i])
+        close = close[close != i]
+        row = single[i, close]
+        excess = np.triu(np.add.outer(row, row) - diagonal[i] - single[np.ix_(close, close)], 1)
+        j, k = np.nonzero(excess > enough)
+        if j.size > _MOST_CUTS_AN_ITEM:
+            most = np.argsort(-excess[j, k], kind="stable")[:_MOST_CUTS_AN_ITEM]
+            j, k = j[most], k[most]
+        found.append(np.column_stack([np.full(j.size, i), close[j], close[k]]))
+    rows = np.concatenate(found).astype(np.int64)
+    return rows[np.argsort(_slack(single, rows), kind="stable")[:_MOST_CUTS]]
+
+
+def _keys(rows: Rows, u: int) -> npt.NDArray[np.int64]:
+    return (rows[:, 0] * u + rows[:, 1]) * u + rows[:, 2]
+
+
+class PairRelaxation:
+    """Lower bounds of the least cost of an instance, by steps of the alternating direction method of multipliers.
+
+    With Y_ij = 1 where groups i and j are together, else 0, the cost is a constant less half of tr(W Y), W the weights.
+    Y is positive semidefinite, Y >= 0 and Y_ii = 1. For any d, and any V >= 0,
+
+        tr(W Y) <= sum_i d_i + n max(0, largest eigenvalue of W + V - diag(d)),
+
+    as tr Y = n. The method alternates between {Y positive semidefinite} and {Y >= 0, Y_ii = 1}.
+    """
+
+    def __init__(self, instance: Instance, labels: npt.NDArray[np.integer], budget: Budget) -> None:
+        self._weights, self._budget = instance.weights, budget
+        self._apart = instance.joined + float(instance.weights.sum()) / 2
+        self._slack = ROUNDING * float(np.abs(instance.weights).sum())
+        self._start = (labels[:, np.newaxis] == labels).astype(np.float64)
+        self.n_iter = 0
+
+    def bounds(self) -> Iterator[float]:
+        """Yield bounds until they settle or the budget is spent."""
+        n = len(self._weights)
+        seconds = _seconds_to_next_bound(n)
+        if seconds > self._budget.left or not memory.fits(_BYTES_A_PAIR_OF_GROUPS * n**2):
+            return
+        with suppress(OutOfBudget), one_blas_thread():  # the sums must not depend on their number
+            penalty = float(np.linalg.norm(self._weights)) / np.sqrt(n)
+            allowed, scaled = self._start, np.zeros_like(self._start)
+            while True:
+                self._budget.spend(seconds)
+                for _ in range(_STEPS):
+                    values, vectors = np.linalg.eigh(allowed - scaled)
+                    kept = values > 0
+                    spread = (vectors[:, kept] * values[kept]) @ vectors[:, kept].T
+                    before = allowed
+                    target = _over_relaxed(spread, before, scaled)
+                    allowed = np.maximum(target + self._weights / penalty, 0.0)
+                    np.fill_diagonal(allowed, 1.0)
+                    scaled = target - allowed
+                self.n_iter += _STEPS
+                yield self._bound(penalty * scaled)
+                penalty, scaled, residual = _rebalanced(penalty, scaled, spread, allowed, before, _FACTOR_OF_PAIRS)
+                if residual < _CONVERGED * np.sqrt(n):
+                    return
+
+    def _bound(self, slack: Floats) -> float:
+        """The bound of multipliers such that W + V - diag(d) is nearly minus this matrix."""
+        rest = self._weights + slack
+        diagonal = np.diagonal(rest).copy()
+        reduced = self._weights + np.maximum(-rest, 0.0)
+        np.fill_diagonal(reduced, -diagonal)
+        greatest = float(np.linalg.eigvalsh(reduced)[-1])
+        together = float(diagonal.sum()) + len(diagonal) * max(0.0, greatest)
+        return self._apart - together / 2 - self._slack

@@ -8,15 +8,15 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.bounds.budget import Deadline, WorkBudget
-from posterior_consensus.bounds.sdp import Relaxation, RelaxationInfo, merge
+from posterior_consensus.bounds.bound import Deadline, WorkBudget
+from posterior_consensus.bounds.sdp import Relaxation, RelaxationInfo, merge_equal_items
 from posterior_consensus.consensus.selection import Candidate, Run, Task, best_number, elected
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.kernels.cells import Draws
-from posterior_consensus.losses.pair_losses import within_variance
+from posterior_consensus.losses.partition_losses import within_variance
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
 from posterior_consensus.runtime import memory
@@ -235,7 +235,7 @@ def sdp(draws: PairSource, loss: Loss, task: Task, *, seconds: float | None = No
        Machine Learning 79, 177-200. https://doi.org/10.1007/s10994-009-5158-y
     """
     check_seconds(seconds)
-    merged = merge(draws)
+    merged = merge_equal_items(draws)
     share = 1 / min(len(task.numbers(draws)), _MOST_SHARES)
     solved: dict[int, tuple[float, float]] = {}
 

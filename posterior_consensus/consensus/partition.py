@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from posterior_consensus.bounds.bound import checked
-from posterior_consensus.bounds.methods import quick_bound
+from posterior_consensus.bounds.certificate import quick_bound
 from posterior_consensus.consensus.methods import as_method, check_no_method, own_options
 from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.consensus.refinement import ORDERS, Order, check_refinement, refined_labels

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from posterior_consensus.bounds.binder import binder_bound
-from posterior_consensus.bounds.budget import Deadline, WorkBudget
+from posterior_consensus.bounds.bound import Deadline, WorkBudget
 from posterior_consensus.consensus.candidates import best_draw, hierarchical
 from posterior_consensus.consensus.graphs import spectral
 from posterior_consensus.consensus.record import ConsensusPartition

@@ -1,9 +1,6 @@
 from posterior_consensus.answers.partition_loss import misclassification_distance as misclassification_distance
-from posterior_consensus.losses.pair_losses import PAIR_LOSSES as PAIR_LOSSES
-from posterior_consensus.losses.pair_losses import pear as pear
-from posterior_consensus.losses.pair_losses import vi_lower_bound as vi_lower_bound
-from posterior_consensus.losses.pair_losses import within_variance as within_variance
 from posterior_consensus.losses.partition_losses import LOSSES as LOSSES
+from posterior_consensus.losses.partition_losses import PAIR_LOSSES as PAIR_LOSSES
 from posterior_consensus.losses.partition_losses import binder as binder
 from posterior_consensus.losses.partition_losses import information_distance as information_distance
 from posterior_consensus.losses.partition_losses import jaccard as jaccard
@@ -11,7 +8,10 @@ from posterior_consensus.losses.partition_losses import nid as nid
 from posterior_consensus.losses.partition_losses import nmi as nmi
 from posterior_consensus.losses.partition_losses import nvi as nvi
 from posterior_consensus.losses.partition_losses import one_minus_ari as one_minus_ari
+from posterior_consensus.losses.partition_losses import pear as pear
 from posterior_consensus.losses.partition_losses import vi as vi
+from posterior_consensus.losses.partition_losses import vi_lower_bound as vi_lower_bound
+from posterior_consensus.losses.partition_losses import within_variance as within_variance
 from posterior_consensus.losses.record import Loss as Loss
 from posterior_consensus.losses.record import PairLoss as PairLoss
 from posterior_consensus.losses.record import PartitionLoss as PartitionLoss

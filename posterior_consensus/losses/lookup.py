@@ -4,8 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, overload
 
-from posterior_consensus.losses.pair_losses import PAIR_LOSSES
-from posterior_consensus.losses.partition_losses import LOSSES, vi
+from posterior_consensus.losses.partition_losses import LOSSES, PAIR_LOSSES, vi
 from posterior_consensus.losses.record import Loss, PartitionLoss
 from posterior_consensus.runtime.names import loss_meant
 

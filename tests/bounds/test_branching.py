@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from posterior_consensus.bounds.branching import Search
-from posterior_consensus.bounds.budget import WorkBudget
+from posterior_consensus.bounds.binder import BranchAndBound
+from posterior_consensus.bounds.bound import WorkBudget
 from tests import reference
 
 each_step = pytest.mark.parametrize("step", [0.0, 1.0])
@@ -38,7 +38,7 @@ def least(weights):
 def run(weights, step, budget, start=None):
     together, apart = np.maximum(-weights, 0), np.maximum(weights, 0)
     labels = np.zeros(len(weights), np.int32) if start is None else np.asarray(start, np.int32)
-    search = Search(together, apart, labels, step, budget)
+    search = BranchAndBound(together, apart, labels, step, budget)
     for _ in search.steps():
         pass
     return search

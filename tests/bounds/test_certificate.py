@@ -99,7 +99,7 @@ def test_arguments():
 def test_without_seconds_the_clock_decides_nothing(loss, monkeypatch):
     draws = noisy_draws(np.random.default_rng(1), 60, 14, 3, 0.6)
     best = pc.consensus_partition(draws, loss=loss, random_seed=1, progressbar=False)
-    monkeypatch.setattr(certificate, "_SECONDS", 0.02)
+    monkeypatch.setattr(certificate, "_SECONDS_TO_CERTIFY", 0.02)
     proof = certify(draws, best, loss=None)
     for tick in (0.5, 5.0):  # a machine so busy that so much time passes whenever it is asked
         clock = count(0.0, tick)
@@ -124,11 +124,14 @@ def far_up(ascent):
 
 
 TOO_HIGH = {  # the loss, and what is replaced in `bounds`
-    "binder": ("binder", {"binder.Search.bound": property(lambda self: 1.001 * self._best)}),
-    "packing": ("binder", {"branching.packing_bound": lambda instance: 1e9}),
+    "binder": ("binder", {"binder.BranchAndBound.bound": property(lambda self: 1.001 * self._best)}),
+    "packing": ("binder", {"binder.packing_bound": lambda instance: 1e9}),
     "relaxation": (
         "binder",
-        {"branching.PairRelaxation.bounds": lambda self: iter([1e9]), "binder.Search.steps": lambda self: iter([])},
+        {
+            "binder.PairRelaxation.bounds": lambda self: iter([1e9]),
+            "binder.BranchAndBound.steps": lambda self: iter([]),
+        },
     ),
     "within_variance": ("within_variance", {"sdp.closed_form": lambda m, *_: np.eye(m.counts.size) - 1}),
     "jaccard": ("jaccard", {"matching.loss_matrix": lambda labels, *_: np.full((len(labels),) * 2, 9.0)}),

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import posterior_consensus as pc
-from posterior_consensus.bounds.budget import Deadline
+from posterior_consensus.bounds.bound import Deadline
 from posterior_consensus.bounds.matching import matching_bound
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws

@@ -9,9 +9,9 @@ from sklearn.cluster import KMeans
 import posterior_consensus as pc
 from benchmarks.semidefinite import iris_ensemble
 from posterior_consensus.bounds import sdp
-from posterior_consensus.bounds.budget import WorkBudget
+from posterior_consensus.bounds.bound import WorkBudget
 from posterior_consensus.bounds.certificate import certificate_within
-from posterior_consensus.bounds.sdp_cuts import Cuts
+from posterior_consensus.bounds.sdp import Cuts
 from posterior_consensus.losses import within_variance
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, around, noisy_draws, random_draws
@@ -80,7 +80,7 @@ def test_any_multipliers_give_a_bound():
     labels = noisy_draws(rng, 9, 7, 3, 0.5)
     draws = pc.as_partition_draws(labels)
     least = least_by_number(draws)
-    merged = sdp.merge(draws)
+    merged = sdp.merge_equal_items(draws)
     for k in range(1, merged.counts.size):
         for scale in (0.0, 1e-3, 0.1, 1.0):
             search = sdp.Relaxation(merged, k, WorkBudget(0))
@@ -93,7 +93,7 @@ def test_any_prices_of_triangle_inequalities_give_a_bound():
     rng = np.random.default_rng(8)
     draws = pc.as_partition_draws(noisy_draws(rng, 9, 7, 3, 0.5)[:, [0, 1, 2, 3, 4, 5, 0]])
     least = least_by_number(draws)
-    merged = sdp.merge(draws)
+    merged = sdp.merge_equal_items(draws)
     u = merged.counts.size
     cuts = Cuts(np.sqrt(merged.counts))
     cuts.rows = np.array([(i, j, k) for i in range(u) for j in range(u) for k in range(j, u) if i not in (j, k)])

@@ -5,10 +5,9 @@ import pytest
 
 import posterior_consensus as pc
 from posterior_consensus.bounds import binder
-from posterior_consensus.bounds.binder import binder_bound, pair_costs
-from posterior_consensus.bounds.branching import Search
-from posterior_consensus.bounds.budget import Deadline, WorkBudget
-from posterior_consensus.bounds.sdp_binder import PairRelaxation
+from posterior_consensus.bounds.binder import BranchAndBound, binder_bound, pair_costs
+from posterior_consensus.bounds.bound import Deadline, WorkBudget
+from posterior_consensus.bounds.sdp import PairRelaxation
 from tests import reference
 from tests.catalogue.posteriors import noisy_draws, random_draws
 
@@ -27,7 +26,7 @@ def test_never_above_the_least_of_all_partitions(seed):
     weights = rng.exponential(size=8) if seed % 3 == 0 else None
     together, apart, signature, unit = costs_of(labels, pc.binder(a), weights)
     start = rng.integers(3, size=len(together)).astype(np.int32)
-    search = Search(together, apart, start, 0.0, WorkBudget(0))
+    search = BranchAndBound(together, apart, start, 0.0, WorkBudget(0))
     relaxation = PairRelaxation(search._root, start, WorkBudget(0.05))
     bounds = [unit * value for value in relaxation.bounds()]
     least = reference.least_expected(labels, lambda one, other: reference.binder(one, other, a), weights)

@@ -118,8 +118,8 @@ def test_mcla_by_hand():
         np.testing.assert_allclose(ours, similarity, atol=1e-6)
         found = find(pc.as_partition_draws(draws.labels), "mcla", n_clusters=3)
         meta = SpectralClustering(3, affinity="precomputed", random_state=1).fit_predict(similarity)
-        votes = np.stack([table[:, meta == k].sum(axis=1) for k in range(3)], axis=1)
-        assert reference.same(found.labels.values, votes.argmax(axis=1))
+        by_cluster = np.stack([table[:, meta == k].sum(axis=1) for k in range(3)], axis=1)
+        assert reference.same(found.labels.values, by_cluster.argmax(axis=1))
 
 
 def test_mcla_of_many_clusters_goes_on_from_some():

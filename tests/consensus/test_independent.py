@@ -6,8 +6,7 @@ import pytest
 import posterior_consensus as pc
 from benchmarks.fitted_modes import Kind, simulated
 from posterior_consensus.consensus.perturbation.draws import model_draws
-from posterior_consensus.consensus.perturbation.independent import as_independent
-from posterior_consensus.consensus.perturbation.mixture import mixture
+from posterior_consensus.consensus.perturbation.mixture import as_independent, mixture
 
 
 def counted(chains, n_modes=1):

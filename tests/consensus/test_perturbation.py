@@ -9,7 +9,7 @@ import xarray as xr
 import posterior_consensus as pc
 from posterior_consensus.consensus.perturbation import em
 from posterior_consensus.consensus.perturbation.draws import ModelDraws, model_draws
-from posterior_consensus.consensus.perturbation.search import search
+from posterior_consensus.consensus.perturbation.em import fitted_model
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, around, noisy_draws
 from tests.helpers import check_all
@@ -65,7 +65,7 @@ def test_the_maximum_is_that_of_all_partitions_and_noises(n_clusters, seed):
 def test_the_bound_is_below_the_likelihood_and_near(per_draw):
     _, draws = same_model(np.random.default_rng(7), 6, 12, 2, 0.15)
     draws = pc.as_partition_draws(draws).labels
-    found = search(
+    found = fitted_model(
         model(draws, per_draw=per_draw), 2, fewer=False, n_starts=5, most_steps=500, rng=np.random.default_rng(1)
     )
     shares, noise = found.state.parameters.shares, found.state.parameters.noise
@@ -94,7 +94,7 @@ def test_no_step_lowers_the_objective(noise, n_clusters):
 
 def test_a_fixed_point_stays():
     _, draws = same_model(np.random.default_rng(3), 40, 20, 4, 0.5)
-    found = search(model(draws), 4, fewer=False, n_starts=3, most_steps=500, rng=np.random.default_rng(1))
+    found = fitted_model(model(draws), 4, fewer=False, n_starts=3, most_steps=500, rng=np.random.default_rng(1))
     state = em.expect(model(draws), em.maximise(model(draws), found.state.memberships, found.state.parameters.noise))
     np.testing.assert_allclose(state.memberships, found.state.memberships, atol=2e-6)
 

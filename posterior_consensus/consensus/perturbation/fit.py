@@ -8,7 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.consensus.perturbation.draws import differ, is_large, model_draws
-from posterior_consensus.consensus.perturbation.search import Search, search
+from posterior_consensus.consensus.perturbation.em import FittedModel, fitted_model
 from posterior_consensus.consensus.selection import Candidate, Task
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import HasLabels
@@ -249,7 +249,7 @@ def rpm_em(
     return Candidate(fitted.labels.values, info)
 
 
-def fit(draws: PartitionDraws, task: Task, noise: Noise, n_starts: int, max_steps: int) -> Search:
+def fit(draws: PartitionDraws, task: Task, noise: Noise, n_starts: int, max_steps: int) -> FittedModel:
     """Fit the model with the requested number of clusters, or with an estimated number."""
     if noise not in NOISES:
         raise ValueError(f"`noise` must be one of {', '.join(map(repr, NOISES))}; got {noise!r}.")
@@ -257,7 +257,7 @@ def fit(draws: PartitionDraws, task: Task, noise: Noise, n_starts: int, max_step
     widest = int(used.n_clusters.max())
     most = min(task.most or widest, widest)
     with waiting("Random perturbation model", progressbar=task.progressbar):
-        return search(
+        return fitted_model(
             model_draws(used, task.n_clusters, per_draw=noise == "per_draw", in_blocks=is_large(used.backend, most)),
             most,
             fewer=task.n_clusters is None and differ(used.backend),  # equal draws have no noise
@@ -267,7 +267,7 @@ def fit(draws: PartitionDraws, task: Task, noise: Noise, n_starts: int, max_step
         )
 
 
-def as_fit(draws: PartitionDraws, found: Search) -> PerturbationFit:
+def as_fit(draws: PartitionDraws, found: FittedModel) -> PerturbationFit:
     """Build the record with the user's coordinates, with clusters in the order of their first items."""
     state = found.state
     memberships = found.memberships
