@@ -13,8 +13,7 @@ from scipy.special import gammaln, logsumexp
 import posterior_consensus as pc
 from benchmarks._posteriors import dirichlet_process_draws
 from posterior_consensus.priors import PartitionPrior
-from posterior_consensus.priors.concentrations import log_rising
-from posterior_consensus.priors.record import Sizes
+from posterior_consensus.priors.record import Sizes, log_rising
 
 SPREAD = 2.0  # standard deviation of the means of clusters; observations have 1
 TIME = 10.0  # autocorrelation time of slow chains

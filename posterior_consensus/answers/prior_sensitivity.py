@@ -19,8 +19,7 @@ from posterior_consensus.ensemble.switching import numbered_like
 from posterior_consensus.evaluate.expectation import Floats, draw_losses
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.priors.concentrations import median
-from posterior_consensus.priors.record import PartitionPrior, Sizes, sizes_of
+from posterior_consensus.priors.record import PartitionPrior, Sizes, median, sizes_of
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_above

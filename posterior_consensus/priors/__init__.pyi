@@ -1,6 +1,6 @@
-from posterior_consensus.priors.exchangeable import crp as crp
-from posterior_consensus.priors.exchangeable import dirichlet_multinomial as dirichlet_multinomial
-from posterior_consensus.priors.exchangeable import mixture_of_finite_mixtures as mixture_of_finite_mixtures
-from posterior_consensus.priors.exchangeable import pitman_yor as pitman_yor
+from posterior_consensus.priors.families import crp as crp
+from posterior_consensus.priors.families import dirichlet_multinomial as dirichlet_multinomial
+from posterior_consensus.priors.families import mixture_of_finite_mixtures as mixture_of_finite_mixtures
+from posterior_consensus.priors.families import pitman_yor as pitman_yor
+from posterior_consensus.priors.families import stick_breaking as stick_breaking
 from posterior_consensus.priors.record import PartitionPrior as PartitionPrior
-from posterior_consensus.priors.sticks import stick_breaking as stick_breaking

@@ -1,4 +1,4 @@
-"""Priors on partitions that depend on the cluster sizes only."""
+"""Priors that depend on the cluster sizes only, of the two-parameter family, and truncated stick breaking on labels."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaln, logsumexp
+from scipy.special import betaln, gammaln, logsumexp
 
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.kernels import occupancy
-from posterior_consensus.priors.concentrations import (
+from posterior_consensus.priors.record import (
     Concentration,
-    Floats,
+    Nodes,
+    PartitionPrior,
+    Sizes,
     as_concentration,
     in_words,
     log_rising,
     nodes,
 )
-from posterior_consensus.priors.record import PartitionPrior, Sizes
 from posterior_consensus.runtime.arguments import check_count, check_number
 
 _MOST_COMPONENTS = 10**6
@@ -30,7 +32,7 @@ _LOG_NEGLIGIBLE = np.log(1e-17)  # weight of a node in a distribution
 _LEAST_CHANCE = 1e-25  # smallest relevant probability of a number of clusters
 
 
-class _Nodes(NamedTuple):
+class _Members(NamedTuple):
     """Members of the two-parameter family that share a discount, and the logarithms of their weights.
 
     Members with a negative discount -g have `components` components and the concentration g times that number.
@@ -59,10 +61,10 @@ class _Nodes(NamedTuple):
         tables = (self.take(part).log_v(n_items, numbers) + self.log_weights[part, np.newaxis] for part in parts)
         return np.logaddexp.reduce([logsumexp(table, axis=0) for table in tables])
 
-    def take(self, part: slice) -> _Nodes:
+    def take(self, part: slice) -> _Members:
         """Select nodes."""
         components = None if self.components is None else self.components[part]
-        return _Nodes(self.discount, self.concentrations[part], components, self.log_weights[part])
+        return _Members(self.discount, self.concentrations[part], components, self.log_weights[part])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -101,14 +103,14 @@ class ExchangeablePrior(PartitionPrior):
             return own | {"n_components": self.n_components}
         return own | ({"discount": self.discount} if self.family == "pitman_yor" else {})
 
-    def _groups(self, n_items: int, most: float) -> Iterator[_Nodes]:
+    def _groups(self, n_items: int, most: float) -> Iterator[_Members]:
         quadrature = nodes(self.concentration, n_items, partial(self._information, n_items=n_items, most=most))
         if self.n_components is None:
-            yield _Nodes(self.discount, quadrature.values, None, quadrature.log_weights)
+            yield _Members(self.discount, quadrature.values, None, quadrature.log_weights)
             return
         numbers, log_chances = _numbers_of_components(self.n_components)
         for g, log_weight in zip(*quadrature, strict=True):
-            yield _Nodes(-float(g), g * numbers, numbers, log_weight + log_chances)
+            yield _Members(-float(g), g * numbers, numbers, log_weight + log_chances)
 
     def of_sizes(self, sizes: Sizes) -> Floats:
         """Compute the log prior of draws from their cluster sizes.
@@ -173,7 +175,7 @@ def _variance(a: Floats, n_items: float) -> Floats:
     return a * (np.log1p(n_items / a) - n_items / (a + n_items)) + 0.25
 
 
-def _add_chances(group: _Nodes, n_items: int, chances: Floats) -> None:
+def _add_chances(group: _Members, n_items: int, chances: Floats) -> None:
     """Add the weighted distributions of the number of clusters under all nodes.
 
     The probability of k clusters is V(k) times a factor that depends only on n, k and the discount. The factors of one
@@ -438,3 +440,117 @@ def mixture_of_finite_mixtures(concentration: Any, n_components: Any) -> Partiti
             f"{in_words(n_components)}. Take a prior with a lighter tail."
         )
     return ExchangeablePrior("mixture_of_finite_mixtures", as_concentration(concentration), n_components=n_components)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StickBreaking(PartitionPrior):
+    """Prior on labels, with weights of components from truncated stick breaking."""
+
+    concentration: Concentration
+    n_components: int
+    first_label: int | None = None
+    family: str = "stick_breaking"
+
+    @property
+    def n_labels(self) -> int:  # type: ignore[override]
+        """Number of components."""
+        return self.n_components
+
+    @property
+    def about_components(self) -> str:
+        """Under truncated stick breaking, clusters are the components that have items."""
+        return f"of the {self.n_components} components, it counts those that have items"
+
+    @property
+    def _parameters(self) -> dict[str, Any]:
+        return {"concentration": self.concentration, "n_components": self.n_components}
+
+    def _nodes(self, n_items: int) -> Nodes:
+        return nodes(self.concentration, n_items, lambda a: self.n_components)
+
+    def of_sizes(self, sizes: Sizes) -> Floats:
+        """Compute the log prior of draws from their component sizes.
+
+        Parameters
+        ----------
+        sizes : Sizes
+            Component sizes of all draws.
+
+        Returns
+        -------
+        ndarray of shape (n_draws,), dtype float64
+            Log prior in nats.
+        """
+        counts = sizes.values.reshape(-1, self.n_components)
+        later = sizes.n_items - np.cumsum(counts, axis=1)[:, :-1]  # items in later components, for all but the last
+        fixed = gammaln(counts[:, :-1] + 1.0).sum(axis=1)
+        total = np.full(len(counts), -np.inf)
+        for a, log_weight in zip(*self._nodes(sizes.n_items), strict=True):
+            log_prior = (self.n_components - 1) * np.log(a) + gammaln(a + later[:, -1]) - gammaln(a + 1 + sizes.n_items)
+            np.logaddexp(total, log_prior + log_weight - np.log(a + later[:, :-1]).sum(axis=1), out=total)
+        return total + fixed
+
+    def _n_clusters(self, n_items: int) -> Floats:
+        each = zip(*self._nodes(n_items), strict=True)
+        kept = [(a, np.exp(log_weight)) for a, log_weight in each if np.exp(log_weight) > 1e-17]
+        return sum(weight * occupancy.occupied_sticks(n_items, self.n_components, a) for a, weight in kept)
+
+
+def stick_breaking(concentration: Any, n_components: int, *, first_label: int | None = None) -> PartitionPrior:
+    """Make the truncated stick-breaking prior on labels, as PyMC's StickBreakingWeights defines it.
+
+    Parameters
+    ----------
+    concentration : float, frozen SciPy distribution, or (shape, rate)
+        A positive number, or its prior: a distribution of positive numbers, or the shape and rate of a Gamma prior.
+    n_components : int
+        Number of components, at least 2; it is PyMC's ``K`` plus 1. The last component has the remaining weight.
+    first_label : {0, 1}, optional
+        Label of the first component. By default 0 if any label is 0, and 1 if any is `n_components`; required if
+        neither occurs.
+
+    Returns
+    -------
+    PartitionPrior
+        A prior on labels, in the order of the sticks. Its methods need labels as sampled: the posterior itself, or
+        allocation probabilities, from which labels are sampled.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    TypeError
+        If `n_components` is not an integer, or `concentration` has another type.
+
+    See Also
+    --------
+    crp : The prior on partitions without truncation.
+
+    Notes
+    -----
+    Component k of K has the weight v_k (1 - v_1) ... (1 - v_{k-1}), with v_k ~ Beta(1, a) for k < K and v_K = 1 [1]_.
+    With n_k items in component k and m_k items in later components, the labels z have the probability
+
+        P(z) = prod_{k < K} B(1 + n_k, a + m_k) / B(1, a).
+
+    It depends on the order of the components. With so many components that the last ones stay empty, the prior on
+    partitions is nearly :func:`crp`. The latter does not need labels as sampled, and its importance weights vary less.
+
+    References
+    ----------
+    .. [1] Ishwaran and James (2001), Journal of the American Statistical Association 96(453), 161-173.
+       https://doi.org/10.1198/016214501750332758
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import posterior_consensus as pc
+    >>> prior = pc.priors.stick_breaking(1.0, n_components=2)
+    >>> np.exp(prior.log_prob([[0, 0], [0, 1], [1, 0], [1, 1]])).values.round(4)
+    array([0.3333, 0.1667, 0.1667, 0.3333])
+    >>> prior.n_clusters(2).values.round(4)
+    array([0.6667, 0.3333])
+    """
+    if check_count("n_components", n_components) < 2:
+        raise ValueError(f"`n_components` must be at least 2; got {n_components}.")
+    return StickBreaking(as_concentration(concentration), int(n_components), first_label)
