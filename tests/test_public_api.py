@@ -1,6 +1,7 @@
 """The public names: light to import, documented, each with an example."""
 
 import inspect
+import pydoc
 import re
 import subprocess
 import sys
@@ -69,6 +70,11 @@ def test_every_name_is_documented_and_every_function_as_numpydoc_asks():
             errors = validate(f"posterior_consensus.{name}")["errors"]
             failures += [(name, *error) for error in errors if error[0] in CHECKS]
     assert not failures
+
+
+def test_help_names_the_type_of_a_seed():
+    shown = "\n".join(pydoc.plaintext.document(value) for value in PUBLIC.values() if callable(value))
+    assert {*re.findall(r"random_seed: '?(.+?)'?(?: = None)?[,)]", shown)} == {"RandomSeed"}
 
 
 def test_every_plot_has_a_picture_on_its_page():

@@ -7,15 +7,16 @@ import os
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import TypeAliasType
 
 from posterior_consensus.runtime.names import option_meant
 
-RandomSeed: TypeAlias = int | np.random.Generator | np.random.SeedSequence | None
-"""What :func:`as_generator` makes a generator of."""
+RandomSeed = TypeAliasType("RandomSeed", int | np.random.Generator | np.random.SeedSequence | None)
+"""What :func:`as_generator` makes a generator of; help() shows its name."""
 
 # Context managers and cached properties put lines of the standard library between the package's own.
 _BETWEEN = str(Path(__file__).parents[1]) + os.sep, contextlib.__file__, functools.__file__
