@@ -10,7 +10,7 @@ import numpy as np
 import posterior_consensus as pc
 from benchmarks.excess import CASES, N_CLUSTERS, N_FRESH, N_ITEMS, chain_of
 from posterior_consensus.diagnostics.comparison import search_halves
-from posterior_consensus.evaluate.expectation import mean_loss
+from posterior_consensus.ensemble.expectation import mean_loss
 from posterior_consensus.losses.lookup import as_loss
 
 RIVALS = ("of other draws", "one cluster fewer", "centre of the draws")

@@ -14,9 +14,8 @@ from benchmarks._data import kept, random_draws
 from benchmarks._posteriors import dirichlet_process_draws
 from benchmarks._runner import median_seconds
 from posterior_consensus.diagnostics.independence import gaussian_kernel, uncorrelated
+from posterior_consensus.ensemble.chains import half_energy, pairs_together, partition_ess, partition_variance
 from posterior_consensus.ensemble.partitions import canonical_rows
-from posterior_consensus.evaluate.chain_variance import pairs_together, partition_ess, partition_variance
-from posterior_consensus.evaluate.energy import half_energy
 
 REPETITIONS, OF_EQUAL, OF_DIFFERENT = 100, 60, 25
 N_ITEMS, HOMES = 30, np.arange(30) % 4

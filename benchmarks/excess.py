@@ -9,7 +9,7 @@ import numpy as np
 import posterior_consensus as pc
 from benchmarks._data import kept
 from posterior_consensus.diagnostics.comparison import excess_loss
-from posterior_consensus.evaluate.expectation import mean_loss
+from posterior_consensus.ensemble.expectation import mean_loss
 from posterior_consensus.losses.lookup import as_loss
 
 N_ITEMS, N_CLUSTERS, N_FRESH = 40, 5, 10_000

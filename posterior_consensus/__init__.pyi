@@ -27,12 +27,12 @@ from posterior_consensus.answers.partition_loss import expected_loss as expected
 from posterior_consensus.answers.partition_loss import partition_loss as partition_loss
 from posterior_consensus.answers.prior_sensitivity import prior_sensitivity as prior_sensitivity
 from posterior_consensus.answers.relabelling import relabel as relabel
+from posterior_consensus.answers.similarity_matrix import posterior_similarity_matrix as posterior_similarity_matrix
 from posterior_consensus.bounds.certificate import certify as certify
 from posterior_consensus.consensus.methods import METHODS as METHODS
 from posterior_consensus.consensus.partition import consensus_partition as consensus_partition
 from posterior_consensus.diagnostics.comparison import compare_partitions as compare_partitions
 from posterior_consensus.diagnostics.diagnosis import diagnose as diagnose
-from posterior_consensus.evaluate.similarity import posterior_similarity_matrix as posterior_similarity_matrix
 from posterior_consensus.layers.compare import compare_layers as compare_layers
 from posterior_consensus.losses.partition_losses import LOSSES as LOSSES
 from posterior_consensus.losses.partition_losses import binder as binder

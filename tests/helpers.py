@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from posterior_consensus.evaluate.similarity import mean_similarities
+from posterior_consensus.ensemble.similarity import mean_similarities
 
 GOOD = np.array([[0, 0, 1, 1], [0, 0, 0, 1], [2, 2, 1, 1], [0, 1, 1, 2]])
 CENTER = [0, 0, 1, 1]

@@ -11,9 +11,9 @@ import xarray as xr
 from scipy import sparse
 
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.expectation import Floats, mean_between
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.partitions import canonical_rows, smallest_dtype
-from posterior_consensus.evaluate.expectation import Floats, mean_between
 from posterior_consensus.kernels import mutual_information
 from posterior_consensus.losses.partition_losses import jaccard
 from posterior_consensus.results import display, stored_as

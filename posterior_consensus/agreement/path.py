@@ -12,11 +12,7 @@ import xarray as xr
 from scipy.sparse.csgraph import connected_components
 
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_if_any, draws_of
-from posterior_consensus.ensemble.items import Items, two_partitions
-from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
-from posterior_consensus.ensemble.partitions import Labels, distinct_rows
-from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.evaluate.expectation import (
+from posterior_consensus.ensemble.expectation import (
     Floats,
     all_losses,
     loss_and_error,
@@ -25,6 +21,10 @@ from posterior_consensus.evaluate.expectation import (
     mean_between,
     mean_loss,
 )
+from posterior_consensus.ensemble.items import Items, two_partitions
+from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
+from posterior_consensus.ensemble.partitions import Labels, distinct_rows
+from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.losses.lookup import as_loss, with_parameters
 from posterior_consensus.losses.partition_losses import jaccard
 from posterior_consensus.losses.record import PartitionLoss

@@ -13,13 +13,12 @@ from scipy.special import erf
 
 from posterior_consensus.answers.particles import Particles, particles
 from posterior_consensus.answers.partition_loss import same_items
+from posterior_consensus.ensemble.chains import half_energy, pairs_together, partition_ess, partition_variance
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.expectation import Floats, all_losses, loss_matrix
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS, evenly_spaced
+from posterior_consensus.ensemble.similarity import similarity_errors
 from posterior_consensus.ensemble.switching import cheapest_paths
-from posterior_consensus.evaluate.chain_variance import pairs_together, partition_ess, partition_variance
-from posterior_consensus.evaluate.energy import half_energy
-from posterior_consensus.evaluate.expectation import Floats, all_losses, loss_matrix
-from posterior_consensus.evaluate.similarity import similarity_errors
 from posterior_consensus.losses.lookup import as_loss, as_metric
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as

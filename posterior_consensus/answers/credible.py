@@ -10,8 +10,8 @@ import xarray as xr
 
 from posterior_consensus.answers.alignment import numbered_as, numbers_in
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.expectation import loss_matrix
 from posterior_consensus.ensemble.partitions import distinct_rows
-from posterior_consensus.evaluate.expectation import loss_matrix
 from posterior_consensus.losses.lookup import as_loss, as_metric
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as

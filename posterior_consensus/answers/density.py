@@ -12,12 +12,11 @@ from scipy.stats import spearmanr
 
 from posterior_consensus.answers.modes import separated_modes
 from posterior_consensus.answers.partition_loss import checked_losses, one_or_many, same_items
-from posterior_consensus.ensemble.autocorrelation import autocorrelation_time
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.expectation import Floats, loss_matrix
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.partitions import HasLabels, Labels, canonical_labels
-from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.evaluate.expectation import Floats, loss_matrix
+from posterior_consensus.ensemble.samples import Samples, autocorrelation_time
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as

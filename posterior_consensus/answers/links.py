@@ -9,13 +9,13 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
+from posterior_consensus.answers.similarity_matrix import check_threshold
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of, hard_draws
 from posterior_consensus.ensemble.items import Floats, cluster_names, members_of
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasLabels, Labels
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS
-from posterior_consensus.evaluate.coclustered import has_small_clusters
-from posterior_consensus.evaluate.similarity import check_threshold, pairs_of_similarity_above
+from posterior_consensus.ensemble.similarity import has_small_clusters, pairs_of_similarity_above
 from posterior_consensus.priors.record import PartitionPrior, check_prior
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored

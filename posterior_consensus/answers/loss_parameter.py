@@ -15,8 +15,8 @@ from posterior_consensus.consensus.methods import check_no_method
 from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.consensus.threshold import calibrated, consistent_interval
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.expectation import Floats, draw_losses, mean_loss
 from posterior_consensus.ensemble.partitions import HasLabels
-from posterior_consensus.evaluate.expectation import Floats, draw_losses, mean_loss
 from posterior_consensus.losses.partition_losses import binder, pairs, vi
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as

@@ -11,14 +11,14 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.ensemble.allocations import AllocationProbabilities
-from posterior_consensus.ensemble.autocorrelation import effective_size
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_if_any
 from posterior_consensus.ensemble.importance import most_pareto_k, smoothed
 from posterior_consensus.ensemble.items import Floats, Items, cluster_names, cluster_numbers
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.ensemble.samples import FEWEST_DRAWS, Samples
+from posterior_consensus.ensemble.samples import FEWEST_DRAWS, Samples, effective_size
+from posterior_consensus.ensemble.similarity import own_and_nearest
 from posterior_consensus.ensemble.switching import (
     Numbers,
     expected_common_items,
@@ -26,7 +26,6 @@ from posterior_consensus.ensemble.switching import (
     most_in_common,
     partners,
 )
-from posterior_consensus.evaluate.similarity import own_and_nearest
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored, names_as_coordinate

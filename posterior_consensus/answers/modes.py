@@ -8,10 +8,10 @@ import numpy.typing as npt
 from scipy.special import betainc
 
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.expectation import Floats, loss_matrix
 from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.switching import numbered_like
-from posterior_consensus.evaluate.expectation import Floats, loss_matrix
 from posterior_consensus.losses.record import PartitionLoss
 
 Integers = npt.NDArray[np.int64]

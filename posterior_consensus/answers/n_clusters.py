@@ -11,10 +11,10 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.ensemble.draws import draws_if_any
+from posterior_consensus.ensemble.expectation import ComparedLosses, Floats, compared_losses, mean_loss
 from posterior_consensus.ensemble.items import cluster_names
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.evaluate.expectation import ComparedLosses, Floats, compared_losses, mean_loss
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as

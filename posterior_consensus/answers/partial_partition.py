@@ -13,7 +13,7 @@ import xarray as xr
 from posterior_consensus.answers.alignment import numbered_as, numbers_in
 from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.folds import folds
+from posterior_consensus.ensemble.expectation import loss_and_error
 from posterior_consensus.ensemble.items import Floats, members_of
 from posterior_consensus.ensemble.partitions import (
     HasLabels,
@@ -22,7 +22,7 @@ from posterior_consensus.ensemble.partitions import (
     canonical_rows,
     contingency_table,
 )
-from posterior_consensus.evaluate.expectation import loss_and_error
+from posterior_consensus.ensemble.samples import folds
 from posterior_consensus.kernels import coclustering, partial
 from posterior_consensus.kernels.cells import Draws, searched
 from posterior_consensus.losses.lookup import as_loss

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from posterior_consensus.answers.modes import FURTHER, Modes, separated_modes, valley_p_value
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.expectation import Floats, all_losses, loss_matrix, unscaled_losses
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, distinct_rows
 from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.evaluate.expectation import Floats, all_losses, loss_matrix, unscaled_losses
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime.executor import Clock, Executor

@@ -16,12 +16,12 @@ from scipy.special import ndtri
 from posterior_consensus.answers.alignment import numbered_as, numbers_in
 from posterior_consensus.answers.modes import FEWEST
 from posterior_consensus.answers.particle_search import Found, ParticleSearch, extended, may_have_more
+from posterior_consensus.answers.similarity_matrix import posterior_similarity_matrix
+from posterior_consensus.ensemble.chains import gap_is_real, largest_gap
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.expectation import Floats, loss_matrix, losses_between
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS, Samples
-from posterior_consensus.evaluate.chain_gap import gap_is_real, largest_gap
-from posterior_consensus.evaluate.expectation import Floats, loss_matrix, losses_between
-from posterior_consensus.evaluate.similarity import posterior_similarity_matrix
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as

@@ -8,10 +8,10 @@ import numpy as np
 import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws, check_needs
+from posterior_consensus.ensemble.expectation import Floats, all_losses, loss_and_error, loss_matrix
 from posterior_consensus.ensemble.items import Items, two_partitions
 from posterior_consensus.ensemble.partitions import is_partition
 from posterior_consensus.ensemble.switching import numbered_like
-from posterior_consensus.evaluate.expectation import Floats, all_losses, loss_and_error, loss_matrix
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import Loss, PartitionLoss
 from posterior_consensus.runtime import memory

@@ -12,11 +12,11 @@ import xarray as xr
 from posterior_consensus.consensus.methods import check_no_method
 from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.expectation import Floats, draw_losses
 from posterior_consensus.ensemble.importance import Importance, importance
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.switching import numbered_like
-from posterior_consensus.evaluate.expectation import Floats, draw_losses
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.priors.record import PartitionPrior, Sizes, median, sizes_of

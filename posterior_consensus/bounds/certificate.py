@@ -15,9 +15,9 @@ from posterior_consensus.bounds.matching import matching_bound
 from posterior_consensus.bounds.sdp import sum_of_squares_bound
 from posterior_consensus.bounds.vi import seconds_to_begin, vi_bound
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.expectation import loss_on, mean_loss
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.evaluate.expectation import loss_on, mean_loss
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.partition_losses import vi, within_variance
 from posterior_consensus.losses.record import Loss, PartitionLoss

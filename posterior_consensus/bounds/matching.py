@@ -7,8 +7,8 @@ from scipy.optimize import linear_sum_assignment
 
 from posterior_consensus.bounds.bound import Bound, Budget, OutOfBudget
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.expectation import loss_matrix
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.evaluate.expectation import loss_matrix
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.progress import track

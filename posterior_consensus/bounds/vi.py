@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from posterior_consensus.bounds.bound import Bound, Budget, OutOfBudget
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.expectation import mean_loss
 from posterior_consensus.ensemble.partitions import Labels, distinct_rows
-from posterior_consensus.evaluate.expectation import mean_loss
 from posterior_consensus.kernels import vi_bound as kernels
 from posterior_consensus.kernels import vi_tangents
 from posterior_consensus.kernels.vi_tangents import Blocks

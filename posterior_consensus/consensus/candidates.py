@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from posterior_consensus.consensus.selection import Candidate, Task, allowed, filled, small_matrix
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
+from posterior_consensus.ensemble.expectation import least_loss, mean_between
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, distinct_rows, enumerate_partitions
-from posterior_consensus.evaluate.expectation import least_loss, mean_between
 from posterior_consensus.losses.partition_losses import jaccard
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import CandidatesInfo, Info, NumbersInfo

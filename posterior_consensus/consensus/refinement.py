@@ -10,7 +10,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws, hard_draws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
-from posterior_consensus.evaluate.similarity import own_and_nearest
+from posterior_consensus.ensemble.similarity import own_and_nearest
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.runtime.arguments import check_count
 from posterior_consensus.runtime.tolerances import ROUNDING

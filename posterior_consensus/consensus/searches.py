@@ -13,9 +13,9 @@ from posterior_consensus.consensus.graphs import spectral
 from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.consensus.selection import Candidate, Task, allowed
 from posterior_consensus.ensemble.draws import draws_if_any, draws_of
+from posterior_consensus.ensemble.expectation import least_loss, mean_loss
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
-from posterior_consensus.evaluate.expectation import least_loss, mean_loss
 from posterior_consensus.kernels import pair_moves, pair_search
 from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.losses.record import Loss

@@ -10,9 +10,9 @@ import xarray as xr
 
 from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.folds import folds
+from posterior_consensus.ensemble.expectation import ComparedLosses, compared_losses, draw_losses, losses_between
 from posterior_consensus.ensemble.partitions import Labels, by_name
-from posterior_consensus.evaluate.expectation import ComparedLosses, compared_losses, draw_losses, losses_between
+from posterior_consensus.ensemble.samples import folds
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as

@@ -24,14 +24,13 @@ from posterior_consensus.diagnostics.traces import (
     uncertain_pairs,
 )
 from posterior_consensus.diagnostics.verdict import Evidence, about_chains, judge
-from posterior_consensus.ensemble.autocorrelation import effective_size
+from posterior_consensus.ensemble.chains import Gap, largest_gap, pairs_together, partition_ess, partition_variance
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.expectation import loss_matrix
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.layers import Layers
 from posterior_consensus.ensemble.partitions import Labels, by_name
-from posterior_consensus.evaluate.chain_gap import Gap, largest_gap
-from posterior_consensus.evaluate.chain_variance import pairs_together, partition_ess, partition_variance
-from posterior_consensus.evaluate.expectation import loss_matrix
+from posterior_consensus.ensemble.samples import effective_size
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count

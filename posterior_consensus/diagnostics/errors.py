@@ -7,7 +7,7 @@ import xarray as xr
 
 from posterior_consensus.ensemble.draws import draws_of
 from posterior_consensus.ensemble.pairs import PairSimilarity
-from posterior_consensus.evaluate.similarity import similarity_errors
+from posterior_consensus.ensemble.similarity import similarity_errors
 from posterior_consensus.sources.conversion import as_source
 
 

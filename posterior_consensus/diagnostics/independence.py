@@ -9,13 +9,12 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.diagnostics.traces import central_draw
+from posterior_consensus.ensemble.chains import half_energy, pairs_together, partition_ess, partition_variance
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import canonical_labels, canonical_rows
 from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.ensemble.switching import most_in_common
-from posterior_consensus.evaluate.chain_variance import pairs_together, partition_ess, partition_variance
-from posterior_consensus.evaluate.energy import half_energy
 from posterior_consensus.kernels import contingency, ensemble
 from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.results import display, stored_as

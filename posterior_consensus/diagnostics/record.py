@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from posterior_consensus.ensemble.chains import Gap
 from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.evaluate.chain_gap import Gap
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored

@@ -10,8 +10,8 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.expectation import losses_of_draws, paired_losses
 from posterior_consensus.ensemble.items import Floats
-from posterior_consensus.evaluate.expectation import losses_of_draws, paired_losses
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as

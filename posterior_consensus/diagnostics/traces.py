@@ -9,13 +9,19 @@ import numpy.typing as npt
 from scipy.special import ndtri
 from scipy.stats import f, rankdata
 
+from posterior_consensus.ensemble.chains import (
+    Gap,
+    gap_is_real,
+    half_chains,
+    largest_gap,
+    pairs_together,
+    partition_variance,
+)
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.expectation import loss_matrix, losses_of_draws, paired_losses
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.layers import Layers, steps_of
 from posterior_consensus.ensemble.samples import evenly_spaced
-from posterior_consensus.evaluate.chain_gap import Gap, gap_is_real, largest_gap
-from posterior_consensus.evaluate.chain_variance import half_chains, pairs_together, partition_variance
-from posterior_consensus.evaluate.expectation import loss_matrix, losses_of_draws, paired_losses
 from posterior_consensus.losses.partition_losses import information, pairs
 from posterior_consensus.losses.record import PartitionLoss
 

@@ -5,9 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from posterior_consensus.ensemble.autocorrelation import effective_size
 from posterior_consensus.ensemble.items import Floats
-from posterior_consensus.ensemble.samples import FEWEST_DRAWS, Samples
+from posterior_consensus.ensemble.samples import FEWEST_DRAWS, Samples, effective_size
 
 _FEWEST = 25  # draws with positive weight: fewer have no tail to fit
 _FEWEST_EFFECTIVE = 4  # draws per chain, under the weights

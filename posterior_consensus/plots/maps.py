@@ -10,10 +10,10 @@ from posterior_consensus.answers.encodings import item_embedding
 from posterior_consensus.answers.membership import item_uncertainty
 from posterior_consensus.answers.particles import Particles
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.expectation import loss_matrix, losses_of_draws
 from posterior_consensus.ensemble.items import Floats, numbers_of
 from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.ensemble.samples import evenly_spaced
-from posterior_consensus.evaluate.expectation import loss_matrix, losses_of_draws
 from posterior_consensus.losses.partition_losses import vi
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.plots import colours, frame

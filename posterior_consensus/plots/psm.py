@@ -12,12 +12,12 @@ from scipy.spatial.distance import squareform
 
 from posterior_consensus.answers.compare import PosteriorComparison
 from posterior_consensus.answers.partial_partition import PartialPartition
+from posterior_consensus.answers.similarity_matrix import posterior_similarity_matrix
+from posterior_consensus.ensemble.chains import largest_gap
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items, cluster_names, cluster_numbers
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import canonical_labels
-from posterior_consensus.evaluate.chain_gap import largest_gap
-from posterior_consensus.evaluate.similarity import posterior_similarity_matrix
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import MARK, NEUTRAL, as_cmap, ink, ink_on
 from posterior_consensus.plots.frame import Axes, Grid, Size

@@ -39,12 +39,12 @@ from posterior_consensus.diagnostics.independence import NearIndependence as Nea
 from posterior_consensus.diagnostics.record import Diagnosis as Diagnosis
 from posterior_consensus.diagnostics.sequence import SequentialDistances as SequentialDistances
 from posterior_consensus.ensemble.allocations import AllocationProbabilities as AllocationProbabilities
+from posterior_consensus.ensemble.chains import Gap as Gap
 from posterior_consensus.ensemble.draws import PartitionDraws as PartitionDraws
 from posterior_consensus.ensemble.items import Items as Items
 from posterior_consensus.ensemble.layers import Layers as Layers
 from posterior_consensus.ensemble.pairs import PairSimilarity as PairSimilarity
 from posterior_consensus.ensemble.samples import Samples as Samples
-from posterior_consensus.evaluate.chain_gap import Gap as Gap
 from posterior_consensus.experts.constraints import Constraints as Constraints
 from posterior_consensus.experts.views import ExpertViews as ExpertViews
 from posterior_consensus.layers.record import LayerComparison as LayerComparison

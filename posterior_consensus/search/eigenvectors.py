@@ -7,7 +7,7 @@ import numpy.typing as npt
 from scipy.sparse.linalg import LinearOperator, aslinearoperator, eigsh
 
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.evaluate.similarity import similarity_operator
+from posterior_consensus.ensemble.similarity import similarity_operator
 from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME
 

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.draws import draws_of, hard_draws
+from posterior_consensus.ensemble.expectation import least_loss, mean_loss
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.evaluate.expectation import least_loss, mean_loss
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.losses.record import Loss, PairLoss, PartitionLoss

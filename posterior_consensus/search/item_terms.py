@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus.ensemble.expectation import loss_of_pairs
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.evaluate.expectation import loss_of_pairs
 from posterior_consensus.kernels.records import ZEALOUS
 from posterior_consensus.losses.record import PairLoss
 from posterior_consensus.runtime.tolerances import ROUNDING

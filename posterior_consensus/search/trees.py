@@ -8,9 +8,9 @@ import numpy.typing as npt
 from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 
+from posterior_consensus.ensemble.expectation import least_loss
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import canonical_rows, smallest_dtype
-from posterior_consensus.evaluate.expectation import least_loss
 from posterior_consensus.losses.record import Loss
 
 

@@ -9,8 +9,8 @@ from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.diagnostics.comparison import ExcessLoss, excess_loss
 from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.expectation import mean_loss
 from posterior_consensus.ensemble.switching import numbered_like
-from posterior_consensus.evaluate.expectation import mean_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display
 from posterior_consensus.runtime import memory

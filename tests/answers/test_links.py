@@ -6,8 +6,8 @@ from scipy import stats
 
 import posterior_consensus as pc
 from posterior_consensus.answers.links import suits_links
+from posterior_consensus.ensemble import similarity
 from posterior_consensus.ensemble.partitions import enumerate_partitions
-from posterior_consensus.evaluate import coclustered, similarity
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, linked_records
 from tests.helpers import array, check
@@ -42,7 +42,7 @@ def test_pairs_are_entries_of_the_matrix(kind, above):
 def test_counting_by_cluster_gives_the_bits_of_the_matrix(weights, shares, monkeypatch):
     draws = pc.as_partition_draws(Z, weights=weights)
     monkeypatch.setattr("posterior_consensus.runtime.memory.SHARE_OF_PART", shares)
-    monkeypatch.setattr(coclustered, "_SLOWER", 0)
+    monkeypatch.setattr(similarity, "_SLOWER", 0)
     found = pc.posterior_similarity_matrix(draws, above=0.0)
     monkeypatch.setattr(similarity, "has_small_clusters", lambda draws: False)
     assert (found != pc.posterior_similarity_matrix(draws, above=0.0)).nnz == 0

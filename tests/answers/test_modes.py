@@ -7,7 +7,7 @@ from scipy.stats import binom
 import posterior_consensus as pc
 from posterior_consensus.answers import modes
 from posterior_consensus.answers.modes import separated_modes, valley_p_value
-from posterior_consensus.evaluate.expectation import loss_matrix
+from posterior_consensus.ensemble.expectation import loss_matrix
 from posterior_consensus.losses import LOSSES
 
 WHOLE = np.repeat([0, 1, 2], [20, 15, 15]).astype(np.int32)

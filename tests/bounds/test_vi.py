@@ -9,8 +9,8 @@ import posterior_consensus as pc
 from posterior_consensus.bounds import vi as module
 from posterior_consensus.bounds.bound import WorkBudget
 from posterior_consensus.bounds.vi import DistinctDraws, vi_bound
+from posterior_consensus.ensemble.expectation import mean_loss
 from posterior_consensus.ensemble.partitions import enumerate_partitions
-from posterior_consensus.evaluate.expectation import mean_loss
 from posterior_consensus.losses import vi
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws, random_draws

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 
 import posterior_consensus as pc
+from posterior_consensus.ensemble.expectation import mean_loss
 from posterior_consensus.ensemble.partitions import canonical_labels, enumerate_partitions
-from posterior_consensus.evaluate.expectation import mean_loss
 from tests.catalogue.posteriors import noisy_draws
 from tests.strategies import small_draws
 

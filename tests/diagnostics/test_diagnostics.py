@@ -10,7 +10,7 @@ from arviz_stats.base import array_stats
 
 import posterior_consensus as pc
 from posterior_consensus.diagnostics import traces
-from posterior_consensus.evaluate.chain_variance import half_chains
+from posterior_consensus.ensemble.chains import half_chains
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, associations, noisy_draws, sticky_chains, two_modes, unequal_chains
 from tests.helpers import GOOD, check

@@ -8,7 +8,7 @@ import pytest
 
 import posterior_consensus as pc
 from posterior_consensus.diagnostics.comparison import excess_loss
-from posterior_consensus.ensemble.folds import folds
+from posterior_consensus.ensemble.samples import folds
 from tests import reference
 from tests.catalogue.posteriors import noisy_draws
 

@@ -5,8 +5,8 @@ import pytest
 
 import posterior_consensus as pc
 from posterior_consensus.diagnostics.independence import gaussian_kernel, matched_labels
+from posterior_consensus.ensemble.chains import half_energy
 from posterior_consensus.ensemble.partitions import canonical_rows
-from posterior_consensus.evaluate.energy import half_energy
 from tests.catalogue.posteriors import associations, noisy_draws, sticky_chains
 from tests.helpers import check
 

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import posterior_consensus as pc
 from posterior_consensus.bounds.binder import pair_costs
-from posterior_consensus.evaluate.similarity import similarity_operator
+from posterior_consensus.ensemble.similarity import similarity_operator
 from tests import reference
 from tests.helpers import check
 

@@ -11,7 +11,7 @@ import xarray as xr
 
 import posterior_consensus as pc
 from posterior_consensus import consensus, diagnostics
-from posterior_consensus.evaluate.similarity import similarity_operator
+from posterior_consensus.ensemble.similarity import similarity_operator
 from tests import reference
 from tests.catalogue.functions import LENGTH, N_CHAINS, N_DRAWS, N_ITEMS, functions_of
 from tests.catalogue.posteriors import noisy_draws, sticky_chains, unequal_chains

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 import posterior_consensus as pc
-from posterior_consensus.evaluate.expectation import loss_matrix
+from posterior_consensus.ensemble.expectation import loss_matrix
 from posterior_consensus.losses.record import TERMS
 from posterior_consensus.sources.labels import as_partition_draws
 from tests import reference

@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 import posterior_consensus as pc
 from posterior_consensus import consensus
 from posterior_consensus.answers.particles import Effort
-from posterior_consensus.evaluate.expectation import all_losses, loss_matrix, losses_of_draws, paired_losses
+from posterior_consensus.ensemble.expectation import all_losses, loss_matrix, losses_of_draws, paired_losses
 from posterior_consensus.losses import LOSSES
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.runtime import memory

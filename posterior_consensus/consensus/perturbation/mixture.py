@@ -20,10 +20,9 @@ from posterior_consensus.consensus.perturbation.em import (
     random_rows,
     sample_of_items,
 )
-from posterior_consensus.ensemble.autocorrelation import autocorrelation_time
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import distinct_rows
-from posterior_consensus.ensemble.samples import FEWEST_DRAWS
+from posterior_consensus.ensemble.samples import FEWEST_DRAWS, autocorrelation_time
 from posterior_consensus.kernels import contingency
 from posterior_consensus.search.k_means import k_means
 

@@ -1,18 +1,22 @@
-"""Variance of the partition within and over chains, its R-hat, and the effective sample size of the partition."""
+"""How far chains agree on the partition: its variance and effective sample size, the pair that differs most, energy."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import t
 
 from posterior_consensus.ensemble import counting
-from posterior_consensus.ensemble.autocorrelation import autocorrelation_time
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
-from posterior_consensus.evaluate.similarity import group_planes
+from posterior_consensus.ensemble.samples import FEWEST_DRAWS, Samples, autocorrelation_time
+from posterior_consensus.ensemble.similarity import group_planes
 from posterior_consensus.kernels import coclustering
 from posterior_consensus.losses.partition_losses import pairs
+from posterior_consensus.results import stored_as
 from posterior_consensus.runtime.tolerances import ROUNDING
+
+_BAD = 0.1  # difference of two chains
 
 
 def pairs_together(draws: PartitionDraws) -> Floats:
@@ -147,3 +151,124 @@ def partition_ess(draws: PartitionDraws, pairs_together: Floats, total: float) -
 
     times = autocorrelation_time(correlation, length)
     return halves.size / max(times, 1 / np.log10(halves.size))
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Pair of items whose co-clustering probability differs most between two chains.
+
+    Attributes
+    ----------
+    size : float
+        The difference of the two chains' shares of draws that co-cluster the pair; NaN without two chains or two items.
+    mcse : float
+        Its Monte Carlo standard error, from batch means within all chains; NaN for chains of fewer than four draws.
+    items : tuple of int
+        Positions of the two items.
+    chains : tuple
+        Names of the two chains, first the one with the lower share.
+    shares : tuple of float
+        The two chains' shares.
+    """
+
+    size: float = field(metadata=stored_as.number("chain_gap"))
+    mcse: float = field(metadata=stored_as.number("chain_gap_mcse"))
+    items: tuple[int, int] = field(default=(-1, -1), metadata=stored_as.names("chain_gap_positions"))
+    chains: tuple[object, object] = field(default=(None, None), metadata=stored_as.names("chain_gap_chains"))
+    shares: tuple[float, float] = field(default=(np.nan, np.nan), metadata=stored_as.names("chain_gap_shares"))
+
+
+def largest_gap(draws: PartitionDraws) -> Gap:
+    """Return the largest difference between the similarity matrices of two chains, and where it is."""
+    chains = draws.samples.chains
+    if len(chains) < 2 or draws.n_items < 2:
+        return Gap(np.nan, np.nan)
+    _, _, widest, where = coclustering.compare_groups(*group_planes(draws, chains), draws.n_items)
+    first, second = where[widest.argmax()].tolist()
+    columns = draws.backend.columns(np.array([first, second]))
+    together = (columns[0] == columns[1]).astype(np.float64)
+    shares = np.array([together[rows].mean() for rows in chains])
+    low, high = int(shares.argmin()), int(shares.argmax())
+    if low == high:  # all chains have equal shares
+        high = 1
+    return Gap(
+        size=float(shares[high] - shares[low]),
+        mcse=_error_of_difference(draws.samples, together, shares, (low, high)),
+        items=(first, second),
+        chains=(draws.samples.chain.item(chains[low][0]), draws.samples.chain.item(chains[high][0])),
+        shares=(float(shares[low]), float(shares[high])),
+    )
+
+
+def _error_of_difference(
+    samples: Samples, together: npt.NDArray[np.float64], shares: npt.NDArray[np.float64], pair: tuple[int, int]
+) -> float:
+    """Standard error of the difference of two chains' shares, with one variance of batch means for all chains.
+
+    With the batches k of chain c, of n_ck draws and share m_ck, the variance of a chain of one draw is
+    sum_ck n_ck (m_ck - m_c)^2 / (number of batches - number of chains).
+    """
+    chains = samples.chains
+    if samples.shortest < FEWEST_DRAWS:
+        return np.nan
+    share = np.empty(samples.n_draws)
+    for rows, own in zip(chains, shares, strict=True):
+        share[rows] = own
+    batches = samples.batches
+    squares = sum(rows.size * (together[rows].mean() - share[rows[0]]) ** 2 for rows in batches)
+    of_one = squares / (len(batches) - len(chains))
+    return float(np.sqrt(of_one * sum(1 / chains[k].size for k in pair)))
+
+
+def gap_is_real(gap: Gap, n_items: int, samples: Samples) -> bool:
+    """Whether the gap is above 0.1 and significant at level 0.01, by Bonferroni over all pairs of items and chains.
+
+    The error of the largest of many differences is likely to be an underestimate. The limit is therefore a quantile of
+    Student's t, whose degrees of freedom are the number of batches less the number of chains.
+    """
+    n_chains = len(samples.chains)
+    n_gaps = n_items * (n_items - 1) / 2 * n_chains * (n_chains - 1) / 2
+    return gap.size > _BAD and gap.size > t.isf(0.005 / n_gaps, len(samples.batches) - n_chains) * gap.mcse
+
+
+def half_energy(distances: Floats, ours: npt.NDArray[np.bool_], theirs: npt.NDArray[np.bool_], pairs: Floats) -> Floats:
+    """Mean distance between two samples, less the mean of their mean distances within, (R,) for R pairs of samples.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (m, m)
+        Symmetric distances between m members; members may be blocks of draws, with the mean distances between them.
+    ours, theirs : ndarray of shape (R, m)
+        Members of either sample.
+    pairs : ndarray of shape (m, m)
+        Symmetric weights of the pairs; 0 for pairs that do not count, such as a member and itself.
+
+    Returns
+    -------
+    ndarray of shape (R,)
+        NaN for a sample without pairs.
+
+    Notes
+    -----
+    Without equal members, this is the unbiased estimate of half the energy distance [1]_,
+
+        D = E d(x, y) - (E d(x, x') + E d(y, y')) / 2.
+
+    If minus d is a kernel, 2 D is the unbiased squared maximum mean discrepancy [2]_; if d is minus an inner product,
+    2 D is the squared distance of the means.
+
+    References
+    ----------
+    .. [1] Szekely and Rizzo (2013), Journal of Statistical Planning and Inference 143(8), 1249-1272.
+       https://doi.org/10.1016/j.jspi.2013.03.018
+    .. [2] Sejdinovic, Sriperumbudur, Gretton and Fukumizu (2013), Annals of Statistics 41(5), 2263-2291.
+       https://doi.org/10.1214/13-AOS1140
+    """
+    one, other = ours.astype(np.float64), theirs.astype(np.float64)
+    of_one, of_other = ((side @ (pairs * distances), side @ pairs) for side in (one, other))
+
+    def mean(of: tuple[Floats, Floats], side: Floats) -> Floats:
+        total, number = (np.sum(part * side, axis=1) for part in of)
+        return np.divide(total, number, out=np.full(number.shape, np.nan), where=number > 0)
+
+    return mean(of_one, other) - (mean(of_one, one) + mean(of_other, other)) / 2

@@ -6,7 +6,7 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
-from posterior_consensus.evaluate.similarity import similarity_operator
+from posterior_consensus.ensemble.similarity import similarity_operator
 from posterior_consensus.kernels import coclustering
 from posterior_consensus.runtime import memory
 from posterior_consensus.sources.labels import as_partition_draws

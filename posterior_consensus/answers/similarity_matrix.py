@@ -1,25 +1,17 @@
-"""The posterior similarity matrix, formed or as an operator."""
+"""The posterior similarity matrix as users ask for it: whole, of some items, or its largest entries."""
 
-from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 from scipy.sparse import csr_array
-from scipy.sparse.linalg import LinearOperator
 
-from posterior_consensus.ensemble.draws import PartitionDraws, hard_draws
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.ensemble.samples import FEWEST_DRAWS
-from posterior_consensus.evaluate.coclustered import Pairs, has_small_clusters, pairs_above
-from posterior_consensus.kernels import coclustering, ensemble
+from posterior_consensus.ensemble.similarity import pairs_of_similarity_above
+from posterior_consensus.kernels import coclustering
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_count, check_number
-from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.sources.conversion import as_source
-
-Floats = npt.NDArray[np.float64]
 
 
 @overload
@@ -154,89 +146,3 @@ def _above(source: PairSource, threshold: float) -> csr_array:
         counts[1:] += np.bincount(first, minlength=n)
     upper = csr_array((np.concatenate(values), np.concatenate(columns), np.cumsum(counts)), shape=(n, n))
     return upper + upper.T
-
-
-def pairs_of_similarity_above(source: PairSource, threshold: float) -> Iterator[Pairs]:
-    """Pairs of two items of larger similarity, in order: the first, the second, and their similarity."""
-    draws = hard_draws(source)
-    if draws is not None and has_small_clusters(draws):
-        yield from pairs_above(draws.without_zero_weights(), threshold)
-        return
-    for first, rows in source.row_blocks():
-        # Pairs of these items and later ones: where entries are rounded, both of a pair must come from one sum.
-        later = rows[:, first:]
-        row, column = np.nonzero(np.triu(later > threshold, 1))
-        yield row + first, column + first, later[row, column]
-
-
-def group_planes(
-    draws: PartitionDraws, groups: Sequence[npt.NDArray[np.intp]]
-) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Pack groups of draws, given by row numbers, for the kernels: bit planes, first word and size of each group."""
-    packed = [coclustering.pack_bit_planes(draws.backend.of_draws(rows), draws.backend.n_planes) for rows in groups]
-    words = np.cumsum([0, *(len(planes) for planes in packed)])
-    return np.concatenate(packed), words, np.array([len(rows) for rows in groups])
-
-
-def similarity_errors(draws: PartitionDraws) -> Floats:
-    """Monte Carlo standard error (n, n) of every entry of the similarity matrix; NaN for fewer than four draws."""
-    draws.check_memory("Take the errors of some items: `of_items`.")
-    if draws.samples.shortest < FEWEST_DRAWS:
-        return np.full((draws.n_items, draws.n_items), np.nan)
-    if draws.denominator() is None:
-        return draws.samples.error_by_batches(draws.shared_similarity, lambda rows: draws.take(rows).shared_similarity)
-    batches = draws.samples.batches
-    spread = coclustering.spread_of_batches(*group_planes(draws, batches), draws.n_items) / draws.n_draws**2
-    return np.sqrt(len(batches) / (len(batches) - 1) * spread)
-
-
-def similarity_operator(source: PairSource) -> LinearOperator:
-    """Return the posterior similarity matrix as an operator: of draws, products cost n x N and no n x n array."""
-    n = source.n_items
-
-    def product(vectors: Floats) -> Floats:
-        return source.product(np.asarray(vectors.reshape(n, -1), dtype=np.float64))
-
-    products = dict.fromkeys(("matvec", "rmatvec", "matmat", "rmatmat"), product)
-    return LinearOperator((n, n), dtype=np.float64, **products)
-
-
-def own_and_nearest(source: PairSource, labels: npt.NDArray[Any]) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
-    """Mean similarity (n,) of every item to the others of its cluster, the nearest other cluster, and that to it.
-
-    NaN for an item alone, and -1 and NaN if there is no other cluster.
-    """
-    n_clusters = int(labels.max()) + 1
-    if (draws := hard_draws(source)) is not None and n_clusters > 1:
-        drawn = draws.backend
-        if not memory.fits(4 * int(draws.starts[-1]) * n_clusters):
-            begins = np.concatenate([[0], np.cumsum(drawn.sizes, dtype=np.int64)])
-            addends, total = draws.samples.addends
-            sizes, kernel = np.bincount(labels), ensemble.own_and_nearest
-            own, nearest, other = kernel(drawn.values, draws.starts, begins, addends, total, labels, sizes)
-            return own, nearest, other
-    found = [one for _, one in source.map_links(labels, _own_and_nearest_of, np.bincount(labels))]
-    own, nearest, other = (np.concatenate(column) for column in zip(*found, strict=True))
-    return own, nearest, other
-
-
-def _own_and_nearest_of(
-    links: Floats, labels: npt.NDArray[Any], total: float, sizes: npt.NDArray[np.intp]
-) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
-    """Result of :func:`own_and_nearest` for a block of items."""
-    items, means = np.arange(labels.size), mean_similarities(links, labels, total, sizes)
-    own = means[items, labels]
-    if means.shape[1] == 1:
-        return own, np.full(labels.size, -1, np.int32), np.full(labels.size, np.nan)
-    means[items, labels] = -1.0
-    ties = means >= means.max(axis=1, keepdims=True) - ROUNDING
-    nearest = ties.argmax(axis=1).astype(np.int32)
-    return own, nearest, means[items, nearest]
-
-
-def mean_similarities(links: Floats, labels: npt.NDArray[Any], total: float, sizes: npt.NDArray[np.intp]) -> Floats:
-    """Mean similarity (m, K) of a block's items to the other members of each cluster; NaN where there are none."""
-    others = np.tile(sizes, (labels.size, 1))
-    others[np.arange(labels.size), labels] -= 1
-    means = np.divide(links, total * others, out=np.full(links.shape, np.nan), where=others > 0)
-    return np.clip(means, 0.0, 1.0)

@@ -1,0 +1,162 @@
+"""The posterior similarity matrix: pairs above a limit, errors, products, and means of clusters."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator
+
+from posterior_consensus.ensemble.draws import PartitionDraws, hard_draws
+from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.samples import FEWEST_DRAWS
+from posterior_consensus.kernels import coclustering, ensemble
+from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.tolerances import ROUNDING
+
+_SLOWER = 256  # time of a pair within a cluster, relative to a pair of packed labels
+
+Pairs = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.float64]]
+
+
+def pairs_of_similarity_above(source: PairSource, threshold: float) -> Iterator[Pairs]:
+    """Pairs of two items of larger similarity, in order: the first, the second, and their similarity."""
+    draws = hard_draws(source)
+    if draws is not None and has_small_clusters(draws):
+        yield from pairs_above(draws.without_zero_weights(), threshold)
+        return
+    for first, rows in source.row_blocks():
+        # Pairs of these items and later ones: where entries are rounded, both of a pair must come from one sum.
+        later = rows[:, first:]
+        row, column = np.nonzero(np.triu(later > threshold, 1))
+        yield row + first, column + first, later[row, column]
+
+
+def group_planes(
+    draws: PartitionDraws, groups: Sequence[npt.NDArray[np.intp]]
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Pack groups of draws, given by row numbers, for the kernels: bit planes, first word and size of each group."""
+    packed = [coclustering.pack_bit_planes(draws.backend.of_draws(rows), draws.backend.n_planes) for rows in groups]
+    words = np.cumsum([0, *(len(planes) for planes in packed)])
+    return np.concatenate(packed), words, np.array([len(rows) for rows in groups])
+
+
+def similarity_errors(draws: PartitionDraws) -> Floats:
+    """Monte Carlo standard error (n, n) of every entry of the similarity matrix; NaN for fewer than four draws."""
+    draws.check_memory("Take the errors of some items: `of_items`.")
+    if draws.samples.shortest < FEWEST_DRAWS:
+        return np.full((draws.n_items, draws.n_items), np.nan)
+    if draws.denominator() is None:
+        return draws.samples.error_by_batches(draws.shared_similarity, lambda rows: draws.take(rows).shared_similarity)
+    batches = draws.samples.batches
+    spread = coclustering.spread_of_batches(*group_planes(draws, batches), draws.n_items) / draws.n_draws**2
+    return np.sqrt(len(batches) / (len(batches) - 1) * spread)
+
+
+def similarity_operator(source: PairSource) -> LinearOperator:
+    """Return the posterior similarity matrix as an operator: of draws, products cost n x N and no n x n array."""
+    n = source.n_items
+
+    def product(vectors: Floats) -> Floats:
+        return source.product(np.asarray(vectors.reshape(n, -1), dtype=np.float64))
+
+    products = dict.fromkeys(("matvec", "rmatvec", "matmat", "rmatmat"), product)
+    return LinearOperator((n, n), dtype=np.float64, **products)
+
+
+def own_and_nearest(source: PairSource, labels: npt.NDArray[Any]) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
+    """Mean similarity (n,) of every item to the others of its cluster, the nearest other cluster, and that to it.
+
+    NaN for an item alone, and -1 and NaN if there is no other cluster.
+    """
+    n_clusters = int(labels.max()) + 1
+    if (draws := hard_draws(source)) is not None and n_clusters > 1:
+        drawn = draws.backend
+        if not memory.fits(4 * int(draws.starts[-1]) * n_clusters):
+            begins = np.concatenate([[0], np.cumsum(drawn.sizes, dtype=np.int64)])
+            addends, total = draws.samples.addends
+            sizes, kernel = np.bincount(labels), ensemble.own_and_nearest
+            own, nearest, other = kernel(drawn.values, draws.starts, begins, addends, total, labels, sizes)
+            return own, nearest, other
+    found = [one for _, one in source.map_links(labels, _own_and_nearest_of, np.bincount(labels))]
+    own, nearest, other = (np.concatenate(column) for column in zip(*found, strict=True))
+    return own, nearest, other
+
+
+def _own_and_nearest_of(
+    links: Floats, labels: npt.NDArray[Any], total: float, sizes: npt.NDArray[np.intp]
+) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
+    """Result of :func:`own_and_nearest` for a block of items."""
+    items, means = np.arange(labels.size), mean_similarities(links, labels, total, sizes)
+    own = means[items, labels]
+    if means.shape[1] == 1:
+        return own, np.full(labels.size, -1, np.int32), np.full(labels.size, np.nan)
+    means[items, labels] = -1.0
+    ties = means >= means.max(axis=1, keepdims=True) - ROUNDING
+    nearest = ties.argmax(axis=1).astype(np.int32)
+    return own, nearest, means[items, nearest]
+
+
+def mean_similarities(links: Floats, labels: npt.NDArray[Any], total: float, sizes: npt.NDArray[np.intp]) -> Floats:
+    """Mean similarity (m, K) of a block's items to the other members of each cluster; NaN where there are none."""
+    others = np.tile(sizes, (labels.size, 1))
+    others[np.arange(labels.size), labels] -= 1
+    means = np.divide(links, total * others, out=np.full(links.shape, np.nan), where=others > 0)
+    return np.clip(means, 0.0, 1.0)
+
+
+def has_small_clusters(draws: PartitionDraws) -> bool:
+    """Whether the draws' clusters have so few pairs that counting these takes less than going through the matrix."""
+    return draws.soft is None and _n_pairs(draws) * _SLOWER <= float(draws.n_items) ** 2 * draws.n_draws
+
+
+def pairs_above(draws: PartitionDraws, threshold: float) -> Iterator[Pairs]:
+    """Pairs of larger similarity, in order, some items at a time: the first, the second, and their similarity.
+
+    Similarities are those of the matrix, bit for bit: each is a sum over draws in their order.
+    """
+    addends = draws.samples.addends[0]
+    members = _memberships(draws)
+    weighted = sparse.csr_array((addends[members.data], members.indices, members.indptr), members.shape)
+    clusters = sparse.csr_array((np.ones(members.nnz), members.indices, members.indptr), members.shape).T.tocsr()
+    total = np.cumsum(addends)[-1]
+    for part in memory.parts(draws.n_items, 32 * max(1.0, _n_pairs(draws) / draws.n_items)):
+        found = sparse.triu(weighted[part] @ clusters, part.start + 1, format="csr")
+        found.sort_indices()
+        found = found.tocoo()
+        values = found.data / total
+        above = values > threshold
+        yield found.coords[0][above] + part.start, found.coords[1][above].astype(np.int64), values[above]
+
+
+def _n_pairs(draws: PartitionDraws) -> float:
+    """Ordered pairs of items within the clusters of all draws, without singletons."""
+    sizes = draws.backend.sizes
+    return float(np.square(sizes[sizes > 1], dtype=np.float64).sum())
+
+
+def _memberships(draws: PartitionDraws) -> sparse.csr_array:
+    """Items by the clusters of all draws (n, R), without singletons; the data are the numbers of the draws."""
+    sizes, starts = draws.backend.sizes, draws.starts
+    shared = int(sizes[sizes > 1].sum(dtype=np.int64))
+    memory.check(36 * shared + 4 * sizes.size, "The clusters of all draws", "Take fewer draws.")
+    kind = np.min_scalar_type(-max(sizes.size, shared))
+    blocks = [found for _, found in draws.backend.map_blocks(_of_block, starts, sizes, kind)]
+    counts, rows, cells = (np.concatenate(column) for column in zip(*blocks, strict=True))
+    ends = np.concatenate([[0], np.cumsum(counts)]).astype(kind)
+    return sparse.csr_array((rows, cells, ends), (draws.n_items, sizes.size))
+
+
+def _of_block(
+    labels: npt.NDArray[Any],
+    items: slice,
+    starts: npt.NDArray[np.int64],
+    sizes: npt.NDArray[np.int32],
+    kind: np.dtype[Any],
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
+    """How many clusters of several items each of these items has, and the draw and the number of each of those."""
+    cells = labels.T + starts[:-1]
+    shared = sizes[cells] > 1
+    return shared.sum(axis=1), np.nonzero(shared)[1].astype(np.int32), cells[shared].astype(kind)

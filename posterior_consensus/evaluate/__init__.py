@@ -1,1 +1,0 @@
-"""Expected losses and similarities of pairs."""
