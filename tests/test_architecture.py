@@ -77,7 +77,7 @@ def files_on_the_way() -> list[str]:
     return [str(file.relative_to(PACKAGE)) for file in reversed(files)]
 
 
-@pytest.mark.parametrize(("loss", "name"), [("vi", "settle"), ("nvi", "settle"), ("binder", "settle_pairs")])
+@pytest.mark.parametrize(("loss", "name"), [("vi", "descend"), ("nvi", "descend"), ("binder", "descend_pairs")])
 def test_a_call_goes_down_to_the_kernels_through_few_files_and_through_none_twice(loss, name, monkeypatch):
     loop, ways = getattr(descent, name), []
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse.linalg import aslinearoperator
 
 import posterior_consensus as pc
-from posterior_consensus.search.eigenvectors import leading_of
+from posterior_consensus.search.classical import leading_of
 
 A = np.array([[3.0, 1.0], [2.0, 2.0], [0.0, 1.0]])
 

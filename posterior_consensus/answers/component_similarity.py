@@ -20,7 +20,7 @@ from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime import memory
-from posterior_consensus.search.trees import cut, tree
+from posterior_consensus.search.classical import cut, tree
 from posterior_consensus.sources.conversion import find_source
 from posterior_consensus.sources.mixtures.components import component_draws, is_model
 from posterior_consensus.sources.parameters import (

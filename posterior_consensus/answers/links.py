@@ -22,7 +22,7 @@ from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_share
 from posterior_consensus.runtime.tolerances import ROUNDING
-from posterior_consensus.search.trees import cut, tree
+from posterior_consensus.search.classical import cut, tree
 from posterior_consensus.sources.conversion import as_source, partition_of
 
 LINKAGES = ("single", "complete")

@@ -34,7 +34,7 @@ from posterior_consensus.runtime.arguments import RandomSeed, as_generator, chec
 from posterior_consensus.runtime.executor import NO_TIME, Clock, Executor, n_threads
 from posterior_consensus.runtime.progress import track, waiting
 from posterior_consensus.runtime.tolerances import SAME
-from posterior_consensus.search.descent import settle_some
+from posterior_consensus.search.descent import descend_some
 from posterior_consensus.sources.conversion import as_draws, own_partition
 
 _LISTED = 8  # most clusters whose sizes are listed
@@ -513,7 +513,7 @@ def completed(
     memory.check(4.0 * int(draws.starts[-1]) * most, f"A search among {most} clusters", "Thin the draws.")
     ensemble = Draws(searched(draws.labels), draws.starts, draws.weights)
     with waiting("Unassigned items", progressbar=progressbar):
-        settle_some(ensemble, loss.arrays(labels.size), partition, np.flatnonzero(labels < 0), most)
+        descend_some(ensemble, loss.arrays(labels.size), partition, np.flatnonzero(labels < 0), most)
     return canonical_labels(partition)
 
 

@@ -18,8 +18,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime.executor import Clock, Executor
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import SAME
-from posterior_consensus.search.forms import Limits
-from posterior_consensus.search.over_draws import OnDraws, OnDrawsNonlinear
+from posterior_consensus.search.local_search import Limits, OnDraws, OnDrawsNonlinear
 
 Rows = npt.NDArray[np.intp]
 
@@ -246,7 +245,7 @@ class ParticleSearch:
     def _improve(self, draws: _Draws, placed: Placed, k: int, own: Rows) -> None:
         """Improve particle k for its draws if that lowers the distance; without draws, move it to the farthest one."""
         if own.size:
-            found = self._problem.polish_for(placed.partitions[k], draws.rows[own], draws.weights[own])
+            found = self._problem.descend_on(placed.partitions[k], draws.rows[own], draws.weights[own])
             if np.array_equal(found, placed.partitions[k]):
                 return
         else:

@@ -23,7 +23,7 @@ from posterior_consensus.results.work import CandidatesInfo, Info, NumbersInfo
 from posterior_consensus.runtime.arguments import check_between, check_count, check_integer, check_number
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING
-from posterior_consensus.search.trees import best_cut
+from posterior_consensus.search.classical import best_cut
 
 MOST_ITEMS = 10  # 115,975 partitions
 _CANDIDATES_AT_ONCE = 64

@@ -13,7 +13,7 @@ from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
 from posterior_consensus.runtime.arguments import check_above, check_count
 from posterior_consensus.runtime.tolerances import SAME
-from posterior_consensus.search.eigenvectors import leading_eigenvectors
+from posterior_consensus.search.classical import leading_eigenvectors
 
 _LIFT = 0.2  # added to entries of 0, which multiplicative updates could not change
 _LEAST = np.finfo(float).tiny

@@ -16,7 +16,7 @@ from posterior_consensus.kernels import ensemble
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.runtime.arguments import check_above, check_count, check_flag
 from posterior_consensus.runtime.tolerances import ROUNDING
-from posterior_consensus.search.eigenvectors import Affinity, leading_eigenvectors, leading_of, random_walk_vectors
+from posterior_consensus.search.classical import Affinity, leading_eigenvectors, leading_of, random_walk_vectors
 
 AFFINITIES = ("association", "rbf")
 

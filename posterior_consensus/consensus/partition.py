@@ -171,7 +171,7 @@ def consensus_partition(
     check_refinement(ORDERS[0] if refine is None else refine, passes, "refine")
     rng = as_generator(random_seed)
     is_calibrated = tau == "auto"
-    tau = threshold_of(source, given, tau, rng, progressbar)
+    tau = None if tau is None else threshold_of(source, given, tau, rng, progressbar)
     record = loss_on(source, given) if tau is None else binder(tau=tau)
     began = time.monotonic()
     candidate = function(source, record, Task(rng, progressbar=progressbar, **limits), **options)

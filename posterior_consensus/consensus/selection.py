@@ -17,8 +17,7 @@ from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING
-from posterior_consensus.search.k_means import k_means
-from posterior_consensus.search.trees import cluster_range
+from posterior_consensus.search.classical import cluster_range, k_means
 
 Floats = npt.NDArray[np.float64]
 

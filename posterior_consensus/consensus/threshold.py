@@ -132,10 +132,8 @@ def pair_means(source: PairSource, labels: Labels) -> tuple[float, float]:
     return within, between
 
 
-def threshold_of(source: PairSource, loss: Loss, tau: Any, rng: np.random.Generator, progressbar: bool) -> float | None:
-    """Return the pair threshold `tau`, calibrated if it is "auto"; None if it is None."""
-    if tau is None:
-        return None
+def threshold_of(source: PairSource, loss: Loss, tau: Any, rng: np.random.Generator, progressbar: bool) -> float:
+    """Return the pair threshold `tau`, calibrated if it is "auto"."""
     if loss != binder():
         raise ValueError(
             f"`tau` is the pair threshold of Binder's loss: it needs loss='binder'; got loss {loss.name!r}."

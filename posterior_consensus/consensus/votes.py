@@ -18,8 +18,7 @@ from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_count
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING, SINGLE
-from posterior_consensus.search.eigenvectors import leading_of
-from posterior_consensus.search.k_means import k_means
+from posterior_consensus.search.classical import k_means, leading_of
 
 _MOST_ROUNDS = 100
 

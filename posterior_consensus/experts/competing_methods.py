@@ -15,8 +15,7 @@ from posterior_consensus.experts.constraints import Constraints, as_constraints,
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, as_numbers, check_above, check_count
 from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.runtime.progress import track, waiting
-from posterior_consensus.search.eigenvectors import random_walk_vectors
-from posterior_consensus.search.k_means import k_means
+from posterior_consensus.search.classical import k_means, random_walk_vectors
 
 _PAIRS_FOR_LIMITS = 20_000  # sampled for the quantiles of the distances
 _QUANTILES = (5, 95)

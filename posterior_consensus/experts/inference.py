@@ -18,7 +18,7 @@ from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.kernels import pair_moves
 from posterior_consensus.kernels.memberships import settle_memberships
 from posterior_consensus.runtime import memory
-from posterior_consensus.search.descent import settle_pairs
+from posterior_consensus.search.descent import descend_pairs
 
 _NARROW = 1e-3  # standard deviation of a coefficient at the start
 _LOG_SD = (-15.0, 0.0)  # limits; the bound falls beyond the prior's standard deviation of 1
@@ -159,7 +159,7 @@ class FreeMemberships:
         if not memory.fits(8 * n * n):
             return None
         labels = np.full(n, -1, np.int32)
-        settle_pairs(links.toarray(), _COSTS, labels, rng.permutation(n), (1, k), self._stop)
+        descend_pairs(links.toarray(), _COSTS, labels, rng.permutation(n), (1, k), self._stop)
         return self._with_shares(np.eye(k)[labels])
 
     def own_terms(self, parameters: Floats) -> float:

@@ -37,9 +37,9 @@ Order = npt.NDArray[np.integer[Any]]
 Tally = npt.NDArray[np.int64]  # how many scans, moves, merges, chains, zealous updates and splits there were
 Stop = npt.NDArray[np.uint8]  # (1,), which another thread may set to 1
 
-# Relative errors of scores: an item is in doubt, and scored exactly, unless other clusters are worse by more than this.
-MARGIN = 1e-5  # from single precision
-FIRST_ORDER = 8.0  # times 1 / n, from the first order in A and B; chosen, not proven to bound it
+# Relative errors of scores. An item is in doubt, and scored exactly, unless all other clusters are worse by more.
+DOUBT = 1e-5  # from single precision
+DOUBT_OF_FIRST_ORDER = 8.0  # times 1 / n, from the first order in A and B; chosen, not proven to bound it
 
 
 class Effort(IntEnum):
@@ -65,7 +65,7 @@ _OVER_DRAWS = _Steps(open_clusters, scan, merge, move_chain, rearrange_one)
 _OVER_PAIRS = _Steps(open_pairs, scan_pairs, merge_pairs, chain_pairs, rearrange_pairs)
 
 
-def settle(
+def descend(
     draws: Draws | SparseDraws,
     loss: LinearLoss | GeneralLoss,
     partition: Labels,
@@ -74,7 +74,7 @@ def settle(
     stop: Stop,
     *,
     effort: Effort,
-    exactly: bool,
+    confirm: bool,
 ) -> tuple[float, float, Tally]:
     """Complete a partition and change it until no move of its kinds lowers the expected loss.
 
@@ -93,8 +93,8 @@ def settle(
         Another thread may set it to 1 to have the partition as it is. Where it has more clusters than allowed, the
         smallest of them merge first, whatever that costs.
     effort : Effort
-    exactly : bool
-        Whether a loss that is not linear in A and B is scored without approximation before the search ends.
+    confirm : bool
+        Whether the last scans score a loss that is not linear in A and B without approximation.
 
     Returns
     -------
@@ -109,15 +109,15 @@ def settle(
     search = search_of(draws, loss, slopes_of(loss, draws.weights.size), state, limits, stop)
     if (partition < 0).any():
         state = allocate(search, state, order)
-    most_doubt = 0.0
+    last_doubt = 0.0
     if not is_linear(loss):
         expected_losses(draws, loss, state)  # whose sums the steps change from here on
-        most_doubt = FIRST_ORDER / partition.size if exactly else 0.0
-    state, tally = _descend(_OVER_DRAWS, search, state, order, most_doubt, effort, stop)
+        last_doubt = DOUBT_OF_FIRST_ORDER / partition.size if confirm else 0.0
+    state, tally = _take_steps(_OVER_DRAWS, search, state, order, last_doubt, effort, stop)
     return *expected_losses(draws, loss, state), tally
 
 
-def settle_pairs(
+def descend_pairs(
     similarity: npt.NDArray[np.float64],
     costs: Costs,
     partition: Labels,
@@ -133,26 +133,26 @@ def settle_pairs(
         Symmetric, with a diagonal of zeros.
     costs : Costs
     partition, order, limits, stop
-        As :func:`settle` takes them.
+        As :func:`descend` takes them.
 
     Returns
     -------
     float
         The part of the expected loss that depends on the partition, but for the loss's scale.
     int64 array of shape (6,)
-        As of :func:`settle`.
+        As of :func:`descend`.
     """
     fewest, most = limits
     search = PairSearch(similarity, costs, ROUNDING * partition.size, fewest, most, stop)
     state = begin_pairs(similarity, costs, partition, order, most)
-    state, tally = _descend(_OVER_PAIRS, search, state, order, 0.0, Effort.REARRANGEMENTS, stop)
+    state, tally = _take_steps(_OVER_PAIRS, search, state, order, 0.0, Effort.REARRANGEMENTS, stop)
     partition[:] = state.partition
     links = state.links[state.partition, np.arange(partition.size)]
     scores = costs.a * links + costs.b * (state.sizes[state.partition] - 1)
     return 0.5 * np.cumsum(scores)[-1], tally  # np.sum adds in another order, and rounds otherwise
 
 
-def settle_some(draws: Draws, loss: LinearLoss | GeneralLoss, partition: Labels, items: Order, most: int) -> None:
+def descend_some(draws: Draws, loss: LinearLoss | GeneralLoss, partition: Labels, items: Order, most: int) -> None:
     """Move each of these items to where the expected loss is least, until none of them moves; the others stay.
 
     The partition is changed in place. The items move in their order, into at most so many clusters.
@@ -171,26 +171,26 @@ def settle_some(draws: Draws, loss: LinearLoss | GeneralLoss, partition: Labels,
         moved = course.moved > 0
 
 
-def _descend(
-    steps: _Steps, search: Any, state: Any, order: Order, most_doubt: float, effort: Effort, stop: Stop
+def _take_steps(
+    steps: _Steps, search: Any, state: Any, order: Order, last_doubt: float, effort: Effort, stop: Stop
 ) -> tuple[Any, Tally]:
     """Change a partition of all items until nothing lowers its expected loss; return the state and the tally.
 
-    Scans take items to be in doubt up to MARGIN, and up to `most_doubt` before they give up.
+    Items are in doubt up to DOUBT, and up to `last_doubt` in the scans that confirm the end.
     """
     margins, targets = np.empty(order.size), np.zeros(order.size, np.int64)
     tally = np.zeros(6, np.int64)
     if _n_clusters(state) < search.fewest:
         state = steps.open_clusters(search, state, margins)
-    doubt = MARGIN
+    doubt = DOUBT
     while stop[0] == 0 or _n_clusters(state) > search.most:
         state, moved = steps.scan(search, state, margins, targets, doubt)
         tally[SCANS] += 1
         tally[MOVES] += moved
-        if moved == 0 and doubt < most_doubt:
-            doubt = most_doubt
+        if moved == 0 and doubt < last_doubt:
+            doubt = last_doubt
             continue
-        doubt = MARGIN
+        doubt = DOUBT
         improved = moved > 0
         if not improved and (effort >= Effort.MERGES or _n_clusters(state) > search.most):
             n_merges = steps.merge(search, state)

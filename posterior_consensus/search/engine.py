@@ -20,14 +20,20 @@ from posterior_consensus.results.display import counted
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_count, check_seconds, warn
 from posterior_consensus.runtime.executor import Executor
-from posterior_consensus.search.forms import Form, FormOfRuns, Found, Limits, check_memory
+from posterior_consensus.search.classical import best_cut, cluster_range
 from posterior_consensus.search.item_terms import OnItemTerms
-from posterior_consensus.search.over_draws import OnDraws, OnDrawsNonlinear, is_sparse
-from posterior_consensus.search.over_pairs import OnPairs
-from posterior_consensus.search.policy import Allowed
-from posterior_consensus.search.runs import Runs, SearchInfo, is_less
-from posterior_consensus.search.scale import OnBlocks, sample_of
-from posterior_consensus.search.trees import best_cut, cluster_range
+from posterior_consensus.search.large import OnBlocks, sample_of
+from posterior_consensus.search.local_search import (
+    Limits,
+    LocalSearch,
+    OnDraws,
+    OnDrawsNonlinear,
+    OnPairs,
+    Optimum,
+    check_memory,
+    is_sparse,
+)
+from posterior_consensus.search.runs import Allowed, Runs, SearchInfo, is_less
 
 Start = Labels | Callable[[PairSource], Labels]
 """A partition to start from, or a function of the searched posterior that returns one."""
@@ -83,44 +89,40 @@ def search(
                 f"`loss` must have `item_terms` or `pair_threshold` for greedy search; {loss.name!r} has neither. Give "
                 "its PairLoss one of them, or take another method, such as method='hierarchical'."
             )
-        starts = [partial(_best_cut, loss, n_clusters, max_clusters), *starts]  # the form itself cuts no tree
+        starts = [partial(_best_cut, loss, n_clusters, max_clusters), *starts]  # the local search itself cuts no tree
     draws = draws.without_zero_weights()  # which must not take a place in the samples
     limits = Limits(n_clusters, n_clusters) if n_clusters is not None else Limits(1, max_clusters or draws.n_items)
     sample = sample_of(draws, loss, limits, rng)
     searched = draws if sample is None else sample.draws
     given = [_labels_of(start, draws, searched) for start in starts]
     parts = given if sample is None else [sample.part_of(labels) for labels in given]
-    factor = 1 if limits.fewest == 1 else 2  # a fixed number of clusters has more traps
-    budget, patience = (_BUDGET if loss.is_linear else _BUDGET_NOT_LINEAR), 1
-    if loss.has_kinks:
-        budget, patience = _BUDGET_KINKED, _PATIENCE_KINKED
-    allowed = Allowed(
-        n_starts or _affordable_starts(searched), n_agree, n_perturbations, factor * budget, factor * patience
-    )
+    allowed = _allowed(n_starts, n_agree, n_perturbations, loss, limits, searched)
     n_labels = searched.n_items * (searched.n_draws or searched.n_items)
     little = _LITTLE[1] if loss.is_linear else _LITTLE_HARDER
     jobs = 0 if searched.n_items <= _LITTLE[0] and n_labels <= little else n_jobs  # 0: in the calling thread
     with Executor(jobs, seconds, n_labels) as executor:
-        form = _form(searched, loss, limits, executor.stop)
-        runs = Runs(form, executor, searched, rng)
+        local = _local_search(searched, loss, limits, executor.stop)
+        runs = Runs(local, executor, searched, loss, rng)
         if from_unconstrained and limits.fewest > 1 and not loss.falls_with_clusters:
             with Executor(jobs, None if seconds is None else seconds / 2, n_labels) as another:
-                free = _form(searched, loss, Limits(1, searched.n_items), another.stop)
-                first = Runs(free, another, searched, rng.spawn(1)[0])
+                free = _local_search(searched, loss, Limits(1, searched.n_items), another.stop)
+                first = Runs(free, another, searched, loss, rng.spawn(1)[0])
                 first.follow(allowed._replace(n_perturbations=0), parts, progressbar=progressbar)
             if another.stopped == "interrupted":
                 executor.halt(another.stopped)
             runs.tally += first.tally
             runs.start_from([first.best.labels], "unconstrained")
         runs.follow(allowed, parts, progressbar=progressbar)
-        best = runs.best
-        last_form: Form = form
+        best: Optimum = runs.best
+        last: LocalSearch | OnBlocks = local
         if sample is not None:
-            last_form = blocks = OnBlocks(sample, limits, executor, progressbar)
-            best = blocks.search(best.labels, given)
+            last = blocks = OnBlocks(sample, limits, executor, progressbar)
+            best = blocks.descend(best.labels, given)
             runs.tally += blocks.tally
-    _warn(last_form, limits, best, draws.most_clusters, executor.stopped, len(runs.values))
-    info = runs.info(searched, loss, time.monotonic() - began)
+    if best.labels.max() + 1 == last.limits.most < limits.most:  # more may be better, but their tables are too large
+        check_memory(last.bytes_a_cluster, last.limits.most + 1, limits, draws.most_clusters)
+    _warn(last.limits.most if last.is_capped else None, executor.stopped, len(runs.values))
+    info = runs.info(time.monotonic() - began)
     if sample is not None:
         info = replace(info, sample=[sample.items.size, sample.rows.size])
     return Searched(best.labels, info)
@@ -136,39 +138,48 @@ def _check_options(n_starts: int | None, n_agree: int, seconds: float | None, n_
         check_seconds(seconds)
 
 
-def _affordable_starts(source: PairSource) -> int:
-    """How many runs a search has: few of many labels."""
-    return max(_LEAST_STARTS, min(_MOST_STARTS, _LABELS_READ // (source.n_items * (source.n_draws or 1))))
+def _allowed(
+    n_starts: int | None, n_agree: int, n_perturbations: int | None, loss: Loss, limits: Limits, source: PairSource
+) -> Allowed:
+    """How many runs and restarts a search may have."""
+    budget, patience = (_BUDGET if loss.is_linear else _BUDGET_NOT_LINEAR), 1
+    if loss.has_kinks:
+        budget, patience = _BUDGET_KINKED, _PATIENCE_KINKED
+    factor = 1 if limits.fewest == 1 else 2  # a fixed number of clusters has more traps
+    affordable = max(_LEAST_STARTS, min(_MOST_STARTS, _LABELS_READ // (source.n_items * (source.n_draws or 1))))
+    return Allowed(n_starts or affordable, n_agree, n_perturbations, factor * budget, factor * patience)
 
 
-def _warn(form: Form, limits: Limits, best: Found, drawn: int, stopped: str, n_runs: int) -> None:
-    """Say where memory or the user ended the search; refuse a result that memory alone may have made worse."""
-    if best.labels.max() + 1 == form.limits.most < limits.most:
-        # More clusters may be better, but their tables are too large.
-        check_memory(form, form.limits.most + 1, limits, drawn)
-    elif form.is_capped:
+def _warn(most: int | None, stopped: str, n_runs: int) -> None:
+    """Say where memory or the user ended the search; `most` clusters were possible if memory left out more."""
+    if most is not None:
         warn(
             f"The memory budget of {memory.in_words(memory.budget())} has room for a search among at most "
-            f"{form.limits.most} clusters, and more may have a lower expected loss. The environment variable "
+            f"{most} clusters, and more may have a lower expected loss. The environment variable "
             "POSTERIOR_CONSENSUS_MEMORY sets the budget.",
         )
     if stopped == "interrupted":
         warn(f"The search was interrupted; the result is the best of {counted(n_runs, 'run')}.")
 
 
-def _form(source: PairSource, loss: Loss, limits: Limits, stop: npt.NDArray[np.uint8]) -> FormOfRuns:
-    """The form of search for these draws and this loss."""
+def _local_search(source: PairSource, loss: Loss, limits: Limits, stop: npt.NDArray[np.uint8]) -> LocalSearch:
+    """The local search for these draws and this loss."""
     if isinstance(loss, PairLoss):
         return OnItemTerms(source, loss, limits, stop)
-    hard = hard_draws(source)
-    by_draws = source.n_draws is not None and (
-        8 * source.n_items**2 > _WORTH_A_MATRIX * memory.budget() or (hard is not None and is_sparse(hard))
-    )
     record = as_loss(loss, kind=PartitionLoss)
-    if record.needs == "pairs" and not by_draws:
+    if record.needs == "pairs" and not _is_cheaper_over_draws(source):
         return OnPairs(source, record, limits, stop)
     kind = OnDraws if record.is_linear else OnDrawsNonlinear
     return kind(draws_of(source), record, limits, stop)
+
+
+def _is_cheaper_over_draws(source: PairSource) -> bool:
+    """Whether draws take less memory than a similarity matrix, or have sparse tables."""
+    if source.n_draws is None:
+        return False
+    hard = hard_draws(source)
+    too_large = 8 * source.n_items**2 > _WORTH_A_MATRIX * memory.budget()
+    return too_large or (hard is not None and is_sparse(hard))
 
 
 def _along_thresholds(

@@ -11,8 +11,7 @@ from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.kernels.records import ZEALOUS
 from posterior_consensus.losses.record import PairLoss
 from posterior_consensus.runtime.tolerances import ROUNDING
-from posterior_consensus.search.forms import Found, Limits, Uniforms, numbered
-from posterior_consensus.search.over_pairs import FormOfPairs
+from posterior_consensus.search.local_search import Limits, Optimum, OverSimilarities, Uniforms, numbered
 
 Floats = npt.NDArray[np.float64]
 
@@ -20,10 +19,10 @@ _WIDTH = 8  # clusters to begin with
 _PLACE = 1e5  # elementary operations that take as long as placing an item
 
 
-class OnItemTerms(FormOfPairs):
+class OnItemTerms(OverSimilarities):
     """Search over the similarity matrix for the least sum over items of a term of cluster size and own links.
 
-    This loss is a sum over clusters, too, but `is_sum` stays False: a restart changes one place, of any partition.
+    This loss is a sum over clusters, too, but restarts perturb one place of any partition.
     """
 
     def __init__(self, source: PairSource, loss: PairLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
@@ -32,13 +31,13 @@ class OnItemTerms(FormOfPairs):
         self._loss, self.similarity, self._stop = loss, source.shared_similarity, stop
         self._in_one = self._value(np.zeros(source.n_items, np.int32))
 
-    def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: Uniforms) -> Found:
+    def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: Uniforms) -> Optimum:
         """Dissolve the clusters of a partition one by one; keep the result if the loss is lower."""
-        best = self._settle(labels, order)
+        best = self._descend(labels, order)
         for k in range(int(labels.max()) + 1):
             if self._stop[0] or k > best.labels.max():
                 break
-            found = self._settle(np.where(best.labels == k, -1, best.labels).astype(np.int32), order)
+            found = self._descend(np.where(best.labels == k, -1, best.labels).astype(np.int32), order)
             is_better = found.value < best.value - ROUNDING * labels.size
             tally = best.tally + found.tally
             tally[ZEALOUS] += is_better
@@ -49,7 +48,7 @@ class OnItemTerms(FormOfPairs):
         """What a restart counts as: a scan of the items, over however many clusters."""
         return _PLACE * len(self.similarity)
 
-    def _settle(self, labels: Labels, order: npt.NDArray[Any]) -> Found:
+    def _descend(self, labels: Labels, order: npt.NDArray[Any]) -> Optimum:
         state = _State(self.similarity, self._loss, labels)
         tally = np.zeros(6, np.int64)
         while True:
@@ -63,7 +62,7 @@ class OnItemTerms(FormOfPairs):
                     break
             state.open_clusters(self.limits.fewest)
         partition = numbered(state.partition.astype(np.int32))
-        return Found(partition, self._value(partition), self._in_one, tally)
+        return Optimum(partition, self._value(partition), self._in_one, tally)
 
     def _value(self, labels: Labels) -> float:
         return float(loss_of_pairs(self.similarity, labels[np.newaxis], self._loss)[0])

@@ -11,7 +11,7 @@ import xarray as xr
 import posterior_consensus as pc
 from posterior_consensus.answers.compare import _are_near, _blocks, matched, transported
 from posterior_consensus.runtime import executor
-from posterior_consensus.search.over_draws import OnDraws
+from posterior_consensus.search.local_search import OnDraws
 from tests import reference
 from tests.catalogue.posteriors import noisy_draws
 from tests.helpers import GOOD, check, check_all, press_ctrl_c
@@ -293,7 +293,7 @@ def test_bad_arguments():
     check_all(lambda some: pc.compare_posteriors(GOOD, GOOD, **some), options)
 
 
-@pytest.mark.parametrize("where", [(OnDraws, "_settle"), (executor, "wait")])
+@pytest.mark.parametrize("where", [(OnDraws, "_descend"), (executor, "wait")])
 def test_ctrl_c_ends_the_search_for_particles_of_both(where, monkeypatch):
     assert of_two().stopped == "" and "Ctrl-C" not in repr(of_two())
     calls = press_ctrl_c(monkeypatch, *where, 3)

@@ -6,7 +6,7 @@ import pytest
 
 import posterior_consensus as pc
 from posterior_consensus.ensemble.partitions import enumerate_partitions
-from posterior_consensus.search.over_draws import OnDraws
+from posterior_consensus.search.local_search import OnDraws
 from tests import reference
 from tests.catalogue.posteriors import noisy_draws, random_draws
 from tests.helpers import GOOD, check, check_all, press_ctrl_c
@@ -106,7 +106,7 @@ def test_bad_arguments():
 @pytest.mark.parametrize(("at", "numbers"), [(10, [2, 3, 4, 5]), (60, [2, 3, 4, 5]), (10, None)])
 def test_ctrl_c_ends_all_searches_and_the_table_says_which_are_missing(at, numbers, monkeypatch):
     draws = noisy_draws(np.random.default_rng(3), 20, 20, 4, 0.4)
-    calls = press_ctrl_c(monkeypatch, OnDraws, "_settle", at)
+    calls = press_ctrl_c(monkeypatch, OnDraws, "_descend", at)
     with pytest.warns(UserWarning, match="interrupted"):
         found = pc.loss_by_n_clusters(draws, n_clusters=numbers, **QUIET)
     assert len(calls) < at + 20 and found.stopped == "interrupted"
@@ -119,6 +119,6 @@ def test_ctrl_c_ends_all_searches_and_the_table_says_which_are_missing(at, numbe
 
 
 def test_ctrl_c_before_a_number_was_found_is_raised(monkeypatch):
-    press_ctrl_c(monkeypatch, OnDraws, "_settle", 1)
+    press_ctrl_c(monkeypatch, OnDraws, "_descend", 1)
     with pytest.warns(UserWarning, match="interrupted"), pytest.raises(KeyboardInterrupt):
         pc.loss_by_n_clusters(GOOD, n_clusters=[4], **QUIET)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import posterior_consensus as pc
-from posterior_consensus.search.over_draws import OnDraws
+from posterior_consensus.search.local_search import OnDraws
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws
 from tests.helpers import array, check, press_ctrl_c
@@ -116,7 +116,7 @@ def test_ctrl_c_ends_all_searches_and_the_path_says_which_values_are_missing(mon
     draws = noisy_draws(np.random.default_rng(3), 20, 20, 4, 0.4)
     whole = find(draws, "vi", GRID["vi"])
     assert whole.stopped == "" and whole.missing == () and "Ctrl-C" not in repr(whole)
-    calls = press_ctrl_c(monkeypatch, OnDraws, "_settle", 40)
+    calls = press_ctrl_c(monkeypatch, OnDraws, "_descend", 40)
     with pytest.warns(UserWarning, match="interrupted"):
         path = find(draws, "vi", GRID["vi"])
     assert len(calls) < 60 and path.stopped == "interrupted" and path.missing

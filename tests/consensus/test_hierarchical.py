@@ -4,7 +4,7 @@ from scipy.cluster import hierarchy
 from scipy.spatial.distance import pdist, squareform
 
 import posterior_consensus as pc
-from posterior_consensus.search.trees import cut, tree
+from posterior_consensus.search.classical import cut, tree
 from tests import reference
 from tests.catalogue.posteriors import noisy_draws
 

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 import posterior_consensus as pc
 from posterior_consensus.runtime import executor
-from posterior_consensus.search.eigenvectors import _basis, leading_eigenvectors, random_walk_vectors
+from posterior_consensus.search.classical import _basis, leading_eigenvectors, random_walk_vectors
 from posterior_consensus.sources.labels import as_partition_draws
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws
@@ -67,7 +67,7 @@ def test_equal_eigenvalues_leave_nothing_to_chance_in_a_process_of_its_own():
 
 
 def test_invariant_subspaces_leave_nothing_to_chance(monkeypatch):
-    monkeypatch.setattr("posterior_consensus.search.eigenvectors._DENSE", 0)
+    monkeypatch.setattr("posterior_consensus.search.classical._DENSE", 0)
     draws = as_partition_draws([np.arange(80) // 2])  # 40 equal eigenvalues, of which 12 are asked for
     assert len({leading_eigenvectors(draws, 4).vectors.tobytes() for _ in range(10)}) == 1
 

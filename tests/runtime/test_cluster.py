@@ -16,7 +16,7 @@ from posterior_consensus.ensemble.dask_labels import DaskLabels
 from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.runtime import cluster, executor, memory
 from posterior_consensus.runtime.executor import Executor
-from posterior_consensus.search import scale
+from posterior_consensus.search import large
 from tests.catalogue.posteriors import noisy_draws
 
 dask = pytest.importorskip("dask")
@@ -117,7 +117,7 @@ def test_workers_read_a_store_themselves(client, labels, tmp_path):
 
 
 def test_a_search_in_blocks_is_that_of_one_machine(client, labels, monkeypatch):
-    monkeypatch.setattr(scale, "_ITEMS", 100)
+    monkeypatch.setattr(large, "_ITEMS", 100)
     here = pc.as_partition_draws(labels)
     best = pc.consensus_partition(here, random_seed=1, progressbar=False)
     assert best.info.sample == [100, N_DRAWS]

@@ -13,10 +13,8 @@ import posterior_consensus as pc
 from posterior_consensus.losses import PAIR_LOSSES
 from posterior_consensus.runtime import executor
 from posterior_consensus.runtime.executor import Executor, one_blas_thread
-from posterior_consensus.search.forms import SMALL, Limits, Uniforms
 from posterior_consensus.search.item_terms import OnItemTerms
-from posterior_consensus.search.over_draws import OnDraws, OnDrawsNonlinear
-from posterior_consensus.search.over_pairs import OnPairs
+from posterior_consensus.search.local_search import SMALL, Limits, OnDraws, OnDrawsNonlinear, OnPairs, Uniforms
 from tests.catalogue.posteriors import noisy_draws
 
 
@@ -70,7 +68,7 @@ def test_an_error_ends_the_other_calls(n_jobs, monkeypatch):
         calls.results(wait_or_fail, [(number, calls.stop) for number in range(8)])
 
 
-PROBLEMS = {
+LOCAL_SEARCHES = {
     "draws": lambda *given: OnDraws(given[0], pc.vi(), *given[1:]),
     "nonlinear": lambda *given: OnDrawsNonlinear(given[0], pc.LOSSES["nvi"](), *given[1:]),
     "pairs": lambda *given: OnPairs(given[0], pc.binder(), *given[1:]),
@@ -78,15 +76,15 @@ PROBLEMS = {
 }
 
 
-@pytest.mark.parametrize("kind", list(PROBLEMS))
+@pytest.mark.parametrize("kind", list(LOCAL_SEARCHES))
 def test_the_calls_of_a_search_could_go_to_another_process(kind):
     draws = pc.as_partition_draws(noisy_draws(np.random.default_rng(1), 60, 20, 4, 0.5))
-    problem = PROBLEMS[kind](draws, Limits(1, 20), np.zeros(1, np.uint8))
+    local = LOCAL_SEARCHES[kind](draws, Limits(1, 20), np.zeros(1, np.uint8))
     rng = np.random.default_rng(2)
     call = rng.permutation(20), Uniforms(rng.random(SMALL), *rng.random(2)), False
-    here, there = problem.explore(*call), pickle.loads(pickle.dumps(problem.explore))(*call)
+    here, there = local.begin(*call), pickle.loads(pickle.dumps(local.begin))(*call)
     np.testing.assert_array_equal(here.labels, there.labels)
-    assert here.value == there.value
+    np.testing.assert_array_equal(here.tally, there.tally)
 
 
 def blas_threads():

@@ -33,8 +33,8 @@ def settled(name, start, fewest=1, most=N_ITEMS, effort=Effort.REARRANGEMENTS, s
     draws, (record, definition) = some_draws(), RECORDS[name]
     partition = np.array(start, np.int32)
     stop = np.array([stopped], np.uint8)
-    value, in_one, tally = descent.settle(
-        draws, record.arrays(N_ITEMS), partition, ORDER, (fewest, most), stop, effort=effort, exactly=True
+    value, in_one, tally = descent.descend(
+        draws, record.arrays(N_ITEMS), partition, ORDER, (fewest, most), stop, effort=effort, confirm=True
     )
     loss = mean_loss(partition, draws, definition)
     assert record.scale(N_ITEMS) * value == pytest.approx(loss, abs=1e-12)
@@ -128,15 +128,15 @@ def test_pairs_give_the_loss_and_limits_that_draws_give(a, fewest, most):
     costs = pair_moves.Costs(record.numerator["A"], record.numerator["B"])
     for start, stopped in product(STARTS, (0, 1)):
         partition, stop = np.array(start, np.int32), np.array([stopped], np.uint8)
-        value, _ = descent.settle_pairs(similarity, costs, partition, ORDER, (fewest, most), stop)
+        value, _ = descent.descend_pairs(similarity, costs, partition, ORDER, (fewest, most), stop)
         assert fewest <= np.unique(partition).size <= most
         before = value + record.numerator["C"] * similarity.sum() / 2
         expected = mean_loss(partition, draws, lambda x, y: reference.binder(x, y, a))
         assert record.scale(N_ITEMS) * before == pytest.approx(expected, abs=1e-12)
-        after, _, tally = descent.settle(
+        after, _, tally = descent.descend(
             *(draws, record.arrays(N_ITEMS), partition, ORDER, (fewest, most), np.zeros(1, np.uint8)),
             effort=Effort.MERGES,
-            exactly=True,
+            confirm=True,
         )
         if not stopped:  # what a search over pairs leaves, scans and merges over draws cannot improve
             assert after == pytest.approx(before, abs=1e-10) and tally[MOVES] == tally[MERGES] == 0
@@ -156,8 +156,8 @@ def test_sparse_and_dense_tables_lead_through_the_same_moves_to_the_same_partiti
         found = []
         for kind in KINDS.values():
             partition = start.copy()
-            value, in_one, tally = descent.settle(
-                kind(*draws), loss, partition, order, (1, n_items), np.zeros(1, np.uint8), effort=effort, exactly=False
+            value, in_one, tally = descent.descend(
+                kind(*draws), loss, partition, order, (1, n_items), np.zeros(1, np.uint8), effort=effort, confirm=False
             )
             found.append((partition, tally))
             assert value <= in_one

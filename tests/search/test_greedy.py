@@ -9,8 +9,7 @@ import pytest
 import posterior_consensus as pc
 from benchmarks.records import records
 from posterior_consensus.runtime import executor
-from posterior_consensus.search.over_draws import OnDraws
-from posterior_consensus.search.over_pairs import OnPairs
+from posterior_consensus.search.local_search import OnDraws, OnPairs
 from posterior_consensus.search.runs import Runs
 from tests import reference
 from tests.catalogue.posteriors import noisy_draws, random_draws
@@ -141,7 +140,7 @@ def test_starts_are_runs_too_and_the_answer_is_no_worse(loss):
 
 @pytest.mark.parametrize("loss", FEW)
 def test_starts_where_items_are_too_many_for_a_tree(loss, monkeypatch):
-    monkeypatch.setattr("posterior_consensus.search.over_draws._MOST_IN_TREE", 20)
+    monkeypatch.setattr("posterior_consensus.search.local_search._MOST_IN_TREE", 20)
     result = find(NOISY, loss, starts=["best_draw"], n_starts=2)
     assert result.info.n_starts >= 3
     assert result.expected_loss == pytest.approx(result.info.trace[-1], abs=1e-12)
@@ -247,8 +246,8 @@ def test_an_interrupt_gives_the_best_so_far(loss, at, threads, monkeypatch):
         monkeypatch.setattr(search, "_LITTLE", (0, 0))
         monkeypatch.setattr(executor, "wait", interrupted(wait))
     else:
-        for problem in (OnDraws, OnPairs):
-            monkeypatch.setattr(problem, "_settle", interrupted(problem._settle))
+        for local in (OnDraws, OnPairs):
+            monkeypatch.setattr(local, "_descend", interrupted(local._descend))
     with pytest.warns(UserWarning, match="search was interrupted"):
         result = find(draws, loss, n_starts=80, n_agree=100)
     assert 1 <= result.info.n_starts < 80 and result.info.stopped == "interrupted"

@@ -2,14 +2,14 @@ import numpy as np
 
 import posterior_consensus as pc
 from posterior_consensus.losses import PAIR_LOSSES
-from posterior_consensus.search.forms import Limits
 from posterior_consensus.search.item_terms import OnItemTerms
+from posterior_consensus.search.local_search import Limits
 
 
 def test_an_item_of_a_shared_cluster_moves_where_there_are_no_more_clusters_than_there_must_be():
     apart = np.kron(np.eye(2), np.full((3, 3), 0.9)) + 0.02
     np.fill_diagonal(apart, 1.0)
     source = pc.as_pair_similarity(apart)
-    form = OnItemTerms(source, PAIR_LOSSES["vi_lower_bound"](), Limits(2, 6), np.zeros(1, np.uint8))
-    found = form.polish(np.array([0, 0, 1, 1, 1, 1], np.int32))
+    local = OnItemTerms(source, PAIR_LOSSES["vi_lower_bound"](), Limits(2, 6), np.zeros(1, np.uint8))
+    found = local.descend(np.array([0, 0, 1, 1, 1, 1], np.int32))
     np.testing.assert_array_equal(found.labels, [0, 0, 0, 1, 1, 1])

@@ -42,13 +42,13 @@ def settled(name, kind, until, most):
     with in_plain_python():
         if kind == "pairs":
             similarity, costs = similarity_of(draws), pair_moves.Costs(record.numerator["A"], record.numerator["B"])
-            value, tally = descent.settle_pairs(similarity, costs, partition, order, (1, most), stop)
+            value, tally = descent.descend_pairs(similarity, costs, partition, order, (1, most), stop)
             value += record.numerator["C"] * similarity.sum() / 2
         else:
-            value, _, tally = descent.settle(
+            value, _, tally = descent.descend(
                 *(KINDS[kind](*draws), record.arrays(N), partition, order, (1, most), stop),
                 effort=Effort.REARRANGEMENTS,
-                exactly=True,
+                confirm=True,
             )
     assert record.scale(N) * value == pytest.approx(mean_loss(partition, draws, reference.LOSSES[name]), abs=1e-9)
     return stop.looks, np.unique(partition).size, tally[SCANS]

@@ -16,7 +16,7 @@ from posterior_consensus.ensemble import stored as labels_on_disk
 from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.stored import StoredLabels
 from posterior_consensus.runtime import memory, progress
-from posterior_consensus.search import scale
+from posterior_consensus.search import large
 from posterior_consensus.sources import stores
 from tests import reference
 from tests.catalogue.posteriors import noisy_draws
@@ -307,7 +307,7 @@ def test_a_bar_counts_bytes(wide, monkeypatch):
 
 
 def test_results_of_labels_that_memory_does_not_hold_are_those_of_labels_in_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(scale, "_ITEMS", 300)
+    monkeypatch.setattr(large, "_ITEMS", 300)
     narrow(monkeypatch, 256)
     here, there = pc.as_partition_draws(LABELS), pc.as_partition_draws(LABELS, store=tmp_path / "store")
     monkeypatch.setenv(BUDGET, "0.04MB")

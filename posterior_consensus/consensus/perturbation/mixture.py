@@ -24,7 +24,7 @@ from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import distinct_rows
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS, autocorrelation_time
 from posterior_consensus.kernels import contingency
-from posterior_consensus.search.k_means import k_means
+from posterior_consensus.search.classical import k_means
 
 _DRAWS = 300  # most draws that are grouped for the starts
 _MODE_STARTS = 4  # of each mode

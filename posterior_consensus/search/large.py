@@ -43,9 +43,8 @@ from posterior_consensus.losses.record import Loss, PartitionLoss
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import track
-from posterior_consensus.search.descent import FIRST_ORDER, MARGIN
-from posterior_consensus.search.forms import Form, Found, Limits, check_memory, numbered
-from posterior_consensus.search.over_draws import is_sparse
+from posterior_consensus.search.descent import DOUBT, DOUBT_OF_FIRST_ORDER
+from posterior_consensus.search.local_search import Limits, Optimum, check_memory, is_sparse, numbered
 from posterior_consensus.search.runs import is_less
 
 Floats = npt.NDArray[np.float64]
@@ -130,41 +129,43 @@ def some_labels(drawn: LabelBackend, items: npt.NDArray[np.intp], rows: npt.NDAr
     return np.concatenate([part for _, part in drawn.map_blocks(_chosen, items, rows)], axis=1)
 
 
-class OnBlocks(Form):
-    """A search over all items from a partition of some or all of them."""
+class OnBlocks:
+    """A search over all items in blocks, from a partition of some or all of them."""
+
+    is_capped = False
 
     def __init__(self, sample: Sample, limits: Limits, executor: Executor, progressbar: bool) -> None:
         self._sample, self._draws, self._executor = sample, sample.whole, executor
         self.bytes_a_cluster = 4 * int(self._draws.starts[-1])
-        check_memory(self, limits.fewest, limits, self._draws.most_clusters)
+        check_memory(self.bytes_a_cluster, limits.fewest, limits, self._draws.most_clusters)
         self.limits = limits._replace(most=min(limits.most, memory.budget() // self.bytes_a_cluster))
         self._loss = sample.loss.arrays(self._draws.n_items)
         self._linear = sample.loss.is_linear
-        self._doubt = MARGIN if self._linear else max(MARGIN, FIRST_ORDER / self._draws.n_items)
+        self._doubt = DOUBT if self._linear else max(DOUBT, DOUBT_OF_FIRST_ORDER / self._draws.n_items)
         self._progressbar = progressbar
         self.tally = np.zeros(6, np.int64)  # of all searches
 
-    def search(self, of_sample: Labels, given: list[Labels]) -> Found:
+    def descend(self, of_sample: Labels, given: list[Labels]) -> Optimum:
         """Search from a partition of the sample, and from given ones of all items that are within the limits."""
-        ends = [self._settle(np.full(self._draws.n_items, -1, np.int32), of_sample)]
+        ends = [self._descend(np.full(self._draws.n_items, -1, np.int32), of_sample)]
         for labels in given:
             if labels.size == self._draws.n_items and self.limits.fewest <= labels.max() + 1 <= self.limits.most:
-                ends.append(self._settle(labels.copy(), of_sample))
+                ends.append(self._descend(labels.copy(), of_sample))
         least = min(ends, key=lambda end: end.value)
         if self.limits.fewest == 1 and is_less(least.in_one, least.value):
-            ends.append(self._settle(np.zeros_like(least.labels), of_sample))
+            ends.append(self._descend(np.zeros_like(least.labels), of_sample))
         return min(ends, key=lambda end: end.value)
 
-    def _settle(self, partition: Labels, of_sample: Labels) -> Found:
+    def _descend(self, partition: Labels, of_sample: Labels) -> Optimum:
         """Search from a partition, after the sample's is extended if it has items to allocate; changes it."""
         try:
-            value, in_one = self._improve(partition, of_sample)
+            value, in_one = self._until_none_moves(partition, of_sample)
         except KeyboardInterrupt:  # which may have come between a move and its note in the partition
             self._executor.halt("interrupted")
-            value, in_one = self._improve(partition, of_sample)
-        return Found(numbered(partition), value, in_one, self.tally)
+            value, in_one = self._until_none_moves(partition, of_sample)
+        return Optimum(numbered(partition), value, in_one, self.tally)
 
-    def _improve(self, partition: Labels, of_sample: Labels) -> tuple[float, float]:
+    def _until_none_moves(self, partition: Labels, of_sample: Labels) -> tuple[float, float]:
         """Move items and merge clusters, in place, until nothing lowers the expected loss."""
         counts = self._extended(partition, of_sample) if partition.min() < 0 else self._tables(partition)
         n_draws = self._draws.n_draws

@@ -13,7 +13,7 @@ from posterior_consensus.ensemble import labels as labels_module
 from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.runtime import executor, memory
-from posterior_consensus.search import scale
+from posterior_consensus.search import large
 from tests import reference
 from tests.catalogue.posteriors import noisy_draws
 from tests.kernels.checks import compiled_only
@@ -29,8 +29,8 @@ def lowered(monkeypatch):
     """A function that makes samples of 40 items and 30 draws, and blocks of a given size, be used from then on."""
 
     def lower(items=40, draws=30, size=BLOCKS[0]):
-        monkeypatch.setattr(scale, "_ITEMS", items)
-        monkeypatch.setattr(scale, "_DRAWS", draws)
+        monkeypatch.setattr(large, "_ITEMS", items)
+        monkeypatch.setattr(large, "_DRAWS", draws)
         monkeypatch.setattr(memory, "LABELS_OF_LARGE_MODEL", 1)
         monkeypatch.setattr(labels_module, "ALIGNED", size[0])
         monkeypatch.setattr(memory, "LABELS_IN_BLOCK", size[1])
@@ -183,7 +183,7 @@ def test_too_many_clusters_for_the_memory_are_refused(rng, lowered, monkeypatch)
 
 
 def test_one_item_per_cluster_keeps_its_sparse_tables(rng, monkeypatch):
-    monkeypatch.setattr(scale, "_ITEMS", 100)
+    monkeypatch.setattr(large, "_ITEMS", 100)
     n_items = 60_000
     few, many = (pc.as_partition_draws([rng.permutation(n) for _ in range(2)]) for n in (59_800, n_items))
     found(few, n_starts=1)

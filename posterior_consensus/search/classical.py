@@ -1,13 +1,20 @@
-"""Leading eigenvectors of similarities and of random walks, which are not formed."""
+"""Classical clustering by similarities: trees of the items and their cuts, leading eigenvectors, k-means."""
 
-from typing import Literal, NamedTuple
+import warnings
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.cluster import hierarchy
 from scipy.sparse.linalg import LinearOperator, aslinearoperator, eigsh
+from scipy.spatial.distance import squareform
 
 from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels, canonical_rows, smallest_dtype
+from posterior_consensus.ensemble.expectation import least_loss
 from posterior_consensus.ensemble.similarity import similarity_operator
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME
 
@@ -18,6 +25,51 @@ _APART = 1e-13  # relative difference of eigenvalues that rounding keeps and SAM
 _DIGITS = 10  # of a coordinate, so that rounding does not separate items in k-means
 _SPARE = 8  # eigenvectors beyond those requested, to see where an eigenspace ends
 _DENSE = 1000  # items up to which all eigenvectors take little
+
+
+def cluster_range(draws: PairSource, n_clusters: int | None, max_clusters: int | None) -> range:
+    """Numbers of clusters for a method to try: the requested one, or 1 to the largest allowed or in any draw.
+
+    With a similarity matrix alone, the largest is the number of items.
+    """
+    if n_clusters is not None:
+        return range(n_clusters, n_clusters + 1)
+    return range(1, (max_clusters or draws.most_clusters) + 1)
+
+
+def best_cut(
+    source: PairSource, loss: Loss, numbers: Sequence[int], linkage: str
+) -> tuple[npt.NDArray[Any], list[float]]:
+    """Cut the tree of the items where the expected loss is least, and give the expected losses of all cuts."""
+    if source.n_items == 1:
+        return np.zeros(1, np.int32), []
+    return least_loss(source, loss, [cut(tree(source.shared_similarity, linkage), numbers)])
+
+
+def tree(similarity: npt.NDArray[np.float64], linkage: str) -> npt.NDArray[np.float64]:
+    """Cluster the items by the distances 1 - similarity: the n - 1 merges, as SciPy has them."""
+    merges: npt.NDArray[np.float64] = hierarchy.linkage(squareform(1.0 - similarity, checks=False), linkage)
+    return merges
+
+
+def cut(merges: npt.NDArray[np.float64], numbers: Sequence[int] | npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    """Cut a tree into these numbers of clusters: canonical labels (len(numbers), n).
+
+    The clusters of a cut are intervals of the tree's leaves, and each merge takes away the border between two of them.
+    """
+    n_items = len(merges) + 1
+    children = merges[:, :2].astype(np.int64).tolist()
+    sizes = [1] * n_items + merges[:, 3].astype(np.int64).tolist()
+    begins = [0] * (2 * n_items - 1)
+    for node in range(2 * n_items - 2, n_items - 1, -1):
+        left, right = children[node - n_items]
+        begins[left], begins[right] = begins[node], begins[node] + sizes[left]
+    borders = np.array([begins[right] for _, right in children])
+    changes = np.zeros((len(numbers), n_items), np.int64)
+    for row, number in enumerate(numbers):
+        changes[row, borders[n_items - number :]] = 1
+    cuts = changes.cumsum(axis=1)[:, begins[:n_items]]
+    return canonical_rows(cuts.astype(smallest_dtype(n_items)), n_items)[0]
 
 
 class Leading(NamedTuple):
@@ -120,3 +172,22 @@ def _basis(space: Floats) -> Floats:
         turn[:, column] = row / np.linalg.norm(row)
         left -= (space @ turn[:, column]) ** 2
     return np.round(space @ turn, _DIGITS)
+
+
+def k_means(
+    points: npt.NDArray[np.float64],
+    n_clusters: int,
+    n_starts: int,
+    rng: np.random.Generator,
+    weights: npt.NDArray[np.float64] | None = None,
+) -> Labels:
+    """Cluster points (n, d) with these weights (n,) into at most `n_clusters` groups by k-means++."""
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    model = KMeans(n_clusters, n_init=n_starts, random_state=int(rng.integers(2**31)))
+    # With more threads its sums, and so its labels, would depend on their number.
+    with one_blas_thread(), warnings.catch_warnings():
+        # Fewer distinct points than clusters: the caller sees it from the labels.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return canonical_labels(model.fit_predict(points, sample_weight=weights))

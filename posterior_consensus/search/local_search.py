@@ -1,0 +1,368 @@
+"""Local search from one partition down to a local optimum, for each kind of loss and data."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.partitions import Labels, canonical_rows, smallest_dtype
+from posterior_consensus.kernels import cells, pair_moves, tables
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.runtime import memory
+from posterior_consensus.search import descent
+from posterior_consensus.search.classical import cut, tree
+from posterior_consensus.search.descent import Effort, Tally
+
+SMALL = 40  # draws on which a run begins, and on which the best partition is rearranged
+_MIDDLE = 128  # draws between the small sample and all of them
+_MANY = 1024  # draws above which a linear loss has this middle, too
+_CHAINED = 5000  # draws up to which chains of moves are tried on all of them
+_PAIRS_OF_DRAWS = 8  # from which is estimated how many cells of a search's tables are not zero
+_FAR = 5  # times as many clusters as any draw has: Binder's loss was seen to ask for four times, VI for fewer
+_SPARSE_ROW, _SPARSE_CELL = 100, 4  # dense cells that take as long as one sparse row with one cell
+_MOST_IN_TREE = 2000  # items of which a tree is made
+_CUTS, _FEW_CUTS = 16, 4  # numbers of clusters into which it is cut; few for a linear loss
+_LITTLE_TREE = 3e6  # pairs of labels up to which a search for a linear loss has a tree
+_NEAR = 0.003  # relative difference from the minimum loss up to which a local optimum is confirmed
+
+AnyDraws = cells.Draws | cells.SparseDraws
+
+
+class Begun(NamedTuple):
+    """A partition from which a run continues: a local optimum on some of the draws."""
+
+    labels: Labels
+    tally: Tally
+
+
+class Optimum(NamedTuple):
+    """A partition at which a local search on all draws ended."""
+
+    labels: Labels
+    value: float  # expected loss, but for its scale
+    in_one: float  # the same of the partition of one cluster
+    tally: Tally
+
+    def after(self, before: Begun | Optimum) -> Optimum:
+        """The same, with the work that led to where the search began."""
+        return self._replace(tally=before.tally + self.tally)
+
+
+class Limits(NamedTuple):
+    """Least and largest number of clusters."""
+
+    fewest: int
+    most: int
+
+
+class Uniforms(NamedTuple):
+    """Random numbers of a run, uniform from 0 to 1."""
+
+    sample: npt.NDArray[np.float64]  # quantiles (SMALL,) of a small sample of the draws
+    middle: float  # position of a larger sample's quantiles between their bounds
+    start: float  # quantile of the draw to start from
+
+
+class LocalSearch(ABC):
+    """What is searched, from where runs begin, and down to where they go."""
+
+    limits: Limits  # those requested, or fewer clusters where memory ends
+    bytes_a_cluster: int  # what the tables take for each cluster
+    is_capped = False  # whether the memory budget leaves out numbers of clusters at which the loss may be lower
+    runs_a_check = 3  # runs between two checks of their agreement: no answer may depend on the number of threads
+    always_rearranges = False  # whether each descent also dissolves and splits clusters, and takes all draws
+
+    def cuts(self) -> list[Labels]:
+        """Partitions that a tree of the items leads to; none where other starts are as good."""
+        return []
+
+    @abstractmethod
+    def begin(self, order: npt.NDArray[Any], random: Uniforms, from_draw: bool) -> Begun | Optimum:
+        """Search from an allocation of the items in this order, or from a draw, perhaps without using all draws."""
+
+    @abstractmethod
+    def descend(self, labels: Labels) -> Optimum:
+        """Search from a partition, on all draws."""
+
+    @abstractmethod
+    def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: Uniforms) -> Begun | Optimum:
+        """Dissolve and split clusters of a partition, the items in this order."""
+
+    @abstractmethod
+    def restart(self, labels: Labels, order: npt.NDArray[Any], elite: list[Optimum]) -> Optimum:
+        """Search from a partition, of which -1 stands for items to allocate in this order; `elite` is known."""
+
+    @abstractmethod
+    def operations(self, n_clusters: int) -> float:
+        """What a restart counts as in the budget, in comparisons of a label with a cluster: about one scan."""
+
+    @abstractmethod
+    def companions(self, i: int, quantile: float) -> npt.NDArray[np.bool_]:
+        """Items that item i is often with, the fewer the larger this number from 0 to 1 or at random by it."""
+
+
+class OnDraws(LocalSearch):
+    """Search over draws: begun on a small sample of them, continued on a larger one, ended on all."""
+
+    def __init__(self, draws: PartitionDraws, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
+        sparse = loss.is_linear and is_sparse(draws, limits.fewest)
+        self._draws = draws
+        self._loss = loss.arrays(draws.n_items)
+        self._kind = cells.sparse_draws if sparse else cells.Draws
+        self.limits = limits
+        self.bytes_a_cluster = 4 * int(draws.starts[-1])  # in dense tables
+        if not sparse:
+            most_drawn = draws.most_clusters
+            check_memory(self.bytes_a_cluster, limits.fewest, limits, most_drawn)
+            room = memory.budget() // self.bytes_a_cluster
+            self.limits = limits._replace(most=min(limits.most, room))
+            self.is_capped = room < min(limits.most, _FAR * most_drawn if loss.is_linear else limits.most)
+        self._stop = stop
+        self._labels = cells.searched(draws.labels)
+        self._all = self._kind(self._labels, draws.starts, draws.weights)
+
+    def cuts(self) -> list[Labels]:
+        """Cuts of the average-linkage tree to start from, if the tree costs little compared with a run."""
+        n_items = self._draws.n_items
+        if n_items == 1 or n_items * self._labels.size > _LITTLE_TREE or not memory.fits(8 * n_items**2):
+            return []
+        fewest, most = self.limits.fewest, min(self.limits.most, max(self._draws.most_clusters, self.limits.fewest))
+        numbers = np.unique(np.geomspace(fewest, most, _FEW_CUTS).astype(np.int64))
+        return list(cut(tree(self._draws.similarity(), "average"), numbers).astype(np.int32))
+
+    def begin(self, order: npt.NDArray[Any], random: Uniforms, from_draw: bool) -> Begun:
+        """Search from a draw, or from an allocation of the items in this order, without using all draws."""
+        start = np.full(order.size, -1, np.int32)
+        if from_draw:
+            start[:] = self._labels[self._draws.samples.at_quantiles(random.start)]
+        small, middle = self._sample(random.sample), self._middle_of_run(random)
+        first = self._descend(small, start, order, Effort.MERGES)
+        if middle is None:
+            return Begun(first.labels, first.tally)
+        second = self._descend(middle, first.labels, order, Effort.CHAINS).after(first)
+        return Begun(second.labels, second.tally)
+
+    def _middle_of_run(self, random: Uniforms) -> AnyDraws | None:
+        """The larger sample on which a run continues, or None if there are few draws."""
+        return self._middle if self._draws.n_draws > _MANY else None
+
+    @cached_property
+    def _middle(self) -> AnyDraws:
+        return self._sample((np.arange(_MIDDLE) + 0.5) / _MIDDLE)
+
+    def descend(self, labels: Labels) -> Optimum:
+        """Search from a partition, on all draws."""
+        effort = _last_effort(self._draws.n_draws)
+        return self._descend(self._all, labels, np.arange(labels.size), effort)
+
+    def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: Uniforms) -> Begun:
+        """Dissolve and split clusters of a partition, on a sample of the draws."""
+        found = self._descend(self._sample(random.sample), labels, order, Effort.REARRANGEMENTS)
+        return Begun(found.labels, found.tally)
+
+    def restart(self, labels: Labels, order: npt.NDArray[Any], elite: list[Optimum]) -> Optimum:
+        """Search from a partition, of which -1 stands for items to allocate in this order, on all draws.
+
+        Most restarts lead back to where they came from: once scans of the items do, the search is at its end.
+        """
+        found = self._descend(self._all, labels, order, Effort.SCANS)
+        if any(np.array_equal(found.labels, known.labels) for known in elite):
+            return found
+        return self._descend(self._all, found.labels, order, Effort.CHAINS).after(found)
+
+    def operations(self, n_clusters: int) -> float:
+        """What a restart counts as: a scan over so many clusters, or over the mean number in a draw if that is more."""
+        return float(self._labels.size) * max(n_clusters, float(self._draws.n_clusters.mean()))
+
+    def companions(self, i: int, quantile: float) -> npt.NDArray[np.bool_]:
+        """The items that item i is with in the draw at this quantile of the weights."""
+        labels = self._labels[self._draws.samples.at_quantiles(quantile)]
+        return np.asarray(labels == labels[i])
+
+    def descend_on(self, labels: Labels, rows: npt.NDArray[np.intp], weights: npt.NDArray[np.float64]) -> Labels:
+        """Search from a partition, on some draws with weights of any sum.
+
+        With a loss that is not linear the partition may be no better than `labels`: they are not compared exactly.
+        """
+        effort = _last_effort(rows.size)
+        draws = self._some(rows, weights / weights.sum())
+        return self._descend(draws, labels, np.arange(labels.size), effort).labels
+
+    def _sample(self, quantiles: npt.NDArray[np.float64]) -> AnyDraws:
+        """The draws at these quantiles of their weights, or all if there are no more."""
+        if self._draws.n_draws <= quantiles.size:
+            return self._all
+        times = np.bincount(self._draws.samples.at_quantiles(quantiles))
+        rows = np.flatnonzero(times)
+        return self._some(rows, times[rows] / quantiles.size)
+
+    def _some(self, rows: npt.NDArray[np.intp], weights: npt.NDArray[np.float64]) -> AnyDraws:
+        starts = np.concatenate([[0], np.cumsum(self._draws.n_clusters[rows])])
+        return self._kind(self._labels[rows], starts, weights)
+
+    def _descend(
+        self, draws: AnyDraws, labels: Labels, order: npt.NDArray[Any], effort: Effort, confirm: bool = False
+    ) -> Optimum:
+        partition = labels.copy()
+        value, in_one, tally = descent.descend(
+            draws, self._loss, partition, order, self.limits, self._stop, effort=effort, confirm=confirm
+        )
+        return Optimum(numbered(partition), value, in_one, tally)
+
+
+class OnDrawsNonlinear(OnDraws):
+    """Search over draws for a nonlinear loss: it has more local optima, and scans take longer."""
+
+    runs_a_check = 2
+
+    def cuts(self) -> list[Labels]:
+        """Results of searches on some of the draws, started at cuts of the average-linkage tree.
+
+        They lead to better local optima than allocation does. The tree is cut at three numbers of clusters: that of
+        minimum loss; twice that, because merging clusters that are too fine works better than splitting those that are
+        too coarse; and the median over the draws.
+        """
+        if not 1 < self._draws.n_items <= _MOST_IN_TREE:
+            return []
+        fewest, most = self.limits.fewest, min(self.limits.most, self._draws.n_items)
+        merges = tree(self._draws.similarity(), "average")
+        drawn = np.clip(self._draws.n_clusters, fewest, most)
+        numbers = np.unique(np.geomspace(fewest, drawn.max(), _CUTS).round().astype(np.int64))
+        losses = []
+        for labels in cut(merges, numbers).astype(np.int32):
+            losses.append(self._value(labels, self._middle))
+            if self._stop[0]:
+                break
+        best = int(numbers[np.argmin(losses)])
+        chosen = cut(merges, np.unique([best, min(2 * best, most), int(np.median(drawn))])).astype(np.int32)
+        order = np.arange(self._draws.n_items)
+        return [self._descend(self._middle, labels, order, Effort.CHAINS).labels for labels in chosen]
+
+    def _middle_of_run(self, random: Uniforms) -> AnyDraws:
+        """Another sample for each run.
+
+        Allocation minimizes B + C - 2 A and reaches few local optima. With one sample for all runs, a local optimum
+        whose loss is overestimated on it would never be found.
+        """
+        return self._sample((np.arange(_MIDDLE) + random.middle) / _MIDDLE)
+
+    def descend(self, labels: Labels) -> Optimum:
+        """Search from a partition, on all draws, and confirm where it ends."""
+        return self._descend(self._all, labels, np.arange(labels.size), Effort.CHAINS, confirm=True)
+
+    def restart(self, labels: Labels, order: npt.NDArray[Any], elite: list[Optimum]) -> Optimum:
+        """Search from a partition, and confirm where it ends only if that is near the minimum expected loss."""
+        found = super().restart(labels, order, elite)
+        least = elite[0].value
+        return found if found.value > least + _NEAR * abs(least) else self.descend(found.labels).after(found)
+
+    def _value(self, labels: Labels, draws: AnyDraws) -> float:
+        state = cells.tables_of(draws, labels, int(labels.max()) + 1)
+        return float(tables.expected_losses(draws, self._loss, state)[0])
+
+
+class OverSimilarities(LocalSearch):
+    """Search over a similarity matrix, whose descents all take the same steps."""
+
+    similarity: npt.NDArray[np.float64]
+
+    @abstractmethod
+    def _descend(self, labels: Labels, order: npt.NDArray[Any]) -> Optimum:
+        """Search from a partition, of which -1 stands for items to allocate in this order."""
+
+    def begin(self, order: npt.NDArray[Any], random: Uniforms, from_draw: bool) -> Optimum:
+        """Allocate the items in this order and search from there."""
+        return self._descend(np.full(order.size, -1, np.int32), order)
+
+    def descend(self, labels: Labels) -> Optimum:
+        """Search from a partition."""
+        return self._descend(labels, np.arange(labels.size))
+
+    def restart(self, labels: Labels, order: npt.NDArray[Any], elite: list[Optimum]) -> Optimum:
+        """Search from a partition, of which -1 stands for items to allocate in this order."""
+        return self._descend(labels, order)
+
+    def companions(self, i: int, quantile: float) -> npt.NDArray[np.bool_]:
+        """The items whose similarity to item i is above this, and itself."""
+        near: npt.NDArray[np.bool_] = self.similarity[i] > quantile
+        near[i] = True
+        return near
+
+
+class OnPairs(OverSimilarities):
+    """Search over the similarity matrix, which holds all that Binder's loss asks of the draws."""
+
+    runs_a_check = 10  # a run takes little, and Binder's loss has many partitions that are nearly the best
+    always_rearranges = True
+
+    def __init__(self, draws: PairSource, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
+        self.limits = limits
+        self._stop = stop
+        self.similarity = draws.similarity()
+        self.bytes_a_cluster = 8 * draws.n_items  # a sum of similarities for each item
+        np.fill_diagonal(self.similarity, 0.0)
+        self._costs = pair_moves.Costs(loss.numerator["A"], loss.numerator["B"])
+        together = float(self.similarity.sum()) / 2
+        self._apart = loss.numerator["C"] * together  # the expected loss of single items
+        self._in_one = self._apart + self._costs.a * together + self._costs.b * loss.h(draws.n_items)[-1]
+
+    def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: Uniforms) -> Optimum:
+        """Search from a partition, its clusters dissolved and split in this order of the items."""
+        return self._descend(labels, order)
+
+    def operations(self, n_clusters: int) -> float:
+        """What a restart counts as: the similarities are summed within each cluster, however many there are."""
+        return float(len(self.similarity)) ** 2
+
+    def _descend(self, labels: Labels, order: npt.NDArray[Any]) -> Optimum:
+        partition = labels.copy()
+        value, tally = descent.descend_pairs(self.similarity, self._costs, partition, order, self.limits, self._stop)
+        return Optimum(numbered(partition), self._apart + value, self._in_one, tally)
+
+
+def check_memory(bytes_a_cluster: int, n_clusters: int, limits: Limits, drawn: int) -> None:
+    """Raise MemoryError if the tables of this many clusters exceed the budget; it names one that is enough.
+
+    `drawn` is the largest number of clusters in any draw.
+    """
+    if not memory.fits(bytes_a_cluster * n_clusters):
+        enough = max(n_clusters, min(limits.most, drawn + 1))
+        what = f"A search among {enough} clusters"
+        memory.check(bytes_a_cluster * enough, what, "Thin the draws, or ask for fewer clusters.")
+
+
+def numbered(partition: Labels) -> Labels:
+    """Number the clusters by first appearance, without the checks that a user's labels need."""
+    codes = partition[np.newaxis].astype(smallest_dtype(partition.size))
+    return canonical_rows(codes, partition.size)[0][0].astype(np.int32)
+
+
+def _last_effort(n_draws: int) -> Effort:
+    """The moves of a search on this many draws: chains of moves are slow on many draws."""
+    return Effort.CHAINS if n_draws <= _CHAINED else Effort.MERGES
+
+
+def is_sparse(draws: PartitionDraws, fewest: int = 1) -> bool:
+    """Whether few enough cells of the tables are not zero; of few clusters that are requested there are few columns."""
+    columns = draws.n_clusters.mean()
+    if fewest > 1:
+        columns = min(columns, fewest)
+    return bool(columns > _SPARSE_ROW and _columns_like_sparse(draws) < columns)
+
+
+def _columns_like_sparse(draws: PartitionDraws) -> float:
+    """Estimate how many dense cells take as long as a sparse row, from tables of some draws with other draws."""
+    rows = np.linspace(0, draws.n_draws - 1, 2 * _PAIRS_OF_DRAWS).astype(np.intp)
+    labels, n_clusters = draws.backend.take(rows).values, draws.n_clusters[rows]
+    cells = 0.0
+    for one, other in np.arange(rows.size).reshape(-1, 2):
+        pairs = labels[one].astype(np.int64) * int(n_clusters[other]) + labels[other]
+        met = np.bincount(np.unique(pairs) // int(n_clusters[other]))
+        cells += met[labels[one]].mean() / _PAIRS_OF_DRAWS  # of an item's row
+    return _SPARSE_ROW + _SPARSE_CELL * cells
