@@ -1,6 +1,6 @@
 """Binder's expected loss as a clustering of weighted pairs, and its bound by prices of triangle inequalities.
 
-An instance shrinks as pairs are settled. Prices rise by coordinate ascent on a smoothed dual; rows are added and
+An instance shrinks as pairs are fixed. Prices rise by coordinate ascent on a smoothed dual; rows are added and
 dropped between rounds.
 """
 

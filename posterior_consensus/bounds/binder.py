@@ -103,7 +103,7 @@ def binder_bound(
     coordinate ascent on the dual, and by the simplex method. For the ascent, the program has a quadratic term that
     keeps the solution near the incumbent. Rows that this solution violates are added, and rows without a multiplier are
     dropped, as in [3]_. Every bound is computed from the Lagrange multipliers alone. It is therefore valid
-    whenever the work stops, whatever a solver's tolerance is. Pairs that the bound settles are contracted. If the
+    whenever the work stops, whatever a solver's tolerance is. Pairs that the bound fixes are contracted. If the
     program's solution is fractional the search branches. If all that leaves a gap, as with noisy draws of more than
     a hundred items, a semidefinite relaxation bounds the whole problem too [4]_, for a tenth of the budget.
 
@@ -284,7 +284,7 @@ class BranchAndBound:
             if np.count_nonzero(~instance.apart) // 2 <= _MOST_COLUMNS:
                 x, prices = yield from self._solve(instance, x, prices)
             self._offer(instance, components(x < 0.5))
-            smaller = self._settle(instance, prices)
+            smaller = self._with_pairs_fixed(instance, prices)
             if smaller is None:
                 return
             if smaller.size > _SMALLER * instance.size:
@@ -300,7 +300,7 @@ class BranchAndBound:
                 return ascent
             if self._target - ascent.bound < gap / 2:
                 gap = self._target - ascent.bound
-                smaller = self._settle(ascent.instance, ascent.best)
+                smaller = self._with_pairs_fixed(ascent.instance, ascent.best)
                 if smaller is None:
                     return None
                 if smaller.size <= _SMALLER * ascent.instance.size:
@@ -313,7 +313,7 @@ class BranchAndBound:
             slow = 0 if ascent.bound - before > _STEP * (self._target - before) else slow + 1
         return None
 
-    def _settle(self, instance: Instance, prices: Prices) -> Instance | None:
+    def _with_pairs_fixed(self, instance: Instance, prices: Prices) -> Instance | None:
         """Contract the pairs on which all better partitions agree; None if there is no better partition."""
         reduced = prices.reduced_costs(instance)
         value = lagrangian_bound(instance, reduced)

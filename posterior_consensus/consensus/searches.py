@@ -88,7 +88,7 @@ def greedy(
     if isinstance(starts, str):
         raise TypeError(f"`starts` must be a list of partitions or names; got {starts!r}.")
 
-    def by_name(name: str) -> Callable[[PairSource], Labels]:
+    def start_named(name: str) -> Callable[[PairSource], Labels]:
         if name not in STARTS:
             raise ValueError(f"`starts` must be partitions or names among {', '.join(STARTS)}; got {name!r}.")
         method = STARTS[name]
@@ -99,7 +99,7 @@ def greedy(
 
         return start_of
 
-    given: list[Start] = [by_name(start) if isinstance(start, str) else start for start in starts]
+    given: list[Start] = [start_named(start) if isinstance(start, str) else start for start in starts]
     has_unconstrained = any(
         isinstance(start, ConsensusPartition) and start.loss == loss and start.cluster_limits == ClusterLimits()
         for start in starts

@@ -33,7 +33,7 @@ from posterior_consensus.kernels.tables import expected_losses, set_slopes
 from posterior_consensus.kernels.unions import merge
 from posterior_consensus.runtime.tolerances import ROUNDING
 
-Order = npt.NDArray[np.integer[Any]]
+Integers = npt.NDArray[np.integer[Any]]
 Tally = npt.NDArray[np.int64]  # how many scans, moves, merges, chains, zealous updates and splits there were
 Stop = npt.NDArray[np.uint8]  # (1,), which another thread may set to 1
 
@@ -42,8 +42,8 @@ DOUBT = 1e-5  # from single precision
 DOUBT_OF_FIRST_ORDER = 8.0  # times 1 / n, from the first order in A and B; chosen, not proven to bound it
 
 
-class Effort(IntEnum):
-    """The kinds of moves that a search tries: each member adds a kind to the previous one."""
+class Depth(IntEnum):
+    """How deep a local search goes: each member adds a kind of moves to the previous one."""
 
     SCANS = 0
     MERGES = 1
@@ -69,11 +69,11 @@ def descend(
     draws: Draws | SparseDraws,
     loss: LinearLoss | GeneralLoss,
     partition: Labels,
-    order: Order,
+    order: Integers,
     limits: tuple[int, int],
     stop: Stop,
     *,
-    effort: Effort,
+    depth: Depth,
     confirm: bool,
 ) -> tuple[float, float, Tally]:
     """Complete a partition and change it until no move of its kinds lowers the expected loss.
@@ -92,7 +92,7 @@ def descend(
     stop : uint8 array of shape (1,)
         Another thread may set it to 1 to have the partition as it is. Where it has more clusters than allowed, the
         smallest of them merge first, whatever that costs.
-    effort : Effort
+    depth : Depth
     confirm : bool
         Whether the last scans score a loss that is not linear in A and B without approximation.
 
@@ -113,7 +113,7 @@ def descend(
     if not is_linear(loss):
         expected_losses(draws, loss, state)  # whose sums the steps change from here on
         last_doubt = DOUBT_OF_FIRST_ORDER / partition.size if confirm else 0.0
-    state, tally = _take_steps(_OVER_DRAWS, search, state, order, last_doubt, effort, stop)
+    state, tally = _take_steps(_OVER_DRAWS, search, state, order, last_doubt, depth, stop)
     return *expected_losses(draws, loss, state), tally
 
 
@@ -121,7 +121,7 @@ def descend_pairs(
     similarity: npt.NDArray[np.float64],
     costs: Costs,
     partition: Labels,
-    order: Order,
+    order: Integers,
     limits: tuple[int, int],
     stop: Stop,
 ) -> tuple[float, Tally]:
@@ -145,14 +145,14 @@ def descend_pairs(
     fewest, most = limits
     search = PairSearch(similarity, costs, ROUNDING * partition.size, fewest, most, stop)
     state = begin_pairs(similarity, costs, partition, order, most)
-    state, tally = _take_steps(_OVER_PAIRS, search, state, order, 0.0, Effort.REARRANGEMENTS, stop)
+    state, tally = _take_steps(_OVER_PAIRS, search, state, order, 0.0, Depth.REARRANGEMENTS, stop)
     partition[:] = state.partition
     links = state.links[state.partition, np.arange(partition.size)]
     scores = costs.a * links + costs.b * (state.sizes[state.partition] - 1)
     return 0.5 * np.cumsum(scores)[-1], tally  # np.sum adds in another order, and rounds otherwise
 
 
-def descend_some(draws: Draws, loss: LinearLoss | GeneralLoss, partition: Labels, items: Order, most: int) -> None:
+def descend_some(draws: Draws, loss: LinearLoss | GeneralLoss, partition: Labels, items: Integers, most: int) -> None:
     """Move each of these items to where the expected loss is least, until none of them moves; the others stay.
 
     The partition is changed in place. The items move in their order, into at most so many clusters.
@@ -172,7 +172,7 @@ def descend_some(draws: Draws, loss: LinearLoss | GeneralLoss, partition: Labels
 
 
 def _take_steps(
-    steps: _Steps, search: Any, state: Any, order: Order, last_doubt: float, effort: Effort, stop: Stop
+    steps: _Steps, search: Any, state: Any, order: Integers, last_doubt: float, depth: Depth, stop: Stop
 ) -> tuple[Any, Tally]:
     """Change a partition of all items until nothing lowers its expected loss; return the state and the tally.
 
@@ -192,16 +192,16 @@ def _take_steps(
             continue
         doubt = DOUBT
         improved = moved > 0
-        if not improved and (effort >= Effort.MERGES or _n_clusters(state) > search.most):
+        if not improved and (depth >= Depth.MERGES or _n_clusters(state) > search.most):
             n_merges = steps.merge(search, state)
             tally[MERGES] += n_merges
             improved = n_merges > 0
         if stop[0] != 0:  # a stopped scan leaves margins unset
             continue
-        if not improved and effort >= Effort.CHAINS:
+        if not improved and depth >= Depth.CHAINS:
             improved = steps.move_chain(search, state, margins, targets)
             tally[CHAINS] += improved
-        if not improved and effort >= Effort.REARRANGEMENTS:
+        if not improved and depth >= Depth.REARRANGEMENTS:
             state, improved = steps.rearrange(search, state, order, margins, tally)
         if not improved:
             break

@@ -17,7 +17,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime import memory
 from posterior_consensus.search import descent
 from posterior_consensus.search.classical import cut, tree
-from posterior_consensus.search.descent import Effort, Tally
+from posterior_consensus.search.descent import Depth, Tally
 
 SMALL = 40  # draws on which a run begins, and on which the best partition is rearranged
 _MIDDLE = 128  # draws between the small sample and all of them
@@ -142,10 +142,10 @@ class OnDraws(LocalSearch):
         if from_draw:
             start[:] = self._labels[self._draws.samples.at_quantiles(random.start)]
         small, middle = self._sample(random.sample), self._middle_of_run(random)
-        first = self._descend(small, start, order, Effort.MERGES)
+        first = self._descend(small, start, order, Depth.MERGES)
         if middle is None:
             return Begun(first.labels, first.tally)
-        second = self._descend(middle, first.labels, order, Effort.CHAINS).after(first)
+        second = self._descend(middle, first.labels, order, Depth.CHAINS).after(first)
         return Begun(second.labels, second.tally)
 
     def _middle_of_run(self, random: Uniforms) -> AnyDraws | None:
@@ -158,12 +158,12 @@ class OnDraws(LocalSearch):
 
     def descend(self, labels: Labels) -> Optimum:
         """Search from a partition, on all draws."""
-        effort = _last_effort(self._draws.n_draws)
-        return self._descend(self._all, labels, np.arange(labels.size), effort)
+        depth = _last_depth(self._draws.n_draws)
+        return self._descend(self._all, labels, np.arange(labels.size), depth)
 
     def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: Uniforms) -> Begun:
         """Dissolve and split clusters of a partition, on a sample of the draws."""
-        found = self._descend(self._sample(random.sample), labels, order, Effort.REARRANGEMENTS)
+        found = self._descend(self._sample(random.sample), labels, order, Depth.REARRANGEMENTS)
         return Begun(found.labels, found.tally)
 
     def restart(self, labels: Labels, order: npt.NDArray[Any], elite: list[Optimum]) -> Optimum:
@@ -171,10 +171,10 @@ class OnDraws(LocalSearch):
 
         Most restarts lead back to where they came from: once scans of the items do, the search is at its end.
         """
-        found = self._descend(self._all, labels, order, Effort.SCANS)
+        found = self._descend(self._all, labels, order, Depth.SCANS)
         if any(np.array_equal(found.labels, known.labels) for known in elite):
             return found
-        return self._descend(self._all, found.labels, order, Effort.CHAINS).after(found)
+        return self._descend(self._all, found.labels, order, Depth.CHAINS).after(found)
 
     def operations(self, n_clusters: int) -> float:
         """What a restart counts as: a scan over so many clusters, or over the mean number in a draw if that is more."""
@@ -190,9 +190,9 @@ class OnDraws(LocalSearch):
 
         With a loss that is not linear the partition may be no better than `labels`: they are not compared exactly.
         """
-        effort = _last_effort(rows.size)
+        depth = _last_depth(rows.size)
         draws = self._some(rows, weights / weights.sum())
-        return self._descend(draws, labels, np.arange(labels.size), effort).labels
+        return self._descend(draws, labels, np.arange(labels.size), depth).labels
 
     def _sample(self, quantiles: npt.NDArray[np.float64]) -> AnyDraws:
         """The draws at these quantiles of their weights, or all if there are no more."""
@@ -207,11 +207,11 @@ class OnDraws(LocalSearch):
         return self._kind(self._labels[rows], starts, weights)
 
     def _descend(
-        self, draws: AnyDraws, labels: Labels, order: npt.NDArray[Any], effort: Effort, confirm: bool = False
+        self, draws: AnyDraws, labels: Labels, order: npt.NDArray[Any], depth: Depth, confirm: bool = False
     ) -> Optimum:
         partition = labels.copy()
         value, in_one, tally = descent.descend(
-            draws, self._loss, partition, order, self.limits, self._stop, effort=effort, confirm=confirm
+            draws, self._loss, partition, order, self.limits, self._stop, depth=depth, confirm=confirm
         )
         return Optimum(numbered(partition), value, in_one, tally)
 
@@ -242,7 +242,7 @@ class OnDrawsNonlinear(OnDraws):
         best = int(numbers[np.argmin(losses)])
         chosen = cut(merges, np.unique([best, min(2 * best, most), int(np.median(drawn))])).astype(np.int32)
         order = np.arange(self._draws.n_items)
-        return [self._descend(self._middle, labels, order, Effort.CHAINS).labels for labels in chosen]
+        return [self._descend(self._middle, labels, order, Depth.CHAINS).labels for labels in chosen]
 
     def _middle_of_run(self, random: Uniforms) -> AnyDraws:
         """Another sample for each run.
@@ -254,7 +254,7 @@ class OnDrawsNonlinear(OnDraws):
 
     def descend(self, labels: Labels) -> Optimum:
         """Search from a partition, on all draws, and confirm where it ends."""
-        return self._descend(self._all, labels, np.arange(labels.size), Effort.CHAINS, confirm=True)
+        return self._descend(self._all, labels, np.arange(labels.size), Depth.CHAINS, confirm=True)
 
     def restart(self, labels: Labels, order: npt.NDArray[Any], elite: list[Optimum]) -> Optimum:
         """Search from a partition, and confirm where it ends only if that is near the minimum expected loss."""
@@ -343,9 +343,9 @@ def numbered(partition: Labels) -> Labels:
     return canonical_rows(codes, partition.size)[0][0].astype(np.int32)
 
 
-def _last_effort(n_draws: int) -> Effort:
+def _last_depth(n_draws: int) -> Depth:
     """The moves of a search on this many draws: chains of moves are slow on many draws."""
-    return Effort.CHAINS if n_draws <= _CHAINED else Effort.MERGES
+    return Depth.CHAINS if n_draws <= _CHAINED else Depth.MERGES
 
 
 def is_sparse(draws: PartitionDraws, fewest: int = 1) -> bool:

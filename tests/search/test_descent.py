@@ -7,7 +7,7 @@ from posterior_consensus.kernels import allocation, pair_moves
 from posterior_consensus.kernels.records import CHAINS, MERGES, MOVES, SCANS
 from posterior_consensus.losses import binder
 from posterior_consensus.search import descent
-from posterior_consensus.search.descent import Effort
+from posterior_consensus.search.descent import Depth
 from tests import reference
 from tests.kernels import searching
 from tests.kernels.checks import in_plain_python
@@ -29,12 +29,12 @@ NAMES = ["vi", "binder(a=0.3)", "nid"]  # the others take the same ways: each ha
 ORDER = np.random.default_rng(8).permutation(N_ITEMS)
 
 
-def settled(name, start, fewest=1, most=N_ITEMS, effort=Effort.REARRANGEMENTS, stopped=0):
+def descended(name, start, fewest=1, most=N_ITEMS, depth=Depth.REARRANGEMENTS, stopped=0):
     draws, (record, definition) = some_draws(), RECORDS[name]
     partition = np.array(start, np.int32)
     stop = np.array([stopped], np.uint8)
     value, in_one, tally = descent.descend(
-        draws, record.arrays(N_ITEMS), partition, ORDER, (fewest, most), stop, effort=effort, confirm=True
+        draws, record.arrays(N_ITEMS), partition, ORDER, (fewest, most), stop, depth=depth, confirm=True
     )
     loss = mean_loss(partition, draws, definition)
     assert record.scale(N_ITEMS) * value == pytest.approx(loss, abs=1e-12)
@@ -43,20 +43,20 @@ def settled(name, start, fewest=1, most=N_ITEMS, effort=Effort.REARRANGEMENTS, s
 
 
 @pytest.mark.parametrize(
-    ("name", "effort", "start"),
+    ("name", "depth", "start"),
     [
-        *((NAMES[(effort + k) % 3], effort, k) for effort, k in product(list(Effort)[1:], range(4))),
-        *((name, Effort(2 + k % 2), k % 4) for k, name in enumerate(sorted({*RECORDS} - {*NAMES}))),
+        *((NAMES[(depth + k) % 3], depth, k) for depth, k in product(list(Depth)[1:], range(4))),
+        *((name, Depth(2 + k % 2), k % 4) for k, name in enumerate(sorted({*RECORDS} - {*NAMES}))),
     ],
 )
-def test_the_loss_falls_until_no_neighbour_is_better(name, effort, start):
+def test_the_loss_falls_until_no_neighbour_is_better(name, depth, start):
     draws, definition, start = some_draws(), RECORDS[name][1], STARTS[start]
-    partition, loss, tally = settled(name, start, effort=effort)
+    partition, loss, tally = descended(name, start, depth=depth)
     if -1 not in start:
         assert loss <= mean_loss(start, draws, definition) + 1e-12
     assert loss <= min(mean_loss(p, draws, definition) for p in reference.neighbours(partition)) + 1e-12
     assert tally[SCANS] > 0
-    if effort == Effort.MERGES:
+    if depth == Depth.MERGES:
         assert not tally[CHAINS:].any()
 
 
@@ -64,7 +64,7 @@ def test_the_loss_falls_until_no_neighbour_is_better(name, effort, start):
 @pytest.mark.parametrize(("fewest", "most"), [(3, 3), (1, 2), (7, 9), (9, 9)])
 def test_limits_are_respected(name, fewest, most):
     for start, stopped in product(STARTS, (0, 1)):
-        partition, _, _ = settled(name, start, fewest, most, stopped=stopped)
+        partition, _, _ = descended(name, start, fewest, most, stopped=stopped)
         assert fewest <= np.unique(partition).size <= most, (start, stopped)
 
 
@@ -94,7 +94,7 @@ def test_clusters_open_for_one_item_at_a_time_where_the_loss_is_least(name, kind
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_stopped_search_leaves_the_partition(name):
-    partition, _, tally = settled(name, PARTITION, stopped=1)
+    partition, _, tally = descended(name, PARTITION, stopped=1)
     np.testing.assert_array_equal(partition, PARTITION)
     assert not tally.any()
 
@@ -109,7 +109,7 @@ def test_a_stopped_search_leaves_the_partition(name):
 )
 def test_allocation_puts_every_item_where_the_loss_of_those_so_far_is_least(name, definition, most):
     draws = some_draws()
-    partition, _, _ = settled(name, [-1] * N_ITEMS, most=most, stopped=1)
+    partition, _, _ = descended(name, [-1] * N_ITEMS, most=most, stopped=1)
     for so_far in range(2, N_ITEMS + 1):
         items = ORDER[:so_far]
         found = reference.canonical(partition[items])
@@ -135,16 +135,16 @@ def test_pairs_give_the_loss_and_limits_that_draws_give(a, fewest, most):
         assert record.scale(N_ITEMS) * before == pytest.approx(expected, abs=1e-12)
         after, _, tally = descent.descend(
             *(draws, record.arrays(N_ITEMS), partition, ORDER, (fewest, most), np.zeros(1, np.uint8)),
-            effort=Effort.MERGES,
+            depth=Depth.MERGES,
             confirm=True,
         )
         if not stopped:  # what a search over pairs leaves, scans and merges over draws cannot improve
             assert after == pytest.approx(before, abs=1e-10) and tally[MOVES] == tally[MERGES] == 0
 
 
-@pytest.mark.parametrize("effort", list(Effort)[1:])
+@pytest.mark.parametrize("depth", list(Depth)[1:])
 @pytest.mark.parametrize(("n_items", "n_draws", "n_labels"), [(9, 6, 4), (40, 30, 25), (150, 10, 70), (100, 25, 6)])
-def test_sparse_and_dense_tables_lead_through_the_same_moves_to_the_same_partition(effort, n_items, n_draws, n_labels):
+def test_sparse_and_dense_tables_lead_through_the_same_moves_to_the_same_partition(depth, n_items, n_draws, n_labels):
     for seed, name in enumerate(searching.LINEAR):
         rng = np.random.default_rng(seed)
         truth = rng.integers(n_labels, size=n_items)
@@ -157,7 +157,7 @@ def test_sparse_and_dense_tables_lead_through_the_same_moves_to_the_same_partiti
         for kind in KINDS.values():
             partition = start.copy()
             value, in_one, tally = descent.descend(
-                kind(*draws), loss, partition, order, (1, n_items), np.zeros(1, np.uint8), effort=effort, confirm=False
+                kind(*draws), loss, partition, order, (1, n_items), np.zeros(1, np.uint8), depth=depth, confirm=False
             )
             found.append((partition, tally))
             assert value <= in_one

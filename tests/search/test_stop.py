@@ -7,7 +7,7 @@ from posterior_consensus.kernels import pair_moves
 from posterior_consensus.kernels.records import SCANS
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.search import descent
-from posterior_consensus.search.descent import Effort
+from posterior_consensus.search.descent import Depth
 from tests import reference
 from tests.kernels.checks import in_plain_python
 from tests.kernels.searching import KINDS, draws_of, mean_loss, similarity_of
@@ -47,7 +47,7 @@ def settled(name, kind, until, most):
         else:
             value, _, tally = descent.descend(
                 *(KINDS[kind](*draws), record.arrays(N), partition, order, (1, most), stop),
-                effort=Effort.REARRANGEMENTS,
+                depth=Depth.REARRANGEMENTS,
                 confirm=True,
             )
     assert record.scale(N) * value == pytest.approx(mean_loss(partition, draws, reference.LOSSES[name]), abs=1e-9)
