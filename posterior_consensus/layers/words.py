@@ -89,17 +89,14 @@ def verdict(steps: xr.Dataset, overlaps: xr.Dataset, unit: str, n_chains: int) -
     elif farther[at]:
         said = [f"Draws of {names[at]} are {_FARTHER}, by {by}, but no item clearly moves. {_BY_UNCERTAINTY}"]
     elif changed.size == 1:
-        said = [f"Draws of {names[at]} are no {_FARTHER}: the difference is {by}."]
+        said = [_no_farther(names[at], by)]
     else:
-        said = [
-            f"Draws of no two successive layers are {_FARTHER}: between {names[at]}, whose loss is largest, the "
-            f"difference is {by}."
-        ]
+        said = [_no_farther(names[at], by, "Draws of no two successive layers")]
     said += [*_equal(here), *(_who_moved(overlaps.isel(step=at), unsure[at]) if changed[at] or unsure[at] else [])]
     rest = [names[k] for k in np.flatnonzero(unsure & farther).tolist() if k != at]
     if rest:
-        between = display.listed(rest, 3)
-        said.append(f"With fewer than 50 effective draws for each chain, it is also unsure between {between}.")
+        few = f"With fewer than {_ESS_PER_CHAIN:g} effective draws for each chain"
+        said.append(f"{few}, it is also unsure between {display.listed(rest, 3)}.")
     rhat = steps["rhat"].values
     if np.nanmax(rhat, initial=0.0) > _LARGEST_RHAT:
         worst = int(np.nanargmax(rhat))
@@ -127,11 +124,16 @@ def about_pairs(distances: xr.Dataset, unit: str, n_chains: int) -> str:
     elif farther_apart(here):
         start = f"Draws of {names} are" if is_one else f"The layers {names} are farthest apart: their draws are"
         said = f"{start} {_FARTHER}, by {by}. {_BY_UNCERTAINTY}"
-    elif is_one:
-        said = f"Draws of {names} are no {_FARTHER}: the difference is {by}."
     else:
-        said = f"No two layers are {_FARTHER}: between {names}, whose loss is largest, the difference is {by}."
+        said = _no_farther(names, by, "" if is_one else "No two layers")
     return " ".join([said, f"In the same draw, they are {_sized(loss, here, 'mcse')} apart.", *_equal(here)])
+
+
+def _no_farther(names: str, by: str, no_two: str = "") -> str:
+    """A difference within two errors: of one pair of layers, or of the pair of the largest loss of many."""
+    if no_two:
+        return f"{no_two} are {_FARTHER}: between {names}, whose loss is largest, the difference is {by}."
+    return f"Draws of {names} are no {_FARTHER}: the difference is {by}."
 
 
 def _separation(here: xr.Dataset, unit: str) -> str:

@@ -30,11 +30,11 @@ from posterior_consensus.results.stored_as import as_json, names_from_json
 from posterior_consensus.runtime.executor import Clock
 from posterior_consensus.runtime.progress import track, waiting
 from posterior_consensus.sources.layers import as_layers
-from posterior_consensus.summary.references import bibtex, cited_keys
+from posterior_consensus.summary.facts import ambiguous_items, draws_in_words
 from posterior_consensus.summary.report.page import write_layers_report
 from posterior_consensus.summary.steps import SEARCH, ball_loss, search, summary_of
 from posterior_consensus.summary.summary import Summary
-from posterior_consensus.summary.text import ambiguous_items, draws_in_words, how_found, with_references
+from posterior_consensus.summary.text import bibtex, cited_keys, how_found, with_references
 
 _DIAGNOSIS = 0.25  # share of the remaining time
 _MOST_NAMED = 6  # layers of a kind in a sentence

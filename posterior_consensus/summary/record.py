@@ -1,8 +1,10 @@
-"""Record of a summary: results of all steps, and their storage."""
+"""Record of a summary: results of all steps and their storage; conditions of steps, and the draws of long ones."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
@@ -17,11 +19,21 @@ from posterior_consensus.diagnostics.comparison import ExcessLoss
 from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import HasDraws
+from posterior_consensus.ensemble.samples import FEWEST_DRAWS
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import stored_as
 from posterior_consensus.results.display import Tabled
 from posterior_consensus.results.stored_as import as_dataset
+from posterior_consensus.results.work import ClusterLimits
+from posterior_consensus.runtime import memory
+from posterior_consensus.search.runs import SearchInfo
+
+OTHER_LABELS = "labels sampled anew"  # a step
+TOO_MANY = f"there are more than {memory.LABELS_TO_SEARCH_AGAIN:,} labels"
+_IMPROBABLE = 0.05  # posterior probability below which a number of clusters is reported as improbable
+_SOME_DRAWS = 500
+_FEWEST = 100  # effective draws; with fewer, agreement of halves proves little
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,3 +100,49 @@ class SummaryRecord(HasDraws, Tabled):
         similarity = pd.Series(self.items.similarity.values).groupby(self.consensus.labels.values).mean()
         table.insert(2, "together", similarity.to_numpy())
         return table
+
+
+def number_probabilities(draws: PartitionDraws) -> npt.NDArray[np.float64]:
+    """Posterior probability of each number of clusters, from 0 on."""
+    return np.bincount(draws.n_clusters, weights=draws.weights).astype(np.float64)
+
+
+def is_improbable(draws: PartitionDraws, best: ConsensusPartition) -> bool:
+    """Whether the number of clusters, if it was not requested, has a small posterior probability."""
+    probability = number_probabilities(draws)[best.n_clusters : best.n_clusters + 1].sum()
+    return best.cluster_limits == ClusterLimits() and bool(probability < _IMPROBABLE)
+
+
+def no_halves_because(draws: PartitionDraws, best: ConsensusPartition, diagnosis: Diagnosis) -> str:
+    """Reason why halves of the draws do not show the effect of more draws; empty if they do."""
+    if diagnosis.status == "disagree":
+        return "the chains do not agree"
+    if diagnosis.status == "unknown" and diagnosis.n_chains > 1:
+        return "convergence is unknown"
+    of_loss = draws.samples.effective_draws if best.mcse == 0 else best.ess
+    ess = float(np.fmin(of_loss, diagnosis.partition_ess))
+    if not ess >= _FEWEST:
+        return f"the effective sample size is {'unknown' if np.isnan(ess) else f'{ess:.3g}, below {_FEWEST}'}"
+    return TOO_MANY if draws.n_items * draws.n_draws > memory.LABELS_TO_SEARCH_AGAIN else ""
+
+
+def uses_sampled_labels(draws: PartitionDraws, best: ConsensusPartition) -> bool:
+    """Whether the search used sampled labels; expected Binder losses use the probabilities."""
+    return draws.soft is not None and best.loss.as_binder() is None and isinstance(best.info, SearchInfo)
+
+
+def stopped(best: ConsensusPartition) -> str:
+    """Reason for an early end of the search; empty if it was completed."""
+    return best.info.stopped if isinstance(best.info, SearchInfo) else ""
+
+
+def some_draws(draws: PartitionDraws) -> PartitionDraws:
+    """Select draws evenly spaced in each chain, or at even quantiles of the weights, with multiplicity as weight."""
+    if draws.n_draws > _SOME_DRAWS and draws.samples.is_weighted:
+        shares = (np.arange(_SOME_DRAWS) + 0.5) / _SOME_DRAWS
+        rows, times = np.unique(draws.samples.at_quantiles(shares), return_counts=True)
+        some = draws.take(rows)
+        return replace(some, samples=some.samples.weighted(times.astype(np.float64)))
+    # Every chain keeps at least FEWEST_DRAWS draws, if it has them.
+    step = min(-(-draws.n_draws // _SOME_DRAWS), max(1, draws.samples.shortest // FEWEST_DRAWS))
+    return draws.isel(draw=slice(None, None, step))

@@ -2,32 +2,45 @@
 
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from posterior_consensus.answers.alignment import align_partitions
 from posterior_consensus.answers.credible import credible_ball
 from posterior_consensus.answers.links import links, suits_links
 from posterior_consensus.answers.membership import item_uncertainty
+from posterior_consensus.answers.particles import Effort, Particles, find_particles
 from posterior_consensus.bounds.certificate import quick_certificate
 from posterior_consensus.consensus.methods import takes
 from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.consensus.record import ConsensusPartition
+from posterior_consensus.diagnostics.comparison import ExcessLoss, excess_loss
 from posterior_consensus.diagnostics.diagnosis import diagnose_within
+from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import Clock
 from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.sources.parameters import LogOfDraws
-from posterior_consensus.summary.modes import look_for_answers
-from posterior_consensus.summary.second_searches import look_at_halves, look_at_other_labels
+from posterior_consensus.summary.record import (
+    OTHER_LABELS,
+    is_improbable,
+    no_halves_because,
+    number_probabilities,
+    some_draws,
+    uses_sampled_labels,
+)
 from posterior_consensus.summary.summary import Summary
-from posterior_consensus.summary.text import improbable, number_probabilities
 
 SEARCH = 0.5  # share of the remaining time for the search
 _REST = 0.25  # share of the remaining time for each later step
 _LITTLE = 60_000  # labels; beyond, the search at the most probable number has no more restarts than the first
+_MOST_GROUPS = 3
+_EFFORT = Effort(most_labels=150_000, most_items=300, most_work=3e8, only_if_likely=True)
+_SEED = np.random.SeedSequence([34, 2])  # labels differ from those of any user's seed
 
 
 def search(clock: Clock, draws: PartitionDraws, seconds: float | None, options: dict[str, Any]) -> ConsensusPartition:
@@ -80,7 +93,7 @@ def summary_of(
         resampled=look_at_other_labels(clock, draws, consensus, seconds=clock.part(_REST), **searched),
         alternative=_alternative(clock, draws, consensus, searched),
         answers=clock.within_limit(
-            "answers", look_for_answers, draws, consensus, metric, seconds=clock.part(1.0), **searched
+            "answers", look_for_groups, draws, consensus, metric, seconds=clock.part(1.0), **searched
         )
         if answers
         else None,
@@ -95,7 +108,7 @@ def _alternative(
     clock: Clock, draws: PartitionDraws, consensus: ConsensusPartition, searched: dict[str, Any]
 ) -> ConsensusPartition | None:
     """Search with the most probable number of clusters, if the number of the consensus is improbable."""
-    if not improbable(draws, consensus):
+    if not is_improbable(draws, consensus):
         return None
     options: dict[str, Any] = {"n_clusters": int(number_probabilities(draws).argmax()), "starts": [consensus]}
     options |= {"n_starts": 3, "seconds": clock.part(_REST)} | searched
@@ -107,3 +120,40 @@ def _alternative(
     match = align_partitions({"consensus": consensus, "alternative": alternative})["alternative"]
     names = [match.names[k] for k in dict.fromkeys(match.labels.values.tolist())]
     return alternative if tuple(names) == alternative.names else alternative.with_names(names)
+
+
+def look_for_groups(
+    draws: PartitionDraws, consensus: ConsensusPartition, metric: str | PartitionLoss, **options: Any
+) -> Particles:
+    """Search for a few groups on some draws and items; a single group has the consensus as its partition.
+
+    Clusters are numbered like the consensus.
+    """
+    one = draws.as_labels(consensus) if as_loss(metric) == consensus.loss else None
+    search: dict[str, Any] = {"max_particles": _MOST_GROUPS, "n_starts": 1, "one": one, "effort": _EFFORT}
+    return find_particles(some_draws(draws), "auto", metric, reference=consensus, **search, **options)
+
+
+def look_at_halves(
+    clock: Clock,
+    draws: PartitionDraws,
+    consensus: ConsensusPartition,
+    diagnosis: Diagnosis,
+    metric: str | PartitionLoss,
+    **options: Any,
+) -> ExcessLoss | None:
+    """Estimate the excess of the expected loss, if possible and time is left."""
+    if no_halves_because(draws, consensus, diagnosis):
+        return None
+    return clock.within_limit("halves", excess_loss, draws, consensus, metric, **options)
+
+
+def look_at_other_labels(
+    clock: Clock, draws: PartitionDraws, consensus: ConsensusPartition, **options: Any
+) -> ConsensusPartition | None:
+    """Search with labels sampled anew, if the search used sampled labels and time is left."""
+    if not uses_sampled_labels(draws, consensus) or draws.n_items * draws.n_draws > memory.LABELS_TO_SEARCH_AGAIN:
+        return None
+    limits = {name: number for name, number in vars(consensus.cluster_limits).items() if number is not None}
+    search = {"loss": consensus.loss, "n_starts": 3, "starts": [consensus], **limits, **options}
+    return clock.within_limit(OTHER_LABELS, consensus_partition, draws.sample(random_seed=_SEED), **search)

@@ -21,11 +21,11 @@ from posterior_consensus.sources.containers import opened
 from posterior_consensus.sources.conversion import find_source
 from posterior_consensus.sources.labels import from_store
 from posterior_consensus.sources.samples import one_of
+from posterior_consensus.summary.facts import omissions
 from posterior_consensus.summary.observed import observed_of
 from posterior_consensus.summary.record import SummaryRecord
-from posterior_consensus.summary.references import bibtex, cited_keys
 from posterior_consensus.summary.report.page import write_report
-from posterior_consensus.summary.text import facts, findings, left_out, methods_text
+from posterior_consensus.summary.text import bibtex, cited_keys, findings, lines, methods_text
 
 
 class Summary(SummaryRecord, display.Shown):
@@ -155,7 +155,7 @@ class Summary(SummaryRecord, display.Shown):
         Empty for at most 9,000 items and 20 million labels, unless time was limited, the search was interrupted, or
         ``answers=False``.
         """
-        return left_out(self)
+        return list(omissions(self).findings)
 
     def methods_text(self) -> str:
         """Sentences for the methods section of a paper, with the results' numbers, and the references they cite.
@@ -261,4 +261,4 @@ class Summary(SummaryRecord, display.Shown):
         clusters = display.counted(self.consensus.n_clusters, "cluster")
         title = f"Summary: {items} ({self.draws.items.dim}) in {clusters}"
         rows = self.to_dataframe() if self.links is None else self.links.uncertain.head(display.MOST_ROWS)
-        return title, facts(self), rows
+        return title, lines(self), rows

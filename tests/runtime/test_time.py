@@ -16,7 +16,7 @@ from posterior_consensus.answers.particle_search import ParticleSearch, may_have
 from posterior_consensus.cli import as_json
 from posterior_consensus.losses import vi
 from posterior_consensus.runtime import executor, progress
-from posterior_consensus.summary import modes
+from posterior_consensus.summary import steps
 from tests.helpers import Impatient
 
 QUIET = {"random_seed": 1, "progressbar": False}
@@ -101,7 +101,7 @@ def test_a_look_for_answers_is_bounded_work(monkeypatch):
     one_more = ParticleSearch.one_more
     monkeypatch.setattr(ParticleSearch, "one_more", looking)
     monkeypatch.setattr(particles, "may_have_more", lambda *_: True)
-    monkeypatch.setattr(modes, "_EFFORT", modes._EFFORT._replace(most_work=1e5))
+    monkeypatch.setattr(steps, "_EFFORT", steps._EFFORT._replace(most_work=1e5))
     summary = pc.summarize(noisy(3000, noise=0.6), **QUIET)
     assert summary.answers.n_searched == 300 and len(searches) == 1  # of two and three particles, only two were tried
     assert any("on 300 items, chosen at random" in sentence for sentence in summary.left_out())

@@ -129,9 +129,9 @@ def test_still_chains_are_told_though_a_sample_does_not_show_that_others_move(mo
 def short_summary(monkeypatch):
     """A summary of more items than any of its parts takes."""
     monkeypatch.setattr(memory, "ITEMS_OF_ALL_PAIRS", 30)
-    monkeypatch.setattr("posterior_consensus.summary.modes._EFFORT", Effort(most_labels=1000))
+    monkeypatch.setattr("posterior_consensus.summary.steps._EFFORT", Effort(most_labels=1000))
     for name, most in {"MOST_OF_PAIRS": 50, "SOME_OF_PAIRS": 20, "MOST_IN_ROW": 25}.items():
-        for module in ("plots.frame", "summary.text"):
+        for module in ("plots.frame", "summary.facts"):
             monkeypatch.setattr(f"posterior_consensus.{module}.{name}", most, raising=False)
     monkeypatch.setattr("posterior_consensus.summary.report.still._MOST_LISTED", 20)
     monkeypatch.setattr("posterior_consensus.bounds.certificate.BYTES_A_PAIR", 1e9)
@@ -157,7 +157,7 @@ def test_pictures_of_very_many_items_are_of_some(short_summary, tmp_path):
 
 def test_a_summary_reads_the_labels_seven_times_beside_its_search(monkeypatch):
     monkeypatch.setattr(memory, "ITEMS_OF_ALL_PAIRS", 30)
-    monkeypatch.setattr("posterior_consensus.summary.modes._EFFORT", Effort(most_labels=1000))
+    monkeypatch.setattr("posterior_consensus.summary.steps._EFFORT", Effort(most_labels=1000))
     monkeypatch.setattr(memory, "LABELS_TO_BOUND", 1000)
     monkeypatch.setattr(memory, "LABELS_TO_SEARCH_AGAIN", 1000)  # halves are searched, too
     rng = np.random.default_rng(1)

@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import posterior_consensus as pc
-from posterior_consensus.summary.references import REFERENCES, bibtex
-from posterior_consensus.summary.second_searches import _SEED as SEED
+from posterior_consensus.summary.steps import _SEED as SEED
+from posterior_consensus.summary.text import REFERENCES, bibtex
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws, recovered
 
 
@@ -109,7 +109,7 @@ def test_every_loss_is_cited_and_has_an_entry(summary):
     own = replace(pc.losses.vi(), name="mine", reference="A thesis (1999)")
     for loss in (*(factory() for factory in pc.LOSSES.values()), own):
         other = replace(summary, consensus=replace(summary.consensus, loss=loss))
-        assert loss is own or loss.reference in other.bibtex(), f"add {loss.name} to references.py and references.bib"
+        assert loss is own or loss.reference in other.bibtex(), f"add {loss.name} to text.py and references.bib"
         assert loss.reference in other.methods_text()
     assert other.methods_text().endswith("A thesis (1999) (the loss)") and "meila2007" not in other.methods_text()
     for key, text in REFERENCES.items():

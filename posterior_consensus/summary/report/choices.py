@@ -10,12 +10,12 @@ from posterior_consensus.answers.n_clusters import default_numbers, loss_by_n_cl
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.ensemble.switching import numbered_like
+from posterior_consensus.losses.partition_losses import vi
 from posterior_consensus.plots.frame import SOME_OF_PAIRS
 from posterior_consensus.results import display
 from posterior_consensus.results.display import counted
-from posterior_consensus.summary.modes import some_draws
-from posterior_consensus.summary.record import SummaryRecord
-from posterior_consensus.summary.text import LOSS_NAMES
+from posterior_consensus.summary.facts import expectation, named_groups
+from posterior_consensus.summary.record import SummaryRecord, some_draws
 
 _MOST_LABELS = 2_000_000  # items times draws beyond which the slider for the number of clusters is left out
 _MOST_CLUSTERS = 100  # beyond which the sliders are left out
@@ -36,7 +36,7 @@ class Choice(NamedTuple):
 def choices_of(summary: SummaryRecord, *, progressbar: bool) -> tuple[list[Choice], list[str]]:
     """Return the partitions, beginning with the reported partition, and sentences on omissions."""
     draws, own = some_draws(summary.draws), summary.consensus.labels.values
-    choices, notes = [Choice("answer", 0.0, own, "the partition reported"), *_modes(summary)], list[str]()
+    choices, notes = [Choice("answer", 0.0, own, "the partition reported"), *_groups(summary)], list[str]()
     missing = list[str]()
     few = summary.consensus.n_clusters <= _MOST_CLUSTERS
     for name, along, fits in (
@@ -55,12 +55,9 @@ def choices_of(summary: SummaryRecord, *, progressbar: bool) -> tuple[list[Choic
     return [choice._replace(labels=numbered_like(choice.labels, own)) for choice in choices], notes
 
 
-def _modes(summary: SummaryRecord) -> Iterator[Choice]:
-    answers = summary.answers
-    if answers is not None and answers.n_particles > 1:
-        for k, weight in enumerate(answers.weights.values):
-            words = f"the {display.ordinal(k)} group, {weight:.0%} of the draws"
-            yield Choice("answer", k + 1.0, answers.partitions.values[k], words)
+def _groups(summary: SummaryRecord) -> Iterator[Choice]:
+    for k, (name, labels) in enumerate(named_groups(summary)):
+        yield Choice("answer", k + 1.0, labels, name)
 
 
 def _by_number(summary: SummaryRecord, draws: PartitionDraws, progressbar: bool) -> Iterator[Choice]:
@@ -70,25 +67,20 @@ def _by_number(summary: SummaryRecord, draws: PartitionDraws, progressbar: bool)
     wanted = {best, *some.tolist()}
     options: dict[str, Any] = {"n_clusters": wanted, "n_starts": 1, "random_seed": _SEED, "progressbar": progressbar}
     result = loss_by_n_clusters(draws, loss=summary.loss, **options)
-    unit, error = result.loss.unit, result.table["difference_mcse"].values
-    name = LOSS_NAMES.get(result.loss.name, result.loss.name)
-    rows = zip(result.table["n_clusters"].values, result.partitions.values, strict=True)
-    for k, (number, labels) in enumerate(rows):
-        expected, more = (
-            display.quantity(float(result.table[column][k]), unit, 3) for column in ("expected_loss", "difference")
-        )
-        words = f"{counted(int(number), 'cluster')}, expected {name} {expected}, {more} above the minimum"
+    table, error = result.table, result.table["difference_mcse"].values
+    for k, (number, labels) in enumerate(zip(table["n_clusters"].values, result.partitions.values, strict=True)):
+        expected = expectation(result.loss, float(table["expected_loss"][k]))
+        more = display.quantity(float(table["difference"][k]), result.loss.unit, 3)
+        words = f"{counted(int(number), 'cluster')}, {expected}, {more} above the minimum"
         words += f" (standard error {error[k]:.1g})" if error[k] > 0 else ""
-        probability = float(result.table["probability"][k])
+        probability = float(table["probability"][k])
         yield Choice("clusters", float(number), labels, f"{words}; this number has probability {probability:.2f}")
 
 
 def _by_threshold(_: SummaryRecord, draws: PartitionDraws, progressbar: bool) -> Iterator[Choice]:
     options: dict[str, Any] = {"n_starts": 1, "random_seed": _SEED, "progressbar": progressbar}
     path = loss_path(draws, loss="binder", values=_THRESHOLDS, **options)
-    rows = zip(path.table["tau"].values, path.partitions.values, strict=True)
-    for k, (tau, labels) in enumerate(rows):
-        expected = display.quantity(float(path.table["expected_vi"][k]), "bits", 3)
+    for k, (tau, labels) in enumerate(zip(path.table["tau"].values, path.partitions.values, strict=True)):
         number = counted(int(path.table["n_clusters"][k]), "cluster")
-        words = f"pair threshold {tau:.1f}, {number}, expected {LOSS_NAMES['vi']} {expected}"
+        words = f"pair threshold {tau:.1f}, {number}, {expectation(vi(), float(path.table['expected_vi'][k]))}"
         yield Choice("threshold", float(tau), labels, words)

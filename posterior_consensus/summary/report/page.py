@@ -12,6 +12,7 @@ import posterior_consensus
 from posterior_consensus.layers.record import LayerComparison
 from posterior_consensus.results import display
 from posterior_consensus.runtime.files import written_whole
+from posterior_consensus.summary.facts import name_of
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.report.payload import payload_of, payload_of_layers
 from posterior_consensus.summary.report.still import (
@@ -24,7 +25,7 @@ from posterior_consensus.summary.report.still import (
     table,
     uncertain,
 )
-from posterior_consensus.summary.text import LOSS_NAMES, findings, methods_text
+from posterior_consensus.summary.text import findings, methods_text
 
 _LEAST = 0.5  # expected items above which a flow is listed
 _FLOWS = (
@@ -93,7 +94,7 @@ def _head(summary: SummaryRecord) -> str:
     """Description of the posterior in one line."""
     (_, draws), (_, chains) = summary.draws.samples.facts()
     expected = display.quantity(summary.consensus.expected_loss, summary.loss.unit, 3)
-    loss = LOSS_NAMES.get(summary.loss.name, summary.loss.name)
+    loss = name_of(summary.loss)
     return f"{summary.source}. Draws: {draws}; chains: {chains}. Loss: {loss}, expected {expected}."
 
 

@@ -24,9 +24,9 @@ from posterior_consensus.plots.frame import SOME_OF_PAIRS, some_of, with_unit
 from posterior_consensus.plots.psm import item_order
 from posterior_consensus.results import display
 from posterior_consensus.runtime.progress import track
+from posterior_consensus.summary.facts import expectation
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.report.choices import Choice, choices_of
-from posterior_consensus.summary.text import LOSS_NAMES
 
 _MOST_CHAINS = 8  # chains with a matrix each; more are pooled
 _MOST_BYTES = 4_000_000  # of similarities before packing
@@ -116,9 +116,7 @@ def payload_of_layers(
 
 
 def _in_short(best: ConsensusPartition) -> str:
-    expected = display.quantity(best.expected_loss, best.loss.unit, 3)
-    name = LOSS_NAMES.get(best.loss.name, best.loss.name)
-    return f"{display.counted(best.n_clusters, 'cluster')}, expected {name} {expected}"
+    return f"{display.counted(best.n_clusters, 'cluster')}, {expectation(best.loss, best.expected_loss)}"
 
 
 def _spread(column: Arrays, at: npt.NDArray[np.intp], n_items: int, absent: int) -> Arrays:

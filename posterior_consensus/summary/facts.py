@@ -1,0 +1,511 @@
+"""Facts of a summary, each in its words: a printed line, findings, and a sentence or clause of the methods text."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.answers.alignment import differences
+from posterior_consensus.answers.links import MANY, SMALL, SURE, UNLIKELY, range_of
+from posterior_consensus.answers.particles import Particles, at_least
+from posterior_consensus.bounds.bound import status
+from posterior_consensus.ensemble.expectation import mean_loss
+from posterior_consensus.ensemble.items import cluster_names
+from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.ensemble.samples import FEWEST_DRAWS, Samples
+from posterior_consensus.ensemble.switching import numbered_like
+from posterior_consensus.losses.record import Loss
+from posterior_consensus.plots.frame import MOST_IN_ROW, MOST_OF_PAIRS, SOME_OF_PAIRS
+from posterior_consensus.results import display
+from posterior_consensus.results.display import capitalized, counted
+from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.tolerances import SAME
+from posterior_consensus.search.runs import SearchInfo
+from posterior_consensus.summary.record import (
+    OTHER_LABELS,
+    TOO_MANY,
+    SummaryRecord,
+    is_improbable,
+    no_halves_because,
+    number_probabilities,
+    stopped,
+    uses_sampled_labels,
+)
+
+_LOSS_NAMES = {"vi": "variation of information", "binder": "Binder loss"}
+_GIVEN = "with the items' allocations given by their probabilities in each draw [gelfand1990]."
+_SAMPLED = (
+    "with the items' allocations sampled from their probabilities in each draw, and the co-clustering probabilities "
+    "of pairs computed from the probabilities themselves [gelfand1990]."
+)
+_BY = {"": "", "interrupted": "Ctrl-C", "seconds": "the time limit"}  # cause of an early end of a search
+_HALF = 0.5  # mean similarity to the rest of its cluster below which an item is ambiguous
+_MOST_NAMED = 6
+_MOST_SIZES = 10
+_MOST_CHANGES = 3
+_LOOSE = 0.05  # optimality gap above which a bound is too loose to report
+_ROUNDED = 0.0005  # relative difference of two losses that rounds to 0.0%
+_DISAGREEMENT = (
+    "The partition has one cluster because the draws disagree on the clusters, not because they have none. A "
+    "search for groups of draws finds a partition for each group, and Binder's loss with a calibrated pair threshold "
+    "joins pairs that are co-clustered more often than most."
+)
+_LINKS_BECAUSE = f"because there are more than {MANY} clusters, and most items are in clusters of at most {SMALL}"
+_LINK_SIZES = {"1": "singletons", "2": "pairs", "3": "triples"}
+_MOST_LINK_SIZES = 4  # sizes named in a sentence
+_HALVES = "The searches on two halves of the draws"
+_OTHERS = "The search with labels sampled anew from the allocation probabilities"
+
+
+class Fact(NamedTuple):
+    """A fact of a summary in words, for each text that has it.
+
+    Attributes
+    ----------
+    name, line : str
+        Name and value of its printed line.
+    findings : sequence of str
+        Its sentences among the findings.
+    methods : str
+        Its sentence, or clause, in the methods text.
+    """
+
+    name: str = ""
+    line: str = ""
+    findings: Sequence[str] = ()
+    methods: str = ""
+
+
+def draws(summary: SummaryRecord) -> Fact:
+    """Numbers of draws and chains, weights and allocation probabilities."""
+    samples, words = summary.draws.samples, draws_in_words(summary.draws.samples)
+    weighted = f"The {samples.n_draws:,} draws are weighted ({samples.about_weights})."
+    allocations = "."
+    if summary.draws.soft is not None:
+        allocations = f", {_GIVEN if summary.consensus.loss.as_binder() else _SAMPLED}"
+    methods = (
+        f"The posterior distribution of the partition of {counted(summary.draws.n_items, 'item')} was represented by "
+        f"{words}{allocations}"
+    )
+    return Fact("draws", f"{words}: {summary.source}", [weighted] * samples.is_weighted, methods)
+
+
+def draws_in_words(samples: Samples) -> str:
+    """Number of draws and chains, and what the weights leave."""
+    kind = "weighted draw" if samples.is_weighted else "draw"
+    text = f"{counted(samples.n_draws, kind)} of {counted(len(samples.chains), 'chain')}"
+    return f"{text} ({samples.about_weights})" if samples.is_weighted else text
+
+
+def sizes(summary: SummaryRecord) -> Fact:
+    """Number and sizes of the clusters."""
+    values = summary.consensus.cluster_sizes.values
+    items, clusters = counted(int(values.sum()), "item"), counted(values.size, "cluster")
+    least, most = int(values.min()), int(values.max())
+    if values.size == 1:
+        said = f"There is one cluster, of {items}"
+    elif most == 1:
+        said = f"Each of the {items} is a singleton"
+    elif least == most:
+        said = f"The {items} fall into {clusters} of {most:,} items each"
+    elif values.size > _MOST_SIZES:
+        said = f"The {items} fall into {clusters}, of {least:,} to {most:,} items"
+    else:
+        *larger, last = sorted(values.tolist(), reverse=True)
+        said = f"The {items} fall into {clusters}, of {', '.join(map(str, larger))} and {counted(last, 'item')}"
+    return Fact(findings=[f"{said}."], methods=clusters)
+
+
+def number(summary: SummaryRecord) -> Fact:
+    """Central 90% interval of the number of clusters, and the reported number if it is improbable."""
+    values, weights = summary.draws.n_clusters, summary.draws.weights
+    low, high = np.quantile(values, [0.05, 0.95], method="inverted_cdf", weights=weights)
+    share = float(summary.draws.samples.mean(((values >= low) & (values <= high)).astype(np.float64)))
+    interval = display.interval(int(low), int(high), share, whole_of(summary))
+    clause = f"is {interval}" if low == high else f"has the {interval}"
+    chance = _chance(summary)
+    reported = f"; {summary.n_clusters} {chance}" if chance else ""
+    return Fact(
+        "clusters", f"{interval}{reported}", [f"The number of clusters {clause}."], f"the number of clusters {clause}"
+    )
+
+
+def whole_of(summary: SummaryRecord) -> str:
+    """Whole of which shares are given."""
+    return "the weight" if summary.draws.samples.is_weighted else "the draws"
+
+
+def _chance(summary: SummaryRecord) -> str:
+    """Share of the draws with the reported number of clusters, if it is improbable."""
+    if not is_improbable(summary.draws, summary.consensus):
+        return ""
+    probability = float(number_probabilities(summary.draws)[summary.n_clusters : summary.n_clusters + 1].sum())
+    return f"in {display.percent(probability)} of {whole_of(summary)}" if probability > 0 else "in no draw"
+
+
+def improbable_number(summary: SummaryRecord) -> Fact:
+    """Comparison with the most probable number of clusters, if the reported number is improbable."""
+    other, best, chance = summary.alternative, summary.consensus, _chance(summary)
+    if not chance:
+        return Fact()
+    probabilities = number_probabilities(summary.draws)
+    most = int(probabilities.argmax())
+    said = [
+        f"The number of clusters here, {best.n_clusters}, is {chance}; the most probable number is {most} "
+        f"({display.percent(probabilities[most])})."
+    ]
+    if other is not None:
+        change = other.expected_loss / best.expected_loss - 1
+        loss = f"an expected loss that is {abs(change):.1%} {'larger' if change >= 0 else 'smaller'}"
+        said[0] += (
+            f" The best partition found with {counted(most, 'cluster')} has "
+            f"{loss if abs(change) >= _ROUNDED else 'the same expected loss'}."
+        )
+    return Fact(findings=[*said, *[_DISAGREEMENT] * (best.n_clusters == 1)], methods=f" (a number {chance})")
+
+
+def expected_loss(summary: SummaryRecord) -> Fact:
+    """Expected loss of the partition, with its error."""
+    best = summary.consensus
+    short, value = (display.quantity(best.expected_loss, best.loss.unit, digits) for digits in (3, 4))
+    finding = f"The posterior expected {name_of(best.loss)} of this partition is {short}."
+    methods = (
+        f"an expected loss of {value} on the draws it was minimized on (Monte Carlo standard error "
+        f"{_figure(best.mcse, '.2g')}{_rough_because(best.ess)})"
+    )
+    line = display.with_error(value, best.mcse, best.ess)
+    return Fact(f"expected {best.loss.name}", line, [finding], methods)
+
+
+def rough_error(summary: SummaryRecord) -> Fact:
+    """Warning of a rough error of the expected loss."""
+    best = summary.consensus
+    if not display.is_rough(best.ess):
+        return Fact()
+    finding = (
+        f"The Monte Carlo standard error of the expected loss, {display.quantity(best.mcse, best.loss.unit, 2)}, is "
+        f"rough, because its effective sample size is {best.ess:.3g}: the error can be much larger. The expected loss "
+        "itself is too low on average, as the partition was chosen on these few draws."
+    )
+    return Fact(findings=[finding])
+
+
+def _rough_because(ess: float) -> str:
+    """Reason for a rough Monte Carlo standard error, if it is rough."""
+    return f", rough because of an effective sample size of {ess:.3g}" if display.is_rough(ess) else ""
+
+
+def name_of(loss: Loss) -> str:
+    """Name of a loss in sentences."""
+    return _LOSS_NAMES.get(loss.name, loss.name)
+
+
+def expectation(loss: Loss, value: float) -> str:
+    """Name and value of an expected loss."""
+    return f"expected {name_of(loss)} {display.quantity(value, loss.unit, 3)}"
+
+
+def _figure(value: float, form: str) -> str:
+    if np.isnan(value):
+        return "unknown"
+    return "infinite" if np.isinf(value) else format(value, form)
+
+
+def optimality(summary: SummaryRecord) -> Fact:
+    """Bound of the minimum expected loss, and how many searches agree."""
+    gap, bound, best = summary.gap, summary.lower_bound, summary.consensus
+    if gap is not None and status(gap) == "optimal":
+        proven = "proven, no partition has a smaller expected loss on these draws"
+        finding = "On these draws, no other partition has a smaller expected loss (proven)."
+        return Fact("optimality", proven, [finding], ", which is proven to be the minimum on these draws")
+    agreement = best.info.agreement() if isinstance(best.info, SearchInfo) else ""
+    if gap is None:
+        no_bound = "no bound was computed" if summary.no_certificate else "no bound is known for this loss"
+        line = said = [agreement or no_bound]
+    elif gap > _LOOSE:
+        # A longer computation can improve the bound.
+        better = ["`certify` can give a better bound"] * bool(summary.certificate and not summary.certificate.left_out)
+        line = [agreement, ", ".join(["not proven optimal", *better])]
+        said = [agreement, "; ".join(["the expected loss is not proven to be near the minimum", *better])]
+    else:
+        at_most = f"{math.ceil(gap * 1e4) / 1e4:.2%}"
+        near = f"no partition's expected loss on these draws is more than {at_most} smaller"
+        line, said = [near, agreement], [agreement, near]
+    sentence = " ".join(f"{capitalized(part)}." for part in filter(None, said))
+    least = "" if bound is None else f", which is at least {display.quantity(bound, best.loss.unit, 4)}"
+    return Fact("optimality", "; ".join(filter(None, line)), [sentence], f"; it is not proven to be the minimum{least}")
+
+
+def ball(summary: SummaryRecord) -> Fact:
+    """Radius and coverage of the credible ball, and numbers of clusters inside."""
+    found = summary.ball
+    prob = f"{100 * found.prob:.6g}%"
+    radius = f"{display.quantity(found.radius, found.loss.unit, 3)} ({found.loss.name})"
+    least, most = (np.unique(bound[0]).size for bound in (found.upper_vertical, found.lower_vertical))
+    inside, bounds, grows = counted(least, "cluster"), f"{counted(most, 'cluster')} each", ""
+    if least != most:
+        inside, grows = f"{least:,} to {most:,} clusters", ", a range that grows with the number of draws"
+        bounds = f"{least:,} and {counted(most, 'cluster')}, a range over draws that grows with their number"
+    share = f"{100 * found.coverage:.4g}% of {whole_of(summary)}"
+    error = "" if np.isnan(found.coverage_mcse) else f" (Monte Carlo standard error {100 * found.coverage_mcse:.2g}%)"
+    are, lie = ("is", "lies") if summary.draws.samples.is_weighted else ("are", "lie")
+    finding = f"{share} {lie} within {radius} of this partition{error}; the draws inside have {inside}{grows}."
+    if found.radius == 0:
+        finding = f"{share} {are} exactly this partition{error}."
+    methods = (
+        f"The {prob} credible ball around it [wade2018] has a radius of {radius} and vertical bounds of {bounds}; the "
+        f"ball has {share}{error}"
+    )
+    return Fact(f"{prob} ball", f"radius {radius}, {inside}", [finding], methods)
+
+
+def ambiguous(summary: SummaryRecord) -> Fact:
+    """Items with a low mean similarity to their cluster."""
+    names = ambiguous_items(summary)
+    many = f"{counted(names.size, 'item')} {'has' if names.size == 1 else 'have'}" if names.size else "no item has"
+    own = "their cluster" if names.size > 1 else "its cluster"
+    clause = f"{many} a mean posterior similarity below {_HALF:g} to the rest of {own}"
+    if names.size:
+        listed = f"{clause}: {display.listed(names.tolist(), _MOST_NAMED)}"
+        return Fact("ambiguous", listed, [f"{capitalized(listed)}."], clause)
+    every = "Every item" + " that is not alone" * bool(summary.consensus.cluster_sizes.min() == 1)
+    finding = f"{every} has a mean posterior similarity of at least {_HALF:g} to the rest of its cluster."
+    return Fact("ambiguous", clause, [finding] * (summary.n_clusters < summary.draws.n_items), clause)
+
+
+def ambiguous_items(summary: SummaryRecord) -> npt.NDArray[Any]:
+    """Names of the items whose mean similarity to the rest of their cluster is below a half, the smallest first."""
+    table = summary.items.to_dataframe().sort_values("similarity", kind="stable")
+    return table.index[table["similarity"] < _HALF].to_numpy()
+
+
+def links(summary: SummaryRecord) -> Fact:
+    """Sizes of many small clusters, uncertain links, and the first candidates for joining."""
+    found = summary.links
+    if found is None:
+        return Fact()
+    sure, uncertain, _ = found.n_by_certainty
+    line = (
+        f"{sure:,} with a probability above {SURE:g} and {uncertain:,} uncertain ones, shown instead of clusters "
+        f"{_LINKS_BECAUSE}; `links.uncertain` lists the uncertain ones"
+    )
+    names = {size: _LINK_SIZES.get(size, f"clusters of {size} items") for size in found.sizes["size"].values[:-1]}
+    by_size = [f"{range_of(found.sizes.sel(size=size))} {name}" for size, name in names.items()]
+    probability = found.pairs["probability"].values
+    within = int(np.sum(found.within & (probability >= UNLIKELY) & (probability <= SURE)))
+    here = f", {'all' if within == uncertain else f'{within:,}'} of which the partition co-clusters"
+    findings = [
+        f"Figures and tables show links, which are pairs of items in one cluster, {_LINKS_BECAUSE}.",
+        f"There are {display.joined(by_size[:_MOST_LINK_SIZES])} (central 90% intervals).",
+        f"{counted(sure, 'link')} {'has' if sure == 1 else 'have'} a probability above {SURE:g}, and "
+        f"{uncertain:,} a probability from {UNLIKELY:g} to {SURE:g}{here if uncertain else ''}.",
+    ]
+    joined = found.between_clusters().head(1)
+    for first, second, mean in zip(
+        joined["first_cluster"], joined["second_cluster"], joined["probability"], strict=True
+    ):
+        one, other = (display.listed(summary.consensus.clusters[cluster], SMALL) for cluster in (first, second))
+        findings.append(
+            f"The first candidates for joining are the clusters of {one} and of {other}: the links between them have a "
+            f"mean probability of {mean:.2f}."
+        )
+    return Fact("links", line, findings)
+
+
+def groups(summary: SummaryRecord) -> Fact:
+    """Groups of draws; a single group is not reported if the chains disagree."""
+    found = summary.answers
+    if found is None:
+        return Fact("groups", "not searched for")
+    if summary.draws.samples.shortest < FEWEST_DRAWS:
+        return Fact("groups", "too few draws in a chain to find groups")
+    if found.n_particles > 1:
+        return _several_groups(summary, found)
+    if summary.diagnosis.status == "disagree":
+        line = "one or several: undecided, because the chains do not agree"
+        return Fact("groups", line, [found.verdict] * (found.status == "unknown"))
+    if found.status == "unknown":
+        line = "too few effective draws to distinguish one group from several"
+        return Fact("groups", line, [found.verdict])
+    n_draws, least = found.assignment.size, at_least(found.least_share)
+    few = "" if n_draws == summary.draws.n_draws else f" (searched on {n_draws:,} of the draws)"
+    methods = (
+        f"A search for groups of draws, on {n_draws:,} of them, found no second group; none below {least} of "
+        f"{whole_of(summary)} can be found."
+    )
+    return Fact("groups", f"no second group of draws found; none below {least} can be{few}", methods=methods)
+
+
+def _several_groups(summary: SummaryRecord, found: Particles) -> Fact:
+    """Weights of the groups with errors, and how their partitions differ from the consensus."""
+    own, findings = summary.consensus.labels.values, [found.verdict]
+    for group, labels in named_groups(summary):
+        changes = differences(own, labels, cluster_names(summary.consensus, own))
+        if (more := len(changes) - _MOST_CHANGES) > 0:
+            changes[_MOST_CHANGES:] = [f"there {'is' if more == 1 else 'are'} {counted(more, 'further change')}"]
+        other = f"In the partition of {group}, {'; '.join(changes)}."
+        findings.append(other if changes else f"The partition of {group} is the partition above.")
+    weights, mixed = found.weights.values, found.status != "chains in different groups"
+    shares = display.joined([display.percent(weight) for weight in weights])
+    line = f"{weights.size}, with {shares} of {whole_of(summary)}"
+    n_draws, unit = found.assignment.size, found.loss.unit
+    of_one = f", compared with {display.quantity(float(found.path['distance'][0]), unit, 3)} for one partition"
+    methods = (
+        f"{'The draws' if n_draws == summary.draws.n_draws else f'In a search on {n_draws:,} of them, the draws'} form "
+        f"{weights.size} groups with few draws between them: the posterior was also represented by one partition for "
+        "each, nearest to it in Wasserstein distance [balocchi2025], of weights "
+        f"{', '.join(f'{weight:.2g}' for weight in weights)} (Monte Carlo standard error at most "
+        f"{np.max(found.weights_mcse.values):.2g}{_rough_because(float(found.weights_ess.min()))}), at a mean distance "
+        f"of {display.quantity(found.distance, unit, 3)} ({found.loss.name})"
+        f"{of_one if found.n_searched == summary.draws.n_items else ''}."
+    )
+    if mixed:
+        return Fact("groups", line, findings, methods)
+    return Fact("groups", f"{line}; the chains do not mix between them", findings)
+
+
+def named_groups(summary: SummaryRecord) -> Iterator[tuple[str, Labels]]:
+    """Name with share, and partition, of each group of draws; none of a single group."""
+    found = summary.answers
+    if found is not None and found.n_particles > 1:
+        for k, (weight, labels) in enumerate(zip(found.weights.values, found.partitions.values, strict=True)):
+            yield f"the {display.ordinal(k)} group ({display.percent(weight)} of {whole_of(summary)})", labels
+
+
+def more_draws(summary: SummaryRecord) -> Fact:
+    """Effect of more draws; no finding after searches that ended early, as these began at the partition."""
+    excess, best = summary.excess, summary.consensus
+    if excess is None:
+        why = no_halves_because(summary.draws, best, summary.diagnosis) or "no time was left"
+        return Fact("more draws", f"effect unknown, because {why}")
+    if excess.stopped:
+        return Fact("more draws", f"effect unknown, because {_HALVES.lower()} {display.ended(excess.stopped, 'were')}")
+    if excess.value == 0:
+        alike = "the same best partition" if excess.distance == 0 else "best partitions of the same expected loss"
+        same = f"two halves of the draws have {alike}"
+        return Fact("more draws", f"no effect seen: {same}", [f"No effect of more draws is seen: {same}."])
+    value, limit, twice = (
+        display.quantity(loss, best.loss.unit, 2) for loss in (excess.value, excess.limit, 2 * excess.value)
+    )
+    value = f"{value} ({100 * excess.value / best.expected_loss:.2g}%)"
+    apart = f"differ by {display.quantity(excess.distance, summary.ball.loss.unit, 2)}"
+    line = f"would lower the expected loss by about {value}, in six of seven posteriors by at most {limit}"
+    finding = (
+        f"More draws {line}. The best partitions of two halves of the draws {apart}. The expected loss on these draws "
+        f"is too low by about {twice}, as the partition was chosen on them."
+    )
+    methods = (
+        f"By searches on two halves of the draws, whose best partitions {apart}, the expected loss of the partition "
+        f"exceeds the minimum under infinitely many draws by about {value}."
+    )
+    return Fact("more draws", line, [finding], methods)
+
+
+def other_labels(summary: SummaryRecord) -> Fact:
+    """Difference of the best partition for labels sampled anew, if there is one."""
+    other, own = summary.resampled, summary.consensus.labels.values
+    if other is None:
+        return Fact()
+    moved = int(np.sum(numbered_like(own, other.labels.values) != other.labels.values))
+    if moved == 0:
+        return Fact()
+    here, there = mean_loss(summary.draws, np.stack([own, other.labels.values]), summary.loss)
+    change = there / here - 1
+    size = f"{100 * abs(change):.2g}% {'larger' if change >= 0 else 'smaller'}" if abs(change) > SAME else "the same"
+    said = (
+        f"The partition depends on the labels sampled from the allocation probabilities: with labels sampled anew, "
+        f"{counted(moved, 'item')} {'changes' if moved == 1 else 'change'} clusters. The expected loss of that "
+        f"partition, under the labels used here, is {size}."
+    )
+    return Fact(findings=[said], methods=said)
+
+
+def chains(summary: SummaryRecord) -> Fact:
+    """Verdict on the chains, and how convergence was assessed."""
+    diagnosis = summary.diagnosis
+    if summary.draws.n_items == 1:
+        methods = diagnosis.verdict
+    elif diagnosis.n_chains == 1:
+        methods = "Convergence could not be assessed, because there is one chain."
+    elif diagnosis.status == "unknown":
+        methods = f"Convergence could not be assessed. {diagnosis.verdict}"
+    else:
+        short = "; longer chains are needed" if diagnosis.status == "short" else ""
+        ignored = "; R-hat and this difference ignore the weights" if summary.draws.samples.is_weighted else ""
+        methods = (
+            "Convergence was assessed by rank-normalized split R-hat and effective sample sizes [vehtari2021] of the "
+            "number of clusters, the cluster sizes and distances to partitions, and by the split R-hat of the "
+            "partition itself, from Gelman and Rubin's variances [gelman1992], whose limit 1.01 is a convention, and "
+            f"its effective sample size: the largest R-hat was {_figure(diagnosis.worst_rhat, '.3f')}, the "
+            f"partition's {_figure(diagnosis.partition_rhat, '.3f')}, the smallest effective sample size "
+            f"{_figure(diagnosis.least_ess, '.0f')}, and the largest difference between two chains' co-clustering "
+            f"probabilities of a pair {_figure(diagnosis.gap.size, '.2f')}{short}{ignored}."
+        )
+    return Fact("chains", diagnosis.verdict, [diagnosis.verdict], methods)
+
+
+def omissions(summary: SummaryRecord) -> Fact:
+    """Computations that were skipped, ended early or used some items only, with reasons."""
+    n, certificate, found = summary.draws.n_items, summary.certificate, summary.answers
+    of_bound = summary.no_certificate if certificate is None else certificate.left_out
+    sentences = [*_ended_early(summary), *filter(None, [of_bound]), *_second_searches(summary)]
+    if n > MOST_OF_PAIRS:
+        sentences.append(
+            f"The similarity matrix was not formed, because it would need {memory.in_words(8 * n**2)}: figures show "
+            f"the matrix of {SOME_OF_PAIRS:,} items, chosen at random."
+        )
+    if n > MOST_IN_ROW:
+        sentences.append(f"Figures of single items show {MOST_IN_ROW:,} of them.")
+    if summary.diagnosis.n_compared < n:
+        sentences.append(
+            f"Chains are compared by the pairs of {summary.diagnosis.n_compared:,} items, chosen at random, and by the "
+            "sizes and distances of whole partitions."
+        )
+    if found is not None and found.n_searched < n:
+        some = f"{found.n_searched:,} items, chosen at random"
+        sentences.append(f"Further groups of draws were searched for on {some}.")
+    return Fact("left out", " ".join(sentences), sentences, " ".join(sentences))
+
+
+def _ended_early(summary: SummaryRecord) -> Iterator[str]:
+    """Steps that the time limit, Ctrl-C or the caller ended or skipped."""
+    found, other, cut = summary.answers, summary.alternative, summary.cut
+    if by := _BY[stopped(summary.consensus)]:
+        yield f"The search was stopped by {by}: a longer one may find a better partition."
+    by = "" if other is None else _BY[stopped(other)]
+    if by or (other is None and "alternative" in cut):
+        how = f"searched for until {by}" if by else "not searched for, because no time was left"
+        yield f"The best partition with the most probable number of clusters was {how}."
+    if found is None:
+        why = "because no time was left" if "answers" in cut else "as requested"
+        yield f"No search for further groups of draws was made, {why}."
+    elif "answers" in cut:
+        yield "The search for further groups of draws ended at the time limit."
+
+
+def _second_searches(summary: SummaryRecord) -> Iterator[str]:
+    """Searches on halves of the draws, and with other labels, that were skipped or ended early."""
+    excess, other, best = summary.excess, summary.resampled, summary.consensus
+    too_many = no_halves_because(summary.draws, best, summary.diagnosis) == TOO_MANY
+    for searches, be, ended, step, is_missed in (
+        (_HALVES, "were", excess and excess.stopped, "halves", too_many),
+        (_OTHERS, "was", other and stopped(other), OTHER_LABELS, uses_sampled_labels(summary.draws, best)),
+    ):
+        late = step in summary.cut
+        if ended:
+            yield f"{searches} {display.ended(ended, be)}."
+        elif ended is None and (late or is_missed):
+            yield f"{searches} {be} not made, because {'no time was left' if late else TOO_MANY}."
+
+
+_TOPICS = (
+    *(sizes, number, links, improbable_number, groups, ball, expected_loss, optimality, more_draws, other_labels),
+    *(rough_error, ambiguous, draws, omissions, chains),
+)
+
+
+def facts_of(summary: SummaryRecord) -> dict[str, Fact]:
+    """All facts of a summary by topic, in the order of the findings."""
+    return {topic.__name__: topic(summary) for topic in _TOPICS}
