@@ -1,4 +1,4 @@
-from posterior_consensus.diagnostics.errors import similarity_mcse as similarity_mcse
+from posterior_consensus.answers.similarity_matrix import similarity_mcse as similarity_mcse
 from posterior_consensus.diagnostics.independence import near_independence as near_independence
 from posterior_consensus.diagnostics.sequence import sequential_distances as sequential_distances
 from posterior_consensus.diagnostics.stacking import stacking_weights as stacking_weights

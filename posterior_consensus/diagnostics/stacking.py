@@ -1,4 +1,4 @@
-"""Stacking weights of chains that do not mix, from their predictive distributions."""
+"""Stacking weights of chains that do not mix: a file of its own, as only they look at predictions, not partitions."""
 
 from typing import Any
 
