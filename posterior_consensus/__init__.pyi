@@ -67,11 +67,11 @@ from posterior_consensus.plots.strips import plot_credible_ball as plot_credible
 from posterior_consensus.plots.strips import plot_particles as plot_particles
 from posterior_consensus.sources.accumulate import PartitionAccumulator as PartitionAccumulator
 from posterior_consensus.sources.containers import attach as attach
-from posterior_consensus.sources.labels import as_partition_draws as as_partition_draws
+from posterior_consensus.sources.conversion import allocation_probabilities as allocation_probabilities
+from posterior_consensus.sources.conversion import as_allocation_probabilities as as_allocation_probabilities
+from posterior_consensus.sources.conversion import as_partition_draws as as_partition_draws
 from posterior_consensus.sources.layers import as_layers as as_layers
 from posterior_consensus.sources.matrices import as_pair_similarity as as_pair_similarity
-from posterior_consensus.sources.mixtures import allocation_probabilities as allocation_probabilities
-from posterior_consensus.sources.probabilities import as_allocation_probabilities as as_allocation_probabilities
 from posterior_consensus.sources.reweight import reweight as reweight
 from posterior_consensus.summary import summarize as summarize
 

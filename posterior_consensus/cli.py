@@ -25,23 +25,19 @@ import xarray as xr
 
 import posterior_consensus
 from posterior_consensus.bounds.bound import status
-from posterior_consensus.ensemble.draws import draws_of
-from posterior_consensus.runtime.arguments import check_between, check_count
+from posterior_consensus.runtime.arguments import check_between, check_count, listing
 from posterior_consensus.runtime.executor import Clock
 from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.runtime.progress import INTERRUPTED, ended_at_once
-from posterior_consensus.sources.containers import group_dataset, open_tree, opened
-from posterior_consensus.sources.conversion import BY_NAME, find_source
-from posterior_consensus.sources.labels import from_store
-from posterior_consensus.sources.layers import as_layers
-from posterior_consensus.sources.locations import listing
-from posterior_consensus.sources.parameters import may_have_groups
+from posterior_consensus.sources.batches import is_accumulated
+from posterior_consensus.sources.containers import group_dataset, open_tree
+from posterior_consensus.sources.conversion import BY_NAME, opened
+from posterior_consensus.sources.labels import one_of
+from posterior_consensus.sources.layers import as_layers, layer_of
 from posterior_consensus.sources.plain_files import is_plain, read_numbers
-from posterior_consensus.sources.samples import one_of
-from posterior_consensus.sources.variables import array_or_table
+from posterior_consensus.sources.stores import is_store
 
 if TYPE_CHECKING:
-    from posterior_consensus.ensemble.draws import PartitionDraws
     from posterior_consensus.ensemble.layers import Layers
     from posterior_consensus.ensemble.samples import Samples
     from posterior_consensus.summary import LayersSummary, Summary
@@ -207,9 +203,9 @@ def _summary(options: argparse.Namespace) -> Summary | LayersSummary:
         _check_burn_in(options.burn_in, layers.samples)
         limited = {"seconds": clock.part(1.0), "prob": options.prob}
         return posterior_consensus.summarize(layers.isel(draw=kept), **chosen, **searched, **limited)
-    with opened(from_store(_data(options), progressbar=searched["progressbar"])) as held:
-        weights = _given_weights(options, held)
-        posterior = clock("draws", read_posterior, held, options.var, weights=weights, **where)
+    with opened(_data(options), options.var, progressbar=searched["progressbar"]) as (data, var_name):
+        weights = _given_weights(options, data)
+        posterior = clock("draws", read_posterior, data, var_name, weights=weights, **where)
     samples = posterior.draws.samples
     _check_burn_in(options.burn_in, samples)
     posterior = posterior.take(samples.rows("isel", chain=slice(None), draw=kept))
@@ -227,23 +223,18 @@ def _layers(options: argparse.Namespace, where: dict[str, Any]) -> Layers:
     """Layers along a dimension of one variable, or from several files."""
     if _is_several_stores(options):
         weights = _given_weights(options, None)
-        of_layer = {name: _draws_in(path, options.var, where) for name, path in _named(options.posterior).items()}
+        of_layer = {name: layer_of(path, options.var, **where) for name, path in _named(options.posterior).items()}
         return replace(as_layers(of_layer, weights=weights), dim=options.layers, ordered=True)
-    with opened(from_store(_data(options), progressbar=where["progressbar"])) as held:
-        data, var_name = array_or_table(held, options.var)  # a list of layers is what a list of files would be
+    # A list of files, unopened, would be layers.
+    with opened(_data(options), options.var, progressbar=where["progressbar"]) as (data, var_name):
         return as_layers(
             data,
             var_name,
             layer_dim=options.layers,
             item_dim=options.item_dim,
             group=options.group,
-            weights=_given_weights(options, held),
+            weights=_given_weights(options, data),
         )
-
-
-def _draws_in(path: Path, var_name: str | None, where: dict[str, Any]) -> PartitionDraws:
-    with opened(from_store(path, progressbar=where["progressbar"])) as held:
-        return draws_of(find_source(held, var_name, **where).source, "A layer")
 
 
 def _named(paths: Sequence[Path]) -> dict[str, Path]:
@@ -315,7 +306,7 @@ def _check_files(options: argparse.Namespace) -> None:
 
 
 def _has_groups(paths: Sequence[Path]) -> bool:
-    return len(paths) == 1 and may_have_groups(paths[0])
+    return len(paths) == 1 and not (is_plain(paths[0]) or is_store(paths[0]) or is_accumulated(paths[0]))
 
 
 def _outputs(options: argparse.Namespace) -> dict[str, Path]:

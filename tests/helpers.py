@@ -12,6 +12,7 @@ import pytest
 import xarray as xr
 
 from posterior_consensus.ensemble.similarity import mean_similarities
+from posterior_consensus.sources.conversion import find_source, opened
 
 GOOD = np.array([[0, 0, 1, 1], [0, 0, 0, 1], [2, 2, 1, 1], [0, 1, 1, 2]])
 CENTER = [0, 0, 1, 1]
@@ -22,6 +23,12 @@ def array(values=GOOD, dims=("draw", "obs"), **coords):
 
 
 ROWS = array(GOOD[np.newaxis], ("chain", "draw", "obs"), chain=[0], draw=[0, 1, 2, 3])
+
+
+def source_in(data, var_name=None):
+    """What the input finds in data, and its description."""
+    with opened(data, var_name) as found:
+        return find_source(*found)
 
 
 def example(name):

@@ -10,15 +10,15 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.answers.partial_partition import agreement
-from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats, cluster_names, cluster_numbers, members_of
 from posterior_consensus.ensemble.partitions import HasLabels, Labels, canonical_labels
 from posterior_consensus.ensemble.switching import Numbers
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored, names_as_coordinate
-from posterior_consensus.sources.conversion import find_source
+from posterior_consensus.sources.conversion import found_draws, opened
+from posterior_consensus.sources.labels import one_of
 from posterior_consensus.sources.parameters import component_labels, n_components_of, parameters_by_draw
-from posterior_consensus.sources.samples import one_of
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _AXES = {"cluster": "summarized_cluster"}
@@ -212,21 +212,22 @@ def cluster_summary(
     array([0.333, 0.667, 0.   ])
     """
     weights = one_of(weights, log_weights)
-    source = draws_of(find_source(draws, var_name, group=group, weights=weights).source)
-    labels, numbers, names = _partial_labels(source, partition)
-    agrees = agreement(source, labels)
-    rows, share = np.flatnonzero(agrees), float(source.samples.mean(agrees))
-    if not share > 0:
-        raise ValueError(
-            f"`partition` must have clusters that some draw contains; none of {source.n_draws} draws clusters the "
-            f"{int((labels >= 0).sum())} assigned items like this. Assign fewer items, as by partial_partition(draws, "
-            "prob)."
-        )
-    first = np.array([np.argmax(labels == k) for k in range(labels.max() + 1)])
-    arrays = {name: parameters_by_draw({name: value}, source.samples)[name] for name, value in parameters.items()}
-    own = np.zeros((source.n_draws, first.size), np.intp)
-    if arrays and (n_components := n_components_of(arrays)) > 1:
-        own = component_labels(source, draws, n_components, first_label, var_name, group)[:, first].astype(np.intp)
+    with opened(draws, var_name) as (data, var_name):
+        source = found_draws(data, var_name, group=group, weights=weights)
+        labels, numbers, names = _partial_labels(source, partition)
+        agrees = agreement(source, labels)
+        rows, share = np.flatnonzero(agrees), float(source.samples.mean(agrees))
+        if not share > 0:
+            raise ValueError(
+                f"`partition` must have clusters that some draw contains; none of {source.n_draws} draws clusters the "
+                f"{int((labels >= 0).sum())} assigned items like this. Assign fewer items, as by "
+                "partial_partition(draws, prob)."
+            )
+        first = np.array([np.argmax(labels == k) for k in range(labels.max() + 1)])
+        arrays = {name: parameters_by_draw({name: value}, source.samples)[name] for name, value in parameters.items()}
+        own = np.zeros((source.n_draws, first.size), np.intp)
+        if arrays and (n_components := n_components_of(arrays)) > 1:
+            own = component_labels(source, data, n_components, first_label, var_name, group)[:, first].astype(np.intp)
     columns = {key: one for name, value in parameters.items() for key, one in _columns(name, value, arrays[name], own)}
     statistics = _statistics(source, columns, rows, share) if columns else None
     return ClusterSummary(

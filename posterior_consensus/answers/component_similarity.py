@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 from scipy import sparse, special, stats
 
-from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.ensemble.pairs import PairSimilarity
@@ -21,7 +21,8 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime import memory
 from posterior_consensus.search.classical import cut, tree
-from posterior_consensus.sources.conversion import find_source
+from posterior_consensus.sources.conversion import found_draws, opened
+from posterior_consensus.sources.labels import one_of
 from posterior_consensus.sources.mixtures.components import component_draws, is_model
 from posterior_consensus.sources.parameters import (
     Numbers,
@@ -30,7 +31,6 @@ from posterior_consensus.sources.parameters import (
     parameters_by_draw,
     taken,
 )
-from posterior_consensus.sources.samples import one_of
 
 _LEVELS = np.linspace(-27.6, 27.6, 37)  # logits of the quantiles that bound the intervals: 1e-12 to 1 - 1e-12
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)
@@ -432,7 +432,8 @@ def component_similarity(
             raise TypeError(
                 "A model names its own components: `distribution`, `weights` and parameters must be left out."
             )
-        source, components, families = component_draws(draws, idata, var_name, group, progressbar)
+        with opened(idata, var_name) as (data, var_name):
+            source, components, families = component_draws(draws, data, var_name, group, progressbar)
     else:
         if idata is not None:
             raise TypeError(
@@ -440,11 +441,12 @@ def component_similarity(
                 "`idata`, or pass the model first."
             )
         family, own_names = _family(distribution, parameters)
-        source = draws_of(find_source(draws, var_name, group=group, weights=weights).source)
-        arrays = parameters_by_draw(parameters, source.samples)
-        arrays = {own_names.get(name, name): values for name, values in arrays.items()}
-        families = [(family, arrays)]
-        components = component_labels(source, draws, n_components_of(arrays), first_label, var_name, group)
+        with opened(draws, var_name) as (data, var_name):
+            source = found_draws(data, var_name, group=group, weights=weights)
+            arrays = parameters_by_draw(parameters, source.samples)
+            arrays = {own_names.get(name, name): values for name, values in arrays.items()}
+            families = [(family, arrays)]
+            components = component_labels(source, data, n_components_of(arrays), first_label, var_name, group)
     source.check_memory()
     return _similarity_of(source, components, families)
 

@@ -15,8 +15,7 @@ from posterior_consensus.runtime.arguments import check_count, check_flag
 from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.classical import leading_of
-from posterior_consensus.sources.conversion import as_draws, as_source
-from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.conversion import as_draws, as_partition_draws, as_source
 
 
 def item_embedding(draws: Any, *, n_axes: int = 2, center: bool = True) -> xr.DataArray:

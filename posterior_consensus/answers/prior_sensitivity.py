@@ -25,8 +25,9 @@ from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_above
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING
-from posterior_consensus.sources.conversion import as_draws
-from posterior_consensus.sources.parameters import has_group, log_density, may_have_groups
+from posterior_consensus.sources.containers import has_groups
+from posterior_consensus.sources.conversion import found_draws, opened
+from posterior_consensus.sources.parameters import has_group, log_density
 
 _POWERS = (0.8, 1.25)
 _SMALL = 0.05  # relative excess loss that counts as small
@@ -267,8 +268,9 @@ def prior_sensitivity(
     'The partition is the best one found under every alternative.'
     """
     check_no_method(loss)
-    given = as_draws(draws)
-    others = _alternatives(draws, given, prior, alternatives, powers)
+    with opened(draws) as (data, _):
+        given = found_draws(data)
+        others = _alternatives(data, given, prior, alternatives, powers)
     taken = given.labels_only()
     record, rng = as_loss(loss, reference, kind=PartitionLoss), as_generator(random_seed)
 
@@ -381,7 +383,7 @@ def _powers_of_groups(
     data: Any, draws: PartitionDraws, names: Any, alternatives: Any, exponents: list[float]
 ) -> dict[str, _Alternative]:
     """Alternatives that are powers of the prior and, if it is stored, of the likelihood."""
-    if not may_have_groups(data) or not isinstance(names, (str, list, tuple, type(None))):
+    if not has_groups(data) or not isinstance(names, (str, list, tuple, type(None))):
         raise TypeError(
             "`prior` must be a PartitionPrior such as priors.crp(1.0), or names of variables of the group log_prior if "
             f"`draws` have one; got {names!r}, and `draws` of type {type(data).__name__}."

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import cluster_numbers
 from posterior_consensus.ensemble.partitions import HasDraws
 from posterior_consensus.ensemble.switching import (
@@ -21,16 +21,13 @@ from posterior_consensus.ensemble.switching import (
     most_in_common,
     with_the_rest,
 )
-from posterior_consensus.runtime.arguments import warn
-from posterior_consensus.sources.containers import group_dataset, is_inference_data, with_groups
-from posterior_consensus.sources.conversion import as_draws, find_source
-from posterior_consensus.sources.locations import listing
+from posterior_consensus.runtime.arguments import listing, warn
+from posterior_consensus.sources.arrays import sums_to_one
+from posterior_consensus.sources.containers import dim_names, group_dataset, has_groups, with_groups
+from posterior_consensus.sources.conversion import as_draws, found_draws, found_labels
+from posterior_consensus.sources.labels import samples_of
 from posterior_consensus.sources.parameters import component_numbers
-from posterior_consensus.sources.rounding import sums_to_one
-from posterior_consensus.sources.samples import samples_of
 from posterior_consensus.sources.variables import (
-    dim_names,
-    label_array,
     label_candidates,
     other_dims,
     probability_candidates,
@@ -148,7 +145,7 @@ def relabel(
             [1.2, 8.1],
             [1. , 7.9]]])
     """
-    if not (isinstance(idata, (xr.Dataset, xr.DataTree)) or is_inference_data(idata)):
+    if not (isinstance(idata, xr.Dataset) or has_groups(idata)):
         raise TypeError(
             f"`idata` must be an InferenceData, DataTree or Dataset; got {type(idata).__name__}. "
             "Open a file with arviz.from_netcdf or xarray.open_datatree first."
@@ -162,13 +159,13 @@ def relabel(
     if allocations is None:
         _check_no_items(posterior, names, sample_dims)
         kept = _without_parameters(posterior, names, sample_dims)
-        draws = draws_of(find_source(kept, var_name, sample_dims=sample_dims).source)
+        draws = found_draws(kept, var_name, sample_dims=sample_dims)
     else:
         draws = _in_order_of(posterior, _dims_of_draws(posterior, sample_dims), allocations)
     others = posterior.drop_dims(names)
     labels: xr.DataArray | None
     if draws.soft is None and allocations is None:
-        labels, dims, _ = label_array(others, var_name, sample_dims)
+        labels, dims, _ = found_labels(others, var_name, "posterior", sample_dims, None)
     else:
         dims = _dims_of_draws(posterior, sample_dims)
         labels = _labels_beside(others, None if allocations is None else var_name, (*dims, draws.items.dim))

@@ -34,7 +34,7 @@ from posterior_consensus.ensemble.samples import effective_size
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
-from posterior_consensus.sources.conversion import as_draws, own_partition
+from posterior_consensus.sources.conversion import found_draws, opened, own_partition
 from posterior_consensus.sources.parameters import LogOfDraws, log_of_draws
 
 _OF_PAIR = ("first", "second")
@@ -131,8 +131,9 @@ def diagnose(
     followed: dict[str, Any] = {"references": references, "loss": loss, "n_pairs": n_pairs, "random_seed": random_seed}
     if isinstance(draws, Layers):
         return diagnose_within(None, draws.joint(), partition, layers=draws, **followed)
-    taken = as_draws(draws)
-    followed["logs"] = log_of_draws(draws, taken)
+    with opened(draws) as (data, _):
+        taken = found_draws(data)
+        followed["logs"] = log_of_draws(data, taken)
     return diagnose_within(None, taken, own_partition(draws, partition), **followed)
 
 

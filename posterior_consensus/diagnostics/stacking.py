@@ -9,6 +9,7 @@ from scipy.special import logsumexp
 
 from posterior_consensus.ensemble.importance import smoothed
 from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.sources.conversion import opened
 from posterior_consensus.sources.parameters import pointwise_log_likelihood
 
 _MOST_STEPS, _TOLERANCE = 10_000, 1e-8
@@ -69,7 +70,8 @@ def stacking_weights(idata: Any) -> xr.DataArray:
     >>> weights.sum("draw").values.round(2)
     array([0.5, 0.5, 0. ])
     """
-    logs, names = pointwise_log_likelihood(idata)
+    with opened(idata) as (data, _):
+        logs, names = pointwise_log_likelihood(data)
     logs = logs[..., np.isfinite(logs).all(axis=(0, 1))]
     length = logs.shape[1]
     if logs.size == 0:

@@ -1,11 +1,13 @@
 """Partitions as label vectors: canonical form, contingency, enumeration."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import xarray as xr
 
 from posterior_consensus.kernels import canonical
 
@@ -70,6 +72,30 @@ def place_in_array(index: tuple[int, ...]) -> str:
     axes = {1: ["position"], 2: ["row", "column"]}.get(len(index))
     where = f"index {index}" if axes is None else ", ".join(map("{} {}".format, axes, index))
     return f"{where} (from 0)"
+
+
+def place_in(values: xr.DataArray) -> Place:
+    """Function that describes an index of the array: chain, draw and item, or row and column of a matrix."""
+    if values.dims == ("item", "item_bis") and not values.coords:
+        return place_in_array
+    return partial(_named_place, values.coords.to_dataset(), values.dims)
+
+
+def _named_place(coords: xr.Dataset, dims: tuple[Any, ...], index: tuple[int, ...]) -> str:
+    parts: list[str] = []
+    last = -1
+    for dim, number in zip(dims, index, strict=True):
+        along = [name for name in ("chain", "draw") if name in coords and coords[name].dims == (dim,)]
+        along = along or [dim] * (dim in coords)
+        if not along:
+            last = len(parts)
+            parts.append(f"{'draw' if dim == 'sample' else dim} {number}")
+        parts += [f"{name} {_as_text(coords[name].values[number])}" for name in along]
+    return ", ".join(f"{part} (from 0)" if k == last else part for k, part in enumerate(parts))
+
+
+def _as_text(name: Any) -> str:
+    return repr(str(name)) if isinstance(name, str) else str(name)
 
 
 def first_of(wrong: npt.NDArray[np.bool_], place: Place = place_in_array) -> str:

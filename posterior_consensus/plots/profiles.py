@@ -15,7 +15,7 @@ from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import as_cmap, colours_of, ink, ink_on
 from posterior_consensus.plots.data import observed_table
 from posterior_consensus.plots.frame import Axes, Size
-from posterior_consensus.sources.locations import listing
+from posterior_consensus.runtime.arguments import listing
 
 if TYPE_CHECKING:
     from matplotlib.colors import Colormap

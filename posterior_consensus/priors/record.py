@@ -15,7 +15,7 @@ from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.results.display import NUMBER_OF_CLUSTERS
 from posterior_consensus.runtime.arguments import check_count, is_number
-from posterior_consensus.sources.conversion import as_draws
+from posterior_consensus.sources.conversion import found_draws, opened
 from posterior_consensus.sources.parameters import component_labels
 
 Concentration = Any
@@ -182,8 +182,9 @@ class PartitionPrior(ABC):
         >>> np.exp(pc.priors.crp(1.0).log_prob([[0, 0, 0], [0, 0, 1], [0, 1, 2]])).values.round(4)
         array([0.3333, 0.1667, 0.1667])
         """
-        taken = as_draws(draws)
-        return taken.samples.array(self.of_sizes(sizes_of(self, draws, taken)), "log_prior", unit="nats")
+        with opened(draws) as (data, _):
+            taken = found_draws(data)
+            return taken.samples.array(self.of_sizes(sizes_of(self, data, taken)), "log_prior", unit="nats")
 
     def n_clusters(self, n_items: int) -> xr.DataArray:
         """Compute the prior distribution of the number of clusters.

@@ -5,7 +5,7 @@ import functools
 import inspect
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,11 @@ def check_clusters(n_clusters: Any, max_clusters: Any) -> None:
             check_count(name, value)
     if n_clusters is not None and max_clusters is not None and n_clusters > max_clusters:
         raise ValueError(f"`n_clusters` must not exceed `max_clusters`; got {n_clusters} and {max_clusters}.")
+
+
+def listing(names: Iterable[Hashable]) -> str:
+    """List names in a message."""
+    return ", ".join(repr(str(name)) for name in names) or "none"
 
 
 def unknown_option(where: str, name: str, own: Iterable[str], known: Iterable[str]) -> TypeError:

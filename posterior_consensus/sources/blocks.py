@@ -13,11 +13,17 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.ensemble.labels import slices
-from posterior_consensus.ensemble.partitions import Place, canonical_rows, is_text, plain_labels, smallest_dtype
+from posterior_consensus.ensemble.partitions import (
+    Place,
+    canonical_rows,
+    is_text,
+    place_in,
+    plain_labels,
+    smallest_dtype,
+)
 from posterior_consensus.kernels import canonical
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import in_order
-from posterior_consensus.sources.locations import place_in
 
 Put = Callable[[npt.NDArray[Any]], None]
 

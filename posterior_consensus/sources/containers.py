@@ -1,20 +1,19 @@
-"""Groups of InferenceData, DataTree and files.
+"""Groups of InferenceData, DataTree and files, and the names of the dimensions of their draws.
 
 ArviZ 0.x returns ``InferenceData``, ArviZ 1.x ``xarray.DataTree``, and either object can meet either version. So code
 checks the type of the object, never the version.
 """
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import xarray as xr
 
 from posterior_consensus.results.stored_as import HasDataset, HasDataTree, storable
-from posterior_consensus.sources.locations import listing
-from posterior_consensus.sources.plain_files import is_plain
+from posterior_consensus.runtime.arguments import listing
 
 Container = TypeVar("Container")
 
@@ -22,6 +21,11 @@ Container = TypeVar("Container")
 def is_inference_data(data: object) -> bool:
     """Whether `data` is ArviZ 0.x's InferenceData, without importing ArviZ."""
     return any(cls.__name__ == "InferenceData" and cls.__module__.startswith("arviz") for cls in type(data).__mro__)
+
+
+def has_groups(data: object) -> bool:
+    """Whether opened data have groups: an InferenceData or a DataTree."""
+    return isinstance(data, xr.DataTree) or is_inference_data(data)
 
 
 def group_dataset(data: Any, group: str) -> xr.Dataset:
@@ -46,9 +50,32 @@ def group_dataset(data: Any, group: str) -> xr.Dataset:
     return node.to_dataset() if isinstance(node, xr.DataTree) else node
 
 
-def opened(data: Any) -> AbstractContextManager[Any]:
-    """Open a NetCDF or Zarr file as a tree, reading only coordinates; other data are passed through."""
-    return open_tree(Path(data)) if isinstance(data, (str, Path)) and not is_plain(data) else nullcontext(data)
+def dim_names(sample_dims: Any, data: Any, group: str = "posterior") -> tuple[str, ...]:
+    """Names of the sample dimensions, checked; if None, ArviZ's default for the data."""
+    if sample_dims is None:
+        return _dims_of_arviz(data, group)
+    dims = (sample_dims,) if isinstance(sample_dims, str) else sample_dims
+    if not isinstance(dims, (list, tuple)) or not all(isinstance(dim, str) for dim in dims):
+        raise TypeError(f"`sample_dims` must be a name or a sequence of names; got {sample_dims!r}.")
+    if not dims or len(set(dims)) < len(dims):
+        raise ValueError(f"`sample_dims` must name at least one dimension, and each once; got {sample_dims!r}.")
+    return tuple(dims)
+
+
+def _dims_of_arviz(data: Any, group: str) -> tuple[str, ...]:
+    """The data's attribute `sample_dims` if these dimensions exist, else ArviZ 1's setting."""
+    if has_groups(data):
+        data = group_dataset(data, group)
+    if isinstance(data, (xr.Dataset, xr.DataArray)):
+        named = np.atleast_1d(data.attrs.get("sample_dims", [])).tolist()
+        if named and set(named) <= set(data.dims):
+            return tuple(named)
+        try:
+            from arviz_base.validate import validate_sample_dims
+        except ImportError:  # ArviZ 0
+            return ("chain", "draw")
+        return tuple(validate_sample_dims(None))
+    return ("chain", "draw")
 
 
 def open_tree(path: Path) -> xr.DataTree:

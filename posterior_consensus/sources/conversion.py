@@ -1,6 +1,9 @@
-"""Input: turn any data into a source, which is draws of labels, allocation probabilities or a similarity matrix."""
+"""Input: open data once, and find in them draws of labels, allocation probabilities or a similarity matrix."""
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,27 +11,29 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws, check_needs, draws_of, hard_draws
+from posterior_consensus.ensemble.layers import Layers
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasDraws
 from posterior_consensus.losses.record import Need
-from posterior_consensus.sources.accumulate import PartitionAccumulator
-from posterior_consensus.sources.containers import is_inference_data, opened
-from posterior_consensus.sources.labels import as_partition_draws, from_store
-from posterior_consensus.sources.locations import listing
-from posterior_consensus.sources.mixtures import allocation_probabilities
-from posterior_consensus.sources.probabilities import as_allocation_probabilities
-from posterior_consensus.sources.rounding import LARGEST, sums_to_one
-from posterior_consensus.sources.samples import made_already
-from posterior_consensus.sources.tables import variables_of_table
+from posterior_consensus.runtime.arguments import RandomSeed, as_generator, as_path, check_flag, listing
+from posterior_consensus.sources.accumulate import PartitionAccumulator, read_draws
+from posterior_consensus.sources.arrays import array_of, as_numpy, check_normalised, dataset_of_dict, has_components
+from posterior_consensus.sources.batches import is_accumulated
+from posterior_consensus.sources.containers import dim_names, group_dataset, has_groups, is_inference_data, open_tree
+from posterior_consensus.sources.labels import draws_of_labels, made_already, one_of
+from posterior_consensus.sources.mixtures.allocation import draws_of_model
+from posterior_consensus.sources.plain_files import is_plain, read_plain
+from posterior_consensus.sources.probabilities import draws_of_probabilities
+from posterior_consensus.sources.stores import is_store, stored_draws
+from posterior_consensus.sources.tables import check_full, items_of_table, named_as_wanted, variables_of_table
 from posterior_consensus.sources.variables import (
-    array_or_table,
-    dim_names,
-    is_whole,
-    label_array,
     label_candidates,
+    labels_in_order,
+    no_labels,
+    no_probabilities,
     other_dims,
+    probabilities_in_order,
     probability_candidates,
-    variables_of,
 )
 
 _FAR = 6.0  # standard errors; labels farther from the probabilities were not sampled from them
@@ -40,6 +45,38 @@ class Source(NamedTuple):
 
     source: PairSource
     description: str
+
+
+@contextmanager
+def opened(data: Any, var_name: str | None = None, *, progressbar: bool = True) -> Iterator[tuple[Any, str | None]]:
+    """Open data once, for all that a call reads of them.
+
+    Yields
+    ------
+    data : object
+        Draws of a summary, an accumulator or a store; a tree of NetCDF or Zarr, of which only coordinates are read; the
+        table or array of plain files; other data as they are.
+    var_name : str or None
+        The name, unless it is used up by an array of a NumPy file.
+    """
+    _check_name("var_name", var_name)
+    is_path = isinstance(data, (str, Path))
+    if isinstance(data, HasDraws):
+        yield data.draws, var_name
+    elif isinstance(data, PartitionAccumulator):
+        yield data.draws(), var_name
+    elif is_path and is_accumulated(data):
+        yield read_draws(as_path("data", data)), var_name
+    elif is_path and is_store(data):
+        yield stored_draws(as_path("data", data), progressbar=progressbar), var_name
+    elif isinstance(data, (str, Path, list, tuple)) and is_plain(data):
+        values = read_plain(data, var_name)
+        yield values, var_name if isinstance(values, pd.DataFrame) else None
+    elif is_path:
+        with open_tree(Path(data)) as tree:
+            yield tree, var_name
+    else:
+        yield data, var_name
 
 
 def as_source(data: Any, needs: Mapping[str, Need] | None = None) -> PairSource:
@@ -58,8 +95,8 @@ def as_source(data: Any, needs: Mapping[str, Need] | None = None) -> PairSource:
         If draws are needed but there is only a matrix, if there is no candidate or more than one, and as in
         :func:`as_partition_draws` and :func:`as_allocation_probabilities`.
     """
-    with opened(from_store(data)) as held:
-        source = find_source(held).source
+    with opened(data) as (found, _):
+        source = find_source(found).source
     check_needs(source, needs or {})
     return source
 
@@ -121,123 +158,201 @@ def find_source(
     if model is not None:
         if item_dim is not None:
             raise ValueError(f"`item_dim` must be None with a model, which names its items; got {item_dim!r}.")
-        soft = allocation_probabilities(model, data, var_name=var_name, group=group, progressbar=progressbar)
+        soft = draws_of_model(model, data, var_name=var_name, group=group, progressbar=progressbar)
         return Source(made_already(soft, weights), "allocation probabilities computed from the model")
-    data = from_store(data, progressbar=progressbar)
     if isinstance(data, PairSource):
         source = made_already(data, weights, var_name=var_name, group=group, sample_dims=sample_dims, item_dim=item_dim)
         return Source(source, "allocation probabilities" if hard_draws(source) is None else "labels")
-    data, var_name = array_or_table(data, var_name)
-    dims = dim_names(sample_dims, data, group)
-    held = _what_is_held(data, var_name, group, dims, item_dim)
-    where: dict[str, Any] = {"group": group, "sample_dims": dims, "item_dim": item_dim, "weights": weights}
-    if held.is_soft:
-        draws = as_allocation_probabilities(held.data, held.var_name, **where)
-    else:
-        draws = as_partition_draws(held.data, held.var_name, **where, progressbar=progressbar)
-    kind = "allocation probabilities" if held.is_soft else "labels"
-    named = "" if held.name is None else f" `{held.name}`"
-    return Source(draws, f"{kind}{named}{_about_labels(draws, held, dims)}")
+    chosen = _chosen(data, var_name, group, sample_dims, (item_dim, None))
+    named = "" if chosen.name is None else f" `{chosen.name}`"
+    if not chosen.is_soft:
+        labels = labels_in_order(chosen.values, chosen.dims, item_dim)
+        return Source(draws_of_labels(*labels, weights, progressbar=progressbar), f"labels{named}")
+    draws = draws_of_probabilities(*_probabilities(chosen), weights)
+    return Source(draws, f"allocation probabilities{named}{_about_labels(draws, chosen)}")
 
 
-class _Held(NamedTuple):
-    """The part of data to read, and how to read it.
+def found_draws(data: Any, var_name: str | None = None, *, what: str = "This", **where: Any) -> PartitionDraws:
+    """Find the source in opened data like :func:`find_source`, and require draws."""
+    return draws_of(find_source(data, var_name, **where).source, what)
+
+
+def found_labels(
+    data: Any, var_name: str | None, group: str, sample_dims: Any, item_dim: str | None, *, stay: bool = False
+) -> tuple[xr.DataArray, tuple[str, ...], str]:
+    """Find the labels in opened data, draws first, then items; the names of the draws' dimensions and of the items'.
+
+    Large labels, or all if `stay`, remain unread.
+    """
+    chosen = _chosen(data, var_name, group, sample_dims, (item_dim, None), is_soft=False)
+    return labels_in_order(chosen.values, chosen.dims, item_dim, stay=stay)
+
+
+class _Chosen(NamedTuple):
+    """The variable to read.
 
     Attributes
     ----------
-    data, var_name : object, str or None
-        Arguments for the reading function.
+    values : DataArray
+    dims : tuple of str
+        Dimensions of the draws.
+    rest : tuple
+        The user's names of the dimensions of items and components, or None.
     is_soft : bool
         Whether to read allocation probabilities rather than labels.
+    has_names : bool
+        Whether the dimensions have names of the user's.
     name : object or None
         Name of the variable.
     labels : list of DataArray
         Label variables next to allocation probabilities.
     """
 
-    data: Any
-    var_name: str | None
+    values: xr.DataArray
+    dims: tuple[str, ...]
+    rest: tuple[str | None, str | None]
     is_soft: bool
+    has_names: bool
     name: Any = None
     labels: Sequence[xr.DataArray] = ()
 
 
-def _what_is_held(data: Any, var_name: str | None, group: str, dims: tuple[str, ...], item_dim: str | None) -> _Held:
-    """Find allocation probabilities or labels: an array, the variable of this name, or the only candidate."""
-    is_table = isinstance(data, pd.DataFrame)
-    dataset = variables_of(data, var_name, group, 1, 2)
-    if is_table:
-        dataset, item_dim = variables_of_table(data, var_name, dims) or None, None
-    if dataset is None:
-        is_soft = _has_components(data, dims)
-        if is_soft:
-            _check_normalised(data)
-        return _Held(data, var_name, is_soft)
-    if not is_table:
-        data = dataset
-    if var_name is not None:
-        is_soft = var_name in dataset and len(other_dims(dataset[var_name], dims)) == 2
-        return _Held(data, var_name, is_soft, var_name)
-    hard = label_candidates(dataset, dims, item_dim)
-    soft = probability_candidates(dataset, dims, (item_dim, None))
-    if len(soft or hard) > 1:
-        names = listing(v.name for v in (*soft, *hard))
-        raise ValueError(f"`var_name` must name the variable to take; candidates: {names}. {BY_NAME}")
-    if not soft and not hard:
-        return _Held(data, None, is_soft=False)  # the function that reads labels raises the error
-    [candidate] = soft or hard
-    labels = hard if soft else []
-    if is_table:
-        return _Held(data, str(candidate.name), bool(soft), candidate.name, labels)
-    return _Held(candidate, None, bool(soft), candidate.name, labels)
-
-
-def _has_components(data: Any, dims: tuple[str, ...]) -> bool:
-    """Whether an array of floats has a dimension of components; arrays of integers are labels."""
-    if getattr(getattr(data, "dtype", None), "kind", "") != "f":
-        return False
+def _chosen(
+    data: Any,
+    var_name: str | None,
+    group: str,
+    sample_dims: Any,
+    rest: tuple[str | None, str | None],
+    *,
+    is_soft: bool | None = None,
+) -> _Chosen:
+    """Choose what to read: an array, the variable of this name, or the only candidate; by default labels or soft."""
+    for argument, dim in zip(("item_dim", "component_dim"), rest, strict=True):
+        _check_name(argument, dim)
+    if rest[0] is not None and rest[0] == rest[1]:
+        raise ValueError(f"`item_dim` and `component_dim` must differ; got {rest[0]!r} for both.")
+    if not _has_names(data):
+        data = as_numpy(data)
+        check_no_group(group)
+        if is_soft is None and (is_soft := has_components(data)):
+            check_normalised(data)
+        if var_name is not None:
+            raise ValueError(
+                f"`var_name` must be None for {type(data).__name__}, which has no variables; got {var_name!r}."
+            )
+        values = array_of(data, rest[: 2 if is_soft else 1])
+        return _Chosen(values, dim_names(sample_dims, None), rest, bool(is_soft), has_names=False)
+    dims = dim_names(sample_dims, data, group)
     if isinstance(data, xr.DataArray):
-        return not {*dims, "sample"}.isdisjoint(data.dims) and len(other_dims(data, dims)) == 2
-    if data.ndim != 3 or not isinstance(data, np.ndarray):
-        return bool(data.ndim == 4)
-    values = xr.DataArray(data)
-    return not is_whole(values) or sums_to_one(values, "dim_2")
+        if is_soft is None and (is_soft := _may_be_soft(data, dims)):
+            check_normalised(data)
+        if var_name is not None and data.name not in (None, var_name):
+            raise ValueError(
+                f"`var_name` must be the name of the DataArray or None; got {var_name!r}, present: {data.name!r}."
+            )
+        return _Chosen(data, dims, rest, bool(is_soft), has_names=True)
+    if isinstance(data, pd.DataFrame):
+        check_no_group(group)
+        variables = variables_of_table(data, var_name, dims)
+        if not variables:
+            values = items_of_table(data, var_name, dims, rest[: 2 if is_soft else 1])
+            return _Chosen(values, dims, rest, bool(is_soft), has_names=False)
+        chosen = _of_variables(variables, var_name, dims, (None, None), is_soft)
+        if is_soft is None:
+            check_full(chosen.values)
+        values = named_as_wanted(chosen.values, data, dims, rest[: 1 + chosen.is_soft])
+        return chosen._replace(values=values, rest=rest, has_names=False)
+    n_rest = (1, 2) if is_soft is None else (1 + is_soft,)
+    return _of_variables(variables_of(data, var_name, group, *n_rest), var_name, dims, rest, is_soft)
 
 
-def _check_normalised(data: Any) -> None:
-    """Raise an error if most of an array's numbers are neither labels nor probabilities nor their logarithms."""
-    values = np.asarray(data)
-    if not (values > 0).any():
-        return  # logarithms need not be normalized
-    with np.errstate(over="ignore"):
-        sums = [form.sum(axis=-1, dtype=np.float64) for form in (values, np.exp(values))]
-    if all(np.mean(np.abs(one - 1.0) > LARGEST) > 0.5 for one in sums):
-        raise ValueError(
-            "`data` must hold labels, which are integers, or allocation probabilities, which sum to one over the last "
-            f"dimension; got real numbers of shape {values.shape}, such as {values.flat[0]:.4g}, that are neither. If "
-            "they are data, give the draws of their clusters. If they are logarithms of probabilities, call "
-            "as_allocation_probabilities(data, log=True)."
+def _has_names(data: Any) -> bool:
+    """Whether dimensions, columns or variables have names, unlike those of arrays."""
+    if isinstance(data, np.ndarray):
+        return False
+    return isinstance(data, (xr.DataArray, xr.Dataset, pd.DataFrame, Mapping)) or has_groups(data)
+
+
+def variables_of(data: Any, var_name: str | None, group: str, *n_rest: int) -> xr.Dataset:
+    """Variables of a group or a dict by name; arrays of a dict have `n_rest` dimensions besides the draws'."""
+    if isinstance(data, Layers):
+        raise TypeError(
+            "`data` must be one posterior; got Layers. Take one of them, layers[name], or all by summarize(layers), "
+            "compare_layers(layers) or diagnose(layers)."
         )
+    if isinstance(data, xr.Dataset) or has_groups(data):
+        return group_dataset(data, group)
+    check_no_group(group)
+    return dataset_of_dict(data, var_name, *n_rest)
 
 
-def _about_labels(draws: PartitionDraws, held: _Held, dims: tuple[str, ...]) -> str:
+def _of_variables(
+    dataset: xr.Dataset,
+    var_name: str | None,
+    dims: tuple[str, ...],
+    rest: tuple[str | None, str | None],
+    is_soft: bool | None,
+) -> _Chosen:
+    if var_name is not None:
+        if var_name not in dataset.data_vars:
+            raise ValueError(
+                f"`var_name` must name a variable of the group; got {var_name!r}, "
+                f"present: {listing(dataset.data_vars)}."
+            )
+        values = dataset[var_name]
+        is_soft = len(other_dims(values, dims)) == 2 if is_soft is None else is_soft
+        return _Chosen(values, dims, rest, is_soft, has_names=True, name=var_name)
+    hard = [] if is_soft else label_candidates(dataset, dims, rest[0])
+    soft = [] if is_soft is False else probability_candidates(dataset, dims, rest)
+    if len(soft or hard) > 1:
+        what = {None: "variable to take", True: "variable of allocation probabilities", False: "label variable"}
+        names, hint = listing(v.name for v in (*soft, *hard)), "" if is_soft is not None else f" {BY_NAME}"
+        raise ValueError(f"`var_name` must name the {what[is_soft]}; candidates: {names}.{hint}")
+    if not soft and not hard:
+        raise no_probabilities(dataset, dims) if is_soft else no_labels(dataset, dims, rest[0])
+    [values] = soft or hard
+    return _Chosen(values, dims, rest, bool(soft), has_names=True, name=values.name, labels=hard if soft else ())
+
+
+def check_no_group(group: str) -> None:
+    """Raise an error if a group of tables or arrays is named."""
+    if group != "posterior":
+        raise ValueError(f"`group` must be left out for tables and arrays, which have no groups; got {group!r}.")
+
+
+def _check_name(argument: str, name: Any) -> None:
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"`{argument}` must be a name; got {name!r}.")
+
+
+def _may_be_soft(values: xr.DataArray, dims: tuple[str, ...]) -> bool:
+    """Whether floats have a dimension of components; integers are labels."""
+    has_draws = not {*dims, "sample"}.isdisjoint(values.dims)
+    return values.dtype.kind == "f" and has_draws and len(other_dims(values, dims)) == 2
+
+
+def _probabilities(chosen: _Chosen) -> tuple[xr.DataArray, tuple[str, ...], tuple[str, str]]:
+    return probabilities_in_order(chosen.values, chosen.dims, chosen.rest, chosen.has_names)
+
+
+def _about_labels(draws: PartitionDraws, chosen: _Chosen) -> str:
     """Describe labels sampled from the allocation probabilities next to them, or refuse other labels."""
-    for labels in held.labels:
-        if not _drawn_from(draws, labels, dims):
+    for labels in chosen.labels:
+        if not _drawn_from(draws, labels, chosen.dims):
             raise ValueError(
                 f"`var_name` must name the variable to take: the labels {labels.name!r} are not sampled from the "
-                f"allocation probabilities {str(held.name)!r}. {BY_NAME}"
+                f"allocation probabilities {str(chosen.name)!r}. {BY_NAME}"
             )
-    return "".join(f"; the labels `{labels.name}` are sampled from them" for labels in held.labels)
+    return "".join(f"; the labels `{labels.name}` are sampled from them" for labels in chosen.labels)
 
 
-def _drawn_from(draws: PartitionDraws, labels: xr.DataArray, sample_dims: Any) -> bool:
+def _drawn_from(draws: PartitionDraws, labels: xr.DataArray, dims: tuple[str, ...]) -> bool:
     """Whether labels can be components sampled from the probabilities.
 
     If a component is sampled from p, its probability has mean sum p^2 and variance sum p^3 - (sum p^2)^2. Items and
     draws are independent given the probabilities.
     """
-    values = label_array(labels, None, sample_dims)[0].values.reshape(draws.n_draws, -1)
+    values = labels_in_order(labels, dims, None)[0].values.reshape(draws.n_draws, -1)
     if values.shape != draws.labels.shape or values.dtype.kind not in "iuf":
         return False
     soft = draws.as_soft("This")
@@ -252,3 +367,306 @@ def _drawn_from(draws: PartitionDraws, labels: xr.DataArray, sample_dims: Any) -
         if abs(np.sum(own - squares, dtype=np.float64)) <= _FAR * spread + 1e-3:
             return True
     return False
+
+
+def as_partition_draws(
+    data: Any,
+    var_name: str | None = None,
+    *,
+    group: str = "posterior",
+    sample_dims: str | Sequence[str] | None = None,
+    item_dim: str | None = None,
+    weights: Any = None,
+    log_weights: Any = None,
+    store: str | os.PathLike[str] | None = None,
+    progressbar: bool = True,
+) -> PartitionDraws:
+    """Convert posterior draws of cluster labels from arrays, files, tables or posteriors.
+
+    Parameters
+    ----------
+    data : InferenceData, DataTree, Dataset, DataArray, ndarray, list, DataFrame, dict, path, PartitionDraws or Summary
+        Labels in any form below. They are integers of any numbering, strings, or integer-valued floats, and may switch
+        from draw to draw.
+
+        - Arrays and lists, also of JAX, PyTorch and others: draws x items, or chains x draws x items.
+        - A DataFrame: a row per draw and a column per item; see Notes.
+        - A dict: arrays by name, all chains x draws x items or all draws x items.
+        - A path: a NetCDF or Zarr file, a NumPy file, a table of text or a store. A list of tables has one per chain.
+        - PartitionDraws are returned as they are; allocation probabilities, as labels sampled from them.
+        - A Summary or PartitionAccumulator: its draws.
+    var_name : str, optional
+        Name of the label variable. By default, the only variable with the sample dimensions, one further dimension and
+        labels as values. In a table, the columns of that name: ``z`` for ``z[1]``, ``z[2]``, ..., or Stan's ``z.1``.
+    group : str
+        Group of an InferenceData, DataTree or file; tables and arrays have none.
+    sample_dims : str or sequence of str, optional
+        Dimensions that run over draws. By default as in ArviZ 1: the attribute ``sample_dims`` of the data, else the
+        setting ``rcParams["data.sample_dims"]``, usually "chain" and "draw". If these are absent, "sample" is used.
+    item_dim : str, optional
+        Dimension that runs over items; by default the remaining dimension.
+    weights : array_like, optional
+        Weight of each draw, of shape (n_draws,) or of the sample dimensions' shape; not negative, in any unit. A
+        DataArray is paired by `chain` and `draw` if both sides have them; so is a Series with such an index.
+    log_weights : array_like, optional
+        Logarithms of the weights, up to a constant; minus infinity for a weight of 0.
+    store : path, optional
+        New NetCDF file for the labels. By default they are in memory, or in a temporary file if they come from a file
+        and are large; see Notes.
+    progressbar : bool
+        Whether to show progress and time left while labels are written to or read from a store.
+
+    Returns
+    -------
+    PartitionDraws
+        Labels numbered by first appearance, with items, chains and weights.
+
+    Raises
+    ------
+    ValueError
+        If labels are missing, negative or not integers, a dimension or variable is missing or ambiguous, there are
+        no draws or no items, or the weights do not fit. The message names the argument, what came and what is allowed.
+    TypeError
+        If `data` is of no kind listed above.
+    BlockingIOError
+        If another process writes to `store`.
+    OSError
+        If the disk has no room for the labels.
+
+    Warns
+    -----
+    UserWarning
+        If an array seems to have another order of axes: more than 16 chains, and fewer draws than chains or at most 16
+        items; or more items than draws, and mainly one label in most rows. Also if the rows of a table look like items.
+
+    See Also
+    --------
+    as_allocation_probabilities : Convert allocation probabilities.
+    as_pair_similarity : Convert a similarity matrix, or labels of which some are missing.
+    PartitionAccumulator : Collect draws from a running sampler.
+
+    Notes
+    -----
+    A table (DataFrame, .csv, .tsv or .txt, also .gz) has a row per draw and a column per item; names of columns become
+    the items' coordinate. Columns ``chain`` and ``draw``, also ``.chain``, ``.iteration`` and ``iter``, or such levels
+    of the index, name chains and draws. Without them all rows are one chain. If columns are elements of variables, such
+    as ``z[1]``, other columns are ignored. CmdStan's warm-up draws are dropped. Refused are columns that count or name
+    rows, several rows per draw, and draws as columns.
+
+    Variables of files and of dask larger than a quarter of the memory budget are read in blocks. If the labels are
+    still larger than a quarter of it, they are kept in a store: a NetCDF file with checksums, from which functions read
+    blocks of items. Pass its path as `data` to use it again. An interrupted store is written anew. A temporary store is
+    in the system's directory for temporary files (``TMPDIR``) and is removed when no draws use it.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = pc.as_partition_draws([[5, 5, 2], [1, 1, 1]])
+    >>> draws.labels
+    array([[0, 0, 1],
+           [0, 0, 0]], dtype=uint8)
+    >>> draws.n_clusters
+    array([2, 1])
+    """
+    if store is not None and isinstance(data, (PartitionAccumulator, PairSource, HasDraws)):
+        raise ValueError(f"`store` must be None for {type(data).__name__}, whose labels have their place already.")
+    weights, path = one_of(weights, log_weights), None if store is None else as_path("store", store)
+    with opened(data, var_name, progressbar=progressbar) as (found, var_name):
+        if isinstance(found, PairSource):
+            where = {"var_name": var_name, "group": group, "sample_dims": sample_dims, "item_dim": item_dim}
+            return draws_of(made_already(found, weights, **where)).labels_only()
+        labels = found_labels(found, var_name, group, sample_dims, item_dim, stay=store is not None)
+        return draws_of_labels(*labels, weights, store=path, progressbar=progressbar)
+
+
+def as_allocation_probabilities(
+    data: Any,
+    var_name: str | None = None,
+    *,
+    log: bool | None = None,
+    group: str = "posterior",
+    sample_dims: str | Sequence[str] | None = None,
+    item_dim: str | None = None,
+    component_dim: str | None = None,
+    weights: Any = None,
+    log_weights: Any = None,
+    random_seed: RandomSeed = None,
+) -> PartitionDraws:
+    """Convert stored allocation probabilities P(z_i = k | theta_t, y_i), or their logarithms, to draws.
+
+    Parameters
+    ----------
+    data : InferenceData, DataTree, Dataset, DataArray, ndarray, list, DataFrame, dict, path or PartitionDraws
+        Arrays are draws x items x components or chains x draws x items x components. A DataFrame has a column for each
+        item and component, ``p[1,2]`` or Stan's ``p.1.2``. A path is a NetCDF or Zarr file, a NumPy file or a table of
+        text with such columns. A list of tables or arrays has one per chain.
+    var_name : str, optional
+        Name of the variable, such as ``log_prob_z``, ``lp_z``, ``log_theta`` or ``responsibilities``. By default the
+        only candidate: it has the sample dimensions and two more. It has a usual name, or its values or their
+        exponentials sum to one over one of the two dimensions.
+    log : bool, optional
+        Whether the values are logarithms. By default, values that sum to one are probabilities. Other values are
+        logarithms if none is above 0, or the name is ``lps`` or starts with ``log_`` or ``lp_``. If `log` is given,
+        values need not be normalized.
+    group : str
+        Group of an InferenceData, DataTree or file.
+    sample_dims : str or sequence of str, optional
+        Dimensions that run over draws; by default as in :func:`as_partition_draws`.
+    item_dim, component_dim : str, optional
+        Dimensions that run over items and components. By default components run along the dimension over which the
+        values are normalized, or the last dimension.
+    weights, log_weights : array_like, optional
+        Weight of each draw, or its logarithm, as in :func:`as_partition_draws`.
+    random_seed : int, Generator, SeedSequence or None
+        Seed for sampling `labels` from the probabilities; None samples the same labels each time.
+
+    Returns
+    -------
+    PartitionDraws
+        Draws with probabilities of shape (n_draws, n_items, n_components) in ``soft.probabilities``, and one partition
+        per draw sampled from them in `labels`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such variable, or several, a value is NaN, an item has probability 0 for all components, or it
+        is unclear whether the values are logarithms.
+    TypeError
+        If the values are not floats.
+
+    See Also
+    --------
+    as_partition_draws : Convert labels.
+    allocation_probabilities : Compute the probabilities from a PyMC model.
+
+    Notes
+    -----
+    If `log` is not given, sums of K probabilities may differ from one by rounding: K / 2 units of the last decimal, at
+    most 0.05. Unrounded sums may differ by 1e-5, in single precision by 1e-3. They are then normalized, and values from
+    -1e-5 to 0 are set to 0.
+
+    Items must be independent given the parameters of a draw, as in mixtures. The states of a hidden Markov model are
+    not: probabilities of single items do not determine probabilities of pairs. Pass sampled states to
+    :func:`as_partition_draws` instead.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import posterior_consensus as pc
+    >>> log_prob_z = np.log([[[0.9, 0.1], [0.5, 0.5]], [[0.2, 0.8], [0.5, 0.5]]])
+    >>> draws = pc.as_allocation_probabilities(log_prob_z)
+    >>> draws.soft.probabilities[0]
+    array([[0.9, 0.1],
+           [0.5, 0.5]])
+    >>> pc.expected_loss(draws, [0, 1], loss="binder")["expected_loss"].item()
+    0.25
+    """
+    if log is not None:
+        check_flag("log", log)
+    weights = one_of(weights, log_weights)
+    with opened(data, var_name) as (found, var_name):
+        if isinstance(found, PairSource):
+            where = {"var_name": var_name, "group": group, "item_dim": item_dim, "component_dim": component_dim}
+            draws = draws_of(made_already(found, weights, **where, sample_dims=sample_dims))
+            draws.as_soft("`data`")
+            return draws
+        chosen = _chosen(found, var_name, group, sample_dims, (item_dim, component_dim), is_soft=True)
+        return draws_of_probabilities(*_probabilities(chosen), weights, log=log, random_seed=random_seed)
+
+
+def allocation_probabilities(
+    model: Any,
+    idata: Any,
+    *,
+    var_name: str | None = None,
+    group: str = "posterior",
+    observed: Any = None,
+    random_seed: RandomSeed = None,
+    progressbar: bool = True,
+) -> PartitionDraws:
+    """Compute allocation probabilities from a PyMC mixture model and its posterior without labels.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        Model with a ``pm.Mixture`` of any family, observed, partly observed or latent; or a model from which
+        pymc-extras has marginalized a categorical label, which several observed variables may share.
+    idata : InferenceData, DataTree, Dataset or path
+        Draws of the model's free variables, over ``chain`` and ``draw``. Deterministic variables, and free variables
+        that do not affect the allocation, may be missing.
+    var_name : str, optional
+        Name of the mixture, or of the marginalized label; by default the only one. Zero-inflated and hurdle
+        distributions, which are mixtures of zeros and another distribution, must be named.
+    group : str
+        Group of an InferenceData, DataTree or file.
+    observed : dict, optional
+        New observations of the mixture, ``{"y": values}``, which replace the model's own; any number of items. The
+        result then has their log densities in ``soft.log_density``, as :func:`predict_allocation` needs them. A
+        DataArray gives the items its dimension and coordinates. If parameters have a value for each item, as in
+        mixtures of regressions, first put the new covariates into the model by ``pm.set_data``.
+    random_seed : int, Generator, SeedSequence or None
+        Seed for sampling the result's `labels` from the probabilities; None samples the same labels each time.
+    progressbar : bool
+        Whether to show a progress bar after a second.
+
+    Returns
+    -------
+    PartitionDraws
+        Draws with probabilities of shape (n_draws, n_items, n_components) in ``soft.probabilities``, and labels sampled
+        from them. Items and components are named as in the model.
+
+    Raises
+    ------
+    ImportError
+        If PyMC is not installed.
+    TypeError
+        If `model` is not a model, or `idata` not a posterior.
+    ValueError
+        If the model has no mixture or several, the posterior lacks a variable or does not fit the model, or `observed`
+        does not fit the mixture. The message gives the next step.
+    MemoryError
+        If the probabilities do not fit in the memory budget.
+
+    Warns
+    -----
+    UserWarning
+        If univariate components meet data of several dimensions: every value, not every row, is then an item.
+
+    See Also
+    --------
+    as_allocation_probabilities : Convert probabilities that the posterior already holds.
+    predict_allocation : Clusters of new observations.
+
+    Notes
+    -----
+    With weights w_k and PyMC's densities f_k,
+
+        P(z_i = k | theta_t, y_i) = w_k f_k(y_i | theta_t) / sum_l w_l f_l(y_i | theta_t) [1]_.
+
+    Items must be independent given the parameters; a DiscreteMarkovChain is refused. Missing observations take their
+    values from the posterior. A ``pm.Potential`` is ignored, since its factor is equal for all allocations.
+    Probabilities are in single precision if two copies in double precision exceed the memory budget.
+
+    References
+    ----------
+    .. [1] McLachlan and Peel (2000), Finite Mixture Models, section 1.15. https://doi.org/10.1002/0471721182
+
+    Examples
+    --------
+    >>> import numpy as np, xarray as xr
+    >>> import pymc as pm  # doctest: +SKIP
+    >>> import posterior_consensus as pc
+    >>> with pm.Model(coords={"star": ["a", "b", "c"]}) as model:  # doctest: +SKIP
+    ...     mu = pm.Normal("mu", 0.0, 3.0, shape=2)
+    ...     y = pm.NormalMixture("y", w=[0.5, 0.5], mu=mu, sigma=1.0, observed=[-1.0, 0.2, 1.0], dims="star")
+    >>> idata = xr.Dataset({"mu": (("chain", "draw", "component"), [[[-1.0, 1.0], [1.0, -1.0]]])})
+    >>> draws = pc.allocation_probabilities(model, idata)  # doctest: +SKIP
+    >>> draws.soft.probabilities[0].round(3)  # doctest: +SKIP
+    array([[0.881, 0.119],
+           [0.401, 0.599],
+           [0.119, 0.881]])
+    """
+    as_generator(random_seed)  # report an invalid seed before the model is read
+    where: dict[str, Any] = {"group": group, "observed": observed, "progressbar": progressbar}
+    with opened(idata, var_name) as (data, var_name):
+        return draws_of_model(model, data, var_name=var_name, random_seed=random_seed, **where)

@@ -1,156 +1,148 @@
-"""Conversion of labels of any origin to PartitionDraws: checked, canonical, used by everything else."""
+"""Labels of draws as PartitionDraws: checked, canonical, with the chain, draw and weight of every draw."""
 
-import os
-from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
 
 from posterior_consensus.ensemble.dask_labels import canonical_blocks
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.ensemble.partitions import HasDraws, as_codes, canonical_rows
+from posterior_consensus.ensemble.partitions import as_array, as_codes, canonical_rows, place_in
+from posterior_consensus.ensemble.samples import Samples, by_index, by_name
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.arguments import as_path
-from posterior_consensus.sources.accumulate import PartitionAccumulator, read_draws
-from posterior_consensus.sources.batches import is_accumulated
 from posterior_consensus.sources.blocks import LabelBlocks
-from posterior_consensus.sources.locations import place_in
-from posterior_consensus.sources.samples import made_already, one_of, samples_of
-from posterior_consensus.sources.stores import are_large, in_memory, is_store, stored_draws, written
-from posterior_consensus.sources.variables import client_of, found_labels, is_elsewhere
+from posterior_consensus.sources.stores import are_large, in_memory, written
+from posterior_consensus.sources.variables import client_of, is_elsewhere
+
+_NAMES = {False: "`weights`", True: "`log_weights`"}  # by whether weights are logarithms
 
 
-def as_partition_draws(
-    data: Any,
-    var_name: str | None = None,
-    *,
-    group: str = "posterior",
-    sample_dims: str | Sequence[str] | None = None,
-    item_dim: str | None = None,
+class LogWeights(NamedTuple):
+    """Weights given as logarithms."""
+
+    values: Any
+
+
+def one_of(weights: Any, log_weights: Any) -> Any:
+    """The weights, or their logarithms if these are given."""
+    if log_weights is None:
+        return weights
+    if weights is not None:
+        raise ValueError("`log_weights` must be left out where `weights` are given; got both.")
+    return LogWeights(log_weights)
+
+
+def draws_of_labels(
+    labels: xr.DataArray,
+    dims: tuple[str, ...],
+    item_dim: str,
     weights: Any = None,
-    log_weights: Any = None,
-    store: str | os.PathLike[str] | None = None,
+    *,
+    store: Path | None = None,
     progressbar: bool = True,
 ) -> PartitionDraws:
-    """Convert posterior draws of cluster labels from arrays, files, tables or posteriors.
-
-    Parameters
-    ----------
-    data : InferenceData, DataTree, Dataset, DataArray, ndarray, list, DataFrame, dict, path, PartitionDraws or Summary
-        Labels in any form below. They are integers of any numbering, strings, or integer-valued floats, and may switch
-        from draw to draw.
-
-        - Arrays and lists, also of JAX, PyTorch and others: draws x items, or chains x draws x items.
-        - A DataFrame: a row per draw and a column per item; see Notes.
-        - A dict: arrays by name, all chains x draws x items or all draws x items.
-        - A path: a NetCDF or Zarr file, a NumPy file, a table of text or a store. A list of tables has one per chain.
-        - PartitionDraws are returned as they are; allocation probabilities, as labels sampled from them.
-        - A Summary or PartitionAccumulator: its draws.
-    var_name : str, optional
-        Name of the label variable. By default, the only variable with the sample dimensions, one further dimension and
-        labels as values. In a table, the columns of that name: ``z`` for ``z[1]``, ``z[2]``, ..., or Stan's ``z.1``.
-    group : str
-        Group of an InferenceData, DataTree or file; tables and arrays have none.
-    sample_dims : str or sequence of str, optional
-        Dimensions that run over draws. By default as in ArviZ 1: the attribute ``sample_dims`` of the data, else the
-        setting ``rcParams["data.sample_dims"]``, usually "chain" and "draw". If these are absent, "sample" is used.
-    item_dim : str, optional
-        Dimension that runs over items; by default the remaining dimension.
-    weights : array_like, optional
-        Weight of each draw, of shape (n_draws,) or of the sample dimensions' shape; not negative, in any unit. A
-        DataArray is paired by `chain` and `draw` if both sides have them; so is a Series with such an index.
-    log_weights : array_like, optional
-        Logarithms of the weights, up to a constant; minus infinity for a weight of 0.
-    store : path, optional
-        New NetCDF file for the labels. By default they are in memory, or in a temporary file if they come from a file
-        and are large; see Notes.
-    progressbar : bool
-        Whether to show progress and time left while labels are written to or read from a store.
-
-    Returns
-    -------
-    PartitionDraws
-        Labels numbered by first appearance, with items, chains and weights.
-
-    Raises
-    ------
-    ValueError
-        If labels are missing, negative or not integers, a dimension or variable is missing or ambiguous, there are
-        no draws or no items, or the weights do not fit. The message names the argument, what came and what is allowed.
-    TypeError
-        If `data` is of no kind listed above.
-    BlockingIOError
-        If another process writes to `store`.
-    OSError
-        If the disk has no room for the labels.
-
-    Warns
-    -----
-    UserWarning
-        If an array seems to have another order of axes: more than 16 chains, and fewer draws than chains or at most 16
-        items; or more items than draws, and mainly one label in most rows. Also if the rows of a table look like items.
-
-    See Also
-    --------
-    as_allocation_probabilities : Convert allocation probabilities.
-    as_pair_similarity : Convert a similarity matrix, or labels of which some are missing.
-    PartitionAccumulator : Collect draws from a running sampler.
-
-    Notes
-    -----
-    A table (DataFrame, .csv, .tsv or .txt, also .gz) has a row per draw and a column per item; names of columns become
-    the items' coordinate. Columns ``chain`` and ``draw``, also ``.chain``, ``.iteration`` and ``iter``, or such levels
-    of the index, name chains and draws. Without them all rows are one chain. If columns are elements of variables, such
-    as ``z[1]``, other columns are ignored. CmdStan's warm-up draws are dropped. Refused are columns that count or name
-    rows, several rows per draw, and draws as columns.
-
-    Variables of files and of dask larger than a quarter of the memory budget are read in blocks. If the labels are
-    still larger than a quarter of it, they are kept in a store: a NetCDF file with checksums, from which functions read
-    blocks of items. Pass its path as `data` to use it again. An interrupted store is written anew. A temporary store is
-    in the system's directory for temporary files (``TMPDIR``) and is removed when no draws use it.
-
-    Examples
-    --------
-    >>> import posterior_consensus as pc
-    >>> draws = pc.as_partition_draws([[5, 5, 2], [1, 1, 1]])
-    >>> draws.labels
-    array([[0, 0, 1],
-           [0, 0, 0]], dtype=uint8)
-    >>> draws.n_clusters
-    array([2, 1])
-    """
-    if store is not None and isinstance(data, (PartitionAccumulator, PairSource, HasDraws)):
-        raise ValueError(f"`store` must be None for {type(data).__name__}, whose labels have their place already.")
-    weights = one_of(weights, log_weights)
-    data = from_store(data, progressbar=progressbar)
-    if isinstance(data, PairSource):
-        named = {"var_name": var_name, "group": group, "sample_dims": sample_dims, "item_dim": item_dim}
-        return draws_of(made_already(data, weights, **named)).labels_only()
-    with found_labels(data, var_name, group, sample_dims, item_dim, stay=store is not None) as (labels, dims, item_dim):
-        name = f"the labels of {labels.name!r}" if labels.name is not None else "`data`"
-        samples, items = samples_of(labels, dims, weights, name), Items.along(labels, item_dim)
-        if store is None and (client := client_of(labels)) is not None:
-            return PartitionDraws(items, samples, canonical_blocks(labels.data, name, client))
-        shape = samples.n_draws, items.n_items
-        if store is None and memory.fits(labels.nbytes / memory.SHARE_OF_READING):
-            codes, n_codes = as_codes(labels.values, name, place_in(labels))
-            return PartitionDraws(items, samples, LabelsInMemory(*canonical_rows(codes.reshape(shape), n_codes)))
-        blocks = LabelBlocks(labels, name)
-        parts = [(stripe.rows, partial(blocks.canonical, stripe)) for stripe in blocks.stripes()]
-        if store is None and not (is_elsewhere(labels) and are_large(shape, blocks.dtype)):
-            return PartitionDraws(items, samples, in_memory(parts, shape, blocks.dtype))
-        path = None if store is None else as_path("store", store)
-        return written(parts, blocks.dtype, items, samples, store=path, progressbar=progressbar)
+    """Convert labels over draws and items: to memory, to workers of dask, or to a store if large or if it is named."""
+    name = f"the labels of {labels.name!r}" if labels.name is not None else "`data`"
+    samples, items = samples_of(labels, dims, weights, name), Items.along(labels, item_dim)
+    if store is None and (client := client_of(labels)) is not None:
+        return PartitionDraws(items, samples, canonical_blocks(labels.data, name, client))
+    shape = samples.n_draws, items.n_items
+    if store is None and memory.fits(labels.nbytes / memory.SHARE_OF_READING):
+        codes, n_codes = as_codes(labels.values, name, place_in(labels))
+        return PartitionDraws(items, samples, LabelsInMemory(*canonical_rows(codes.reshape(shape), n_codes)))
+    blocks = LabelBlocks(labels, name)
+    parts = [(stripe.rows, partial(blocks.canonical, stripe)) for stripe in blocks.stripes()]
+    if store is None and not (is_elsewhere(labels) and are_large(shape, blocks.dtype)):
+        return PartitionDraws(items, samples, in_memory(parts, shape, blocks.dtype))
+    return written(parts, blocks.dtype, items, samples, store=store, progressbar=progressbar)
 
 
-def from_store(data: Any, *, progressbar: bool = True) -> Any:
-    """Draws of a summary, an accumulator or a store; other data are returned as they are."""
-    if isinstance(data, HasDraws):
-        return data.draws
-    if isinstance(data, PartitionAccumulator):
-        return data.draws()
-    if is_accumulated(data):
-        return read_draws(as_path("data", data))
-    return stored_draws(as_path("data", data), progressbar=progressbar) if is_store(data) else data
+def samples_of(values: xr.DataArray, dims: tuple[str, ...], weights: Any, name: str) -> Samples:
+    """Samples of the array called `name`, with the user's weights."""
+    if values.size == 0:
+        raise ValueError(f"{name} must hold at least one draw of one item; got {dict(values.sizes)}.")
+    shape = tuple(values.sizes[dim] for dim in dims)
+    n_draws = int(np.prod(shape))
+    has_names = any(dim in values.coords and values[dim].ndim for dim in (*dims, "chain", "draw"))
+    samples = Samples(*_sample_ids(values, dims, n_draws), np.full(n_draws, 1.0 / n_draws), has_names)
+    if weights is None:
+        return samples
+    is_log = isinstance(weights, LogWeights)
+    given = by_index(weights.values if is_log else weights, "draw" if len(dims) > 1 or dims == ("sample",) else dims[0])
+    if isinstance(given, xr.DataArray):
+        given = _as_the_labels(given, values, dims, _NAMES[is_log])
+    elif np.shape(given) == shape:
+        given = as_array(given, _NAMES[is_log]).ravel()
+    return _weighted(samples, LogWeights(given) if is_log else given)
+
+
+def _as_the_labels(weights: xr.DataArray, labels: xr.DataArray, dims: tuple[str, ...], name: str) -> Any:
+    """Weights aligned by name along dimensions shared with the labels."""
+    if set(dims) != set(weights.dims):
+        return weights
+    wanted = {dim: labels.indexes[dim] for dim in dims if dim in labels.indexes}
+    weights = by_name(weights.transpose(*dims), wanted, name)
+    return weights.values.ravel() if len(dims) > 1 else weights
+
+
+def made_already(source: PairSource, weights: Any, **of_data: Any) -> PairSource:
+    """Return a source as it is, or draws with these weights; refuse arguments for reading data."""
+    for name, value in of_data.items():
+        if value is not None and (name, value) != ("group", "posterior"):
+            raise ValueError(
+                f"`{name}` must be left out for PartitionDraws, stores and accumulators, whose draws are made already; "
+                f"got {value!r}."
+            )
+    if weights is None:
+        return source
+    draws = draws_of(source)
+    return replace(draws, samples=_weighted(draws.samples, weights))
+
+
+def _weighted(samples: Samples, weights: Any) -> Samples:
+    """Check the weights."""
+    is_log = isinstance(weights, LogWeights)
+    name, given = _NAMES[is_log], weights.values if is_log else weights
+    values = as_array(given, name)
+    if values.dtype.kind not in "iufbO" or any(isinstance(v, str) for v in values.flat if values.dtype == object):
+        raise TypeError(f"{name} must be numbers; got {type(given).__name__} of {values.dtype}.")
+    try:
+        values = samples.in_order(given, name).astype(np.float64)
+    except TypeError:
+        raise TypeError(f"{name} must be numbers; got {type(given).__name__} of {values.dtype}.") from None
+    lowest = -np.inf if is_log else 0.0
+    wrong = ~((values >= lowest) & (values < np.inf))
+    if wrong.any():
+        row, allowed = wrong.argmax(), "finite or minus infinity" if is_log else "finite and not negative"
+        place = f"chain {samples.chain[row]}, draw {samples.draw[row]}"
+        raise ValueError(f"{name} must be {allowed}; got {values[row]!s} at {place}.")
+    if np.all(values == lowest):
+        raise ValueError(f"{name} must not all be {'minus infinity' if is_log else '0'}.")
+    # Scaled to a maximum of 1, so that sums of huge or tiny weights neither overflow nor vanish.
+    return samples.weighted(np.exp(values - values.max()) if is_log else values / values.max())
+
+
+def _sample_ids(labels: xr.DataArray, dims: tuple[str, ...], n_draws: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Chain and draw of every row; a single sample dimension is one chain unless its coordinates name both."""
+    if len(dims) == 1:
+        along = {name: coord.values for name, coord in labels.coords.items() if coord.dims == dims}
+        index = labels.indexes.get(dims[0], pd.RangeIndex(n_draws))
+        own = index.to_numpy() if index.is_unique and index.nlevels == 1 else np.arange(n_draws)
+        return along.get("chain", np.zeros(n_draws, np.int64)), along.get("draw", own)
+    lengths = [labels.sizes[dim] for dim in dims]
+    known = {dim: index.to_numpy() for dim, index in labels.indexes.items() if index.is_unique}
+    ids = [known.get(dim, np.arange(size)) for dim, size in zip(dims, lengths, strict=True)]
+    at = np.indices(lengths).reshape(len(dims), -1)
+    axis = dims.index("chain") if "chain" in dims else 0
+    rest = [k for k in range(len(dims)) if k != axis]
+    if len(rest) == 1:
+        return ids[axis][at[axis]], ids[rest[0]][at[rest[0]]]
+    return ids[axis][at[axis]], np.ravel_multi_index(tuple(at[rest]), [lengths[k] for k in rest])

@@ -9,21 +9,20 @@ import pandas as pd
 import xarray as xr
 from pandas.api.types import infer_dtype
 
-from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import coords_of
 from posterior_consensus.ensemble.layers import Layers, layer_names
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import as_array
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.arguments import check_flag
-from posterior_consensus.sources.containers import is_inference_data, opened
-from posterior_consensus.sources.conversion import find_source, several_posteriors
-from posterior_consensus.sources.labels import from_store
-from posterior_consensus.sources.locations import listing
+from posterior_consensus.runtime.arguments import check_flag, listing
+from posterior_consensus.sources.arrays import as_numpy
+from posterior_consensus.sources.containers import dim_names, has_groups
+from posterior_consensus.sources.conversion import check_no_group, found_draws, opened, several_posteriors, variables_of
+from posterior_consensus.sources.labels import one_of
 from posterior_consensus.sources.plain_files import is_plain
-from posterior_consensus.sources.samples import one_of
 from posterior_consensus.sources.tables import elements_of, variables_of_table
-from posterior_consensus.sources.variables import array_or_table, dim_names, other_dims, variables_of
+from posterior_consensus.sources.variables import other_dims
 
 _ORDERED = {"integer", "floating", "mixed-integer-float", "date", "datetime", "datetime64", "timedelta64"}
 
@@ -118,21 +117,24 @@ def as_layers(
         return data if ordered is None else replace(data, ordered=ordered)
     given = _of_each_layer(data) if var_name is None else None
     if given is not None and (layer_dim is None or isinstance(data, (list, tuple))):
-        of_layer = {name: _draws(one, group=group, sample_dims=sample_dims, **where) for name, one in given.items()}
+        where |= {"group": group, "sample_dims": sample_dims}
+        of_layer = {name: layer_of(one, progressbar=False, **where) for name, one in given.items()}
         return Layers.of(of_layer, layer_dim or "layer", _are_increasing(list(given)) if ordered is None else ordered)
-    with opened(from_store(data)) as held:
-        dims = dim_names(sample_dims, held, group)
-        variables, is_named = _variables(held, var_name, group, dims)
+    one = None if isinstance(var_name, Mapping) else var_name
+    with opened(data, one) as (found, one):
+        dims = dim_names(sample_dims, found, group)
+        variables, is_named = _variables(found, one, (1, 2) if isinstance(var_name, Mapping) else (2, 3), group, dims)
         if isinstance(var_name, Mapping):
             values = {name: _of_one_layer(variables, one, dims, name) for name, one in var_name.items()}
             layer_dim, in_order = layer_dim or "layer", _are_increasing(list(var_name))
         else:
-            array = _chosen(variables, var_name, dims, layer_dim if is_named else None)
+            array = _chosen(variables, one, dims, layer_dim if is_named else None)
             array, layer_dim = _with_layers(array, dims, layer_dim, item_dim, is_named)
             where["item_dim"] = item_dim if is_named else "item"
             values = _by_layer(array, dims, layer_dim, where["item_dim"], missing)
             in_order = _are_increasing(array[layer_dim].values)
-        of_layer = {name: _draws(one, sample_dims=dims, **where) for name, one in values.items()}
+        where |= {"sample_dims": dims, "progressbar": False, "what": "A layer"}
+        of_layer = {name: found_draws(values_of, **where) for name, values_of in values.items()}
         return Layers.of(of_layer, layer_dim, in_order if ordered is None else ordered)
 
 
@@ -166,28 +168,30 @@ def _check_arguments(var_name: Any, dims: Mapping[str, Any], missing: Any, order
         check_flag("ordered", ordered)
 
 
-def _draws(data: Any, **where: Any) -> PartitionDraws:
-    with opened(from_store(data)) as held:
-        return draws_of(find_source(held, progressbar=False, **where).source, "A layer")
+def layer_of(data: Any, var_name: str | None = None, *, progressbar: bool, **where: Any) -> PartitionDraws:
+    """Draws of a layer from data of its own; arguments as in :func:`find_source`."""
+    with opened(data, var_name, progressbar=progressbar) as (found, var_name):
+        return found_draws(found, var_name, what="A layer", progressbar=progressbar, **where)
 
 
-def _variables(data: Any, var_name: Any, group: str, dims: tuple[str, ...]) -> tuple[xr.Dataset, bool]:
+def _variables(
+    data: Any, var_name: str | None, n_rest: tuple[int, int], group: str, dims: tuple[str, ...]
+) -> tuple[xr.Dataset, bool]:
     """The variables that data hold, and whether their dimensions have names of the user's."""
     if isinstance(data, PairSource):
         raise ValueError(
             f"`data` must hold several partitions in each draw; {type(data).__name__}, a store, an accumulator and a "
             "summary have one. Give those of each layer: {'rows': ..., 'columns': ...}."
         )
-    one, n_rest = (None, (1, 2)) if isinstance(var_name, Mapping) else (var_name, (2, 3))
-    data, _ = array_or_table(data, one)
     if isinstance(data, xr.DataArray):
         return data.to_dataset(name=data.name or "data"), True
-    if (found := variables_of(data, one, group, *n_rest)) is not None:
-        return found, is_inference_data(data) or isinstance(data, (xr.Dataset, xr.DataTree))
+    if isinstance(data, Mapping) or has_groups(data):
+        return variables_of(data, var_name, group, *n_rest), isinstance(data, xr.Dataset) or has_groups(data)
+    check_no_group(group)
     if isinstance(data, pd.DataFrame):
-        table = variables_of_table(data, one, dims)
+        table = variables_of_table(data, var_name, dims)
         return xr.Dataset({name: _unstacked(values) for name, values in table.items()}), False
-    values = as_array(data, "`data`")
+    values = as_array(as_numpy(data), "`data`")
     names = {3: ("sample", "layer", "item"), 4: ("chain", "draw", "layer", "item")}.get(values.ndim)
     if names is None:
         raise ValueError(

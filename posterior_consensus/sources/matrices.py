@@ -13,15 +13,14 @@ import xarray as xr
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.items import Floats, Items, difference, positions
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
-from posterior_consensus.ensemble.partitions import Place, as_array, as_codes, canonical_rows, first_of
+from posterior_consensus.ensemble.partitions import Place, as_array, as_codes, canonical_rows, first_of, place_in
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.arguments import listing
 from posterior_consensus.runtime.tolerances import ROUNDING, SINGLE
-from posterior_consensus.sources.labels import from_store
-from posterior_consensus.sources.locations import listing, place_in
+from posterior_consensus.sources.conversion import found_labels, opened
+from posterior_consensus.sources.labels import made_already, one_of, samples_of
 from posterior_consensus.sources.plain_files import is_plain, read_matrix
-from posterior_consensus.sources.samples import made_already, one_of, samples_of
-from posterior_consensus.sources.variables import found_labels
 
 _MATRICES = 10  # items x items that are in memory together
 _SOME = 3  # pairs and items named in an error
@@ -126,14 +125,18 @@ def as_pair_similarity(
             "`var_name` and `weights` must be None for a matrix; draws in which items are missing need "
             "missing='pairwise'."
         )
-    matrix = from_store(matrix)
-    if isinstance(matrix, PairSource):
-        if item_dim not in (None, matrix.items.dim):
-            raise ValueError(
-                f"`item_dim` must be None or {matrix.items.dim!r}, the items' dimension; got {item_dim!r}."
-            )
-        return matrix.as_pairs()
-    named = _named(read_matrix(matrix) if is_plain(matrix) else matrix, item_dim)
+    if is_plain(matrix):
+        return _of_matrix(read_matrix(matrix), item_dim)
+    with opened(matrix) as (found, _):
+        if not isinstance(found, PairSource):
+            return _of_matrix(found, item_dim)
+        if item_dim not in (None, found.items.dim):
+            raise ValueError(f"`item_dim` must be None or {found.items.dim!r}, the items' dimension; got {item_dim!r}.")
+        return found.as_pairs()
+
+
+def _of_matrix(matrix: Any, item_dim: str | None) -> PairSimilarity:
+    named = _named(matrix, item_dim)
     return PairSimilarity(Items.along(named, str(named.dims[0])), _checked(named.values, place_in(named)))
 
 
@@ -210,16 +213,15 @@ def pairwise_similarity(
     data: Any, var_name: str | None, sample_dims: str | Sequence[str] | None, item_dim: str | None, weights: Any
 ) -> PairSimilarity:
     """Count each pair over the draws that contain both items; see :func:`as_pair_similarity`."""
-    data = from_store(data)
-    if isinstance(data, PairSource):  # contains every item
-        together = draws_of(made_already(data, weights, var_name=var_name, sample_dims=sample_dims, item_dim=item_dim))
-        present = PartitionDraws.of(
-            np.zeros((together.n_draws, together.n_items), np.uint8), samples=together.samples, items=together.items
-        )
-    else:
-        found = found_labels(data, var_name, "posterior", sample_dims, item_dim)
-        with _as_called(), found as (labels, dims, item_dim):
-            together, present = _together_and_present(labels, dims, item_dim, weights)
+    with _as_called(), opened(data, var_name) as (found, var_name):
+        if isinstance(found, PairSource):  # contains every item
+            where = {"var_name": var_name, "sample_dims": sample_dims, "item_dim": item_dim}
+            together = draws_of(made_already(found, weights, **where))
+            nowhere = np.zeros((together.n_draws, together.n_items), np.uint8)
+            present = PartitionDraws.of(nowhere, samples=together.samples, items=together.items)
+        else:
+            labels = found_labels(found, var_name, "posterior", sample_dims, item_dim)
+            together, present = _together_and_present(*labels, weights)
     n_items = together.n_items
     memory.check(8 * _MATRICES * n_items**2, f"The similarities of {n_items} items and their standard errors")
     held = _counts(present)

@@ -1,7 +1,6 @@
 """What a posterior holds for each draw beside its partition: parameters of components, log prior, log likelihood."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,16 +9,12 @@ import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.ensemble.partitions import HasDraws, as_codes, smallest_dtype
+from posterior_consensus.ensemble.partitions import as_codes, smallest_dtype
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.runtime import memory
-from posterior_consensus.sources.accumulate import PartitionAccumulator
-from posterior_consensus.sources.batches import is_accumulated
-from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
-from posterior_consensus.sources.locations import listing
-from posterior_consensus.sources.plain_files import is_plain
-from posterior_consensus.sources.stores import is_store
-from posterior_consensus.sources.variables import found_labels
+from posterior_consensus.runtime.arguments import listing
+from posterior_consensus.sources.containers import group_dataset, has_groups
+from posterior_consensus.sources.conversion import found_labels
 
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.integer[Any]]
@@ -78,13 +73,13 @@ def component_labels(
                 f"those of {draws.soft.n_components}."
             )
         return draws.soft.components
-    if isinstance(data, (PairSource, PartitionAccumulator, HasDraws)) or is_accumulated(data) or is_store(data):
+    if isinstance(data, PairSource):
         raise TypeError(
             f"`draws` must be labels as sampled, numbers of components; got {type(data).__name__}. PartitionDraws, "
             "summaries, stores and accumulators have renumbered them: give the posterior that they were made of."
         )
-    with found_labels(data, var_name, group, ("chain", "draw"), None) as (labels, *_):
-        return component_numbers(labels, n_components, first_label)
+    labels, *_ = found_labels(data, var_name, group, ("chain", "draw"), None)
+    return component_numbers(labels, n_components, first_label)
 
 
 def parameters_by_draw(parameters: Mapping[str, Any], samples: Samples) -> dict[str, Floats]:
@@ -146,16 +141,9 @@ def taken(arrays: Mapping[str, Floats], components: Numbers) -> dict[str, Floats
     }
 
 
-def may_have_groups(data: Any) -> bool:
-    """Whether data can have groups: a posterior of ArviZ, or the path of its file."""
-    is_path = isinstance(data, (str, Path)) and not (is_plain(data) or is_store(data) or is_accumulated(data))
-    return is_path or isinstance(data, xr.DataTree) or is_inference_data(data)
-
-
 def has_group(data: Any, group: str) -> bool:
-    """Whether a posterior has a group of this name."""
-    with opened(data) as held:
-        return group in (held.children if isinstance(held, xr.DataTree) else held.groups())
+    """Whether a posterior with groups has one of this name."""
+    return group in (data.children if isinstance(data, xr.DataTree) else data.groups())
 
 
 def log_density(data: Any, group: str, draws: PartitionDraws, names: Sequence[str] | None) -> npt.NDArray[np.float64]:
@@ -166,17 +154,16 @@ def log_density(data: Any, group: str, draws: PartitionDraws, names: Sequence[st
     ValueError
         If the group or variable is missing, or holds other draws.
     """
-    with opened(data) as held:
-        dataset = group_dataset(held, group)
-        for name in names or ():
-            if name not in dataset:
-                raise ValueError(
-                    f"`prior` must name variables of {group}; got {name!r}, present: {listing(dataset.data_vars)}."
-                )
-        chosen = dataset[list(dataset.data_vars) if names is None else list(names)]
-        dims = [dim for dim in ("chain", "draw", "sample") if dim in chosen.dims]
-        each = [v.sum([dim for dim in v.dims if dim not in dims]) for v in chosen.data_vars.values()]
-        return draws.samples.in_order(sum(each), f"The group {group} of `draws`").astype(np.float64)
+    dataset = group_dataset(data, group)
+    for name in names or ():
+        if name not in dataset:
+            raise ValueError(
+                f"`prior` must name variables of {group}; got {name!r}, present: {listing(dataset.data_vars)}."
+            )
+    chosen = dataset[list(dataset.data_vars) if names is None else list(names)]
+    dims = [dim for dim in ("chain", "draw", "sample") if dim in chosen.dims]
+    each = [v.sum([dim for dim in v.dims if dim not in dims]) for v in chosen.data_vars.values()]
+    return draws.samples.in_order(sum(each), f"The group {group} of `draws`").astype(np.float64)
 
 
 class LogOfDraws(NamedTuple):
@@ -192,22 +179,21 @@ def log_of_draws(data: Any, draws: PartitionDraws) -> LogOfDraws | None:
 
     Constant values do not count: PyMC 6 stores zeros for models with discrete variables.
     """
-    if not may_have_groups(data):
+    if not has_groups(data):
         return None
-    with opened(data) as held:
-        groups = {name: group_dataset(held, name) for name in ("sample_stats", _LIKELIHOOD) if has_group(held, name)}
-        observed = _LIKELIHOOD in groups and groups[_LIKELIHOOD].nbytes <= _MOST_BYTES
-        try:
-            if "lp" in groups.get("sample_stats", ()):
-                values = log_density(held, "sample_stats", draws, ["lp"])
-                if np.ptp(values) > 0:
-                    return LogOfDraws("log posterior", values, observed)
-            if observed:
-                values = log_density(held, _LIKELIHOOD, draws, None)
-                if np.ptp(values) > 0:
-                    return LogOfDraws("log likelihood", values, observed)
-        except ValueError:  # the group holds other draws, such as all before thinning
-            return None
+    groups = {name: group_dataset(data, name) for name in ("sample_stats", _LIKELIHOOD) if has_group(data, name)}
+    observed = _LIKELIHOOD in groups and groups[_LIKELIHOOD].nbytes <= _MOST_BYTES
+    try:
+        if "lp" in groups.get("sample_stats", ()):
+            values = log_density(data, "sample_stats", draws, ["lp"])
+            if np.ptp(values) > 0:
+                return LogOfDraws("log posterior", values, observed)
+        if observed:
+            values = log_density(data, _LIKELIHOOD, draws, None)
+            if np.ptp(values) > 0:
+                return LogOfDraws("log likelihood", values, observed)
+    except ValueError:  # the group holds other draws, such as all before thinning
+        return None
     return None
 
 
@@ -219,16 +205,15 @@ def pointwise_log_likelihood(data: Any) -> tuple[npt.NDArray[np.float64], dict[s
     ValueError
         If the group is missing, or lacks `chain` and `draw`.
     """
-    if not may_have_groups(data):
+    if not has_groups(data):
         raise TypeError(f"`idata` must be an InferenceData, DataTree or its file; got {type(data).__name__}.")
-    with opened(data) as held:
-        dataset = group_dataset(held, _LIKELIHOOD)
-        memory.check(4 * dataset.nbytes, "The log likelihood of all draws and observations", "Thin the draws.")
-        if not {"chain", "draw"} <= set(dataset.dims):
-            raise ValueError(f"`idata` must have `chain` and `draw` in {_LIKELIHOOD}; got {listing(dataset.dims)}.")
-        parts = [
-            one.transpose("chain", "draw", ...).values.reshape(dataset.sizes["chain"], dataset.sizes["draw"], -1)
-            for one in dataset.data_vars.values()
-        ]
-        names = {dim: dataset[dim].values for dim in ("chain", "draw")}
+    dataset = group_dataset(data, _LIKELIHOOD)
+    memory.check(4 * dataset.nbytes, "The log likelihood of all draws and observations", "Thin the draws.")
+    if not {"chain", "draw"} <= set(dataset.dims):
+        raise ValueError(f"`idata` must have `chain` and `draw` in {_LIKELIHOOD}; got {listing(dataset.dims)}.")
+    parts = [
+        one.transpose("chain", "draw", ...).values.reshape(dataset.sizes["chain"], dataset.sizes["draw"], -1)
+        for one in dataset.data_vars.values()
+    ]
+    names = {dim: dataset[dim].values for dim in ("chain", "draw")}
     return np.concatenate(parts, axis=-1).astype(np.float64), names

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from posterior_consensus.sources.locations import listing
+from posterior_consensus.runtime.arguments import listing
 from posterior_consensus.sources.tables import by_draw, elements_of, is_counted, says_draw, with_brackets
 
 _TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import pairwise, product
 from typing import Any, NoReturn
 
@@ -11,8 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.runtime.arguments import warn
-from posterior_consensus.sources.locations import listing
+from posterior_consensus.runtime.arguments import listing, warn
 
 _DIMS = ("chain", "draw")
 _DRAW = ("iteration", "iter", "draw")  # R's posterior has "iteration", within chains, and "draw", over all chains
@@ -87,31 +86,37 @@ def variables_of_table(frame: pd.DataFrame, var_name: str | None, dims: Sequence
     return variables_in(by_draw(frame, "the DataFrame", var_name, dims), var_name)
 
 
-def array_of_table(
-    frame: pd.DataFrame,
-    var_name: str | None,
-    dims: tuple[str, ...],
-    rest: tuple[str | None, ...],
-    choose: Callable[[xr.Dataset, tuple[str, ...], tuple[str | None, ...]], xr.DataArray],
+def named_as_wanted(
+    array: xr.DataArray, frame: pd.DataFrame, dims: tuple[str, ...], rest: tuple[str | None, ...]
 ) -> xr.DataArray:
-    """Read one variable of a table, or all columns as items; `rest` are the user's names of items and components."""
-    own = None if frame.columns.name == "sample" else frame.columns.name  # a name of items to users, of draws here
-    names = [str(rest[0] or own or "item"), *("component" if dim is None else dim for dim in rest[1:])]
-    for name in names:
-        check_apart(name, tuple(dict.fromkeys(("sample", "chain", "draw", *dims))))
-    if variables := variables_of_table(frame, var_name, dims):
-        array = choose(variables, dims, (None,) * len(rest)) if var_name is None else variables[var_name]
-        return array.rename(dict(zip(array.dims[1:], names, strict=False)))
+    """Rename the dimensions of a variable of a table that are not the draws'; `rest` are the user's names."""
+    return array.rename(dict(zip(array.dims[1:], _names(frame, dims, rest), strict=False)))
+
+
+def items_of_table(
+    frame: pd.DataFrame, var_name: str | None, dims: tuple[str, ...], rest: tuple[str | None, ...]
+) -> xr.DataArray:
+    """Read all columns of a table as items; `rest` are the user's names of items and components."""
+    item_dim, *components = _names(frame, dims, rest)
     items = by_draw(frame, "the DataFrame", var_name, dims)
-    if len(rest) == 2:
+    if components:
         raise ValueError(
             "`data`, a table, must have a column for each item and component, such as 'p[1,2]' or Stan's 'p.1.2' for "
             f"component 2 of item 1; got {listing(frame.columns[:_NAMED])}{', ...' * (frame.shape[1] > _NAMED)}."
         )
     coords: dict[str, Any] = {dim: ("sample", items.index.get_level_values(dim)) for dim in ("chain", "draw")}
     if items.columns.nlevels == 1:
-        coords[names[0]] = items.columns.to_numpy()
-    return xr.DataArray(items.to_numpy(), coords, ("sample", names[0]))
+        coords[item_dim] = items.columns.to_numpy()
+    return xr.DataArray(items.to_numpy(), coords, ("sample", item_dim))
+
+
+def _names(frame: pd.DataFrame, dims: tuple[str, ...], rest: tuple[str | None, ...]) -> list[str]:
+    """Names of the dimensions of items and components: the user's, that of the columns, or the usual ones."""
+    own = None if frame.columns.name == "sample" else frame.columns.name  # a name of items to users, of draws here
+    names = [str(rest[0] or own or "item"), *("component" if dim is None else dim for dim in rest[1:])]
+    for name in names:
+        check_apart(name, tuple(dict.fromkeys(("sample", "chain", "draw", *dims))))
+    return names
 
 
 def check_apart(item_dim: str | None, dims: tuple[str, ...]) -> None:
@@ -314,9 +319,10 @@ def variables_in(draws: pd.DataFrame, var_name: str | None = None) -> xr.Dataset
     coords = {level: ("sample", draws.index.get_level_values(level)) for level in ("chain", "draw")}
     kept = families if var_name is None else {var_name: families[var_name]}
     variables = {name: _arranged(name, draws.iloc[:, list(elements)], elements) for name, elements in kept.items()}
-    if var_name is not None and variables[var_name].ndim == 2 and _is_float(draws.iloc[:, next(iter(kept[var_name]))]):
-        _check_full(var_name, kept[var_name])
-    return xr.Dataset(variables, coords)
+    dataset = xr.Dataset(variables, coords)
+    if var_name is not None:
+        check_full(dataset[var_name])
+    return dataset
 
 
 def _arranged(name: str, columns: pd.DataFrame, elements: Elements) -> xr.DataArray:
@@ -341,14 +347,14 @@ def _axes(elements: Elements) -> list[list[int]]:
     return axes if is_full else []
 
 
-def _check_full(name: str, elements: Elements) -> None:
-    """Raise an error if columns of items and components are incomplete."""
-    there = set(elements.values())
+def check_full(array: xr.DataArray) -> None:
+    """Raise an error if a variable of floats has columns of items and components, but not all of them."""
+    there = set(elements_of(array[array.dims[-1]].values).get(str(array.name), {}).values())
     missing = [at for at in product(*map(sorted, map(set, zip(*there, strict=True)))) if at not in there]
-    if missing:
+    if there and missing and array.dtype.kind == "f":
         raise ValueError(
-            f"`data` must have a column for each item and component of {name!r}; "
-            f"'{name}[{','.join(map(str, missing[0]))}]' is missing."
+            f"`data` must have a column for each item and component of {array.name!r}; "
+            f"'{array.name}[{','.join(map(str, missing[0]))}]' is missing."
         )
 
 

@@ -7,12 +7,12 @@ import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.sources.containers import group_dataset, is_inference_data
+from posterior_consensus.sources.containers import group_dataset, has_groups
 
 
 def observed_of(data: Any, draws: PartitionDraws) -> xr.DataArray | None:
     """The only observed variable with a row for each item, if there is exactly one."""
-    if not (isinstance(data, xr.DataTree) or is_inference_data(data)):
+    if not (has_groups(data)):
         return None
     try:
         dataset = group_dataset(data, "observed_data")

@@ -16,11 +16,9 @@ from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime.arguments import RandomSeed, check_between
 from posterior_consensus.runtime.executor import Clock
-from posterior_consensus.sources.containers import opened
-from posterior_consensus.sources.conversion import find_source
-from posterior_consensus.sources.labels import from_store
+from posterior_consensus.sources.conversion import find_source, opened
+from posterior_consensus.sources.labels import one_of
 from posterior_consensus.sources.parameters import LogOfDraws, log_of_draws
-from posterior_consensus.sources.samples import one_of
 from posterior_consensus.summary.layers import LayersSummary, summarize_layers
 from posterior_consensus.summary.observed import observed_of
 from posterior_consensus.summary.steps import SEARCH, search, summary_of
@@ -166,7 +164,7 @@ def summarize(
         return summarize_layers(idata, clock, {"loss": loss, **options}, searched, prob=prob, answers=answers)
     where: dict[str, Any] = {"group": group, "sample_dims": sample_dims, "item_dim": item_dim}
     where |= {"weights": one_of(weights, log_weights), "progressbar": progressbar}
-    posterior = clock("draws", read_posterior, idata, var_name, model, **where)
+    posterior = clock("draws", _read, idata, var_name, model, **where)
     searched = {"random_seed": random_seed, "progressbar": progressbar}
     return summarize_posterior(clock, posterior, {"loss": loss, **options}, searched, prob=prob, answers=answers)
 
@@ -199,15 +197,17 @@ class Posterior(NamedTuple):
         return self._replace(draws=self.draws.take(rows), logs=logs)
 
 
-def read_posterior(
-    idata: Any, var_name: str | None, model: Any = None, *, group: str, progressbar: bool, **where: Any
-) -> Posterior:
-    """Read draws, data of the items and log densities; arguments as in :func:`find_source`."""
-    with opened(from_store(idata, progressbar=progressbar)) as data:
-        source, description = find_source(data, var_name, model, group=group, progressbar=progressbar, **where)
-        draws = draws_of(source)
-        logs = log_of_draws(data, draws) if group == "posterior" else None
-        return Posterior(draws, description, observed_of(data, draws), logs)
+def _read(idata: Any, var_name: str | None, model: Any, *, progressbar: bool, **where: Any) -> Posterior:
+    with opened(idata, var_name, progressbar=progressbar) as (data, var_name):
+        return read_posterior(data, var_name, model, progressbar=progressbar, **where)
+
+
+def read_posterior(data: Any, var_name: str | None, model: Any = None, *, group: str, **where: Any) -> Posterior:
+    """Read draws, data of the items and log densities from opened data; arguments as in :func:`find_source`."""
+    source, description = find_source(data, var_name, model, group=group, **where)
+    draws = draws_of(source)
+    logs = log_of_draws(data, draws) if group == "posterior" else None
+    return Posterior(draws, description, observed_of(data, draws), logs)
 
 
 def summarize_posterior(

@@ -9,7 +9,6 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.ensemble.draws import draws_of
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.plots.four_panels import four_panels, link_panels
@@ -17,10 +16,8 @@ from posterior_consensus.results import display
 from posterior_consensus.results.stored_as import read_fields, reading
 from posterior_consensus.runtime.arguments import as_path
 from posterior_consensus.runtime.files import written_whole
-from posterior_consensus.sources.containers import opened
-from posterior_consensus.sources.conversion import find_source
-from posterior_consensus.sources.labels import from_store
-from posterior_consensus.sources.samples import one_of
+from posterior_consensus.sources.conversion import found_draws, opened
+from posterior_consensus.sources.labels import one_of
 from posterior_consensus.summary.facts import omissions
 from posterior_consensus.summary.observed import observed_of
 from posterior_consensus.summary.record import SummaryRecord
@@ -129,8 +126,8 @@ class Summary(SummaryRecord, display.Shown):
         weights = one_of(weights, log_weights)
         where = {"group": group, "sample_dims": sample_dims, "item_dim": item_dim, "weights": weights}
         with reading(dataset, cls.__name__) as read:
-            with opened(from_store(idata, progressbar=False)) as data:
-                draws = draws_of(find_source(data, var_name, model, **where, progressbar=False).source)
+            with opened(idata, var_name, progressbar=False) as (data, var_name):
+                draws = found_draws(data, var_name, model=model, **where, progressbar=False)
                 observed = observed_of(data, draws)
             fields = read_fields(cls, read)
             consensus = fields["consensus"]

@@ -101,7 +101,7 @@ def normal_similarity(mean, sd):
 
 @pytest.mark.parametrize("at_once", [1, 4_000_000])
 def test_the_similarity_is_the_mean_over_draws(rng, monkeypatch, at_once):
-    monkeypatch.setattr(module.sizes, "PROBABILITIES_AT_ONCE", at_once)
+    monkeypatch.setattr(module.memory, "PROBABILITIES_AT_ONCE", at_once)
     labels, mean, sd = posterior(rng)
     weights = rng.exponential(size=len(labels))
     found = pc.component_similarity(labels, mean=mean, sd=sd, weights=weights)

@@ -13,7 +13,7 @@ import posterior_consensus as pc
 from posterior_consensus.consensus import graphs, selection, votes
 from posterior_consensus.consensus.graphs import balanced_labels, transported
 from posterior_consensus.runtime import executor
-from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.conversion import as_partition_draws
 from tests import reference
 from tests.catalogue.posteriors import noisy_draws
 from tests.helpers import one_hot

@@ -9,7 +9,7 @@ import posterior_consensus as pc
 from posterior_consensus.consensus.selection import Candidate, Task, best_number
 from posterior_consensus.losses import vi
 from posterior_consensus.results.work import NumbersInfo
-from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.conversion import as_partition_draws
 from tests import reference
 from tests.catalogue.posteriors import around, noisy_draws
 

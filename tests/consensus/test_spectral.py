@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 import posterior_consensus as pc
 from posterior_consensus.runtime import executor
 from posterior_consensus.search.classical import _basis, leading_eigenvectors, random_walk_vectors
-from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.conversion import as_partition_draws
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws
 

@@ -9,7 +9,7 @@ import posterior_consensus as pc
 from posterior_consensus.ensemble.similarity import similarity_operator
 from posterior_consensus.kernels import coclustering
 from posterior_consensus.runtime import memory
-from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.conversion import as_partition_draws
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws, random_draws
 from tests.helpers import check_all, mean_similarity

@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 import posterior_consensus as pc
 from posterior_consensus.ensemble.expectation import loss_matrix
 from posterior_consensus.losses.record import TERMS
-from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.conversion import as_partition_draws
 from tests import reference
 from tests.catalogue.posteriors import noisy_draws
 from tests.helpers import check, check_all

@@ -9,8 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import posterior_consensus as pc
 from posterior_consensus.cli import main
-from posterior_consensus.sources.conversion import find_source
-from tests.helpers import check_all
+from tests.helpers import check_all, source_in
 
 N_DRAWS, N_ITEMS, K = 12, 5, 3
 SAMPLER = ["lp__", "accept_stat__", "stepsize__", "treedepth__", "n_leapfrog__", "divergent__", "energy__"]
@@ -101,9 +100,9 @@ def test_files_of_cmdstan(p, rng, tmp_path):
         assert len(soft.samples.chains) == n_chains
     labels = pc.as_partition_draws(paths[0])
     assert labels.items.coords["item"].values.tolist() == [1, 2, 3, 4, 5]
-    found = find_source(paths[0])
+    found = source_in(paths[0])
     assert found.description == "allocation probabilities `log_prob_z`; the labels `z` are sampled from them"
-    assert find_source(paths[0], "z").source.soft is None
+    assert source_in(paths[0], "z").source.soft is None
 
 
 def test_stan_from_the_shell(p, rng, tmp_path, capsys):
@@ -166,7 +165,7 @@ def test_certain_components(rng):
 
 def test_components_before_items(p):
     table = named(p.swapaxes(1, 2), "p", "{}[{},{}]")
-    for soft in (pc.as_allocation_probabilities(table), find_source(table).source):
+    for soft in (pc.as_allocation_probabilities(table), source_in(table).source):
         assert_allclose(soft.soft.probabilities, p, rtol=1e-12)
         assert (soft.items.dim, soft.soft.component_dim) == ("item", "component")
 

@@ -7,8 +7,7 @@ import xarray as xr
 from numpy.testing import assert_allclose, assert_array_equal
 
 import posterior_consensus as pc
-from posterior_consensus.sources.conversion import find_source
-from tests.helpers import check
+from tests.helpers import check, source_in
 
 N_DRAWS, N_ITEMS, N_COMPONENTS = 400, 9, 3
 
@@ -37,8 +36,8 @@ def test_draws_of_all_chains_in_one(z, rng):
         for draws in (
             pc.as_partition_draws(sites),
             pc.as_partition_draws(sites, "z"),
-            find_source(sites).source,
-            find_source(sites, "z").source,
+            source_in(sites).source,
+            source_in(sites, "z").source,
         ):
             assert_array_equal(draws.labels, wanted.labels)
             assert [rows.size for rows in draws.samples.chains] == [N_DRAWS]
@@ -49,7 +48,7 @@ def test_probabilities_of_all_chains_in_one(p, rng):
     for sites in ({"q": p}, {"q": p, "w": p[:, 0], "sigma": p[:, 0, 0]}, {"q": np.log(p), "y": p[..., 0]}):
         for name in (None, "q"):
             assert_allclose(pc.as_allocation_probabilities(sites, name).soft.probabilities, wanted)
-            assert_allclose(find_source(sites, name).source.soft.probabilities, wanted)
+            assert_allclose(source_in(sites, name).source.soft.probabilities, wanted)
 
 
 @pytest.mark.parametrize("n_chains", [2, 20])
@@ -57,7 +56,7 @@ def test_chains_and_draws_stay_what_they_are(n_chains, z, rng):
     shape = n_chains, N_DRAWS // n_chains
     mu = rng.normal(size=(*shape, N_COMPONENTS))
     sites = {"z": z.reshape(*shape, N_ITEMS), "k": z[:, 0].reshape(shape), "mu": mu, "sigma": mu[..., 0]}
-    for draws in (pc.as_partition_draws(sites), find_source(sites, "z").source):
+    for draws in (pc.as_partition_draws(sites), source_in(sites, "z").source):
         assert_array_equal(draws.labels, pc.as_partition_draws(z).labels)
         assert len(draws.samples.chains) == n_chains
 
@@ -84,9 +83,9 @@ class ByDLPack(Array):
 
 @pytest.mark.parametrize("kind", [AsArray, ByDLPack])
 def test_arrays_of_other_libraries(kind, z, p):
-    for draws in (pc.as_partition_draws(kind(z)), find_source(kind(z)).source, pc.as_partition_draws({"z": kind(z)})):
+    for draws in (pc.as_partition_draws(kind(z)), source_in(kind(z)).source, pc.as_partition_draws({"z": kind(z)})):
         assert_array_equal(draws.labels, pc.as_partition_draws(z).labels)
-    for soft in (pc.as_allocation_probabilities(kind(p)), find_source(kind(p)).source):
+    for soft in (pc.as_allocation_probabilities(kind(p)), source_in(kind(p)).source):
         assert_array_equal(soft.soft.probabilities, pc.as_allocation_probabilities(p).soft.probabilities)
 
 
@@ -129,7 +128,7 @@ def test_brms_in_a_table_and_in_numpy(p, tmp_path):
     table.to_csv(tmp_path / "p.csv", index=False)
     np.save(tmp_path / "p.npy", p)
     for name, n_chains in (("p.csv", 2), ("p.npy", 1)):
-        for soft in (pc.as_allocation_probabilities(tmp_path / name), find_source(tmp_path / name).source):
+        for soft in (pc.as_allocation_probabilities(tmp_path / name), source_in(tmp_path / name).source):
             assert_allclose(soft.soft.probabilities, p, rtol=1e-14)
             assert len(soft.samples.chains) == n_chains
 

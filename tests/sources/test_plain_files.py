@@ -8,8 +8,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import posterior_consensus as pc
-from posterior_consensus.sources.conversion import find_source
-from tests.helpers import check
+from tests.helpers import check, source_in
 
 Z = np.array([[2, 1, 2, 3], [1, 1, 3, 2], [1, 1, 1, 1], [3, 3, 1, 1], [2, 2, 2, 1], [4, 1, 4, 1]])
 CANONICAL = pc.as_partition_draws(Z).labels
@@ -108,7 +107,7 @@ def test_one_variable_of_many(tmp_path):
     frame = pd.DataFrame({"mu[1]": np.linspace(0, 1, 6), "alpha": 0.3, ".chain": 1})
     frame[names] = Z
     frame.to_csv(path)
-    for draws in (pc.as_partition_draws(path, "z"), find_source(path, "z").source):
+    for draws in (pc.as_partition_draws(path, "z"), source_in(path, "z").source):
         assert_array_equal(draws.labels, CANONICAL)
         assert draws.items.coords["item"].values.tolist() == [1, 2, 3, 4] and set(draws.samples.chain) == {1}
     assert_array_equal(pc.as_partition_draws(path).labels, CANONICAL)  # mu is no label
@@ -150,7 +149,7 @@ def test_numpy_files(tmp_path):
     p = np.random.default_rng(1).dirichlet(np.ones(2), (2, 9, 4))
     np.save(tmp_path / "p.npy", p)
     wanted = pc.as_allocation_probabilities(p).soft.probabilities
-    for soft in (pc.as_allocation_probabilities(tmp_path / "p.npy"), find_source(tmp_path / "p.npy").source):
+    for soft in (pc.as_allocation_probabilities(tmp_path / "p.npy"), source_in(tmp_path / "p.npy").source):
         assert_array_equal(soft.soft.probabilities, wanted)
 
 

@@ -6,7 +6,7 @@ import xarray as xr
 from numpy.testing import assert_allclose
 
 import posterior_consensus as pc
-from posterior_consensus.sources.rounding import sums_to_one, tolerance
+from posterior_consensus.sources.arrays import sums_to_one, tolerance
 
 
 def rounded(values, digits):

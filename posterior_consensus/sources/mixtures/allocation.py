@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib.util import find_spec
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,9 +12,8 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.runtime.arguments import RandomSeed, as_generator, warn
-from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
-from posterior_consensus.sources.locations import listing
+from posterior_consensus.runtime.arguments import RandomSeed, listing, warn
+from posterior_consensus.sources.containers import group_dataset, has_groups
 from posterior_consensus.sources.mixtures.model import (
     ancestors,
     component_dim,
@@ -35,115 +33,27 @@ from posterior_consensus.sources.mixtures.posterior import (
     parameter_draws,
     per_item,
 )
-from posterior_consensus.sources.probabilities import as_allocation_probabilities
+from posterior_consensus.sources.probabilities import draws_of_probabilities
 
 
-def allocation_probabilities(
+def draws_of_model(
     model: Any,
-    idata: Any,
+    data: Any,
     *,
-    var_name: str | None = None,
-    group: str = "posterior",
+    var_name: str | None,
+    group: str,
     observed: Any = None,
     random_seed: RandomSeed = None,
-    progressbar: bool = True,
+    progressbar: bool,
 ) -> PartitionDraws:
-    """Compute allocation probabilities from a PyMC mixture model and its posterior without labels.
-
-    Parameters
-    ----------
-    model : pymc.Model
-        Model with a ``pm.Mixture`` of any family, observed, partly observed or latent; or a model from which
-        pymc-extras has marginalized a categorical label, which several observed variables may share.
-    idata : InferenceData, DataTree, Dataset or path
-        Draws of the model's free variables, over ``chain`` and ``draw``. Deterministic variables, and free variables
-        that do not affect the allocation, may be missing.
-    var_name : str, optional
-        Name of the mixture, or of the marginalized label; by default the only one. Zero-inflated and hurdle
-        distributions, which are mixtures of zeros and another distribution, must be named.
-    group : str
-        Group of an InferenceData, DataTree or file.
-    observed : dict, optional
-        New observations of the mixture, ``{"y": values}``, which replace the model's own; any number of items. The
-        result then has their log densities in ``soft.log_density``, as :func:`predict_allocation` needs them. A
-        DataArray gives the items its dimension and coordinates. If parameters have a value for each item, as in
-        mixtures of regressions, first put the new covariates into the model by ``pm.set_data``.
-    random_seed : int, Generator, SeedSequence or None
-        Seed for sampling the result's `labels` from the probabilities; None samples the same labels each time.
-    progressbar : bool
-        Whether to show a progress bar after a second.
-
-    Returns
-    -------
-    PartitionDraws
-        Draws with probabilities of shape (n_draws, n_items, n_components) in ``soft.probabilities``, and labels sampled
-        from them. Items and components are named as in the model.
-
-    Raises
-    ------
-    ImportError
-        If PyMC is not installed.
-    TypeError
-        If `model` is not a model, or `idata` not a posterior.
-    ValueError
-        If the model has no mixture or several, the posterior lacks a variable or does not fit the model, or `observed`
-        does not fit the mixture. The message gives the next step.
-    MemoryError
-        If the probabilities do not fit in the memory budget.
-
-    Warns
-    -----
-    UserWarning
-        If univariate components meet data of several dimensions: every value, not every row, is then an item.
-
-    See Also
-    --------
-    as_allocation_probabilities : Convert probabilities that the posterior already holds.
-    predict_allocation : Clusters of new observations.
-
-    Notes
-    -----
-    With weights w_k and PyMC's densities f_k,
-
-        P(z_i = k | theta_t, y_i) = w_k f_k(y_i | theta_t) / sum_l w_l f_l(y_i | theta_t) [1]_.
-
-    Items must be independent given the parameters; a DiscreteMarkovChain is refused. Missing observations take their
-    values from the posterior. A ``pm.Potential`` is ignored, since its factor is equal for all allocations.
-    Probabilities are in single precision if two copies in double precision exceed the memory budget.
-
-    References
-    ----------
-    .. [1] McLachlan and Peel (2000), Finite Mixture Models, section 1.15. https://doi.org/10.1002/0471721182
-
-    Examples
-    --------
-    >>> import numpy as np, xarray as xr
-    >>> import pymc as pm  # doctest: +SKIP
-    >>> import posterior_consensus as pc
-    >>> with pm.Model(coords={"star": ["a", "b", "c"]}) as model:  # doctest: +SKIP
-    ...     mu = pm.Normal("mu", 0.0, 3.0, shape=2)
-    ...     y = pm.NormalMixture("y", w=[0.5, 0.5], mu=mu, sigma=1.0, observed=[-1.0, 0.2, 1.0], dims="star")
-    >>> idata = xr.Dataset({"mu": (("chain", "draw", "component"), [[[-1.0, 1.0], [1.0, -1.0]]])})
-    >>> draws = pc.allocation_probabilities(model, idata)  # doctest: +SKIP
-    >>> draws.soft.probabilities[0].round(3)  # doctest: +SKIP
-    array([[0.881, 0.119],
-           [0.401, 0.599],
-           [0.119, 0.881]])
-    """
-    check_arguments(model, idata, var_name)
-    as_generator(random_seed)  # report an invalid seed before the model is read
-    with opened(idata) as data:
-        dataset = group_dataset(data, group)
-        probabilities, log_density = _probabilities(model, dataset, var_name, group, observed, progressbar)
-        probabilities = probabilities.load()  # also loads coordinates
-    *_, item_dim, components = (str(dim) for dim in probabilities.dims)
-    draws = as_allocation_probabilities(
-        probabilities,
-        log=False,
-        sample_dims=tuple(str(dim) for dim in probabilities.dims[:-2]),
-        item_dim=item_dim,
-        component_dim=components,
-        random_seed=random_seed,
+    """Allocation probabilities from a model and its posterior, opened; arguments as in `allocation_probabilities`."""
+    check_arguments(model, data, var_name)
+    probabilities, log_density = _probabilities(
+        model, group_dataset(data, group), var_name, group, observed, progressbar
+    )
+    *dims, item_dim, component_dim = (str(dim) for dim in probabilities.dims)
+    draws = draws_of_probabilities(
+        probabilities.load(), tuple(dims), (item_dim, component_dim), log=False, random_seed=random_seed
     )
     if observed is None or log_density is None:
         return draws
@@ -168,7 +78,7 @@ def check_arguments(model: Any, idata: Any, var_name: Any) -> None:
                 "posterior has another intercept than the model."
             )
         raise TypeError(f"`model` must be a pymc.Model; got {type(model).__name__}.{hint}")
-    if not isinstance(idata, (xr.Dataset, xr.DataTree, str, Path)) and not is_inference_data(idata):
+    if not (isinstance(idata, xr.Dataset) or has_groups(idata)):
         raise TypeError(f"`idata` must be an InferenceData, DataTree, Dataset or path; got {type(idata).__name__}.")
     if var_name is not None and not isinstance(var_name, str):
         raise TypeError(f"`var_name` must be a name; got {var_name!r}.")

@@ -8,13 +8,14 @@ import numpy.typing as npt
 from scipy import stats
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.sources.containers import group_dataset, opened
-from posterior_consensus.sources.labels import as_partition_draws
-from posterior_consensus.sources.locations import listing
+from posterior_consensus.runtime.arguments import listing
+from posterior_consensus.sources.containers import group_dataset
+from posterior_consensus.sources.conversion import found_labels
+from posterior_consensus.sources.labels import draws_of_labels
 from posterior_consensus.sources.mixtures.allocation import (
-    allocation_probabilities,
     check_arguments,
     choice,
+    draws_of_model,
     marginalised_names,
     unmarginalised,
 )
@@ -53,35 +54,34 @@ def is_model(value: Any) -> bool:
 
 
 def component_draws(
-    model: Any, idata: Any, var_name: str | None, group: str, progressbar: bool
+    model: Any, data: Any, var_name: str | None, group: str, progressbar: bool
 ) -> tuple[PartitionDraws, Numbers, list[Family]]:
-    """Draws of the allocation, the component of each item, and the components' parameters by family.
+    """From opened data, draws of the allocation, the component of each item, and the components' parameters by family.
 
     Raises
     ------
     ValueError
         If the model has no mixture, its components have unknown or different families, or parameters vary by item.
     """
-    check_arguments(model, idata, var_name)
+    check_arguments(model, data, var_name)
     labels = _explicit_label(model, var_name)
     if labels is None:
-        draws = allocation_probabilities(model, idata, var_name=var_name, group=group, progressbar=progressbar)
+        draws = draws_of_model(model, data, var_name=var_name, group=group, progressbar=progressbar)
     else:
-        draws = as_partition_draws(idata, labels.name, group=group)
+        draws = draws_of_labels(*found_labels(data, labels.name, group, None, None))
     hidden = marginalised_names(model)
     if labels is None and hidden and (var_name is None or var_name in hidden):
         model = unmarginalised(model)
         labels = model[choice(hidden, var_name)]
-    with opened(idata) as data:
-        dataset = group_dataset(data, group)
-        if labels is None:
-            families = _of_mixture(model, find_mixture(model, var_name), _evaluator(model, dataset, group))
-        else:
-            families = _of_labels(model, labels, _evaluator(model, dataset, group))
-        families = [(family, parameters_by_draw(own, draws.samples)) for family, own in families]
-        n_components = max(n_components_of(own) for _, own in families)
-        name = None if labels is None else labels.name
-        return draws, component_labels(draws, dataset, n_components, 0, name, group), families
+    dataset = group_dataset(data, group)
+    if labels is None:
+        families = _of_mixture(model, find_mixture(model, var_name), _evaluator(model, dataset, group))
+    else:
+        families = _of_labels(model, labels, _evaluator(model, dataset, group))
+    families = [(family, parameters_by_draw(own, draws.samples)) for family, own in families]
+    n_components = max(n_components_of(own) for _, own in families)
+    name = None if labels is None else labels.name
+    return draws, component_labels(draws, dataset, n_components, 0, name, group), families
 
 
 def _explicit_label(model: Any, var_name: str | None) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.sources.locations import listing
+from posterior_consensus.runtime.arguments import listing
 
 WAYS_OUT = (
     "Either store the logarithms of the allocation probabilities in the model, if items are independent given its "

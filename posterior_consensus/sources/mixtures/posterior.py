@@ -12,9 +12,9 @@ import xarray as xr
 from threadpoolctl import ThreadpoolController
 
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.arguments import listing
 from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.runtime.progress import track
-from posterior_consensus.sources.locations import listing
 from posterior_consensus.sources.mixtures.model import (
     WAYS_OUT,
     ancestors,
