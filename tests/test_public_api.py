@@ -10,6 +10,7 @@ from pathlib import Path
 from numpydoc.validate import validate
 
 import posterior_consensus as pc
+from posterior_consensus.results.work import Info
 from tests.catalogue.functions import BY_NAME, MODULES, PUBLIC, TOP
 
 ROOT = Path(__file__).parents[1]
@@ -44,7 +45,20 @@ def test_main_job_imports_no_optional_package():
 
 def test_api_index_has_every_public_name_once():
     entries = re.findall(r"^(?:   ([\w.]+)|\.\. py:data:: ([\w.]+))$", text_of("api", "index.md"), re.MULTILINE)
-    assert sorted(name or data for name, data in entries) == sorted(PUBLIC)
+    work = re.findall(r"^\.\. autoclass:: posterior_consensus\.([\w.]+)$", text_of("api", "work.md"), re.MULTILINE)
+    assert sorted([*(name or data for name, data in entries), *work]) == sorted(PUBLIC)
+    assert set(work) == {name for name in PUBLIC if name.startswith("results.") and issubclass(PUBLIC[name], Info)}
+
+
+def test_every_public_name_is_in_an_example_or_on_a_page_beside_the_reference():
+    pages = [ROOT / "README.md", *DOCS.glob("*.md"), DOCS / "api" / "work.md", *(ROOT / "examples").glob("*.py")]
+    pages += [page for folder in ("background", "how_to") for page in (DOCS / folder).glob("*.md")]
+    code = []
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        code += [text] if page.suffix == ".py" else re.findall(r"^```.*?^```|`[^`\n]+`", text, re.M | re.S)
+    shown = set(re.findall(r"\w+", "\n".join(code)))
+    assert not [name for name in PUBLIC if name.rpartition(".")[2] not in shown]
 
 
 def test_help_begins_with_the_ten_functions_of_an_analysis():
