@@ -30,7 +30,6 @@ _SMALLEST_FONT = 5.0  # points; smaller is unreadable
 MOST_OF_PAIRS = 10_000  # items; beyond, a sample of pairs is shown
 SOME_OF_PAIRS = 2_000
 MOST_IN_ROW = 20_000  # items in a row; beyond, a sample of this size is shown
-_LITTLE = 0.5  # share of the variation; maps of less carry a caution
 _STEPS = (1, 2, 5)  # times powers of ten: steps between named items
 
 
@@ -206,17 +205,6 @@ def tick_dates(axis: Any) -> None:
 
     axis.set_major_locator(AutoDateLocator(minticks=3, maxticks=8))
     axis.set_major_formatter(ConciseDateFormatter(axis.get_major_locator()))
-
-
-def as_map(ax: Axes, shares: npt.NDArray[np.float64], caution: str) -> None:
-    """Use equal scales on two axes, and add a caution if they show little of the variation."""
-    from matplotlib.ticker import MaxNLocator
-
-    if 0 < shares.sum() < _LITTLE:
-        ax.set_title(f"The map shows {shares.sum():.0%} of the variation.\n{caution}", loc="left", fontsize="small")
-    ax.set_aspect("equal", adjustable="datalim")
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_locator(MaxNLocator(5))
 
 
 def scatter_clusters(ax: Axes, x: Any, y: Any, clusters: npt.NDArray[np.integer], **style: Any) -> None:

@@ -62,12 +62,12 @@ def plot_links(links: Links, *, figsize: Size = None, axes: Any = None) -> Grid:
     """
     frame.check_result("links", links, Links, "links")
     grid = frame.grid_axes(axes, figsize, 1, 2, 10.0, 4.4)
-    draw_histogram(grid[0, 0], links)
-    draw_uncertain(grid[0, 1], links)
+    _draw_histogram(grid[0, 0], links)
+    _draw_uncertain(grid[0, 1], links)
     return grid
 
 
-def draw_histogram(ax: Axes, links: Links) -> None:
+def _draw_histogram(ax: Axes, links: Links) -> None:
     """Plot numbers of pairs by probability, within and between clusters of the partition."""
     probability, within = links.pairs["probability"].values, links.within
     parts = [probability[within], probability[~within]]
@@ -82,7 +82,7 @@ def draw_histogram(ax: Axes, links: Links) -> None:
     frame.add_legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0))
 
 
-def draw_uncertain(ax: Axes, links: Links) -> None:
+def _draw_uncertain(ax: Axes, links: Links) -> None:
     """Plot the links of probability nearest to 1/2, with their names."""
     items = Items.along(links.cluster, str(links.cluster.dims[0]))
     probability, within = links.pairs["probability"].values, links.within

@@ -25,6 +25,7 @@ from posterior_consensus.sources.conversion import as_draws, as_source, own_part
 
 _AREA, _LARGEST = 14.0, 1200.0  # areas of one draw, and of all draws if equal, in square points
 _IN_LEGEND = 150.0  # largest area in a legend, in square points
+_LITTLE = 0.5  # share of the variation; maps of less carry a caution
 _LEAST = 1e-18  # squared distance; below it, draws are equal
 _SYMBOLS = {"horizontal": "X", "upper_vertical": "^", "lower_vertical": "v"}
 _AREA_OF_ITEM = 16.0  # of a point, in square points; grows with the root of its number of items
@@ -144,10 +145,21 @@ def plot_draws_map(
     ax.set_xlabel(f"first axis ({metric.name}{unit}): {shares[0]:.0%} of the variation")
     some = f"\ndistances over {at.size:,} of {draws.n_items:,} items" if at.size < draws.n_items else ""
     ax.set_ylabel(f"second axis: {shares[1]:.0%} of it{some}")
-    frame.as_map(ax, shares, "Draws that are close on it can be at a large distance.")
+    _as_map(ax, shares, "Draws that are close on it can be at a large distance.")
     if len(ax.get_legend_handles_labels()[0]) > 1:
         frame.add_legend(ax)
     return ax
+
+
+def _as_map(ax: Axes, shares: npt.NDArray[np.float64], caution: str) -> None:
+    """Use equal scales on two axes, and add a caution if they show little of the variation."""
+    from matplotlib.ticker import MaxNLocator
+
+    if 0 < shares.sum() < _LITTLE:
+        ax.set_title(f"The map shows {shares.sum():.0%} of the variation.\n{caution}", loc="left", fontsize="small")
+    ax.set_aspect("equal", adjustable="datalim")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(MaxNLocator(5))
 
 
 def _marks(
@@ -322,7 +334,7 @@ def plot_items_map(
     _draw_exemplars(ax, places, labels, numbers, items.exemplars, source.items.names)
     ax.set_xlabel(f"first axis: {shares[0]:.0%} of the variation")
     ax.set_ylabel(f"second axis: {shares[1]:.0%} of the variation")
-    frame.as_map(ax, shares, "Items that are close on it can be dissimilar.")
+    _as_map(ax, shares, "Items that are close on it can be dissimilar.")
     exemplar = frame.point("exemplar", "o", colours.NEUTRAL, markeredgecolor=colours.ink(), markersize=8)
     frame.add_legend(ax, [*frame.cluster_entries(labels, items.names, numbers), exemplar])
     return ax

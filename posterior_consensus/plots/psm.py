@@ -21,7 +21,7 @@ from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import MARK, NEUTRAL, as_cmap, ink, ink_on
 from posterior_consensus.plots.frame import Axes, Grid, Size
-from posterior_consensus.plots.rows import check_order, label_along
+from posterior_consensus.plots.rows import Along, Places, check_order, label_along
 from posterior_consensus.runtime.arguments import check_count
 from posterior_consensus.sources.conversion import as_draws, as_source, own_partition
 from posterior_consensus.sources.matrices import as_pair_similarity
@@ -171,13 +171,20 @@ def _plot_one(source: PairSource, partition: Any, order: Any, cmap: Colormap, fi
     image = ax.imshow(values[np.ix_(in_row, in_row)], cmap=cmap, vmin=0.0, vmax=1.0, interpolation="nearest")
     frame.add_colour_bar(ax, image, "co-clustering probability")
     ax.set(xlabel=frame.with_share(items.dim, at.size, items.n_items), ylabel=items.dim)
-    ax.tick_params(length=0)
     clusters = None if labels is None else _draw_clusters(ax, labels[in_row], partition, given)
-    if along is not None:
-        label_along(ax, "xy", along, items, at[in_row])
-    else:
-        frame.label_row(ax, "xy", items.named(at[in_row]), clusters)
+    _name_sides(ax, along, items, at[in_row], clusters)
     return ax
+
+
+def _name_sides(
+    ax: Axes, along: Along | None, items: Items, at: Places, clusters: tuple[Places, list[str]] | None
+) -> None:
+    """Name the items of a matrix, their clusters or values of their coordinate on both axes."""
+    ax.tick_params(length=0)
+    if along is not None:
+        label_along(ax, "xy", along, items, at)
+    else:
+        frame.label_row(ax, "xy", items.named(at), clusters)
 
 
 def _plot_chains(draws: PartitionDraws, partition: Any, order: Any, cmap: Colormap, figsize: Size, axes: Any) -> Grid:
@@ -371,11 +378,7 @@ def plot_posterior_comparison(
     clusters = None
     if partition is not None and along is None:
         clusters = np.bincount(labels), [str(name) for name in cluster_names(partition, items.in_order(partition))]
-    if along is None:
-        frame.label_row(grid[0], "xy", items.names[in_row], clusters)
-    else:
-        label_along(grid[0], "xy", along, items, in_row)
-    grid[0].tick_params(length=0)
+    _name_sides(grid[0], along, items, in_row, clusters)
     _draw_items(grid[1], comparison, n_items)
     return grid
 

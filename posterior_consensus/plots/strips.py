@@ -61,17 +61,12 @@ def draw_numbered(
     from matplotlib.patches import Rectangle
 
     first = strips[0]
-    changes = np.mean([change(first, other) for other in strips[1:]] or [np.zeros(first.size)], axis=0)
+    changes = np.mean([_change(first, other) for other in strips[1:]] or [np.zeros(first.size)], axis=0)
     row = item_row(ax, items, first, order, then=strips[1:], certainty=-changes, doubted="least stable")
     for place, labels in enumerate(strips):
         shown = labels[row.at]
         alpha = None if strengths is None else strengths[place][row.at]
-        ax.imshow(
-            to_rgba_array(colours_of(shown), alpha)[np.newaxis],
-            extent=(-0.5, shown.size - 0.5, place + HEIGHT, place - HEIGHT),
-            aspect="auto",
-            interpolation="nearest",
-        )
+        _draw_strip(ax, place, to_rgba_array(colours_of(shown), alpha), interpolation="nearest")
         for start, end in pairwise(frame.runs_of(shown).tolist()) if row.patterned else ():
             cluster = int(shown[start])
             if patterns_of(np.array([cluster]))[0]:
@@ -84,7 +79,13 @@ def draw_numbered(
     return row.at
 
 
-def change(one: Labels, other: Labels) -> Floats:
+def _draw_strip(ax: Axes, place: int, values: npt.NDArray[Any], **style: Any) -> Any:
+    """Plot a strip of numbers (n,) or colours (n, 4), and return the image."""
+    extent = -0.5, len(values) - 0.5, place + HEIGHT, place - HEIGHT
+    return ax.imshow(values[np.newaxis], extent=extent, aspect="auto", **style)
+
+
+def _change(one: Labels, other: Labels) -> Floats:
     """Share (n,) of each item's co-members that change from one partition to another."""
     cells = np.unique(one.astype(np.int64) * (int(other.max()) + 1) + other, return_inverse=True)[1].ravel()
     common = np.bincount(cells)[cells]
@@ -247,7 +248,7 @@ def _changes(partitions: npt.NDArray[np.int32], weights: npt.NDArray[np.float64]
     for k, other in itertools.combinations(range(len(partitions)), 2):
         weight = weights[k] * weights[other]
         total += weight
-        changes += weight * change(partitions[k], partitions[other])
+        changes += weight * _change(partitions[k], partitions[other])
     return changes / total if total > 0 else changes
 
 
@@ -314,8 +315,7 @@ def plot_modes(modes: PartitionModes, *, order: Any = "clusters", figsize: Size 
     shown = np.nan_to_num(modes.responsibilities.values)[np.concatenate(samples.chains)]
     shades = LinearSegmentedColormap.from_list("responsibility", [to_rgba(ink(), 0.06), to_rgba(ink())])
     for place, responsibilities in enumerate(shown.T):
-        extent = -0.5, len(shown) - 0.5, place + HEIGHT, place - HEIGHT
-        image = draws.imshow(responsibilities[np.newaxis], cmap=shades, vmin=0, vmax=1, extent=extent, aspect="auto")
+        image = _draw_strip(draws, place, responsibilities, cmap=shades, vmin=0, vmax=1)
     draws.set(ylim=items.get_ylim(), yticks=[], xlabel="draw")
     if len(samples.chains) > 1:
         sizes = np.array([rows.size for rows in samples.chains])
