@@ -360,7 +360,7 @@ def agreement_path(
         needs = {f"loss {record.name!r}": record.needs}
         sources = {name: as_source(one, needs) for name, one in several.items()}
         items = next(iter(sources.values())).items
-        sources = {name: _in_order(one, items) for name, one in sources.items()}
+        sources = {name: _reordered(one, items) for name, one in sources.items()}
     if len(sources) < 2:
         raise ValueError(
             f"`draws` must have at least two chains, or be a list of several analyses; got {len(sources)}."
@@ -450,7 +450,7 @@ def _with_price(loss: PartitionLoss, price: float) -> PartitionLoss:
     return with_parameters(loss, a=(float(loss.parameters["a"]) + price) / (1.0 + price))
 
 
-def _in_order(source: PairSource, items: Items) -> PairSource:
+def _reordered(source: PairSource, items: Items) -> PairSource:
     order = source.items.order_of(items, "draws")
     return source if np.array_equal(order, np.arange(items.n_items)) else source.of_items(order)
 

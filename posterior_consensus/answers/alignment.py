@@ -22,7 +22,13 @@ from posterior_consensus.ensemble.items import (
     labelled,
     numbers_of,
 )
-from posterior_consensus.ensemble.partitions import HasLabels, Labels, by_name, canonical_labels, contingency_table
+from posterior_consensus.ensemble.partitions import (
+    HasLabels,
+    Labels,
+    canonical_labels,
+    contingency_table,
+    named_partitions,
+)
 from posterior_consensus.ensemble.switching import is_matched, partners
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.display import counted, joined
@@ -286,7 +292,7 @@ def align_partitions(partitions: Any) -> AlignedPartitions:
     if isinstance(partitions, xr.DataArray) and partitions.ndim == 2:
         named = dict(zip(partitions[partitions.dims[0]].values.tolist(), partitions, strict=True))
     else:
-        named = by_name(partitions, "partitions")
+        named = named_partitions(partitions, "partitions")
     if len(named) < 2:
         raise ValueError(f"`partitions` must hold at least two partitions; got {len(named)}.")
     given = {f"`partitions[{name!r}]`": partition for name, partition in named.items()}
@@ -306,7 +312,7 @@ def align_partitions(partitions: Any) -> AlignedPartitions:
 
 def numbers_in(reference: Any, items: Items) -> tuple[Labels, list[Hashable]]:
     """Number (n_items,) of each item's cluster in a reference, and the name of each number."""
-    numbers, names = _numbered(reference, items.in_order(reference, "reference"))
+    numbers, names = _numbered(reference, items.reordered(reference, "reference"))
     return numbers[items.as_labels(reference, "reference")].astype(np.int32), names
 
 

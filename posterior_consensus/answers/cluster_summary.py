@@ -243,7 +243,7 @@ def cluster_summary(
 
 def _partial_labels(source: PartitionDraws, partition: Any) -> tuple[Labels, Labels, list[Hashable]]:
     """Position of each assigned item's cluster (n_items,), -1 for unassigned items; numbers and names of clusters."""
-    values = np.asarray(source.items.in_order(partition))
+    values = np.asarray(source.items.reordered(partition))
     if values.shape != (source.n_items,):
         raise ValueError(f"`partition` must label all {source.n_items} items; got {values.size} labels.")
     assigned = np.flatnonzero(values != -1 if values.dtype.kind in "if" else np.ones(values.size, np.bool_))

@@ -412,7 +412,7 @@ def links(draws: Any, partition: Any = None, *, above: float = 0.01, prior: Part
         pairs=xr.Dataset({name: ("link", column) for name, column in columns.items()}),
         sizes=_by_size(taken, labels, prior),
         above=above,
-        names=cluster_names(partition, taken.items.in_order(partition)),
+        names=cluster_names(partition, taken.items.reordered(partition)),
         n_draws=taken.n_draws,
         components=display.NUMBER_OF_CLUSTERS if prior is None else prior.about_components,
     )

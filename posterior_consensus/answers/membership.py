@@ -224,7 +224,7 @@ def membership(draws: Any, partition: Any = None) -> Membership:
            [0.  , 1.  , 0.  ]])
     """
     draws, partition = as_draws(draws), partition_of(draws, partition)
-    labels, given = draws.as_labels(partition), draws.items.in_order(partition)
+    labels, given = draws.as_labels(partition), draws.items.reordered(partition)
     check_size(draws.n_items, labels)
     values, errors = _of_labels(draws, labels) if draws.soft is None else of_components(draws, draws.soft, labels)
     errors = draws.samples.probability_errors(values, errors)
@@ -505,7 +505,7 @@ def item_uncertainty(draws: Any, partition: Any = None) -> ItemUncertainty:
     """
     source, partition = as_source(draws), partition_of(draws, partition)
     labels = source.as_labels(partition)
-    given = source.items.in_order(partition)
+    given = source.items.reordered(partition)
     similarity, nearest, nearest_similarity = own_and_nearest(source, labels)
     own = own_membership(source, labels)
     return ItemUncertainty(
@@ -617,7 +617,7 @@ def predict_allocation(new: Any, known: Any, *, partition: Any = None, log_densi
     order = new.samples.order_of(known.samples, "`new`")
     if new.samples.is_weighted and not np.allclose(new.weights[order], known.weights, rtol=SAME, atol=0):
         raise ValueError("`new` must have the weights of `known`, or none; got others.")
-    labels, given = known.as_labels(partition), known.items.in_order(partition)
+    labels, given = known.as_labels(partition), known.items.reordered(partition)
     check_size(new.n_items, labels)
     density = soft.log_density if log_density is None else _log_density(log_density, new)
     matched, soft = matched_components(known, labels), soft.take(order)
@@ -639,7 +639,7 @@ def _log_density(given: Any, new: PartitionDraws) -> Floats:
         own = Items.along(given, new.items.dim)
         if own.n_items == new.n_items:
             given = given.isel({new.items.dim: own.order_of(new.items, "log_density")})
-    values = new.samples.in_order(given, "`log_density`", more=True).astype(np.float64)
+    values = new.samples.reordered(given, "`log_density`", more=True).astype(np.float64)
     if values.shape != (new.n_draws, new.n_items):
         raise ValueError(
             f"`log_density` must have one value for each draw and new item, of shape {(new.n_draws, new.n_items)}; got "

@@ -448,7 +448,7 @@ def cluster_merges(
     record = as_loss(loss, partition)
     source = as_source(draws, {f"loss {record.name!r}": record.needs})
     labels = source.as_labels(partition)
-    given = source.items.in_order(partition)
+    given = source.items.reordered(partition)
     partitions, merged = _merged(source, labels, record, progressbar)
     coords = {"n_clusters": np.arange(len(partitions), 0, -1)}
     columns = dict(zip(_NUMBERS, merged.T, strict=True)) | compared_losses(source, partitions, record, 0)._asdict()

@@ -463,7 +463,7 @@ class Particles(Stored):
         if draws is None and self.draws is None:
             raise ValueError("`draws` must be given, the draws of the particles: they are not stored with results.")
         given = as_draws(self.draws if draws is None else draws)
-        given = given.in_order_of(Samples.along(self.assignment), "`draws`")
+        given = given.reordered_to(Samples.along(self.assignment), "`draws`")
         weights = np.where(self.assignment.values == k, given.weights, 0.0)
         if not weights.any():
             raise ValueError(f"`k` must be a particle that is nearest to some draws; got {k}, nearest to none.")

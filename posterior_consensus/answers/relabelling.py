@@ -161,7 +161,7 @@ def relabel(
         kept = _without_parameters(posterior, names, sample_dims)
         draws = found_draws(kept, var_name, sample_dims=sample_dims)
     else:
-        draws = _in_order_of(posterior, _dims_of_draws(posterior, sample_dims), allocations)
+        draws = _reordered_to(posterior, _dims_of_draws(posterior, sample_dims), allocations)
     others = posterior.drop_dims(names)
     labels: xr.DataArray | None
     if draws.soft is None and allocations is None:
@@ -211,11 +211,11 @@ def _of_a_summary(
     return None
 
 
-def _in_order_of(posterior: xr.Dataset, dims: tuple[str, ...], allocations: PartitionDraws) -> PartitionDraws:
+def _reordered_to(posterior: xr.Dataset, dims: tuple[str, ...], allocations: PartitionDraws) -> PartitionDraws:
     """Allocations in the order of the posterior's samples."""
     unnamed = xr.DataArray(np.zeros((*(posterior.sizes[dim] for dim in dims), 1), np.int8), dims=(*dims, "_item"))
     own = samples_of(unnamed.assign_coords(_coords_over(posterior, dims)), dims, None, "")
-    return allocations.in_order_of(own, "`allocations`")
+    return allocations.reordered_to(own, "`allocations`")
 
 
 def _matched(
@@ -226,7 +226,7 @@ def _matched(
     Also their new numbers (n_components,), with the clusters first, and the counts of items that components and
     clusters have in common (n_draws, n_components, n_clusters).
     """
-    labels, clusters = draws.as_labels(partition), cluster_numbers(partition, draws.items.in_order(partition))
+    labels, clusters = draws.as_labels(partition), cluster_numbers(partition, draws.items.reordered(partition))
     if clusters.size > n_components:
         raise ValueError(
             f"`partition` must have at most as many clusters as there are components, {n_components}; "

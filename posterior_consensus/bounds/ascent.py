@@ -1,6 +1,6 @@
 """Binder's expected loss as a clustering of weighted pairs, and its bound by prices of triangle inequalities.
 
-An instance shrinks as pairs are fixed. Prices rise by coordinate ascent on a smoothed dual; rows are added and
+An instance shrinks as pairs are fixed. TrianglePrices rise by coordinate ascent on a smoothed dual; rows are added and
 dropped between rounds.
 """
 
@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.csgraph import connected_components
 
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.kernels import packing
 from posterior_consensus.runtime import memory
 
-Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 _ROUNDING = 1e-13  # relative to the sum of all weights; far above the rounding of a sum
@@ -75,7 +75,7 @@ class Instance:
 
     def contracted(self, together: Flags, apart: Flags) -> Instance | None:
         """Merge groups that are `together` (n, n) and keep apart those that are `apart`; None if a pair is both."""
-        merged = components(together)
+        merged = connected_groups(together)
         order = np.argsort(merged, kind="stable")
         starts = np.searchsorted(merged[order], np.arange(merged.max() + 1))
         square = np.ix_(order, order)
@@ -89,7 +89,7 @@ class Instance:
 
 
 @dataclass(frozen=True, eq=False)
-class Prices:
+class TrianglePrices:
     """Triangle inequalities and their Lagrange multipliers, as in :mod:`posterior_consensus.kernels.packing`.
 
     Attributes
@@ -108,7 +108,7 @@ class Prices:
         packing.add_prices(self.rows, self.values, reduced)
         return reduced
 
-    def carried(self, groups: npt.NDArray[Any], size: int) -> Prices:
+    def carried(self, groups: npt.NDArray[Any], size: int) -> TrianglePrices:
         """Multipliers of the rows that are still triangles after groups are merged into `size` larger ones."""
         n = groups.size
         first, second = groups[self.rows // n], groups[self.rows % n]
@@ -117,10 +117,10 @@ class Prices:
         pairs, values = pairs[distinct], self.values[distinct]
         # One pair and the third group identify a row.
         _, kept, inverse = np.unique(row_keys(pairs, size), return_index=True, return_inverse=True)
-        return Prices(pairs[kept].astype(np.int32), np.bincount(inverse, values, kept.size).astype(np.float64))
+        return TrianglePrices(pairs[kept].astype(np.int32), np.bincount(inverse, values, kept.size).astype(np.float64))
 
 
-def components(together: Flags) -> npt.NDArray[np.int32]:
+def connected_groups(together: Flags) -> npt.NDArray[np.int32]:
     """Labels (n,) of the connected components of the graph of pairs that are together (n, n)."""
     return connected_components(together, directed=False)[1].astype(np.int32)
 
@@ -159,7 +159,7 @@ def _most_rows() -> int:
     return int(_SHARE_OF_ROWS * memory.budget() / _BYTES_A_ROW)
 
 
-def conflicts(instance: Instance) -> Prices:
+def conflicts(instance: Instance) -> TrianglePrices:
     """Conflicted triangles at multiplier 0; only those of large weights if memory does not hold all."""
     weights = np.where(instance.apart, np.minimum(instance.weights, 0.0), instance.weights)
     least = 0.0
@@ -168,13 +168,13 @@ def conflicts(instance: Instance) -> Prices:
         least = 1.25 * least + 0.02 * float(np.abs(weights).mean())
     rows = np.empty((count, 3), np.int32)
     packing.list_conflicts(weights, least, rows)
-    return Prices(rows, np.zeros(count))
+    return TrianglePrices(rows, np.zeros(count))
 
 
 class Ascent:
     """Prices of an instance, improved round by round; `bound` is the best so far."""
 
-    def __init__(self, instance: Instance, prices: Prices, center: Labels, width: float | None = None) -> None:
+    def __init__(self, instance: Instance, prices: TrianglePrices, center: Labels, width: float | None = None) -> None:
         self.instance = instance
         self.prices = prices
         self.center = (center[:, np.newaxis] != center).astype(np.float64).ravel()
@@ -210,7 +210,7 @@ class Ascent:
         n_sweeps = self._n_sweeps
         values, lean = self.prices.values / self.width, self._lean()
         packing.ascend(self.prices.rows, values, lean, n_sweeps)
-        self.prices = Prices(self.prices.rows, values * self.width)
+        self.prices = TrianglePrices(self.prices.rows, values * self.width)
         self.reduced = self.prices.reduced_costs(self.instance)  # free of the rounding that sweeps leave behind
         value = lagrangian_bound(self.instance, self.reduced)
         if value > self.bound:
@@ -239,7 +239,7 @@ class Ascent:
         if len(new) > _UNSORTED * len(rows):
             order = np.argsort(rows[:, 0], kind="stable")  # sweeps take half the time where neighbours share a pair
             rows, values = rows[order], values[order]
-        self.prices = Prices(rows, values)
+        self.prices = TrianglePrices(rows, values)
 
 
 def violated_rows(x: Floats, slack: float, most: int) -> npt.NDArray[np.int32]:

@@ -14,9 +14,9 @@ import numpy.typing as npt
 from posterior_consensus.bounds.ascent import (
     Ascent,
     Instance,
-    Prices,
-    components,
+    TrianglePrices,
     conflicts,
+    connected_groups,
     fixed_pairs,
     lagrangian_bound,
     packing_bound,
@@ -283,7 +283,7 @@ class BranchAndBound:
             instance, x, prices = ascent.instance, ascent.x, ascent.best
             if np.count_nonzero(~instance.apart) // 2 <= _MOST_COLUMNS:
                 x, prices = yield from self._solve(instance, x, prices)
-            self._offer(instance, components(x < 0.5))
+            self._offer(instance, connected_groups(x < 0.5))
             smaller = self._with_pairs_fixed(instance, prices)
             if smaller is None:
                 return
@@ -313,7 +313,7 @@ class BranchAndBound:
             slow = 0 if ascent.bound - before > _STEP * (self._target - before) else slow + 1
         return None
 
-    def _with_pairs_fixed(self, instance: Instance, prices: Prices) -> Instance | None:
+    def _with_pairs_fixed(self, instance: Instance, prices: TrianglePrices) -> Instance | None:
         """Contract the pairs on which all better partitions agree; None if there is no better partition."""
         reduced = prices.reduced_costs(instance)
         value = lagrangian_bound(instance, reduced)
@@ -322,7 +322,9 @@ class BranchAndBound:
         self._closed = min(self._closed, self._target)
         return instance.contracted(*fixed_pairs(instance, reduced, self._target - value))
 
-    def _solve(self, instance: Instance, x: Floats, prices: Prices) -> Generator[None, None, tuple[Floats, Prices]]:
+    def _solve(
+        self, instance: Instance, x: Floats, prices: TrianglePrices
+    ) -> Generator[None, None, tuple[Floats, TrianglePrices]]:
         """Return solution and multipliers of the linear program, by cutting planes from the rows with a multiplier."""
         # Most bounds are found without HiGHS, which need not be loaded then.
         from posterior_consensus.bounds.linear_program import TriangleProgram

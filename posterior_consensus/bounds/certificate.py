@@ -36,7 +36,7 @@ _SECONDS_TO_CERTIFY = 60.0  # estimated time of the work
 _QUICK_SECONDS = 0.3  # the same, beside other results
 
 
-class Family(NamedTuple):
+class BoundedLosses(NamedTuple):
     """Losses with one bounding method: ``bound(draws, loss, incumbent, *, budget, progressbar) -> Bound``."""
 
     contains: Callable[[Loss], bool]
@@ -71,18 +71,18 @@ def too_many_pairs(n_items: int) -> str:
     )
 
 
-BOUNDS: dict[str, Family] = {
-    "binder": Family(lambda loss: loss.as_binder() is not None, binder_bound, "'binder' with any costs"),
-    "vi": Family(lambda loss: loss == vi(), _vi_bound, "'vi'"),
-    "within_variance": Family(lambda loss: loss == within_variance(), sum_of_squares_bound, "'within_variance'"),
-    "metrics": Family(
+BOUNDS: dict[str, BoundedLosses] = {
+    "binder": BoundedLosses(lambda loss: loss.as_binder() is not None, binder_bound, "'binder' with any costs"),
+    "vi": BoundedLosses(lambda loss: loss == vi(), _vi_bound, "'vi'"),
+    "within_variance": BoundedLosses(lambda loss: loss == within_variance(), sum_of_squares_bound, "'within_variance'"),
+    "metrics": BoundedLosses(
         lambda loss: loss.metric, matching_bound, "losses that are metrics ('jaccard', 'nvi', 'id', 'nid')"
     ),
 }
 """Families of losses by name, the best method first."""
 
 
-def family_of(loss: Loss) -> Family | None:
+def family_of(loss: Loss) -> BoundedLosses | None:
     """Return the family of a loss, recognized by its data and not by its name."""
     return next((family for family in BOUNDS.values() if family.contains(loss)), None)
 

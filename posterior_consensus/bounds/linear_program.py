@@ -4,7 +4,7 @@ import highspy
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.bounds.ascent import Floats, Instance, Prices, violated_rows
+from posterior_consensus.bounds.ascent import Floats, Instance, TrianglePrices, violated_rows
 from posterior_consensus.bounds.bound import Budget
 
 _SLACKS = (0.3, 0.1, 0.01, 1e-6)
@@ -59,7 +59,7 @@ class TriangleProgram:
         self._highs.addRows(len(rows), lower, upper, coefficients.size, starts, columns[present], coefficients)
         self._rows = np.concatenate([self._rows, rows])
 
-    def solve(self, budget: Budget) -> tuple[Floats, Prices] | None:
+    def solve(self, budget: Budget) -> tuple[Floats, TrianglePrices] | None:
         """Solution as a matrix (n, n) and multipliers of the rows, or None where the budget is spent."""
         an_iteration = _SECONDS_A_SIZE * (1 + self._pairs.size + len(self._rows))
         budget.spend(_SOLVING * an_iteration)
@@ -75,9 +75,9 @@ class TriangleProgram:
         x.ravel()[self._pairs] = np.clip(solution.col_value, 0.0, 1.0)
         x = np.maximum(x, x.T)
         values = np.maximum(np.array(solution.row_dual, dtype=np.float64), 0.0)
-        return x, Prices(self._rows, values)
+        return x, TrianglePrices(self._rows, values)
 
-    def tighten(self, x: Floats, prices: Prices) -> bool:
+    def tighten(self, x: Floats, prices: TrianglePrices) -> bool:
         """Drop rows that hold with slack and add violated rows; return whether any were violated."""
         for slack in _SLACKS:
             new = violated_rows(x, slack, _MOST_NEW)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from posterior_consensus.bounds.bound import Bound, Budget, OutOfBudget
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import mean_loss
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels, distinct_rows
 from posterior_consensus.kernels import vi_bound as kernels
 from posterior_consensus.kernels import vi_tangents
@@ -21,7 +22,6 @@ from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.progress import track
 
-Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 _ROUNDING = 1e-10  # bits; far above the rounding of sums of n products, so that the bound stays valid

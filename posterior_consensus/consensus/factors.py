@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import xlogy
 
-from posterior_consensus.consensus.selection import Candidate, Task, best_number, cut, filled, small_matrix
+from posterior_consensus.consensus.selection import Candidate, Task, best_number, filled, k_means_cut, small_matrix
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
@@ -59,7 +59,7 @@ def nmf(
     leading = leading_eigenvectors(draws, task.numbers(draws)[-1])
 
     def fit(k: int) -> Candidate:
-        start = cut(leading.coordinates(k), k, n_starts, task)
+        start = k_means_cut(leading.coordinates(k), k, n_starts, task)
         memberships, info = _factorised(product, squares, start, k, task.effort(max_iter, k), tol)
         largest = memberships.max(axis=1, keepdims=True)
         labels: Labels = (memberships >= (1 - SAME) * largest).argmax(axis=1).astype(np.int32)

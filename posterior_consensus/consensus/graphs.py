@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.linalg import LinearOperator
 
-from posterior_consensus.consensus.selection import Candidate, Task, best_k_means, best_number, cut
+from posterior_consensus.consensus.selection import Candidate, Task, best_k_means, best_number, k_means_cut
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
@@ -167,7 +167,7 @@ def cspa(draws: PairSource, loss: Loss, task: Task, *, balanced: bool = False, n
 
     def fit(k: int) -> Candidate:
         points = leading.coordinates(k)
-        labels = cut(points, k, n_starts, task)
+        labels = k_means_cut(points, k, n_starts, task)
         return Candidate(canonical_labels(balanced_labels(points, labels, k)) if balanced else labels)
 
     return best_number(draws, loss, task, fit, title="Cuts of the items' graph")
@@ -178,7 +178,7 @@ def balanced_labels(points: Floats, labels: Labels, n_clusters: int) -> Labels:
     best, least = labels, np.inf
     for _ in range(_MOST_ROUNDS):
         squares = np.stack([np.square(points - c).sum(axis=1) for c in _centroids(points, labels, n_clusters)], axis=1)
-        labels = transported(squares, labels.size)
+        labels = evenly_assigned(squares, labels.size)
         value = squares[np.arange(labels.size), labels].sum()
         if value >= least - ROUNDING:
             break
@@ -198,7 +198,7 @@ def _centroids(points: Floats, labels: Labels, n_clusters: int) -> Floats:
     return centroids
 
 
-def transported(costs: Floats, n_items: int) -> Labels:
+def evenly_assigned(costs: Floats, n_items: int) -> Labels:
     """Columns (n,) of a cost table (n, K) at minimum total cost, each used n / K times, rounded down or up."""
     n_clusters = costs.shape[1]
     fewest, most = n_items // n_clusters, -(-n_items // n_clusters)

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.consensus.one_hot import check_memory, kcc
+from posterior_consensus.consensus.one_hot import check_memory_of_k_means, kcc
 from posterior_consensus.consensus.selection import Candidate, Run, Task, best_number, filled
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.losses.record import Loss
@@ -17,8 +18,6 @@ from posterior_consensus.results.work import FitInfo
 from posterior_consensus.runtime.arguments import check_count, check_flag
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.sources.conversion import as_draws
-
-Floats = npt.NDArray[np.float64]
 
 _ENUMERATED = 12  # most signatures for enumeration: 4,095 possible clusters
 _MOST_PASSES = 100
@@ -107,7 +106,7 @@ def impurity(draws: PartitionDraws, loss: Loss, task: Task, *, weighted: bool = 
     """
     check_count("n_starts", n_starts)
     most = task.numbers(draws)[-1]
-    check_memory(draws, most)
+    check_memory_of_k_means(draws, most)
     source = draws.without_zero_weights()
     signature = source.signatures()
     small = source.n_items <= _ENUMERATED

@@ -12,6 +12,7 @@ from posterior_consensus.bounds.bound import Deadline, WorkBudget
 from posterior_consensus.bounds.sdp import Relaxation, RelaxationInfo, merge_equal_items
 from posterior_consensus.consensus.selection import Candidate, Run, Task, best_number, elected
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import ensemble
@@ -23,7 +24,6 @@ from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_above, check_count, check_seconds
 from posterior_consensus.runtime.tolerances import ROUNDING
 
-Floats = npt.NDArray[np.float64]
 Utility = Literal["category", "entropy", "cosine", "lp"]
 
 UTILITIES = ("category", "entropy", "cosine", "lp")
@@ -84,7 +84,7 @@ def kcc(
     check_count("n_starts", n_starts)
     table = Draws(draws.labels, draws.starts, draws.weights)
     most = task.numbers(draws)[-1]
-    check_memory(draws, most)
+    check_memory_of_k_means(draws, most)
 
     def fit(k: int) -> Candidate:
         run = _best_run(table, k, task.effort(n_starts, k), tangent, task.rng)
@@ -93,7 +93,7 @@ def kcc(
     return best_number(draws, loss, task, fit, title="K-means consensus clustering")
 
 
-def check_memory(draws: PartitionDraws, n_clusters: int) -> None:
+def check_memory_of_k_means(draws: PartitionDraws, n_clusters: int) -> None:
     """Raise MemoryError if k-means into this many clusters exceeds the budget."""
     size = _BYTES_AN_ITEM * draws.n_items * n_clusters
     memory.check(size, f"K-means of {draws.n_items} items in {n_clusters} clusters", "Set `max_clusters` to fewer.")

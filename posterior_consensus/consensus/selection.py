@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.expectation import mean_loss
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.losses.record import Loss
@@ -18,8 +19,6 @@ from posterior_consensus.runtime.executor import one_blas_thread
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.classical import cluster_range, k_means
-
-Floats = npt.NDArray[np.float64]
 
 _ITEMS_IN_MATRIX = 4000  # most items for which the similarity matrix is faster than repeated products with the draws
 _ALL_TRIED = 30  # most numbers of clusters that are all tried
@@ -197,12 +196,12 @@ def best_k_means(
     """Cluster the items by k-means on their coordinates (n, d) for each number of clusters."""
 
     def fit(k: int) -> Candidate:
-        return Candidate(cut(coordinates(k), k, n_starts, task))
+        return Candidate(k_means_cut(coordinates(k), k, n_starts, task))
 
     return best_number(draws, loss, task, fit, title=title)
 
 
-def cut(points: Floats, n_clusters: int, n_starts: int, task: Task) -> Labels:
+def k_means_cut(points: Floats, n_clusters: int, n_starts: int, task: Task) -> Labels:
     """Cluster the items by k-means, with fewer starts for many clusters."""
     return k_means(points, n_clusters, task.effort(n_starts, n_clusters), task.rng)
 

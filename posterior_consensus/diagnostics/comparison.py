@@ -11,7 +11,7 @@ import xarray as xr
 from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import ComparedLosses, compared_losses, draw_losses, losses_between
-from posterior_consensus.ensemble.partitions import Labels, by_name
+from posterior_consensus.ensemble.partitions import Labels, named_partitions
 from posterior_consensus.ensemble.samples import folds
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
@@ -144,7 +144,7 @@ def compare_partitions(draws: Any, partitions: Any, *, loss: str | PartitionLoss
     one    0.375
     Name: difference, dtype: float64
     """
-    draws, named = as_draws(draws), by_name(partitions, "partitions")
+    draws, named = as_draws(draws), named_partitions(partitions, "partitions")
     if not named:
         raise ValueError("`partitions` must hold at least one partition; got none.")
     record = as_loss(loss, *named.values(), kind=PartitionLoss)

@@ -29,7 +29,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import loss_matrix
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.layers import Layers
-from posterior_consensus.ensemble.partitions import Labels, by_name
+from posterior_consensus.ensemble.partitions import Labels, named_partitions
 from posterior_consensus.ensemble.samples import effective_size
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
@@ -217,7 +217,7 @@ def _traces(
     loss: PartitionLoss,
 ) -> xr.DataArray:
     """Traces along the chains: `own`, and distances to the center and to references or two far draws."""
-    given = {} if references is None else by_name(references, "references")
+    given = {} if references is None else named_partitions(references, "references")
     what = "distance to" if isinstance(references, Mapping) else "distance to reference"
     named = center | {f"{what} {name}": draws.as_labels(partition, "references") for name, partition in given.items()}
     distances = dict(zip(named, loss_matrix(np.stack(list(named.values())), draws, loss), strict=True))

@@ -272,7 +272,7 @@ class PartitionDraws(PairSource):
         similarity /= similarity[0, 0]  # the sum of all weights in the same order, so that no value exceeds 1
         return similarity
 
-    def in_order_of(self, samples: Samples, name: str) -> PartitionDraws:
+    def reordered_to(self, samples: Samples, name: str) -> PartitionDraws:
         """Return these draws in the order of `samples`, which must hold the same draws; errors use `name`."""
         rows = self.samples.order_of(samples, name)
         return self if np.array_equal(rows, np.arange(self.n_draws)) else self.take(rows)

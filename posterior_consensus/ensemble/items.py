@@ -118,7 +118,7 @@ class Items:
             return np.datetime_as_string(names[at], unit="auto")  # omits hours to nanoseconds if all are zero
         return np.array([str(name) for name in names[at]], dtype=np.str_)
 
-    def in_order(self, partition: Any, name: str = "partition") -> Any:
+    def reordered(self, partition: Any, name: str = "partition") -> Any:
         """Return a partition's own labels in the order of these items; by position if a coordinate is missing."""
         values = labelled(partition, self.dim)
         if not isinstance(values, xr.DataArray):
@@ -157,7 +157,7 @@ class Items:
 
     def as_labels(self, partition: Any, name: str = "partition") -> Labels:
         """Canonical labels (n_items,) of a result, a DataArray or a label vector over these items."""
-        labels = canonical_labels(self.in_order(partition, name), name)
+        labels = canonical_labels(self.reordered(partition, name), name)
         if labels.size != self.n_items:
             raise ValueError(f"`{name}` must label all {self.n_items} items; got {labels.size} labels.")
         return labels
@@ -262,7 +262,7 @@ def two_partitions(one: Any, other: Any) -> tuple[Labels, Labels]:
     dim = next((str(v.dims[0]) for v in values if isinstance(v, xr.DataArray) and v.ndim == 1), "item")
     one, other = labelled(one, dim), labelled(other, dim)
     if isinstance(one, xr.DataArray) and one.dims == (dim,):
-        other = Items.along(one, dim).in_order(other, "other partition")
+        other = Items.along(one, dim).reordered(other, "other partition")
     ours, theirs = canonical_labels(one), canonical_labels(other)
     if ours.size != theirs.size:
         raise ValueError(f"Two partitions must have the same items; got {ours.size} and {theirs.size} labels.")

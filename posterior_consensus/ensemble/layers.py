@@ -71,7 +71,7 @@ class Layers(display.Shown, Mapping[Any, PartitionDraws]):
         first, *_ = named
         samples, known, paired = named[first].samples, list[Items](), dict[Any, PartitionDraws]()
         for name, draws in named.items():
-            draws = draws.in_order_of(samples, f"layer {name!r}")
+            draws = draws.reordered_to(samples, f"layer {name!r}")
             differ = np.abs(draws.weights - samples.weights).max()
             if differ > ROUNDING:
                 raise ValueError(

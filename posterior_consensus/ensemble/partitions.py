@@ -35,7 +35,7 @@ class HasDraws(HasLabels):
     draws: Any
 
 
-def by_name(partitions: Any, name: str) -> dict[Any, Any]:
+def named_partitions(partitions: Any, name: str) -> dict[Any, Any]:
     """Partitions by name, from a dict, or by number."""
     if isinstance(partitions, Mapping):
         named = {str(key): partition for key, partition in partitions.items()}

@@ -110,7 +110,7 @@ class Samples:
         in_order = np.array_equal(np.concatenate(self.chains), np.arange(self.n_draws))
         return (len(self.chains), lengths.pop()) if in_order and len(lengths) == 1 else (self.n_draws,)
 
-    def in_order(self, given: Any, name: str, *, more: bool = False) -> npt.NDArray[Any]:
+    def reordered(self, given: Any, name: str, *, more: bool = False) -> npt.NDArray[Any]:
         """Reorder an array over draws to these draws, by chain and draw if both sides name them.
 
         Parameters
@@ -151,7 +151,7 @@ class Samples:
         given = given.transpose(*dims, ...)
         if len(dims) == 2 and not set(dims) <= set(given.indexes):
             first: dict[str, Any] = {"chain": self.chain_names, "draw": self.draw[self.chains[0]]}
-            return by_name(given, {dim: pd.Index(names) for dim, names in first.items()}, name)
+            return reordered_by_name(given, {dim: pd.Index(names) for dim, names in first.items()}, name)
         sizes = {dim: given.sizes[dim] for dim in dims}
         ids = {dim: given[dim].variable for dim in _IDS if dim in given.coords and set(given[dim].dims) <= set(dims)}
         if len(self.chains) == 1:
@@ -477,7 +477,7 @@ def by_index(given: Any, dim: str = "draw") -> Any:
     return xr.DataArray(given) if {index.name, columns.name} == set(_IDS) else given
 
 
-def by_name(given: xr.DataArray, wanted: Mapping[str, pd.Index], name: str) -> xr.DataArray:
+def reordered_by_name(given: xr.DataArray, wanted: Mapping[str, pd.Index], name: str) -> xr.DataArray:
     """Reorder an array to the wanted names along its dimensions; by place if it has no names."""
     for dim, names in wanted.items():
         if dim in given.indexes and given.sizes[dim] == len(names):

@@ -11,7 +11,7 @@ from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.diagnostics.traces import arviz_statistics
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.layers import Layers, layer_names
-from posterior_consensus.ensemble.partitions import by_name
+from posterior_consensus.ensemble.partitions import named_partitions
 from posterior_consensus.layers.distances import layer_distances
 from posterior_consensus.layers.flows import changes_by_name
 from posterior_consensus.layers.record import CHANGES, LayerComparison
@@ -191,7 +191,7 @@ def _partitions(
         partitions = _rows(partitions, layers)
     if isinstance(partitions, Mapping):
         partitions = dict(zip(layer_names(partitions), partitions.values(), strict=True))
-    given = by_name(partitions, "partitions")
+    given = named_partitions(partitions, "partitions")
     keys = map(str, layers) if isinstance(partitions, Mapping) else range(len(layers))
     named = dict(zip(layers, keys, strict=True))
     missing = [name for name, key in named.items() if key not in given]

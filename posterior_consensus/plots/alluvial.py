@@ -159,7 +159,7 @@ def _columns(partitions: Any) -> _Columns:
     items = items_named_in(given)
     columns, clusters, numbers = [], [], []
     for name, partition in zip(names, given, strict=True):
-        values = partition if items is None else items.in_order(partition, f"partitions[{name!r}]")
+        values = partition if items is None else items.reordered(partition, f"partitions[{name!r}]")
         columns.append(canonical_labels(values, f"partitions[{name!r}]"))
         if columns[-1].size != columns[0].size:
             raise ValueError(

@@ -227,7 +227,7 @@ def _check_places(features: Any, table: Observed) -> None:
 def _similarity(items: Any, table: Observed) -> Floats:
     """Each item's mean similarity to the rest of its cluster, in the order of the data."""
     frame.check_result("items", items, ItemUncertainty, "item_uncertainty")
-    cluster, similarity = (table.items.in_order(values, "items") for values in (items.cluster, items.similarity))
+    cluster, similarity = (table.items.reordered(values, "items") for values in (items.cluster, items.similarity))
     if cluster.size != table.labels.size or np.any(canonical_labels(cluster) != table.labels):
         raise ValueError(
             "`items` must be of this partition; got other clusters. Call item_uncertainty(draws, partition)."

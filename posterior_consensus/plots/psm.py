@@ -266,7 +266,7 @@ def _labels(partition: Any, items: Items) -> npt.NDArray[Any]:
     if isinstance(partition, PartialPartition):
         partition = partition.labels.where(partition.labels >= 0, partition.labels.max() + 1)
     items.as_labels(partition)  # raises an error for an invalid partition
-    return np.asarray(items.in_order(partition))
+    return np.asarray(items.reordered(partition))
 
 
 def draw_parted(
@@ -377,7 +377,7 @@ def plot_posterior_comparison(
     grid[0].set(xlabel=items.dim, ylabel=items.dim)
     clusters = None
     if partition is not None and along is None:
-        clusters = np.bincount(labels), [str(name) for name in cluster_names(partition, items.in_order(partition))]
+        clusters = np.bincount(labels), [str(name) for name in cluster_names(partition, items.reordered(partition))]
     _name_sides(grid[0], along, items, in_row, clusters)
     _draw_items(grid[1], comparison, n_items)
     return grid

@@ -56,7 +56,7 @@ def check_order(order: Any, items: Items) -> Along | None:
             return Along(items.dim, own, in_row)
         return Along("", None, in_row)
     name = order if isinstance(order, str) else str(getattr(order, "name", None) or "given values")
-    values = coordinate(order, items) if isinstance(order, str) else plain(items.in_order(order, "order"))
+    values = coordinate(order, items) if isinstance(order, str) else plain(items.reordered(order, "order"))
     if values is None or values.shape != (items.n_items,):
         names = ", ".join(repr(str(name)) for name in items.coords)
         present = f", a coordinate of the items ({names})" if names else ""

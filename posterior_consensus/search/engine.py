@@ -30,7 +30,7 @@ from posterior_consensus.search.local_search import (
     OnDrawsNonlinear,
     OnPairs,
     Optimum,
-    check_memory,
+    check_memory_of_tables,
     is_sparse,
 )
 from posterior_consensus.search.runs import Allowed, Runs, SearchInfo, is_less
@@ -120,7 +120,7 @@ def search(
             best = blocks.descend(best.labels, given)
             runs.tally += blocks.tally
     if best.labels.max() + 1 == last.limits.most < limits.most:  # more may be better, but their tables are too large
-        check_memory(last.bytes_a_cluster, last.limits.most + 1, limits, draws.most_clusters)
+        check_memory_of_tables(last.bytes_a_cluster, last.limits.most + 1, limits, draws.most_clusters)
     _warn(last.limits.most if last.is_capped else None, executor.stopped, len(runs.values))
     info = runs.info(time.monotonic() - began)
     if sample is not None:

@@ -6,14 +6,13 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.expectation import loss_of_pairs
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.kernels.records import ZEALOUS
 from posterior_consensus.losses.record import PairLoss
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.local_search import Limits, Optimum, OverSimilarities, Uniforms, numbered
-
-Floats = npt.NDArray[np.float64]
 
 _WIDTH = 8  # clusters to begin with
 _PLACE = 1e5  # elementary operations that take as long as placing an item

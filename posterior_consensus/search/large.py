@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.draws import PartitionDraws, hard_draws
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.labels import LabelBackend, LabelsInMemory
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_rows
@@ -44,10 +45,8 @@ from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.descent import DOUBT, DOUBT_OF_FIRST_ORDER
-from posterior_consensus.search.local_search import Limits, Optimum, check_memory, is_sparse, numbered
+from posterior_consensus.search.local_search import Limits, Optimum, check_memory_of_tables, is_sparse, numbered
 from posterior_consensus.search.runs import is_less
-
-Floats = npt.NDArray[np.float64]
 
 _ITEMS, _DRAWS = 2**16, 2**10  # of the sample
 _TIMES_THE_SAMPLE = 2  # as many items as it has, from which a sample is searched
@@ -118,13 +117,13 @@ def sample_of(source: PairSource, loss: Loss, limits: Limits, rng: np.random.Gen
         times = np.bincount(samples.at_quantiles((np.arange(_DRAWS) + 0.5) / _DRAWS))
         rows = np.flatnonzero(times)
         samples = samples.take(rows).weighted(times[rows].astype(np.float64))
-    labels = some_labels(drawn, items, rows)
+    labels = sampled_labels(drawn, items, rows)
     part = LabelsInMemory(*canonical_rows(labels, int(drawn.n_clusters[rows].max())))
     some = replace(draws, items=draws.items.take(items), samples=samples, backend=part)
     return Sample(draws, loss, some, items, rows, labels)
 
 
-def some_labels(drawn: LabelBackend, items: npt.NDArray[np.intp], rows: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+def sampled_labels(drawn: LabelBackend, items: npt.NDArray[np.intp], rows: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
     """Labels of some items, in ascending order, in some draws."""
     return np.concatenate([part for _, part in drawn.map_blocks(_chosen, items, rows)], axis=1)
 
@@ -137,7 +136,7 @@ class OnBlocks:
     def __init__(self, sample: Sample, limits: Limits, executor: Executor, progressbar: bool) -> None:
         self._sample, self._draws, self._executor = sample, sample.whole, executor
         self.bytes_a_cluster = 4 * int(self._draws.starts[-1])
-        check_memory(self.bytes_a_cluster, limits.fewest, limits, self._draws.most_clusters)
+        check_memory_of_tables(self.bytes_a_cluster, limits.fewest, limits, self._draws.most_clusters)
         self.limits = limits._replace(most=min(limits.most, memory.budget() // self.bytes_a_cluster))
         self._loss = sample.loss.arrays(self._draws.n_items)
         self._linear = sample.loss.is_linear

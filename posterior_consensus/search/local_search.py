@@ -119,7 +119,7 @@ class OnDraws(LocalSearch):
         self.bytes_a_cluster = 4 * int(draws.starts[-1])  # in dense tables
         if not sparse:
             most_drawn = draws.most_clusters
-            check_memory(self.bytes_a_cluster, limits.fewest, limits, most_drawn)
+            check_memory_of_tables(self.bytes_a_cluster, limits.fewest, limits, most_drawn)
             room = memory.budget() // self.bytes_a_cluster
             self.limits = limits._replace(most=min(limits.most, room))
             self.is_capped = room < min(limits.most, _FAR * most_drawn if loss.is_linear else limits.most)
@@ -326,7 +326,7 @@ class OnPairs(OverSimilarities):
         return Optimum(numbered(partition), self._apart + value, self._in_one, tally)
 
 
-def check_memory(bytes_a_cluster: int, n_clusters: int, limits: Limits, drawn: int) -> None:
+def check_memory_of_tables(bytes_a_cluster: int, n_clusters: int, limits: Limits, drawn: int) -> None:
     """Raise MemoryError if the tables of this many clusters exceed the budget; it names one that is enough.
 
     `drawn` is the largest number of clusters in any draw.

@@ -29,7 +29,7 @@ from posterior_consensus.search.local_search import SMALL, Begun, LocalSearch, O
 
 _RESTARTS_A_CHECK = 8  # between two checks of their gain
 _PATIENCE_IF_AGREED, _PATIENCE = 32, 64  # restarts in a row without a gain
-Codes = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.int64]
 Companions = Callable[[int, float], npt.NDArray[np.bool_]]
 
 _CLUSTERS_A_PLACE = 16  # clusters for each of which one more place is perturbed, if several are
@@ -341,7 +341,7 @@ def _changed_by_twos(labels: Labels) -> list[Labels]:
     return list(rows[distinct_rows(rows)[0]].astype(np.int32))
 
 
-def without_gaps(labels: Codes) -> Labels:
+def without_gaps(labels: Integers) -> Labels:
     """Number the clusters from 0 on, in the order of their labels; -1 stays."""
     names, codes = np.unique(labels, return_inverse=True)
     return np.asarray(codes - int(names[0] < 0), np.int32)
@@ -374,18 +374,18 @@ def perturbations(
         yield without_gaps(labels), rng.permutation(labels.size)
 
 
-def _gather(labels: Codes, i: int, near: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
+def _gather(labels: Integers, i: int, near: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
     """Put an item's companions into a cluster of their own."""
     labels[near] = labels.max() + 1
 
 
-def _mix(labels: Codes, i: int, near: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
+def _mix(labels: Integers, i: int, near: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
     """Give some items the clusters of others: allocation would put them back to where they were."""
     mixed = np.flatnonzero(rng.random(labels.size) < rng.choice(_MIXED))
     labels[mixed] = labels[rng.integers(labels.size, size=mixed.size)]
 
 
-def _dissolve(labels: Codes, i: int, near: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
+def _dissolve(labels: Integers, i: int, near: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
     """Dissolve an item's cluster, and the cluster of a co-member that is now elsewhere."""
     others = np.flatnonzero(near & (labels != labels[i]))
     with_i = (labels == labels[i]) & (labels >= 0)

@@ -16,7 +16,7 @@ from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import as_array, as_codes, canonical_rows, place_in
-from posterior_consensus.ensemble.samples import Samples, by_index, by_name
+from posterior_consensus.ensemble.samples import Samples, by_index, reordered_by_name
 from posterior_consensus.runtime import memory
 from posterior_consensus.sources.blocks import LabelBlocks
 from posterior_consensus.sources.stores import are_large, in_memory, written
@@ -89,7 +89,7 @@ def _as_the_labels(weights: xr.DataArray, labels: xr.DataArray, dims: tuple[str,
     if set(dims) != set(weights.dims):
         return weights
     wanted = {dim: labels.indexes[dim] for dim in dims if dim in labels.indexes}
-    weights = by_name(weights.transpose(*dims), wanted, name)
+    weights = reordered_by_name(weights.transpose(*dims), wanted, name)
     return weights.values.ravel() if len(dims) > 1 else weights
 
 
@@ -115,7 +115,7 @@ def _weighted(samples: Samples, weights: Any) -> Samples:
     if values.dtype.kind not in "iufbO" or any(isinstance(v, str) for v in values.flat if values.dtype == object):
         raise TypeError(f"{name} must be numbers; got {type(given).__name__} of {values.dtype}.")
     try:
-        values = samples.in_order(given, name).astype(np.float64)
+        values = samples.reordered(given, name).astype(np.float64)
     except TypeError:
         raise TypeError(f"{name} must be numbers; got {type(given).__name__} of {values.dtype}.") from None
     lowest = -np.inf if is_log else 0.0

@@ -123,7 +123,7 @@ def _by_draw(name: str, value: Any, samples: Samples) -> Floats:
         raise TypeError(f"`{name}` must hold numbers; got {type(value).__name__} of {array.dtype}.")
     if array.ndim == 0:
         return np.full(samples.n_draws, float(array))
-    return samples.in_order(value, f"`{name}`", more=True).astype(np.float64)
+    return samples.reordered(value, f"`{name}`", more=True).astype(np.float64)
 
 
 def n_components_of(arrays: Mapping[str, Floats]) -> int:
@@ -163,7 +163,7 @@ def log_density(data: Any, group: str, draws: PartitionDraws, names: Sequence[st
     chosen = dataset[list(dataset.data_vars) if names is None else list(names)]
     dims = [dim for dim in ("chain", "draw", "sample") if dim in chosen.dims]
     each = [v.sum([dim for dim in v.dims if dim not in dims]) for v in chosen.data_vars.values()]
-    return draws.samples.in_order(sum(each), f"The group {group} of `draws`").astype(np.float64)
+    return draws.samples.reordered(sum(each), f"The group {group} of `draws`").astype(np.float64)
 
 
 class LogOfDraws(NamedTuple):

@@ -119,7 +119,7 @@ def _problem(weighted: Importance, max_pareto_k: float | None) -> str:
 
 def _ratios(log_ratio: Any, samples: Samples) -> Floats:
     """Check log ratios of the draws."""
-    values = as_numbers("log_ratio", samples.in_order(log_ratio, "`log_ratio`"))
+    values = as_numbers("log_ratio", samples.reordered(log_ratio, "`log_ratio`"))
     wrong = np.isnan(values) | (values == np.inf)
     if wrong.any():
         row = int(wrong.argmax())

@@ -326,7 +326,7 @@ def _nodes(layers: Layers) -> dict[Any, str]:
 def _renamed(best: ConsensusPartition, match: ClusterMatch, items: Items) -> ConsensusPartition:
     """A layer's partition with the names that go on, whose numbers are in the order of its own items."""
     if match.labels.dims[0] == items.dim:
-        labels = items.in_order(match.labels)
+        labels = items.reordered(match.labels)
     else:  # items of several dimensions are in one there
         labels = match.labels.sel(item=[f"{items.dim}: {item}" for item in items.names]).values
     names = [match.names[k] for k in dict.fromkeys(labels.tolist())]

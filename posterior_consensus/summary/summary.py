@@ -136,7 +136,7 @@ class Summary(SummaryRecord, display.Shown):
                     f"`idata` must hold the draws of the summary, {consensus.n_draws} of {consensus.labels.size} "
                     f"items; got {draws.n_draws} of {draws.n_items}."
                 )
-            draws = draws.in_order_of(Samples.along(fields["ball"].distances), "`idata`")
+            draws = draws.reordered_to(Samples.along(fields["ball"].distances), "`idata`")
             order = draws.items.order_of(Items.along(consensus.labels, str(consensus.labels.dims[0])), "idata")
             if not np.array_equal(order, np.arange(draws.n_items)):
                 draws = draws.of_items(order)

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 import posterior_consensus as pc
 from posterior_consensus.consensus import graphs, selection, votes
-from posterior_consensus.consensus.graphs import balanced_labels, transported
+from posterior_consensus.consensus.graphs import balanced_labels, evenly_assigned
 from posterior_consensus.runtime import executor
 from posterior_consensus.sources.conversion import as_partition_draws
 from tests import reference
@@ -59,7 +59,7 @@ def test_transport_has_the_least_cost():
         rng, n_items = np.random.default_rng(seed), [7, 30, 41][seed % 3]
         n_clusters = int(rng.integers(1, 7))
         costs = rng.random((n_items, n_clusters)) ** 3 * rng.random(n_clusters)  # some columns draw nearly all items
-        labels = transported(costs, n_items)
+        labels = evenly_assigned(costs, n_items)
         sizes = np.bincount(labels, minlength=n_clusters)
         assert sizes.max() - sizes.min() <= 1
         least = min(_cost_of_sizes(costs, sizes) for sizes in _even_sizes(n_items, n_clusters))

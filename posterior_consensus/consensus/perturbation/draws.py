@@ -123,7 +123,7 @@ def is_large(backend: LabelBackend, n_clusters: int) -> bool:
     return backend.n_items * backend.n_draws >= memory.LABELS_OF_LARGE_MODEL and small_tables
 
 
-def differ(backend: LabelBackend) -> bool:
+def draws_differ(backend: LabelBackend) -> bool:
     """Whether any two draws differ; reads blocks until one shows it."""
     return any(result for _, result in backend.map_blocks(_differ))
 

@@ -23,7 +23,7 @@ _SURE = 0.7  # initial membership of an item in its cluster of the start
 _LOOK_AHEAD = 2  # clusters removed in a row although the log-likelihood falls
 
 
-class Parameters(NamedTuple):
+class ModelParameters(NamedTuple):
     """Parameters of the draws, given the memberships."""
 
     matches: Floats  # (R, K), probability that a cluster of a draw is matched with a cluster of the consensus
@@ -37,7 +37,7 @@ class State(NamedTuple):
     """Memberships, and the parameters that determine them."""
 
     memberships: Floats  # (n, K)
-    parameters: Parameters
+    parameters: ModelParameters
     log_likelihood: float  # lower bound
     objective: float  # lower bound plus log prior, which the steps raise
     table: Floats | None  # (R, K), sums of the memberships over the draws' clusters, if already computed
@@ -53,7 +53,9 @@ def agreement_gain(noise: Floats, n_labels: npt.NDArray[np.int64]) -> Floats:
     return np.log1p(n_labels * (1 - noise) / noise)
 
 
-def maximise(draws: ModelDraws, memberships: Floats, noise: Floats | None, table: Floats | None = None) -> Parameters:
+def maximise(
+    draws: ModelDraws, memberships: Floats, noise: Floats | None, table: Floats | None = None
+) -> ModelParameters:
     """Compute matches, noise and shares given the memberships of the items of `draws`, and their table if known.
 
     With a noise (N,), matches are averages over all matchings; without, the best matching.
@@ -66,10 +68,10 @@ def maximise(draws: ModelDraws, memberships: Floats, noise: Floats | None, table
     matches, entropies, agreement = _matches(draws, table, noise)
     noise = _noise(draws, np.minimum(agreement, n_items), draws.widths(n_clusters), n_items)
     shares = (memberships.sum(axis=0) + 0.5) / (n_items + 0.5 * n_clusters)
-    return Parameters(matches, entropies, agreement, noise, shares)
+    return ModelParameters(matches, entropies, agreement, noise, shares)
 
 
-def expect(draws: ModelDraws, parameters: Parameters) -> State:
+def expect(draws: ModelDraws, parameters: ModelParameters) -> State:
     """Compute the memberships of all items given the parameters."""
     matches, entropies, _, noise, shares = parameters
     n_labels = draws.widths(shares.size)
@@ -111,7 +113,7 @@ def held_out_memberships(draws: ModelDraws, state: State) -> Floats:
     return softmax(logits[:, clusters[np.argsort(first)]], axis=1)
 
 
-def draw_log_likelihoods(draws: ModelDraws, parameters: Parameters) -> Floats:
+def draw_log_likelihoods(draws: ModelDraws, parameters: ModelParameters) -> Floats:
     """Lower bound of the log probability of each draw (N,), expected over the memberships."""
     n_labels = draws.widths(parameters.shares.size)
     noise = parameters.noise

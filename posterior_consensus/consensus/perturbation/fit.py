@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.consensus.perturbation.draws import differ, is_large, model_draws
+from posterior_consensus.consensus.perturbation.draws import draws_differ, is_large, model_draws
 from posterior_consensus.consensus.perturbation.em import FittedModel, fitted_model
 from posterior_consensus.consensus.selection import Candidate, Task
 from posterior_consensus.ensemble.draws import PartitionDraws
@@ -260,7 +260,7 @@ def fit(draws: PartitionDraws, task: Task, noise: Noise, n_starts: int, max_step
         return fitted_model(
             model_draws(used, task.n_clusters, per_draw=noise == "per_draw", in_blocks=is_large(used.backend, most)),
             most,
-            fewer=task.n_clusters is None and differ(used.backend),  # equal draws have no noise
+            fewer=task.n_clusters is None and draws_differ(used.backend),  # equal draws have no noise
             n_starts=check_count("n_starts", n_starts),
             most_steps=check_count("max_steps", max_steps),
             rng=task.rng,

@@ -8,7 +8,7 @@ from scipy.special import logsumexp, xlogy
 
 from posterior_consensus.consensus.perturbation.draws import ModelDraws, Rows
 from posterior_consensus.consensus.perturbation.em import (
-    Parameters,
+    ModelParameters,
     State,
     best_start,
     draw_log_likelihoods,
@@ -153,7 +153,7 @@ def _part(draws: ModelDraws, responsibilities: Floats) -> ModelDraws:
     return draws._replace(counts=draws.counts * responsibilities)
 
 
-def _parameters(draws: ModelDraws, state: State) -> Parameters:
+def _parameters(draws: ModelDraws, state: State) -> ModelParameters:
     return maximise(draws, state.memberships, _noise(draws, state))
 
 
@@ -173,7 +173,7 @@ def _divergence(state: State, shares: Floats) -> float:
     return float((memberships @ np.log(shares)).sum() - xlogy(memberships, memberships).sum())
 
 
-def _log_priors(draws: ModelDraws, shares: Floats, parameters: list[Parameters]) -> float:
+def _log_priors(draws: ModelDraws, shares: Floats, parameters: list[ModelParameters]) -> float:
     of_modes = sum(0.5 * np.log(each.shares).sum() + log_prior(draws, each.noise) for each in parameters)
     return float(0.5 * np.log(shares).sum() + of_modes)
 
