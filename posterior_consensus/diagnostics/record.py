@@ -13,7 +13,7 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 
 _STORED_SAMPLE = {"sample": "trace_sample", "chain": "trace_chain", "draw": "trace_draw"}
-_OF_CHAINS = ("rhat", "ess_bulk", "ess_tail")
+STATISTICS = ("rhat", "ess_bulk", "ess_tail")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,8 +63,8 @@ class Diagnosis(Stored):
     status: str = field(metadata=stored_as.attribute("status"))
     verdict: str = field(metadata=stored_as.attribute("verdict"))
     traces: xr.DataArray = field(metadata=stored_as.array("trace", _STORED_SAMPLE, name="trace"))
-    summaries: xr.Dataset = field(metadata=stored_as.table("summary_{}", ("mean", "mcse", *_OF_CHAINS)))
-    pairs: xr.Dataset = field(metadata=stored_as.table("pair_{}", ("mean", *_OF_CHAINS)))
+    summaries: xr.Dataset = field(metadata=stored_as.table("summary_{}", ("mean", "mcse", *STATISTICS)))
+    pairs: xr.Dataset = field(metadata=stored_as.table("pair_{}", ("mean", *STATISTICS)))
     partition_rhat: float = field(metadata=stored_as.number("partition_rhat"))
     partition_ess: float = field(metadata=stored_as.number("partition_ess"))
     gap: Gap = field(metadata=stored_as.record(Gap))

@@ -24,7 +24,7 @@ _STORED_SAMPLE = {"sample": "sequence_sample", "chain": "sequence_chain", "draw"
 _COLUMNS = ("n_draws", "burn_in", "settled", "first_draw", "step")
 _STORED_COLUMNS = {name: f"burn_in_{name}" for name in _COLUMNS} | {"burn_in": "burn_in"}
 _REFERENCES = 100  # draws that represent the second half
-FEWEST_DRAWS = 100
+_FEWEST_JUDGED = 100
 _BATCH = 5  # draws per batch mean
 _KEPT, _FEWEST_KEPT = 0.1, 10  # smallest share and number of batches kept; fewer can have a small error by chance
 _CLEAR = 5.0  # standard deviations of the later draws; larger differences are clear
@@ -84,7 +84,7 @@ class SequentialDistances(Stored):
             settled = self.burn_in["settled"].values
             names = ", ".join(str(name) for name in self.burn_in["chain"].values[~settled])
             chains = f"chain{'s' * int(np.sum(~settled) > 1)} {names}"
-            why = f"not yet settled in the second half, or fewer than {FEWEST_DRAWS} draws. Run longer chains."
+            why = f"not yet settled in the second half, or fewer than {_FEWEST_JUDGED} draws. Run longer chains."
             facts.append(("not settled", f"{chains}: {why}"))
         chains = display.counted(self.burn_in.sizes["chain"], "chain")
         state = "settled" if self.settled else "not settled"
@@ -240,7 +240,7 @@ def end_of_burn_in(trace: npt.NDArray[np.float64]) -> tuple[int, bool]:
     Half of the draws if it did not: the trace changes in its second half, or has fewer than 100 draws.
     """
     half = trace.size // 2
-    if trace.size < FEWEST_DRAWS:
+    if trace.size < _FEWEST_JUDGED:
         return half, False
     n_batches = trace.size // _BATCH
     # The incomplete batch is at the start, where draws are likeliest to be discarded.

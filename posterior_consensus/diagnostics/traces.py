@@ -9,6 +9,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 from scipy.stats import f, rankdata
 
+from posterior_consensus.diagnostics.record import STATISTICS
 from posterior_consensus.ensemble.chains import (
     Gap,
     gap_is_real,
@@ -25,7 +26,6 @@ from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.losses.partition_losses import information, pairs
 from posterior_consensus.losses.record import PartitionLoss
 
-STATISTICS = ("rhat", "ess_bulk", "ess_tail")
 _CANDIDATE_PAIRS, _COMPARISONS = 20_000, 20_000_000  # bound the time of sampling pairs
 _CENTERS = 64
 _ROUNDING = 1e6  # a larger R-hat comes from division by the variance of constant chains

@@ -13,7 +13,7 @@ from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.layers import Layers, layer_names
 from posterior_consensus.ensemble.partitions import named_partitions
 from posterior_consensus.layers.distances import layer_distances
-from posterior_consensus.layers.flows import changes_by_name
+from posterior_consensus.layers.flows import named_transitions
 from posterior_consensus.layers.record import CHANGES, LayerComparison
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
@@ -159,7 +159,7 @@ def compare_layers(
     record, prob = as_loss(loss, kind=PartitionLoss), check_between("prob", prob, 1)
     pairs = _pairs(layers, max_lag)
     given = _partitions(layers, partitions, record, random_seed, progressbar)
-    aligned, flows, overlaps, losses = changes_by_name(layers, given, record, prob)
+    aligned, flows, overlaps, losses = named_transitions(layers, given, record, prob)
     position = {name: k for k, name in enumerate(layers)}
     steps = tuple([position[name] for name in overlaps[end].values.tolist()] for end in ("before", "after"))
     pairs[steps] = pairs[steps[::-1]] = True

@@ -31,7 +31,7 @@ FLOWS = ("step", "source", "target", "expected", "mcse", "low", "high")
 OVERLAPS = ("overlap", "mcse", "moved", "moved_mcse", "clear")
 
 
-class Changes(NamedTuple):
+class Transition(NamedTuple):
     """What happens in a step, with Monte Carlo standard errors.
 
     Attributes
@@ -60,14 +60,14 @@ class Changes(NamedTuple):
     moved: Floats
 
 
-def changes_of(
+def transitions_of(
     layers: Layers, estimates: Mapping[Any, Labels], steps: list[Step], loss: PartitionLoss, prob: float
-) -> list[Changes]:
+) -> list[Transition]:
     """What happens in each step, given the canonical labels (n_items,) of each layer's estimate."""
     targets = {name: _targets(draws, estimates[name]) for name, draws in layers.items()}
     n_clusters = {name: int(labels.max()) + 2 for name, labels in estimates.items()}
 
-    def of_step(step: Step) -> Changes:
+    def of_step(step: Step) -> Transition:
         sides = (step.before, step.at), (step.after, step.to)
         drawn, matched = [], []
         for name, at in sides:
@@ -82,7 +82,7 @@ def changes_of(
         partner = partners(common[:-1, :-1] * layers.samples.n_draws)
         ((_, losses),) = same_draw_losses(layers, [(step.before, step.after)], loss)
         own = [estimates[name][at] for name, at in sides]
-        return Changes(
+        return Transition(
             source,
             target,
             flows,
@@ -170,7 +170,7 @@ def _with_errors(sums: Floats, samples: Samples) -> tuple[Floats, Floats]:
     return mean, error
 
 
-def changes_by_name(
+def named_transitions(
     layers: Layers, partitions: Mapping[Any, Any], loss: PartitionLoss, prob: float
 ) -> tuple[AlignedPartitions, xr.Dataset, xr.Dataset, Floats]:
     """Names of the clusters of each layer's partition, flows between them, and which items move.
@@ -200,15 +200,15 @@ def changes_by_name(
         name: draws.items.as_labels(partitions[name], f"partitions[{name!r}]") for name, draws in layers.items()
     }
     steps = steps_of(layers)
-    changes = changes_of(layers, estimates, steps, loss, prob)
-    numbers, names = _numbers(layers, partitions, estimates, list(zip(steps, changes, strict=True)))
+    transitions = transitions_of(layers, estimates, steps, loss, prob)
+    numbers, names = _numbers(layers, partitions, estimates, list(zip(steps, transitions, strict=True)))
     aligned, places = _over_all_items(layers, {name: numbers[name][estimates[name]] for name in layers}, names)
     own = [places[step.after][step.to] for step in steps]
     return (
         aligned,
-        _flow_table(steps, changes, numbers),
-        _overlap_table(steps, changes, own, aligned.labels),
-        np.array([change.losses for change in changes]).reshape(-1, layers.samples.n_draws),
+        _flow_table(steps, transitions, numbers),
+        _overlap_table(steps, transitions, own, aligned.labels),
+        np.array([transition.losses for transition in transitions]).reshape(-1, layers.samples.n_draws),
     )
 
 
@@ -216,16 +216,16 @@ def _numbers(
     layers: Layers,
     partitions: Mapping[Any, Any],
     estimates: Mapping[Any, Labels],
-    changes: list[tuple[Step, Changes]],
+    transitions: list[tuple[Step, Transition]],
 ) -> tuple[dict[Any, npt.NDArray[np.int64]], list[Hashable]]:
     """Number that goes on of each cluster of each layer's estimate, by layer, and the name of each number."""
-    into = {step.after: (step.before, change) for step, change in changes}
+    into = {step.after: (step.before, transition) for step, transition in transitions}
     numbers, names = dict[Any, npt.NDArray[np.int64]](), list[Hashable]()
     for name, draws in layers.items():
         n_clusters = int(estimates[name].max()) + 1
         if name in into:
-            before, change = into[name]
-            numbers[name], names = continued(change.partner, numbers[before], names)
+            before, transition = into[name]
+            numbers[name], names = continued(transition.partner, numbers[before], names)
         elif names:
             numbers[name], names = continued(np.full(n_clusters, -1), np.array([-1]), names)
         else:
@@ -234,25 +234,27 @@ def _numbers(
     return numbers, names
 
 
-def _flow_table(steps: list[Step], changes: list[Changes], numbers: Mapping[Any, npt.NDArray[np.int64]]) -> xr.Dataset:
+def _flow_table(
+    steps: list[Step], transitions: list[Transition], numbers: Mapping[Any, npt.NDArray[np.int64]]
+) -> xr.Dataset:
     columns = [np.empty((len(FLOWS), 0))]
-    for row, (step, change) in enumerate(zip(steps, changes, strict=True)):
-        source = np.append(numbers[step.before], -1)[change.source]
-        target = np.append(numbers[step.after], -1)[change.target]
-        columns.append(np.stack([np.full(source.size, row), source, target, *change.flows]))
+    for row, (step, transition) in enumerate(zip(steps, transitions, strict=True)):
+        source = np.append(numbers[step.before], -1)[transition.source]
+        target = np.append(numbers[step.after], -1)[transition.target]
+        columns.append(np.stack([np.full(source.size, row), source, target, *transition.flows]))
     types = [np.int32] * 3 + [np.float64] * 4
     values = zip(FLOWS, np.concatenate(columns, axis=1), types, strict=True)
     return xr.Dataset({name: ("flow", column.astype(dtype)) for name, column, dtype in values})
 
 
 def _overlap_table(
-    steps: list[Step], changes: list[Changes], places: list[npt.NDArray[np.intp]], labels: xr.DataArray
+    steps: list[Step], transitions: list[Transition], places: list[npt.NDArray[np.intp]], labels: xr.DataArray
 ) -> xr.Dataset:
     """Overlaps and moves over step and the items of `labels`, given where among these the common items are."""
     found = np.full((len(OVERLAPS), len(steps), labels.shape[1]), np.nan)
     found[-1] = 0
-    for row, (change, at) in enumerate(zip(changes, places, strict=True)):
-        found[:, row, at] = np.concatenate([change.overlaps, change.moved])
+    for row, (transition, at) in enumerate(zip(transitions, places, strict=True)):
+        found[:, row, at] = np.concatenate([transition.overlaps, transition.moved])
     values = [(("step", labels.dims[1]), one) for one in (*found[:-1], found[-1] > 0)]
     ends: dict[str, Any] = {
         end: ("step", names_as_coordinate([getattr(step, end) for step in steps])) for end in ("before", "after")

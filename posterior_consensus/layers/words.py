@@ -7,13 +7,13 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.answers.alignment import AlignedPartitions, as_sentence, differences_of_table
+from posterior_consensus.diagnostics.traces import RHAT_BAD
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.layers.flows import CLEAR
 from posterior_consensus.results import display
 from posterior_consensus.runtime.tolerances import ROUNDING
 
-_ESS_PER_CHAIN = 50.0  # below, errors of slow chains are too rough for a verdict
-_LARGEST_RHAT = 1.05
+_FEWEST_EFFECTIVE = 50.0  # draws of a chain; with fewer, errors of slow chains are too rough for a verdict
 _MOST_NAMED = 4  # items
 _HALF = 0.5  # a probability above it is stated as a result
 
@@ -28,7 +28,7 @@ def farther_apart(distances: xr.Dataset) -> Flags:
 
 def is_unsure(distances: xr.Dataset, n_chains: int) -> Flags:
     """Whether there are too few effective draws to tell a change from the chains' errors."""
-    enough = distances["ess"].values >= _ESS_PER_CHAIN * n_chains
+    enough = distances["ess"].values >= _FEWEST_EFFECTIVE * n_chains
     return ~(enough & np.isfinite(distances["separation_mcse"].values))
 
 
@@ -95,10 +95,10 @@ def verdict(steps: xr.Dataset, overlaps: xr.Dataset, unit: str, n_chains: int) -
     said += [*_equal(here), *(_who_moved(overlaps.isel(step=at), unsure[at]) if changed[at] or unsure[at] else [])]
     rest = [names[k] for k in np.flatnonzero(unsure & farther).tolist() if k != at]
     if rest:
-        few = f"With fewer than {_ESS_PER_CHAIN:g} effective draws for each chain"
+        few = f"With fewer than {_FEWEST_EFFECTIVE:g} effective draws for each chain"
         said.append(f"{few}, it is also unsure between {display.listed(rest, 3)}.")
     rhat = steps["rhat"].values
-    if np.nanmax(rhat, initial=0.0) > _LARGEST_RHAT:
+    if np.nanmax(rhat, initial=0.0) > RHAT_BAD:
         worst = int(np.nanargmax(rhat))
         apart = f"how far apart {names[worst]} are (R-hat {rhat[worst]:.2f})"
         said.append(f"Chains disagree on {apart}: run longer chains.")
@@ -150,7 +150,7 @@ def _sized(value: str, here: xr.Dataset, error: str) -> str:
 
 
 def _too_few(here: xr.Dataset, n_chains: int) -> str:
-    ess, needed = float(here["ess"]), _ESS_PER_CHAIN * n_chains
+    ess, needed = float(here["ess"]), _FEWEST_EFFECTIVE * n_chains
     if ess < needed:
         return f"the effective sample size is {ess:,.0f}, {needed:,.0f} are needed"
     return "there are too few draws for Monte Carlo errors"

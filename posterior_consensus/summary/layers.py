@@ -32,7 +32,7 @@ from posterior_consensus.runtime.progress import track, waiting
 from posterior_consensus.sources.layers import as_layers
 from posterior_consensus.summary.facts import ambiguous_items, draws_in_words
 from posterior_consensus.summary.report.page import write_layers_report
-from posterior_consensus.summary.steps import SEARCH, ball_loss, search, summary_of
+from posterior_consensus.summary.steps import SEARCH, ball_loss, consensus_within, summary_of
 from posterior_consensus.summary.summary import Summary
 from posterior_consensus.summary.text import bibtex, cited_keys, how_found, with_references
 
@@ -292,8 +292,8 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
         """The verdict on the chains over all layers."""
         status, diagnoses = self._status, self._diagnoses
         if status == "agree":
-            rhat = max(one.worst_rhat for one in diagnoses.values())
-            ess = min(one.least_ess for one in diagnoses.values())
+            rhat = np.fmax.reduce([1.0, *(one.worst_rhat for one in diagnoses.values())])
+            ess = np.fmin.reduce([one.least_ess for one in diagnoses.values()])
             return (
                 f"The chains agree: R-hat is at most {rhat:.3f}, the effective sample size at least {ess:.0f} in any "
                 "layer and between layers."
@@ -356,7 +356,7 @@ def summarize_layers(
     def searches() -> tuple[dict[Any, ConsensusPartition], dict[Any, dict[str, float]]]:
         found, seconds = {}, {}
         for name, draws, own in each("Searches", Clock(clock.part(SEARCH))):
-            found[name] = search(own, draws, own.part(1.0), searched | options)
+            found[name] = consensus_within(own, draws, own.part(1.0), searched | options)
             seconds[name] = own.seconds
         return found, seconds
 

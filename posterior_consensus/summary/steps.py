@@ -43,7 +43,9 @@ _EFFORT = Effort(most_labels=150_000, most_items=300, most_work=3e8, only_if_lik
 _SEED = np.random.SeedSequence([34, 2])  # labels differ from those of any user's seed
 
 
-def search(clock: Clock, draws: PartitionDraws, seconds: float | None, options: dict[str, Any]) -> ConsensusPartition:
+def consensus_within(
+    clock: Clock, draws: PartitionDraws, seconds: float | None, options: dict[str, Any]
+) -> ConsensusPartition:
     """Search within a time limit, if the method takes one; `options` are those of :func:`consensus_partition`."""
     if seconds is not None and takes(options.get("method", "greedy"), "seconds"):
         options = options | {"seconds": seconds}

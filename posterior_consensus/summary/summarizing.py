@@ -21,7 +21,7 @@ from posterior_consensus.sources.labels import one_of
 from posterior_consensus.sources.parameters import LogOfDraws, log_of_draws
 from posterior_consensus.summary.layers import LayersSummary, summarize_layers
 from posterior_consensus.summary.observed import observed_of
-from posterior_consensus.summary.steps import SEARCH, search, summary_of
+from posterior_consensus.summary.steps import SEARCH, consensus_within, summary_of
 from posterior_consensus.summary.summary import Summary
 
 
@@ -221,7 +221,7 @@ def summarize_posterior(
 ) -> Summary:
     """Summarize what was read; `options` are of the search, `searched` has seed and progress bar of all searches."""
     draws = posterior.draws
-    consensus = search(clock, draws, clock.part(SEARCH), {**searched, **options})
+    consensus = consensus_within(clock, draws, clock.part(SEARCH), {**searched, **options})
     return summary_of(
         clock,
         draws,
