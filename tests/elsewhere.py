@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from posterior_consensus.ensemble.labels import LabelBackend, LabelsInMemory
+from posterior_consensus.ensemble.labels import ArrayLabels, LabelBackend
 
 
 class Elsewhere(LabelBackend):
@@ -52,7 +52,7 @@ class Elsewhere(LabelBackend):
 
     def of_items(self, at):
         self.reads += 1
-        return LabelsInMemory(self._labels, self.n_clusters).of_items(at)
+        return ArrayLabels(self._labels, self.n_clusters).of_items(at)
 
     def take(self, rows):
         return Elsewhere(self._labels[rows], self.n_clusters[rows])

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.items import Floats
-from posterior_consensus.ensemble.labels import LabelsInMemory, slices
+from posterior_consensus.ensemble.labels import ArrayLabels, slices
 from posterior_consensus.ensemble.partitions import canonical_rows
 from posterior_consensus.losses.partition_losses import pairs
 from posterior_consensus.losses.record import PartitionLoss
@@ -83,9 +83,9 @@ class AllocationProbabilities:
         density = None if self.log_density is None else self.log_density[at]
         return replace(self, probabilities=self.probabilities[at], components=self.components[at], log_density=density)
 
-    def sampled(self, random_seed: RandomSeed) -> LabelsInMemory:
+    def sampled(self, random_seed: RandomSeed) -> ArrayLabels:
         """Sample the labels of each draw."""
-        return LabelsInMemory(*canonical_rows(sampled_components(self.probabilities, random_seed), self.n_components))
+        return ArrayLabels(*canonical_rows(sampled_components(self.probabilities, random_seed), self.n_components))
 
     def similarity(self, weights: Floats) -> Floats:
         """Similarity matrix (n, n): sum_t w_t p_ti' p_tj, with 1 on the diagonal."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.ensemble.labels import ALIGNED, LabelBackend, LabelsInMemory, Result
+from posterior_consensus.ensemble.labels import ALIGNED, ArrayLabels, LabelBackend, Result
 from posterior_consensus.ensemble.partitions import as_codes, canonical_rows, place_in_array, smallest_dtype
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.cluster import Workers
@@ -42,7 +42,7 @@ class DaskLabels(LabelBackend):
         self.n_clusters = n_clusters
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return LabelsInMemory, (self.values, self.n_clusters)
+        return ArrayLabels, (self.values, self.n_clusters)
 
     @property
     def n_items(self) -> int:

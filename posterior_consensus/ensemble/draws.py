@@ -14,7 +14,7 @@ import xarray as xr
 from posterior_consensus.ensemble import on_blocks
 from posterior_consensus.ensemble.allocations import AllocationProbabilities
 from posterior_consensus.ensemble.items import Floats, Items
-from posterior_consensus.ensemble.labels import LabelBackend, LabelsInMemory
+from posterior_consensus.ensemble.labels import ArrayLabels, LabelBackend
 from posterior_consensus.ensemble.pairs import PairSource, Result
 from posterior_consensus.ensemble.partitions import distinct_rows
 from posterior_consensus.ensemble.samples import Samples
@@ -62,7 +62,7 @@ class PartitionDraws(PairSource):
         """Build draws from canonical labels (n_draws, n_items), by default of one chain with equal weights."""
         n_draws, n_items = labels.shape
         items = items or Items(n_items, "item", xr.Coordinates())
-        return PartitionDraws(items, samples or Samples.of_one_chain(n_draws), LabelsInMemory.of(labels))
+        return PartitionDraws(items, samples or Samples.of_one_chain(n_draws), ArrayLabels.of(labels))
 
     @property
     def labels(self) -> npt.NDArray[Any]:

@@ -1,12 +1,15 @@
-"""Storage of the labels of all draws: in memory, on disk or on workers."""
+"""Storage of the labels of all draws: an array, in memory or mapped from a file, or blocks on workers."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from io import FileIO
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +18,8 @@ from posterior_consensus.ensemble.partitions import canonical_rows, smallest_dty
 from posterior_consensus.kernels import coclustering, ensemble
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import in_order
+from posterior_consensus.runtime.files import mapped
+from posterior_consensus.runtime.progress import track
 
 Result = TypeVar("Result")
 
@@ -65,18 +70,16 @@ class LabelBackend(ABC):
     @cached_property
     def values(self) -> npt.NDArray[Any]:
         """Cluster (n_draws, n_items) of each item in each draw, from 0 in order of first appearance, in memory."""
+        self.check_memory()
+        return self.of_draws(np.arange(self.n_draws))
+
+    def check_memory(self) -> None:
+        """Raise an error where memory does not hold all labels."""
         what = f"All labels of {self.n_draws:,} draws of {self.n_items:,} items{self.place}"
         memory.check(self.n_draws * self.n_items * self.dtype.itemsize, what, "Take fewer draws or items.")
-        values = np.empty((self.n_draws, self.n_items), self.dtype)
-        self._read_into(values)
-        return values
-
-    def _read_into(self, values: npt.NDArray[Any]) -> None:
-        for items, block in self.map_blocks(_whole):
-            values[:, items] = block
 
     def in_memory(self) -> npt.NDArray[Any] | None:
-        """The labels if they are in memory already, None if `values` would read them."""
+        """The labels if they are one array that memory holds, else None: then they are taken in blocks."""
         return None
 
     @cached_property
@@ -155,7 +158,7 @@ class LabelBackend(ABC):
             at = np.arange(self.n_items)
             if self.in_memory() is not None or not memory.fits(4 * self.n_draws * self.n_items * self.dtype.itemsize):
                 return at, self
-            return at, LabelsInMemory(self.of_draws(np.arange(self.n_draws)), self.n_clusters)
+            return at, ArrayLabels(self.of_draws(np.arange(self.n_draws)), self.n_clusters)
         at = np.sort(np.random.default_rng(0).choice(self.n_items, memory.ITEMS_OF_ALL_PAIRS, replace=False))
         return at, self.of_items(at)
 
@@ -176,60 +179,98 @@ class LabelBackend(ABC):
             labels[:, items] = found
         return labels
 
-    @property
-    def _read_together(self) -> list[slice]:
-        """Items that are stored, hence read, together."""
-        return self.item_blocks
-
     def columns(self, items: slice | npt.NDArray[np.intp]) -> npt.NDArray[Any]:
         """Labels (n_items, n_draws) of some items, contiguous for each item."""
         at = np.arange(self.n_items)[items]
         what = f"All labels of {at.size:,} items in {self.n_draws:,} draws"
         memory.check(at.size * self.n_draws * self.dtype.itemsize, what, "Take some of the draws.")
         columns = np.empty((at.size, self.n_draws), self.dtype)
-        blocks = [block for block in self._read_together if _within(at, block).any()]
+        blocks = [block for block in self.item_blocks if _within(at, block).any()]
         for block, found in self.map_blocks(_columns, at, blocks=blocks):
             columns[_within(at, block)] = found
         return columns
 
-    def of_items(self, at: npt.NDArray[np.intp]) -> LabelsInMemory:
+    def of_items(self, at: npt.NDArray[np.intp]) -> ArrayLabels:
         """Read the labels of some items, by position."""
-        return LabelsInMemory(*canonical_rows(self.columns(at).T, int(self.n_clusters.max())))
+        return ArrayLabels(*canonical_rows(self.columns(at).T, int(self.n_clusters.max())))
 
     @abstractmethod
     def take(self, rows: npt.NDArray[np.intp]) -> LabelBackend:
         """Select draws by row number."""
 
 
-@dataclass(frozen=True, eq=False)
-class LabelsInMemory(LabelBackend):
-    """Labels in one array in memory.
+class MappedFile(NamedTuple):
+    """The file of a mapped array.
 
     Attributes
     ----------
-    array : ndarray of shape (n_draws, n_items), smallest unsigned dtype
+    path : Path
+    offset : int
+        Byte at which the labels begin.
+    mark : bytes
+        End of the file, a checksum of its content, by which another file of this name is noticed; empty for a
+        temporary file.
+    progressbar : bool
+        Whether a pass over the labels shows its bytes and the time left.
+    """
+
+    path: Path
+    offset: int
+    mark: bytes = b""
+    progressbar: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayLabels(LabelBackend):
+    """Labels in one array, in memory or mapped from a file. A copy sent to another process maps the same file.
+
+    Attributes
+    ----------
+    array : ndarray of shape (n_draws, n_items), unsigned
         Cluster of each item in each draw, from 0 in order of first appearance.
     n_clusters : ndarray of shape (n_draws,), dtype int64
         Number of clusters of each draw.
+    file : MappedFile or None
+        The file of a mapped array, None for memory.
+    rows : ndarray of shape (n_draws,), dtype int64, or None
+        Rows of a mapped array that are the draws; None for all.
     """
 
     array: npt.NDArray[Any]
     n_clusters: npt.NDArray[np.int64]
+    file: MappedFile | None = None
+    rows: npt.NDArray[np.int64] | None = None
 
     @classmethod
-    def of(cls, labels: npt.NDArray[Any]) -> LabelsInMemory:
+    def of(cls, labels: npt.NDArray[Any]) -> ArrayLabels:
         """Wrap canonical labels (n_draws, n_items)."""
         n_clusters = labels.max(axis=1).astype(np.int64) + 1
         return cls(labels.astype(smallest_dtype(int(n_clusters.max())), copy=False), n_clusters)
 
-    def in_memory(self) -> npt.NDArray[Any]:
-        """The array."""
-        return self.array
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.file is None:
+            return ArrayLabels, (self.array, self.n_clusters)
+        return _mapped_again, (self.file, self.array.shape, self.dtype, self.n_clusters, self.rows)
+
+    def in_memory(self) -> npt.NDArray[Any] | None:
+        """The array, unless it is mapped and large; the system then reads and forgets parts of it."""
+        if self.file is None or (self.rows is None and memory.fits(self.array.nbytes / memory.SHARE_HELD)):
+            return self.array
+        return None
+
+    @cached_property
+    def values(self) -> npt.NDArray[Any]:
+        """The array; a mapped one must fit in memory."""
+        if self.file is not None:
+            self.check_memory()
+        return self._of(slice(None))
 
     @property
-    def values(self) -> npt.NDArray[Any]:
-        """The array."""
-        return self.array
+    def place(self) -> str:
+        """Description of the storage; empty for memory."""
+        if self.file is None:
+            return ""
+        return f" in {self.file.path}" if self.file.mark else " in a temporary file"
 
     @property
     def n_items(self) -> int:
@@ -246,21 +287,87 @@ class LabelsInMemory(LabelBackend):
     ) -> Iterator[tuple[slice, Result]]:
         """Call a function for blocks of items, on threads."""
         chosen = self.item_blocks if blocks is None else blocks
-        calls = [(self.array[:, items], items, *arguments) for items in chosen]
-        results = in_order(function, calls) if len(calls) > 1 else (function(*call) for call in calls)
-        return zip(chosen, results, strict=True)
+        calls = [(self.array[:, items], self.rows, function, items, arguments) for items in chosen]
+        results = in_order(_on_block, calls) if len(calls) > 1 else (_on_block(*call) for call in calls)
+        steps = zip(chosen, results, strict=True)
+        if self.file is None:
+            return steps
+        n_bytes = [self.n_draws * (items.stop - items.start) * self.dtype.itemsize for items in chosen]
+        return track(steps, "Labels on disk", progressbar=self.file.progressbar, n_bytes=n_bytes)
+
+    def blocks(self, n_draws: int) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
+        """Yield rows and labels of `n_draws` draws at a time, in order."""
+        for rows in slices(self.n_draws, n_draws):
+            yield rows, self._of(rows)
 
     def of_draws(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
-        """Labels (rows.size, n_items) of a few draws."""
-        return self.array[rows]
+        """Labels (rows.size, n_items) of a few draws, in memory."""
+        return self._of(rows)
 
     def columns(self, items: slice | npt.NDArray[np.intp]) -> npt.NDArray[Any]:
         """Labels (n_items, n_draws) of some items, contiguous for each item."""
-        return np.ascontiguousarray(self.array[:, items].T)
+        if (held := self.in_memory()) is None:
+            return super().columns(items)
+        return np.ascontiguousarray(held[:, items].T)
 
-    def take(self, rows: npt.NDArray[np.intp]) -> LabelsInMemory:
-        """Select draws by row number."""
-        return LabelsInMemory(self.array[rows], self.n_clusters[rows])
+    def take(self, rows: npt.NDArray[np.intp]) -> ArrayLabels:
+        """Select draws by row number; a small selection of a mapped array is read into memory."""
+        at = np.arange(self.n_draws)[rows]
+        if self.file is None or memory.fits(at.size * self.n_items * self.dtype.itemsize / memory.SHARE_OF_FEW_DRAWS):
+            return ArrayLabels(self._of(at), self.n_clusters[at])
+        return replace(self, n_clusters=self.n_clusters[at], rows=at if self.rows is None else self.rows[at])
+
+    def _of(self, rows: Any) -> npt.NDArray[Any]:
+        return self.array[rows if self.rows is None else self.rows[rows]]
+
+
+def _mapped_again(
+    file: MappedFile,
+    shape: tuple[int, int],
+    dtype: np.dtype[Any],
+    n_clusters: npt.NDArray[np.int64],
+    rows: npt.NDArray[np.int64] | None,
+) -> ArrayLabels:
+    """Map the labels in another process, which trusts the checksums that the first compared."""
+    with opened(file.path) as there:
+        content = mapped(there)
+    if content[len(content) - len(file.mark) :] != file.mark:
+        raise ValueError(
+            f"The store of labels was replaced since it was opened: {file.path} has other content. Read it again, "
+            "as_partition_draws(store), or restore the old one."
+        )
+    array = np.ndarray(shape, dtype, content, file.offset)
+    return ArrayLabels(array, n_clusters, file._replace(progressbar=False), rows)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[FileIO]:
+    """Open a store for reading, without any lock, even by HDF5.
+
+    Raises
+    ------
+    ValueError
+        If the file is missing, or what is read of it is damaged.
+    """
+    try:
+        with path.open("rb", buffering=0) as file:
+            yield file
+    except (OSError, KeyError, RuntimeError) as error:
+        what = "is missing" if isinstance(error, FileNotFoundError) else "is not as it was written"
+        raise ValueError(
+            f"The store of labels is damaged: {path} {what}. Restore it, or remove the store and make it again from "
+            "the draws."
+        ) from error
+
+
+def _on_block(
+    labels: npt.NDArray[Any],
+    rows: npt.NDArray[np.int64] | None,
+    function: Callable[..., Result],
+    items: slice,
+    arguments: tuple[Any, ...],
+) -> Result:
+    return function(labels if rows is None else labels[rows], items, *arguments)
 
 
 def _joint_counts(
@@ -271,10 +378,6 @@ def _joint_counts(
     n_clusters: int,
 ) -> npt.NDArray[np.int32]:
     return ensemble.joint_counts(np.ascontiguousarray(labels), starts, partition[items], n_clusters)
-
-
-def _whole(labels: npt.NDArray[Any], items: slice) -> npt.NDArray[Any]:
-    return labels
 
 
 def _within(at: npt.NDArray[np.intp], items: slice) -> npt.NDArray[np.bool_]:

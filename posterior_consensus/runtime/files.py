@@ -1,12 +1,25 @@
-"""Files that are whole or absent: renamed once they are written, and locked by the process that writes."""
+"""Files that are whole or absent: renamed once they are written, locked by the process that writes, and mapped."""
 
+import errno
+import os
 import shutil
+import sys
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import FileIO
+from mmap import ACCESS_COPY, mmap
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from filelock import BaseFileLock, FileLock, Timeout
+
+from posterior_consensus.runtime.executor import in_order
+
+_STRETCH = 2**24  # bytes that have one checksum
 
 
 @contextmanager
@@ -57,3 +70,47 @@ def locked(path: Path, lock: Path) -> BaseFileLock:
             "it. Wait for it, close the accumulator there, or end that process."
         ) from None
     return found
+
+
+@contextmanager
+def room(place: Path, n_bytes: int) -> Iterator[None]:
+    """Add the space needed to errors of a full disk."""
+    try:
+        if shutil.disk_usage(place).free < n_bytes:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        raise OSError(
+            error.errno,
+            f"There is no room in {str(place)!r} for a file of labels of {n_bytes / 1e9:.3g} GB. Name a place that has "
+            "room by `store`.",
+        ) from error
+
+
+def mapped_new(file: FileIO, n_bytes: int) -> mmap:
+    """Lengthen a file and map it for writing; its space is reserved, as a map on a full disk ends the process."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, n_bytes)
+    else:
+        file.truncate(n_bytes)
+    return mmap(file.fileno(), n_bytes)
+
+
+def mapped(file: FileIO) -> mmap:
+    """Map a file; what is written to the map stays in this process, and kernels need not be compiled for constants."""
+    if sys.platform == "win32":
+        return mmap(file.fileno(), 0, access=ACCESS_COPY)
+    import mmap as flags
+
+    no_reserve = getattr(flags, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)  # named from Python 3.13
+    # else Linux refuses a file that is larger than its memory
+    return mmap(file.fileno(), 0, flags.MAP_PRIVATE | no_reserve, flags.PROT_READ | flags.PROT_WRITE)
+
+
+def checksums(content: Any) -> npt.NDArray[np.uint32]:
+    """Checksums of stretches of a file's content, by threads."""
+    content = memoryview(content)
+    stretches = (content[first : first + _STRETCH] for first in range(0, len(content), _STRETCH))
+    return np.array(list(in_order(zlib.crc32, ((stretch,) for stretch in stretches))), "<u4")

@@ -25,7 +25,6 @@ SHARE_OF_MODEL_TABLE = 1 / 32  # table of the perturbation model, one for each b
 # Labels, draws and items in a block
 LABELS_IN_BLOCK = 2**24  # of items, in all draws
 LABELS_READ_AT_ONCE = 2**24  # of labels in memory that become canonical: memory that is used again takes less time
-DRAWS_IN_CHUNK, ITEMS_IN_CHUNK = 128, 2**13  # of a store, at most; half as many draws at least
 LABELS_IN_CLUSTER_BLOCK = 2**26  # on a worker of a cluster, at most
 LABELS_IN_SMALL_CLUSTER_BLOCK = 2**22  # and at least
 LABELS_TO_COMPARE = 2**20  # items whose labels over all draws are compared with one another

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.draws import PartitionDraws, hard_draws
 from posterior_consensus.ensemble.items import Floats
-from posterior_consensus.ensemble.labels import LabelBackend, LabelsInMemory
+from posterior_consensus.ensemble.labels import ArrayLabels, LabelBackend
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_rows
 from posterior_consensus.kernels import ensemble, tables
@@ -118,7 +118,7 @@ def sample_of(source: PairSource, loss: Loss, limits: Limits, rng: np.random.Gen
         rows = np.flatnonzero(times)
         samples = samples.take(rows).weighted(times[rows].astype(np.float64))
     labels = sampled_labels(drawn, items, rows)
-    part = LabelsInMemory(*canonical_rows(labels, int(drawn.n_clusters[rows].max())))
+    part = ArrayLabels(*canonical_rows(labels, int(drawn.n_clusters[rows].max())))
     some = replace(draws, items=draws.items.take(items), samples=samples, backend=part)
     return Sample(draws, loss, some, items, rows, labels)
 

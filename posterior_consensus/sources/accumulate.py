@@ -1,28 +1,172 @@
-"""Draws of a running sampler, kept in memory or in a store and available at any time."""
+"""Draws of a running sampler, kept in memory or in a directory and available at any time."""
 
+import hashlib
+import json
 import os
 import re
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
+from filelock import BaseFileLock
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.partitions import as_array, as_codes, canonical_rows
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.results import display
 from posterior_consensus.runtime.arguments import as_path, check_count, is_integer
-from posterior_consensus.sources.batches import Batches, give, locked_directory
-from posterior_consensus.sources.stores import NOT_STORED, Part, are_large, in_memory, written
+from posterior_consensus.runtime.files import locked, mapped, room
+from posterior_consensus.sources.stores import NOT_STORED, held
 
-Rest = dict[int, list[npt.NDArray[Any]]]  # draws of each chain's incomplete batch
+Rows = npt.NDArray[Any]
+Rest = dict[int, list[Rows]]  # draws of each chain's incomplete batch
+
+_HEADER, _LABELS, _LOCK = "draws.json", "draws.labels", "lock"  # files of a directory
+_FORMAT = "posterior_consensus draws 1"
+
+
+class _Batch(NamedTuple):
+    """Draws of a chain that were written together; on disk, their labels follow those of the batch before."""
+
+    chain: int
+    n_draws: int
+    dtype: str
+    checksum: int
+
+
+class _Batches:
+    """Complete batches of several chains, in memory or in a directory.
+
+    In a directory, labels are appended to one file. The other lists the batches and is replaced after each, so what a
+    killed process wrote in part is not listed and is written over.
+
+    Attributes
+    ----------
+    path : Path or None
+        The directory, as it was when opened; another process may add batches. None for memory.
+    items : Items or None
+        Items of the labels; None while there are none.
+    listed : list of _Batch
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path
+        self.items: Items | None = None
+        self.listed: list[_Batch] = []
+        self._in_memory: list[Rows] = []
+        if path is not None and (path / _HEADER).exists():
+            self._read_header(path / _HEADER)
+
+    def append(self, chain: int, labels: Rows, items: Items) -> None:
+        """Add a batch (n_draws, n_items) of a chain; nothing changes if this fails."""
+        batch = _Batch(chain, len(labels), labels.dtype.str, zlib.crc32(labels))
+        if self.path is None:
+            self._in_memory.append(labels)
+        else:
+            with room(self.path, labels.nbytes), (self.path / _LABELS).open("ab", buffering=0) as file:
+                file.truncate(sum(_n_bytes(one, items) for one in self.listed))
+                _write_all(file, memoryview(labels).cast("B"))
+                self.write_header([*self.listed, batch], items)
+        self.listed.append(batch)
+        self.items = items
+
+    def write_header(self, listed: list[_Batch], items: Items | None) -> None:
+        """List batches in the directory."""
+        assert self.path is not None
+        about: dict[str, Any] = {"format": _FORMAT, "batches": listed}
+        if items is not None:
+            names = items.coords[items.dim].values.tolist() if items.dim in items.coords else None
+            about["items"] = [items.n_items, items.dim, names]
+        text, new = json.dumps(about), self.path / f"{_HEADER}.new"
+        new.write_text(f"{_digest(text)}\n{text}")
+        new.replace(self.path / _HEADER)
+
+    def _read_header(self, file: Path) -> None:
+        digest, _, text = file.read_bytes().decode(errors="replace").partition("\n")
+        if digest != _digest(text):
+            raise _damaged(file)
+        about = json.loads(text)
+        self.listed = [_Batch(*batch) for batch in about["batches"]]
+        if "items" in about:
+            self.items = items_named(*about["items"])
+
+    def labels(self) -> list[tuple[int, Rows, Callable[[], None]]]:
+        """Chain and labels of each batch, and a function that raises an error if the labels are damaged."""
+        if self.path is None or not self.listed:
+            return [(one.chain, labels, _fine) for one, labels in zip(self.listed, self._in_memory, strict=True)]
+        file, first, found = self.path / _LABELS, 0, []
+        assert self.items is not None
+        try:
+            with file.open("rb", buffering=0) as opened:
+                content = mapped(opened)
+        except (OSError, ValueError) as error:  # it is missing or empty
+            raise _damaged(file) from error
+        for one in self.listed:
+            last = first + _n_bytes(one, self.items)
+            if last > len(content):
+                raise _damaged(file)
+            labels = np.ndarray((one.n_draws, self.items.n_items), one.dtype, content, first)
+            found.append((one.chain, labels, partial(_check, memoryview(content)[first:last], one, file)))
+            first = last
+        return found
+
+
+def _n_bytes(batch: _Batch, items: Items) -> int:
+    return batch.n_draws * items.n_items * np.dtype(batch.dtype).itemsize
+
+
+def _write_all(file: Any, content: memoryview) -> None:
+    """Write a buffer to a file without a buffer, which may take a part of it at a time."""
+    while content:
+        content = content[file.write(content) :]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _fine() -> None:
+    """Labels in memory are as they were."""
+
+
+def _check(content: memoryview, batch: _Batch, file: Path) -> None:
+    if zlib.crc32(content) != batch.checksum:
+        raise _damaged(file)
+
+
+def _damaged(file: Path) -> ValueError:
+    return ValueError(
+        f"`store` is damaged: {file} is missing or not as it was written. Restore it, or begin in another directory."
+    )
+
+
+def is_accumulated(path: Any) -> bool:
+    """Whether a path is a directory of an accumulator."""
+    return isinstance(path, (str, Path)) and (Path(path) / _HEADER).exists()
+
+
+def _locked_directory(path: Path) -> BaseFileLock | None:
+    """Create a missing directory for batches and lock it; None without permission to write."""
+    if path.exists() and not is_accumulated(path) and not _is_empty(path):
+        raise ValueError(f"`store` must be a new or empty directory, or one of draws; got {str(path)!r}.")
+    path.mkdir(parents=True, exist_ok=True)
+    return locked(path, path / _LOCK) if os.access(path, os.W_OK) else None
+
+
+def _is_empty(path: Path) -> bool:
+    return path.is_dir() and {file.name for file in path.iterdir()} <= {_LOCK, f"{_HEADER}.new"}
+
+
+def items_named(n_items: int, dim: str, names: list[Any] | None) -> Items:
+    """Items of this dimension, with names or without."""
+    return Items(n_items, dim, xr.Coordinates({} if names is None else {dim: names}))
 
 
 class PartitionAccumulator(display.Shown):
@@ -98,14 +242,17 @@ class PartitionAccumulator(display.Shown):
         self.store = None if store is None else as_path("store", store)
         names = _as_names(items)
         self._item_dim = item_dim
-        self._items = None if names is None else self._items_named(len(names), names)
+        self._items = None if names is None else items_named(len(names), item_dim or "item", names)
         self._rest: Rest = {}
         self._is_open = True
-        self._lock = None if self.store is None else locked_directory(self.store)
+        self._lock = None if self.store is None else _locked_directory(self.store)
         try:
-            self._batches = Batches(self.store)
+            self._batches = _Batches(self.store)
             if self._batches.items is not None:
                 self._continue_store(self._batches.items, names)
+            self._batches.labels()
+            if self._lock is not None and not is_accumulated(self.store):
+                self._batches.write_header([], None)
         except BaseException:
             self._release()
             raise
@@ -144,7 +291,7 @@ class PartitionAccumulator(display.Shown):
                 f"`labels` must be of shape (n_items,) or (n_draws, n_items), and not empty; got {values.shape}."
             )
         values = np.atleast_2d(values)
-        items = self._items or self._items_named(values.shape[1])
+        items = self._items or items_named(values.shape[1], self._item_dim or "item", None)
         if values.shape[1] != items.n_items:
             raise ValueError(f"`labels` must label all {items.n_items} items; got {values.shape[1]} labels.")
         rows, _ = canonical_rows(*as_codes(values, "`labels`"))
@@ -210,10 +357,6 @@ class PartitionAccumulator(display.Shown):
         if not self._is_open:
             raise ValueError("The accumulator is closed. To go on, make another one of the same store.")
 
-    def _items_named(self, n_items: int, names: list[Any] | None = None) -> Items:
-        dim = self._item_dim or "item"
-        return Items(n_items, dim, xr.Coordinates({} if names is None else {dim: names}))
-
     def _continue_store(self, items: Items, names: list[Any] | None) -> None:
         """Continue a store: use its items, which must be the user's."""
         if names not in (None, items.coords[items.dim].values.tolist() if items.dim in items.coords else None):
@@ -244,46 +387,44 @@ class PartitionAccumulator(display.Shown):
 
 
 def read_draws(store: Path) -> PartitionDraws:
-    """Read the draws in an accumulator's store, even while another process writes to it."""
-    batches = Batches(store)
+    """Read the draws in an accumulator's directory, even while another process writes to it."""
+    batches = _Batches(store)
     return _draws_of(batches, {}, batches.items)
 
 
-def _draws_of(batches: Batches, rest: Rest, items: Items | None) -> PartitionDraws:
+def _draws_of(batches: _Batches, rest: Rest, items: Items | None) -> PartitionDraws:
     lengths = _lengths(batches, rest)
     if items is None or not lengths:
         raise ValueError("There must be at least one draw; the accumulator has none yet.")
     chain = np.repeat(list(lengths), list(lengths.values()))
     draw = np.concatenate([np.arange(length) for length in lengths.values()])
     samples = Samples(chain, draw, np.full(chain.size, 1 / chain.size))
-    kept: list[Any] = [*batches.kept.values(), *rest.values()]
-    parts, dtype = list(_by_batch(batches, rest)), np.result_type(*(one.dtype for labels in kept for one in labels))
-    shape = chain.size, items.n_items
-    if batches.path is not None and are_large(shape, dtype):
-        beside = batches.path if os.access(batches.path, os.W_OK) else None
-        return written(parts, dtype, items, samples, store=None, beside=beside)
-    return PartitionDraws(items, samples, in_memory(parts, shape, dtype))
+    kept = batches.labels() + [(one, rows, _fine) for one in rest for rows in rest[one] if len(rows)]
+    first, parts = dict(zip(lengths, np.searchsorted(chain, list(lengths)), strict=True)), []
+    for one, rows, check in kept:
+        at = slice(first[one], first[one] + len(rows))
+        parts.append((np.arange(at.start, at.stop), partial(_write, at, rows, check)))
+        first[one] += len(rows)
+    dtype, on_disk = np.result_type(*(rows.dtype for _, rows, _ in kept)), batches.path is not None
+    beside = batches.path if on_disk and os.access(batches.path, os.W_OK) else None
+    return held(parts, dtype, items, samples, from_disk=on_disk, beside=beside)
 
 
-def _lengths(batches: Batches, rest: Rest) -> dict[int, int]:
+def _write(at: slice, rows: Rows, check: Callable[[], None], labels: Rows) -> npt.NDArray[np.int64]:
+    """Write draws to their rows of the labels of all; return their numbers of clusters."""
+    check()
+    labels[at] = rows
+    return rows.max(axis=1).astype(np.int64) + 1
+
+
+def _lengths(batches: _Batches, rest: Rest) -> dict[int, int]:
     """Number of draws of each chain, in the order of the chains' numbers."""
-    kept = batches.kept
-    lengths = {
-        chain: sum(one.n_draws for one in kept.get(chain, ())) + sum(map(len, rest.get(chain, ())))
-        for chain in sorted({*kept, *rest})
-    }
+    lengths = dict.fromkeys(sorted({*rest, *(one.chain for one in batches.listed)}), 0)
+    for one in batches.listed:
+        lengths[one.chain] += one.n_draws
+    for chain, kept in rest.items():
+        lengths[chain] += sum(map(len, kept))
     return {chain: length for chain, length in lengths.items() if length}
-
-
-def _by_batch(batches: Batches, rest: Rest) -> Iterator[Part]:
-    """All draws, chain after chain, batch by batch."""
-    first = 0
-    for chain in _lengths(batches, rest):
-        sized = [(one.n_draws, partial(batches.give, chain, k)) for k, one in enumerate(batches.kept.get(chain, ()))]
-        sized += [(len(rows), partial(give, LabelsInMemory.of(rows))) for rows in rest.get(chain, ()) if len(rows)]
-        for size, give_them in sized:
-            yield np.arange(first, first + size), give_them
-            first += size
 
 
 def _as_names(items: Any) -> list[Any] | None:

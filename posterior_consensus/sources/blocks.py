@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -24,8 +23,6 @@ from posterior_consensus.ensemble.partitions import (
 from posterior_consensus.kernels import canonical
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import in_order
-
-Put = Callable[[npt.NDArray[Any]], None]
 
 _BYTES_OF_NUMBER = 4
 
@@ -63,20 +60,21 @@ class LabelBlocks:
         numbers = np.arange(self.n_draws).reshape(self._shape)
         return [Stripe(at, numbers[at].ravel(), slices(self.n_items, box[-1])) for at in draws]
 
-    def canonical(self, stripe: Stripe, put: Put) -> npt.NDArray[np.int64]:
-        """Pass the canonical labels of a stripe to `put`, block by block; return its numbers of clusters."""
-        n_rows, n_codes = stripe.rows.size, self._codes.n_codes
+    def write(self, stripe: Stripe, labels: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """Write the canonical labels of a stripe to its rows of `labels`; return its numbers of clusters."""
+        first, n_rows, n_codes = stripe.rows[0], stripe.rows.size, self._codes.n_codes
+        follow = stripe.rows[-1] - first == n_rows - 1
+        rows: Any = slice(first, first + n_rows) if follow else stripe.rows
         if len(stripe.items) == 1:
-            labels, n_clusters = canonical_rows(self._codes.of(self._block(stripe, stripe.items[0])), n_codes)
-            put(labels)
+            labels[rows], n_clusters = canonical_rows(self._codes.of(self._block(stripe, stripe.items[0])), n_codes)
             return n_clusters
         n_clusters = np.zeros(n_rows, np.int64)
         number_of = np.full((n_rows, n_codes), -1, np.int32)
         for items in stripe.items:
             codes = self._codes.of(self._block(stripe, items))
-            labels = np.empty(codes.shape, self.dtype)
-            canonical.canonicalise_on(np.ascontiguousarray(codes), number_of, n_clusters, labels)
-            put(labels)
+            block = np.empty(codes.shape, self.dtype)
+            canonical.canonicalise_on(np.ascontiguousarray(codes), number_of, n_clusters, block)
+            labels[rows, items] = block
         return n_clusters
 
     def _block(self, stripe: Stripe, items: slice) -> npt.NDArray[Any]:
@@ -121,13 +119,6 @@ class LabelBlocks:
         chunks: dict[Any, int] = {dim: max(lengths) for dim, lengths in labels.chunksizes.items()}
         chunks = chunks or labels.encoding.get("preferred_chunks", {})
         *outer, item_dim = labels.dims
-        if (
-            not chunks and most >= memory.DRAWS_IN_CHUNK * memory.ITEMS_IN_CHUNK
-        ):  # as in a store, where a chunk has one chain
-            most_draws = memory.DRAWS_IN_CHUNK
-            n_draws = max(n for n in range(1, most_draws + 1) if self._shape[-1] % n == 0)
-            n_draws = n_draws if 2 * n_draws >= most_draws else most_draws
-            chunks = {outer[-1]: n_draws, item_dim: memory.ITEMS_IN_CHUNK}
         box = [min(chunks.get(dim, 1), size) for dim, size in zip(outer, self._shape, strict=True)]
         least = min(chunks.get(item_dim, self.n_items), self.n_items)
         if item_dim not in chunks:

@@ -13,13 +13,13 @@ import xarray as xr
 from posterior_consensus.ensemble.dask_labels import canonical_blocks
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.ensemble.labels import LabelsInMemory
+from posterior_consensus.ensemble.labels import ArrayLabels
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import as_array, as_codes, canonical_rows, place_in
 from posterior_consensus.ensemble.samples import Samples, by_index, reordered_by_name
 from posterior_consensus.runtime import memory
 from posterior_consensus.sources.blocks import LabelBlocks
-from posterior_consensus.sources.stores import are_large, in_memory, written
+from posterior_consensus.sources.stores import held, write_store
 from posterior_consensus.sources.variables import client_of, is_elsewhere
 
 _NAMES = {False: "`weights`", True: "`log_weights`"}  # by whether weights are logarithms
@@ -57,12 +57,12 @@ def draws_of_labels(
     shape = samples.n_draws, items.n_items
     if store is None and memory.fits(labels.nbytes / memory.SHARE_OF_READING):
         codes, n_codes = as_codes(labels.values, name, place_in(labels))
-        return PartitionDraws(items, samples, LabelsInMemory(*canonical_rows(codes.reshape(shape), n_codes)))
+        return PartitionDraws(items, samples, ArrayLabels(*canonical_rows(codes.reshape(shape), n_codes)))
     blocks = LabelBlocks(labels, name)
-    parts = [(stripe.rows, partial(blocks.canonical, stripe)) for stripe in blocks.stripes()]
-    if store is None and not (is_elsewhere(labels) and are_large(shape, blocks.dtype)):
-        return PartitionDraws(items, samples, in_memory(parts, shape, blocks.dtype))
-    return written(parts, blocks.dtype, items, samples, store=store, progressbar=progressbar)
+    drawn = [(stripe.rows, partial(blocks.write, stripe)) for stripe in blocks.stripes()], blocks.dtype, items, samples
+    if store is None:
+        return held(*drawn, from_disk=is_elsewhere(labels), progressbar=progressbar)
+    return write_store(*drawn, store=store, progressbar=progressbar)
 
 
 def samples_of(values: xr.DataArray, dims: tuple[str, ...], weights: Any, name: str) -> Samples:

@@ -10,7 +10,7 @@ import xarray as xr
 from posterior_consensus.ensemble.allocations import AllocationProbabilities, sampled_components
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.ensemble.labels import LabelsInMemory
+from posterior_consensus.ensemble.labels import ArrayLabels
 from posterior_consensus.ensemble.partitions import Place, canonical_rows, first_of, place_in
 from posterior_consensus.runtime.arguments import RandomSeed
 from posterior_consensus.sources.arrays import SLIGHT, tolerance
@@ -37,7 +37,7 @@ def draws_of_probabilities(
     return PartitionDraws(
         Items.along(values, rest[0]),
         samples,
-        LabelsInMemory(*canonical_rows(components, probabilities.shape[2])),
+        ArrayLabels(*canonical_rows(components, probabilities.shape[2])),
         AllocationProbabilities(probabilities, components, rest[1]),
     )
 

@@ -1,21 +1,18 @@
-"""Stores: canonical labels, items and samples in one NetCDF file that is written once."""
+"""Stores: canonical labels, items and samples in one NetCDF file that is written once, and mapped to be read."""
 
 from __future__ import annotations
 
 import errno
 import hashlib
-import itertools
 import json
-import math
 import os
 import re
-import shutil
 import sys
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from io import BytesIO
+from collections.abc import Callable, Sequence
+from io import BytesIO, FileIO
+from mmap import mmap
 from pathlib import Path
 from typing import Any
 
@@ -29,159 +26,91 @@ from xarray.backends.locks import HDF5_LOCK
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.ensemble.labels import ALIGNED, LabelsInMemory, block_width
+from posterior_consensus.ensemble.labels import ArrayLabels, MappedFile, opened, slices
 from posterior_consensus.ensemble.partitions import smallest_dtype
 from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.ensemble.stored import (
-    CHECKSUM_BYTES,
-    LABELS,
-    N_CLUSTERS,
-    StoredLabels,
-    checksum_of,
-    chunks_of,
-    opened,
-)
 from posterior_consensus.results.stored_as import restored_levels, storable
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.cluster import client_for
 from posterior_consensus.runtime.executor import in_order
-from posterior_consensus.runtime.files import locked
+from posterior_consensus.runtime.files import checksums, locked, mapped, mapped_new, room
 from posterior_consensus.runtime.progress import track
 
 Labels = npt.NDArray[Any]
-Put = Callable[[Labels], None]
-# Row numbers of draws, and a function that passes their canonical labels to `put` and returns numbers of clusters.
-Part = tuple[npt.NDArray[np.int64], Callable[[Put], npt.NDArray[np.int64]]]
+# Row numbers of draws, and a function that writes their canonical labels to an array of all draws and returns their
+# numbers of clusters.
+Part = tuple[npt.NDArray[np.int64], Callable[[Labels], npt.NDArray[np.int64]]]
 
+LABELS, N_CLUSTERS = "labels", "n_clusters"  # variables of the file
 _MARK = "posterior_consensus labels"  # name of the format, near both ends of a store, so that damage leaves one copy
-_FORMAT = f"{_MARK} 4"
+_FORMAT = f"{_MARK} 5"
+_LAST = re.compile(f"\n{_FORMAT} crc32 ([0-9a-f]{{16}}) ([0-9a-f]{{64}})\n".encode())  # line, behind the checksums
+_IN_CHUNKS = re.compile(f"\n{_MARK} 4 sha256 [0-9a-f]{{64}}\n".encode())  # last line of an old store
 NOT_STORED = "[\0\ud800-\udfff]"  # characters that HDF5 cannot store in text
-_NEAR = 4096  # bytes from an end of the file
+_LAST_BYTES, _IN_CHUNKS_BYTES = len(f"\n{_FORMAT} crc32 ") + 16 + 1 + 64 + 1, len(f"\n{_MARK} 4 sha256 ") + 64 + 1
+_NEAR, _SPARE = 4096, 2**16  # bytes from an end of the file; bytes that HDF5 adds at most, with the checksums' line
 _OWN = {LABELS, N_CLUSTERS, "weight", "chain", "draw", "sample"}  # names reserved from coordinates of items
-_LABELS_IN_CHUNK = 2**20
-_OVERHEAD, _SPARE = 64, 2**16  # bytes that HDF5 adds at most per chunk, and in total
-_CACHE, _SLOTS = 2**25, 10_007  # bytes and slots of the cache for chunks written in parts
 
 
-def are_large(shape: tuple[int, int], dtype: np.dtype[Any]) -> bool:
-    """Whether labels read from disk stay on disk; a fixed rule, independent of free memory."""
-    return shape[0] * shape[1] * dtype.itemsize > memory.SHARE_HELD * memory.budget()
-
-
-def in_memory(parts: Sequence[Part], shape: tuple[int, int], dtype: np.dtype[Any]) -> LabelsInMemory:
-    """Write the labels of all draws into one array."""
-    labels = np.empty(shape, dtype)
-    n_clusters = _fill(labels, parts)
-    return LabelsInMemory(labels.astype(smallest_dtype(int(n_clusters.max())), copy=False), n_clusters)
-
-
-def _fill(labels: Any, parts: Sequence[Part], progressbar: bool = False) -> npt.NDArray[np.int64]:
-    """Write the labels of all draws into an array or a file's variable; return their numbers of clusters."""
-    n_clusters = np.empty(labels.shape[0], np.int64)
-    n_bytes = [rows.size * labels.shape[1] * labels.dtype.itemsize for rows, _ in parts]
-    done = zip(parts, in_order(_fill_rows, ((labels, *part) for part in parts)), strict=True)
-    for (rows, _), numbers in track(done, "Labels to disk", progressbar=progressbar, n_bytes=n_bytes):
-        n_clusters[rows] = numbers
-    return n_clusters
-
-
-def _fill_rows(labels: Any, rows: npt.NDArray[np.int64], give: Any) -> npt.NDArray[np.int64]:
-    ends = [0, *np.flatnonzero(np.diff(rows) != 1) + 1, rows.size]  # of runs of successive rows
-    n_put = 0
-
-    def put(block: Labels) -> None:
-        nonlocal n_put
-        for first, end in itertools.pairwise(ends):
-            _put(labels, int(rows[first]), n_put, block[first:end])
-        n_put += block.shape[1]
-
-    return np.asarray(give(put))
-
-
-def _put(labels: Any, row: int, item: int, block: Labels) -> None:
-    """Write a block; whole chunks of a file bypass HDF5's filters, which run on one thread only."""
-    end, last = row + block.shape[0], item + block.shape[1]
-    if isinstance(labels, np.ndarray):
-        labels[row:end, item:last] = block
-        return
-    height, width = labels.chunks
-    tops, lefts = range(row // height * height, end, height), range(item // width * width, last, width)
-    for top, left in itertools.product(tops, lefts):
-        bottom, right = min(top + height, labels.shape[0]), min(left + width, labels.shape[1])
-        rows, items = slice(max(top, row), min(bottom, end)), slice(max(left, item), min(right, last))
-        part = block[rows.start - row : rows.stop - row, items.start - item : items.stop - item]
-        if part.shape == (bottom - top, right - left):
-            content = np.zeros(height * width * labels.dtype.itemsize + CHECKSUM_BYTES, np.uint8)
-            chunk = content[:-CHECKSUM_BYTES].view(labels.dtype).reshape(height, width)
-            chunk[: bottom - top, : right - left] = part
-            content[-CHECKSUM_BYTES:] = np.frombuffer(checksum_of(chunk), np.uint8)
-            labels.id.write_direct_chunk((top, left), content)
-        else:
-            labels[rows, items] = part
-
-
-def written(
+def held(
     parts: Sequence[Part],
     dtype: np.dtype[Any],
     items: Items,
     samples: Samples,
     *,
-    store: Path | None,
+    from_disk: bool,
     beside: Path | None = None,
     progressbar: bool = False,
 ) -> PartitionDraws:
-    """Write the labels of all draws to a store; `dtype` may be larger than needed.
+    """Write the labels of all draws to memory or, if they come from disk and are large, to a mapped temporary file.
+
+    Which of both is a fixed rule, independent of free memory.
 
     Parameters
     ----------
     parts : sequence of Part
         Parts that contain each draw once.
-    store : Path or None
-        A new file. By default a temporary file in the directory `beside` or the system's, removed when no draws use it
-        or the process ends.
+    dtype : dtype
+        It may be larger than needed.
+    beside : Path or None
+        Directory of the temporary file, which is removed when no draws use it or the process ends; by default the
+        system's.
     """
-    if store is None:
-        place = beside or Path(tempfile.gettempdir())
-        file, nameless = (
-            _Temporary(place, samples.n_draws * items.n_items),
-            Items(items.n_items, items.dim, xr.Coordinates()),
-        )
-        _write(file.path, place, parts, dtype, nameless, samples, progressbar)
-        return PartitionDraws(items, samples, StoredLabels.opened(file.path, progressbar=progressbar, owner=file))
-    store.parent.mkdir(parents=True, exist_ok=True)
-    lock_file = store.with_name(f"{store.name}.lock")
-    lock = locked(store, lock_file)
-    try:
-        if store.exists():
-            what = (
-                "already has draws: pass its path as `data` to read them, or remove it" if is_store(store) else "exists"
-            )
-            raise ValueError(f"`store` must be a new file; {str(store)!r} {what}.")
-        write_store(store, parts, dtype, items, samples, progressbar)
-    finally:
-        if sys.platform != "win32":  # Windows cannot remove an open file
-            lock_file.unlink(missing_ok=True)
-        lock.release()
-    return stored_draws(store, progressbar=progressbar)
+    shape, file = (samples.n_draws, items.n_items), None
+    n_bytes = shape[0] * shape[1] * dtype.itemsize
+    if from_disk and not memory.fits(n_bytes / memory.SHARE_HELD):
+        content, path = _temporary(beside or Path(tempfile.gettempdir()), n_bytes, shape[0] * shape[1])
+        labels, file = np.ndarray(shape, dtype, content), MappedFile(path, 0, progressbar=progressbar)
+    else:
+        labels = np.empty(shape, dtype)
+    n_clusters = _fill(labels, parts, progressbar and file is not None)
+    smallest = smallest_dtype(int(n_clusters.max()))
+    labels = labels.astype(smallest, copy=False) if file is None else _narrowed(labels, smallest)
+    return PartitionDraws(items, samples, ArrayLabels(labels, n_clusters, file))
 
 
-class _Temporary:
-    """A file that is removed with this object.
+def _temporary(place: Path, n_bytes: int, n_labels: int) -> tuple[mmap, Path]:
+    """Map a new file that is removed with its map.
 
     On Linux it has no name, so nothing remains however the process ends. Other processes of the machine open it by its
     descriptor. Workers of dask may be on other machines that share the disk, so they need the name.
     """
-
-    def __init__(self, place: Path, n_labels: int) -> None:
-        descriptor, name = tempfile.mkstemp(".nc", "posterior_consensus_labels_", place)
-        self.path = Path(name)
-        if sys.platform == "linux" and client_for(n_labels) is None:
-            os.unlink(name)
-            weakref.finalize(self, os.close, descriptor)
-            self.path = Path(f"/proc/{os.getpid()}/fd/{descriptor}")
-        else:
-            os.close(descriptor)
-            weakref.finalize(self, _remove, self.path, os.getpid())
+    descriptor, name = tempfile.mkstemp(".labels", "posterior_consensus_", place)
+    path = Path(name)
+    try:
+        with room(place, n_bytes), open(descriptor, "r+b", buffering=0, closefd=False) as file:
+            content = mapped_new(file, n_bytes)
+    except BaseException:
+        os.close(descriptor)
+        path.unlink()
+        raise
+    if sys.platform == "linux" and client_for(n_labels) is None:
+        path.unlink()
+        weakref.finalize(content, os.close, descriptor)
+        return content, Path(f"/proc/{os.getpid()}/fd/{descriptor}")
+    os.close(descriptor)
+    weakref.finalize(content, _remove, path, os.getpid())
+    return content, path
 
 
 def _remove(path: Path, pid: int) -> None:
@@ -189,62 +118,87 @@ def _remove(path: Path, pid: int) -> None:
         path.unlink(missing_ok=True)
 
 
-def unfinished(store: Path) -> Path:
+def _fill(labels: Labels, parts: Sequence[Part], progressbar: bool) -> npt.NDArray[np.int64]:
+    """Write the labels of all draws into an array; return their numbers of clusters."""
+    n_clusters = np.empty(len(labels), np.int64)
+    n_bytes = [rows.size * labels.shape[1] * labels.dtype.itemsize for rows, _ in parts]
+    done = zip(parts, in_order(_write, ((write, labels) for _, write in parts)), strict=True)
+    for (rows, _), numbers in track(done, "Labels to disk", progressbar=progressbar, n_bytes=n_bytes):
+        n_clusters[rows] = numbers
+    return n_clusters
+
+
+def _write(write: Callable[[Labels], npt.NDArray[np.int64]], labels: Labels) -> npt.NDArray[np.int64]:
+    return write(labels)
+
+
+def _narrowed(labels: Labels, dtype: np.dtype[Any]) -> Labels:
+    """Convert labels to a smaller type in their own memory."""
+    if labels.dtype != dtype:
+        wide, narrow = labels.reshape(-1), labels.reshape(-1).view(dtype)
+        for part in slices(labels.size, memory.LABELS_IN_BLOCK):
+            narrow[part] = wide[part]
+        labels = narrow[: labels.size].reshape(labels.shape)
+    return labels
+
+
+def write_store(
+    parts: Sequence[Part],
+    dtype: np.dtype[Any],
+    items: Items,
+    samples: Samples,
+    *,
+    store: Path,
+    progressbar: bool = False,
+) -> PartitionDraws:
+    """Write the labels of all draws to a new store, which gets its name once it is complete; arguments as in `held`."""
+    store.parent.mkdir(parents=True, exist_ok=True)
+    lock_file = store.with_name(f"{store.name}.lock")
+    lock, new = locked(store, lock_file), _unfinished(store)
+    try:
+        if store.exists():
+            what = (
+                "already has draws: pass its path as `data` to read them, or remove it" if is_store(store) else "exists"
+            )
+            raise ValueError(f"`store` must be a new file; {str(store)!r} {what}.")
+        _write_file(new, parts, dtype, items, samples, progressbar)
+        new.replace(store)
+    finally:
+        new.unlink(missing_ok=True)
+        if sys.platform != "win32":  # Windows cannot remove an open file
+            lock_file.unlink(missing_ok=True)
+        lock.release()
+    return stored_draws(store, progressbar=progressbar, is_new=True)
+
+
+def _unfinished(store: Path) -> Path:
     """Path of a store while it is being written."""
     return store.with_name(f"{store.name}.unfinished")
 
 
-def write_store(
-    store: Path,
-    parts: Sequence[Part],
-    dtype: np.dtype[Any],
-    items: Items,
-    samples: Samples,
-    progressbar: bool = False,
+def _write_file(
+    path: Path, parts: Sequence[Part], dtype: np.dtype[Any], items: Items, samples: Samples, progressbar: bool
 ) -> None:
-    """Write a store, then rename it to its final path."""
-    new = unfinished(store)
-    try:
-        _write(new, store.parent, parts, dtype, items, samples, progressbar)
-        new.replace(store)
-    finally:
-        new.unlink(missing_ok=True)
+    """Write a file; its space is reserved first, as HDF5 and maps crash on a full disk."""
+    shape, header = (samples.n_draws, items.n_items), _header(dtype, items, samples)
+    size = len(header) + shape[0] * shape[1] * dtype.itemsize + _SPARE
+    with room(path.parent, size), path.open("w+b", buffering=0) as file:
+        content = mapped_new(file, size)
+        offset, _ = _begun(file, header)
+        labels = np.ndarray(shape, dtype, content, offset)
+        n_clusters = _fill(labels, parts, progressbar)
+        smallest = smallest_dtype(int(n_clusters.max()))
+        labels = _narrowed(labels, smallest)
+        again, place = _begun(file, _header(smallest, items, samples) if smallest != dtype else header)
+        assert again == offset
+        content[place : place + n_clusters.nbytes] = n_clusters.tobytes()
+        end = file.seek(0, os.SEEK_END)
+        sums = checksums(memoryview(content)[:end]).tobytes()
+        file.write(sums + f"\n{_FORMAT} crc32 {end:016x} {_digest(end, sums)}\n".encode())
 
 
-def _write(
-    path: Path,
-    place: Path,
-    parts: Sequence[Part],
-    dtype: np.dtype[Any],
-    items: Items,
-    samples: Samples,
-    progressbar: bool,
-) -> None:
-    """Write a file; reserve its space first, as HDF5 crashes on a full disk."""
-    shape = samples.n_draws, items.n_items
-    chunks = _chunks(shape, parts[0][0].size)
-    about = _without_labels(dtype, chunks, items, samples)
-    n_chunks = math.prod(-(-length // size) for length, size in zip(shape, chunks, strict=True))
-    size = about.getbuffer().nbytes + n_chunks * (math.prod(chunks) * dtype.itemsize + _OVERHEAD) + _SPARE
-    size += 8 * samples.n_draws  # numbers of clusters
-    with _room(place, size), path.open("w+b", buffering=0) as file:
-        if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(file.fileno(), 0, size)
-        shutil.copyfileobj(about, file)
-        with h5py.File(file, "r+", libver="latest", rdcc_nbytes=_CACHE, rdcc_nslots=_SLOTS) as variables:
-            variables[N_CLUSTERS][...] = _fill(variables[LABELS], parts, progressbar)
-        file.write(_last_line(file, file.seek(0, os.SEEK_END)))
-
-
-def _chunks(shape: tuple[int, int], together: int) -> tuple[int, int]:
-    """Draws and items of a chunk; its draws are written together, so that HDF5 need not reread it."""
-    width = min(block_width(shape[0]), memory.ITEMS_IN_CHUNK, shape[1])
-    width = min(width, -(-shape[1] // -(-shape[1] // width) // ALIGNED) * ALIGNED)
-    return -(-together // -(-together // (_LABELS_IN_CHUNK // width))), width
-
-
-def _without_labels(dtype: np.dtype[Any], chunks: tuple[int, int], items: Items, samples: Samples) -> BytesIO:
-    """Build a store in memory, with labels still unwritten."""
+def _header(dtype: np.dtype[Any], items: Items, samples: Samples) -> bytes:
+    """Build a store in memory, with labels that have no space yet."""
     names = {items.dim, *items.coords}
     if odd := [name for name in names if not isinstance(name, str)]:
         raise TypeError(f"`data` must have coordinates whose names are text, as a store keeps them; got {odd[0]!r}.")
@@ -252,51 +206,35 @@ def _without_labels(dtype: np.dtype[Any], chunks: tuple[int, int], items: Items,
     about = storable(_renamed(xr.Dataset(coords=items.coords), renamed))
     about = about.assign(weight=("sample", samples.weights)).assign_attrs(format=_FORMAT, renamed=json.dumps(renamed))
     about = about.assign_coords(chain=("sample", samples.chain), draw=("sample", samples.draw))
+    about = about.assign({N_CLUSTERS: ("sample", np.zeros(samples.n_draws, np.int64))})
     file, item_dim = BytesIO(), renamed.get(items.dim, items.dim)
+    plan = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    plan.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
     try:
         with h5netcdf.File(file, "w", libver="latest") as variables:
             about.dump_to_store(H5NetCDFStore(variables))
             if item_dim not in variables.dimensions:
                 variables.dimensions[item_dim] = items.n_items
-            variables.create_variable(LABELS, ("sample", item_dim), dtype, chunks=chunks, fletcher32=True)
-            variables.create_variable(N_CLUSTERS, ("sample",), np.int64)
+            variables.create_variable(LABELS, ("sample", item_dim), dtype, dcpl=plan)
     except ValueError as error:  # text that HDF5 cannot store
         raise ValueError(
             f"`data` must have coordinates of {items.dim!r} whose text has no NUL and no surrogates, as a store keeps "
             f"it; got {error}"
         ) from error
+    return file.getvalue()
+
+
+def _begun(file: FileIO, header: bytes) -> tuple[int, int]:
+    """Begin a file, or begin it again, and let HDF5 place labels behind the rest; where they and their numbers are."""
     file.seek(0)
-    return file
+    file.write(header)
+    with h5py.File(file, "r+", libver="latest", alignment_threshold=1, alignment_interval=8) as variables:
+        variables[LABELS][0, 0] = 0  # as it always is
+        return variables[LABELS].id.get_offset(), variables[N_CLUSTERS].id.get_offset()
 
 
-@contextmanager
-def _room(place: Path, n_bytes: int) -> Iterator[None]:
-    """Add the space needed to errors of a full disk."""
-    try:
-        if shutil.disk_usage(place).free < n_bytes:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        yield
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise
-        raise OSError(
-            error.errno,
-            f"There is no room in {str(place)!r} for a file of labels of {n_bytes / 1e9:.3g} GB. Name a place that has "
-            "room by `store`.",
-        ) from error
-
-
-def _last_line(file: Any, end: int) -> bytes:
-    """Last line of a store: a checksum of all before `end` except labels, whose chunks have their own."""
-    with h5py.File(file) as variables:
-        chunks = chunks_of(variables[LABELS])
-    checksum = hashlib.sha256()
-    file.seek(0)
-    for chunk in sorted(chunks, key=lambda chunk: chunk.byte_offset):
-        checksum.update(file.read(max(0, chunk.byte_offset - file.tell())))
-        file.seek(chunk.byte_offset + chunk.size - CHECKSUM_BYTES)
-    checksum.update(file.read(max(0, end - file.tell())))
-    return f"\n{_FORMAT} sha256 {checksum.hexdigest()}\n".encode()
+def _digest(end: int, sums: bytes) -> str:
+    return hashlib.sha256(end.to_bytes(8, "little") + sums).hexdigest()
 
 
 def is_store(path: Any) -> bool:
@@ -305,64 +243,66 @@ def is_store(path: Any) -> bool:
         return False
     path = Path(path)
     if not path.is_file():
-        return unfinished(path).exists()
+        return _unfinished(path).exists()
     with path.open("rb") as file:
         first = file.read(_NEAR)
         file.seek(max(0, path.stat().st_size - _NEAR))
         return _MARK.encode() in first + file.read()
 
 
-def stored_draws(path: Path, *, progressbar: bool) -> PartitionDraws:
-    """Open the draws in a store; labels stay on disk.
+def stored_draws(path: Path, *, progressbar: bool, is_new: bool = False) -> PartitionDraws:
+    """Map the draws in a store, after comparing checksums of the whole file unless this process has just written it.
 
     Raises
     ------
     ValueError
-        If the store is unfinished or damaged.
+        If the store is unfinished, damaged or of an older version.
     """
     if not path.exists():
         raise ValueError(
             f"`data` must be a store that is finished; {str(path)!r} is being written, or its "
             "process was killed. In the latter case make it again: as_partition_draws(data, store=...)."
         )
-    drawn = checked_labels(path, progressbar=progressbar)
-    about, items = read_about(path)
-    return PartitionDraws(items, Samples(about["chain"].values, about["draw"].values, about["weight"].values), drawn)
-
-
-def checked_labels(path: Path, *, progressbar: bool = False) -> StoredLabels:
-    """Open the labels in a store after comparing the checksum of everything else.
-
-    Raises
-    ------
-    ValueError
-        If the store is missing or damaged.
-    """
     with opened(path) as file:
-        length = len(f"\n{_FORMAT} sha256 \n") + 2 * hashlib.sha256().digest_size
-        expected = _last_line(file, path.stat().st_size - length)
-        if file.read() != expected:
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-    return StoredLabels.opened(path, progressbar=progressbar)
+        content = mapped(file) if path.stat().st_size else b""
+        mark = _mark_of(content, path, compare=not is_new)
+        with h5py.File(file) as variables:
+            labels, offset = variables[LABELS], variables[LABELS].id.get_offset()
+            array = np.ndarray(labels.shape, labels.dtype, content, offset)
+        about, items = _read_about(file)
+    samples = Samples(about["chain"].values, about["draw"].values, about["weight"].values)
+    origin = MappedFile(path, offset, mark, progressbar)
+    return PartitionDraws(items, samples, ArrayLabels(array, about[N_CLUSTERS].values, origin))
 
 
-def read_about(path: Path) -> tuple[xr.Dataset, Items]:
+def _mark_of(content: Any, path: Path, *, compare: bool) -> bytes:
+    """Last line of a store; it has a checksum of the checksums before it, which are compared with the content."""
+    if _IN_CHUNKS.fullmatch(content[-_IN_CHUNKS_BYTES:]):
+        raise ValueError(
+            f"`data` must be a store of this version; {str(path)!r} is of an older one, in chunks. Make a new one: "
+            f"old = xarray.open_dataset({str(path)!r}); as_partition_draws(old['labels'], weights=old['weight'], "
+            "store='new.nc')."
+        )
+    mark = content[-_LAST_BYTES:]
+    if (last := _LAST.fullmatch(mark)) is not None:
+        end = int(last[1], 16)
+        sums = content[end:-_LAST_BYTES]
+        if _digest(end, sums).encode() == last[2] and (
+            not compare or checksums(memoryview(content)[:end]).tobytes() == sums
+        ):
+            return mark
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def _read_about(file: FileIO) -> tuple[xr.Dataset, Items]:
     """Read everything but the labels of a store, and the items."""
-    with path.open("rb") as file, xr.open_dataset(file, engine="h5netcdf") as found:
+    with xr.open_dataset(file, engine="h5netcdf") as found:
         (_, item_dim), n_items = found[LABELS].dims, found[LABELS].shape[1]
         about = restored_levels(found.drop_vars(LABELS).load())
-    if about.attrs["format"] != _FORMAT:
-        raise ValueError(f"The format of {path} is {about.attrs['format']!r}, and this version reads {_FORMAT!r}.")
     original = {new: old for old, new in json.loads(about.attrs["renamed"]).items()}
     of_items = about.drop_dims("sample")
     of_items.attrs = {}
     return about, Items(n_items, original.get(item_dim, item_dim), _renamed(of_items, original).coords)
-
-
-def first_of(path: Path) -> tuple[int, int]:
-    """Chain and draw of the first row of a store that an accumulator wrote."""
-    with opened(path) as file, h5py.File(file) as variables:
-        return int(variables["chain"][0]), int(variables["draw"][0])
 
 
 def _stored_names(names: set[str]) -> dict[str, str]:

@@ -13,7 +13,7 @@ import xarray as xr
 
 import posterior_consensus as pc
 from posterior_consensus.ensemble.dask_labels import DaskLabels
-from posterior_consensus.ensemble.labels import LabelsInMemory
+from posterior_consensus.ensemble.labels import ArrayLabels
 from posterior_consensus.runtime import cluster, executor, memory
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.search import large
@@ -147,7 +147,7 @@ def test_a_summary_is_that_of_one_machine(client, labels, monkeypatch):
 
 
 def test_small_work_stays_here(client, labels):
-    assert isinstance(pc.as_partition_draws(persisted(client, labels)).backend, LabelsInMemory)
+    assert isinstance(pc.as_partition_draws(persisted(client, labels)).backend, ArrayLabels)
     with Executor(-1, None, labels.size) as calls:
         assert calls._workers is None
     assert cluster.client_for(memory.LABELS_WORTH_SENDING) is client

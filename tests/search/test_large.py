@@ -10,7 +10,7 @@ import posterior_consensus as pc
 from posterior_consensus.consensus.searches import greedy
 from posterior_consensus.consensus.selection import Task
 from posterior_consensus.ensemble import labels as labels_module
-from posterior_consensus.ensemble.labels import LabelsInMemory
+from posterior_consensus.ensemble.labels import ArrayLabels
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.runtime import executor, memory
 from posterior_consensus.search import large
@@ -39,7 +39,7 @@ def lowered(monkeypatch):
 
 
 @dataclass(frozen=True, eq=False)
-class InBlocksOnly(LabelsInMemory):
+class InBlocksOnly(ArrayLabels):
     """Labels that nobody may have all at once."""
 
     @property
@@ -93,14 +93,14 @@ def test_labels_are_read_in_blocks_and_few_times(rng, lowered, monkeypatch):
     draws = replace(labels, backend=InBlocksOnly(labels.backend.array, labels.n_clusters))
     lowered()
     n_reads = 0
-    in_memory = LabelsInMemory.map_blocks
+    in_memory = ArrayLabels.map_blocks
 
     def counted(self, *arguments, **options):
         nonlocal n_reads
         n_reads += isinstance(self, InBlocksOnly)
         return in_memory(self, *arguments, **options)
 
-    monkeypatch.setattr(LabelsInMemory, "map_blocks", counted)
+    monkeypatch.setattr(ArrayLabels, "map_blocks", counted)
     one = greedy(draws, as_loss("vi"), Task(np.random.default_rng(1)))
     assert n_reads <= 6
     assert np.array_equal(one.labels, greedy(labels, as_loss("vi"), Task(np.random.default_rng(1))).labels)
@@ -148,7 +148,7 @@ def test_time_that_is_over_leaves_a_partition_of_all_items(rng, lowered):
 def test_interrupt_leaves_a_partition_of_all_items(function, rng, lowered, monkeypatch):
     draws = pc.as_partition_draws(noisy_draws(rng, 40, 300, 5, 0.1))
     lowered()
-    in_memory, interrupted = LabelsInMemory.map_blocks, []
+    in_memory, interrupted = ArrayLabels.map_blocks, []
 
     def interrupting(self, called, *arguments, **options):
         for number, block in enumerate(in_memory(self, called, *arguments, **options)):
@@ -157,7 +157,7 @@ def test_interrupt_leaves_a_partition_of_all_items(function, rng, lowered, monke
                 raise KeyboardInterrupt
             yield block
 
-    monkeypatch.setattr(LabelsInMemory, "map_blocks", interrupting)
+    monkeypatch.setattr(ArrayLabels, "map_blocks", interrupting)
     if function == "_chosen":  # there is nothing yet to return
         with pytest.raises(KeyboardInterrupt):
             found(draws)

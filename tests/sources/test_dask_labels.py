@@ -10,7 +10,7 @@ import xarray as xr
 
 import posterior_consensus as pc
 from posterior_consensus.ensemble.dask_labels import DaskLabels, canonical_blocks
-from posterior_consensus.ensemble.labels import LabelsInMemory
+from posterior_consensus.ensemble.labels import ArrayLabels
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.runtime import memory
 from tests.catalogue.posteriors import noisy_draws
@@ -103,7 +103,7 @@ def test_some_items_and_some_draws(both, rng):
     same(here.take(rows), there.take(rows))
     for items in (at, slice(200, 300), slice(None)):
         np.testing.assert_array_equal(there.columns(items), here.columns(items))
-    assert isinstance(there.of_items(at), LabelsInMemory)
+    assert isinstance(there.of_items(at), ArrayLabels)
     np.testing.assert_array_equal(there.of_items(at).values, here.of_items(at).values)
 
 
@@ -111,7 +111,7 @@ def test_variables_of_dask_are_taken_where_they_are_large(client, labels, monkey
     given = labels.astype(np.int64).reshape(2, 15, N_ITEMS)
     array = xr.DataArray(da.from_array(given, chunks=(1, 5, 300)), dims=("chain", "draw", "obs"), name="z")
     expected = pc.expected_loss(given, np.arange(N_ITEMS) % 3)
-    for least, kind in ((memory.LABELS_WORTH_SENDING, LabelsInMemory), (0, DaskLabels)):
+    for least, kind in ((memory.LABELS_WORTH_SENDING, ArrayLabels), (0, DaskLabels)):
         monkeypatch.setattr(memory, "LABELS_WORTH_SENDING", least)
         for data in (array, array.to_dataset(), array.data, array.transpose("obs", ...)):
             draws = pc.as_partition_draws(data)

@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 import xarray as xr
 from numpy.testing import assert_array_equal
+from posterior_consensus.ensemble.stored import StoredLabels
 
 import posterior_consensus as pc
 from posterior_consensus.ensemble import stored as labels_on_disk
-from posterior_consensus.ensemble.labels import LabelsInMemory
-from posterior_consensus.ensemble.stored import StoredLabels
+from posterior_consensus.ensemble.labels import ArrayLabels
 from posterior_consensus.runtime import memory, progress
 from posterior_consensus.search import large
 from posterior_consensus.sources import stores
@@ -35,7 +35,7 @@ def wide(tmp_path, monkeypatch):
 
 def test_labels_on_disk_give_what_labels_in_memory_give(stored):
     drawn, expected = stored.backend, pc.as_partition_draws(LABELS).backend
-    assert isinstance(drawn, StoredLabels) and isinstance(expected, LabelsInMemory)
+    assert isinstance(drawn, StoredLabels) and isinstance(expected, ArrayLabels)
     rows, items = np.array([59, 3, 3, 20]), np.array([699, 0, 256, 255, 5])
     assert drawn.item_blocks[-1].stop == 700
     for blocks in (None, [slice(0, 10)], [slice(250, 700), slice(3, 4)]):
@@ -96,7 +96,7 @@ def test_labels_that_memory_does_not_hold_are_refused_in_words(stored, wide, mon
     with pytest.raises(MemoryError, match="60 draws of 700 items in .*store .* 42 KB"):
         _ = stored.labels
     assert isinstance(stored.backend.take(np.arange(50)), StoredLabels)
-    assert isinstance(stored.backend.take(np.arange(5)), LabelsInMemory)
+    assert isinstance(stored.backend.take(np.arange(5)), ArrayLabels)
     assert sum(sums.sum() for _, (_, sums) in stored.backend.map_blocks(total)) == EXPECTED.sum()
 
 
@@ -160,7 +160,7 @@ def test_more_clusters_than_one_or_two_bytes_hold(n_clusters, dtype, tmp_path, m
 def test_large_variables_of_files_stay_on_disk(suffix, dtype, tmp_path, monkeypatch):
     path = large_file(tmp_path, suffix, dtype)
     expected = pc.as_partition_draws(path)
-    assert isinstance(expected.backend, LabelsInMemory)
+    assert isinstance(expected.backend, ArrayLabels)
     monkeypatch.setattr(stores.tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv(BUDGET, "100KB")
     draws = pc.as_partition_draws(path)
@@ -169,7 +169,7 @@ def test_large_variables_of_files_stay_on_disk(suffix, dtype, tmp_path, monkeypa
     place = draws.backend.path
     part = draws.isel(draw=slice(10, None))
     monkeypatch.setenv(BUDGET, "300KB" if dtype == np.uint8 else "1MB")  # the labels fit, but perhaps not the file
-    assert isinstance(pc.as_partition_draws(path).backend, LabelsInMemory)
+    assert isinstance(pc.as_partition_draws(path).backend, ArrayLabels)
     assert_same_draws(draws, expected)
     del draws
     gc.collect()
@@ -279,7 +279,7 @@ def test_large_draws_of_an_accumulator_stay_on_disk(tmp_path, monkeypatch):
         expected = kept.draws()
         monkeypatch.setenv(BUDGET, "50KB")
         draws = kept.draws()
-        assert isinstance(draws.backend, StoredLabels) and isinstance(expected.backend, LabelsInMemory)
+        assert isinstance(draws.backend, StoredLabels) and isinstance(expected.backend, ArrayLabels)
         assert_same_draws(draws, expected)
         assert [rows.size for rows in draws.samples.chains] == [20, 13]
         del draws

@@ -17,7 +17,7 @@ from scipy.special import logsumexp
 from posterior_consensus.ensemble import on_blocks
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
-from posterior_consensus.ensemble.labels import LabelBackend, LabelsInMemory, Result
+from posterior_consensus.ensemble.labels import ArrayLabels, LabelBackend, Result
 from posterior_consensus.kernels import ensemble, perturbation
 from posterior_consensus.runtime import memory
 
@@ -55,7 +55,7 @@ class ModelDraws(NamedTuple):
         if items.size == self.n_items and not self.in_blocks:
             return self
         labels = np.ascontiguousarray(self.labels.columns(items).T)
-        return self._replace(labels=LabelsInMemory(labels, self.labels.n_clusters), in_blocks=False)
+        return self._replace(labels=ArrayLabels(labels, self.labels.n_clusters), in_blocks=False)
 
     def take(self, rows: Rows) -> ModelDraws:
         """Select draws of all items."""
@@ -113,7 +113,7 @@ def model_draws(
     else:
         median = np.median(used.n_clusters)
     typical = min(n_clusters or int(median), int(used.n_clusters.max()))
-    labels = used.backend if in_blocks else LabelsInMemory(used.labels, used.n_clusters)
+    labels = used.backend if in_blocks else ArrayLabels(used.labels, used.n_clusters)
     return ModelDraws(labels, np.maximum(used.n_clusters, typical), counts, per_draw, in_blocks)
 
 
