@@ -29,7 +29,7 @@ from posterior_consensus.runtime.arguments import check_between, check_count, li
 from posterior_consensus.runtime.executor import Clock
 from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.runtime.progress import INTERRUPTED, ended_at_once
-from posterior_consensus.sources.batches import is_accumulated
+from posterior_consensus.sources.accumulate import is_accumulated
 from posterior_consensus.sources.containers import group_dataset, open_tree
 from posterior_consensus.sources.conversion import BY_NAME, opened
 from posterior_consensus.sources.labels import one_of

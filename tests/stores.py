@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from posterior_consensus.sources import stores
+from posterior_consensus.ensemble import labels as labels_of
+from posterior_consensus.sources import accumulate, stores
 from tests.catalogue.posteriors import noisy_draws
 
 BUDGET = "POSTERIOR_CONSENSUS_MEMORY"
@@ -15,8 +16,8 @@ LABELS = noisy_draws(np.random.default_rng(1), 60, 700, 4, 0.3).reshape(3, 20, 7
 
 
 def narrow(monkeypatch, items):
-    """Make chunks of so many items."""
-    monkeypatch.setattr(stores, "block_width", lambda n_draws: items)
+    """Make blocks of so many items."""
+    monkeypatch.setattr(labels_of, "block_width", lambda n_draws: items)
 
 
 class Killed(BaseException):
@@ -24,18 +25,15 @@ class Killed(BaseException):
 
 
 @contextmanager
-def stopped(monkeypatch, error, n_blocks=0):
-    """Raise the error when so many blocks are written; after `Killed`, nothing is removed."""
-    write, left = stores._put, [n_blocks]
+def stopped(monkeypatch, error):
+    """Raise the error when labels are written; after `Killed`, nothing is removed."""
 
-    def one_more(*arguments):
-        if not left[0]:
-            raise error
-        left[0] -= 1
-        write(*arguments)
+    def fail(*_):
+        raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr(stores, "_put", one_more)
+        patch.setattr(stores, "_write", fail)
+        patch.setattr(accumulate, "_write_all", fail)
         if error is Killed:
             patch.setattr(stores.Path, "unlink", lambda *_, **__: None)
         yield
@@ -51,17 +49,12 @@ def assert_same_draws(found, expected):
     assert found.items.coords.to_dataset().identical(expected.items.coords.to_dataset())
 
 
-def first_chunk(store):
-    """Where a store has its first chunk of labels, and its bytes."""
-    with h5py.File(store) as variables:
-        chunk = variables["labels"].id.get_chunk_info(0)
-    return chunk.byte_offset, chunk.size
-
-
 def damage_labels(store):
     """Flip a bit of the first label."""
+    with h5py.File(store) as variables:
+        first = variables["labels"].id.get_offset()
     content = bytearray(store.read_bytes())
-    content[first_chunk(store)[0]] ^= 1
+    content[first] ^= 1
     store.write_bytes(content)
 
 

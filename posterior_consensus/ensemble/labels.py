@@ -313,7 +313,8 @@ class ArrayLabels(LabelBackend):
     def take(self, rows: npt.NDArray[np.intp]) -> ArrayLabels:
         """Select draws by row number; a small selection of a mapped array is read into memory."""
         at = np.arange(self.n_draws)[rows]
-        if self.file is None or memory.fits(at.size * self.n_items * self.dtype.itemsize / memory.SHARE_OF_FEW_DRAWS):
+        few = memory.SHARE_OF_FEW_DRAWS * memory.budget()
+        if self.file is None or at.size * self.n_items * self.dtype.itemsize <= few:
             return ArrayLabels(self._of(at), self.n_clusters[at])
         return replace(self, n_clusters=self.n_clusters[at], rows=at if self.rows is None else self.rows[at])
 

@@ -66,13 +66,13 @@ class _Batches:
 
     def append(self, chain: int, labels: Rows, items: Items) -> None:
         """Add a batch (n_draws, n_items) of a chain; nothing changes if this fails."""
-        batch = _Batch(chain, len(labels), labels.dtype.str, zlib.crc32(labels))
+        batch = _Batch(chain, len(labels), labels.dtype.str, zlib.crc32(labels.data))
         if self.path is None:
             self._in_memory.append(labels)
         else:
             with room(self.path, labels.nbytes), (self.path / _LABELS).open("ab", buffering=0) as file:
                 file.truncate(sum(_n_bytes(one, items) for one in self.listed))
-                _write_all(file, memoryview(labels).cast("B"))
+                _write_all(file, labels.data.cast("B"))
                 self.write_header([*self.listed, batch], items)
         self.listed.append(batch)
         self.items = items
@@ -101,7 +101,8 @@ class _Batches:
         """Chain and labels of each batch, and a function that raises an error if the labels are damaged."""
         if self.path is None or not self.listed:
             return [(one.chain, labels, _fine) for one, labels in zip(self.listed, self._in_memory, strict=True)]
-        file, first, found = self.path / _LABELS, 0, []
+        file, first = self.path / _LABELS, 0
+        found: list[tuple[int, Rows, Callable[[], None]]] = []
         assert self.items is not None
         try:
             with file.open("rb", buffering=0) as opened:
@@ -405,9 +406,9 @@ def _draws_of(batches: _Batches, rest: Rest, items: Items | None) -> PartitionDr
         at = slice(first[one], first[one] + len(rows))
         parts.append((np.arange(at.start, at.stop), partial(_write, at, rows, check)))
         first[one] += len(rows)
-    dtype, on_disk = np.result_type(*(rows.dtype for _, rows, _ in kept)), batches.path is not None
-    beside = batches.path if on_disk and os.access(batches.path, os.W_OK) else None
-    return held(parts, dtype, items, samples, from_disk=on_disk, beside=beside)
+    dtype, path = np.result_type(*(rows.dtype for _, rows, _ in kept)), batches.path
+    beside = path if path is not None and os.access(path, os.W_OK) else None
+    return held(parts, dtype, items, samples, from_disk=path is not None, beside=beside)
 
 
 def _write(at: slice, rows: Rows, check: Callable[[], None], labels: Rows) -> npt.NDArray[np.int64]:

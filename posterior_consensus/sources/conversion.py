@@ -16,9 +16,8 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasDraws
 from posterior_consensus.losses.record import Need
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, as_path, check_flag, listing
-from posterior_consensus.sources.accumulate import PartitionAccumulator, read_draws
+from posterior_consensus.sources.accumulate import PartitionAccumulator, is_accumulated, read_draws
 from posterior_consensus.sources.arrays import array_of, as_numpy, check_normalised, dataset_of_dict, has_components
-from posterior_consensus.sources.batches import is_accumulated
 from posterior_consensus.sources.containers import dim_names, group_dataset, has_groups, is_inference_data, open_tree
 from posterior_consensus.sources.labels import draws_of_labels, made_already, one_of
 from posterior_consensus.sources.mixtures.allocation import draws_of_model

@@ -1,22 +1,19 @@
 """Draws that a sampler gives bit by bit: they are those given at once, and a killed process loses one batch at most."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
 
 import numpy as np
 import pytest
-import xarray as xr
 from numpy.testing import assert_array_equal
 
 import posterior_consensus as pc
-from posterior_consensus.sources import accumulate
 from tests import reference
 from tests.catalogue.posteriors import noisy_draws
 from tests.helpers import check_all, flip_bits
-from tests.stores import Killed, damage_labels, first_chunk, stopped
+from tests.stores import BUDGET, Killed, stopped
 
 LABELS = noisy_draws(np.random.default_rng(1), 53, 12, 4, 0.3)
 EXPECTED = [reference.canonical(row) for row in LABELS]
@@ -33,13 +30,8 @@ def store(tmp_path):
     return tmp_path / "draws"
 
 
-def batch_file(store, number, chain=0):
-    return store / f"chain_{chain}_batch_{number:06d}.nc"
-
-
 def assert_no_leftovers(store):
-    names = {path.name for path in store.iterdir() if not re.fullmatch(r"chain_\d_batch_\d{6}.nc", path.name)}
-    assert names <= {"lock"}
+    assert {path.name for path in store.iterdir()} <= {"draws.json", "draws.labels", "lock"}
 
 
 def test_one_at_a_time_or_many_are_the_draws_given_at_once(where):
@@ -83,7 +75,7 @@ def test_chains_of_unequal_length_and_any_names_of_labels(where):
 def test_a_process_killed_before_its_first_batch_leaves_a_directory_that_can_be_used(store):
     store.mkdir()
     (store / "lock").touch()
-    batch_file(store, 0).with_suffix(".nc.unfinished").touch()
+    (store / "draws.json.new").touch()
     with pc.PartitionAccumulator(store) as kept:
         kept.add(LABELS)
         assert_array_equal(kept.draws().labels, EXPECTED)
@@ -108,7 +100,8 @@ def test_what_was_killed_loses_at_most_its_last_batches(store, monkeypatch):
     kept.add(LABELS[:10], chain=1)  # just a batch
     with stopped(monkeypatch, Killed), pytest.raises(Killed):
         kept.add(LABELS[27:40])
-    assert [path.name for path in store.glob("*.unfinished")] == ["chain_0_batch_000002.nc.unfinished"]
+    with (store / "draws.labels").open("ab") as file:
+        file.write(b"some of a batch")
     kept._lock.release()  # the system does that for a process
     assert_goes_on(store)
 
@@ -117,13 +110,20 @@ KILLED = """
 import os, signal, sys
 import numpy as np
 import posterior_consensus as pc
-from posterior_consensus.sources import stores
+from posterior_consensus.sources import accumulate
 
 labels = np.load(sys.argv[1])
 kept = pc.PartitionAccumulator(sys.argv[2], batch_size=10)
 kept.add(labels[:27])
 kept.add(labels[:13], chain=1)
-stores._put = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+
+
+def killed(file, content):
+    file.write(content[:5])
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+accumulate._write_all = killed
 kept.add(labels[27:40])
 """
 
@@ -157,11 +157,11 @@ def test_reading_needs_no_lock_and_writes_nothing(store, monkeypatch):
     (store / "lock").unlink(missing_ok=True)
     before = contents(store)
     with monkeypatch.context() as patch:
-        patch.setattr(accumulate, "are_large", lambda *_: True)
+        patch.setenv(BUDGET, "1KB")
         patch.setattr(os, "access", lambda *_: False)  # what the system says of a directory of others
         draws = pc.as_partition_draws(str(store))
-        assert not draws.backend.path.is_relative_to(store)
-        assert_array_equal(draws.labels, EXPECTED)
+        assert not draws.backend.file.path.is_relative_to(store)
+        assert_array_equal([*draws.backend.of_draws(np.arange(53))], EXPECTED)
     assert_array_equal(pc.as_partition_draws(store).labels, EXPECTED)
     assert contents(store) == before
 
@@ -171,57 +171,31 @@ def fill(store, **given):
         kept.add(LABELS)
 
 
-def chunk_of_another(file):
-    """Put the labels of the first batch, with their checksum, where those of this one are."""
-    begin, size = first_chunk(file)
-    other, other_size = first_chunk(batch_file(file.parent, 0))
-    assert size == other_size
-    content, labels = bytearray(file.read_bytes()), batch_file(file.parent, 0).read_bytes()
-    content[begin : begin + size] = labels[other : other + size]
+def damage(file):
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
     file.write_bytes(content)
 
 
 DAMAGE = {
-    "labels": damage_labels,
+    "changed": damage,
     "truncated": lambda file: os.truncate(file, file.stat().st_size - 1),
     "empty": lambda file: os.truncate(file, 0),
     "missing": lambda file: file.unlink(),
-    "longer": lambda file: os.truncate(file, file.stat().st_size + 1),
-    "labels of another batch": chunk_of_another,
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
-def test_what_is_damaged_is_refused(damage, store):
+@pytest.mark.parametrize("file", ["draws.json", "draws.labels"])
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_what_is_damaged_is_refused(kind, file, store):
     fill(store)
-    damage(batch_file(store, 1))
-    with pytest.raises(ValueError, match="`store` is damaged: batch 1 of chain 0 .*missing.*Restore .*batch_000001.nc"):
+    DAMAGE[kind](store / file)
+    before = contents(store)
+    what = "is damaged: .*missing.*Restore" if (kind, file) != ("missing", "draws.json") else "must be a new or empty"
+    with pytest.raises(ValueError, match=f"`store` {what}"):
         with pc.PartitionAccumulator(store) as kept:
             kept.draws()
-    for number in (1, 2):  # what the message says
-        batch_file(store, number).unlink(missing_ok=True)
-    with pc.PartitionAccumulator(store) as kept:
-        assert_array_equal(kept.draws().labels, EXPECTED[:20])
-
-
-def swapped(one, other):
-    held = one.read_bytes()
-    one.write_bytes(other.read_bytes())
-    other.write_bytes(held)
-
-
-def test_batches_in_each_others_place_are_refused(store, tmp_path):
-    fill(store)
-    with pc.PartitionAccumulator(store, batch_size=20) as kept:
-        kept.add(LABELS, chain=1)
-    for numbers in ((0, 1), (1, 2)):
-        swapped(*(batch_file(store, number) for number in numbers))
-        with pytest.raises(ValueError, match=f"damaged: batch {numbers[0]} of chain 0"):
-            pc.as_partition_draws(store)
-        swapped(*(batch_file(store, number) for number in numbers))
-    swapped(batch_file(store, 1), store / "chain_1_batch_000001.nc")
-    with pytest.raises(ValueError, match="damaged: batch 1 of chain 0"):
-        pc.PartitionAccumulator(store)
+    assert contents(store).items() - before.items() <= {(store / "lock").name}
 
 
 def test_paths_are_those_of_the_directory_in_which_they_were_given(tmp_path, monkeypatch):
@@ -251,16 +225,7 @@ def test_flipped_bits_are_noticed_or_change_nothing(store, most):
 
     expected = read()
     assert expected[0] == 53 and expected[-1] == NAMES
-    assert flip_bits(store, read, expected, "`store` is damaged: .* Restore", most) > 2.5 * most
-
-
-def test_a_batch_is_a_store_that_xarray_reads(store):
-    fill(store, items=NAMES)
-    assert_array_equal(pc.as_partition_draws(batch_file(store, 1)).labels, EXPECTED[20:40])
-    with xr.open_dataset(batch_file(store, 1)) as batch:
-        assert_array_equal(batch["labels"].transpose("sample", "item"), EXPECTED[20:40])
-        assert batch["item"].values.tolist() == NAMES
-        assert batch["draw"].values.tolist() == list(range(20, 40))
+    assert flip_bits(store, read, expected, "`store` is damaged: .* Restore", most) == 2 * most
 
 
 def test_a_directory_that_cannot_be_written_to_is_read(store, monkeypatch):

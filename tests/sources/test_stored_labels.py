@@ -4,22 +4,17 @@ import gc
 import pickle
 from dataclasses import replace
 
-import h5py
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
 from numpy.testing import assert_array_equal
-from posterior_consensus.ensemble.stored import StoredLabels
 
 import posterior_consensus as pc
-from posterior_consensus.ensemble import stored as labels_on_disk
-from posterior_consensus.ensemble.labels import ArrayLabels
 from posterior_consensus.runtime import memory, progress
 from posterior_consensus.search import large
 from posterior_consensus.sources import stores
 from tests import reference
-from tests.catalogue.posteriors import noisy_draws
 from tests.helpers import Impatient
 from tests.stores import BUDGET, LABELS, assert_same_draws, large_file, narrow, total
 
@@ -35,7 +30,7 @@ def wide(tmp_path, monkeypatch):
 
 def test_labels_on_disk_give_what_labels_in_memory_give(stored):
     drawn, expected = stored.backend, pc.as_partition_draws(LABELS).backend
-    assert isinstance(drawn, StoredLabels) and isinstance(expected, ArrayLabels)
+    assert drawn.file is not None and expected.file is None
     rows, items = np.array([59, 3, 3, 20]), np.array([699, 0, 256, 255, 5])
     assert drawn.item_blocks[-1].stop == 700
     for blocks in (None, [slice(0, 10)], [slice(250, 700), slice(3, 4)]):
@@ -46,12 +41,14 @@ def test_labels_on_disk_give_what_labels_in_memory_give(stored):
     for at in (slice(250, 520), items, slice(None, None, 300)):
         assert_array_equal(drawn.columns(at), expected.columns(at))
         assert drawn.columns(at).flags.c_contiguous
+    some = replace(drawn, rows=rows, n_clusters=drawn.n_clusters[rows])
     for one, other in (
         (drawn.of_items(items), expected.of_items(items)),
         (drawn.take(rows), expected.take(rows)),
-        (drawn._of_rows(rows), expected.take(rows)),
-        (drawn._of_rows(np.arange(60) % 7 == 0)._of_rows(np.array([1, 0])), expected.take(np.array([7, 0]))),
+        (some, expected.take(rows)),
+        (some.take(np.array([1, 0])), expected.take(np.array([3, 59]))),
         (pickle.loads(pickle.dumps(drawn)), expected),
+        (pickle.loads(pickle.dumps(some)), expected.take(rows)),
     ):
         assert_array_equal(one.values, other.values)
         assert one.dtype == other.dtype
@@ -59,34 +56,6 @@ def test_labels_on_disk_give_what_labels_in_memory_give(stored):
     for (rows_here, block), (_, wanted) in zip(drawn.blocks(25), expected.blocks(25), strict=True):
         assert_array_equal(block, wanted)
         assert rows_here.start in (0, 25, 50)
-    assert "values" not in vars(drawn)
-
-
-def test_each_call_reads_the_labels_once_at_most(stored, monkeypatch):
-    read, sizes = labels_on_disk._read, []
-
-    def counted(file, offset, chunk):
-        read(file, offset, chunk)
-        sizes.append(chunk.nbytes)
-
-    monkeypatch.setattr(labels_on_disk, "_read", counted)
-    drawn, size = stored.backend, 60 * 3 * 256  # the last chunk is filled up
-
-    def of_all():
-        return list(drawn.map_blocks(total)), drawn.take(np.arange(60)), drawn.values
-
-    calls = [
-        (lambda: drawn.columns(np.array([3, 9])), size // 3),
-        (lambda: list(drawn.map_blocks(total, blocks=[slice(0, 9)])), size // 3),
-        (lambda: list(drawn.map_blocks(total)), size),
-        (lambda: drawn.take(np.arange(60)), size),
-        (lambda: drawn.values, size),
-        (of_all, 0),  # they are in memory now
-    ]
-    for function, n_bytes in calls:
-        sizes.clear()
-        function()
-        assert sum(sizes) == n_bytes
 
 
 def test_labels_that_memory_does_not_hold_are_refused_in_words(stored, wide, monkeypatch):
@@ -95,8 +64,8 @@ def test_labels_that_memory_does_not_hold_are_refused_in_words(stored, wide, mon
         _ = wide.labels
     with pytest.raises(MemoryError, match="60 draws of 700 items in .*store .* 42 KB"):
         _ = stored.labels
-    assert isinstance(stored.backend.take(np.arange(50)), StoredLabels)
-    assert isinstance(stored.backend.take(np.arange(5)), ArrayLabels)
+    assert stored.backend.take(np.arange(50)).in_memory() is None
+    assert stored.backend.take(np.arange(5)).file is None
     assert sum(sums.sum() for _, (_, sums) in stored.backend.map_blocks(total)) == EXPECTED.sum()
 
 
@@ -160,16 +129,16 @@ def test_more_clusters_than_one_or_two_bytes_hold(n_clusters, dtype, tmp_path, m
 def test_large_variables_of_files_stay_on_disk(suffix, dtype, tmp_path, monkeypatch):
     path = large_file(tmp_path, suffix, dtype)
     expected = pc.as_partition_draws(path)
-    assert isinstance(expected.backend, ArrayLabels)
+    assert expected.backend.file is None
     monkeypatch.setattr(stores.tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv(BUDGET, "100KB")
     draws = pc.as_partition_draws(path)
-    assert isinstance(draws.backend, StoredLabels)
+    assert draws.backend.file is not None
     assert {path.name for path in tmp_path.iterdir()} == {path.name}  # which has no name
-    place = draws.backend.path
+    place = draws.backend.file.path
     part = draws.isel(draw=slice(10, None))
     monkeypatch.setenv(BUDGET, "300KB" if dtype == np.uint8 else "1MB")  # the labels fit, but perhaps not the file
-    assert isinstance(pc.as_partition_draws(path).backend, ArrayLabels)
+    assert pc.as_partition_draws(path).backend.file is None
     assert_same_draws(draws, expected)
     del draws
     gc.collect()
@@ -222,34 +191,17 @@ def test_xarray_reads_a_store(tmp_path):
         assert_array_equal(again.labels, draws.labels)
 
 
-CHUNKS_OF_BYTES = {
-    "random": np.random.default_rng(0).integers(0, 256, 30),
-    "zeros": np.zeros(30),
-    "odd": np.arange(15),
-    "multiple": np.array([255, 255, 0, 0]),  # of 65535, which is not written as zero
-}
-
-
-@pytest.mark.parametrize("content", CHUNKS_OF_BYTES.values(), ids=CHUNKS_OF_BYTES)
-def test_the_checksum_of_a_chunk_is_that_of_hdf5(content, tmp_path):
-    chunk = content.astype(np.uint8)
-    with h5py.File(tmp_path / "file.nc", "w") as file:
-        written = file.create_dataset("z", data=chunk, chunks=chunk.shape, fletcher32=True)
-        _, whole = written.id.read_direct_chunk((0,))
-    assert whole == chunk.tobytes() + labels_on_disk.checksum_of(chunk)
-
-
-@pytest.mark.parametrize("n_draws", [250, 151])  # in chunks of one chain each, or also of two
-def test_chunks_are_read_by_hdf5_however_they_were_written(n_draws, tmp_path, monkeypatch):
-    labels = noisy_draws(np.random.default_rng(2), 2 * n_draws, 700, 4, 0.3).reshape(2, n_draws, 700)
-    monkeypatch.setattr(memory, "LABELS_READ_AT_ONCE", 600_000)
-    monkeypatch.setattr(memory, "ITEMS_IN_CHUNK", 256)
-    draws = pc.as_partition_draws(labels)
-    stored = pc.as_partition_draws(labels, store=tmp_path / "store").backend
-    assert stored.chunk == ((125, 256) if n_draws == 250 else (128, 256))
+@pytest.mark.parametrize("n_clusters", [200, 300])
+def test_labels_of_many_names_take_as_few_bytes_as_in_memory(n_clusters, tmp_path, monkeypatch):
+    """How many clusters a draw has is known when all are written."""
+    labels = np.random.default_rng(2).integers(n_clusters, size=(60, 700)) * 3
+    expected = pc.as_partition_draws(labels)
+    monkeypatch.setattr(memory, "LABELS_IN_BLOCK", 1000)
+    draws = pc.as_partition_draws(labels, store=tmp_path / "store")
     with xr.open_dataset(tmp_path / "store") as store:
-        assert_array_equal(store["labels"], draws.labels)
-    assert_array_equal(stored.values, draws.labels)
+        assert_array_equal(store["labels"], expected.labels)
+    for found in (draws, pc.as_partition_draws(tmp_path / "store")):
+        assert_same_draws(found, expected)
 
 
 def test_items_may_have_the_names_of_the_variables_of_a_store(tmp_path):
@@ -279,12 +231,12 @@ def test_large_draws_of_an_accumulator_stay_on_disk(tmp_path, monkeypatch):
         expected = kept.draws()
         monkeypatch.setenv(BUDGET, "50KB")
         draws = kept.draws()
-        assert isinstance(draws.backend, StoredLabels) and isinstance(expected.backend, ArrayLabels)
+        assert draws.backend.file is not None and expected.backend.file is None
         assert_same_draws(draws, expected)
         assert [rows.size for rows in draws.samples.chains] == [20, 13]
         del draws
         gc.collect()
-        assert all(path.name.startswith(("lock", "chain_")) for path in (tmp_path / "draws").iterdir())
+        assert all(path.name.startswith(("lock", "draws.")) for path in (tmp_path / "draws").iterdir())
 
 
 def test_a_bar_counts_bytes(wide, monkeypatch):
@@ -300,7 +252,8 @@ def test_a_bar_counts_bytes(wide, monkeypatch):
     monkeypatch.setattr(shown, "Progress", Bar)
     monkeypatch.setattr(progress, "Timer", Impatient)
     monkeypatch.setattr(progress, "_can_be_seen", lambda: True)
-    for _ in replace(wide.backend, progressbar=True).map_blocks(total, blocks=[slice(0, 256)] * 3):
+    shown_file = wide.backend.file._replace(progressbar=True)
+    for _ in replace(wide.backend, file=shown_file).map_blocks(total, blocks=[slice(0, 256)] * 3):
         pass
     assert bars == [(3 * 60 * 256 * 2, blocks * 60 * 256 * 2) for blocks in (1, 2, 3)]
     assert not progress._screen.locked()
