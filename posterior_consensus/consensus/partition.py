@@ -167,7 +167,8 @@ def consensus_partition(
         if isinstance(value, str)
     }
     source = as_source(draws, needs)
-    limits = _limits(source, given, n_clusters, max_clusters)
+    most = source.most_clusters if max_clusters == "draws" else max_clusters
+    limits = _limits(given, source.n_items, n_clusters, most)
     check_refinement(ORDERS[0] if refine is None else refine, passes, "refine")
     rng = as_generator(random_seed)
     is_calibrated = tau == "auto"
@@ -230,12 +231,10 @@ def _bound_after(source: PairSource, loss: Loss, labels: Labels, info: Info | No
         return None
 
 
-def _limits(source: PairSource, loss: Loss, n_clusters: Any, max_clusters: Any) -> dict[str, Any]:
+def _limits(loss: Loss, n_items: int, n_clusters: Any, max_clusters: Any) -> dict[str, Any]:
     """Requested numbers of clusters, after checks."""
     if isinstance(max_clusters, str):
-        if max_clusters != "draws":
-            raise ValueError(f"`max_clusters` must be an integer, 'draws' or None; got {max_clusters!r}.")
-        max_clusters = source.most_clusters
+        raise ValueError(f"`max_clusters` must be an integer, 'draws' or None; got {max_clusters!r}.")
     check_clusters(n_clusters, max_clusters)
     given = (("n_clusters", n_clusters), ("max_clusters", max_clusters))
     limits = {name: int(number) for name, number in given if number is not None}
@@ -245,6 +244,6 @@ def _limits(source: PairSource, loss: Loss, n_clusters: Any, max_clusters: Any) 
             "single items."
         )
     for name, number in limits.items():
-        if number > source.n_items:
-            raise ValueError(f"`{name}` must lie between 1 and the number of items, {source.n_items}; got {number}.")
+        if number > n_items:
+            raise ValueError(f"`{name}` must lie between 1 and the number of items, {n_items}; got {number}.")
     return limits
