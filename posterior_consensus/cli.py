@@ -187,7 +187,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _summary(options: argparse.Namespace) -> Summary | LayersSummary:
     with ended_at_once():  # as these take a second to load
-        from posterior_consensus.summary.summarizing import read_posterior, summarize_posterior
+        from posterior_consensus.summary.summarizing import summarize_posterior
+        from posterior_consensus.summary.summary import read_posterior
 
     thin = check_count("thin", options.thin)
     clock = Clock(options.seconds)

@@ -33,7 +33,7 @@ from posterior_consensus.sources.layers import as_layers
 from posterior_consensus.summary.facts import ambiguous_items, draws_in_words
 from posterior_consensus.summary.report.page import write_layers_report
 from posterior_consensus.summary.steps import SEARCH, ball_loss, consensus_within, summary_of
-from posterior_consensus.summary.summary import Summary
+from posterior_consensus.summary.summary import Posterior, Summary
 from posterior_consensus.summary.text import bibtex, cited_keys, how_found, with_references
 
 _DIAGNOSIS = 0.25  # share of the remaining time
@@ -364,10 +364,8 @@ def summarize_layers(
         made = {}
         for name, draws, own in each("Summaries", clock):
             own.seconds |= seconds[name]
-            source = f"{layers.dim} {name}"
-            made[name] = summary_of(
-                own, draws, found[name], source=source, prob=prob, answers=answers, searched=searched
-            )
+            posterior = Posterior(draws, f"{layers.dim} {name}", None, None)
+            made[name] = summary_of(own, posterior, found[name], searched, prob=prob, answers=answers)
         return made
 
     found, seconds = clock("searches", searches)

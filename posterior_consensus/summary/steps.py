@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from posterior_consensus.answers.alignment import align_partitions
 from posterior_consensus.answers.credible import credible_ball
@@ -24,7 +23,6 @@ from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import Clock
 from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.search.runs import SearchInfo
-from posterior_consensus.sources.parameters import LogOfDraws
 from posterior_consensus.summary.record import (
     OTHER_LABELS,
     is_improbable,
@@ -33,7 +31,7 @@ from posterior_consensus.summary.record import (
     some_draws,
     uses_sampled_labels,
 )
-from posterior_consensus.summary.summary import Summary
+from posterior_consensus.summary.summary import Posterior, Summary
 
 SEARCH = 0.5  # share of the remaining time for the search
 _REST = 0.25  # share of the remaining time for each later step
@@ -60,22 +58,19 @@ def ball_loss(consensus: ConsensusPartition) -> str | PartitionLoss:
 
 def summary_of(
     clock: Clock,
-    draws: PartitionDraws,
+    posterior: Posterior,
     consensus: ConsensusPartition,
+    searched: dict[str, Any],
     *,
-    source: str,
     prob: float,
     answers: bool,
-    searched: dict[str, Any],
-    observed: xr.DataArray | None = None,
-    logs: LogOfDraws | None = None,
 ) -> Summary:
     """Compute the summary of the partition found; `searched` has seed and progress bar of further searches."""
-    metric = ball_loss(consensus)
+    draws, metric = posterior.draws, ball_loss(consensus)
     ball = clock("credible ball", credible_ball, draws, consensus, loss=metric, prob=prob)
     items = clock("items", item_uncertainty, draws, consensus)
     with waiting("Diagnosis", progressbar=searched["progressbar"]):
-        diagnosis = clock("diagnosis", diagnose_within, clock.part(_REST), draws, consensus, logs=logs)
+        diagnosis = clock("diagnosis", diagnose_within, clock.part(_REST), draws, consensus, logs=posterior.logs)
     limited = {"seconds": clock.part(_REST), "progressbar": searched["progressbar"]}
     proof = clock.within_limit("certificate", quick_certificate, draws, consensus, consensus.loss, **limited)
     certificate, no_certificate = proof or (None, "No certificate was computed, because no time was left.")
@@ -83,7 +78,7 @@ def summary_of(
         halves = {"seconds": clock.part(_REST), "random_seed": searched["random_seed"]}
         excess = look_at_halves(clock, draws, consensus, diagnosis, metric, **halves)
     return Summary(
-        source=source,
+        source=posterior.source,
         draws=draws,
         consensus=consensus,
         ball=ball,
@@ -99,7 +94,7 @@ def summary_of(
         )
         if answers
         else None,
-        observed=observed,
+        observed=posterior.observed,
         links=clock("links", links, draws, consensus) if suits_links(draws, draws.as_labels(consensus)) else None,
         seconds=clock.seconds,
         cut=tuple(clock.cut),

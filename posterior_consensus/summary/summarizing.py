@@ -2,27 +2,20 @@
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, overload
-
-import numpy as np
-import numpy.typing as npt
-import xarray as xr
+from typing import Any, overload
 
 from posterior_consensus.consensus.methods import check_no_method
 from posterior_consensus.consensus.partition import check_options
-from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.layers import Layers
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime.arguments import RandomSeed, check_between
 from posterior_consensus.runtime.executor import Clock
-from posterior_consensus.sources.conversion import find_source, opened
+from posterior_consensus.sources.conversion import opened
 from posterior_consensus.sources.labels import one_of
-from posterior_consensus.sources.parameters import LogOfDraws, log_of_draws
 from posterior_consensus.summary.layers import LayersSummary, summarize_layers
-from posterior_consensus.summary.observed import observed_of
 from posterior_consensus.summary.steps import SEARCH, consensus_within, summary_of
-from posterior_consensus.summary.summary import Summary
+from posterior_consensus.summary.summary import Posterior, Summary, read_posterior
 
 
 @overload
@@ -169,45 +162,9 @@ def summarize(
     return summarize_posterior(clock, posterior, {"loss": loss, **options}, searched, prob=prob, answers=answers)
 
 
-class Posterior(NamedTuple):
-    """All that a summary takes from data.
-
-    Attributes
-    ----------
-    draws : PartitionDraws
-        The draws.
-    source : str
-        Description of them.
-    observed : DataArray or None
-        Data of the items.
-    logs : LogOfDraws or None
-        Log density of each draw.
-    """
-
-    draws: PartitionDraws
-    source: str
-    observed: xr.DataArray | None
-    logs: LogOfDraws | None
-
-    def take(self, rows: npt.NDArray[np.intp]) -> "Posterior":
-        """Select draws by row number, each once and in order."""
-        if rows.size == self.draws.n_draws:
-            return self  # weights normalized again would differ by rounding
-        logs = None if self.logs is None else self.logs._replace(values=self.logs.values[rows])
-        return self._replace(draws=self.draws.take(rows), logs=logs)
-
-
 def _read(idata: Any, var_name: str | None, model: Any, *, progressbar: bool, **where: Any) -> Posterior:
     with opened(idata, var_name, progressbar=progressbar) as (data, var_name):
         return read_posterior(data, var_name, model, progressbar=progressbar, **where)
-
-
-def read_posterior(data: Any, var_name: str | None, model: Any = None, *, group: str, **where: Any) -> Posterior:
-    """Read draws, data of the items and log densities from opened data; arguments as in :func:`find_source`."""
-    source, description = find_source(data, var_name, model, group=group, **where)
-    draws = draws_of(source)
-    logs = log_of_draws(data, draws) if group == "posterior" else None
-    return Posterior(draws, description, observed_of(data, draws), logs)
 
 
 def summarize_posterior(
@@ -220,16 +177,5 @@ def summarize_posterior(
     answers: bool = True,
 ) -> Summary:
     """Summarize what was read; `options` are of the search, `searched` has seed and progress bar of all searches."""
-    draws = posterior.draws
-    consensus = consensus_within(clock, draws, clock.part(SEARCH), {**searched, **options})
-    return summary_of(
-        clock,
-        draws,
-        consensus,
-        source=posterior.source,
-        prob=prob,
-        answers=answers,
-        searched=searched,
-        observed=posterior.observed,
-        logs=posterior.logs,
-    )
+    consensus = consensus_within(clock, posterior.draws, clock.part(SEARCH), searched | options)
+    return summary_of(clock, posterior, consensus, searched, prob=prob, answers=answers)

@@ -1,14 +1,16 @@
-"""Summary: all results to report for a posterior of partitions."""
+"""Summary: all results to report for a posterior of partitions, and all that is read of the posterior."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
+from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.plots.four_panels import four_panels, link_panels
@@ -16,10 +18,11 @@ from posterior_consensus.results import display
 from posterior_consensus.results.stored_as import read_fields, reading
 from posterior_consensus.runtime.arguments import as_path
 from posterior_consensus.runtime.files import written_whole
-from posterior_consensus.sources.conversion import found_draws, opened
+from posterior_consensus.sources.containers import group_dataset, has_groups
+from posterior_consensus.sources.conversion import find_source, found_draws, opened
 from posterior_consensus.sources.labels import one_of
+from posterior_consensus.sources.parameters import LogOfDraws, log_of_draws
 from posterior_consensus.summary.facts import omissions
-from posterior_consensus.summary.observed import observed_of
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.report.page import write_report
 from posterior_consensus.summary.text import bibtex, cited_keys, findings, lines, methods_text
@@ -259,3 +262,63 @@ class Summary(SummaryRecord, display.Shown):
         title = f"Summary: {items} ({self.draws.items.dim}) in {clusters}"
         rows = self.to_dataframe() if self.links is None else self.links.uncertain.head(display.MOST_ROWS)
         return title, lines(self), rows
+
+
+class Posterior(NamedTuple):
+    """All that a summary takes from data.
+
+    Attributes
+    ----------
+    draws : PartitionDraws
+        The draws.
+    source : str
+        Description of them.
+    observed : DataArray or None
+        Data of the items.
+    logs : LogOfDraws or None
+        Log density of each draw.
+    """
+
+    draws: PartitionDraws
+    source: str
+    observed: xr.DataArray | None
+    logs: LogOfDraws | None
+
+    def take(self, rows: npt.NDArray[np.intp]) -> "Posterior":
+        """Select draws by row number, each once and in order."""
+        if rows.size == self.draws.n_draws:
+            return self  # weights normalized again would differ by rounding
+        logs = None if self.logs is None else self.logs._replace(values=self.logs.values[rows])
+        return self._replace(draws=self.draws.take(rows), logs=logs)
+
+
+def read_posterior(data: Any, var_name: str | None, model: Any = None, *, group: str, **where: Any) -> Posterior:
+    """Read draws, data of the items and log densities from opened data; arguments as in :func:`find_source`."""
+    source, description = find_source(data, var_name, model, group=group, **where)
+    draws = draws_of(source)
+    logs = log_of_draws(data, draws) if group == "posterior" else None
+    return Posterior(draws, description, observed_of(data, draws), logs)
+
+
+def observed_of(data: Any, draws: PartitionDraws) -> xr.DataArray | None:
+    """The only observed variable with a row for each item, if there is exactly one."""
+    if not has_groups(data):
+        return None
+    try:
+        dataset = group_dataset(data, "observed_data")
+    except ValueError:
+        return None
+    fitting = [
+        v
+        for v in dataset.data_vars.values()
+        if v.dtype.kind in "iuf" and v.size and 1 <= v.ndim <= 2 and v.shape[0] == draws.n_items
+    ]
+    fitting = [v for v in fitting if _of_the_same_items(v, draws)]
+    return fitting[0].load() if len(fitting) == 1 else None
+
+
+def _of_the_same_items(data: xr.DataArray, draws: PartitionDraws) -> bool:
+    with suppress(ValueError):
+        Items.along(data, str(data.dims[0])).order_of(draws.items, "data")
+        return True
+    return False

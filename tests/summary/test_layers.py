@@ -128,6 +128,17 @@ def test_chains_that_disagree_between_layers_only():
     assert_equal(back.diagnosis, found.diagnosis)
 
 
+def test_a_layer_without_r_hat_hides_no_other(summary):
+    """One of a single item, say."""
+
+    def agreeing(one, scale):
+        diagnosis = replace(one.diagnosis, status="agree", partition_rhat=1.004 * scale)
+        return replace(one, diagnosis=replace(diagnosis, summaries=scale * diagnosis.summaries.clip(max=1.0)))
+
+    of_layers = {name: agreeing(one, np.nan if name == 1935 else 1.0) for name, one in summary.items()}
+    assert "at most 1.004" in replace(summary, diagnosis=None, summaries=of_layers).findings()[-1]
+
+
 def test_layers_of_other_items_are_not_compared():
     z = posterior().isel(year=0, drop=True)
     text = pc.summarize(pc.as_layers({"rows": z, "columns": z.rename(firm="product")}), **QUIET).methods_text()
