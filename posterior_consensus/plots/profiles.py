@@ -1,4 +1,4 @@
-"""What clusters have in common: profiles of the data, and parameters of components."""
+"""Profiles of clusters: the data by cluster, and the parameters of each cluster."""
 
 from __future__ import annotations
 
