@@ -15,8 +15,7 @@ from posterior_consensus.ensemble.expectation import mean_loss
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels, distinct_rows
 from posterior_consensus.kernels import vi_bound as kernels
-from posterior_consensus.kernels import vi_tangents
-from posterior_consensus.kernels.vi_tangents import Blocks
+from posterior_consensus.kernels.vi_bound import Blocks
 from posterior_consensus.losses.partition_losses import vi
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import memory
@@ -179,7 +178,7 @@ class _Ascent:
         )
         n_groups = self.upper.size
         n_tangents = n_groups + _SPARE_TANGENTS
-        self._tangents = vi_tangents.Tangents(
+        self._tangents = kernels.Tangents(
             slopes=np.zeros((n, n_tangents, n), np.float32),
             offsets=np.zeros((n, n_tangents)),
             tags=np.full((n, n_tangents), -1),
@@ -205,7 +204,7 @@ class _Ascent:
         self._gaps = np.zeros(n)
         self.n_steps = 0
 
-    def use(self, blocks: vi_tangents.Blocks) -> None:
+    def use(self, blocks: kernels.Blocks) -> None:
         """Bound the expectation over these draws from now on, starting at the current multipliers."""
         self._blocks = blocks
         self._tangents.tags[:] = -1
@@ -240,7 +239,7 @@ class _Ascent:
 
     def _n_rows(self, n_points: int) -> float:
         """Memberships of items in draws that tangents at so many points of every item visit."""
-        passes = np.ceil(n_points / vi_tangents.TANGENTS_AT_ONCE)
+        passes = np.ceil(n_points / kernels.TANGENTS_AT_ONCE)
         return float(self._problem.rows * len(self._blocks.labels) / len(self._problem.labels) * max(passes, 1))
 
     @property
@@ -300,7 +299,7 @@ class _Ascent:
         at_once = max(1, int(self._problem.n * _ROWS_AT_ONCE / max(rows, 1)))
         for first in range(0, self._problem.n, at_once):
             last = min(first + at_once, self._problem.n)
-            vi_tangents.linearise(self._blocks, points, first, last, slots, self._tangents, costs)
+            kernels.linearise(self._blocks, points, first, last, slots, self._tangents, costs)
 
     def _refresh(self, reset: bool = True) -> None:
         """Add tangents at the means, in place of those unused for longest.
@@ -318,7 +317,7 @@ class _Ascent:
         slots = np.where(wanted, np.take_along_axis(spare, place - 1, axis=1), -1)
         blends = np.where(wanted, np.take_along_axis(spare, place, axis=1), -1)
         self._linearise(self._means.sets, slots, self._means.costs if reset else np.empty_like(self._means.costs))
-        vi_tangents.blend(self._tangents, slots, self._minima.winners, blends)
+        kernels.blend(self._tangents, slots, self._minima.winners, blends)
         for chosen in (slots, blends):
             items, groups = np.nonzero(wanted)
             self._tangents.last_use[items, chosen[items, groups]] = self.n_steps

@@ -16,7 +16,7 @@ from posterior_consensus.ensemble.draws import draws_if_any, draws_of
 from posterior_consensus.ensemble.expectation import least_loss, mean_loss
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
-from posterior_consensus.kernels import pair_moves, pair_search
+from posterior_consensus.kernels import pair_moves
 from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import ClusterLimits, FitInfo
@@ -158,7 +158,7 @@ def boem(draws: PairSource, loss: Loss, task: Task) -> Candidate:
     changes, buffer = np.empty(0), np.empty(_MOVES_AT_ONCE)
     n_moves = buffer.size
     while n_moves == buffer.size:
-        n_moves = pair_search.move_best(similarity, costs, partition, fewest, most, buffer)
+        n_moves = pair_moves.move_best(similarity, costs, partition, fewest, most, buffer)
         changes = np.concatenate([changes, buffer[:n_moves]])
     labels = canonical_labels(partition)
     objective = float(mean_loss(draws, labels[np.newaxis], record)[0])

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.kernels import canonical
+from posterior_consensus.kernels import ensemble
 
 Labels = npt.NDArray[np.int32]
 Place = Callable[[tuple[int, ...]], str]  # describes an index of the user's array
@@ -250,7 +250,7 @@ def canonical_rows(codes: npt.NDArray[Any], n_codes: int) -> tuple[npt.NDArray[A
     n_clusters : ndarray of shape (n_draws,), dtype int64
     """
     labels = np.empty(codes.shape, smallest_dtype(min(n_codes, codes.shape[1])))
-    n_clusters = canonical.canonicalise(np.ascontiguousarray(codes), n_codes, labels)
+    n_clusters = ensemble.canonicalise(np.ascontiguousarray(codes), n_codes, labels)
     return labels.astype(smallest_dtype(int(n_clusters.max(initial=1))), copy=False), n_clusters
 
 

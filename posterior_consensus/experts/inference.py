@@ -16,7 +16,7 @@ from scipy.special import betaln, digamma, gammaln, logsumexp, softmax
 
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.kernels import pair_moves
-from posterior_consensus.kernels.memberships import settle_memberships
+from posterior_consensus.kernels.pair_moves import settle_memberships
 from posterior_consensus.runtime import memory
 from posterior_consensus.search.descent import descend_pairs
 

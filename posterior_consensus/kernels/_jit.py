@@ -1,35 +1,34 @@
-"""The decorators of all kernels, and the line that says that kernels are being compiled."""
+"""How kernels are compiled: the decorators, the line that says so, and sums in vector registers."""
 
 import hashlib
 import logging
-from functools import partial
 from pathlib import Path
 
 import numba
+import numpy as np
 from filelock import FileLock
+from llvmlite import ir
 from numba import types
 from numba.core import event
-from numba.extending import overload
+from numba.extending import intrinsic, overload, register_jitable
 
 _PACKAGE = __name__.partition(".")[0]
-_compiled = partial(numba.njit, nogil=True, no_cfunc_wrapper=True, error_model="numpy")
+LANES = 16  # values of a row, of four bytes each: one AVX-512 register, two of AVX2, four of NEON
+ROWS = 8  # rows added at once
 _SOURCES = hashlib.sha256(
     b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
-).hexdigest()
+).hexdigest()[:16]
 
 
 def jit(function):
     """For a kernel that Python calls. It is compiled once and kept on disk until any file of this folder changes."""
-    kernel = _compiled(cache=True)(function)
-    if not numba.config.DISABLE_JIT:
-        # numba looks at the kernel's own file only, but what a kernel calls is compiled into it. The version is read
-        # before the rest, which may name classes that are no longer there.
-        kernel._cache._cache_file._version = f"{numba.__version__} {_SOURCES}"
-    return kernel
+    # numba looks at the kernel's own file only, but what a kernel calls is compiled into it. This name is the file's.
+    function.__qualname__ += f"_{_SOURCES}"
+    return numba.njit(function, cache=True, nogil=True, no_cfunc_wrapper=True, error_model="numpy")
 
 
-inner = partial(_compiled, no_cpython_wrapper=True)
-"""Decorate a function that only kernels call; it needs no entry from Python and no file in the cache."""
+inner = register_jitable(no_cfunc_wrapper=True, error_model="numpy")
+"""Decorate a function that kernels call. It needs no entry from Python, which runs it as it is written."""
 
 
 def either(kind, one, other, words):
@@ -51,16 +50,20 @@ def either(kind, one, other, words):
 
 
 class _Announcement(event.Listener):
-    """Prints, before the first kernel is compiled into an empty cache, that this happens once."""
+    """Prints that kernels are compiled, before the first, if there are none on disk; removes outdated ones."""
 
     _is_due = True
 
     def on_start(self, compilation):
         """Look at the first kernel of this package."""
         kernel = compilation.data["dispatcher"]
-        if self._is_due and _is_own(kernel):
+        if self._is_due and _is_own(kernel) and kernel.stats.cache_path is not None:
             self._is_due = False
-            if not any(Path(kernel.stats.cache_path).glob("*.nbi")):
+            on_disk = list(Path(kernel.stats.cache_path).glob("*.nb[ci]"))
+            older = [file for file in on_disk if _SOURCES not in file.name]
+            for file in older:
+                file.unlink(missing_ok=True)
+            if len(on_disk) == len(older):
                 logging.getLogger(_PACKAGE).warning(
                     "%s compiles its kernels for this machine, each when it is first called, and keeps them on disk. "
                     "The command posterior-consensus compile does it for all of them.",
@@ -129,3 +132,69 @@ def compile_in_turns(folder):
 
 for _listener in (_Announcement(), _Returns()):
     event.register("numba:compile", _listener)
+
+
+def add_rows(sums, at, table, rows):
+    """Add the rows of `table` that begin at the eight offsets `rows` to the row of `sums` that begins at `at`.
+
+    Both arrays are float32 or both are int32, one-dimensional and contiguous.
+    """
+    for row in rows:
+        sums[at : at + LANES] += table[row : row + LANES]
+
+
+@intrinsic
+def _add_rows(_, sums, at, table, rows):
+    def generate(context, builder, signature, arguments):
+        is_integer = isinstance(table.dtype, types.Integer)
+        vector = ir.VectorType(ir.IntType(32) if is_integer else ir.FloatType(), LANES).as_pointer()
+        plus = builder.add if is_integer else builder.fadd
+
+        def pointer(position, offset):
+            array = context.make_array(signature.args[position])(context, builder, arguments[position])
+            return builder.bitcast(builder.gep(array.data, [offset]), vector)
+
+        def load(address):
+            loaded = builder.load(address)
+            loaded.align = 4  # rows begin at any value
+            return loaded
+
+        terms = [load(pointer(2, builder.extract_value(arguments[3], row))) for row in range(ROWS)]
+        while len(terms) > 1:  # by pairs, so that the additions do not wait for each other
+            terms = [plus(one, other) for one, other in zip(terms[::2], terms[1::2], strict=True)]
+        target = pointer(0, arguments[1])
+        builder.store(plus(load(target), terms[0]), target).align = 4
+        return context.get_dummy_value()
+
+    return types.void(sums, at, table, rows), generate
+
+
+@overload(add_rows)
+def _compiled_add_rows(sums, at, table, rows):
+    def implementation(sums, at, table, rows):
+        _add_rows(sums, at, table, rows)
+
+    return implementation
+
+
+@inner
+def add_eight(sums, table, most, labels, draws, first_item, n_items):
+    """Add to the row of each item of a block the rows of `table` of its clusters in eight draws.
+
+    `table` has `most` rows for each of the draws, a tuple of their numbers, in this order.
+    """
+    z0, z1, z2, z3 = labels[draws[0]], labels[draws[1]], labels[draws[2]], labels[draws[3]]
+    z4, z5, z6, z7 = labels[draws[4]], labels[draws[5]], labels[draws[6]], labels[draws[7]]
+    for b in range(n_items):
+        i = np.uint64(first_item + b)
+        rows = (
+            np.intp(z0[i]) * LANES,
+            (np.intp(z1[i]) + most) * LANES,
+            (np.intp(z2[i]) + 2 * most) * LANES,
+            (np.intp(z3[i]) + 3 * most) * LANES,
+            (np.intp(z4[i]) + 4 * most) * LANES,
+            (np.intp(z5[i]) + 5 * most) * LANES,
+            (np.intp(z6[i]) + 6 * most) * LANES,
+            (np.intp(z7[i]) + 7 * most) * LANES,
+        )
+        add_rows(sums, b * LANES, table, rows)

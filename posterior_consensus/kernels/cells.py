@@ -1,9 +1,9 @@
 """Contingency tables of a partition with every draw, kept cell by cell or as the cells that are not zero.
 
 A search asks the same of both: the count of a cell, a change of it, new columns, columns renamed, the sums of h; and,
-in scores.py and unions.py, what items and unions of clusters add to a loss. The functions at the end take either.
+in scores.py and clusters.py, what items and unions of clusters add to a loss. Functions made by `either` take both.
 
-A row is a cluster of a draw, a column a cluster of the partition; `row_of` gives the row of an item.
+A row is a cluster of a draw, a column a cluster of the partition, or free; `row_of` gives the row of an item.
 """
 
 from typing import NamedTuple
@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from posterior_consensus.kernels._jit import either, inner, jit
+
+WIDTH = 8  # columns to begin with
 
 
 class Draws(NamedTuple):
@@ -237,3 +239,71 @@ def rename(draws, state, names):
     for i in range(state.partition.size):
         if state.partition[i] >= 0:
             state.partition[i] = names[state.partition[i]]
+
+
+@inner
+def first_free(state):
+    """The first column that no cluster has, or the number of columns."""
+    for k in range(state.sizes.size):
+        if state.sizes[k] == 0:
+            return k
+    return state.sizes.size
+
+
+@inner
+def n_clusters(state):
+    """How many columns have a cluster."""
+    number = 0
+    for size in state.sizes:
+        number += size > 0
+    return number
+
+
+def compact(draws, state):
+    """Move the clusters to the first columns; return how many there are."""
+    n_clusters = np.count_nonzero(state.sizes)
+    if np.count_nonzero(state.sizes[:n_clusters]) < n_clusters:
+        used = state.sizes > 0
+        rename(draws, state, np.cumsum(used) - used)
+    return n_clusters
+
+
+@inner
+def smallest(state):
+    """The first of the smallest clusters."""
+    best = -1
+    for k in range(state.sizes.size):
+        if state.sizes[k] > 0 and (best < 0 or state.sizes[k] < state.sizes[best]):
+            best = k
+    return best
+
+
+@inner
+def in_order(values, order):
+    """Sort the indices in `order` by their values, stably.
+
+    Shell's sort: NumPy's, compiled into every kernel that sorts, takes a second of a user's first minute.
+    """
+    gap = order.size // 2
+    while gap > 0:
+        for place in range(gap, order.size):
+            index = order[place]
+            value = values[index]
+            at = place
+            while at >= gap and (
+                values[order[at - gap]] > value or (values[order[at - gap]] == value and order[at - gap] > index)
+            ):
+                order[at] = order[at - gap]
+                at -= gap
+            order[at] = index
+        gap = 1 if gap == 2 else int(gap / 2.2)
+    return order
+
+
+@inner
+def up_to(n):
+    """The numbers from 0 to n - 1."""
+    numbers = np.empty(n, np.int64)
+    for i in range(n):
+        numbers[i] = i
+    return numbers

@@ -1,4 +1,4 @@
-"""Moves of a search over a similarity matrix for the partition of minimum expected Binder loss.
+"""Searches over a similarity matrix for the partition of minimum expected Binder loss, and for memberships.
 
 Binder's loss is a sum over pairs, so that its expectation needs their similarities only: with X_ij the probability that
 i and j are together, expected A is the sum of X_ij over the pairs of the partition and B is their number.
@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from posterior_consensus.kernels._jit import inner, jit
-from posterior_consensus.kernels.columns import first_free, n_clusters, up_to
-from posterior_consensus.kernels.records import SPLITS, ZEALOUS
+from posterior_consensus.kernels.cells import first_free, n_clusters, up_to
+from posterior_consensus.kernels.tables import SPLITS, ZEALOUS
+from posterior_consensus.runtime.tolerances import ROUNDING
 
 _LEADERS = 4
 _FOLLOWERS = 8
@@ -334,3 +335,145 @@ def allocate_pairs(similarity, state, partition):
     for i in range(partition.size):
         if partition[i] >= 0:
             move_item(similarity, state, i, partition[i])
+
+
+def begin_pairs(similarity, costs, partition, order, most):
+    """Put each item without a cluster where it costs least, in this order; return the state."""
+    state = no_clusters(partition.size)
+    _begin_pairs(similarity, costs, partition, order, most, state)
+    return state
+
+
+@jit
+def _begin_pairs(similarity, costs, partition, order, most, state):
+    unplaced = order[partition[order] < 0]
+    allocate_pairs(similarity, state, partition)
+    margins, targets = np.empty(partition.size), np.empty(partition.size, np.int64)
+    allocation = PairSearch(similarity, costs, ROUNDING * partition.size, 1, most, np.zeros(1, np.uint8))
+    place_pairs(allocation, state, unplaced, margins, targets)
+
+
+def move_best(similarity, costs, partition, fewest, most, changes):
+    """Make the single move that lowers the expected loss most, until no move lowers it.
+
+    Parameters
+    ----------
+    similarity : float array of shape (n, n)
+        Symmetric, with a diagonal of zeros.
+    costs : Costs
+    fewest, most : int
+        Least and largest number of clusters.
+    partition : int32 array of shape (n,)
+        Labels without gaps; changed in place. If there are too few clusters or too many, the items that lose least
+        by it first open some, or the two clusters whose union costs least merge.
+    changes : float array
+        Receives by how much each move changes the expected loss, but for its scale.
+
+    Returns
+    -------
+    int
+        Number of moves; `changes.size` if there may be more.
+    """
+    search = PairSearch(similarity, costs, ROUNDING * partition.size, fewest, most, np.zeros(1, np.uint8))
+    return _move_best(search, no_clusters(partition.size), partition, changes)
+
+
+@jit
+def _move_best(search, state, partition, changes):
+    similarity, costs, fewest, most = search.similarity, search.costs, search.fewest, search.most
+    allocate_pairs(similarity, state, partition)
+    if compact_links(state) < fewest:
+        open_singletons(search, state)
+    while n_clusters(state) > most:
+        merge_pairs(search, state)
+    values, targets = np.empty(partition.size), np.empty(partition.size, np.int64)
+    for i in range(partition.size):
+        values[i], targets[i] = best_other(costs, state, i)
+    n_moves = 0
+    while n_moves < changes.size:
+        number = n_clusters(state)
+        best, item, new = -search.rounding, -1, -1
+        for i in range(partition.size):
+            alone = state.sizes[state.partition[i]] == 1
+            if alone and number <= fewest:
+                continue
+            staying = score_of(costs, state, i, state.partition[i])
+            if values[i] - staying < best:
+                best, item, new = values[i] - staying, i, targets[i]
+            if number < most and not alone and -staying < best:
+                best, item, new = -staying, i, -1
+        if item < 0:
+            break
+        if new < 0:
+            new = first_free(state)
+        old = np.int64(state.partition[item])
+        move_item(similarity, state, item, new)
+        changes[n_moves] = best
+        n_moves += 1
+        for i in range(partition.size):
+            _update_best(costs, state, i, item, old, new, values, targets)
+    partition[:] = state.partition
+    return n_moves
+
+
+@inner
+def _update_best(costs, state, i, moved, old, new, values, targets):
+    """Bring up to date which other cluster suits item i best, after an item moved from `old` to `new`."""
+    at = targets[i]
+    if i == moved or ((at == old or at == new) and (state.sizes[at] == 0 or score_of(costs, state, i, at) > values[i])):
+        values[i], targets[i] = best_other(costs, state, i)
+        return
+    for k in (old, new):
+        if state.sizes[k] > 0 and k != state.partition[i]:
+            value = score_of(costs, state, i, k)
+            if value <= values[i]:
+                values[i], targets[i] = value, k
+
+
+@jit
+def settle_memberships(weights, indices, starts, odds, soft, most, enough):
+    """Optimize each item's probabilities given all others, in turn, until they hardly change.
+
+    Parameters
+    ----------
+    weights : float array of shape (n_entries,)
+        Of a symmetric sparse matrix without diagonal, row after row: evidence that two items share a cluster.
+    indices : int32 array of shape (n_entries,)
+        Column of each entry.
+    starts : int32 array of shape (n + 1,)
+        First entry of each row.
+    odds : float array of shape (K,)
+        Expected logarithms of the clusters' shares.
+    soft : float array of shape (n, K)
+        Probabilities; changed in place.
+    most : int
+        Largest number of passes.
+    enough : float
+        Largest change of a probability at which to end.
+
+    Returns
+    -------
+    int
+        Number of passes.
+    """
+    n_items, n_clusters = soft.shape
+    logits = np.empty(n_clusters)
+    for sweep in range(most):
+        change = 0.0
+        for i in range(n_items):
+            logits[:] = odds
+            for entry in range(starts[i], starts[i + 1]):
+                for k in range(n_clusters):
+                    logits[k] += weights[entry] * soft[indices[entry], k]
+            logits -= logits.max()
+            total = 0.0
+            for k in range(n_clusters):
+                logits[k] = np.exp(logits[k])
+                total += logits[k]
+            for k in range(n_clusters):
+                share = logits[k] / total
+                change = max(change, abs(share - soft[i, k]))
+                soft[i, k] = share
+        if change < enough:
+            return sweep + 1
+    return most

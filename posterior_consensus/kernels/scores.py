@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from posterior_consensus.kernels._jit import either, inner, jit
-from posterior_consensus.kernels._simd import LANES, ROWS, add_eight
+from posterior_consensus.kernels._jit import LANES, ROWS, add_eight, either, inner, jit
 from posterior_consensus.kernels.cells import Dense
 
 _FLUSH = 256  # draws whose scores are summed in single precision

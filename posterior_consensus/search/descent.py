@@ -11,26 +11,31 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.kernels.allocation import allocate, open_clusters
-from posterior_consensus.kernels.cells import Draws, SparseDraws, tables_of
-from posterior_consensus.kernels.chains import move_chain
-from posterior_consensus.kernels.columns import WIDTH, compact
+from posterior_consensus.kernels.cells import WIDTH, Draws, SparseDraws, compact, tables_of
+from posterior_consensus.kernels.clusters import merge, rearrange_one
 from posterior_consensus.kernels.loss import GeneralLoss, LinearLoss, is_linear
+from posterior_consensus.kernels.moves import Course, allocate, move_chain, move_doubtful, open_clusters, scan
 from posterior_consensus.kernels.pair_moves import (
     Costs,
     PairSearch,
+    begin_pairs,
     chain_pairs,
     merge_pairs,
     open_pairs,
     rearrange_pairs,
     scan_pairs,
 )
-from posterior_consensus.kernels.pair_search import begin_pairs
-from posterior_consensus.kernels.rearrangement import rearrange_one
-from posterior_consensus.kernels.records import CHAINS, MERGES, MOVES, SCANS, Scores, search_of, slopes_of
-from posterior_consensus.kernels.scan import Course, move_doubtful, scan
-from posterior_consensus.kernels.tables import expected_losses, set_slopes
-from posterior_consensus.kernels.unions import merge
+from posterior_consensus.kernels.tables import (
+    CHAINS,
+    MERGES,
+    MOVES,
+    SCANS,
+    Scores,
+    expected_losses,
+    search_of,
+    set_slopes,
+    slopes_of,
+)
 from posterior_consensus.runtime.tolerances import ROUNDING
 
 Integers = npt.NDArray[np.integer[Any]]

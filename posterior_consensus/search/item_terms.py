@@ -9,7 +9,7 @@ from posterior_consensus.ensemble.expectation import loss_of_pairs
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.kernels.records import ZEALOUS
+from posterior_consensus.kernels.tables import ZEALOUS
 from posterior_consensus.losses.record import PairLoss
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.local_search import Limits, Optimum, OverSimilarities, Uniforms, numbered

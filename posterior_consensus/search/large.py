@@ -22,11 +22,12 @@ from posterior_consensus.ensemble.labels import ArrayLabels, LabelBackend
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_rows
 from posterior_consensus.kernels import ensemble, tables
-from posterior_consensus.kernels.allocation import allocate
-from posterior_consensus.kernels.cells import Dense, Draws, searched, tables_of
-from posterior_consensus.kernels.columns import compact
+from posterior_consensus.kernels.cells import Dense, Draws, compact, searched, tables_of
+from posterior_consensus.kernels.clusters import merge
 from posterior_consensus.kernels.loss import GeneralLoss, LinearLoss
-from posterior_consensus.kernels.records import (
+from posterior_consensus.kernels.moves import Course, allocate, move_doubtful
+from posterior_consensus.kernels.scores import score_block
+from posterior_consensus.kernels.tables import (
     MERGES,
     MOVES,
     SCANS,
@@ -37,9 +38,6 @@ from posterior_consensus.kernels.records import (
     search_of,
     slopes_of,
 )
-from posterior_consensus.kernels.scan import Course, move_doubtful
-from posterior_consensus.kernels.scores import score_block
-from posterior_consensus.kernels.unions import merge
 from posterior_consensus.losses.record import Loss, PartitionLoss
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import Executor

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_rows, distinct_rows
-from posterior_consensus.kernels.records import ZEALOUS
+from posterior_consensus.kernels.tables import ZEALOUS
 from posterior_consensus.losses.record import Loss, PartitionLoss
 from posterior_consensus.results import display
 from posterior_consensus.results.work import Info

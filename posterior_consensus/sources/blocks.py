@@ -20,7 +20,7 @@ from posterior_consensus.ensemble.partitions import (
     plain_labels,
     smallest_dtype,
 )
-from posterior_consensus.kernels import canonical
+from posterior_consensus.kernels import ensemble
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import in_order
 
@@ -73,7 +73,7 @@ class LabelBlocks:
         for items in stripe.items:
             codes = self._codes.of(self._block(stripe, items))
             block = np.empty(codes.shape, self.dtype)
-            canonical.canonicalise_on(np.ascontiguousarray(codes), number_of, n_clusters, block)
+            ensemble.canonicalise_on(np.ascontiguousarray(codes), number_of, n_clusters, block)
             labels[rows, items] = block
         return n_clusters
 

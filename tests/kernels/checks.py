@@ -42,7 +42,7 @@ def plain(kernel):
 
 @contextmanager
 def in_plain_python():
-    """All kernels are what they are written as: nothing is compiled, and Python may call those that kernels call."""
+    """All kernels are what they are written as: nothing is compiled."""
     named = [(module, name, value) for module in (*MODULES, descent) for name, value in vars(module).items()]
     found = [one for one in named if isinstance(one[2], (CPUDispatcher, descent._Steps))]
     for module, name, value in found:
@@ -63,8 +63,7 @@ def run(kernel, *arguments, rtol=0.0):
     blocks = sys.modules[plain(kernel).__module__]
     outcomes = []
     if isinstance(kernel, CPUDispatcher):
-        if not kernel.targetoptions.get("no_cpython_wrapper"):
-            outcomes.append(_outcome(kernel, arguments))
+        outcomes.append(_outcome(kernel, arguments))
     elif hasattr(blocks, "in_blocks"):
         for way in (at_once, one_by_one, on_threads):
             with patch.object(blocks, "in_blocks", way):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from posterior_consensus.kernels import cells
-from posterior_consensus.kernels.records import search_of, slopes_of
+from posterior_consensus.kernels.tables import search_of, slopes_of
 from posterior_consensus.losses import LOSSES, binder, vi
 from tests import reference
 from tests.kernels.checks import in_plain_python

@@ -10,17 +10,17 @@ import numba
 import numpy as np
 import pytest
 
-from posterior_consensus.kernels import _jit
+from posterior_consensus.kernels import _jit, cells
 from posterior_consensus.kernels.pair_moves import Costs
 from tests.kernels.checks import compiled_only
 
 SCRIPT = """
 import numpy as np
-from posterior_consensus.kernels import canonical
+from posterior_consensus.kernels import ensemble
 
 for dtype in (np.uint8, np.uint16):
     labels = np.zeros((1, 3), dtype)
-    canonical.canonicalise(labels, 1, labels.copy())
+    ensemble.canonicalise(labels, 1, labels.copy())
 """
 
 
@@ -40,8 +40,9 @@ def test_compilation_is_announced_once_for_each_cache(tmp_path):
 @pytest.mark.parametrize(
     ("module", "on_disk", "is_said"),
     [
-        ("posterior_consensus.kernels.scan", [], True),
-        ("posterior_consensus.kernels.scan", ["scan.nbi"], False),
+        ("posterior_consensus.kernels.moves", [], True),
+        ("posterior_consensus.kernels.moves", ["moves.scan_older.nbi"], True),
+        ("posterior_consensus.kernels.moves", ["moves.scan_older.nbi", f"moves.scan_{_jit._SOURCES}.nbi"], False),
         ("scipy.special", [], False),
         (None, [], False),  # as of functions that PyTensor writes
     ],
@@ -55,6 +56,12 @@ def test_the_first_kernel_of_an_empty_cache_is_announced(module, on_disk, is_sai
         for step in (listener.on_start, listener.on_start, listener.on_end, listener.on_end):
             step(compilation)
     assert ["compiles its kernels" in text for text in caplog.messages] == [True] * is_said
+    assert {file.name for file in tmp_path.iterdir()} == {name for name in on_disk if "older" not in name}
+
+
+def test_python_may_call_what_kernels_call():
+    """As it is written: numba's own kernels without an entry from Python end the process."""
+    assert cells.up_to(3).tolist() == [0, 1, 2]
 
 
 @compiled_only

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from posterior_consensus.kernels import canonical
+from posterior_consensus.kernels import ensemble
 from tests import reference
 from tests.kernels.checks import run
 
@@ -12,6 +12,6 @@ from tests.kernels.checks import run
 )
 def test_labels_are_numbered_by_first_appearance(n_draws, n_items, n_codes, dtype):
     codes = np.random.default_rng(1).integers(n_codes, size=(n_draws, n_items)).astype(dtype)
-    n_clusters, (_, _, labels) = run(canonical.canonicalise, codes, n_codes, np.empty_like(codes))
+    n_clusters, (_, _, labels) = run(ensemble.canonicalise, codes, n_codes, np.empty_like(codes))
     np.testing.assert_array_equal(labels, [reference.canonical(row) for row in codes])
     np.testing.assert_array_equal(n_clusters, [np.unique(row).size for row in codes])

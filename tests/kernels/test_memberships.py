@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.special import softmax
 
-from posterior_consensus.kernels.memberships import settle_memberships
+from posterior_consensus.kernels.pair_moves import settle_memberships
 from tests.kernels.checks import plain
 
 

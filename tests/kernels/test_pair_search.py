@@ -3,7 +3,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from posterior_consensus.kernels import pair_moves, pair_search
+from posterior_consensus.kernels import pair_moves
 from posterior_consensus.losses import binder
 from tests import reference
 from tests.kernels.checks import run
@@ -33,7 +33,7 @@ def test_each_move_is_the_best_of_all(limits, start):
         return mean_loss(partition, draws, lambda x, y: reference.binder(x, y, a))
 
     begun = np.array(start, np.int32)
-    pair_search.move_best(similarity, costs, begun, fewest, most, np.empty(0))  # only so many clusters as wanted
+    pair_moves.move_best(similarity, costs, begun, fewest, most, np.empty(0))  # only so many clusters as wanted
     if fewest <= np.unique(start).size <= most:
         assert reference.same(begun, start)
     partition = reference.canonical(begun)
@@ -46,9 +46,7 @@ def test_each_move_is_the_best_of_all(limits, start):
         partition = best
         expected.append(loss(best))
     changes = np.empty(100)
-    (n_moves, (_, _, found, _, _, changes)) = run(
-        pair_search.move_best, similarity, costs, begun, fewest, most, changes
-    )
+    (n_moves, (_, _, found, _, _, changes)) = run(pair_moves.move_best, similarity, costs, begun, fewest, most, changes)
     np.testing.assert_allclose(record.scale(N_ITEMS) * changes[:n_moves], np.diff(expected), atol=1e-12)
     assert reference.same(found, partition)
 
@@ -60,7 +58,7 @@ def test_many_moves_keep_the_best_of_all_up_to_date():
     np.fill_diagonal(similarity, 0.0)
     partition, changes, items = rng.integers(12, size=40).astype(np.int32), np.empty(200), np.arange(40)
     followed = partition.copy()
-    n_moves = pair_search.move_best(similarity, pair_moves.Costs(-2.0, 1.05), partition, 1, 40, changes)
+    n_moves = pair_moves.move_best(similarity, pair_moves.Costs(-2.0, 1.05), partition, 1, 40, changes)
     assert n_moves > 20
     for change in changes[:n_moves]:
         is_in = followed[:, np.newaxis] == np.arange(41)  # one cluster at least is free

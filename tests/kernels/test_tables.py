@@ -3,7 +3,7 @@ from copy import deepcopy
 import numpy as np
 import pytest
 
-from posterior_consensus.kernels import cells, records, scores, tables, unions
+from posterior_consensus.kernels import cells, clusters, scores, tables
 from tests.kernels.checks import in_plain_python, plain, run
 from tests.kernels.searching import (
     KINDS,
@@ -97,7 +97,7 @@ def test_scores_and_changes_are_differences_of_the_expected_loss(name, kind):
 )
 def test_scores_of_a_block_are_those_of_its_items(name, kind, n_draws):
     search, state, *_ = ready(name, kind, n_draws)
-    slopes, empty = search.slopes, records.Scores(*np.empty((2, N_ITEMS)), np.zeros(N_ITEMS, int), np.empty((5, WIDTH)))
+    slopes, empty = search.slopes, tables.Scores(*np.empty((2, N_ITEMS)), np.zeros(N_ITEMS, int), np.empty((5, WIDTH)))
     blocks = deepcopy([empty, empty])
     scores.score_block(state, search.draws, slopes, 3, 8, blocks[0], search.out)
     with in_plain_python():
@@ -117,9 +117,9 @@ def test_scores_of_a_block_are_those_of_its_items(name, kind, n_draws):
 @pytest.mark.parametrize(("name", "kind"), [(name, kind) for name, kind in CASES if name in LINEAR])
 def test_gains_of_unions_are_differences_of_the_expected_loss(name, kind):
     search, state, definition, scale = ready(name, kind)
-    members = unions.Members(np.argsort(PARTITION, kind="stable"), np.array([3, 6, 9]))
+    members = clusters.Members(np.argsort(PARTITION, kind="stable"), np.array([3, 6, 9]))
     arguments = state, search, members, np.full(3, np.inf), np.zeros(3, np.int64)
-    _, (*_, gains, partners) = run(unions._best_unions, *arguments)
+    _, (*_, gains, partners) = run(clusters._best_unions, *arguments)
     before = mean_loss(PARTITION, search.draws, definition)
     for k in range(2):
         after = {

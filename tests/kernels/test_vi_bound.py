@@ -6,7 +6,7 @@ import pytest
 from scipy.optimize import linprog
 
 from posterior_consensus.ensemble.partitions import canonical_rows
-from posterior_consensus.kernels import vi_bound, vi_tangents
+from posterior_consensus.kernels import vi_bound
 from tests import reference
 from tests.kernels.checks import at_once, in_plain_python, run
 
@@ -21,13 +21,11 @@ def some_blocks(multiplicity):
     starts = np.concatenate([[0], np.cumsum(counts)])
     order = np.argsort(labels, axis=1, kind="stable").astype(np.int32).ravel()
     ends = np.cumsum(np.bincount((starts[:-1, np.newaxis] + labels).ravel()))
-    return vi_tangents.Blocks(
-        labels.astype(np.int32), starts, order, ends, rng.dirichlet(np.ones(N_DRAWS)), multiplicity
-    )
+    return vi_bound.Blocks(labels.astype(np.int32), starts, order, ends, rng.dirichlet(np.ones(N_DRAWS)), multiplicity)
 
 
 def no_tangents():
-    return vi_tangents.Tangents(
+    return vi_bound.Tangents(
         slopes=np.zeros((N, N_TANGENTS, N), np.float32),
         offsets=np.zeros((N, N_TANGENTS)),
         tags=np.full((N, N_TANGENTS), -1),
@@ -49,7 +47,7 @@ def some_tangents(blocks, rng, n_rounds=2):
     tangents = no_tangents()
     for r in range(n_rounds):
         slots = np.tile(np.arange(N_GROUPS) + N_GROUPS * r, (N, 1))
-        vi_tangents.linearise(blocks, some_means(rng), 0, N, slots, tangents, np.zeros((N, N_GROUPS)))
+        vi_bound.linearise(blocks, some_means(rng), 0, N, slots, tangents, np.zeros((N, N_GROUPS)))
     return tangents
 
 
@@ -90,11 +88,11 @@ def test_tangents_are_below_at_every_set_and_touch_at_their_point(multiplicity, 
     slots[0, 1] = -1
     costs = np.full((N, N_GROUPS), np.nan)
     # Plain Python's logarithm may differ from the compiled one in the last bit.
-    vi_tangents.linearise(blocks, means, 0, N, slots, tangents := no_tangents(), costs)
+    vi_bound.linearise(blocks, means, 0, N, slots, tangents := no_tangents(), costs)
     assert tangents.tags[0].tolist() == [-1, -1, -1, -1, 0]
     assert tangents.tags[1].tolist() == [-1, -1, 1, -1, 0]
-    with in_plain_python(), patch.object(vi_tangents, "in_blocks", at_once):
-        vi_tangents.linearise(blocks, means, 0, N, slots, slow := no_tangents(), np.empty_like(costs))
+    with in_plain_python(), patch.object(vi_bound, "in_blocks", at_once):
+        vi_bound.linearise(blocks, means, 0, N, slots, slow := no_tangents(), np.empty_like(costs))
     np.testing.assert_allclose(tangents.slopes, slow.slopes, rtol=1e-6)
     np.testing.assert_allclose(tangents.offsets, slow.offsets, rtol=1e-12)
     for i, b in product(range(N), range(N_GROUPS)):
@@ -115,7 +113,7 @@ def test_tangents_are_below_at_every_set_and_touch_at_their_point(multiplicity, 
 def test_a_blend_is_a_tangent_not_above_the_mean_of_two(rng):
     tangents = some_tangents(some_blocks(MULTIPLICITIES[1]), rng)
     slots, others, out = np.tile([0, 1], (N, 1)), np.tile([2, 3], (N, 1)), np.tile([4, -1], (N, 1))
-    _, (after, *_) = run(vi_tangents.blend, tangents, slots, others, out)
+    _, (after, *_) = run(vi_bound.blend, tangents, slots, others, out)
     middle = (after.slopes[:, 0].astype(float) + after.slopes[:, 2]) / 2
     assert np.all(after.slopes[:, 4] <= middle)
     np.testing.assert_allclose(after.slopes[:, 4], middle, rtol=2e-7)

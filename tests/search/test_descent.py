@@ -3,8 +3,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from posterior_consensus.kernels import allocation, pair_moves
-from posterior_consensus.kernels.records import CHAINS, MERGES, MOVES, SCANS
+from posterior_consensus.kernels import moves, pair_moves
+from posterior_consensus.kernels.tables import CHAINS, MERGES, MOVES, SCANS
 from posterior_consensus.losses import binder
 from posterior_consensus.search import descent
 from posterior_consensus.search.descent import Depth
@@ -83,7 +83,7 @@ def test_clusters_open_for_one_item_at_a_time_where_the_loss_is_least(name, kind
         else:
             tables = KINDS[kind](*draws)
             search = search_from(tables, record.arrays(N_ITEMS), state_of(tables, greedy))._replace(fewest=fewest)
-            state = allocation.open_clusters(search, state_of(tables, greedy), margins)
+            state = moves.open_clusters(search, state_of(tables, greedy), margins)
     for n_clusters in range(1, fewest):
         shared = np.flatnonzero(np.bincount(greedy)[greedy] > 1)
         split = np.tile(greedy, (shared.size, 1))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from posterior_consensus.kernels import pair_moves
-from posterior_consensus.kernels.records import SCANS
+from posterior_consensus.kernels.tables import SCANS
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.search import descent
 from posterior_consensus.search.descent import Depth
