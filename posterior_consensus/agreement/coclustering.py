@@ -159,14 +159,14 @@ class Coclustering(Stored):
         (m, n_rows), n_columns = self.row_labels.shape, self.column_labels.shape[1]
         row, column = (str(labels.dims[1]) for labels in (self.row_labels, self.column_labels))
         kept = float(self.trace["mutual_information"][-1])
-        facts = [
+        lines = [
             ("rows", f"{n_rows} ({row}) in {display.counted(int(self.row_labels.max()) + 1, 'cluster')}"),
             ("columns", f"{n_columns} ({column}) in {display.counted(int(self.column_labels.max()) + 1, 'cluster')}"),
             ("information", f"{kept:.6g} of the table's {self.table_information:.6g} bits"),
         ]
         if self.stopped:
-            facts.append(("interrupted", "searched until Ctrl-C: a longer search may keep more information"))
-        return f"Coclustering: {display.counted(m, 'clustering')} of each side", facts, self.to_dataframe()
+            lines.append(("interrupted", "searched until Ctrl-C: a longer search may keep more information"))
+        return f"Coclustering: {display.counted(m, 'clustering')} of each side", lines, self.to_dataframe()
 
 
 def _as_draws(labels: xr.DataArray) -> PartitionDraws:

@@ -254,11 +254,11 @@ class AgreementPath(Stored):
         what = "chain" if self.of_chains else "analysis"
         number = len(self.names)
         counted = display.counted(number, what) if self.of_chains else f"{number} analyses"
-        facts = [
+        lines = [
             ("verdict", self.verdict),
             ("loss", display.name_and_unit(self.loss)),
         ]
-        return f"AgreementPath: {counted} of {self.labels.shape[-1]} items", facts, self.to_dataframe()
+        return f"AgreementPath: {counted} of {self.labels.shape[-1]} items", lines, self.to_dataframe()
 
 
 def _in_words(groups: list[list[Hashable]]) -> str:

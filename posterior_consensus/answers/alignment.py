@@ -138,9 +138,9 @@ class ClusterMatch(HasLabels, Stored):
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         n_clusters = np.unique(self.labels.values).size
         n_same = np.intersect1d(*self._shared).size
-        facts = [("in words", self.in_words()), ("names that go on", f"{n_same} of {n_clusters}")]
+        lines = [("in words", self.in_words()), ("names that go on", f"{n_same} of {n_clusters}")]
         title = f"ClusterMatch: {self.labels.size} items ({self.labels.dims[0]}) in "
-        return title + display.counted(n_clusters, "cluster"), facts, self.to_dataframe()
+        return title + display.counted(n_clusters, "cluster"), lines, self.to_dataframe()
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -107,7 +107,7 @@ class ClusterSummary(Stored, HasLabels):
         rows = zip(names, probabilities, self.sizes, strict=True)
         each = [f"{name}: {display.number(p)} (n = {size})" for name, p, size in rows]
         elsewhere = self.allocation.values[self.labels.values < 0]
-        facts = [
+        lines = [
             (
                 "draws",
                 f"{self.n_draws}, {display.with_error(display.number(self.probability), self.mcse)} of the posterior",
@@ -118,11 +118,11 @@ class ClusterSummary(Stored, HasLabels):
             means = elsewhere[:, :-1].mean(axis=0)
             shares = [f"{name}: {share:.0%}" for name, share in zip(names, means, strict=True)]
             others = f"{display.listed(shares, 8)}; elsewhere {elsewhere[:, -1].mean():.0%}"
-            facts.append(("unassigned", f"{display.counted(n_open, 'item')}, on average in cluster {others}"))
+            lines.append(("unassigned", f"{display.counted(n_open, 'item')}, on average in cluster {others}"))
         if self.parameters is not None:
-            facts += display.about_errors(self.parameters["ess"].values)
+            lines += display.about_errors(self.parameters["ess"].values)
         title = f"ClusterSummary: {n - n_open} of {n} items ({self.labels.dims[0]}) in "
-        return title + display.counted(self.n_clusters, "cluster"), facts, self.to_dataframe()
+        return title + display.counted(self.n_clusters, "cluster"), lines, self.to_dataframe()
 
 
 def cluster_summary(

@@ -372,7 +372,7 @@ class PosteriorComparison(Stored):
         return table.sort_values("difference", ascending=False, kind="stable")
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        facts = []
+        lines = []
         for name in _MEASURES:
             row = self.distances.sel(measure=name)
             value, error, size, chance, p_value = (float(row[column]) for column in _DISTANCES)
@@ -382,22 +382,22 @@ class PosteriorComparison(Stored):
             text = display.with_error(display.quantity(value, unit, 4), error, size)
             if not np.isnan(chance):
                 text += f", by chance {display.quantity(chance, unit, 4)}"
-            facts.append((name, text if np.isnan(p_value) else f"{text}, p-value {p_value:.2g}"))
+            lines.append((name, text if np.isnan(p_value) else f"{text}, p-value {p_value:.2g}"))
         ends = ", ".join(
             f"{value:.4g} within {name}" for name, value in zip(self.names, self.within.values, strict=True)
         )
         halves = ("halves", f"{ends} ({self.n_matched} draws each, {self.loss.name})")
-        facts.insert([name for name, _ in facts].index("draws") + 1, halves)
-        facts.insert(0, ("verdict", self.verdict))
+        lines.insert([name for name, _ in lines].index("draws") + 1, halves)
+        lines.insert(0, ("verdict", self.verdict))
         for name, table in zip(self.names, (self.weights_a, self.weights_b), strict=True):
             weights = zip(*(table[column].values.tolist() for column in _OF_PARTICLES), strict=True)
             listed = [display.with_error(f"{weight:.2f}", mcse, ess) for weight, mcse, ess in weights]
-            facts.append((f"particles of {name}", "; ".join(listed)))
+            lines.append((f"particles of {name}", "; ".join(listed)))
         if self.stopped:
-            facts.append(("interrupted", "Ctrl-C ended the search for particles; a longer one may find more"))
+            lines.append(("interrupted", "Ctrl-C ended the search for particles; a longer one may find more"))
         n_items, dim = self.items["difference"].size, self.items["difference"].dims[0]
         title = f"PosteriorComparison: {n_items} items ({dim}), largest difference of co-members first"
-        return title, facts, self.to_dataframe()
+        return title, lines, self.to_dataframe()
 
 
 def compare_posteriors(

@@ -308,18 +308,18 @@ class ComponentSimilarity(PairSimilarity, Stored):
         shares = {name: samples.mean((numbers[:, np.newaxis] == own).astype(float)) for name, own in by_name.items()}
         return pd.DataFrame(shares, pd.Index(numbers, name="number"))
 
-    def _facts(self) -> list[tuple[str, str]]:
+    def _lines(self) -> list[tuple[str, str]]:
         samples = self.partitions.samples
         means = (samples.mean(own.astype(float)) for own in (self.n_components, self.partitions.n_clusters))
         return [
             ("tau", f"{self.tau:.4g}, the mean similarity"),
             ("merged", "{:.3g} components of a draw become {:.3g} clusters, on average".format(*means)),
-            *samples.facts(),
+            *samples.lines(),
         ]
 
     def _parts(self) -> display.Parts:
         title, shares = f"ComponentSimilarity: {self.n_items} items ({self.items.dim})", self._shares()
-        return title, self._facts(), shares[shares.sum(axis=1) > 0]
+        return title, self._lines(), shares[shares.sum(axis=1) > 0]
 
 
 def component_similarity(

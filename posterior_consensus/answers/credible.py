@@ -86,13 +86,13 @@ class CredibleBall(Stored):
         weights = self.distances["weight"].values
         covered = display.with_error(display.number(self.coverage), self.coverage_mcse)
         effective = f", effective sample size {1 / np.square(weights).sum():.4g}" if np.ptp(weights) > 0 else ""
-        facts = [
+        lines = [
             ("radius", f"{display.quantity(self.radius, self.loss.unit)} ({self.loss.name})"),
             ("coverage", f"{covered} of the draws, {self.prob:g} requested"),
             ("draws", f"{self.distances.size}{effective}; bounds are extremes of these draws, without errors"),
         ]
         clusters = display.counted(np.unique(self.center).size, "cluster")
-        return f"CredibleBall: {self.prob:.0%} around {clusters}", facts, self.to_dataframe()
+        return f"CredibleBall: {self.prob:.0%} around {clusters}", lines, self.to_dataframe()
 
 
 def credible_ball(

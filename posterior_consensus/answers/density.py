@@ -206,7 +206,7 @@ class PartitionDensity(HasLabels, Stored):
         low, high = (float(value) for value in self.sensitivity["rank_correlation"])
         ess = "" if np.isnan(self.ess) else f", ESS {self.ess:.0f}"
         every = "every one" if self.step == 1 else f"one in {self.step}"
-        facts = [
+        lines = [
             ("score", f"mean of exp(-{self.loss.name} / {display.quantity(self.bandwidth, unit, 4)})"),
             ("training", f"{self.training.sizes['sample']} draws, {every} of a chain"),
             ("calibration", f"{self.scores.size} draws{ess}; p-values are at least {1 / (1 + self.scores.size):.2g}"),
@@ -214,7 +214,7 @@ class PartitionDensity(HasLabels, Stored):
         ]
         modes = display.counted(self.modes.sizes["mode"], "separated mode")
         clusters = display.counted(int(self.labels.max()) + 1, "cluster")
-        return f"PartitionDensity: {modes}, most typical a partition in {clusters}", facts, self.to_dataframe()
+        return f"PartitionDensity: {modes}, most typical a partition in {clusters}", lines, self.to_dataframe()
 
 
 def partition_density(

@@ -291,7 +291,7 @@ class PartitionModes(Stored):
         clear = float((self.responsibilities.dropna("sample").max("mode") > 0.95).mean())
         last = max(self.evidence)
         rises = "; the evidence still rises" * (1 < last == max(self.evidence, key=lambda g: self.evidence[g]))
-        facts = [
+        lines = [
             ("draws", f"{len(self.responsibilities)}, {clear:.0%} of them in one mode with probability above 0.95"),
             ("log-likelihood", display.number(self.log_likelihood)),
             ("modes tried", ", ".join(f"{g} ({display.number(e)})" for g, e in self.evidence.items()) + rises),
@@ -299,7 +299,7 @@ class PartitionModes(Stored):
         ]
         modes = f"{self.n_modes} mode{'s' * (self.n_modes > 1)}"
         title = f"PartitionModes: {modes} of {self.labels.shape[1]} items ({self.labels.dims[1]})"
-        return title, facts, self.to_dataframe()
+        return title, lines, self.to_dataframe()
 
 
 def _over_modes(joint: xr.DataArray) -> xr.DataArray:

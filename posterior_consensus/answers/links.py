@@ -92,14 +92,14 @@ class StableComponents(HasLabels, Stored):
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         alone = int(np.sum(self.sizes.values == 1))
         within = "every two items" if self.linkage == "complete" else "items, in chains"
-        facts = [
+        lines = [
             ("level", f"{self.level:g}" + ("" if self.level == 1 else f", between {within}")),
             ("of one item", str(alone)),
             ("draws", display.number_of_draws(self.n_draws)),
         ]
         count = display.counted(self.n_components, "component")
         title = f"StableComponents: {self.labels.size} items ({self.labels.dims[0]}) in {count}"
-        return title, facts, self.to_dataframe()
+        return title, lines, self.to_dataframe()
 
 
 def stable_components(
@@ -314,7 +314,7 @@ class Links(Stored):
         counts = f"{sure:,} above {SURE:g}, {uncertain:,} uncertain, {unlikely:,} below {UNLIKELY:g}"
         interval = display.interval(int(total["lower"]), int(total["upper"]), float(total["share"]), "the draws")
         here = f"{int(total['partition'])} in the partition"
-        facts = [
+        lines = [
             ("clusters", f"{interval}; mean {mean}; {here}"),
             ("by size", "; ".join(f"{size}: {range_of(own)}" for size, own in self._by_size())),
             ("links", counts),
@@ -324,7 +324,7 @@ class Links(Stored):
         pairs = display.counted(self.pairs.sizes["link"], "pair")
         items = display.counted(self.cluster.size, "item")
         title = f"Links: {pairs} of {items} ({self.cluster.dims[0]}) above {self.above:g}"
-        return title, facts, self.to_dataframe() if self.pairs.sizes["link"] else None
+        return title, lines, self.to_dataframe() if self.pairs.sizes["link"] else None
 
     def _by_size(self) -> list[tuple[str, xr.Dataset]]:
         seen = self.sizes.isel(size=slice(None, -1)).where(self.sizes["upper"] > 0, drop=True)

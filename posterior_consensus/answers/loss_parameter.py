@@ -123,7 +123,7 @@ class LossPath(Stored):
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         values, clusters = self.table[self.parameter].values, self.table["n_clusters"].values
         same = int(np.sum(self.table["distance_to_previous"].values[1:] == 0))
-        facts = [
+        lines = [
             ("loss", display.name_and_unit(self.loss)),
             ("clusters", f"{clusters.min()} to {clusters.max()}"),
             ("same as before", f"{same} of {display.counted(values.size - 1, 'step')}"),
@@ -132,7 +132,7 @@ class LossPath(Stored):
             *display.about_interrupt(self.stopped, self.missing, "values"),
         ]
         title = f"LossPath: {display.counted(values.size, 'value')} of {self.parameter}"
-        return f"{title} from {values[0]:g} to {values[-1]:g}", facts, self.to_dataframe()
+        return f"{title} from {values[0]:g} to {values[-1]:g}", lines, self.to_dataframe()
 
 
 def loss_path(
@@ -324,13 +324,13 @@ class PairThreshold(HasLabels, Stored):
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         n_clusters = int(self.labels.max()) + 1
         place = (self.tau - self.between) / (self.within - self.between) if self.within > self.between else np.nan
-        facts = [
+        lines = [
             ("consistent", consistent_interval(self.within, self.between)),
             ("tau lies", f"{place:.0%} into the interval" if np.isfinite(place) else "-"),
             ("clusters", f"{n_clusters} of {self.labels.size} items ({self.labels.dims[0]})"),
             ("rounds", f"{self.n_rounds}{'' if self.converged else ', not converged'}"),
         ]
-        return f"PairThreshold: tau {display.number(self.tau)}", facts, self.to_dataframe()
+        return f"PairThreshold: tau {display.number(self.tau)}", lines, self.to_dataframe()
 
 
 def pair_threshold(

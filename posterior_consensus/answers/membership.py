@@ -131,7 +131,7 @@ class Membership(Stored):
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         table = self.to_dataframe()
         n_items, n_clusters = self.cluster.size, len(self.numbers)
-        facts = [
+        lines = [
             ("mean of own", display.number(table["probability"].mean())),
             ("below 0.5", display.counted(int((table["probability"] < 0.5).sum()), "item")),
             ("mean elsewhere", display.number(float(self.probabilities[:, -1].mean()))),
@@ -140,17 +140,17 @@ class Membership(Stored):
             *self._about_weights(),
         ]
         title = f"Membership: {n_items} items ({self.cluster.dims[0]}) in {display.counted(n_clusters, 'cluster')}"
-        return f"{title}, least probable first", facts, table.sort_values("probability", kind="stable")
+        return f"{title}, least probable first", lines, table.sort_values("probability", kind="stable")
 
     def _about_weights(self) -> list[tuple[str, str]]:
         if self.ess is None:
             return []
         unknown = int(np.isnan(self.own.values).sum())
         sizes = self.ess.values[~np.isnan(self.ess.values)]
-        facts = [("ESS of weights", f"{sizes.min():.0f} to {sizes.max():.0f}")] if sizes.size else []
+        lines = [("ESS of weights", f"{sizes.min():.0f} to {sizes.max():.0f}")] if sizes.size else []
         if unknown:
-            facts.append(("not estimated", f"{display.counted(unknown, 'item')}, see `reason`"))
-        return facts
+            lines.append(("not estimated", f"{display.counted(unknown, 'item')}, see `reason`"))
+        return lines
 
 
 def membership(draws: Any, partition: Any = None) -> Membership:
@@ -450,13 +450,13 @@ class ItemUncertainty(Stored):
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         table = self.to_dataframe()
         own = table["similarity"]
-        facts = [
+        lines = [
             ("mean similarity", display.number(own.mean())),
             ("below 0.5", display.counted(int((own < 0.5).sum()), "item")),
             ("on their own", display.counted(int(own.isna().sum()), "item")),
         ]
         title = f"ItemUncertainty: {len(table)} items ({self.cluster.dims[0]}), smallest margin first"
-        return title, facts, table.sort_values("margin", na_position="last", kind="stable")
+        return title, lines, table.sort_values("margin", na_position="last", kind="stable")
 
 
 def item_uncertainty(draws: Any, partition: Any = None) -> ItemUncertainty:

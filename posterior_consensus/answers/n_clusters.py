@@ -94,7 +94,7 @@ class LossByNClusters(Stored):
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         numbers = self.table["n_clusters"].values
         others = [str(k) for k in self.within_error if k != self.best]
-        facts = [
+        lines = [
             ("least", display.counted(self.best, "cluster")),
             ("within Monte Carlo error", ", ".join(others) or "none"),
             ("loss", display.name_and_unit(self.loss)),
@@ -103,7 +103,7 @@ class LossByNClusters(Stored):
             *display.about_interrupt(self.stopped, self.missing, "numbers"),
             ("number of clusters", display.NUMBER_OF_CLUSTERS),
         ]
-        return f"LossByNClusters: {numbers[0]} to {numbers[-1]} clusters", facts, self.to_dataframe()
+        return f"LossByNClusters: {numbers[0]} to {numbers[-1]} clusters", lines, self.to_dataframe()
 
 
 def loss_by_n_clusters(
@@ -382,13 +382,13 @@ class ClusterMerges(Stored):
         return self.table.to_dataframe()
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        facts = [
+        lines = [
             ("loss", display.name_and_unit(self.loss)),
             ("draws", display.number_of_draws(self.n_draws)),
             *display.about_errors(self.table["ess"]),
         ]
         count = display.counted(len(self.names), "cluster")
-        return f"ClusterMerges: {count}, merged two by two", facts, self.to_dataframe()
+        return f"ClusterMerges: {count}, merged two by two", lines, self.to_dataframe()
 
 
 def cluster_merges(

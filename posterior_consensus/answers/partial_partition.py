@@ -177,7 +177,7 @@ class PartialPartition(Stored, HasLabels):
         if self.n_items_bound == self.n_items:
             bound = "; no larger set has this probability"
         own = f"{self.search_probability:.3g} in the draws that chose it"
-        facts = [
+        lines = [
             ("in words", self.in_words()),
             ("criterion", f"largest set with probability at least {self.prob:g}: {own}{bound}"),
             ("area", f"{self.area:.3g} under the curve of probability by number of items"),
@@ -186,11 +186,11 @@ class PartialPartition(Stored, HasLabels):
             value = display.quantity(self.expected_loss, self.loss.unit)
             expected = display.with_error(value, self.expected_loss_mcse, self.expected_loss_ess)
             clusters = display.counted(np.unique(self.completion.values).size, "cluster")
-            facts.append(("completion", f"{clusters}, expected {self.loss.name} {expected}"))
+            lines.append(("completion", f"{clusters}, expected {self.loss.name} {expected}"))
         if self.stopped:
-            facts.append(("stopped", f"{self._ending}; a longer one may find a larger set"))
+            lines.append(("stopped", f"{self._ending}; a longer one may find a larger set"))
         title = f"PartialPartition: {self.n_items} of {self.labels.size} items ({self.labels.dims[0]})"
-        return title, facts, self.to_dataframe()
+        return title, lines, self.to_dataframe()
 
 
 def partial_partition(

@@ -501,14 +501,14 @@ class Particles(Stored):
         kind = "distance" if self.loss.metric else "mean loss"
         n_items = self.partitions.shape[1]
         some = [("items", f"searched on {self.n_searched:,} of {n_items:,}")] if self.n_searched < n_items else []
-        facts = [
+        lines = [
             ("verdict", self.verdict),
             *some,
             (kind, f"{distance} ({self.loss.name})"),
             ("path", before),
             ("meet", f"{int(self.meet().max()) + 1} sets of items that all particles co-cluster"),
         ]
-        return f"Particles: {display.counted(self.n_particles, 'particle')}, {self.status}", facts, self.to_dataframe()
+        return f"Particles: {display.counted(self.n_particles, 'particle')}, {self.status}", lines, self.to_dataframe()
 
 
 class Effort(NamedTuple):

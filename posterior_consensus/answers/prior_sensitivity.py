@@ -152,7 +152,7 @@ class PriorSensitivity(Stored):
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         own = display.with_error(display.number(self.n_clusters), self.n_clusters_mcse)
-        facts = [
+        lines = [
             ("verdict", self.verdict),
             ("loss", display.name_and_unit(self.loss)),
             ("clusters", f"{own} expected under {self.prior}"),
@@ -161,7 +161,7 @@ class PriorSensitivity(Stored):
         ]
         title = f"PriorSensitivity: {self.prior} and {display.counted(self.is_reliable.size, 'alternative')}"
         shown = self.to_dataframe().drop(columns=["concentration", "expected_loss", "ess"])
-        return title, facts, shown
+        return title, lines, shown
 
 
 class _Alternative(NamedTuple):

@@ -165,14 +165,14 @@ class Certificate(Stored):
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         gap = "none" if self.gap == 0 else f"{self.gap:.3g} of the expected loss at most"
-        facts = [
+        lines = [
             ("loss", display.name_and_unit(self.loss)),
             ("gap", gap),
             ("method", f"{self.method}, {display.duration(self.seconds)}"),
         ]
         if self.better is not None:
-            facts.append(("better", "bounding came across a better partition: the attribute `better`"))
-        return f"Certificate: {self.status}", facts, self.to_dataframe().map(_digits)
+            lines.append(("better", "bounding came across a better partition: the attribute `better`"))
+        return f"Certificate: {self.status}", lines, self.to_dataframe().map(_digits)
 
 
 def _digits(value: Any) -> str:

@@ -205,17 +205,17 @@ class ConsensusPartition(HasLabels, Stored):
         title = f"ConsensusPartition: {items} ({dim}) in {clusters}"
         reached = f", {self.info.agreement()}" if isinstance(self.info, SearchInfo) else ""
         expected = display.quantity(self.expected_loss, self.loss.unit)
-        facts = [
+        lines = [
             (f"expected {self.loss.name}", display.with_error(expected, self.mcse, self.ess)),
             ("method", self.method + reached),
             ("draws", display.number_of_draws(self.n_draws)),
         ]
         if self.threshold is not None:
             interval = consistent_interval(self.threshold.within, self.threshold.between)
-            facts.insert(1, ("threshold", f"tau {self.threshold.tau:.3g} (consistent: {interval})"))
+            lines.insert(1, ("threshold", f"tau {self.threshold.tau:.3g} (consistent: {interval})"))
         if self.gap is not None:
             proven = (
                 "none, this is the optimum" if status(self.gap) == "optimal" else f"at most {self.gap:.2g} of the loss"
             )
-            facts.insert(1, ("optimality gap", proven))
-        return title, facts, self.to_dataframe()
+            lines.insert(1, ("optimality gap", proven))
+        return title, lines, self.to_dataframe()

@@ -74,7 +74,7 @@ class PartitionComparison(Stored):
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         names = self.table["partition"].values.astype(str)
         open_to_doubt = names[1:][np.logical_not(self.table["clear"].values[1:])]
-        facts = [
+        lines = [
             ("best", names[0]),
             ("not clearly worse", ", ".join(open_to_doubt) or "none"),
             *([] if np.isnan(self.excess) else [("the same draws", self._about_choice)]),
@@ -82,7 +82,7 @@ class PartitionComparison(Stored):
             ("draws", str(self.n_draws)),
             *display.about_errors(self.table["ess"]),
         ]
-        return f"PartitionComparison: {len(names)} partitions", facts, self.to_dataframe()
+        return f"PartitionComparison: {len(names)} partitions", lines, self.to_dataframe()
 
 
 def compare_partitions(draws: Any, partitions: Any, *, loss: str | PartitionLoss | None = None) -> PartitionComparison:

@@ -80,13 +80,13 @@ class NearIndependence(Stored):
         return pd.DataFrame({"mean": values.mean(axis=1), "5%": low, "95%": high}, index=index)
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        facts = [
+        lines = [
             ("verdict", self.verdict),
             ("statistic", f"{display.number(self.statistic)} (squared maximum mean discrepancy)"),
             ("draws", f"{self.n_draws}, of an effective sample size of {self.ess:.0f}"),
             ("permutations", str(self.null.size)),
         ]
-        return f"NearIndependence: p-value {display.number(self.p_value)}", facts, self.to_dataframe()
+        return f"NearIndependence: p-value {display.number(self.p_value)}", lines, self.to_dataframe()
 
 
 def near_independence(

@@ -112,19 +112,19 @@ class Diagnosis(Stored):
             for value, digits in ((self.partition_rhat, 3), (self.partition_ess, 0))
         )
         partition = f"R-hat {rhat}, ESS {ess} of {display.counted(self.n_draws, 'draw')}"
-        facts = [("verdict", self.verdict), ("partition", partition)]
+        lines = [("verdict", self.verdict), ("partition", partition)]
         if self.n_compared < self.items.size:
-            facts.insert(1, ("pairs", f"of {self.n_compared:,} of the {self.items.size:,} items, chosen at random"))
+            lines.insert(1, ("pairs", f"of {self.n_compared:,} of the {self.items.size:,} items, chosen at random"))
         if not np.isnan(self.gap.size):
             (low, high), (least, most) = self.gap.chains, self.gap.shares
             pair = f"items {' and '.join(self.gap_items)}, co-clustered with probability"
             size = display.with_error(f"{self.gap.size:.3f}", self.gap.mcse)
             where = f"{size}: {pair} {least:.2f} in chain {low}, {most:.2f} in chain {high}"
-            facts.append(("largest difference", where))
+            lines.append(("largest difference", where))
         if self.pairs.sizes["pair"]:
-            facts.append((display.counted(self.pairs.sizes["pair"], "pair"), self._worst_pairs()))
+            lines.append((display.counted(self.pairs.sizes["pair"], "pair"), self._worst_pairs()))
         chains = display.counted(self.n_chains, "chain")
-        return f"Diagnosis: {chains}, {self.status}", facts, self.to_dataframe()
+        return f"Diagnosis: {chains}, {self.status}", lines, self.to_dataframe()
 
     def _worst_pairs(self) -> str:
         parts = []

@@ -76,7 +76,7 @@ class SequentialDistances(Stored):
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         total = self.steps.size
-        facts = [
+        lines = [
             ("kept", f"{self.kept.size} of {total} draws"),
             ("distance", f"{display.name_and_unit(self.loss)}, from the draw {self.lag} before"),
         ]
@@ -85,10 +85,10 @@ class SequentialDistances(Stored):
             names = ", ".join(str(name) for name in self.burn_in["chain"].values[~settled])
             chains = f"chain{'s' * int(np.sum(~settled) > 1)} {names}"
             why = f"not yet settled in the second half, or fewer than {_FEWEST_JUDGED} draws. Run longer chains."
-            facts.append(("not settled", f"{chains}: {why}"))
+            lines.append(("not settled", f"{chains}: {why}"))
         chains = display.counted(self.burn_in.sizes["chain"], "chain")
         state = "settled" if self.settled else "not settled"
-        return f"SequentialDistances: {chains}, {state}", facts, self.to_dataframe()
+        return f"SequentialDistances: {chains}, {state}", lines, self.to_dataframe()
 
 
 def sequential_distances(draws: Any, *, loss: str | PartitionLoss | None = None, lag: int = 1) -> SequentialDistances:

@@ -373,12 +373,12 @@ class PartitionDraws(PairSource):
         blocks = (backend.columns(slice(at, at + step)) for at in range(0, self.n_items, step))
         return np.array([numbers.setdefault(column.tobytes(), len(numbers)) for block in blocks for column in block])
 
-    def _facts(self) -> list[tuple[str, str]]:
+    def _lines(self) -> list[tuple[str, str]]:
         clusters, backend = self.n_clusters, self.backend
         size = f"{self.n_draws * self.n_items * backend.dtype.itemsize / 1e6:.1f} MB"
         quantiles = np.quantile(clusters, [0.05, 0.5, 0.95], method="inverted_cdf", weights=self.weights)
         return [
-            *self.samples.facts(),
+            *self.samples.lines(),
             ("items", f"{self.n_items} ({self.items.dim})"),
             ("clusters", f"{clusters.min()} to {clusters.max()}; 5%, 50%, 95%: {', '.join(str(q) for q in quantiles)}"),
             ("labels", f"{backend.dtype}, {size}{backend.place}{'' if self.soft is None else ' (one sample)'}"),

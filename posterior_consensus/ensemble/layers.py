@@ -141,8 +141,8 @@ class Layers(display.Shown, Mapping[Any, PartitionDraws]):
         return PartitionDraws.of(labels, samples=self.samples, items=items)
 
     def _parts(self) -> display.Parts:
-        facts = [
-            *self.samples.facts(),
+        lines = [
+            *self.samples.lines(),
             ("layers", f"{display.listed(list(self), 10)} ({self.dim}{', in this order' if self.ordered else ''})"),
         ]
         columns = {
@@ -152,7 +152,7 @@ class Layers(display.Shown, Mapping[Any, PartitionDraws]):
             "most": [draws.most_clusters for draws in self.values()],
         }
         table = pd.DataFrame(columns, index=pd.Index([str(name) for name in self], name=self.dim))
-        return f"Layers: {display.counted(len(self), 'partition')} in each draw", facts, table
+        return f"Layers: {display.counted(len(self), 'partition')} in each draw", lines, table
 
 
 def layer_names(given: Iterable[Any]) -> list[Any]:

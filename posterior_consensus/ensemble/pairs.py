@@ -120,11 +120,11 @@ class PairSource(ABC, display.Shown):
         """Group (n,) of each item: items of a group are always co-clustered."""
 
     @abstractmethod
-    def _facts(self) -> list[tuple[str, str]]:
-        """Names and values of the facts shown."""
+    def _lines(self) -> list[tuple[str, str]]:
+        """Names and values of the lines shown."""
 
     def _parts(self) -> display.Parts:
-        return type(self).__name__, self._facts(), None
+        return type(self).__name__, self._lines(), None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -194,7 +194,7 @@ class PairSimilarity(PairSource):
         numbers: dict[bytes, int] = {}
         return np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in self.values])
 
-    def _facts(self) -> list[tuple[str, str]]:
+    def _lines(self) -> list[tuple[str, str]]:
         above = self.values[np.triu_indices(self.n_items, 1)]
         shares = (
             f"mean {above.mean():.3g}, of 0 {np.mean(above == 0):.0%}, of 1 {np.mean(above == 1):.0%}"
@@ -204,17 +204,17 @@ class PairSimilarity(PairSource):
         return [
             ("items", f"{self.n_items} ({self.items.dim})"),
             ("pairs", shares),
-            *self._error_facts(),
+            *self._error_lines(),
             ("draws", "none: a similarity matrix alone"),
             ("values", f"{self.values.dtype}, {self.values.nbytes / 1e6:.1f} MB"),
         ]
 
-    def _error_facts(self) -> list[tuple[str, str]]:
+    def _error_lines(self) -> list[tuple[str, str]]:
         if self.errors is None or self.n_items == 1:
             return []
         above = self.errors[np.triu_indices(self.n_items, 1)]
         unknown = f"unknown for {np.isnan(above).mean():.0%} of pairs"
         if np.isnan(above).all():
             return [("standard errors", unknown)]
-        facts = f"median {np.nanmedian(above):.2g}, largest {np.nanmax(above):.2g}"
-        return [("standard errors", f"{facts}; {unknown}" if np.isnan(above).any() else facts)]
+        known = f"median {np.nanmedian(above):.2g}, largest {np.nanmax(above):.2g}"
+        return [("standard errors", f"{known}; {unknown}" if np.isnan(above).any() else known)]

@@ -365,8 +365,8 @@ class Samples:
         """Effective number of draws under the weights, in words."""
         return f"Kish's effective number {self.effective_draws:.4g}, largest weight {self.weights.max():.2%}"
 
-    def facts(self) -> list[tuple[str, str]]:
-        """Names and values of the facts shown about the draws."""
+    def lines(self) -> list[tuple[str, str]]:
+        """Names and values of the lines shown about the draws."""
         lengths = ", ".join(sorted({str(rows.size) for rows in self.chains}))
         return [
             ("draws", f"{self.n_draws}{', weighted: ' + self.about_weights if self.is_weighted else ''}"),

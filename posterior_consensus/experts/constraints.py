@@ -192,12 +192,12 @@ class Constraints(display.Shown):
         title += display.counted(self.n_experts, "expert")
         named = np.unique(np.concatenate([self.i, self.j])).size
         both = int(counts["contradictory"].sum())
-        facts = [
+        lines = [
             ("items", f"{self.items.n_items:,} ({self.items.dim}), {named:,} of them constrained"),
             ("pairs", f"{len(self.statements.pairs):,}"),
             ("contradictory", f"{display.counted(both, 'pair')} with both kinds by one expert" if both else "none"),
         ]
-        return title, facts, counts.to_dataframe()
+        return title, lines, counts.to_dataframe()
 
 
 def names_coordinate(names: tuple[Hashable, ...]) -> list[Hashable]:

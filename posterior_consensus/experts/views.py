@@ -247,13 +247,13 @@ class ExpertViews(Stored):
             if self.coefficients is None
             else display.counted(self.coefficients.sizes["feature"], "feature")
         )
-        facts = [
+        lines = [
             ("verdict", self.verdict),
             ("items", f"{items}, {given}"),
             ("bound", f"{self.bound:.6g}; {best} of {self.start_bounds.size} starts end at the best, {highest:.6g}"),
         ]
         title = f"ExpertViews: {display.counted(self.n_views, 'view')} of "
-        return title + display.counted(self.n_statements.size, "expert"), facts, self.to_dataframe()
+        return title + display.counted(self.n_statements.size, "expert"), lines, self.to_dataframe()
 
 
 def expert_views(

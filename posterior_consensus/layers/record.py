@@ -187,7 +187,7 @@ class LayerComparison(Stored):
 
     def _parts(self) -> display.Parts:
         table = self.to_dataframe()
-        facts = [
+        lines = [
             ("verdict", self.verdict),
             ("loss", f"{self.loss.name}{f', {self.loss.unit}' if self.loss.unit else ''}"),
             ("draws", str(self.n_draws)),
@@ -196,6 +196,6 @@ class LayerComparison(Stored):
         ]
         return (
             f"LayerComparison: {display.counted(len(self.layers), 'layer')} ({self.dim})",
-            facts,
+            lines,
             table if len(table) else None,
         )

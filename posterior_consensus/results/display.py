@@ -201,10 +201,10 @@ class Shown:
             raise no_attribute(self, name)
 
     def __repr__(self) -> str:
-        title, facts, table = self._parts()
-        width = max(len(name) for name, _ in facts)
+        title, named, table = self._parts()
+        width = max(len(name) for name, _ in named)
         lines = [title]
-        for name, value in facts:
+        for name, value in named:
             first, *rest = textwrap.wrap(value, _WIDTH, break_on_hyphens=False) or [""]
             lines += [f"  {name:<{width}}  {first}", *(f"  {'':<{width}}  {line}" for line in rest)]
         if table is None:
@@ -216,10 +216,10 @@ class Shown:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        title, facts, table = self._parts()
+        title, named, table = self._parts()
         left = "style='text-align:left'"
         rows = "".join(
-            f"<tr><th {left}>{html.escape(name)}</th><td {left}>{html.escape(value)}</td></tr>" for name, value in facts
+            f"<tr><th {left}>{html.escape(name)}</th><td {left}>{html.escape(value)}</td></tr>" for name, value in named
         )
         body = more = ""
         if table is not None:

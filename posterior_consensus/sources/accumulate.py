@@ -379,12 +379,12 @@ class PartitionAccumulator(display.Shown):
 
     def _parts(self) -> display.Parts:
         lengths = _lengths(self._batches, self._rest)
-        facts = [
+        lines = [
             ("draws", f"{self.n_draws} of chains {', '.join(map(str, lengths))}" if lengths else "none yet"),
             ("items", "not known yet" if self._items is None else str(self._items.n_items)),
             ("kept", "in memory" if self.store is None else f"in {self.store}, {self.batch_size} draws at a time"),
         ]
-        return type(self).__name__, facts, None
+        return type(self).__name__, lines, None
 
 
 def read_draws(store: Path) -> PartitionDraws:

@@ -107,7 +107,7 @@ class PerturbationFit(HasLabels, Stored):
         clusters = f"{self.n_clusters} cluster{'s' * (self.n_clusters > 1)}"
         least, most = float(self.draw_noise.min()), float(self.draw_noise.max())  # draws of weight 0 are NaN
         spread = f", from {display.number(least)} to {display.number(most)}" if most > least else ""
-        facts = [
+        lines = [
             ("noise", f"{display.number(self.noise)} of the labels are random{spread}"),
             ("expected error", f"{self.error_rate:.2g} of the items, if the model holds"),
             ("log-likelihood", display.number(self.log_likelihood)),
@@ -115,7 +115,7 @@ class PerturbationFit(HasLabels, Stored):
             ("steps", f"{len(self.trace)}{'' if self.converged else ', not converged'}"),
         ]
         title = f"PerturbationFit: {self.labels.size} items ({self.labels.dims[0]}) in {clusters}"
-        return title, facts, self.to_dataframe()
+        return title, lines, self.to_dataframe()
 
 
 @dataclass(frozen=True, kw_only=True)

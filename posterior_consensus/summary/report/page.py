@@ -92,7 +92,7 @@ def _long(frame: pd.DataFrame) -> str:
 
 def _head(summary: SummaryRecord) -> str:
     """Description of the posterior in one line."""
-    (_, draws), (_, chains) = summary.draws.samples.facts()
+    (_, draws), (_, chains) = summary.draws.samples.lines()
     expected = display.quantity(summary.consensus.expected_loss, summary.loss.unit, 3)
     loss = name_of(summary.loss)
     return f"{summary.source}. Draws: {draws}; chains: {chains}. Loss: {loss}, expected {expected}."
