@@ -1,4 +1,4 @@
-"""Labels that are not in memory, for tests: blocks of odd sizes, counted passes, and no array of all labels."""
+"""Labels that are not in memory, for tests: blocks of odd sizes, counted passes and labels."""
 
 from dataclasses import replace
 
@@ -56,6 +56,30 @@ class Elsewhere(LabelBackend):
 
     def take(self, rows):
         return Elsewhere(self._labels[rows], self.n_clusters[rows])
+
+
+class Counted(LabelBackend):
+    """Labels that are read block by block, as on workers; `read` counts the labels that these and those taken gave."""
+
+    def __init__(self, labels, n_clusters, read):
+        self._labels, self.n_clusters, self.read = labels, n_clusters, read
+
+    @property
+    def n_items(self):
+        return self._labels.shape[1]
+
+    @property
+    def dtype(self):
+        return self._labels.dtype
+
+    def map_blocks(self, function, *arguments, blocks=None):
+        for items in self.item_blocks if blocks is None else blocks:
+            block = self._labels[:, items].copy()
+            self.read["labels"] += block.size
+            yield items, function(block, items, *arguments)
+
+    def take(self, rows):
+        return Counted(self._labels[rows], self.n_clusters[rows], self.read)
 
 
 def elsewhere(draws):

@@ -1,8 +1,11 @@
 """One conversion: what a posterior holds is decided once, by public functions, and alike by all."""
 
 import ast
+import inspect
+import re
+from collections import Counter
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -12,9 +15,10 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
-from posterior_consensus.sources import conversion
+from posterior_consensus.sources import conversion, labels
 from tests.catalogue.bad import BAD
 from tests.catalogue.functions import BY_NAME, functions_of
+from tests.elsewhere import Counted
 from tests.helpers import check
 
 PACKAGE = Path(pc.__file__).parent
@@ -102,8 +106,8 @@ NAMES = tuple(functions(None))
 
 def accumulated(path=None):
     kept = pc.PartitionAccumulator(path)
-    for chain, labels in enumerate(Z):
-        kept.add(labels, chain=chain)
+    for chain, rows in enumerate(Z):
+        kept.add(rows, chain=chain)
     return kept
 
 
@@ -237,6 +241,78 @@ def test_every_function_takes_the_same_labels_and_probabilities(stopping):
         np.testing.assert_array_equal(source.soft.probabilities, DRAWS["soft"].soft.probabilities, name)
     for name, function in functions(posterior("labels")).items():
         np.testing.assert_array_equal(taken(function).labels, DRAWS["labels"].labels, name)
+
+
+def calls_once(data):
+    """A call of every public function that takes a posterior, which is a path here."""
+    mu, known = posterior("labels")["mu"], functions(data)
+    once = {
+        "agreement_path": known["agreement_path of chains"],
+        "as_allocation_probabilities": partial(pc.as_allocation_probabilities, data, group="probabilities"),
+        "as_layers": partial(pc.as_layers, data, layer_dim="layer", group="layers"),
+        "as_pair_similarity": partial(pc.as_pair_similarity, data, missing="pairwise"),
+        "as_partition_draws": partial(pc.as_partition_draws, data),
+        "cluster_summary": partial(pc.cluster_summary, data, PARTITION, mu=mu),
+        "component_similarity": partial(pc.component_similarity, data, mean=mu, sd=1.0),
+        "expected_loss": partial(pc.expected_loss, data, PARTITION),
+        "log_prob": partial(pc.priors.stick_breaking(1.0, N_COMPONENTS).log_prob, data),
+        "prior_sensitivity": partial(pc.prior_sensitivity, data, random_seed=1, progressbar=False),
+        "stable_components": partial(pc.stable_components, data),
+        "stacking_weights": partial(pc.diagnostics.stacking_weights, data),
+    }
+    return {name: known[name] for name in known if name in BY_NAME} | once
+
+
+def with_groups():
+    """A posterior with what functions read besides its labels."""
+    by_item = xr.Dataset({"y": (DIMS[:3], -np.abs(Z - PARTITION).astype(float))})
+    groups = {"posterior": posterior("labels"), "probabilities": xr.Dataset(VARIABLES["soft"])}
+    groups["layers"] = xr.Dataset({"z": (("chain", "draw", "layer", "item"), np.stack([Z, Z[..., ::-1]], axis=2))})
+    groups |= {"log_prior": by_item.isel(item=0), "log_likelihood": by_item}
+    groups["observed_data"] = xr.Dataset({"y": ("item", PARTITION)})
+    return xr.DataTree.from_dict(groups)
+
+
+def passes():
+    """Rows of the page: how often a function opens its file, converts a variable, and reads all labels."""
+    page = (PACKAGE.parent / "docs" / "developers" / "passes.md").read_text(encoding="utf-8")
+    return {row[1]: row[0] for row in re.finditer(r"^\| `(\w+)` \|.*\|$", page, re.MULTILINE)}
+
+
+TABLE = passes()
+
+
+def test_the_table_of_passes_has_every_function():
+    taking = {
+        name
+        for name, value in BY_NAME.items()
+        if inspect.isfunction(value) and {"draws", "idata"} & inspect.signature(value).parameters.keys()
+    }
+    # One needs an opened posterior, one PyMC.
+    assert taking - {"relabel", "allocation_probabilities"} <= TABLE.keys() == calls_once(None).keys()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", TABLE)
+def test_a_function_opens_converts_and_reads_as_often_as_the_table_says(name, monkeypatch, tmp_path):
+    counts = Counter()
+
+    def counted(what, function):
+        def one_more(*arguments, **options):
+            counts[what] += 1
+            return function(*arguments, **options)
+
+        return one_more
+
+    monkeypatch.setattr(xr, "open_datatree", counted("openings", xr.open_datatree))
+    for of_kind in ("labels_in_order", "probabilities_in_order"):
+        monkeypatch.setattr(conversion, of_kind, counted("conversions", getattr(conversion, of_kind)))
+    monkeypatch.setattr(labels, "ArrayLabels", lambda array, n_clusters: Counted(array, n_clusters, counts))
+    with_groups().to_netcdf(tmp_path / "posterior.nc")
+    calls_once(tmp_path / "posterior.nc")[name]()
+    plt.close("all")
+    shown = counts["openings"], counts["conversions"], f"{counts['labels'] / Z.size:.1f}".removesuffix(".0")
+    assert TABLE[name] == f"| `{name}` | {' | '.join(map(str, shown))} |"
 
 
 @pytest.mark.filterwarnings("ignore")

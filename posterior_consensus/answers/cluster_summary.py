@@ -10,13 +10,13 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.answers.partial_partition import agreement
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.items import Floats, cluster_names, cluster_numbers, members_of
 from posterior_consensus.ensemble.partitions import HasLabels, Labels, canonical_labels
 from posterior_consensus.ensemble.switching import Numbers
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored, names_as_coordinate
-from posterior_consensus.sources.conversion import found_draws, opened
+from posterior_consensus.sources.conversion import find_source, opened
 from posterior_consensus.sources.labels import one_of
 from posterior_consensus.sources.parameters import component_labels, n_components_of, parameters_by_draw
 
@@ -213,7 +213,8 @@ def cluster_summary(
     """
     weights = one_of(weights, log_weights)
     with opened(draws, var_name) as (data, var_name):
-        source = found_draws(data, var_name, group=group, weights=weights)
+        found = find_source(data, var_name, group=group, weights=weights)
+        source = draws_of(found.source)
         labels, numbers, names = _partial_labels(source, partition)
         agrees = agreement(source, labels)
         rows, share = np.flatnonzero(agrees), float(source.samples.mean(agrees))
@@ -227,7 +228,7 @@ def cluster_summary(
         arrays = {name: parameters_by_draw({name: value}, source.samples)[name] for name, value in parameters.items()}
         own = np.zeros((source.n_draws, first.size), np.intp)
         if arrays and (n_components := n_components_of(arrays)) > 1:
-            own = component_labels(source, data, n_components, first_label, var_name, group)[:, first].astype(np.intp)
+            own = component_labels(source, found.labels, n_components, first_label)[:, first].astype(np.intp)
     columns = {key: one for name, value in parameters.items() for key, one in _columns(name, value, arrays[name], own)}
     statistics = _statistics(source, columns, rows, share) if columns else None
     return ClusterSummary(

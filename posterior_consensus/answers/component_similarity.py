@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 from scipy import sparse, special, stats
 
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.ensemble.pairs import PairSimilarity
@@ -21,7 +21,7 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime import memory
 from posterior_consensus.search.classical import cut, tree
-from posterior_consensus.sources.conversion import found_draws, opened
+from posterior_consensus.sources.conversion import find_source, opened
 from posterior_consensus.sources.labels import one_of
 from posterior_consensus.sources.mixtures.components import component_draws, is_model
 from posterior_consensus.sources.parameters import (
@@ -442,11 +442,12 @@ def component_similarity(
             )
         family, own_names = _family(distribution, parameters)
         with opened(draws, var_name) as (data, var_name):
-            source = found_draws(data, var_name, group=group, weights=weights)
+            found = find_source(data, var_name, group=group, weights=weights)
+            source = draws_of(found.source)
             arrays = parameters_by_draw(parameters, source.samples)
             arrays = {own_names.get(name, name): values for name, values in arrays.items()}
             families = [(family, arrays)]
-            components = component_labels(source, data, n_components_of(arrays), first_label, var_name, group)
+            components = component_labels(source, found.labels, n_components_of(arrays), first_label)
     source.check_memory()
     return _similarity_of(source, components, families)
 

@@ -11,7 +11,7 @@ import xarray as xr
 
 from posterior_consensus.consensus.methods import check_no_method
 from posterior_consensus.consensus.partition import consensus_partition
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.expectation import Floats, draw_losses
 from posterior_consensus.ensemble.importance import Importance, importance
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
@@ -26,7 +26,7 @@ from posterior_consensus.runtime.arguments import RandomSeed, as_generator, chec
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.sources.containers import has_groups
-from posterior_consensus.sources.conversion import found_draws, opened
+from posterior_consensus.sources.conversion import find_source, opened
 from posterior_consensus.sources.parameters import has_group, log_density
 
 _POWERS = (0.8, 1.25)
@@ -269,8 +269,9 @@ def prior_sensitivity(
     """
     check_no_method(loss)
     with opened(draws) as (data, _):
-        given = found_draws(data)
-        others = _alternatives(data, given, prior, alternatives, powers)
+        source = find_source(data)
+        given = draws_of(source.source)
+        others = _alternatives(data, source.labels, given, prior, alternatives, powers)
     taken = given.labels_only()
     record, rng = as_loss(loss, reference, kind=PartitionLoss), as_generator(random_seed)
 
@@ -332,13 +333,18 @@ def _evaluated(one: Importance, found: Labels, losses: Floats, clusters: Floats)
 
 
 def _alternatives(
-    data: Any, draws: PartitionDraws, prior: Any, alternatives: Mapping[Any, PartitionPrior] | None, powers: Any
+    data: Any,
+    as_sampled: xr.DataArray | None,
+    draws: PartitionDraws,
+    prior: Any,
+    alternatives: Mapping[Any, PartitionPrior] | None,
+    powers: Any,
 ) -> dict[str, _Alternative]:
     """Alternatives by name, with their log density ratios."""
     exponents = [check_above("powers", one, 0.0) for one in (powers or (() if alternatives else _POWERS))]
     if not isinstance(prior, PartitionPrior):
         return _powers_of_groups(data, draws, prior, alternatives, exponents)
-    sizes = sizes_of(prior, data, draws)
+    sizes = sizes_of(prior, as_sampled, draws)
     log_prior = prior.of_sizes(sizes)
     if not np.all(np.isfinite(log_prior[draws.weights > 0])):
         raise ValueError(
@@ -358,7 +364,7 @@ def _alternatives(
                 f"`alternatives` must be priors on labels if `prior` is one, and else on partitions; got {other} "
                 f"and {prior}. If the last sticks stay empty, take priors.crp for stick_breaking."
             )
-        ratio = other.of_sizes(sizes_of(other, data, draws)) - log_prior
+        ratio = other.of_sizes(sizes_of(other, as_sampled, draws)) - log_prior
         if np.all(ratio == -np.inf):
             raise ValueError(f"`alternatives` must allow some draws; {name!r}, {other}, excludes all. Leave it out.")
         same = other.family == prior.family

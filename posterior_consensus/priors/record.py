@@ -10,12 +10,12 @@ import xarray as xr
 from scipy import integrate, stats
 from scipy.special import betaln, gammaln
 
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.results.display import NUMBER_OF_CLUSTERS
 from posterior_consensus.runtime.arguments import check_count, is_number
-from posterior_consensus.sources.conversion import found_draws, opened
+from posterior_consensus.sources.conversion import find_source, opened
 from posterior_consensus.sources.parameters import component_labels
 
 Concentration = Any
@@ -183,8 +183,9 @@ class PartitionPrior(ABC):
         array([0.3333, 0.1667, 0.1667])
         """
         with opened(draws) as (data, _):
-            taken = found_draws(data)
-            return taken.samples.array(self.of_sizes(sizes_of(self, data, taken)), "log_prior", unit="nats")
+            found = find_source(data)
+            taken = draws_of(found.source)
+            return taken.samples.array(self.of_sizes(sizes_of(self, found.labels, taken)), "log_prior", unit="nats")
 
     def n_clusters(self, n_items: int) -> xr.DataArray:
         """Compute the prior distribution of the number of clusters.
@@ -316,11 +317,11 @@ def check_prior(prior: Any) -> PartitionPrior:
     return prior
 
 
-def sizes_of(prior: PartitionPrior, data: Any, draws: PartitionDraws) -> Sizes:
-    """Cluster sizes of draws or, for a prior on labels, component sizes of the original data."""
+def sizes_of(prior: PartitionPrior, as_sampled: xr.DataArray | None, draws: PartitionDraws) -> Sizes:
+    """Cluster sizes of draws or, for a prior on labels, component sizes of the labels as sampled."""
     if prior.n_labels is None:
         return Sizes(draws.backend.sizes, draws.starts, draws.n_items)
-    labels = component_labels(draws, data, prior.n_labels, prior.first_label)
+    labels = component_labels(draws, as_sampled, prior.n_labels, prior.first_label)
     starts = prior.n_labels * np.arange(draws.n_draws + 1)
     counts = np.empty((draws.n_draws, prior.n_labels), np.int64)
     for rows in slices(draws.n_draws, max(1, _CELLS // draws.n_items)):

@@ -40,10 +40,11 @@ BY_NAME = "A function without `var_name` takes what as_partition_draws or as_all
 
 
 class Source(NamedTuple):
-    """A source, and a description of its origin."""
+    """A source, a description of its origin, and the labels as sampled, over draws and items, if it is made of some."""
 
     source: PairSource
     description: str
+    labels: xr.DataArray | None = None
 
 
 @contextmanager
@@ -166,7 +167,7 @@ def find_source(
     named = "" if chosen.name is None else f" `{chosen.name}`"
     if not chosen.is_soft:
         labels = labels_in_order(chosen.values, chosen.dims, item_dim)
-        return Source(draws_of_labels(*labels, weights, progressbar=progressbar), f"labels{named}")
+        return Source(draws_of_labels(*labels, weights, progressbar=progressbar), f"labels{named}", labels[0])
     draws = draws_of_probabilities(*_probabilities(chosen), weights)
     return Source(draws, f"allocation probabilities{named}{_about_labels(draws, chosen)}")
 

@@ -8,13 +8,11 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import as_codes, smallest_dtype
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import listing
 from posterior_consensus.sources.containers import group_dataset, has_groups
-from posterior_consensus.sources.conversion import found_labels
 
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.integer[Any]]
@@ -50,21 +48,16 @@ def component_numbers(labels: xr.DataArray, n_components: int, first_label: int 
 
 
 def component_labels(
-    draws: PartitionDraws,
-    data: Any,
-    n_components: int,
-    first_label: int | None,
-    var_name: str | None = None,
-    group: str = "posterior",
+    draws: PartitionDraws, labels: xr.DataArray | None, n_components: int, first_label: int | None
 ) -> Numbers:
-    """Component of each item (n_draws, n_items), from the labels in `data` or sampled from probabilities.
+    """Component of each item (n_draws, n_items), from labels as sampled (None if lost), or sampled from probabilities.
 
     Raises
     ------
     ValueError
         If allocation probabilities have another number of components, or labels are not numbers of components.
     TypeError
-        If the labels in `data` were renumbered.
+        If the labels were renumbered.
     """
     if draws.soft is not None:
         if draws.soft.n_components != n_components:
@@ -73,12 +66,11 @@ def component_labels(
                 f"those of {draws.soft.n_components}."
             )
         return draws.soft.components
-    if isinstance(data, PairSource):
+    if labels is None:
         raise TypeError(
-            f"`draws` must be labels as sampled, numbers of components; got {type(data).__name__}. PartitionDraws, "
+            f"`draws` must be labels as sampled, numbers of components; got {type(draws).__name__}. PartitionDraws, "
             "summaries, stores and accumulators have renumbered them: give the posterior that they were made of."
         )
-    labels, *_ = found_labels(data, var_name, group, ("chain", "draw"), None)
     return component_numbers(labels, n_components, first_label)
 
 

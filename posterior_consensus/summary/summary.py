@@ -294,10 +294,10 @@ class Posterior(NamedTuple):
 
 def read_posterior(data: Any, var_name: str | None, model: Any = None, *, group: str, **where: Any) -> Posterior:
     """Read draws, data of the items and log densities from opened data; arguments as in :func:`find_source`."""
-    source, description = find_source(data, var_name, model, group=group, **where)
-    draws = draws_of(source)
+    found = find_source(data, var_name, model, group=group, **where)
+    draws = draws_of(found.source)
     logs = log_of_draws(data, draws) if group == "posterior" else None
-    return Posterior(draws, description, observed_of(data, draws), logs)
+    return Posterior(draws, found.description, observed_of(data, draws), logs)
 
 
 def observed_of(data: Any, draws: PartitionDraws) -> xr.DataArray | None:

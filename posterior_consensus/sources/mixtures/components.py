@@ -64,11 +64,12 @@ def component_draws(
         If the model has no mixture, its components have unknown or different families, or parameters vary by item.
     """
     check_arguments(model, data, var_name)
-    labels = _explicit_label(model, var_name)
+    labels, as_sampled = _explicit_label(model, var_name), None
     if labels is None:
         draws = draws_of_model(model, data, var_name=var_name, group=group, progressbar=progressbar)
     else:
-        draws = draws_of_labels(*found_labels(data, labels.name, group, None, None))
+        found = found_labels(data, labels.name, group, None, None)
+        draws, as_sampled = draws_of_labels(*found), found[0]
     hidden = marginalised_names(model)
     if labels is None and hidden and (var_name is None or var_name in hidden):
         model = unmarginalised(model)
@@ -80,8 +81,7 @@ def component_draws(
         families = _of_labels(model, labels, _evaluator(model, dataset, group))
     families = [(family, parameters_by_draw(own, draws.samples)) for family, own in families]
     n_components = max(n_components_of(own) for _, own in families)
-    name = None if labels is None else labels.name
-    return draws, component_labels(draws, dataset, n_components, 0, name, group), families
+    return draws, component_labels(draws, as_sampled, n_components, 0), families
 
 
 def _explicit_label(model: Any, var_name: str | None) -> Any:
