@@ -14,7 +14,7 @@ from tests.catalogue.posteriors import noisy_draws
 PAGES = Path(__file__).parents[1] / "docs" / "background"
 
 
-@pytest.mark.parametrize("page", ["bounds", "losses", "priors"])
+@pytest.mark.parametrize("page", ["bounds", "losses", "priors", "search"])
 def test_code_of_a_page_runs(page):
     z = noisy_draws(np.random.default_rng(3), 100, 8, 3, 0.15)
     posterior = xr.Dataset({"z": (("chain", "draw", "item"), z[np.newaxis])})
