@@ -7,7 +7,6 @@ import errno
 import json
 import math
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -31,7 +30,7 @@ from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.runtime.progress import INTERRUPTED, ended_at_once
 from posterior_consensus.sources.accumulate import is_accumulated
 from posterior_consensus.sources.containers import group_dataset, open_tree
-from posterior_consensus.sources.conversion import BY_NAME, opened
+from posterior_consensus.sources.conversion import opened
 from posterior_consensus.sources.labels import one_of
 from posterior_consensus.sources.layers import as_layers, layer_of
 from posterior_consensus.sources.plain_files import is_plain, read_numbers
@@ -57,15 +56,6 @@ posterior-consensus compile compiles kernels for this machine beforehand, for ex
 A posterior with marginalized labels needs its PyMC model: use summarize(idata, model=model) in Python.
 """
 _OPTIONS = {"var_name": "--var", "layer_dim": "--layers", "data": "the file", "idata": "the file"}  # by another name
-_REMEDIES = {  # of Python, in the words of the shell
-    ", or read the file with index_col=0": "",
-    ", or give log=True": "",
-    ", or make it the index": "",
-    r", component_dim='\w+'": "",
-    f" {re.escape(BY_NAME)}": "",
-    "call as_": "read the file in Python: as_",
-    "give as_pair_similarity": "in Python, give as_pair_similarity",
-}
 _OUTPUT = "write a table of the items (.csv), or the posterior with the results in a group 'consensus' (.nc)"
 _FIGURES = (".pdf", ".png", ".svg")
 _COMPILE = "compile"  # in place of files
@@ -138,19 +128,10 @@ def _complain(message: str) -> None:
 
 
 def _in_options(message: str, options: argparse.Namespace) -> str:
-    """Replace function arguments in a message by the options that the user typed."""
-
-    def typed(found: re.Match[str]) -> str:
-        name = found[1]
-        option = f"--{name.replace('_', '-')}" if name in vars(options) else found[0]
-        return _OPTIONS.get(name, option)
-
-    def given(found: re.Match[str]) -> str:
-        return f"Give --{found[1].replace('_', '-')} {found[2]}" if found[1] in vars(options) else found[0]
-
-    for remedy, own in _REMEDIES.items():
-        message = re.sub(remedy, own, message)
-    return re.sub(r"\bGive (\w+)='?([\w.]+)'?", given, re.sub(r"`(\w+)`", typed, message))
+    """Name the options that the user typed in place of the arguments of functions."""
+    for name, option in ({name: f"--{name.replace('_', '-')}" for name in vars(options)} | _OPTIONS).items():
+        message = message.replace(f"`{name}`", option)
+    return message
 
 
 def _parser() -> argparse.ArgumentParser:

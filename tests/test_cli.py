@@ -113,8 +113,8 @@ OF_A_FILE = {
     "{file} {file}": ["Several files must be tables or .npy"],
     "-": ["FILE must be a file", "standard input", "> draws.csv"],
     "{dir}/pipe.csv": ["FILE must be a file", "pipe.csv', a pipe"],
-    "{dir}/along.nc": ["read the file in Python: as_partition_draws(data, sample_dims=('sweep', 'run'))"],
-    "{dir}/swapped.nc --var p --item-dim k": ["Give --item-dim component."],
+    "{dir}/along.nc": ["as_partition_draws(data, sample_dims=('sweep', 'run'))"],
+    "{dir}/swapped.nc --var p --item-dim k": ["Give --item-dim='component'"],
     "{file} --random-seed -1": ["--random-seed must be"],
     "{file} --n-clusters 0": ["--n-clusters must be at least 1"],
     "{file} --seconds 0": ["--seconds must be positive"],
@@ -131,9 +131,9 @@ THE_POSTERIORS = "another file than the posterior's"
 OF_A_TABLE = {
     "{table} {file}": ["Several files must be tables"],
     "{table} {dir}/../{name}/z.csv": ["must have each file once", "z.csv' twice"],
-    "{dir}/psm.csv": ["in Python, give as_pair_similarity(data)", "with loss='binder'"],
-    "{dir}/rows.csv": ["'Unnamed: 1' of 'rows.csv' names the rows. Leave it out."],
-    "{dir}/logs.npy": ["got -0.001 at draw 0", "subtract the largest of each item."],
+    "{dir}/psm.csv": ["give as_pair_similarity(data)", "with loss='binder'"],
+    "{dir}/rows.csv": ["'Unnamed: 1' of 'rows.csv' names the rows. Leave it out"],
+    "{dir}/logs.npy": ["got -0.001 at draw 0", "subtract the largest of each item"],
     "{table} --output {dir}/out.nc": ["--output must end in .csv if draws are tables"],
     "{table} --output {table}": ["--output", THE_POSTERIORS],
     "{table} --report {table}": ["--report", THE_POSTERIORS],
@@ -343,7 +343,7 @@ def test_stores_and_accumulators_are_read_as_the_functions_do(labels, rng, tmp_p
     np.save(tmp_path / "w.npy", w)
     assert printed(capsys, folder, "--weights", tmp_path / "w.npy")["expected_loss"] == best(store)
     content = store.read_bytes()
-    at = content.rindex(b" sha256 ")
+    at = content.rindex(b" crc32 ")
     store.write_bytes(content[: at + 8] + bytes([content[at + 8] ^ 1]) + content[at + 9 :])
     for arguments, parts in {
         f"{store}": ["damaged", "ws.nc"],

@@ -36,7 +36,7 @@ from posterior_consensus.sources.variables import (
 )
 
 _FAR = 6.0  # standard errors; labels farther from the probabilities were not sampled from them
-BY_NAME = "A function without `var_name` takes what as_partition_draws or as_allocation_probabilities makes of one."
+_BY_NAME = "A function without var_name takes what as_partition_draws or as_allocation_probabilities makes of one."
 
 
 class Source(NamedTuple):
@@ -306,7 +306,7 @@ def _of_variables(
     soft = [] if is_soft is False else probability_candidates(dataset, dims, rest)
     if len(soft or hard) > 1:
         what = {None: "variable to take", True: "variable of allocation probabilities", False: "label variable"}
-        names, hint = listing(v.name for v in (*soft, *hard)), "" if is_soft is not None else f" {BY_NAME}"
+        names, hint = listing(v.name for v in (*soft, *hard)), "" if is_soft is not None else f" {_BY_NAME}"
         raise ValueError(f"`var_name` must name the {what[is_soft]}; candidates: {names}.{hint}")
     if not soft and not hard:
         raise no_probabilities(dataset, dims) if is_soft else no_labels(dataset, dims, rest[0])
@@ -341,7 +341,7 @@ def _about_labels(draws: PartitionDraws, chosen: _Chosen) -> str:
         if not _drawn_from(draws, labels, chosen.dims):
             raise ValueError(
                 f"`var_name` must name the variable to take: the labels {labels.name!r} are not sampled from the "
-                f"allocation probabilities {str(chosen.name)!r}. {BY_NAME}"
+                f"allocation probabilities {str(chosen.name)!r}. {_BY_NAME}"
             )
     return "".join(f"; the labels `{labels.name}` are sampled from them" for labels in chosen.labels)
 

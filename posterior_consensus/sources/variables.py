@@ -50,7 +50,7 @@ def probabilities_in_order(
         if rest != (None, None):
             raise ValueError(
                 f"`component_dim` must be the dimension over which probabilities sum to one; got {component!r}, and "
-                f"they do over {item!r}. Give item_dim={component!r}, component_dim={item!r}."
+                f"they do over {item!r}. Give `item_dim`={component!r} and `component_dim`={item!r}."
             )
         if has_names:
             item, component = component, item

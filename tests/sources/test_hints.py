@@ -208,7 +208,7 @@ def test_an_accumulator_is_read_from_its_path(tmp_path):
 
 def test_components_in_place_of_items():
     """Their sums tell."""
-    parts = ["`component_dim`", "got 'county'", "over 'k'", "item_dim='county', component_dim='k'"]
+    parts = ["`component_dim`", "got 'county'", "over 'k'", "`item_dim`='county'", "`component_dim`='k'"]
     for values, given in ((SOFT, {"component_dim": "county"}), (np.log(SOFT), {"item_dim": "k"})):
         data = xr.DataArray(values, dims=("chain", "draw", "county", "k"))
         check(lambda p, given=given: pc.as_allocation_probabilities(p, **given), data, ValueError, parts)
