@@ -203,12 +203,12 @@ def _integers(distribution: Any, parameters: Parameters) -> tuple[npt.NDArray[An
     return span[np.newaxis], np.ones((1, 1))
 
 
-def _write_matrix(values: Floats, record: Any, parts: stored_as.Parts) -> None:
+def _write_matrix(values: Floats, record: Any, parts: stored_as.DatasetParts) -> None:
     parts.variables["component_similarity"] = record.items.pair_array(values, "component_similarity")
     parts.items = record.items.array(values[0], "component_similarity")
 
 
-def _write_partitions(partitions: PartitionDraws, record: Any, parts: stored_as.Parts) -> None:
+def _write_partitions(partitions: PartitionDraws, record: Any, parts: stored_as.DatasetParts) -> None:
     along = "component_sample"
     labels = partitions.items.partition_array(partitions.labels, along, "component_partitions")
     own = {

@@ -20,7 +20,7 @@ from posterior_consensus.runtime.arguments import check_between
 from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.sources.conversion import as_draws, partition_of
 
-BOUNDS = ("horizontal", "upper_vertical", "lower_vertical")
+BALL_BOUNDS = ("horizontal", "upper_vertical", "lower_vertical")
 _STORED_SAMPLE = {"sample": "ball_sample", "chain": "ball_chain", "draw": "ball_draw", "weight": "ball_weight"}
 
 
@@ -77,7 +77,7 @@ class CredibleBall(Stored):
             A row for each, with its number of clusters, its distance from the center, and the number of ties.
         """
         rows = [("center", np.unique(self.center).size, 0.0, 1)]
-        for name in BOUNDS:
+        for name in BALL_BOUNDS:
             bound = getattr(self, name)
             rows.append((name, np.unique(bound[0]).size, float(bound["distance"][0]), bound.shape[0]))
         return pd.DataFrame(rows, columns=["partition", "n_clusters", "distance", "ties"]).set_index("partition")

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.answers.credible import BOUNDS, CredibleBall
+from posterior_consensus.answers.credible import BALL_BOUNDS, CredibleBall
 from posterior_consensus.answers.encodings import item_embedding
 from posterior_consensus.answers.membership import item_uncertainty
 from posterior_consensus.answers.particles import Particles
@@ -171,7 +171,7 @@ def _marks(
     marks: dict[str, tuple[str | int, npt.NDArray[np.int32]]] = {}
     if partition is not None:
         marks["estimate"] = "*", draws.as_labels(partition)
-    for name in BOUNDS if ball is not None else ():
+    for name in BALL_BOUNDS if ball is not None else ():
         marks[f"{name.replace('_', ' ')} bound"] = _SYMBOLS[name], draws.as_labels(getattr(ball, name)[0], "ball")
     for k, labels in enumerate([] if particles is None else particles.partitions):
         marks[f"particle {k}"] = k, draws.as_labels(labels, "particles")

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from posterior_consensus.answers.credible import BOUNDS, CredibleBall
+from posterior_consensus.answers.credible import BALL_BOUNDS, CredibleBall
 from posterior_consensus.answers.fitted_modes import PartitionModes
 from posterior_consensus.answers.particles import Particles
 from posterior_consensus.ensemble.items import Floats, Items
@@ -146,7 +146,7 @@ def plot_credible_ball(
     """
     frame.check_result("ball", ball, CredibleBall, "credible_ball")
     partitions, captions = [ball.center], [f"center\n{counted(np.unique(ball.center).size, 'cluster')}"]
-    for name in BOUNDS:
+    for name in BALL_BOUNDS:
         bound = getattr(ball, name)
         partitions.append(bound[0])
         distance = quantity(float(bound["distance"][0]), ball.loss.unit, 3)

@@ -88,7 +88,7 @@ def restored_levels(dataset: xr.Dataset) -> xr.Dataset:
 
 
 @dataclass
-class Parts:
+class DatasetParts:
     """Variables and attributes of a stored result, and an array over the items with the user's coordinates."""
 
     variables: dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -107,19 +107,19 @@ class Form(NamedTuple):
         ``read(dataset, name)`` restores the value of the field of this name, or raises KeyError.
     """
 
-    write: Callable[[Any, Any, Parts], None]
+    write: Callable[[Any, Any, DatasetParts], None]
     read: Callable[[xr.Dataset, str], Any]
 
 
 Declared = Mapping[str, Form]  # the metadata of a field
 
 
-def declared(write: Callable[[Any, Any, Parts], None], read: Callable[[xr.Dataset, str], Any]) -> Declared:
+def declared(write: Callable[[Any, Any, DatasetParts], None], read: Callable[[xr.Dataset, str], Any]) -> Declared:
     """Declare a value with its own functions, see :class:`Form`."""
     return {_KEY: Form(write, read)}
 
 
-def write_fields(record: Any, parts: Parts) -> None:
+def write_fields(record: Any, parts: DatasetParts) -> None:
     """Add the declared fields of a record, and the properties in `_also_stored`, to the parts."""
     by_field = {field.name: field.metadata for field in dataclasses.fields(record) if _KEY in field.metadata}
     for name, metadata in (by_field | dict(getattr(record, "_also_stored", {}))).items():
@@ -188,7 +188,7 @@ def array(
     renamed, own_variables = rename or {}, apart or {}
     words = [(*((name, name) if isinstance(name, str) else name), attr) for name, attr in (in_words or {}).items()]
 
-    def write(value: xr.DataArray, record: Any, parts: Parts) -> None:
+    def write(value: xr.DataArray, record: Any, parts: DatasetParts) -> None:
         names = {old: new for old, new in renamed.items() if old in value.dims or old in value.coords}
         kept = value.drop_vars([*own_variables, *(name for name, _, _ in words)], errors="ignore").rename(names)
         parts.variables[variable] = kept
@@ -222,7 +222,7 @@ def table(variables: str | Mapping[str, str], columns: Iterable[str] = (), *args
     named = {name: variables.format(name) for name in columns} if isinstance(variables, str) else variables
     forms = {name: array(variable, *args, **options)[_KEY] for name, variable in named.items()}
 
-    def write(value: xr.Dataset, record: Any, parts: Parts) -> None:
+    def write(value: xr.Dataset, record: Any, parts: DatasetParts) -> None:
         for name, form in forms.items():
             form.write(value[name], record, parts)
 
@@ -233,7 +233,7 @@ def table(variables: str | Mapping[str, str], columns: Iterable[str] = (), *args
 
 
 def _variable(name: str, to_plain: Callable[[Any, Any], Any], from_plain: Callable[[xr.DataArray], Any]) -> Declared:
-    def write(value: Any, record: Any, parts: Parts) -> None:
+    def write(value: Any, record: Any, parts: DatasetParts) -> None:
         parts.variables[name] = to_plain(value, record)
 
     return {_KEY: Form(write, lambda dataset, field: from_plain(dataset[name]))}
@@ -264,7 +264,7 @@ def by_number(variable: str, dim: str) -> Declared:
 
 
 def _attribute(name: str, to_plain: Callable[[Any], Any], from_plain: Callable[[Any], Any]) -> Declared:
-    def write(value: Any, record: Any, parts: Parts) -> None:
+    def write(value: Any, record: Any, parts: DatasetParts) -> None:
         parts.attrs[name] = to_plain(value)
 
     return {_KEY: Form(write, lambda dataset, field: from_plain(dataset.attrs[name]))}
@@ -298,7 +298,7 @@ def work(name: str) -> Declared:
 def loss(prefix: str = "") -> Declared:
     """Declare a loss, stored as attributes with a prefix."""
 
-    def write(value: Loss, record: Any, parts: Parts) -> None:
+    def write(value: Loss, record: Any, parts: DatasetParts) -> None:
         parts.attrs |= loss_attrs(value, prefix)
 
     return {_KEY: Form(write, lambda dataset, field: loss_from(dataset.attrs, prefix))}
@@ -307,11 +307,11 @@ def loss(prefix: str = "") -> Declared:
 def record(kind: type, prefix: str = "") -> Declared:
     """Declare a record whose fields declare their storage; a prefix distinguishes several records."""
 
-    def write(value: Any, record: Any, parts: Parts) -> None:
+    def write(value: Any, record: Any, parts: DatasetParts) -> None:
         if not prefix:
             write_fields(value, parts)
             return
-        own = Parts()
+        own = DatasetParts()
         write_fields(value, own)
         parts.items = own.items if parts.items is None else parts.items
         of_items = () if own.items is None else own.items.dims
@@ -400,7 +400,7 @@ class Stored(display.Shown, display.Tabled):
 
 def as_dataset(record: Any) -> xr.Dataset:
     """Convert a record to a Dataset as its fields declare."""
-    parts = Parts()
+    parts = DatasetParts()
     write_fields(record, parts)
     return stored(parts.items, parts.variables, parts.attrs)
 

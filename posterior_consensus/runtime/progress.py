@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from threading import Lock, Timer
 from typing import Any, TypeVar
 
-Step = TypeVar("Step")
+Element = TypeVar("Element")
 
 INTERRUPTED = 130  # as shells report a program that SIGINT ended
 _PATIENCE = 1.0  # seconds before a bar is worth drawing
@@ -19,8 +19,8 @@ _screen = Lock()  # rich shows one bar at a time
 
 
 def track(
-    steps: Iterable[Step], description: str, *, progressbar: bool, n_bytes: Sequence[int] | None = None
-) -> Iterator[Step]:
+    steps: Iterable[Element], description: str, *, progressbar: bool, n_bytes: Sequence[int] | None = None
+) -> Iterator[Element]:
     """Yield the steps, showing rich's progress bar once a second has passed, unless another one is shown.
 
     Parameters

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import posterior_consensus as pc
-from posterior_consensus.answers.credible import BOUNDS
+from posterior_consensus.answers.credible import BALL_BOUNDS
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws
 
@@ -16,7 +16,7 @@ def assert_is_the_ball(ball, draws, center, loss, prob, weights=None):
     assert ball.coverage == pytest.approx(coverage, abs=1e-12)
     assert ball.coverage >= prob - 1e-9
     np.testing.assert_array_equal(ball.center, center)
-    for name in BOUNDS:
+    for name in BALL_BOUNDS:
         farthest, ties = bounds[name]
         found = getattr(ball, name)
         np.testing.assert_allclose(found["distance"], farthest, atol=1e-9)
