@@ -19,7 +19,7 @@ from posterior_consensus.sources.mixtures.allocation import (
     marginalised_names,
     unmarginalised,
 )
-from posterior_consensus.sources.mixtures.model import ancestors, find_mixture, is_inflated
+from posterior_consensus.sources.mixtures.model import ancestors, find_mixture, is_inflated, is_mixture
 from posterior_consensus.sources.mixtures.posterior import Density, parameter_draws
 from posterior_consensus.sources.parameters import Numbers, component_labels, n_components_of, parameters_by_draw
 
@@ -86,7 +86,6 @@ def component_draws(
 
 def _explicit_label(model: Any, var_name: str | None) -> Any:
     """The categorical label that the model samples, if it has one and no mixture; else None."""
-    from pymc.distributions.mixture import _BaseMixtureRV
     from pytensor.tensor.random.basic import CategoricalRV
 
     labels = [
@@ -94,7 +93,7 @@ def _explicit_label(model: Any, var_name: str | None) -> Any:
         for rv in model.free_RVs
         if isinstance(rv.owner.op, CategoricalRV) and rv.type.ndim == 1 and var_name in (None, rv.name)
     ]
-    if not labels or (var_name is None and any(isinstance(rv.owner.op, _BaseMixtureRV) for rv in model.basic_RVs)):
+    if not labels or (var_name is None and any(map(is_mixture, model.basic_RVs))):
         return None
     if len(labels) > 1:
         raise ValueError(f"`var_name` must name the label; candidates: {listing(rv.name for rv in labels)}.")

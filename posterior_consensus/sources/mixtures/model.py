@@ -1,6 +1,7 @@
 """Read a PyMC model: its mixture, the mixture's data, named dimensions and joint log density by component."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -74,10 +75,14 @@ def dependent(name: str) -> ValueError:
 
 def _mixtures(model: Any) -> dict[str, Any]:
     """Mixtures of the model by name; with missing values, the variable before PyMC splits it."""
-    from pymc.distributions.mixture import _BaseMixtureRV
+    return {str(core.name): core for core in map(core_of, model.basic_RVs) if is_mixture(core)}
 
-    cores = [core_of(rv) for rv in model.basic_RVs]
-    return {str(core.name): core for core in cores if isinstance(core.owner.op, _BaseMixtureRV)}
+
+def is_mixture(core: Any) -> bool:
+    """Whether a random variable is a mixture of PyMC."""
+    import pymc as pm
+
+    return isinstance(core.owner.op, (pm.Mixture.rv_type, _kind_of_hurdles()))
 
 
 def core_of(variable: Any) -> Any:
@@ -92,9 +97,17 @@ def core_of(variable: Any) -> Any:
 
 def is_hurdle(core: Any) -> bool:
     """Whether the first of two components is zero and the second is anything else."""
-    from pymc.distributions.mixture import _HurdleRV
+    import pymc as pm
 
-    return isinstance(core.owner.op, _HurdleRV)
+    return isinstance(core.owner.op, _kind_of_hurdles()) and not isinstance(core.owner.op, pm.Mixture.rv_type)
+
+
+@cache
+def _kind_of_hurdles() -> type:
+    """The type of PyMC's hurdles, which has no public name; up to PyMC 5.23 they are mixtures like any other."""
+    import pymc as pm
+
+    return type(pm.HurdleGamma.dist(0.5, 1.0, 1.0).owner.op)
 
 
 def is_inflated(core: Any) -> bool:
