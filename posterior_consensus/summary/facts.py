@@ -506,6 +506,6 @@ _TOPICS = (
 )
 
 
-def facts_of(summary: SummaryRecord) -> dict[str, Fact]:
-    """All facts of a summary by topic, in the order of the findings."""
-    return {topic.__name__: topic(summary) for topic in _TOPICS}
+def facts_of(summary: SummaryRecord, *names: str) -> dict[str, Fact]:
+    """Facts of a summary by the name of their topic, all or those named, in the order of the findings."""
+    return {topic.__name__: topic(summary) for topic in _TOPICS if not names or topic.__name__ in names}

@@ -42,7 +42,7 @@ _METHODS = (
 
 def lines(summary: SummaryRecord) -> list[tuple[str, str]]:
     """Named values for the head of the printed summary."""
-    facts = facts_of(summary)
+    facts = facts_of(summary, *_LINES)
     shown = [facts[topic][:2] for topic in _LINES if facts[topic].line]
     return [*shown, ("time", display.duration(sum(summary.seconds.values())))]
 
