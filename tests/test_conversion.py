@@ -3,6 +3,7 @@
 import ast
 import inspect
 import re
+import sys
 from collections import Counter
 from dataclasses import replace
 from functools import cache, partial
@@ -211,7 +212,9 @@ def stopping(monkeypatch):
             return found
         raise Taken(found.source)
 
-    monkeypatch.setattr(conversion, "find_source", find)
+    for module in list(sys.modules.values()):
+        if getattr(module, "find_source", None) is original:
+            monkeypatch.setattr(module, "find_source", find)
 
 
 @pytest.mark.parametrize(("number", "kind"), list(enumerate(KINDS | FILES)))
