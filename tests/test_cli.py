@@ -343,7 +343,7 @@ def test_stores_and_accumulators_are_read_as_the_functions_do(labels, rng, tmp_p
     np.save(tmp_path / "w.npy", w)
     assert printed(capsys, folder, "--weights", tmp_path / "w.npy")["expected_loss"] == best(store)
     content = store.read_bytes()
-    at = content.rindex(b" crc32 ")
+    at = content.rindex(b" sha256 ")
     store.write_bytes(content[: at + 8] + bytes([content[at + 8] ^ 1]) + content[at + 9 :])
     for arguments, parts in {
         f"{store}": ["damaged", "ws.nc"],
