@@ -11,10 +11,8 @@ from contextlib import contextmanager
 from io import FileIO
 from mmap import ACCESS_COPY, mmap
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from filelock import BaseFileLock, FileLock, Timeout
 
 from posterior_consensus.runtime.executor import in_order
@@ -109,8 +107,12 @@ def mapped(file: FileIO) -> mmap:
     return mmap(file.fileno(), 0, flags.MAP_PRIVATE | no_reserve, flags.PROT_READ | flags.PROT_WRITE)
 
 
-def checksums(content: Any) -> npt.NDArray[np.uint32]:
-    """Checksums of stretches of a file's content, by threads."""
-    content = memoryview(content)
-    stretches = (content[first : first + _STRETCH] for first in range(0, len(content), _STRETCH))
-    return np.array(list(in_order(zlib.crc32, ((stretch,) for stretch in stretches))), "<u4")
+def checksums(content: memoryview) -> bytes:
+    """Checksums of stretches of a file, by threads."""
+    stretches = ((content[first : first + _STRETCH],) for first in range(0, len(content), _STRETCH))
+    return np.array([*in_order(zlib.crc32, stretches)], "<u4").tobytes()
+
+
+def split(n_bytes: int) -> int:
+    """Where the checksums begin in a file of this length that ends with its own."""
+    return n_bytes - 4 * -(-n_bytes // (_STRETCH + 4))

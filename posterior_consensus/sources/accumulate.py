@@ -1,12 +1,13 @@
 """Draws of a running sampler, kept in memory or in a directory and available at any time."""
 
 import hashlib
+import itertools
 import json
 import os
 import re
 import zlib
-from collections.abc import Callable
 from functools import partial
+from io import FileIO
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -22,124 +23,72 @@ from posterior_consensus.ensemble.partitions import as_array, as_codes, canonica
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.results import display
 from posterior_consensus.runtime.arguments import as_path, check_count, is_integer
+from posterior_consensus.runtime.executor import in_order
 from posterior_consensus.runtime.files import locked, mapped, room
 from posterior_consensus.sources.stores import NOT_STORED, held
 
 Rows = npt.NDArray[Any]
-Rest = dict[int, list[Rows]]  # draws of each chain's incomplete batch
+Kept = tuple[int, Rows]  # a chain, and labels of some of its draws
 
 _HEADER, _LABELS, _LOCK = "draws.json", "draws.labels", "lock"  # files of a directory
-_FORMAT = "posterior_consensus draws 1"
 
 
 class _Batch(NamedTuple):
-    """Draws of a chain that were written together; on disk, their labels follow those of the batch before."""
+    """Draws of a chain that were written together; their labels follow those of the batch before."""
 
     chain: int
     n_draws: int
     dtype: str
     checksum: int
 
-
-class _Batches:
-    """Complete batches of several chains, in memory or in a directory.
-
-    In a directory, labels are appended to one file. The other lists the batches and is replaced after each, so what a
-    killed process wrote in part is not listed and is written over.
-
-    Attributes
-    ----------
-    path : Path or None
-        The directory, as it was when opened; another process may add batches. None for memory.
-    items : Items or None
-        Items of the labels; None while there are none.
-    listed : list of _Batch
-    """
-
-    def __init__(self, path: Path | None = None) -> None:
-        self.path = path
-        self.items: Items | None = None
-        self.listed: list[_Batch] = []
-        self._in_memory: list[Rows] = []
-        if path is not None and (path / _HEADER).exists():
-            self._read_header(path / _HEADER)
-
-    def append(self, chain: int, labels: Rows, items: Items) -> None:
-        """Add a batch (n_draws, n_items) of a chain; nothing changes if this fails."""
-        batch = _Batch(chain, len(labels), labels.dtype.str, zlib.crc32(labels.data))
-        if self.path is None:
-            self._in_memory.append(labels)
-        else:
-            with room(self.path, labels.nbytes), (self.path / _LABELS).open("ab", buffering=0) as file:
-                file.truncate(sum(_n_bytes(one, items) for one in self.listed))
-                _write_all(file, labels.data.cast("B"))
-                self.write_header([*self.listed, batch], items)
-        self.listed.append(batch)
-        self.items = items
-
-    def write_header(self, listed: list[_Batch], items: Items | None) -> None:
-        """List batches in the directory."""
-        assert self.path is not None
-        about: dict[str, Any] = {"format": _FORMAT, "batches": listed}
-        if items is not None:
-            names = items.coords[items.dim].values.tolist() if items.dim in items.coords else None
-            about["items"] = [items.n_items, items.dim, names]
-        text, new = json.dumps(about), self.path / f"{_HEADER}.new"
-        new.write_text(f"{_digest(text)}\n{text}")
-        new.replace(self.path / _HEADER)
-
-    def _read_header(self, file: Path) -> None:
-        digest, _, text = file.read_bytes().decode(errors="replace").partition("\n")
-        if digest != _digest(text):
-            raise _damaged(file)
-        about = json.loads(text)
-        self.listed = [_Batch(*batch) for batch in about["batches"]]
-        if "items" in about:
-            self.items = items_named(*about["items"])
-
-    def labels(self) -> list[tuple[int, Rows, Callable[[], None]]]:
-        """Chain and labels of each batch, and a function that raises an error if the labels are damaged."""
-        if self.path is None or not self.listed:
-            return [(one.chain, labels, _fine) for one, labels in zip(self.listed, self._in_memory, strict=True)]
-        file, first = self.path / _LABELS, 0
-        found: list[tuple[int, Rows, Callable[[], None]]] = []
-        assert self.items is not None
-        try:
-            with file.open("rb", buffering=0) as opened:
-                content = mapped(opened)
-        except (OSError, ValueError) as error:  # it is missing or empty
-            raise _damaged(file) from error
-        for one in self.listed:
-            last = first + _n_bytes(one, self.items)
-            if last > len(content):
-                raise _damaged(file)
-            labels = np.ndarray((one.n_draws, self.items.n_items), one.dtype, content, first)
-            found.append((one.chain, labels, partial(_check, memoryview(content)[first:last], one, file)))
-            first = last
-        return found
+    def n_bytes(self, items: Items) -> int:
+        return self.n_draws * items.n_items * np.dtype(self.dtype).itemsize
 
 
-def _n_bytes(batch: _Batch, items: Items) -> int:
-    return batch.n_draws * items.n_items * np.dtype(batch.dtype).itemsize
+def _list(store: Path, batches: list[_Batch], items: Items | None) -> None:
+    """Replace the header of a directory, which lists what counts: what else a killed process wrote is written over."""
+    names = None if items is None or items.dim not in items.coords else items.coords[items.dim].values.tolist()
+    about = {"items": None if items is None else (items.n_items, items.dim, names), "batches": batches}
+    text, new = json.dumps(about), store / f"{_HEADER}.new"
+    new.write_text(f"{_digest(text)}\n{text}")
+    new.replace(store / _HEADER)
 
 
-def _write_all(file: Any, content: memoryview) -> None:
-    """Write a buffer to a file without a buffer, which may take a part of it at a time."""
-    while content:
-        content = content[file.write(content) :]
+def _listed(store: Path) -> tuple[list[_Batch], Items | None]:
+    digest, _, text = (store / _HEADER).read_bytes().decode(errors="replace").partition("\n")
+    if digest != _digest(text):
+        raise _damaged(store / _HEADER)
+    about = json.loads(text)
+    return [_Batch(*batch) for batch in about["batches"]], about["items"] and _items_named(*about["items"])
 
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _fine() -> None:
-    """Labels in memory are as they were."""
+def _labels_in(store: Path | None, batches: list[_Batch], items: Items | None) -> list[Kept]:
+    """Map the labels of these batches, after comparing checksums."""
+    if store is None or items is None or not batches:
+        return []
+    ends = np.cumsum([0, *(batch.n_bytes(items) for batch in batches)]).tolist()
+    try:
+        with (store / _LABELS).open("rb", buffering=0) as file:
+            content = mapped(file)
+    except (OSError, ValueError) as error:  # it is missing or empty
+        raise _damaged(store / _LABELS) from error
+    parts = ((memoryview(content)[first:end],) for first, end in itertools.pairwise(ends))
+    if len(content) < ends[-1] or [*in_order(zlib.crc32, parts)] != [batch.checksum for batch in batches]:
+        raise _damaged(store / _LABELS)
+    return [
+        (batch.chain, np.ndarray((batch.n_draws, items.n_items), batch.dtype, content, first))
+        for batch, first in zip(batches, ends, strict=False)
+    ]
 
 
-def _check(content: memoryview, batch: _Batch, file: Path) -> None:
-    if zlib.crc32(content) != batch.checksum:
-        raise _damaged(file)
+def _write_all(file: FileIO, content: memoryview) -> None:
+    """Write to a file without a buffer, which may take a part at a time."""
+    while content:
+        content = content[file.write(content) :]
 
 
 def _damaged(file: Path) -> ValueError:
@@ -155,18 +104,14 @@ def is_accumulated(path: Any) -> bool:
 
 def _locked_directory(path: Path) -> BaseFileLock | None:
     """Create a missing directory for batches and lock it; None without permission to write."""
-    if path.exists() and not is_accumulated(path) and not _is_empty(path):
+    known = {_LOCK, f"{_HEADER}.new"}
+    if path.exists() and not is_accumulated(path) and not (path.is_dir() and {f.name for f in path.iterdir()} <= known):
         raise ValueError(f"`store` must be a new or empty directory, or one of draws; got {str(path)!r}.")
     path.mkdir(parents=True, exist_ok=True)
     return locked(path, path / _LOCK) if os.access(path, os.W_OK) else None
 
 
-def _is_empty(path: Path) -> bool:
-    return path.is_dir() and {file.name for file in path.iterdir()} <= {_LOCK, f"{_HEADER}.new"}
-
-
-def items_named(n_items: int, dim: str, names: list[Any] | None) -> Items:
-    """Items of this dimension, with names or without."""
+def _items_named(n_items: int, dim: str, names: list[Any] | None = None) -> Items:
     return Items(n_items, dim, xr.Coordinates({} if names is None else {dim: names}))
 
 
@@ -243,17 +188,17 @@ class PartitionAccumulator(display.Shown):
         self.store = None if store is None else as_path("store", store)
         names = _as_names(items)
         self._item_dim = item_dim
-        self._items = None if names is None else items_named(len(names), item_dim or "item", names)
-        self._rest: Rest = {}
+        self._items = None if names is None else _items_named(len(names), item_dim or "item", names)
+        self._batches: list[_Batch] = []  # in the directory
+        self._kept: list[Kept] = []  # complete batches in memory
+        self._rest: dict[int, list[Rows]] = {}  # draws of each chain's incomplete batch
         self._is_open = True
         self._lock = None if self.store is None else _locked_directory(self.store)
         try:
-            self._batches = _Batches(self.store)
-            if self._batches.items is not None:
-                self._continue_store(self._batches.items, names)
-            self._batches.labels()
-            if self._lock is not None and not is_accumulated(self.store):
-                self._batches.write_header([], None)
+            if self.store is not None and is_accumulated(self.store):
+                self._continue(self.store, names)
+            elif self.store is not None and self._lock is not None:
+                _list(self.store, [], None)
         except BaseException:
             self._release()
             raise
@@ -261,7 +206,7 @@ class PartitionAccumulator(display.Shown):
     @property
     def n_draws(self) -> int:
         """Number of draws so far, of all chains."""
-        return sum(_lengths(self._batches, self._rest).values())
+        return sum(self._lengths().values())
 
     def add(self, labels: Any, chain: int = 0) -> None:
         """Add one or several draws of a chain.
@@ -292,7 +237,7 @@ class PartitionAccumulator(display.Shown):
                 f"`labels` must be of shape (n_items,) or (n_draws, n_items), and not empty; got {values.shape}."
             )
         values = np.atleast_2d(values)
-        items = self._items or items_named(values.shape[1], self._item_dim or "item", None)
+        items = self._items or _items_named(values.shape[1], self._item_dim or "item")
         if values.shape[1] != items.n_items:
             raise ValueError(f"`labels` must label all {items.n_items} items; got {values.shape[1]} labels.")
         rows, _ = canonical_rows(*as_codes(values, "`labels`"))
@@ -315,7 +260,9 @@ class PartitionAccumulator(display.Shown):
         ValueError
             If there are no draws yet, or a batch in the store is damaged.
         """
-        return _draws_of(self._batches, self._rest, self._items)
+        stored = _labels_in(self.store, self._batches, self._items)
+        rest = [(chain, rows) for chain, parts in self._rest.items() for rows in parts if len(rows)]
+        return _draws_of([*stored, *self._kept, *rest], self._items, self.store)
 
     def flush(self) -> None:
         """Write all draws so far to the store, including incomplete batches.
@@ -358,28 +305,55 @@ class PartitionAccumulator(display.Shown):
         if not self._is_open:
             raise ValueError("The accumulator is closed. To go on, make another one of the same store.")
 
-    def _continue_store(self, items: Items, names: list[Any] | None) -> None:
+    def _continue(self, store: Path, names: list[Any] | None) -> None:
         """Continue a store: use its items, which must be the user's."""
+        self._batches, items = _listed(store)
+        if items is None:
+            return
         if names not in (None, items.coords[items.dim].values.tolist() if items.dim in items.coords else None):
             raise ValueError("`items` must be those of the store, or None; they differ.")
         if self._item_dim not in (None, items.dim):
             raise ValueError(f"`item_dim` must be that of the store, {items.dim!r}, or None; got {self._item_dim!r}.")
+        _labels_in(store, self._batches, items)  # before more is added to it
         self._items = items
 
     def _write(self, chain: int, least: int) -> None:
         """Write a chain's draws in batches while at least `least` draws remain."""
-        assert self._items is not None
         labels, first = np.concatenate(self._rest[chain]), 0
         try:
             while len(labels) - first >= least:
-                self._batches.append(chain, labels[first : first + self.batch_size], self._items)
+                self._append(chain, labels[first : first + self.batch_size])
                 first += self.batch_size
         finally:
             self._rest[chain] = [labels[first:]]
 
+    def _append(self, chain: int, labels: Rows) -> None:
+        """Add a batch; nothing changes if this fails."""
+        if self.store is None:
+            self._kept.append((chain, labels))
+            return
+        assert self._items is not None
+        batches = [*self._batches, _Batch(chain, len(labels), labels.dtype.str, zlib.crc32(labels.data))]
+        with room(self.store, labels.nbytes), (self.store / _LABELS).open("ab", buffering=0) as file:
+            file.truncate(sum(batch.n_bytes(self._items) for batch in self._batches))  # what a killed process left
+            _write_all(file, labels.data.cast("B"))
+            _list(self.store, batches, self._items)
+        self._batches = batches
+
+    def _lengths(self) -> dict[int, int]:
+        """Number of draws of each chain, in the order of the chains' numbers."""
+        sizes = [(chain, len(rows)) for chain, rows in self._kept]
+        sizes += [(batch.chain, batch.n_draws) for batch in self._batches]
+        return _summed(sizes + [(chain, len(rows)) for chain, parts in self._rest.items() for rows in parts])
+
     def _parts(self) -> display.Parts:
+<<<<<<< HEAD
         lengths = _lengths(self._batches, self._rest)
         lines = [
+=======
+        lengths = self._lengths()
+        facts = [
+>>>>>>> 69a931f7 (An accumulator's directory is a file of labels and its header)
             ("draws", f"{self.n_draws} of chains {', '.join(map(str, lengths))}" if lengths else "none yet"),
             ("items", "not known yet" if self._items is None else str(self._items.n_items)),
             ("kept", "in memory" if self.store is None else f"in {self.store}, {self.batch_size} draws at a time"),
@@ -389,43 +363,38 @@ class PartitionAccumulator(display.Shown):
 
 def read_draws(store: Path) -> PartitionDraws:
     """Read the draws in an accumulator's directory, even while another process writes to it."""
-    batches = _Batches(store)
-    return _draws_of(batches, {}, batches.items)
+    batches, items = _listed(store)
+    return _draws_of(_labels_in(store, batches, items), items, store)
 
 
-def _draws_of(batches: _Batches, rest: Rest, items: Items | None) -> PartitionDraws:
-    lengths = _lengths(batches, rest)
+def _draws_of(kept: list[Kept], items: Items | None, store: Path | None) -> PartitionDraws:
+    """All draws, chain after chain."""
+    lengths = _summed([(chain, len(rows)) for chain, rows in kept])
     if items is None or not lengths:
         raise ValueError("There must be at least one draw; the accumulator has none yet.")
     chain = np.repeat(list(lengths), list(lengths.values()))
     draw = np.concatenate([np.arange(length) for length in lengths.values()])
     samples = Samples(chain, draw, np.full(chain.size, 1 / chain.size))
-    kept = batches.labels() + [(one, rows, _fine) for one in rest for rows in rest[one] if len(rows)]
     first, parts = dict(zip(lengths, np.searchsorted(chain, list(lengths)), strict=True)), []
-    for one, rows, check in kept:
-        at = slice(first[one], first[one] + len(rows))
-        parts.append((np.arange(at.start, at.stop), partial(_write, at, rows, check)))
+    for one, rows in kept:
+        at = np.arange(first[one], first[one] + len(rows))
+        parts.append((at, partial(_write, at, rows)))
         first[one] += len(rows)
-    dtype, path = np.result_type(*(rows.dtype for _, rows, _ in kept)), batches.path
-    beside = path if path is not None and os.access(path, os.W_OK) else None
-    return held(parts, dtype, items, samples, from_disk=path is not None, beside=beside)
+    dtype = np.result_type(*(rows.dtype for _, rows in kept))
+    beside = store if store is not None and os.access(store, os.W_OK) else None
+    return held(parts, dtype, items, samples, from_disk=store is not None, beside=beside)
 
 
-def _write(at: slice, rows: Rows, check: Callable[[], None], labels: Rows) -> npt.NDArray[np.int64]:
+def _write(at: npt.NDArray[np.intp], rows: Rows, labels: Rows) -> npt.NDArray[np.int64]:
     """Write draws to their rows of the labels of all; return their numbers of clusters."""
-    check()
-    labels[at] = rows
+    labels[at[0] : at[-1] + 1] = rows
     return rows.max(axis=1).astype(np.int64) + 1
 
 
-def _lengths(batches: _Batches, rest: Rest) -> dict[int, int]:
-    """Number of draws of each chain, in the order of the chains' numbers."""
-    lengths = dict.fromkeys(sorted({*rest, *(one.chain for one in batches.listed)}), 0)
-    for one in batches.listed:
-        lengths[one.chain] += one.n_draws
-    for chain, kept in rest.items():
-        lengths[chain] += sum(map(len, kept))
-    return {chain: length for chain, length in lengths.items() if length}
+def _summed(sizes: list[tuple[int, int]]) -> dict[int, int]:
+    """Draws of each chain that has some."""
+    chains = sorted({chain for chain, size in sizes if size})
+    return {chain: sum(size for one, size in sizes if one == chain) for chain in chains}
 
 
 def _as_names(items: Any) -> list[Any] | None:

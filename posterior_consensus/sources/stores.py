@@ -33,7 +33,7 @@ from posterior_consensus.results.stored_as import restored_levels, storable
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.cluster import client_for
 from posterior_consensus.runtime.executor import in_order
-from posterior_consensus.runtime.files import checksums, locked, mapped, mapped_new, room
+from posterior_consensus.runtime.files import checksums, locked, mapped, mapped_new, room, split
 from posterior_consensus.runtime.progress import track
 
 Labels = npt.NDArray[Any]
@@ -43,11 +43,8 @@ Part = tuple[npt.NDArray[np.int64], Callable[[Labels], npt.NDArray[np.int64]]]
 
 LABELS, N_CLUSTERS = "labels", "n_clusters"  # variables of the file
 _MARK = "posterior_consensus labels"  # name of the format, near both ends of a store, so that damage leaves one copy
-_FORMAT = f"{_MARK} 5"
-_LAST = re.compile(f"\n{_FORMAT} crc32 ([0-9a-f]{{16}}) ([0-9a-f]{{64}})\n".encode())  # line, behind the checksums
-_IN_CHUNKS = re.compile(f"\n{_MARK} 4 sha256 [0-9a-f]{{64}}\n".encode())  # last line of an old store
+_FORMAT, _OLD = f"{_MARK} 5", f"{_MARK} 4"
 NOT_STORED = "[\0\ud800-\udfff]"  # characters that HDF5 cannot store in text
-_LAST_BYTES, _IN_CHUNKS_BYTES = len(f"\n{_FORMAT} crc32 ") + 16 + 1 + 64 + 1, len(f"\n{_MARK} 4 sha256 ") + 64 + 1
 _NEAR, _SPARE = 4096, 2**16  # bytes from an end of the file; bytes that HDF5 adds at most, with the checksums' line
 _OWN = {LABELS, N_CLUSTERS, "weight", "chain", "draw", "sample"}  # names reserved from coordinates of items
 
@@ -193,8 +190,8 @@ def _write_file(
         assert again == offset
         content[place : place + n_clusters.nbytes] = n_clusters.tobytes()
         end = file.seek(0, os.SEEK_END)
-        sums = checksums(memoryview(content)[:end]).tobytes()
-        file.write(sums + f"\n{_FORMAT} crc32 {end:016x} {_digest(end, sums)}\n".encode())
+        sums = checksums(memoryview(content)[:end])
+        file.write(sums + _last_line(sums))
 
 
 def _header(dtype: np.dtype[Any], items: Items, samples: Samples) -> bytes:
@@ -233,8 +230,9 @@ def _begun(file: FileIO, header: bytes) -> tuple[int, int]:
         return variables[LABELS].id.get_offset(), variables[N_CLUSTERS].id.get_offset()
 
 
-def _digest(end: int, sums: bytes) -> str:
-    return hashlib.sha256(end.to_bytes(8, "little") + sums).hexdigest()
+def _last_line(sums: bytes) -> bytes:
+    """Last line of a store, behind the checksums of all the rest: a checksum of these."""
+    return f"\n{_FORMAT} sha256 {hashlib.sha256(sums).hexdigest()}\n".encode()
 
 
 def is_store(path: Any) -> bool:
@@ -276,22 +274,18 @@ def stored_draws(path: Path, *, progressbar: bool, is_new: bool = False) -> Part
 
 
 def _mark_of(content: Any, path: Path, *, compare: bool) -> bytes:
-    """Last line of a store; it has a checksum of the checksums before it, which are compared with the content."""
-    if _IN_CHUNKS.fullmatch(content[-_IN_CHUNKS_BYTES:]):
+    """Last line of a store, after comparing checksums."""
+    end, mark = split(len(content) - len(_last_line(b""))), content[-len(_last_line(b"")) :]
+    if mark.startswith(f"\n{_OLD} ".encode()):
         raise ValueError(
             f"`data` must be a store of this version; {str(path)!r} is of an older one, in chunks. Make a new one: "
             f"old = xarray.open_dataset({str(path)!r}); as_partition_draws(old['labels'], weights=old['weight'], "
             "store='new.nc')."
         )
-    mark = content[-_LAST_BYTES:]
-    if (last := _LAST.fullmatch(mark)) is not None:
-        end = int(last[1], 16)
-        sums = content[end:-_LAST_BYTES]
-        if _digest(end, sums).encode() == last[2] and (
-            not compare or checksums(memoryview(content)[:end]).tobytes() == sums
-        ):
-            return mark
-    raise OSError(errno.EIO, os.strerror(errno.EIO))
+    sums = content[end : len(content) - len(mark)]
+    if mark != _last_line(sums) or (compare and checksums(memoryview(content)[:end]) != sums):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+    return bytes(mark)
 
 
 def _read_about(file: FileIO) -> tuple[xr.Dataset, Items]:
