@@ -70,7 +70,7 @@ display(pc.consensus_partition(draws, random_seed=1, progressbar=False))
 # %% [markdown]
 # ## If the process may be killed
 #
-# With a path, the accumulator writes every hundred draws of a chain to a NetCDF file. The same call opens the store
+# With a path, the accumulator writes every hundred draws of a chain to a file. The same call opens the store
 # again, and continues from its draws.
 
 # %%

@@ -152,8 +152,8 @@ class PartitionAccumulator(display.Shown):
 
     Notes
     -----
-    :meth:`close`, or the end of a ``with`` block, writes the incomplete batch. Each batch is one NetCDF file, which
-    gets its name only when it is complete. The store is locked while the accumulator is open; the system releases the
+    :meth:`close`, or the end of a ``with`` block, writes the incomplete batch. Batches are appended to one file, and
+    count once a second file, which is then replaced, lists them with checksums. The store is locked while the accumulator is open; the system releases the
     lock of a dead process. Labels are stored numbered by first appearance.
 
     Examples

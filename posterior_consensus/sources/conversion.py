@@ -454,9 +454,10 @@ def as_partition_draws(
     rows, several rows per draw, and draws as columns.
 
     Variables of files and of dask larger than a quarter of the memory budget are read in blocks. If the labels are
-    still larger than a quarter of it, they are kept in a store: a NetCDF file with checksums, from which functions read
-    blocks of items. Pass its path as `data` to use it again. An interrupted store is written anew. A temporary store is
-    in the system's directory for temporary files (``TMPDIR``) and is removed when no draws use it.
+    still larger than a quarter of it, they are kept in a temporary file, in the system's directory for such files
+    (``TMPDIR``), which is removed when no draws use it. A store is a NetCDF file whose labels are mapped: the system
+    reads what a function needs. Opening it compares checksums of all its content. Pass its path as `data` to use it
+    again. An interrupted store is written anew.
 
     Examples
     --------
