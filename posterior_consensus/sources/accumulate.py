@@ -152,9 +152,10 @@ class PartitionAccumulator(display.Shown):
 
     Notes
     -----
-    :meth:`close`, or the end of a ``with`` block, writes the incomplete batch. Batches are appended to one file, and
-    count once a second file, which is then replaced, lists them with checksums. The store is locked while the accumulator is open; the system releases the
-    lock of a dead process. Labels are stored numbered by first appearance.
+    :meth:`close`, or the end of a ``with`` block, writes the incomplete batch. Batches are appended to one file of the
+    directory. They count once another file lists them, with their checksums, which is replaced after each. The store is
+    locked while the accumulator is open; the system releases the lock of a dead process. Labels are stored numbered by
+    first appearance.
 
     Examples
     --------
@@ -347,13 +348,8 @@ class PartitionAccumulator(display.Shown):
         return _summed(sizes + [(chain, len(rows)) for chain, parts in self._rest.items() for rows in parts])
 
     def _parts(self) -> display.Parts:
-<<<<<<< HEAD
-        lengths = _lengths(self._batches, self._rest)
-        lines = [
-=======
         lengths = self._lengths()
-        facts = [
->>>>>>> 69a931f7 (An accumulator's directory is a file of labels and its header)
+        lines = [
             ("draws", f"{self.n_draws} of chains {', '.join(map(str, lengths))}" if lengths else "none yet"),
             ("items", "not known yet" if self._items is None else str(self._items.n_items)),
             ("kept", "in memory" if self.store is None else f"in {self.store}, {self.batch_size} draws at a time"),
