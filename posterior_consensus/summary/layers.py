@@ -137,10 +137,14 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
         """
         first, n_items = next(iter(self.values())), sorted({one.draws.n_items for one in self.values()})
         items = counted(n_items[-1], "item") if len(n_items) == 1 else f"{n_items[0]:,} to {n_items[-1]:,} items"
+        is_bad = self._status == "disagree"
+        report, of = (
+            ("The partition of each layer", " has") if is_bad else ("For each layer we report the partition", ", of")
+        )
         said = [
             f"The joint posterior distribution of the partitions of {counted(len(self), 'layer')} ({self.layers.dim}), "
             f"of {items} each, was represented by {draws_in_words(self.layers.samples)}.",
-            f"For each layer we report the partition {how_found(first)}, of {self._numbers}.",
+            f"{report}{how_found(first)}{of} {self._numbers}.",
         ]
         if self.comparison is not None:
             said += [
@@ -148,7 +152,7 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
             ] * self.comparison.has_common_items
             said.append(self.comparison.verdict)
         said += [*self.left_out(), self._chains()]
-        if self._status == "disagree":
+        if is_bad:
             said.insert(0, "These results must not be reported.")
         return with_references(" ".join(said), first)
 

@@ -4,7 +4,6 @@ import re
 from importlib import resources
 
 import posterior_consensus
-from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display
 from posterior_consensus.results.display import counted
@@ -55,8 +54,7 @@ def findings(summary: SummaryRecord) -> list[str]:
 def methods_text(summary: SummaryRecord) -> str:
     """Sentences for the methods section, and the references they cite."""
     words = {topic: fact.methods for topic, fact in facts_of(summary).items()}
-    words["how_found"] = f"{_requested(summary.consensus)} {how_found(summary)}"
-    words |= {"report": "We report the", "has": ":", "and_": ", with"}
+    words |= {"how_found": how_found(summary), "report": "We report the", "has": ":", "and_": ", with"}
     if is_bad := summary.diagnosis.status == "disagree":
         words |= {"report": "The", "has": " has", "and_": " and"}
     text = " ".join(filter(None, (sentence.format(**words) for sentence in _METHODS)))
@@ -66,25 +64,19 @@ def methods_text(summary: SummaryRecord) -> str:
 
 
 def how_found(summary: SummaryRecord) -> str:
-    """Loss and method of the search."""
-    best, key = summary.consensus, loss_key(summary.loss)
-    how = "by greedy search [dahl2022]" if best.method == "greedy" else f"by the method {best.method!r}"
-    threshold = ""
+    """Requested number of clusters, loss and method of the search, as continuation of "partition"."""
+    best, limits, key = summary.consensus, summary.consensus.cluster_limits, loss_key(summary.loss)
+    number, threshold = limits.n_clusters or limits.max_clusters, ""
+    most = "" if limits.n_clusters else "at most "
+    requested = f" into {most}{counted(number, 'cluster')}" if number else ""
     if best.threshold is not None:
         chosen = ", calibrated on the same draws," if best.threshold.calibrated else ""
         threshold = f" at a pair threshold of {best.threshold.tau:.3g}{chosen}"
+    how = "by greedy search [dahl2022]" if best.method == "greedy" else f"by the method {best.method!r}"
     return (
-        f"of minimum posterior expected {name_of(best.loss)}{f' [{key}]' if key else ''}{threshold} found {how} "
-        f"with posterior_consensus {posterior_consensus.__version__} [posterior_consensus]"
+        f"{requested} of minimum posterior expected {name_of(best.loss)}{f' [{key}]' if key else ''}{threshold} found "
+        f"{how} with posterior_consensus {posterior_consensus.__version__} [posterior_consensus]"
     )
-
-
-def _requested(best: ConsensusPartition) -> str:
-    """Requested number of clusters."""
-    if best.cluster_limits.n_clusters is not None:
-        return f" into {counted(best.cluster_limits.n_clusters, 'cluster')}"
-    most = best.cluster_limits.max_clusters
-    return "" if most is None else f" into at most {counted(most, 'cluster')}"
 
 
 def with_references(text: str, summary: SummaryRecord) -> str:

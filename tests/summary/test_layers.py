@@ -75,6 +75,7 @@ def test_options_go_to_each_layer():
     assert found.to_dataframe()["clusters"].tolist() == [4, 4, 4]
     assert {(one.loss.name, one.ball.prob) for one in found.values()} == {("binder", 0.5)}
     assert found.comparison.loss.name == "binder"
+    assert "the partition into 4 clusters of minimum" in found.methods_text()
     not_metric = pc.summarize(LAYERS, loss="omari", **QUIET)
     assert not_metric.comparison.loss.name == "vi"
 
@@ -123,7 +124,7 @@ def test_chains_that_disagree_between_layers_only():
     found, verdict = pc.summarize(layers, **QUIET), pc.diagnose(layers).verdict
     assert found.findings()[-1] == f"{verdict} By themselves, the chains disagree in none of the 3 layers."
     assert found.methods_text().startswith("These results must not be reported.")
-    assert "agree:" not in found.methods_text()
+    assert "agree:" not in found.methods_text() and "we report" not in found.methods_text()
     back = pc.results.LayersSummary.from_datatree(found.to_datatree(), layers)
     assert_equal(back.diagnosis, found.diagnosis)
 
