@@ -34,7 +34,7 @@ from posterior_consensus.runtime.arguments import RandomSeed, as_generator, chec
 from posterior_consensus.runtime.executor import NO_TIME, Clock, Executor, n_threads
 from posterior_consensus.runtime.progress import track, waiting
 from posterior_consensus.runtime.tolerances import SAME
-from posterior_consensus.search.descent import descend_some
+from posterior_consensus.search.local_search import descend_some
 from posterior_consensus.sources.conversion import as_draws, own_partition
 
 _LISTED = 8  # most clusters whose sizes are listed

@@ -18,7 +18,7 @@ from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.kernels import pair_moves
 from posterior_consensus.kernels.pair_moves import settle_memberships
 from posterior_consensus.runtime import memory
-from posterior_consensus.search.descent import descend_pairs
+from posterior_consensus.search.local_search import descend_pairs
 
 _NARROW = 1e-3  # standard deviation of a coefficient at the start
 _LOG_SD = (-15.0, 0.0)  # limits; the bound falls beyond the prior's standard deviation of 1

@@ -42,8 +42,15 @@ from posterior_consensus.losses.record import Loss, PartitionLoss
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import track
-from posterior_consensus.search.descent import DOUBT, DOUBT_OF_FIRST_ORDER
-from posterior_consensus.search.local_search import Limits, Optimum, check_memory_of_tables, is_sparse, numbered
+from posterior_consensus.search.local_search import (
+    DOUBT,
+    DOUBT_OF_FIRST_ORDER,
+    Limits,
+    Optimum,
+    check_memory_of_tables,
+    is_sparse,
+    numbered,
+)
 from posterior_consensus.search.runs import is_less
 
 _ITEMS, _DRAWS = 2**16, 2**10  # of the sample

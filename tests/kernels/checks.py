@@ -14,7 +14,7 @@ from numba.core.registry import CPUDispatcher
 
 from posterior_consensus import kernels
 from posterior_consensus.runtime import executor
-from posterior_consensus.search import descent
+from posterior_consensus.search import local_search
 
 MODULES = [import_module(f"{kernels.__name__}.{one.name}") for one in pkgutil.iter_modules(kernels.__path__)]
 
@@ -43,8 +43,8 @@ def plain(kernel):
 @contextmanager
 def in_plain_python():
     """All kernels are what they are written as: nothing is compiled."""
-    named = [(module, name, value) for module in (*MODULES, descent) for name, value in vars(module).items()]
-    found = [one for one in named if isinstance(one[2], (CPUDispatcher, descent._Steps))]
+    named = [(module, name, value) for module in (*MODULES, local_search) for name, value in vars(module).items()]
+    found = [one for one in named if isinstance(one[2], (CPUDispatcher, local_search._Steps))]
     for module, name, value in found:
         setattr(module, name, value._make(map(plain, value)) if isinstance(value, tuple) else plain(value))
     try:

@@ -6,8 +6,8 @@ import pytest
 from posterior_consensus.kernels import moves, pair_moves
 from posterior_consensus.kernels.tables import CHAINS, MERGES, MOVES, SCANS
 from posterior_consensus.losses import binder
-from posterior_consensus.search import descent
-from posterior_consensus.search.descent import Depth
+from posterior_consensus.search import local_search
+from posterior_consensus.search.local_search import Depth
 from tests import reference
 from tests.kernels import searching
 from tests.kernels.checks import in_plain_python
@@ -33,7 +33,7 @@ def descended(name, start, fewest=1, most=N_ITEMS, depth=Depth.REARRANGEMENTS, s
     draws, (record, definition) = some_draws(), RECORDS[name]
     partition = np.array(start, np.int32)
     stop = np.array([stopped], np.uint8)
-    value, in_one, tally = descent.descend(
+    value, in_one, tally = local_search.descend_draws(
         draws, record.arrays(N_ITEMS), partition, ORDER, (fewest, most), stop, depth=depth, confirm=True
     )
     loss = mean_loss(partition, draws, definition)
@@ -128,12 +128,12 @@ def test_pairs_give_the_loss_and_limits_that_draws_give(a, fewest, most):
     costs = pair_moves.Costs(record.numerator["A"], record.numerator["B"])
     for start, stopped in product(STARTS, (0, 1)):
         partition, stop = np.array(start, np.int32), np.array([stopped], np.uint8)
-        value, _ = descent.descend_pairs(similarity, costs, partition, ORDER, (fewest, most), stop)
+        value, _ = local_search.descend_pairs(similarity, costs, partition, ORDER, (fewest, most), stop)
         assert fewest <= np.unique(partition).size <= most
         before = value + record.numerator["C"] * similarity.sum() / 2
         expected = mean_loss(partition, draws, lambda x, y: reference.binder(x, y, a))
         assert record.scale(N_ITEMS) * before == pytest.approx(expected, abs=1e-12)
-        after, _, tally = descent.descend(
+        after, _, tally = local_search.descend_draws(
             *(draws, record.arrays(N_ITEMS), partition, ORDER, (fewest, most), np.zeros(1, np.uint8)),
             depth=Depth.MERGES,
             confirm=True,
@@ -156,7 +156,7 @@ def test_sparse_and_dense_tables_lead_through_the_same_moves_to_the_same_partiti
         found = []
         for kind in KINDS.values():
             partition = start.copy()
-            value, in_one, tally = descent.descend(
+            value, in_one, tally = local_search.descend_draws(
                 kind(*draws), loss, partition, order, (1, n_items), np.zeros(1, np.uint8), depth=depth, confirm=False
             )
             found.append((partition, tally))

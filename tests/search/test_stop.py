@@ -6,8 +6,8 @@ import pytest
 from posterior_consensus.kernels import pair_moves
 from posterior_consensus.kernels.tables import SCANS
 from posterior_consensus.losses.lookup import as_loss
-from posterior_consensus.search import descent
-from posterior_consensus.search.descent import Depth
+from posterior_consensus.search import local_search
+from posterior_consensus.search.local_search import Depth
 from tests import reference
 from tests.kernels.checks import in_plain_python
 from tests.kernels.searching import KINDS, draws_of, mean_loss, similarity_of
@@ -42,10 +42,10 @@ def settled(name, kind, until, most):
     with in_plain_python():
         if kind == "pairs":
             similarity, costs = similarity_of(draws), pair_moves.Costs(record.numerator["A"], record.numerator["B"])
-            value, tally = descent.descend_pairs(similarity, costs, partition, order, (1, most), stop)
+            value, tally = local_search.descend_pairs(similarity, costs, partition, order, (1, most), stop)
             value += record.numerator["C"] * similarity.sum() / 2
         else:
-            value, _, tally = descent.descend(
+            value, _, tally = local_search.descend_draws(
                 *(KINDS[kind](*draws), record.arrays(N), partition, order, (1, most), stop),
                 depth=Depth.REARRANGEMENTS,
                 confirm=True,
