@@ -2,11 +2,13 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
+from scipy.special import softmax
 
 from posterior_consensus.kernels import pair_moves
 from posterior_consensus.losses import binder
 from tests import reference
-from tests.kernels.checks import run
+from tests.kernels.checks import plain, run
 from tests.kernels.searching import N_ITEMS, STARTS, mean_loss, similarity_of, some_draws
 
 LIMITS = [(1, N_ITEMS), (1, 3), (3, 3), (7, 9)]
@@ -69,3 +71,20 @@ def test_many_moves_keep_the_best_of_all_up_to_date():
         assert change == pytest.approx(rise[item, cluster], abs=1e-9)
         followed[item] = cluster
     assert reference.same(followed, partition)
+
+
+@pytest.mark.parametrize("kernel", [pair_moves.settle_memberships, plain(pair_moves.settle_memberships)])
+def test_passes_over_memberships_are_those_of_the_definition(kernel):
+    rng = np.random.default_rng(0)
+    weights = np.triu(rng.normal(size=(9, 9)) * (rng.random((9, 9)) < 0.5), 1)
+    weights += weights.T
+    odds, soft = np.log([0.5, 0.3, 0.2]), rng.dirichlet(np.ones(3), 9)
+    links, found, slow = csr_array(weights), soft.copy(), soft.copy()
+    assert kernel(links.data, links.indices, links.indptr, odds, found, 2, 0.0) == 2
+    for _ in range(2):
+        for i in range(9):
+            slow[i] = softmax(odds + weights[i] @ slow)
+    np.testing.assert_allclose(found, slow, rtol=1e-12)
+    passes = kernel(links.data, links.indices, links.indptr, odds, found, 1000, 1e-12)
+    assert passes < 1000
+    np.testing.assert_allclose(found, softmax(odds + weights @ found, axis=1), atol=1e-10)
