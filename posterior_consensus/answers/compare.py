@@ -598,18 +598,19 @@ def _between_particles(
 
 def _similarities(a: PartitionDraws, b: PartitionDraws) -> tuple[list[tuple[float, ...]], dict[str, Floats]]:
     """The two rows of similarities in the table of distances, and the columns of the table of items."""
-    difference, n = b.shared_similarity - a.shared_similarity, a.n_items
+    own, n = [draws.shared_similarity for draws in (a, b)], a.n_items
+    difference = own[1] - own[0]
     others = max(1, n - 1)
     errors = np.hypot(similarity_errors(a), similarity_errors(b))
     with np.errstate(divide="ignore", invalid="ignore"):  # pairs co-clustered in all draws or in none
         signs = np.where((errors == 0) | np.isnan(errors), np.sign(difference), erf(difference / errors / np.sqrt(2)))
     of_items, of_mean, of_square = np.zeros(n), 0.0, 0.0
-    for draws in (a, b):
+    for draws, similarity in zip((a, b), own, strict=True):
         if draws.samples.shortest < FEWEST_DRAWS:
             of_items[:], of_mean, of_square = np.nan, np.nan, np.nan
             continue
         for batch, factor in draws.samples.batch_factors():
-            moved = factor * (draws.take(batch).shared_similarity - draws.shared_similarity)
+            moved = factor * (draws.take(batch).shared_similarity - similarity)
             along = (signs * moved).sum(axis=1) / others
             of_items += np.square(along)
             of_mean += along.mean() ** 2

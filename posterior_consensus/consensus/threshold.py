@@ -120,8 +120,8 @@ def pair_means(source: PairSource, labels: Labels) -> tuple[float, float]:
     h = pairs(source.n_items)
     sizes = np.bincount(labels)
     if (draws := hard_draws(source)) is not None:
-        joint = draws.samples.mean(counting.joint_sums(draws.backend, labels[np.newaxis], h)[0])
-        total = draws.samples.mean(counting.size_sums(draws.backend, h))
+        sums, drawn = counting.joint_sums(draws.backend, labels[np.newaxis], h)
+        joint, total = draws.samples.mean(sums[0]), draws.samples.mean(drawn)
     else:
         links, weight = source.links(labels)
         joint, total = links[np.arange(labels.size), labels].sum() / (2 * weight), links.sum() / (2 * weight)

@@ -153,12 +153,13 @@ def diagnose_within(
     record = as_loss(loss, partition, kind=PartitionLoss)
     n_pairs, rng = check_count("n_pairs", n_pairs), as_generator(random_seed, otherwise=0)
     plain, samples = draws.as_sampled(), draws.samples
-    center = central_draw(plain, record) if partition is None else draws.as_labels(partition)
+    whole = plain.of_some_items()
+    center = central_draw(plain, whole[1], record) if partition is None else draws.as_labels(partition)
     name = "distance to central draw" if partition is None else "distance to consensus"
     own = size_traces(plain) if layers is None else layer_traces(layers, center, record)
     traces = _traces(plain, own, {name: center}, references, record).assign_coords(samples.coords)
     named = {"summary": traces["summary"], "unit": traces["unit"]}
-    at, some = _compared(plain, seconds)
+    at, some = whole if seconds is None else _compared(plain, whole, seconds)
     together = pairs_together(some)
     pairs, pair_rhat = _of_pairs(draws, at, some, uncertain_pairs(some, n_pairs, rng))
     variance = partition_variance(some, together)
@@ -184,7 +185,7 @@ def diagnose_within(
         loss=record,
     )
     typical = traces.values[: traces["summary"].values.tolist().index(name) + 1]  # far draws are extreme by nature
-    still = still_chains(plain)
+    still = still_chains(plain, whole[1])
     evidence = Evidence(
         draws=draws,
         moves=not still[0],
@@ -201,12 +202,12 @@ def diagnose_within(
     return replace(diagnosis, status=status, verdict=verdict)
 
 
-def _compared(draws: PartitionDraws, seconds: float | None) -> tuple[npt.NDArray[np.intp], PartitionDraws]:
-    """Positions and draws of the items whose pairs are compared."""
-    if seconds is None:
-        return draws.of_some_items()
+def _compared(
+    draws: PartitionDraws, whole: tuple[npt.NDArray[np.intp], PartitionDraws], seconds: float
+) -> tuple[npt.NDArray[np.intp], PartitionDraws]:
+    """Positions and draws of the items whose pairs can be compared in that time, at most those of `whole`."""
     most = int(np.sqrt(seconds / (_SECONDS_A_PAIR * (1 + draws.n_draws / _DRAWS_A_PAIR))))
-    return draws.of_some_items(max(_FEWEST_COMPARED, most))
+    return draws.of_some_items(most) if (most := max(_FEWEST_COMPARED, most)) < whole[0].size else whole
 
 
 def _traces(

@@ -229,7 +229,7 @@ def matched_labels(draws: PartitionDraws) -> npt.NDArray[np.uint32]:
     The reference starts as a central draw; votes are repeated until it no longer changes. Unmatched clusters of a draw
     are numbered after the clusters of the reference, in order of size.
     """
-    reference = central_draw(draws, binder())
+    reference = central_draw(draws, draws.of_some_items()[1], binder())
     for _ in range(_MOST_ROUNDS):
         labels = _matched_to(draws, reference)
         counts = np.zeros((draws.n_items, int(labels.max()) + 1), np.int64)

@@ -50,10 +50,10 @@ def size_traces(draws: PartitionDraws) -> dict[str, tuple[Floats, str]]:
     }
 
 
-def central_draw(draws: PartitionDraws, loss: PartitionLoss) -> npt.NDArray[np.int32]:
-    """Labels of the draw of minimum expected loss among 64 evenly spaced draws, judged on at most 10,000 items."""
+def central_draw(draws: PartitionDraws, some: PartitionDraws, loss: PartitionLoss) -> npt.NDArray[np.int32]:
+    """Labels of the draw of minimum expected loss among 64 evenly spaced draws, judged on some items."""
     tried = evenly_spaced(draws.n_draws, _CENTERS)
-    losses = draws.samples.mean(losses_of_draws(tried, draws.of_some_items()[1], loss))
+    losses = draws.samples.mean(losses_of_draws(tried, some, loss))
     return draws.backend.of_draws(tried[[losses.argmin()]])[0].astype(np.int32)
 
 
@@ -63,14 +63,13 @@ def far_distances(draws: PartitionDraws, distances: Floats, loss: PartitionLoss)
     return far, losses_of_draws(np.array([far.argmax()]), draws, loss)[0]
 
 
-def still_chains(draws: PartitionDraws) -> tuple[bool, npt.NDArray[np.bool_]]:
+def still_chains(draws: PartitionDraws, some: PartitionDraws) -> tuple[bool, npt.NDArray[np.bool_]]:
     """Whether all draws are the same partition, and whether all draws of each chain (n_chains,) are."""
     chains = draws.samples.chains
     rows = np.concatenate([*chains, [chain[0] for chain in chains]])
     others = np.concatenate([*(np.full(chain.size, chain[0]) for chain in chains), np.zeros(len(chains), np.intp)])
     ends = np.cumsum([chain.size for chain in chains])
-    some = draws.backend.some_items[1]
-    for drawn in (some, draws.backend):
+    for drawn in (some.backend, draws.backend):
         apart = np.zeros(rows.size, bool)
         for _, found in drawn.map_blocks(_differ, rows, others):
             apart |= found

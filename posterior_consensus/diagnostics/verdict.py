@@ -258,7 +258,8 @@ def _of_partitions(
 
 def _best(draws: PartitionDraws, loss: PartitionLoss, seconds: float | None) -> Labels:
     """The best partition (n,) of a search from a central draw and one random order."""
-    starts = [central_draw(draws.labels_only(), loss)]
+    plain = draws.labels_only()
+    starts = [central_draw(plain, plain.of_some_items()[1], loss)]
     result = search(
         draws, loss, rng=np.random.default_rng(0), n_starts=1, n_perturbations=0, starts=starts, seconds=seconds
     )

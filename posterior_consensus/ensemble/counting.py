@@ -16,23 +16,27 @@ from posterior_consensus.runtime import memory
 _SPARSE = 16  # table cells per item beyond which kernels loop over items, not cells
 
 
-def joint_sums(backend: LabelBackend, partitions: npt.NDArray[Any], h: Floats) -> Floats:
-    """Sums of h (P, N) over the tables of partitions (P, n) with all draws, in one pass over the blocks."""
-    sizes = partitions.max(axis=1).astype(np.int64) + 1
-    if backend.in_memory() is not None or _is_sparse(backend, int(sizes.max())):
-        return _sums_by_draws(backend, partitions, sizes, h)
+def joint_sums(backend: LabelBackend, partitions: npt.NDArray[Any], h: Floats) -> tuple[Floats, Floats]:
+    """Sums of h (P, N) over the tables of partitions (P, n) with all draws, and (N,) over the draws' cluster sizes.
+
+    Both come from one pass over the labels.
+    """
+    n_clusters = partitions.max(axis=1).astype(np.int64) + 1
+    if backend.in_memory() is not None or _is_sparse(backend, int(n_clusters.max())):
+        return _sums_by_draws(backend, partitions, n_clusters, h)
     if len(partitions) == 1:
         counts = backend.joint_counts(partitions[0].astype(np.int32))
-        return np.asarray(contingency.sums_of_counts(counts, backend.starts, np.array([0, sizes[0]]), h))
-    return _sums(backend, sizes, partitions, h)
+        sums = contingency.sums_of_counts(counts, backend.starts, np.array([0, n_clusters[0]]), h)
+        return sums, size_sums(backend, h)
+    return _sums(backend, n_clusters, partitions, h)
 
 
-def joint_sums_of_draws(backend: LabelBackend, rows: npt.NDArray[np.intp], h: Floats) -> Floats:
-    """Sums of h (rows.size, N) over the tables of some draws with all draws."""
-    sizes = backend.n_clusters[rows]
-    if _is_sparse(backend, int(sizes.max())):
-        return _sums_by_draws(backend, backend.of_draws(rows), sizes, h)
-    return _sums(backend, sizes, rows, h)
+def joint_sums_of_draws(backend: LabelBackend, rows: npt.NDArray[np.intp], h: Floats) -> tuple[Floats, Floats]:
+    """Sums (rows.size, N) and (N,) of :func:`joint_sums` for some draws as partitions."""
+    n_clusters = backend.n_clusters[rows]
+    if backend.in_memory() is not None or _is_sparse(backend, int(n_clusters.max())):
+        return _sums_by_draws(backend, backend.of_draws(rows), n_clusters, h)
+    return _sums(backend, n_clusters, rows, h)
 
 
 def paired_joint_sums(
@@ -63,7 +67,7 @@ def all_joint_sums(backend: LabelBackend, h: Floats) -> Floats:
     """Sums of h (N, N) over the tables of all draws with all draws."""
     if (held := backend.in_memory()) is not None:
         return np.asarray(contingency.all_joint_sums(held, backend.n_clusters, h))
-    sums = joint_sums_of_draws(backend, np.arange(backend.n_draws), h)
+    sums, _ = joint_sums_of_draws(backend, np.arange(backend.n_draws), h)
     for row in range(backend.n_draws):  # in this order: another may change the last digit
         sums[row + 1 :, row] = sums[row, row + 1 :]
     return sums
@@ -71,9 +75,12 @@ def all_joint_sums(backend: LabelBackend, h: Floats) -> Floats:
 
 def size_sums(backend: LabelBackend, h: Floats) -> Floats:
     """Sums of h (N,) over the sizes of the clusters of every draw."""
-    if (held := backend.in_memory()) is not None:
-        return np.asarray(contingency.size_sums(held, backend.n_clusters, h))
-    return np.asarray(contingency.sums_of_counts(backend.sizes[:, np.newaxis], backend.starts, np.array([0, 1]), h)[0])
+    return _sums_over(backend.sizes, backend.starts, h)
+
+
+def _sums_over(sizes: npt.NDArray[np.int32], starts: npt.NDArray[np.int64], h: Floats) -> Floats:
+    sums: Floats = contingency.sums_of_counts(sizes[:, np.newaxis], starts, np.array([0, 1]), h)[0]
+    return sums
 
 
 def _is_sparse(backend: LabelBackend, most: int) -> bool:
@@ -81,14 +88,17 @@ def _is_sparse(backend: LabelBackend, most: int) -> bool:
     return most * widest > _SPARSE * backend.n_items or most * all_clusters > 4 * memory.CELLS_AT_ONCE
 
 
-def _sums(backend: LabelBackend, sizes: npt.NDArray[np.int64], estimates: npt.NDArray[Any], h: Floats) -> Floats:
-    sums = np.empty((sizes.size, backend.n_draws))
-    for part in _parts(sizes * backend.starts[-1]):
-        offsets = np.concatenate([[0], np.cumsum(sizes[part])])
+def _sums(
+    backend: LabelBackend, n_clusters: npt.NDArray[np.int64], estimates: npt.NDArray[Any], h: Floats
+) -> tuple[Floats, Floats]:
+    sums, drawn = np.empty((n_clusters.size, backend.n_draws)), np.empty(0)
+    for part in _parts(n_clusters * backend.starts[-1]):
+        offsets = np.concatenate([[0], np.cumsum(n_clusters[part])])
         counts = backend.sum_blocks(_counts, backend.starts, estimates[part], offsets)
-        backend.keep_sizes(counts[:, : offsets[1]])
         sums[part] = contingency.sums_of_counts(counts, backend.starts, offsets, h)
-    return sums
+        if part.start == 0:
+            drawn = _sums_over(counts[:, : offsets[1]].sum(axis=1, dtype=np.int32), backend.starts, h)
+    return sums, drawn
 
 
 def _parts(cells: npt.NDArray[np.int64]) -> list[slice]:
@@ -103,19 +113,24 @@ def _parts(cells: npt.NDArray[np.int64]) -> list[slice]:
 
 
 def _sums_by_draws(
-    backend: LabelBackend, partitions: npt.NDArray[Any], sizes: npt.NDArray[np.int64], h: Floats
-) -> Floats:
+    backend: LabelBackend, partitions: npt.NDArray[Any], n_clusters: npt.NDArray[np.int64], h: Floats
+) -> tuple[Floats, Floats]:
     """Sum by blocks of draws if tables would take more memory than these draws; else with all draws in memory."""
-    if sizes.max() - 1 <= np.iinfo(backend.dtype).max:
-        partitions = partitions.astype(backend.dtype)
+    partitions = alike(partitions, n_clusters, backend.dtype)
     at_once = backend.n_draws
     if backend.in_memory() is None:
         at_once = max(1, memory.budget() // (4 * backend.n_items * backend.dtype.itemsize))
     parts = [
-        contingency.joint_sums(partitions, sizes, labels, backend.n_clusters[rows], h)[0]
+        contingency.joint_sums(partitions, n_clusters, labels, backend.n_clusters[rows], h)
         for rows, labels in backend.blocks(at_once)
     ]
-    return np.concatenate(parts, axis=1)
+    sums, drawn = (np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
+    return sums, drawn
+
+
+def alike(partitions: npt.NDArray[Any], n_clusters: npt.NDArray[np.int64], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Partitions of the type of draws' labels if it holds them, as kernels are compiled for each pair of types."""
+    return partitions.astype(dtype) if n_clusters.max() - 1 <= np.iinfo(dtype).max else partitions
 
 
 def _counts(

@@ -140,19 +140,23 @@ class PartitionDraws(PairSource):
                [0, 1, 1]], dtype=uint8)
         """
         rows = self.samples.row_numbers(rows)
-        backend = self.backend.take(rows)
-        self.backend.share_cache(backend, rows)
         soft = None if self.soft is None else self.soft.take(rows)
-        return replace(self, samples=self.samples.take(rows), backend=backend, soft=soft)
+        return replace(self, samples=self.samples.take(rows), backend=self.backend.take(rows), soft=soft)
 
     def of_some_items(self, most: int | None = None) -> tuple[npt.NDArray[np.intp], PartitionDraws]:
-        """Positions of all items, or of at most 10,000 chosen by a fixed rule, and the draws of these items."""
-        at, backend = self.backend.some_items
-        some = self if backend is self.backend else PartitionDraws(self.items.take(at), self.samples, backend)
-        if most is None or at.size <= most:
-            return at, some
-        chosen = np.sort(np.random.default_rng(0).choice(at.size, most, replace=False))
-        return at[chosen], some.of_items(chosen)
+        """Positions of all items, or of at most 10,000 chosen by a fixed rule, and the draws of these items.
+
+        Their labels are read at each call; functions of one answer pass them on.
+        """
+        at, backend = np.arange(self.n_items), self.backend
+        for number in (memory.ITEMS_OF_ALL_PAIRS, at.size if most is None else most):
+            if number < at.size:
+                at = at[np.sort(np.random.default_rng(0).choice(at.size, number, replace=False))]
+        if at.size < self.n_items:
+            return at, PartitionDraws(self.items.take(at), self.samples, backend.of_items(at))
+        if backend.in_memory() is not None or not memory.fits(4 * self.n_draws * self.n_items * backend.dtype.itemsize):
+            return at, self
+        return at, replace(self, backend=ArrayLabels(backend.of_draws(np.arange(self.n_draws)), backend.n_clusters))
 
     def by_chain(self) -> list[tuple[Any, Self]]:
         """Name and draws of each chain with positive weight."""
@@ -246,8 +250,8 @@ class PartitionDraws(PairSource):
 
     @property
     def shared_similarity(self) -> Floats:
-        """Posterior similarity matrix (n, n), read-only; if weighted or soft, kept after the first call."""
-        return self._kept_similarity if self.denominator() is None else self.similarity()
+        """Posterior similarity matrix (n, n), read-only."""
+        return self._slow_similarity if self.denominator() is None else self.similarity()
 
     def similarity(self) -> Floats:
         """Posterior similarity matrix (n, n), as a copy."""
@@ -262,7 +266,11 @@ class PartitionDraws(PairSource):
         return similarity
 
     @cached_property
-    def _kept_similarity(self) -> Floats:
+    def _slow_similarity(self) -> Floats:
+        """The matrix of weighted draws or probabilities, which searches ask for up to forty times.
+
+        Kept as long as these draws, 8 n^2 bytes. It depends on their fields alone, which never change.
+        """
         self.check_memory()
         if self.soft is not None:
             return self.soft.similarity(self.weights)

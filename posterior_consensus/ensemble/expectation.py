@@ -24,26 +24,18 @@ _AT_ONCE = 256  # rows of a matrix of losses
 
 def loss_matrix(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: PartitionLoss) -> Floats:
     """Return the loss of every partition (P, n) against every draw, (P, N)."""
-    n_items, arrays = draws.n_items, loss.arrays(draws.n_items)
-    if (held := draws.backend.in_memory()) is not None:
-        return loss.scale(n_items) * unscaled_losses(partitions, held, draws.n_clusters, arrays)
-    joint = counting.joint_sums(draws.backend, partitions, arrays.h)
-    own = contingency.size_sums(partitions, partitions.max(axis=1).astype(np.int64) + 1, arrays.h)
-    return _scaled_losses(draws, loss, joint, own)
+    arrays, n_clusters = loss.arrays(draws.n_items), partitions.max(axis=1).astype(np.int64) + 1
+    joint, drawn = counting.joint_sums(draws.backend, partitions, arrays.h)
+    own = contingency.size_sums(counting.alike(partitions, n_clusters, draws.backend.dtype), n_clusters, arrays.h)
+    losses: Floats = loss_kernels.combine(arrays, joint, own, drawn)
+    return loss.scale(draws.n_items) * losses
 
 
 def losses_of_draws(rows: npt.NDArray[np.intp], draws: PartitionDraws, loss: PartitionLoss) -> Floats:
     """Return the loss of some draws, by row number, as estimates of every draw, (rows.size, N)."""
-    if (held := draws.backend.in_memory()) is not None:
-        return loss_matrix(held[rows], draws, loss)
-    h = loss.arrays(draws.n_items).h
-    joint = counting.joint_sums_of_draws(draws.backend, rows, h)
-    return _scaled_losses(draws, loss, joint, counting.size_sums(draws.backend, h)[rows])
-
-
-def _scaled_losses(draws: PartitionDraws, loss: PartitionLoss, joint: Floats, own: Floats) -> Floats:
     arrays = loss.arrays(draws.n_items)
-    losses: Floats = loss_kernels.combine(arrays, joint, own, counting.size_sums(draws.backend, arrays.h))
+    joint, drawn = counting.joint_sums_of_draws(draws.backend, rows, arrays.h)
+    losses: Floats = loss_kernels.combine(arrays, joint, drawn[rows], drawn)
     return loss.scale(draws.n_items) * losses
 
 
@@ -55,8 +47,7 @@ def unscaled_losses(
 ) -> Floats:
     """Do what :func:`loss_matrix` does for label vectors (N, n) with these numbers of clusters, but for the scale."""
     sizes = partitions.max(axis=1).astype(np.int64) + 1
-    if sizes.max() - 1 <= np.iinfo(labels.dtype).max:  # kernels are compiled for each pair of types
-        partitions = partitions.astype(labels.dtype)
+    partitions = counting.alike(partitions, sizes, labels.dtype)
     joint, drawn = contingency.joint_sums(partitions, sizes, labels, n_clusters, arrays.h)
     own = contingency.size_sums(partitions, sizes, arrays.h)
     return loss_kernels.combine(arrays, joint, own, drawn)

@@ -36,6 +36,33 @@ def slices(length: int, step: int) -> list[slice]:
     return [slice(first, min(first + step, length)) for first in range(0, length, step)]
 
 
+class KeptCounts:
+    """The table of one partition with all draws: losses, ball, items and diagnosis follow each other on the same.
+
+    - Key: the labels of the partition.
+    - Size: at most that of the draws' labels; a larger table is not kept.
+    - Dropped: when another partition is counted, and with the labels. Selected draws or items begin with none.
+    """
+
+    def __init__(self) -> None:
+        self._last: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]] | None = None  # set at once, for threads
+
+    def of(self, partition: npt.NDArray[np.int32]) -> npt.NDArray[np.int32] | None:
+        """The counts of this partition, if they are kept."""
+        last = self._last
+        return last[1] if last is not None and np.array_equal(last[0], partition) else None
+
+    def of_any(self) -> npt.NDArray[np.int32] | None:
+        """The counts of any partition, whose rows sum to the sizes of the draws' clusters."""
+        last = self._last
+        return None if last is None else last[1]
+
+    def keep(self, partition: npt.NDArray[np.int32], counts: npt.NDArray[np.int32], most: int) -> None:
+        """Keep these counts if they take no more than `most` bytes."""
+        if counts.nbytes <= most:
+            self._last = partition.copy(), counts
+
+
 class LabelBackend(ABC):
     """Labels of every item in every draw, numbered by first appearance, wherever they are stored.
 
@@ -125,52 +152,29 @@ class LabelBackend(ABC):
             yield rows, self.values[rows]
 
     def joint_counts(self, partition: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """Numbers of items (R, K) in common between each cluster of each draw and each cluster of a partition (n,).
-
-        The last partition's counts are kept, since losses, ball, items and diagnosis use the same partition.
-        """
-        last, counts = vars(self).get("_last_counts", (None, None))
-        if counts is None or not np.array_equal(last, partition):
-            n_clusters = int(partition.max()) + 1
-            size = 4 * int(self.starts[-1]) * n_clusters
-            memory.check(size, f"The table of the clusters of all draws with {n_clusters} clusters", "Thin the draws.")
-            if (held := self.in_memory()) is None:
-                counts = self.sum_blocks(_joint_counts, self.starts, partition, n_clusters)
-            else:
-                counts = ensemble.joint_counts(held, self.starts, partition, n_clusters)
-            vars(self)["_last_counts"] = partition.copy(), counts
-            self.keep_sizes(counts)
+        """Numbers of items (R, K) in common between each cluster of each draw and each cluster of a partition (n,)."""
+        if (kept := self._kept.of(partition)) is not None:
+            return kept
+        n_clusters = int(partition.max()) + 1
+        size = 4 * int(self.starts[-1]) * n_clusters
+        memory.check(size, f"The table of the clusters of all draws with {n_clusters} clusters", "Thin the draws.")
+        if (held := self.in_memory()) is None:
+            counts = self.sum_blocks(_joint_counts, self.starts, partition, n_clusters)
+        else:
+            counts = ensemble.joint_counts(held, self.starts, partition, n_clusters)
+        self._kept.keep(partition, counts, most=self.n_draws * self.n_items * self.dtype.itemsize)
         return counts
 
     @cached_property
-    def sizes(self) -> npt.NDArray[np.int32]:
-        """Number of items (R,) of each cluster of each draw."""
-        return self.joint_counts(np.zeros(self.n_items, np.int32))[:, 0]
-
-    def keep_sizes(self, counts: npt.NDArray[np.int32]) -> None:
-        """Keep the cluster sizes, as sums of contingency counts (R, K) with a partition."""
-        vars(self)["sizes"] = counts.sum(axis=1, dtype=np.int32)
+    def _kept(self) -> KeptCounts:
+        return KeptCounts()
 
     @cached_property
-    def some_items(self) -> tuple[npt.NDArray[np.intp], LabelBackend]:
-        """Positions and labels of all items, or of 10,000 random items; the number of items fixes the sample."""
-        if self.n_items <= memory.ITEMS_OF_ALL_PAIRS:
-            at = np.arange(self.n_items)
-            if self.in_memory() is not None or not memory.fits(4 * self.n_draws * self.n_items * self.dtype.itemsize):
-                return at, self
-            return at, ArrayLabels(self.of_draws(np.arange(self.n_draws)), self.n_clusters)
-        at = np.sort(np.random.default_rng(0).choice(self.n_items, memory.ITEMS_OF_ALL_PAIRS, replace=False))
-        return at, self.of_items(at)
-
-    def share_cache(self, taken: LabelBackend, rows: npt.NDArray[np.intp]) -> None:
-        """Pass labels already read to the result of `take`, so that it need not read them again."""
-        last, counts = vars(self).get("_last_counts", (None, None))
-        if counts is not None:
-            parts = [np.arange(self.starts[row], self.starts[row + 1]) for row in rows]
-            vars(taken)["_last_counts"] = last, counts[np.concatenate(parts)]
-        at, some = vars(self).get("some_items", (None, self))
-        if some is not self:
-            vars(taken)["some_items"] = at, some.take(rows)
+    def sizes(self) -> npt.NDArray[np.int32]:
+        """Number of items (R,) of each cluster of each draw; kept, as most answers ask for it: 4 bytes a cluster."""
+        counts = self._kept.of_any()
+        counts = self.joint_counts(np.zeros(self.n_items, np.int32)) if counts is None else counts
+        return counts.sum(axis=1, dtype=np.int32)
 
     def of_draws(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
         """Labels (rows.size, n_items) of a few draws, in memory."""

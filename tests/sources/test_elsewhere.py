@@ -105,7 +105,7 @@ def test_of_many_items_pairs_are_of_a_sample(monkeypatch):
     away = elsewhere(draws)
     found = pc.diagnose(draws, draws.labels[0])
     same(pc.diagnose(away, draws.labels[0]), found)
-    at, some = draws.backend.some_items
+    at, some = draws.of_some_items()
     alone = pc.diagnose(draws.of_items(at), draws.labels[0][at])
     assert found.n_compared == 40 and "of 40 of the 70 items, chosen at random" in str(found)
     assert found.partition_rhat == alone.partition_rhat and found.partition_ess == alone.partition_ess
@@ -118,7 +118,7 @@ def test_of_many_items_pairs_are_of_a_sample(monkeypatch):
 def test_still_chains_are_told_though_a_sample_does_not_show_that_others_move(monkeypatch):
     monkeypatch.setattr(memory, "ITEMS_OF_ALL_PAIRS", 4)
     labels = np.tile(np.arange(50) % 2, (3, 40, 1))
-    at, _ = pc.as_partition_draws(labels).backend.some_items
+    at, _ = pc.as_partition_draws(labels).of_some_items()
     moving = np.setdiff1d(np.arange(2, 50), at)[0]
     labels[1:, ::2, moving] = 2
     for draws in (pc.as_partition_draws(labels), elsewhere(pc.as_partition_draws(labels))):
@@ -177,7 +177,7 @@ def test_items_of_very_many_clusters_need_no_table_of_them(monkeypatch):
         for partition in (np.arange(90), draws.labels[3], np.arange(90) // 2, np.r_[0, np.ones(89, int)]):
             one, refined = pc.item_uncertainty(draws, partition), consensus.refine_partition(draws, partition)
             with monkeypatch.context() as patch:
-                patch.setenv("POSTERIOR_CONSENSUS_MEMORY", "1KB")
+                patch.setenv("POSTERIOR_CONSENSUS_MEMORY", "4KB")
                 other = pc.item_uncertainty(draws, partition)
                 xr.testing.assert_identical(consensus.refine_partition(draws, partition), refined)
             assert_array_equal(other.nearest, one.nearest)
