@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from posterior_consensus.ensemble import on_blocks
 from posterior_consensus.ensemble.allocations import AllocationProbabilities
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.labels import ArrayLabels, LabelBackend
@@ -308,7 +307,7 @@ class PartitionDraws(PairSource):
                     coclustering.add_row_counts(planes, n_draws, first, rows, number == 1, divisor)
             else:
                 chosen = self.backend.columns(slice(first, last))
-                for items, similarities in self.backend.map_blocks(on_blocks.similarity_rows, addends, chosen):
+                for items, similarities in self.backend.map_blocks(_similarity_rows, addends, chosen):
                     rows[:, items] = similarities
                 rows /= rows[0, first]
             yield first, rows
@@ -332,7 +331,7 @@ class PartitionDraws(PairSource):
             return np.clip(row, 0.0, 1.0)
         row = np.empty(self.n_items)
         chosen = self.backend.columns(np.array([item]))
-        for items, similarities in self.backend.map_blocks(on_blocks.similarity_rows, self.samples.addends[0], chosen):
+        for items, similarities in self.backend.map_blocks(_similarity_rows, self.samples.addends[0], chosen):
             row[items] = similarities[0]
         return row / row[item]
 
@@ -343,11 +342,11 @@ class PartitionDraws(PairSource):
         addends, total = self.samples.addends
         columns, table = np.ascontiguousarray(columns), np.zeros((self.starts[-1], columns.shape[1]))
         held = self.backend.in_memory()  # all items, or blocks in order: the order of items fixes the rounding
-        whole = self.backend.map_blocks(on_blocks.as_they_are) if held is None else [(slice(None), held)]
+        whole = self.backend.map_blocks(_as_they_are) if held is None else [(slice(None), held)]
         for items, block in whole:
             ensemble.scatter_more(block, self.starts, columns[items], table)
         product = np.empty(columns.shape)
-        for items, similarities in self.backend.map_blocks(on_blocks.gather, self.starts, addends, table):
+        for items, similarities in self.backend.map_blocks(gather, self.starts, addends, table):
             product[items] = similarities
         product /= total
         return product
@@ -357,7 +356,7 @@ class PartitionDraws(PairSource):
         if self.soft is not None:
             return self.soft.product_with_others(np.eye(labels.max() + 1)[labels], self.weights), 1.0
         links = np.empty((self.n_items, int(labels.max()) + 1))
-        for items, similarities in self.map_links(labels, on_blocks.links_alone):
+        for items, similarities in self.map_links(labels, _links_alone):
             links[items] = similarities
         return links, self.samples.addends[1]
 
@@ -370,7 +369,7 @@ class PartitionDraws(PairSource):
         addends, total = self.samples.addends
         counts = self.backend.joint_counts(labels)
         given = self.starts, addends, counts, labels, total, function, arguments
-        return self.backend.map_blocks(on_blocks.apply_to_links, *given)
+        return self.backend.map_blocks(_apply_to_links, *given)
 
     def signatures(self) -> npt.NDArray[np.intp]:
         """Group (n,) of each item: items with equal labels in all draws share one, but not with soft labels."""
@@ -420,3 +419,42 @@ def check_needs(source: PairSource, needs: Mapping[str, Need]) -> None:
     for what, need in needs.items():
         if need == "draws":
             draws_of(source, what)
+
+
+def _as_they_are(labels: npt.NDArray[Any], items: slice) -> npt.NDArray[Any]:
+    """The labels, contiguous for each draw."""
+    return np.ascontiguousarray(labels)
+
+
+def _similarity_rows(labels: npt.NDArray[Any], items: slice, weights: Floats, chosen: npt.NDArray[Any]) -> Floats:
+    """Similarities of `chosen` items to the items of the block, as sums of weights."""
+    return ensemble.similarity_rows(np.ascontiguousarray(labels), weights, chosen)
+
+
+def gather(
+    labels: npt.NDArray[Any], items: slice, starts: npt.NDArray[np.int64], weights: Floats, table: npt.NDArray[Any]
+) -> Floats:
+    """Sum over draws the weighted rows of `table` that belong to each item's clusters."""
+    return ensemble.gather(np.ascontiguousarray(labels), starts, weights, table)
+
+
+def _apply_to_links(
+    labels: npt.NDArray[Any],
+    items: slice,
+    starts: npt.NDArray[np.int64],
+    weights: Floats,
+    counts: npt.NDArray[np.int32],
+    partition: npt.NDArray[Any],
+    total: float,
+    function: Callable[..., Result],
+    arguments: tuple[Any, ...],
+) -> Result:
+    """Call a function with the links of the block's items."""
+    links, own = ensemble.links(np.ascontiguousarray(labels), starts, weights, counts), partition[items]
+    links[np.arange(own.size), own] -= total
+    return function(links, own, total, *arguments)
+
+
+def _links_alone(links: Floats, labels: npt.NDArray[Any], total: float) -> Floats:
+    """Return the links themselves."""
+    return links

@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp
 
-from posterior_consensus.ensemble import on_blocks
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PartitionDraws, gather
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.labels import ArrayLabels, LabelBackend, Result
 from posterior_consensus.kernels import ensemble, perturbation
@@ -67,7 +66,7 @@ class ModelDraws(NamedTuple):
         """Sum (n,) over the draws `rows` of the reciprocal sizes of an item's clusters."""
         labels = self.labels.take(rows)
         shares = 1 / labels.sizes[:, np.newaxis]
-        parts = [part for _, part in labels.map_blocks(on_blocks.gather, labels.starts, self.counts[rows], shares)]
+        parts = [part for _, part in labels.map_blocks(gather, labels.starts, self.counts[rows], shares)]
         return np.concatenate(parts).ravel()
 
     def table(self, memberships: Floats) -> Floats:
@@ -149,7 +148,7 @@ def _expected(
     matches: Floats,
     logits: Floats,
 ) -> tuple[Floats, Floats, Floats | None]:
-    votes = on_blocks.gather(labels, items, starts, weights, matches) + logits
+    votes = gather(labels, items, starts, weights, matches) + logits
     totals = logsumexp(votes, axis=1, keepdims=True)
     memberships = np.exp(votes - totals)
     table = ensemble.scatter(np.ascontiguousarray(labels), starts, _rounded(memberships, grid)) if grid else None
