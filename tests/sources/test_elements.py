@@ -5,6 +5,7 @@ import gzip
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from numpy.testing import assert_allclose, assert_array_equal
 
 import posterior_consensus as pc
@@ -163,11 +164,16 @@ def test_certain_components(rng):
     assert_array_equal(soft.soft.components, z)
 
 
-def test_components_before_items(p):
+def test_components_before_items(p, tmp_path):
     table = named(p.swapaxes(1, 2), "p", "{}[{},{}]")
     for soft in (pc.as_allocation_probabilities(table), source_in(table).source):
         assert_allclose(soft.soft.probabilities, p, rtol=1e-12)
         assert (soft.items.dim, soft.soft.component_dim) == ("item", "component")
+    variable = xr.DataArray(p.swapaxes(1, 2)[np.newaxis], dims=("chain", "draw", "kind", "obs"), name="p")
+    xr.DataTree.from_dict({"posterior": variable.to_dataset()}).to_netcdf(tmp_path / "p.nc")
+    for given in (variable, tmp_path / "p.nc"):
+        soft = pc.as_allocation_probabilities(given)
+        assert (soft.items.dim, soft.soft.component_dim) == ("obs", "kind")
 
 
 def test_bad_tables(p):

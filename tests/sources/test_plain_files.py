@@ -146,6 +146,8 @@ def test_numpy_files(tmp_path):
     np.savez(tmp_path / "two.npz", z=Z, mu=np.ones(6))
     assert_array_equal(pc.as_partition_draws(tmp_path / "two.npz", "z").labels, CANONICAL)
     check(pc.as_partition_draws, tmp_path / "two.npz", ValueError, ["`var_name` must name an array", "'z', 'mu'"])
+    np.savez(tmp_path / "layers.npz", z=np.stack([Z, Z[:, ::-1]], axis=1), mu=np.ones(6))
+    assert_array_equal(pc.as_layers(tmp_path / "layers.npz", "z")[0].labels, CANONICAL)
     p = np.random.default_rng(1).dirichlet(np.ones(2), (2, 9, 4))
     np.save(tmp_path / "p.npy", p)
     wanted = pc.as_allocation_probabilities(p).soft.probabilities
