@@ -32,8 +32,8 @@ def stopped(monkeypatch, error):
         raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr(stores, "_write", fail)
-        patch.setattr(accumulate, "_write_all", fail)
+        patch.setattr(stores, "_fill", fail)
+        patch.setattr(accumulate, "_list", fail)
         if error is Killed:
             patch.setattr(stores.Path, "unlink", lambda *_, **__: None)
         yield

@@ -7,7 +7,6 @@ import os
 import re
 import zlib
 from functools import partial
-from io import FileIO
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -83,12 +82,6 @@ def _labels_in(store: Path | None, batches: list[_Batch], items: Items | None) -
         (batch.chain, np.ndarray((batch.n_draws, items.n_items), batch.dtype, content, first))
         for batch, first in zip(batches, ends, strict=False)
     ]
-
-
-def _write_all(file: FileIO, content: memoryview) -> None:
-    """Write to a file without a buffer, which may take a part at a time."""
-    while content:
-        content = content[file.write(content) :]
 
 
 def _damaged(file: Path) -> ValueError:
@@ -335,9 +328,10 @@ class PartitionAccumulator(display.Shown):
             return
         assert self._items is not None
         batches = [*self._batches, _Batch(chain, len(labels), labels.dtype.str, zlib.crc32(labels.data))]
-        with room(self.store, labels.nbytes), (self.store / _LABELS).open("ab", buffering=0) as file:
+        with room(self.store, labels.nbytes), (self.store / _LABELS).open("ab") as file:
             file.truncate(sum(batch.n_bytes(self._items) for batch in self._batches))  # what a killed process left
-            _write_all(file, labels.data.cast("B"))
+            file.write(labels.data)
+            file.flush()
             _list(self.store, batches, self._items)
         self._batches = batches
 

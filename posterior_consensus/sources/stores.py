@@ -119,14 +119,10 @@ def _fill(labels: Labels, parts: Sequence[Part], progressbar: bool) -> npt.NDArr
     """Write the labels of all draws into an array; return their numbers of clusters."""
     n_clusters = np.empty(len(labels), np.int64)
     n_bytes = [rows.size * labels.shape[1] * labels.dtype.itemsize for rows, _ in parts]
-    done = zip(parts, in_order(_write, ((write, labels) for _, write in parts)), strict=True)
+    done = zip(parts, in_order(lambda write: write(labels), ((write,) for _, write in parts)), strict=True)
     for (rows, _), numbers in track(done, "Labels to disk", progressbar=progressbar, n_bytes=n_bytes):
         n_clusters[rows] = numbers
     return n_clusters
-
-
-def _write(write: Callable[[Labels], npt.NDArray[np.int64]], labels: Labels) -> npt.NDArray[np.int64]:
-    return write(labels)
 
 
 def _narrowed(labels: Labels, dtype: np.dtype[Any]) -> Labels:

@@ -97,3 +97,14 @@ def test_a_fork_while_a_thread_reads_can_read_itself():
             os._exit(0 if stores.HDF5_LOCK.acquire(timeout=10) else 1)
         assert os.waitpid(process, 0)[1] == 0
         reading.result()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_reads_a_store_that_was_open(tmp_path):
+    labels = np.random.default_rng(1).integers(4, size=(50, 600))
+    stored = pc.as_partition_draws(labels, store=tmp_path / "store")
+    expected = pc.as_partition_draws(labels).labels
+    if (process := os.fork()) == 0:
+        os._exit(0 if np.array_equal(stored.labels, expected) else 1)
+    assert os.waitpid(process, 0)[1] == 0

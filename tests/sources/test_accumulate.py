@@ -116,14 +116,7 @@ labels = np.load(sys.argv[1])
 kept = pc.PartitionAccumulator(sys.argv[2], batch_size=10)
 kept.add(labels[:27])
 kept.add(labels[:13], chain=1)
-
-
-def killed(file, content):
-    file.write(content[:5])
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-accumulate._write_all = killed
+accumulate._list = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 kept.add(labels[27:40])
 """
 
