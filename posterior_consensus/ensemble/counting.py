@@ -22,7 +22,7 @@ def joint_sums(backend: LabelBackend, partitions: npt.NDArray[Any], h: Floats) -
     Both come from one pass over the labels.
     """
     n_clusters = partitions.max(axis=1).astype(np.int64) + 1
-    if backend.in_memory() is not None or _is_sparse(backend, int(n_clusters.max())):
+    if _go_by_draws(backend, int(n_clusters.max())):
         return _sums_by_draws(backend, partitions, n_clusters, h)
     if len(partitions) == 1:
         counts = backend.joint_counts(partitions[0].astype(np.int32))
@@ -34,7 +34,7 @@ def joint_sums(backend: LabelBackend, partitions: npt.NDArray[Any], h: Floats) -
 def joint_sums_of_draws(backend: LabelBackend, rows: npt.NDArray[np.intp], h: Floats) -> tuple[Floats, Floats]:
     """Sums (rows.size, N) and (N,) of :func:`joint_sums` for some draws as partitions."""
     n_clusters = backend.n_clusters[rows]
-    if backend.in_memory() is not None or _is_sparse(backend, int(n_clusters.max())):
+    if _go_by_draws(backend, int(n_clusters.max())):
         return _sums_by_draws(backend, backend.of_draws(rows), n_clusters, h)
     return _sums(backend, n_clusters, rows, h)
 
@@ -83,7 +83,10 @@ def _sums_over(sizes: npt.NDArray[np.int32], starts: npt.NDArray[np.int64], h: F
     return sums
 
 
-def _is_sparse(backend: LabelBackend, most: int) -> bool:
+def _go_by_draws(backend: LabelBackend, most: int) -> bool:
+    """Whether draws are in memory, or tables with `most` columns would be sparse or large."""
+    if backend.in_memory() is not None:
+        return True
     widest, all_clusters = int(backend.n_clusters.max()), int(backend.starts[-1])
     return most * widest > _SPARSE * backend.n_items or most * all_clusters > 4 * memory.CELLS_AT_ONCE
 
@@ -115,11 +118,9 @@ def _parts(cells: npt.NDArray[np.int64]) -> list[slice]:
 def _sums_by_draws(
     backend: LabelBackend, partitions: npt.NDArray[Any], n_clusters: npt.NDArray[np.int64], h: Floats
 ) -> tuple[Floats, Floats]:
-    """Sum by blocks of draws if tables would take more memory than these draws; else with all draws in memory."""
+    """Sum by blocks of draws, which take a quarter of the memory budget at most."""
     partitions = alike(partitions, n_clusters, backend.dtype)
-    at_once = backend.n_draws
-    if backend.in_memory() is None:
-        at_once = max(1, memory.budget() // (4 * backend.n_items * backend.dtype.itemsize))
+    at_once = max(1, memory.budget() // (4 * backend.n_items * backend.dtype.itemsize))
     parts = [
         contingency.joint_sums(partitions, n_clusters, labels, backend.n_clusters[rows], h)
         for rows, labels in backend.blocks(at_once)

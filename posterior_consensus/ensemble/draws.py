@@ -319,7 +319,7 @@ class PartitionDraws(PairSource):
     def some_labels(self, most: int) -> npt.NDArray[Any]:
         """Distinct labels (at most `most`, n) among `most` draws evenly spaced over the posterior."""
         rows = np.linspace(0, self.n_draws - 1, min(most, self.n_draws)).round().astype(np.intp)
-        labels = self.backend.take(rows).values
+        labels = self.backend.of_draws(rows)
         return labels[distinct_rows(labels)[0]]
 
     def row(self, item: int) -> Floats:
