@@ -84,21 +84,21 @@ TAKES_PAIRS = {
 EXAMPLES = ("consensus_partition", "summarize", "as_constraints", "agreement_path of chains", "others", "plot_psm")
 
 
-def functions(data):
+def functions(data, partition=PARTITION):
     """Every public function and figure that takes a posterior, by name."""
     seeded = {"random_seed": 1, "progressbar": False}
     changed = {
-        "expected_loss of pairs": lambda: pc.expected_loss(data, PARTITION, loss="binder"),
-        "cluster_merges": lambda: pc.cluster_merges(data, PARTITION, loss="binder"),
+        "expected_loss of pairs": lambda: pc.expected_loss(data, partition, loss="binder"),
+        "cluster_merges": lambda: pc.cluster_merges(data, partition, loss="binder"),
         "consensus of pairs": lambda: pc.consensus_partition(data, loss="binder", n_starts=1, **seeded),
-        "certify": lambda: pc.certify(data, PARTITION, loss="binder", progressbar=False),
+        "certify": lambda: pc.certify(data, partition, loss="binder", progressbar=False),
         "agreement_path of chains": lambda: pc.agreement.agreement_path(data, prices=[0.5], **seeded),
         "particles": lambda: pc.particles(data, 2, **seeded),
         "calibration": lambda: pc.partition_density(DRAWS["labels"], calibration=data, **seeded),
         "plot_psm by chain": lambda: pc.plot_psm(data, by="chain"),
         "others": lambda: pc.partition_loss(DRAWS["labels"], data),
     }
-    known = functions_of(data, PARTITION)
+    known = functions_of(data, partition)
     return {name: known[name] for name in sorted(known.keys() - ELSEWHERE - TAKES_A_RESULT)} | changed
 
 
@@ -246,18 +246,22 @@ def test_every_function_takes_the_same_labels_and_probabilities(stopping):
         np.testing.assert_array_equal(taken(function).labels, DRAWS["labels"].labels, name)
 
 
+MANY = np.tile(PARTITION, 8)  # so many items that tables of their clusters are smaller than the labels
+
+
 def calls_once(data):
     """A call of every public function that takes a posterior, which is a path here."""
-    mu, known = posterior("labels")["mu"], functions(data)
+    mu, known = posterior("labels")["mu"], functions(data, MANY)
     once = {
         "agreement_path": known["agreement_path of chains"],
         "as_allocation_probabilities": partial(pc.as_allocation_probabilities, data, group="probabilities"),
         "as_layers": partial(pc.as_layers, data, layer_dim="layer", group="layers"),
         "as_pair_similarity": partial(pc.as_pair_similarity, data, missing="pairwise"),
         "as_partition_draws": partial(pc.as_partition_draws, data),
-        "cluster_summary": partial(pc.cluster_summary, data, PARTITION, mu=mu),
+        "cluster_summary": partial(pc.cluster_summary, data, np.where(np.arange(MANY.size) < 7, MANY, -1), mu=mu),
+        "compare_partitions": partial(pc.compare_partitions, data, [MANY, np.zeros_like(MANY)]),
         "component_similarity": partial(pc.component_similarity, data, mean=mu, sd=1.0),
-        "expected_loss": partial(pc.expected_loss, data, PARTITION),
+        "expected_loss": partial(pc.expected_loss, data, MANY),
         "log_prob": partial(pc.priors.stick_breaking(1.0, N_COMPONENTS).log_prob, data),
         "prior_sensitivity": partial(pc.prior_sensitivity, data, random_seed=1, progressbar=False),
         "stable_components": partial(pc.stable_components, data),
@@ -266,13 +270,17 @@ def calls_once(data):
     return {name: known[name] for name in known if name in BY_NAME} | once
 
 
+@cache
 def with_groups():
-    """A posterior with what functions read besides its labels."""
-    by_item = xr.Dataset({"y": (DIMS[:3], -np.abs(Z - PARTITION).astype(float))})
-    groups = {"posterior": posterior("labels"), "probabilities": xr.Dataset(VARIABLES["soft"])}
-    groups["layers"] = xr.Dataset({"z": (("chain", "draw", "layer", "item"), np.stack([Z, Z[..., ::-1]], axis=2))})
+    """A posterior of many items, with what functions read besides its labels."""
+    rng = np.random.default_rng(1)
+    z = np.where(rng.random((N_CHAINS, LENGTH, MANY.size)) < 0.2, rng.integers(3, size=MANY.size), MANY)
+    by_item = xr.Dataset({"y": (DIMS[:3], -np.abs(z - MANY).astype(float))})
+    groups = {"posterior": posterior("labels").drop_vars("z").assign(z=(DIMS[:3], z))}
+    groups["probabilities"] = xr.Dataset(VARIABLES["soft"])
+    groups["layers"] = xr.Dataset({"z": (("chain", "draw", "layer", "item"), np.stack([z, z[..., ::-1]], axis=2))})
     groups |= {"log_prior": by_item.isel(item=0), "log_likelihood": by_item}
-    groups["observed_data"] = xr.Dataset({"y": ("item", PARTITION)})
+    groups["observed_data"] = xr.Dataset({"y": ("item", MANY)})
     return xr.DataTree.from_dict(groups)
 
 
@@ -314,7 +322,11 @@ def test_a_function_opens_converts_and_reads_as_often_as_the_table_says(name, mo
     with_groups().to_netcdf(tmp_path / "posterior.nc")
     calls_once(tmp_path / "posterior.nc")[name]()
     plt.close("all")
-    shown = counts["openings"], counts["conversions"], f"{counts['labels'] / Z.size:.1f}".removesuffix(".0")
+    shown = (
+        counts["openings"],
+        counts["conversions"],
+        f"{counts['labels'] / N_CHAINS / LENGTH / MANY.size:.1f}".removesuffix(".0"),
+    )
     assert TABLE[name] == f"| `{name}` | {' | '.join(map(str, shown))} |"
 
 
