@@ -293,8 +293,8 @@ def cocluster(
         name: ("round", np.array(one)) for name, one in zip(_TRACE, zip(*trace, strict=True), strict=True)
     }
     return Coclustering(
-        row_labels=given.rows.partition_array(of_rows, "clustering", "row_labels"),
-        column_labels=given.columns.partition_array(of_columns, "clustering", "column_labels"),
+        row_labels=given.rows.array(of_rows, "row_labels", ("clustering", ...)),
+        column_labels=given.columns.array(of_columns, "column_labels", ("clustering", ...)),
         trace=xr.Dataset(columns_of_trace, {"round": np.arange(len(trace))}),
         table_information=_information(shares),
         stopped=executor.stopped,

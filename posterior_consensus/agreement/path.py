@@ -23,7 +23,7 @@ from posterior_consensus.ensemble.expectation import (
 )
 from posterior_consensus.ensemble.items import Items, two_partitions
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
-from posterior_consensus.ensemble.partitions import Labels, distinct_rows
+from posterior_consensus.ensemble.partitions import Labels, distinct_rows, of_result
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.losses.lookup import as_loss, with_parameters
 from posterior_consensus.losses.partition_losses import jaccard
@@ -120,7 +120,7 @@ def _in_one_order(partitions: Any) -> Any:
 
 
 def _has_names(partition: Any) -> bool:
-    labels = getattr(partition, "labels", partition)
+    labels = of_result(partition, "labels", partition)
     return isinstance(labels, (pd.Series, xr.DataArray)) and labels.ndim == 1
 
 
@@ -163,12 +163,12 @@ class AgreementPath(Stored):
     @property
     def names(self) -> tuple[Hashable, ...]:
         """Names of the chains or analyses."""
-        return tuple(self.labels["chain"].values.tolist())
+        return tuple(self.table["chain"].values.tolist())
 
     @cached_property
     def _early(self) -> tuple[Floats, Floats]:
         """Jaccard distances between the estimates without a penalty and at the penalty weight 0.25."""
-        prices = self.labels["price"].values
+        prices = self.table["price"].values
         at = int(np.flatnonzero(prices == EARLY)[0])
         return losses_between(self.labels.values[0], jaccard()), losses_between(self.labels.values[at], jaccard())
 
@@ -493,7 +493,7 @@ def _record(
     items, dims = next(iter(sources.values())).items, ("price", "chain")
     coords = {"price": np.array(prices), "chain": np.asarray(list(sources))}
     return AgreementPath(
-        labels=xr.DataArray(labels, dict(items.coords) | coords, (*dims, items.dim), "labels"),
+        labels=items.array(labels, "labels", (*dims, ...), coords),
         table=xr.Dataset({name: (dims[: column.ndim], column) for name, column in columns.items()}, coords),
         visits=xr.DataArray(visits, {"chain": coords["chain"]}, ("chain", "estimate"), "visits"),
         loss=loss,

@@ -28,6 +28,7 @@ from posterior_consensus.ensemble.partitions import (
     canonical_labels,
     contingency_table,
     named_partitions,
+    of_result,
 )
 from posterior_consensus.ensemble.switching import is_matched, partners
 from posterior_consensus.results import display, stored_as
@@ -170,7 +171,7 @@ class AlignedPartitions(Stored):
     @property
     def partitions(self) -> list[Any]:
         """Names of the partitions, in their order."""
-        return list(self.labels["partition"].values.tolist())
+        return list(stored_as.own_in(self.labels, "partition").values.tolist())
 
     def __getitem__(self, name: Any) -> ClusterMatch:
         names = [str(one) for one in self.partitions]  # a dict's keys are kept as text
@@ -306,7 +307,7 @@ def align_partitions(partitions: Any) -> AlignedPartitions:
         else:
             numbers, names = _matched(own, labels[row - 1, at], names)
         labels[row, at] = numbers[own]
-    by_partition = items.partition_array(labels, "partition", "labels").assign_coords(partition=list(named))
+    by_partition = items.array(labels, "labels", ("partition", ...), {"partition": list(named)})
     return AlignedPartitions(by_partition, tuple(names))
 
 
@@ -332,7 +333,7 @@ def numbered_as(labels: Labels, reference: Labels, names: list[Hashable]) -> tup
 def _numbered(partition: Any, values: Any) -> tuple[npt.NDArray[np.int64], list[Hashable]]:
     """Numbers of the first partition's clusters, in order of first appearance, and the name of each number."""
     own, numbers = cluster_names(partition, values), cluster_numbers(partition, values)
-    listed = list(getattr(partition, "names", None) or own)
+    listed = list(of_result(partition, "names") or own)
     known = [*own, *listed]
     if known == numbers_of(known).tolist():
         return numbers, list(range(max(known) + 1))
@@ -368,7 +369,7 @@ def continued(
 
 def over_all_items(given: Mapping[str, Any]) -> tuple[Items, dict[str, Any], dict[str, npt.NDArray[np.intp]]]:
     """All items of several partitions, the labels of each partition, and the positions of its items among all."""
-    arrays = [values for values in (getattr(one, "labels", one) for one in given.values()) if _is_vector(values)]
+    arrays = [values for values in (of_result(one, "labels", one) for one in given.values()) if _is_vector(values)]
     dim = str(arrays[0].dims[0]) if arrays else "item"
     values = {name: labelled(partition, dim) for name, partition in given.items()}
     arrays = [one for one in values.values() if _is_vector(one)]

@@ -237,7 +237,7 @@ def cluster_summary(
         probability=share,
         mcse=float(source.samples.probability_mcse(agrees, source.n_clusters.astype(np.float64))),
         clusters=_together(source, labels).assign_coords(cluster=names_as_coordinate(names)),
-        allocation=_allocation(source, labels, first, rows).assign_coords(to=[*map(str, names), "elsewhere"]),
+        allocation=_allocation(source, [*map(str, names), "elsewhere"], first, rows),
         parameters=None if statistics is None else statistics.assign_coords(cluster=names_as_coordinate(names)),
     )
 
@@ -284,13 +284,13 @@ def _together(source: PartitionDraws, labels: Labels) -> xr.Dataset:
     return xr.Dataset({name: ("cluster", values) for name, values in columns.items()})
 
 
-def _allocation(source: PartitionDraws, labels: Labels, first: Numbers, rows: Numbers) -> xr.DataArray:
+def _allocation(source: PartitionDraws, names: list[str], first: Numbers, rows: Numbers) -> xr.DataArray:
     """Probability of each item to be in each cluster, or in none, over the draws `rows`."""
     samples, own = source.samples.take(rows), source.labels[rows]
     shares = [samples.mean((own == own[:, [one]]).T.astype(np.float64)) for one in first]
     elsewhere = np.maximum(1.0 - np.sum(shares, axis=0), 0.0)
     values = np.stack([*shares, elsewhere], axis=1)
-    return xr.DataArray(values, dims=(source.items.dim, "to"), coords=source.items.coords, name="allocation")
+    return source.items.array(values, "allocation", (..., "to"), {"to": names})
 
 
 def _statistics(source: PartitionDraws, columns: Mapping[str, Floats], rows: Numbers, share: float) -> xr.Dataset:

@@ -304,7 +304,7 @@ class PosteriorComparison(Stored):
     @property
     def difference(self) -> xr.DataArray:
         """Similarity matrix of the second posterior minus the matrix of the first, shape (n_items, n_items)."""
-        a, b = (self.similarity.isel(posterior=row, drop=True) for row in (0, 1))
+        a, b = (self.similarity.isel({self.similarity.dims[0]: row}, drop=True) for row in (0, 1))
         return (b - a).rename("difference")
 
     @property
@@ -343,7 +343,7 @@ class PosteriorComparison(Stored):
         """P-value of each test; of the items, the smallest."""
         of = self.distances["p_value"].sel(measure=["energy", "rms similarity", "number of clusters"]).values.tolist()
         names = ("partitions", "similarities", "numbers of clusters", "co-members of items")
-        return dict(zip(names, [*of, float(self.items["p_value"].min(skipna=False))], strict=True))
+        return dict(zip(names, [*of, float(stored_as.own_in(self.items, "p_value").min(skipna=False))], strict=True))
 
     def _in_words(self, name: str, p_value: float) -> str:
         """What differs, by how much, and the p-value."""
@@ -368,7 +368,8 @@ class PosteriorComparison(Stored):
         pandas.DataFrame
             A row for each item, the largest difference first.
         """
-        table = self.items.to_dataframe()[list(_OF_ITEMS)]
+        columns = {name: stored_as.own_in(self.items, name).to_series() for name in _OF_ITEMS}
+        table = pd.DataFrame({name: one.array for name, one in columns.items()}, columns["difference"].index)
         return table.sort_values("difference", ascending=False, kind="stable")
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
@@ -395,7 +396,7 @@ class PosteriorComparison(Stored):
             lines.append((f"particles of {name}", "; ".join(listed)))
         if self.stopped:
             lines.append(("interrupted", "Ctrl-C ended the search for particles; a longer one may find more"))
-        n_items, dim = self.items["difference"].size, self.items["difference"].dims[0]
+        n_items, dim = self.similarity.shape[1], self.similarity.dims[1]
         title = f"PosteriorComparison: {n_items} items ({dim}), largest difference of co-members first"
         return title, lines, self.to_dataframe()
 
@@ -533,14 +534,14 @@ def compare_posteriors(
     of_items["p_value"] = tests.of_items
     columns = {name: ("measure", column) for name, column in zip(_DISTANCES, rows.T, strict=True)}
     per_chain = [size / len(draws.samples.chains) for size, draws in zip(sizes, plain, strict=True)]
-    matrices = [a.items.pair_array(draws.shared_similarity, "similarity") for draws in (a, b)]
+    matrices = np.stack([draws.shared_similarity for draws in (a, b)])
     sides = {"posterior": list(names)}
     return PosteriorComparison(
         distances=xr.Dataset(columns, {"measure": list(_MEASURES)}),
         ess=xr.DataArray(per_chain, sides, ("posterior",), "ess"),
         within=xr.DataArray(within, sides, ("posterior",), "within"),
-        items=xr.Dataset({name: a.items.array(column, name) for name, column in of_items.items()}),
-        similarity=xr.concat(matrices, "posterior").assign_coords(sides),
+        items=a.items.dataset(of_items),
+        similarity=a.items.pair_array(matrices, "similarity", ("posterior",), sides),
         transport=xr.DataArray(plan, dims=("particle_a", "particle_b"), name="transport"),
         particles_a=_partitions(a, both[0], "a"),
         particles_b=_partitions(a, both[1], "b"),
@@ -560,7 +561,7 @@ def _weights(of: Particles, name: str) -> xr.Dataset:
 
 
 def _partitions(a: PartitionDraws, of: Particles, name: str) -> xr.DataArray:
-    return a.items.partition_array(of.partitions.values, f"particle_{name}", f"particles_{name}")
+    return a.items.array(of.partitions.values, f"particles_{name}", (f"particle_{name}", ...))
 
 
 def _with_error(

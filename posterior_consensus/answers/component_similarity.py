@@ -210,21 +210,23 @@ def _write_matrix(values: Floats, record: Any, parts: stored_as.DatasetParts) ->
 
 def _write_partitions(partitions: PartitionDraws, record: Any, parts: stored_as.DatasetParts) -> None:
     along = "component_sample"
-    labels = partitions.items.partition_array(partitions.labels, along, "component_partitions")
     own = {
         f"component_{name}": (along, getattr(partitions.samples, name + "s" * (name == "weight"))) for name in _ORDER
     }
-    parts.variables["component_partitions"] = labels.assign_coords(own)
+    parts.variables["component_partitions"] = partitions.items.array(
+        partitions.labels, "component_partitions", (along, ...), own
+    )
 
 
-def _read_items(dataset: xr.Dataset, name: str = "items") -> Items:
-    return Items.along(dataset["component_similarity"], str(dataset["component_similarity"].dims[0]))
+def _read_items(group: stored_as.Group, name: str = "items") -> Items:
+    return Items.along(group["component_similarity"], str(group["component_similarity"].dims[0]))
 
 
-def _read_partitions(dataset: xr.Dataset, name: str) -> PartitionDraws:
-    labels = dataset["component_partitions"]
-    samples = Samples.along(labels.rename({f"component_{one}": one for one in _ORDER}))
-    return PartitionDraws.of(labels.values, samples=samples, items=_read_items(dataset))
+def _read_partitions(group: stored_as.Group, name: str) -> PartitionDraws:
+    labels = group["component_partitions"]
+    chain, draw, weights = (stored_as.own_in(labels, f"component_{one}").values for one in _ORDER)
+    samples = Samples(chain, draw, weights)
+    return PartitionDraws.of(labels.values, samples=samples, items=_read_items(group))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -249,7 +251,7 @@ class ComponentSimilarity(PairSimilarity, Stored):
 
     items: Items = field(metadata=stored_as.declared(lambda value, record, parts: None, _read_items))
     values: Floats = field(
-        metadata=stored_as.declared(_write_matrix, lambda dataset, name: dataset["component_similarity"].values)
+        metadata=stored_as.declared(_write_matrix, lambda group, name: group["component_similarity"].values)
     )
     partitions: PartitionDraws = field(kw_only=True, metadata=stored_as.declared(_write_partitions, _read_partitions))
     n_components: npt.NDArray[np.int64] = field(

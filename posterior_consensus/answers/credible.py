@@ -79,7 +79,7 @@ class CredibleBall(Stored):
         rows = [("center", np.unique(self.center).size, 0.0, 1)]
         for name in BALL_BOUNDS:
             bound = getattr(self, name)
-            rows.append((name, np.unique(bound[0]).size, float(bound["distance"][0]), bound.shape[0]))
+            rows.append((name, np.unique(bound[0]).size, float(stored_as.own_in(bound, "distance")[0]), bound.shape[0]))
         return pd.DataFrame(rows, columns=["partition", "n_clusters", "distance", "ties"]).set_index("partition")
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
@@ -207,6 +207,6 @@ def _bounds(
         tied = labels[np.searchsorted(rows, ties)]
         distinct = np.sort(distinct_rows(tied)[0])
         dim = f"{name}_bound"
-        array = draws.items.partition_array(tied[distinct].astype(np.int32), dim, name)
-        bounds[name] = array.assign_coords(distance=(dim, distances[ties[distinct]]))
+        coords = {"distance": (dim, distances[ties[distinct]])}
+        bounds[name] = draws.items.array(tied[distinct].astype(np.int32), name, (dim, ...), coords)
     return bounds

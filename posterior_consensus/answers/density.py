@@ -194,12 +194,12 @@ class PartitionDensity(HasLabels, Stored):
             A row for each mode, with its weight, number of clusters, score and p-value.
         """
         columns = {
-            "weight": self.modes["weight"].values,
+            "weight": stored_as.own_in(self.modes, "weight").values,
             "n_clusters": self.modes.max(str(self.modes.dims[1])).values + 1,
-            "score": self.modes["score"].values,
+            "score": stored_as.own_in(self.modes, "score").values,
             "p_value": self.p_value(self.modes).values,
         }
-        return pd.DataFrame(columns, index=pd.RangeIndex(self.modes.sizes["mode"], name="mode"))
+        return pd.DataFrame(columns, index=pd.RangeIndex(len(self.modes), name="mode"))
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         unit = self.loss.unit
@@ -208,11 +208,11 @@ class PartitionDensity(HasLabels, Stored):
         every = "every one" if self.step == 1 else f"one in {self.step}"
         lines = [
             ("score", f"mean of exp(-{self.loss.name} / {display.quantity(self.bandwidth, unit, 4)})"),
-            ("training", f"{self.training.sizes['sample']} draws, {every} of a chain"),
+            ("training", f"{len(self.training)} draws, {every} of a chain"),
             ("calibration", f"{self.scores.size} draws{ess}; p-values are at least {1 / (1 + self.scores.size):.2g}"),
             ("sensitivity", f"rank correlation {low:.3f} with half the bandwidth, {high:.3f} with twice"),
         ]
-        modes = display.counted(self.modes.sizes["mode"], "separated mode")
+        modes = display.counted(len(self.modes), "separated mode")
         clusters = display.counted(int(self.labels.max()) + 1, "cluster")
         return f"PartitionDensity: {modes}, most typical a partition in {clusters}", lines, self.to_dataframe()
 
@@ -333,13 +333,14 @@ def partition_density(
     peaks = calibrating.labels[np.argsort(-scores * separations, kind="stable")[:_PEAKS]]
     starts = [search(training, record, rng=rng, progressbar=progressbar).labels, training.labels[best], *peaks]
     ends, heights = _ascended(track(starts, "Peaks of the density", progressbar=progressbar), score, rng)
-    used = all_draws.items.partition_array(training.labels, "sample", "training")
     return PartitionDensity(
         labels=all_draws.items.array(ends[0], "labels"),
         modes=_modes(all_draws, ends, heights, record),
         scores=calibrating.samples.array(scores, "score", unit=""),
         to_higher=calibrating.samples.array(separations, "to_higher", unit=record.unit),
-        training=used.assign_coords(training.samples.coords_and_weights),
+        training=all_draws.items.array(
+            training.labels, "training", ("sample", ...), training.samples.coords_and_weights
+        ),
         bandwidth=h,
         sensitivity=_sensitivity(ends[:1], score, scores, to_training, calibrating.samples),
         step=step,
@@ -462,8 +463,8 @@ def _modes(draws: PartitionDraws, ends: Labels, scores: Floats, loss: PartitionL
     """The partition with the highest score in every separated mode, with its score and weight."""
     separated = separated_modes(ends, loss_matrix(ends, draws, loss), draws.samples, loss)
     highest = np.unique(separated.mode, return_index=True)[1]  # the ends are in the order of their scores
-    modes = draws.items.partition_array(ends[highest], "mode", "modes")
-    return modes.assign_coords(score=("mode", scores[highest]), weight=("mode", separated.weights))
+    coords = {"score": ("mode", scores[highest]), "weight": ("mode", separated.weights)}
+    return draws.items.array(ends[highest], "modes", ("mode", ...), coords)
 
 
 def _sensitivity(labels: Labels, score: _Score, scores: Floats, losses: Floats, calibration: Samples) -> xr.Dataset:

@@ -100,14 +100,9 @@ def item_embedding(draws: Any, *, n_axes: int = 2, center: bool = True) -> xr.Da
     shares = np.zeros(number)
     if variation > ROUNDING * n:
         shares[: values.size] = values / variation
-    source.items.check_no("axis")
-    return xr.DataArray(
-        places,
-        dims=(source.items.dim, "axis"),
-        coords=dict(source.items.coords) | {"axis": np.arange(number), "share": ("axis", shares)},
-        name="embedding",
-        attrs={"long_name": "coordinates of each item; similar items are close"},
-    )
+    coords = {"axis": np.arange(number), "share": ("axis", shares)}
+    embedding = source.items.array(places, "embedding", (..., "axis"), coords)
+    return embedding.assign_attrs(long_name="coordinates of each item; similar items are close")
 
 
 def _centred(operator: LinearOperator) -> LinearOperator:
@@ -166,12 +161,9 @@ def a_strings(draws: Any) -> xr.DataArray:
     n_items, n_draws, width = source.n_items, source.n_draws, int(source.n_clusters.max())
     memory.check(n_items * n_draws * width, f"A-strings of {n_items} items, {n_draws} draws and {width} clusters")
     strings = np.equal.outer(source.labels.T, np.arange(width)).astype(np.int8)
-    dims, samples = (source.items.dim, "sample", "drawn_cluster"), source.samples
-    coords: dict[Any, Any] = dict(source.items.array(np.arange(n_items), "item").coords)
-    coords |= samples.coords
-    if samples.is_weighted:
-        coords["weight"] = ("sample", samples.weights)
-    return xr.DataArray(strings, dims=dims, coords=coords, name="a")
+    samples = source.samples
+    coords = samples.coords_and_weights if samples.is_weighted else samples.coords
+    return source.items.array(strings, "a", (..., "sample", "drawn_cluster"), coords)
 
 
 def from_a_strings(strings: Any) -> PartitionDraws:

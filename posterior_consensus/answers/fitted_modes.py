@@ -464,15 +464,14 @@ def _as_modes(draws: PartitionDraws, used: ModelDraws, fitted: Mixture, evidence
         n_labels = dict(zip(sizes.tolist(), label_shares[row].tolist(), strict=True))
         modes.append(Mode(float(fitted.shares[g]), memberships[row, :, :n_clusters], noise, n_labels))
     surprise = abs(_over_modes(xr.DataArray(log_joint(modes, draws), dims=("sample", "mode"))).values) / np.log(2)
-    dims = ("mode", draws.items.dim, "consensus_cluster")
     sample = draws.samples.coords
     return PartitionModes(
-        labels=draws.items.partition_array(memberships.argmax(axis=2).astype(np.int32), "mode", "labels"),
+        labels=draws.items.array(memberships.argmax(axis=2).astype(np.int32), "labels", ("mode", ...)),
         shares=xr.DataArray([mode.share for mode in modes], dims="mode", name="shares"),
         responsibilities=xr.DataArray(
             responsibilities, dims=("sample", "mode"), coords=sample, name="responsibilities"
         ),
-        memberships=xr.DataArray(memberships, dims=dims, coords=draws.items.coords, name="memberships"),
+        memberships=draws.items.array(memberships, "memberships", ("mode", ..., "consensus_cluster")),
         noise=xr.DataArray([mode.noise for mode in modes], dims="mode", name="noise"),
         label_shares=xr.DataArray(label_shares, {"n_labels": sizes}, ("mode", "n_labels"), "label_shares"),
         surprise=draws.samples.array(surprise, "surprise", unit="bits"),

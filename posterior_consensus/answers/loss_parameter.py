@@ -1,6 +1,6 @@
 """The parameter of a loss: partitions along it, and the pair threshold that is calibrated on the draws."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Literal, Self
@@ -16,11 +16,12 @@ from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.consensus.threshold import calibrated, consistent_interval
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import Floats, draw_losses, mean_loss
+from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.partitions import HasLabels
 from posterior_consensus.losses.partition_losses import binder, pairs, vi
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.stored_as import Stored, as_dataset, stored
+from posterior_consensus.results.stored_as import Stored, as_dataset
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_between
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING
@@ -75,7 +76,7 @@ class LossPath(Stored):
     @property
     def parameter(self) -> str:
         """The pair threshold "tau" of Binder's loss, or the cost "a" of VI."""
-        return str(self.partitions.dims[0])
+        return _family(self.loss.name)[0]
 
     def to_dataset(self) -> xr.Dataset:
         """Convert to a Dataset that any file format stores.
@@ -85,10 +86,7 @@ class LossPath(Stored):
         xarray.Dataset
             Partitions and table, over the dimension ``value_on_path``.
         """
-        own = {self.parameter: _DIM}
-        partitions = self.partitions.rename(own).drop_vars("a", errors="ignore")
-        table = self.table.rename(own).drop_vars("a", errors="ignore")
-        return as_dataset(replace(self, partitions=partitions, table=table))
+        return as_dataset(self._along(_DIM, {_DIM: self.table[self.parameter].values}))
 
     @classmethod
     def from_dataset(cls, dataset: xr.Dataset | xr.DataTree) -> Self:
@@ -105,10 +103,15 @@ class LossPath(Stored):
             The result that was stored.
         """
         read = super().from_dataset(dataset)
-        dim, _ = _family(read.loss.name)
-        costs = {"a": (dim, _costs(dim, read.table[_DIM].values))}
-        partitions = read.partitions.rename({_DIM: dim}).assign_coords(costs)
-        return replace(read, partitions=partitions, table=read.table.rename({_DIM: dim}).assign_coords(costs))
+        dim, grid = read.parameter, read.table[_DIM].values
+        return read._along(dim, {dim: grid, "a": (dim, _costs(dim, grid))})
+
+    def _along(self, dim: str, coords: Mapping[str, Any]) -> Self:
+        """The same result along a dimension of another name."""
+        items = Items.along(self.partitions, str(self.partitions.dims[1]))
+        partitions = items.array(self.partitions.values, "partitions", (dim, ...), coords)
+        columns = {name: (dim, self.table[name].values) for name in _COLUMNS}
+        return replace(self, partitions=partitions, table=xr.Dataset(columns, coords))
 
     def to_dataframe(self) -> pd.DataFrame:
         """Tabulate the path.
@@ -213,10 +216,9 @@ def loss_path(
         mean_loss(draws, labels, vi()),
         np.array([np.nan, *distances]),
     )
-    coords: dict[str, Any] = {dim: (dim, grid), "a": (dim, a)}
-    named = {name: (dim, column) for name, column in zip(_COLUMNS, columns, strict=True)}
-    table = stored(draws.items.array(labels[0], "labels"), coords | named).set_coords("a")
-    partitions = draws.items.partition_array(labels, dim, "partitions").assign_coords(coords)
+    coords: dict[str, Any] = {dim: grid, "a": (dim, a)}
+    table = xr.Dataset({name: (dim, column) for name, column in zip(_COLUMNS, columns, strict=True)}, coords)
+    partitions = draws.items.array(labels, "partitions", (dim, ...), coords)
     return LossPath(partitions, table, factory(), draws.n_draws, stopped=stopped, missing=missing)
 
 

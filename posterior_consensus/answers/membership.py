@@ -113,15 +113,18 @@ class Membership(Stored):
             New items with weights of their own have these weights' effective sample size, too.
         """
         items, own = np.arange(self.cluster.size), self.cluster.values
-        names = self.probabilities["consensus_cluster"].values
+        names = stored_as.own_in(self.probabilities, "consensus_cluster").values
         others = self.probabilities.values.copy()
         others[items, own] = -1.0
         other = others.argmax(axis=1)
-        table = self.own.rename("probability").to_dataframe()[["probability"]]
-        table.insert(0, "cluster", names[own])
-        table = table.assign(
-            mcse=_of_columns(self.mcse, own), other=names[other], other_probability=others[items, other]
-        )
+        columns = {
+            "cluster": names[own],
+            "probability": self.own.values,
+            "mcse": _of_columns(self.mcse.values, own),
+            "other": names[other],
+            "other_probability": others[items, other],
+        }
+        table = pd.DataFrame(columns, self.own.to_series().index)  # whose name may be that of a column
         if self.ess is None:
             return table
         unknown = np.isnan(self.own.values)
@@ -254,11 +257,10 @@ def as_membership(
     if ELSEWHERE in own:
         raise ValueError(f"`partition` must name no cluster {ELSEWHERE!r}, as that is the last column; rename it.")
     names = names_as_coordinate([*own, ELSEWHERE])
-    dims = items.dim, "consensus_cluster"
-    tables = [xr.DataArray(table, items.coords, dims).assign_coords({dims[1]: names}) for table in (values, errors)]
+    dims, coords = (..., "consensus_cluster"), {"consensus_cluster": names}
     return Membership(
-        probabilities=tables[0].rename("probabilities"),
-        mcse=tables[1].rename("mcse"),
+        probabilities=items.array(values, "probabilities", dims, coords),
+        mcse=items.array(errors, "mcse", dims, coords),
         cluster=items.array(cluster, "cluster"),
         numbers=tuple(cluster_numbers(partition, given).tolist()),
         **of_new,

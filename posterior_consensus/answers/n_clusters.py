@@ -207,7 +207,7 @@ def loss_by_n_clusters(
     columns = dict(zip(_COLUMNS, values, strict=True))
     coords = {"n_clusters": np.array(numbers, np.int64)}
     return LossByNClusters(
-        partitions=source.items.partition_array(partitions, "n_clusters", "partitions").assign_coords(coords),
+        partitions=source.items.array(partitions, "partitions", ("n_clusters", ...), coords),
         table=xr.Dataset({name: ("n_clusters", column) for name, column in columns.items()}, coords),
         loss=record,
         n_draws=source.n_draws,
@@ -453,7 +453,7 @@ def cluster_merges(
     coords = {"n_clusters": np.arange(len(partitions), 0, -1)}
     columns = dict(zip(_NUMBERS, merged.T, strict=True)) | compared_losses(source, partitions, record, 0)._asdict()
     return ClusterMerges(
-        partitions=source.items.partition_array(partitions, "n_clusters", "partitions").assign_coords(coords),
+        partitions=source.items.array(partitions, "partitions", ("n_clusters", ...), coords),
         table=xr.Dataset({name: ("n_clusters", column) for name, column in columns.items()}, coords),
         loss=record,
         names=cluster_names(partition, given),

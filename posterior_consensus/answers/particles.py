@@ -724,7 +724,7 @@ def _as_particles(
     if len(partitions) > 1:
         weights_mcse = draws.samples.probability_errors(weights, weights_mcse)
     return Particles(
-        partitions=draws.items.partition_array(partitions, "particle", "partitions"),
+        partitions=draws.items.array(partitions, "partitions", ("particle", ...)),
         weights=xr.DataArray(weights, dims="particle", name="weights"),
         weights_mcse=xr.DataArray(weights_mcse, dims="particle", name="weights_mcse"),
         weights_ess=xr.DataArray(weights_ess, dims="particle", name="weights_ess"),

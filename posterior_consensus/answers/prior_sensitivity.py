@@ -296,7 +296,7 @@ def prior_sensitivity(
     columns = {name: (dim, column) for name, column in zip(_COLUMNS, np.array(rows).T, strict=True)}
     return PriorSensitivity(
         reference=taken.items.array(evaluated, "reference"),
-        partitions=taken.items.partition_array(partitions, dim, "partitions").assign_coords({dim: names}),
+        partitions=taken.items.array(partitions, "partitions", (dim, ...), {dim: names}),
         table=xr.Dataset(columns, {dim: names}),
         prior=repr(prior) if isinstance(prior, PartitionPrior) else "log_prior",
         concentration=median(prior.concentration) if isinstance(prior, PartitionPrior) else None,

@@ -163,7 +163,7 @@ def compare_partitions(draws: Any, partitions: Any, *, loss: str | PartitionLoss
     columns = dict(zip(_COLUMNS, (labels.max(axis=1).astype(np.int64) + 1, *losses, clear), strict=True))
     names = np.array(list(named))[order]
     return PartitionComparison(
-        labels=draws.items.partition_array(labels, "partition", "labels").assign_coords(partition=names),
+        labels=draws.items.array(labels, "labels", ("partition", ...), {"partition": names}),
         table=xr.Dataset({name: ("partition", column) for name, column in columns.items()}, {"partition": names}),
         excess=excess,
         loss=record,
@@ -227,7 +227,7 @@ def excess_loss(
     return ExcessLoss(
         value=found.excess,
         distance=float(losses_between(found.partitions, as_loss(metric, kind=PartitionLoss))[0, 1]),
-        partitions=xr.concat([draws.items.array(labels, "partitions") for labels in found.partitions], "half"),
+        partitions=draws.items.array(found.partitions, "partitions", ("half", ...)),
         stopped=found.stopped,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -11,7 +11,8 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.ensemble.partitions import Labels, canonical_labels
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels, of_result
+from posterior_consensus.results.stored_as import own_name
 
 Floats = npt.NDArray[np.float64]
 
@@ -78,33 +79,57 @@ class Items:
         """Keep some items, by position."""
         return Items.along(self._positions[{self.dim: at}], self.dim)
 
-    def array(self, values: npt.ArrayLike, name: str) -> xr.DataArray:
-        """Build a DataArray of one value per item, shape (n_items,), with the user's coordinates."""
-        return xr.DataArray(np.asarray(values), dims=(self.dim,), coords=self.coords, name=name)
+    def own(self, name: str) -> str:
+        """Name of a result's own dimension or coordinate, which differs from all names of the items."""
+        return own_name(name, {self.dim, *self.coords})
 
-    def pair_array(self, values: Floats, name: str) -> xr.DataArray:
-        """Build a DataArray of one value per pair, shape (n_items, n_items); the second dimension ends in ``_bis``."""
-        bis = f"{self.dim}_bis"
-        pairs = xr.DataArray(values, dims=(self.dim, bis), coords=self.coords, name=name)
+    def array(
+        self, values: npt.ArrayLike, name: str, dims: Sequence[Any] = (...,), coords: Mapping[str, Any] | None = None
+    ) -> xr.DataArray:
+        """Build a DataArray with the user's coordinates of the items.
+
+        Parameters
+        ----------
+        values : array_like
+            One value per item, or one for each combination of `dims`.
+        name : str
+            Name of the array.
+        dims : sequence of str and Ellipsis
+            The result's own dimensions, and ``...`` in the place of the items.
+        coords : mapping, optional
+            Coordinates of own dimensions: of the dimension of their name, or as (dimension, values).
+        """
+        array = xr.DataArray(
+            np.asarray(values),
+            dims=[self.dim if dim is ... else self.own(dim) for dim in dims],
+            coords=self.coords,
+            name=name,
+        )
+        own = {one: coord if isinstance(coord, tuple) else (one, coord) for one, coord in (coords or {}).items()}
+        return array.assign_coords({self.own(one): (self.own(dim), coord) for one, (dim, coord) in own.items()})
+
+    def dataset(
+        self,
+        columns: Mapping[str, npt.NDArray[Any]],
+        dims: Sequence[Any] = (...,),
+        coords: Mapping[str, Any] | None = None,
+    ) -> xr.Dataset:
+        """Build a Dataset of one :meth:`array` for each column, over the first of `dims`."""
+        arrays = {name: self.array(column, name, dims[: column.ndim], coords) for name, column in columns.items()}
+        return xr.Dataset({self.own(name): array for name, array in arrays.items()})
+
+    def pair_array(
+        self, values: Floats, name: str, dims: tuple[str, ...] = (), coords: Mapping[str, Any] | None = None
+    ) -> xr.DataArray:
+        """Build a DataArray of one value per pair, after own `dims`; the last dimension ends in ``_bis``."""
+        bis = self.own(f"{self.dim}_bis")
+        pairs = self.array(values, name, (*dims, ..., f"{self.dim}_bis"), coords)
         if self.dim not in self.coords:
             return pairs
         index = self.coords[self.dim].to_index()
         if isinstance(index, pd.MultiIndex):
-            index = index.set_names([f"{level}_bis" for level in index.names])
+            index = index.set_names([self.own(f"{level}_bis") for level in index.names])
         return pairs.assign_coords(coords_of(index, bis))
-
-    def partition_array(self, labels: npt.NDArray[Any], dim: str, name: str) -> xr.DataArray:
-        """Build a DataArray of label vectors, shape (n_partitions, n_items), with first dimension `dim`."""
-        self.check_no(dim)
-        return xr.DataArray(labels, dims=(dim, self.dim), coords=self.coords, name=name)
-
-    def check_no(self, dim: str) -> None:
-        """Raise an error if the user's names include one that a result has for a dimension of its own."""
-        if dim in (self.dim, *self.coords):
-            raise ValueError(
-                f"The draws must not have a dimension or coordinate {dim!r}, a dimension of this result. Rename it "
-                f'first: data.rename({dim}="item").'
-            )
 
     @property
     def names(self) -> npt.NDArray[np.str_]:
@@ -172,7 +197,7 @@ def coords_of(index: pd.Index, dim: str) -> xr.Coordinates:
 
 def labelled(partition: Any, dim: str) -> Any:
     """A result's labels; a Series whose index names its items as a DataArray over `dim`; anything else as it is."""
-    values = getattr(partition, "labels", partition)
+    values = of_result(partition, "labels", partition)
     if isinstance(values, pd.Series) and is_named(values.index):
         return xr.DataArray(values.to_numpy(), dims=(dim,), coords=coords_of(values.index, dim))
     return values
@@ -208,7 +233,7 @@ def cluster_names(partition: Any, values: Any) -> tuple[Hashable, ...]:
     """Users' names of the clusters, in order of first appearance in the labels `values`."""
     values = np.asarray(values)
     first_labels = values[np.sort(np.unique(values, return_index=True)[1])].tolist()
-    given = getattr(partition, "names", None)  # a consensus has them
+    given = of_result(partition, "names")  # a consensus has them
     if given is not None:
         return tuple(given[k] for k in first_labels)
     return tuple(int(name) if isinstance(name, float) else name for name in first_labels)
@@ -228,7 +253,7 @@ def cluster_numbers(partition: Any, values: Any) -> npt.NDArray[np.int64]:
     """
     names = cluster_names(partition, values)
     numbers = numbers_of(names)
-    if getattr(partition, "names", None) is None or tuple(numbers.tolist()) == names:
+    if of_result(partition, "names") is None or tuple(numbers.tolist()) == names:
         return numbers
     return np.array(list(dict.fromkeys(np.asarray(values).tolist())), np.int64)
 
@@ -258,7 +283,7 @@ def _doubled(index: pd.Index, what: str) -> str:
 
 def two_partitions(one: Any, other: Any) -> tuple[Labels, Labels]:
     """Canonical labels (n_items,) of two partitions of the same items, in the order of the first."""
-    values = getattr(one, "labels", one), getattr(other, "labels", other)
+    values = of_result(one, "labels", one), of_result(other, "labels", other)
     dim = next((str(v.dims[0]) for v in values if isinstance(v, xr.DataArray) and v.ndim == 1), "item")
     one, other = labelled(one, dim), labelled(other, dim)
     if isinstance(one, xr.DataArray) and one.dims == (dim,):

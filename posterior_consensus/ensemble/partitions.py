@@ -35,6 +35,12 @@ class HasDraws(HasLabels):
     draws: Any
 
 
+def of_result(partition: Any, attribute: str, otherwise: Any = None) -> Any:
+    """Attribute of a result; `otherwise` for a label vector, which has coordinates or entries as attributes."""
+    is_vector = isinstance(partition, (xr.DataArray, pd.Series))
+    return otherwise if is_vector else getattr(partition, attribute, otherwise)
+
+
 def named_partitions(partitions: Any, name: str) -> dict[Any, Any]:
     """Partitions by name, from a dict, or by number."""
     if isinstance(partitions, Mapping):

@@ -15,6 +15,7 @@ from scipy.fft import next_fast_len
 
 from posterior_consensus.ensemble.items import Floats, difference, is_named, positions
 from posterior_consensus.ensemble.partitions import as_array
+from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.runtime.tolerances import ROUNDING
 
 _IDS = ("chain", "draw")
@@ -61,7 +62,8 @@ class Samples:
     @classmethod
     def along(cls, values: xr.DataArray) -> Samples:
         """Samples from an array that :meth:`array` built."""
-        return cls(values["chain"].values, values["draw"].values, values["weight"].values)
+        chain, draw, weights = (own_in(values, name).values for name in ("chain", "draw", "weight"))
+        return cls(chain, draw, weights)
 
     @property
     def n_draws(self) -> int:

@@ -156,7 +156,7 @@ class ExpertViews(Stored):
     def n_clusters(self) -> xr.DataArray:
         """Number of clusters of each view with at least 1% of the items, shape (view,)."""
         sizes = self.memberships.sum(str(self.labels.dims[1]))
-        return (sizes >= _SHARE * self.labels.shape[1]).sum("cluster").rename("n_clusters")
+        return (sizes >= _SHARE * self.labels.shape[1]).sum(self.memberships.dims[-1:]).rename("n_clusters")
 
     @property
     def verdict(self) -> str:
@@ -212,10 +212,8 @@ class ExpertViews(Stored):
         values = (given.values[:, order] - own["centre"].values) / own["scale"].values
         logits = np.einsum("nd,vdk->vnk", values, own["mean"].values) + own["intercept"].values[:, np.newaxis]
         soft = softmax(logits, axis=-1)
-        dims = ("view", given.items.dim)
-        return xr.Dataset(
-            {"memberships": ((*dims, "cluster"), soft), "labels": (dims, soft.argmax(axis=2).astype(np.int32))},
-            given.items.coords,
+        return given.items.dataset(
+            {"memberships": soft, "labels": soft.argmax(axis=2).astype(np.int32)}, ("view", ..., "cluster")
         )
 
     def to_dataframe(self) -> pd.DataFrame:
@@ -389,8 +387,8 @@ def _as_views(
         "reliability",
     )
     return ExpertViews(
-        labels=items.partition_array(labels, "view", "labels"),
-        memberships=xr.DataArray(np.stack(soft), items.coords, ("view", items.dim, "cluster"), "memberships"),
+        labels=items.array(labels, "labels", ("view", ...)),
+        memberships=items.array(np.stack(soft), "memberships", ("view", ..., "cluster")),
         view_probability=xr.DataArray(fit.view[:, kept], experts, ("expert", "view"), "view_probability"),
         reliability=reliability,
         n_statements=xr.DataArray(

@@ -18,6 +18,7 @@ from posterior_consensus.layers.record import CHANGES, LayerComparison
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display
+from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_between, check_count
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING
@@ -161,7 +162,7 @@ def compare_layers(
     given = _partitions(layers, partitions, record, random_seed, progressbar)
     aligned, flows, overlaps, losses = named_transitions(layers, given, record, prob)
     position = {name: k for k, name in enumerate(layers)}
-    steps = tuple([position[name] for name in overlaps[end].values.tolist()] for end in ("before", "after"))
+    steps = tuple([position[name] for name in own_in(overlaps, end).values.tolist()] for end in ("before", "after"))
     pairs[steps] = pairs[steps[::-1]] = True
     return LayerComparison(
         distances=layer_distances(layers, pairs, record, prob, progressbar),

@@ -13,7 +13,7 @@ from posterior_consensus.answers.alignment import AlignedPartitions, continued, 
 from posterior_consensus.answers.membership import matched_clusters
 from posterior_consensus.diagnostics.traces import same_draw_losses
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.layers import Layers, Step, steps_of
 from posterior_consensus.ensemble.partitions import Labels, smallest_dtype
 from posterior_consensus.ensemble.samples import Samples
@@ -255,13 +255,11 @@ def _overlap_table(
     found[-1] = 0
     for row, (transition, at) in enumerate(zip(transitions, places, strict=True)):
         found[:, row, at] = np.concatenate([transition.overlaps, transition.moved])
-    values = [(("step", labels.dims[1]), one) for one in (*found[:-1], found[-1] > 0)]
-    ends: dict[str, Any] = {
-        end: ("step", names_as_coordinate([getattr(step, end) for step in steps])) for end in ("before", "after")
-    }
-    named = np.array([f"{step.before} to {step.after}" for step in steps], str)
-    table = xr.Dataset(dict(zip(OVERLAPS, values, strict=True)), labels.drop_vars("partition").coords)
-    return table.assign_coords({"step": named} | ends)
+    coords: dict[str, Any] = {"step": np.array([f"{step.before} to {step.after}" for step in steps], str)}
+    for end in ("before", "after"):
+        coords[end] = "step", names_as_coordinate([getattr(step, end) for step in steps])
+    columns = dict(zip(OVERLAPS, (*found[:-1], found[-1] > 0), strict=True))
+    return Items.along(labels, str(labels.dims[1])).dataset(columns, ("step", ...), coords)
 
 
 def _over_all_items(
@@ -278,5 +276,5 @@ def _over_all_items(
     found = np.full((len(layers), items.n_items), -1, np.int32)
     for row, name in enumerate(layers):
         found[row, places[name]] = labels[name]
-    dressed = items.partition_array(found, "partition", "labels")
-    return AlignedPartitions(dressed.assign_coords(partition=names_as_coordinate(list(layers))), tuple(names)), places
+    dressed = items.array(found, "labels", ("partition", ...), {"partition": names_as_coordinate(list(layers))})
+    return AlignedPartitions(dressed, tuple(names)), places

@@ -130,7 +130,10 @@ class LayerComparison(Stored):
     def steps(self) -> xr.Dataset:
         """What `distances` and `changes` say of each step, over ``step``, with the names of its layers."""
         position = {name: k for k, name in enumerate(self.layers)}
-        ends = ([position[name] for name in self.overlaps[end].values.tolist()] for end in ("before", "after"))
+        ends = (
+            [position[name] for name in stored_as.own_in(self.overlaps, end).values.tolist()]
+            for end in ("before", "after")
+        )
         before, after = (xr.Variable("step", np.array(end, np.intp)) for end in ends)
         return self.distances.isel(layer=before, other_layer=after).merge(self.changes)
 
@@ -140,7 +143,7 @@ class LayerComparison(Stored):
         steps = self.steps
         if not self.ordered or not steps.sizes["step"]:
             return None
-        at = steps.isel(step=words.headline(steps, self.overlaps["clear"], self.n_chains))
+        at = steps.isel(step=words.headline(steps, stored_as.own_in(self.overlaps, "clear"), self.n_chains))
         columns = "expected_loss", "p_largest", "p_largest_mcse", "separation", "separation_mcse"
         return LargestChange(at["layer"].item(), at["other_layer"].item(), *(float(at[name]) for name in columns))
 
@@ -158,7 +161,7 @@ class LayerComparison(Stored):
     @property
     def has_common_items(self) -> bool:
         """Whether two of the layers have items in common."""
-        return self.overlaps.sizes["step"] > 0
+        return stored_as.own_in(self.overlaps, "before").size > 0
 
     def in_words(self) -> str:
         """The verdict, and what splits, merges, is new or ends in each step, by expected numbers of items."""
@@ -169,7 +172,7 @@ class LayerComparison(Stored):
         """A row for each of `flows`, with the names of layers and clusters; those of one step follow each other."""
         table, names = self.flows.to_dataframe(), names_as_coordinate([*self.partitions.names, ELSEWHERE])
         for column in ("after", "before"):
-            table.insert(0, column, self.overlaps[column].values[table["step"]])
+            table.insert(0, column, stored_as.own_in(self.overlaps, column).values[table["step"]])
         clusters = {column: np.array(names)[table[column]] for column in ("source", "target")}
         return table.drop(columns="step").assign(**clusters)
 

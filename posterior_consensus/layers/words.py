@@ -11,6 +11,7 @@ from posterior_consensus.diagnostics.traces import RHAT_BAD
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.layers.flows import CLEAR
 from posterior_consensus.results import display
+from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.runtime.tolerances import ROUNDING
 
 _FEWEST_EFFECTIVE = 50.0  # draws of a chain; with fewer, errors of slow chains are too rough for a verdict
@@ -68,8 +69,8 @@ def verdict(steps: xr.Dataset, overlaps: xr.Dataset, unit: str, n_chains: int) -
     """
     ends = zip(steps["layer"].values, steps["other_layer"].values, strict=True)
     names = [f"{one} and {other}" for one, other in ends]
-    changed, farther = changed_steps(steps, overlaps["clear"], n_chains), farther_apart(steps)
-    unsure, at = is_unsure(steps, n_chains), headline(steps, overlaps["clear"], n_chains)
+    changed, farther = changed_steps(steps, own_in(overlaps, "clear"), n_chains), farther_apart(steps)
+    unsure, at = is_unsure(steps, n_chains), headline(steps, own_in(overlaps, "clear"), n_chains)
     here, n_changed = steps.isel(step=at), int(changed.sum())
     by, same = _separation(here, unit), 1.0 - float(np.sum(1.0 - steps["p_equal"].values))  # Bonferroni's inequality
     if changed[at]:
@@ -92,7 +93,7 @@ def verdict(steps: xr.Dataset, overlaps: xr.Dataset, unit: str, n_chains: int) -
         said = [_no_farther(names[at], by)]
     else:
         said = [_no_farther(names[at], by, "Draws of no two successive layers")]
-    said += [*_equal(here), *(_who_moved(overlaps.isel(step=at), unsure[at]) if changed[at] or unsure[at] else [])]
+    said += [*_equal(here), *(_who_moved(overlaps, at, unsure[at]) if changed[at] or unsure[at] else [])]
     rest = [names[k] for k in np.flatnonzero(unsure & farther).tolist() if k != at]
     if rest:
         few = f"With fewer than {_FEWEST_EFFECTIVE:g} effective draws for each chain"
@@ -180,13 +181,14 @@ def _near(steps: xr.Dataset, names: list[str], at: int, changed: Flags) -> list[
     return [f"Within their errors, changes are as large between {display.listed(others, 3)}."] * bool(others)
 
 
-def _who_moved(moves: xr.Dataset, is_unsure: bool) -> list[str]:
+def _who_moved(overlaps: xr.Dataset, at: int, is_unsure: bool) -> list[str]:
     """The items that clearly move, the most probable moves first."""
-    moved = np.where(moves["clear"].values, moves["moved"].values, -1.0)
-    order = np.argsort(-moved, kind="stable")[: int(moves["clear"].values.sum())]
+    clear, probability = (own_in(overlaps, name)[at] for name in ("clear", "moved"))
+    moved = np.where(clear.values, probability.values, -1.0)
+    order = np.argsort(-moved, kind="stable")[: int(clear.values.sum())]
     if not order.size:
         return []
-    named = Items.along(moves["moved"], str(moves["moved"].dims[0])).named(order[:_MOST_NAMED])
+    named = Items.along(probability, str(probability.dims[0])).named(order[:_MOST_NAMED])
     items = [f"{name} ({_probability(moved[k])})" for name, k in zip(named, order, strict=False)]
     more = f" and {order.size - _MOST_NAMED:,} more" if order.size > _MOST_NAMED else ""
     start = "Items that would have moved" if is_unsure else "Items that moved"
@@ -201,9 +203,9 @@ def steps_in_words(partitions: AlignedPartitions, flows: xr.Dataset, overlaps: x
     """What splits, merges, is new or ends in each step in which something does, by expected numbers of items."""
     table = flows.to_dataframe().query("source >= 0 and target >= 0")
     position = {name: k for k, name in enumerate(partitions.partitions)}
-    for row, ends in enumerate(zip(overlaps["before"].values.tolist(), overlaps["after"].values.tolist(), strict=True)):
-        own = partitions.labels.isel(partition=[position[name] for name in ends])
-        pair = AlignedPartitions(own, partitions.names)
+    steps = zip(*(own_in(overlaps, end).values.tolist() for end in ("before", "after")), strict=True)
+    for row, ends in enumerate(steps):
+        pair = AlignedPartitions(partitions.labels[[position[name] for name in ends]], partitions.names)
         rows, columns = (np.unique(one[one >= 0]) for one in pair.labels.values)
         here, counts = table[table["step"] == row], np.zeros((rows.size, columns.size))
         at = np.searchsorted(rows, here["source"]), np.searchsorted(columns, here["target"])

@@ -11,7 +11,7 @@ import xarray as xr
 from posterior_consensus.answers.membership import ItemUncertainty
 from posterior_consensus.answers.partial_partition import PartialPartition
 from posterior_consensus.ensemble.items import Floats, Items, cluster_names, cluster_numbers, is_named, labelled
-from posterior_consensus.ensemble.partitions import Labels, as_array, canonical_labels
+from posterior_consensus.ensemble.partitions import Labels, as_array, canonical_labels, of_result
 from posterior_consensus.plots import colours, frame
 from posterior_consensus.plots.frame import Axes, Line2D, Size
 from posterior_consensus.plots.rows import numbers_along, plain
@@ -40,7 +40,7 @@ class Observed(NamedTuple):
 
 def observed_table(data: Any, partition: Any, name: str = "partition") -> Observed:
     """Reorder data of any kind to the partition's items."""
-    own = getattr(partition, "labels", partition)
+    own = of_result(partition, "labels", partition)
     dim = str(own.dims[0]) if isinstance(own, xr.DataArray) and own.ndim else _dim_of_items(data, own)
     array = _as_dataarray(data, dim)
     own = labelled(partition, dim)
@@ -206,7 +206,7 @@ def _table(data: Any, partition: Any) -> Observed:
     """The data with labels (-1 for unassigned items); zeros if there are no data."""
     is_partial = isinstance(partition, PartialPartition)
     labels = partition.labels + 1 if is_partial else partition
-    table = observed_table(np.zeros(np.shape(getattr(labels, "labels", labels))) if data is None else data, labels)
+    table = observed_table(np.zeros(np.shape(of_result(labels, "labels", labels))) if data is None else data, labels)
     if not is_partial:
         return table
     own = np.array([int(name) for name in table.names])[table.labels] - 1

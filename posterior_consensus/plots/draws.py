@@ -13,6 +13,7 @@ from posterior_consensus.diagnostics.sequence import SequentialDistances
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import COLOURS, MARK, MOST_CHAINS, chain_colour, chain_line, ink
 from posterior_consensus.plots.frame import Axes, Grid, Size
+from posterior_consensus.results.stored_as import own_in
 
 _RANK_BINS = 20
 _MOST_IN_ROW = 4  # rows of legend entries next to the first row
@@ -295,7 +296,7 @@ def plot_density_peaks(density: PartitionDensity, *, figsize: Size = None, ax: A
     ax = frame.new_axes(ax, figsize, 5.6, 3.6)
     scores = density.scores.values
     ax.scatter(scores, density.to_higher.values, s=12, color=COLOURS[1], linewidths=0, label="calibration draws")
-    marked = density.modes["score"].values
+    marked = own_in(density.modes, "score").values
     losses = np.asarray(partition_loss(density.modes.values, loss=density.loss))
     heights = np.where(marked == marked.max(), density.to_higher.values.max(), to_higher(marked, losses))
     ax.scatter(marked, heights, s=48, marker="D", facecolors="none", edgecolors=MARK, linewidths=1.5, label="modes")

@@ -148,6 +148,6 @@ def plot_expert_views(
     ax = new_axes(ax, figsize, 7.2, 1.2 + 0.5 * len(captions))
     shown = draw_strips(ax, list(views.labels), captions, "first view", order)
     edges = np.arange(shown.size + 1) - 0.5
-    for view, probability in enumerate(views.memberships.max("cluster").values[:, shown]):
+    for view, probability in enumerate(views.memberships.max(views.memberships.dims[-1:]).values[:, shown]):
         ax.stairs(view + HEIGHT - 2 * HEIGHT * probability, edges, baseline=None, color=ink(), linewidth=1.0)
     return ax

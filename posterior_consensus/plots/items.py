@@ -15,6 +15,7 @@ from posterior_consensus.plots.colours import NEUTRAL, ink, patch_style
 from posterior_consensus.plots.data import observed_table
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import check_order, coordinate, item_row, name_row, numbers_along, plain
+from posterior_consensus.results.stored_as import own_in
 
 _MOST_FEATURES = 6
 _PALE = 0.3  # opacity of the background
@@ -124,7 +125,7 @@ def draw_shares(
 
 
 def _names(membership: Membership) -> list[str]:
-    return [str(name) for name in membership.probabilities["consensus_cluster"].values]
+    return [str(name) for name in own_in(membership.probabilities, "consensus_cluster").values]
 
 
 def plot_item_uncertainty(

@@ -19,6 +19,7 @@ from posterior_consensus.plots.items import draw_shares
 from posterior_consensus.plots.rows import item_row, name_row
 from posterior_consensus.plots.strips import draw_numbered
 from posterior_consensus.results.display import counted
+from posterior_consensus.results.stored_as import own_in
 
 _MOST_COLUMNS = 40
 _MOST_CAPTIONS = 14
@@ -80,7 +81,7 @@ def plot_layers(comparison: LayerComparison | HasComparison, *, figsize: Size = 
     estimates = partitions.labels.values[shown]
     numbers = [np.append(np.unique(row[row >= 0]), -1).astype(np.int64) for row in estimates]
     flows = comparison.flows.to_dataframe()
-    before, after = (comparison.overlaps[end].values[flows["step"]] for end in ("before", "after"))
+    before, after = (own_in(comparison.overlaps, end).values[flows["step"]] for end in ("before", "after"))
     tables, opacities = [], []
     for j, sides in zip(shown[:-1], pairwise(numbers), strict=True):
         rows = flows[(before == comparison.layers[j]) & (after == comparison.layers[j + 1])]
@@ -305,7 +306,9 @@ def plot_layer_items(
 
 def _mark_moves(ax: Axes, comparison: LayerComparison, shown: npt.NDArray[np.intp]) -> None:
     """Mark the items, of those shown from left to right, that clearly move to a layer."""
-    for after, clear in zip(comparison.overlaps["after"].values.tolist(), comparison.overlaps["clear"], strict=True):
+    for after, clear in zip(
+        own_in(comparison.overlaps, "after").values.tolist(), own_in(comparison.overlaps, "clear"), strict=True
+    ):
         x = np.flatnonzero(clear.values[shown])
         y = np.full(x.size, comparison.layers.index(after) - 0.5)
         ax.scatter(x, y, marker="v", s=14, color=ink(), linewidths=0, label="moved")
@@ -340,6 +343,6 @@ def _memberships(layers: Mapping[Any, Membership], order: Any, figsize: Size, ax
         entries |= dict(zip(texts, legend.legend_handles, strict=True))
         legend.remove()
         ax.set(xlim=(edges[0], edges[-1]), xticks=[])
-    name_row(grid[-1], row, [str(k) for k in first.probabilities["consensus_cluster"].values])
+    name_row(grid[-1], row, [str(k) for k in own_in(first.probabilities, "consensus_cluster").values])
     frame.add_legend(grid[0], [entries[text] for text in entries], labels=list(entries))
     return grid

@@ -19,6 +19,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.plots import colours, frame
 from posterior_consensus.plots.frame import Axes, Size
 from posterior_consensus.results.display import counted
+from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.runtime.arguments import is_integer
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME
 from posterior_consensus.sources.conversion import as_draws, as_source, own_partition, partition_of
@@ -325,9 +326,9 @@ def plot_items_map(
     items = item_uncertainty(source, partition)
     embedding = item_embedding(source, n_axes=min(2, source.n_items), center=center)
     places = np.zeros((source.n_items, 2))
-    places[:, : embedding.sizes["axis"]] = embedding.values
+    places[:, : embedding.shape[1]] = embedding.values
     shares = np.zeros(2)
-    shares[: embedding.sizes["axis"]] = embedding["share"].values
+    shares[: embedding.shape[1]] = own_in(embedding, "share").values
     ax = frame.new_axes(ax, figsize, 6.4, 4.4)
     numbers = numbers_of(items.names)
     _draw_items(ax, places, labels, numbers)

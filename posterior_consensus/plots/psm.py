@@ -371,7 +371,7 @@ def plot_posterior_comparison(
     labels = np.zeros(items.n_items, np.int32) if partition is None else items.as_labels(partition)
     grid = frame.grid_axes(axes, figsize, 1, 2, 9.6, 4.4, width_ratios=(1.25, 1.0), framed=True).ravel()
     along = check_order(order, items)
-    mean = comparison.similarity.mean("posterior").values
+    mean = comparison.similarity.mean(comparison.similarity.dims[:1]).values
     in_row = item_order(mean, labels, None if along is None else along.rank)
     _draw_matrix(grid[0], difference.values[np.ix_(in_row, in_row)], labels[in_row], colours, comparison.names)
     grid[0].set(xlabel=items.dim, ylabel=items.dim)

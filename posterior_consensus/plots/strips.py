@@ -21,6 +21,7 @@ from posterior_consensus.plots.colours import colours_of, ink, patch_style, patt
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import item_row, name_row
 from posterior_consensus.results.display import counted, quantity
+from posterior_consensus.results.stored_as import own_in
 
 HEIGHT = 0.36  # of half a strip, with strips 1 apart
 
@@ -149,7 +150,7 @@ def plot_credible_ball(
     for name in BALL_BOUNDS:
         bound = getattr(ball, name)
         partitions.append(bound[0])
-        distance = quantity(float(bound["distance"][0]), ball.loss.unit, 3)
+        distance = quantity(float(own_in(bound, "distance")[0]), ball.loss.unit, 3)
         ties = f" ({len(bound)} tie)" if len(bound) > 1 else ""
         clusters = counted(np.unique(bound[0]).size, "cluster")
         captions.append(f"{name.replace('_', ' ')}\n{clusters}, at {distance}{ties}")
@@ -309,7 +310,7 @@ def plot_modes(modes: PartitionModes, *, order: Any = "clusters", figsize: Size 
         f"share {share:.2f}\n{counted(int(number), 'cluster')}\nnoise {noise:.2g}"
         for share, number, noise in zip(modes.shares, modes.n_clusters, modes.noise, strict=True)
     ]
-    strengths = modes.memberships.max("consensus_cluster").values
+    strengths = modes.memberships.max(modes.memberships.dims[-1:]).values
     draw_strips(items, list(modes.labels), captions, "first mode", order, list(strengths))
     samples = Samples.along(modes.surprise)
     shown = np.nan_to_num(modes.responsibilities.values)[np.concatenate(samples.chains)]

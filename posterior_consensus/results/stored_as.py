@@ -2,13 +2,18 @@
 
 ``radius: float = field(metadata=stored_as.number("ball_radius"))`` stores the radius as the variable of this name. A
 field without such metadata is not stored. A field that is None is not stored and is restored as None.
+
+A result's own dimensions, coordinates and variables keep their names unless the items have a dimension or coordinate of
+the same name. `own_name` then prefixes the result's: in an array over the items, and in a stored group, where all names
+stand together.
 """
 
 import dataclasses
 import json
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -22,6 +27,35 @@ from posterior_consensus.runtime.arguments import is_number
 
 _LEVELS = "levels_of_"  # attribute for each dimension of several levels
 _KEY = "stored"  # in the metadata of a field
+_OWN = "result_"  # before a result's own name that the items also have
+
+
+def own_name(name: str, theirs: Container[Hashable]) -> str:
+    """Name of a result's own dimension, coordinate or variable next to the user's names of the items."""
+    while name in theirs or f"{_OWN}{name}" in theirs:
+        name = f"{_OWN}{name}"
+    return name
+
+
+def own_name_in(array: xr.DataArray | xr.Dataset, name: str) -> str:
+    """Name that a result's own dimension, coordinate or variable has in an array or group, see :func:`own_name`."""
+    present = {*array.dims, *array.coords, *(array.data_vars if isinstance(array, xr.Dataset) else ())}
+    while f"{_OWN}{name}" in present:
+        name = f"{_OWN}{name}"
+    return name
+
+
+def own_in(array: Any, name: str) -> xr.DataArray:
+    """A result's own coordinate or variable, see :func:`own_name`."""
+    return array[own_name_in(array, name)]
+
+
+def _renamed(array: xr.DataArray, names: Mapping[str, str]) -> xr.DataArray:
+    """Rename a result's own dimensions and coordinates, where there are some of these names."""
+    own = {own_name_in(array, old): new for old, new in names.items()}
+    theirs = {*array.dims, *array.coords} - set(own)
+    present = {old: new for old, new in own.items() if old in array.dims or old in array.coords}
+    return array.rename({old: own_name(new, theirs) for old, new in present.items()})
 
 
 def as_json(value: Any) -> str:
@@ -96,6 +130,34 @@ class DatasetParts:
     items: xr.DataArray | None = None
 
 
+@dataclass(frozen=True)
+class Group:
+    """A stored result: those variables and attributes of a Dataset whose names begin with a prefix."""
+
+    dataset: xr.Dataset
+    prefix: str = ""
+
+    def __getitem__(self, name: str) -> xr.DataArray:
+        """Variable of this name, with the dimensions and coordinates of a record."""
+        present = {*self.dataset.variables, *self.dataset.dims}
+        found = self.dataset.data_vars[own_name_in(self.dataset, self.prefix + name)]
+        back: dict[Hashable, str] = {}
+        for own in {*found.dims, *found.coords}:
+            plain = str(own).removeprefix(_OWN)
+            if plain != own and plain in present and plain not in found.dims and plain not in found.coords:
+                back[own] = re.sub(f"^({_OWN})+", "", plain)
+        found = found.rename(back)
+        rest = [other for one, other in self.dataset.variables.items() if not str(one).startswith(self.prefix)]
+        of_items = {dim for other in rest for dim in other.dims}
+        return found.rename({dim: str(dim).removeprefix(self.prefix) for dim in found.dims if dim not in of_items})
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """Attributes of the result."""
+        attrs = {str(name): value for name, value in self.dataset.attrs.items()}
+        return {name.removeprefix(self.prefix): value for name, value in attrs.items() if name.startswith(self.prefix)}
+
+
 class Form(NamedTuple):
     """Functions that store and restore a value.
 
@@ -104,17 +166,17 @@ class Form(NamedTuple):
     write : callable
         ``write(value, record, parts)`` adds a value of a record to the parts.
     read : callable
-        ``read(dataset, name)`` restores the value of the field of this name, or raises KeyError.
+        ``read(group, name)`` restores the value of the field of this name, or raises KeyError.
     """
 
     write: Callable[[Any, Any, DatasetParts], None]
-    read: Callable[[xr.Dataset, str], Any]
+    read: Callable[[Group, str], Any]
 
 
 Declared = Mapping[str, Form]  # the metadata of a field
 
 
-def declared(write: Callable[[Any, Any, DatasetParts], None], read: Callable[[xr.Dataset, str], Any]) -> Declared:
+def declared(write: Callable[[Any, Any, DatasetParts], None], read: Callable[[Group, str], Any]) -> Declared:
     """Declare a value with its own functions, see :class:`Form`."""
     return {_KEY: Form(write, read)}
 
@@ -128,7 +190,7 @@ def write_fields(record: Any, parts: DatasetParts) -> None:
             metadata[_KEY].write(value, record, parts)
 
 
-def read_fields(kind: type, dataset: xr.Dataset) -> dict[str, Any]:
+def read_fields(kind: type, group: Group) -> dict[str, Any]:
     """Read the declared fields of a record; a missing field is None if its type allows None.
 
     Raises
@@ -143,7 +205,7 @@ def read_fields(kind: type, dataset: xr.Dataset) -> dict[str, Any]:
     missing: list[str] = []
     for field in (one for one in dataclasses.fields(kind) if _KEY in one.metadata):
         try:
-            present[field.name] = field.metadata[_KEY].read(dataset, field.name)
+            present[field.name] = field.metadata[_KEY].read(group, field.name)
         except KeyError:
             (without if "None" in str(field.type) else missing).append(field.name)
     if missing and present:
@@ -189,30 +251,36 @@ def array(
     words = [(*((name, name) if isinstance(name, str) else name), attr) for name, attr in (in_words or {}).items()]
 
     def write(value: xr.DataArray, record: Any, parts: DatasetParts) -> None:
-        names = {old: new for old, new in renamed.items() if old in value.dims or old in value.coords}
-        kept = value.drop_vars([*own_variables, *(name for name, _, _ in words)], errors="ignore").rename(names)
-        parts.variables[variable] = kept
-        for coordinate, own in own_variables.items():
-            dims = [names.get(str(dim), dim) for dim in value[coordinate].dims]
-            parts.variables[own] = (dims, value[coordinate].values)
-        for coordinate, dim, attr in words:
+        separate = {own_name_in(value, coordinate): own for coordinate, own in own_variables.items()}
+        spoken = [(own_name_in(value, name), own_name_in(value, dim), attr) for name, dim, attr in words]
+        kept = value.drop_vars([*separate, *(name for name, _, _ in spoken)], errors="ignore")
+        stored_dims = dict(zip(value.dims, _renamed(kept, renamed).dims, strict=True))
+        parts.variables[variable] = _renamed(kept, renamed)
+        for coordinate, own in separate.items():
+            parts.variables[own] = ([stored_dims[dim] for dim in value[coordinate].dims], value[coordinate].values)
+        for coordinate, dim, attr in spoken:
             if dim in value.dims:
                 parts.attrs[attr] = as_json(value[coordinate].values.tolist())
         if of_items:
+            kept = parts.variables[variable]
             parts.items = kept.isel(dict.fromkeys(kept.dims[:-1], 0), drop=True)
 
-    def read(dataset: xr.Dataset, field: str) -> xr.DataArray:
-        kept = dataset[variable]
-        back = {new: old for old, new in renamed.items() if new in kept.dims or new in kept.coords}
-        kept = kept.drop_vars([*back.values(), *without], errors="ignore").rename(back)
+    def read(group: Group, field: str) -> xr.DataArray:
+        stored = group[variable]
+        stored = stored.drop_vars([own_name_in(stored, name) for name in without], errors="ignore")
+        kept = _renamed(stored, {new: old for old, new in renamed.items()})
+        dims = dict(zip(stored.dims, kept.dims, strict=True))
         coords: dict[str, Any] = {}
         for coordinate, own in own_variables.items():
-            stored = dataset[own]
-            coords[coordinate] = ([back.get(str(dim), dim) for dim in stored.dims], stored.values)
+            values = group[own]
+            (dim,) = values.dims
+            coords[coordinate] = dims[own_name_in(stored, str(dim))], values.values
         for coordinate, dim, attr in words:
-            if dim in kept.dims:
-                coords[coordinate] = dim, names_as_coordinate(names_from_json(dataset.attrs[attr]))
-        return kept.assign_coords(coords).rename(field if name == "" else name)
+            if (own := own_name_in(kept, dim)) in kept.dims:
+                coords[coordinate] = own, names_as_coordinate(names_from_json(group.attrs[attr]))
+        theirs = {*kept.dims, *kept.coords}
+        named = {own_name(name, theirs - {coord[0]}): coord for name, coord in coords.items()}
+        return kept.assign_coords(named).rename(field if name == "" else name)
 
     return {_KEY: Form(write, read)}
 
@@ -224,10 +292,11 @@ def table(variables: str | Mapping[str, str], columns: Iterable[str] = (), *args
 
     def write(value: xr.Dataset, record: Any, parts: DatasetParts) -> None:
         for name, form in forms.items():
-            form.write(value[name], record, parts)
+            form.write(value[own_name_in(value, name)], record, parts)
 
-    def read(dataset: xr.Dataset, field: str) -> xr.Dataset:
-        return xr.Dataset({name: form.read(dataset, name) for name, form in forms.items()})
+    def read(group: Group, field: str) -> xr.Dataset:
+        columns = {name: form.read(group, name) for name, form in forms.items()}
+        return xr.Dataset({own_name(name, {*one.dims, *one.coords}): one for name, one in columns.items()})
 
     return {_KEY: Form(write, read)}
 
@@ -236,7 +305,7 @@ def _variable(name: str, to_plain: Callable[[Any, Any], Any], from_plain: Callab
     def write(value: Any, record: Any, parts: DatasetParts) -> None:
         parts.variables[name] = to_plain(value, record)
 
-    return {_KEY: Form(write, lambda dataset, field: from_plain(dataset[name]))}
+    return {_KEY: Form(write, lambda group, field: from_plain(group[name]))}
 
 
 def number(variable: str, *, measured: bool = False) -> Declared:
@@ -267,7 +336,7 @@ def _attribute(name: str, to_plain: Callable[[Any], Any], from_plain: Callable[[
     def write(value: Any, record: Any, parts: DatasetParts) -> None:
         parts.attrs[name] = to_plain(value)
 
-    return {_KEY: Form(write, lambda dataset, field: from_plain(dataset.attrs[name]))}
+    return {_KEY: Form(write, lambda group, field: from_plain(group.attrs[name]))}
 
 
 def attribute(name: str) -> Declared:
@@ -301,7 +370,7 @@ def loss(prefix: str = "") -> Declared:
     def write(value: Loss, record: Any, parts: DatasetParts) -> None:
         parts.attrs |= loss_attrs(value, prefix)
 
-    return {_KEY: Form(write, lambda dataset, field: loss_from(dataset.attrs, prefix))}
+    return {_KEY: Form(write, lambda group, field: loss_from(group.attrs, prefix))}
 
 
 def record(kind: type, prefix: str = "") -> Declared:
@@ -319,14 +388,8 @@ def record(kind: type, prefix: str = "") -> Declared:
             parts.variables[f"{prefix}{one}"] = _apart(variable, prefix, of_items)
         parts.attrs |= {f"{prefix}{one}": attr for one, attr in own.attrs.items()}
 
-    def read(dataset: xr.Dataset, field: str) -> Any:
-        if prefix:
-            dataset = dataset[[one for one in dataset.data_vars if str(one).startswith(prefix)]]
-            own = [one for one in (*dataset.variables, *dataset.dims) if str(one).startswith(prefix)]
-            attrs = {str(one): attr for one, attr in dataset.attrs.items() if str(one).startswith(prefix)}
-            dataset = dataset.rename({one: str(one).removeprefix(prefix) for one in own})
-            dataset.attrs = {one.removeprefix(prefix): attr for one, attr in attrs.items()}
-        return kind(**read_fields(kind, dataset))
+    def read(group: Group, field: str) -> Any:
+        return kind(**read_fields(kind, replace(group, prefix=group.prefix + prefix)))
 
     return {_KEY: Form(write, read)}
 
@@ -406,7 +469,7 @@ def as_dataset(record: Any) -> xr.Dataset:
 
 
 @contextmanager
-def reading(data: Any, result: str) -> Iterator[xr.Dataset]:
+def reading(data: Any, result: str) -> Iterator[Group]:
     """Load the group of a stored result; raise ValueError if parts of the result are missing."""
     if not isinstance(data, (xr.Dataset, xr.DataTree)):
         raise TypeError(
@@ -415,7 +478,7 @@ def reading(data: Any, result: str) -> Iterator[xr.Dataset]:
         )
     dataset = (data.to_dataset() if isinstance(data, xr.DataTree) else data).compute()
     try:
-        yield restored_levels(dataset)
+        yield Group(restored_levels(dataset))
     except KeyError:
         present = ", ".join(repr(str(variable)) for variable in dataset.data_vars) or "none"
         raise ValueError(
@@ -426,16 +489,23 @@ def reading(data: Any, result: str) -> Iterator[xr.Dataset]:
 def stored(
     items: xr.DataArray | None, variables: Mapping[str, Any], attrs: Mapping[str, Any] | None = None
 ) -> xr.Dataset:
-    """Put a result's variables into a Dataset; raise ValueError if a name conflicts with the user's `items`."""
-    theirs = set() if items is None else {str(own) for own in (*items.dims, *items.coords)}
+    """Put a result's variables into a Dataset, its own names next to those of the user's `items`."""
+    theirs = set() if items is None else {*items.dims, *items.coords}
+    own: dict[str, Any] = {}
     for variable, value in variables.items():
-        added = {variable}
-        if isinstance(value, xr.DataArray) and items is not None:
-            over_items = all(value.sizes.get(dim) == size for dim, size in items.sizes.items())
-            added |= {str(dim) for dim in value.dims if not (over_items and dim in items.dims)}
-        taken = sorted(added & theirs)
-        if taken:
-            raise ValueError(
-                f"The draws must not have a dimension or coordinate {taken[0]!r}: a result is stored there."
-            )
-    return storable(xr.Dataset(variables, attrs=attrs))
+        if not isinstance(value, xr.DataArray):
+            dims, *rest = value
+            value = ([own_name(dim, theirs) for dim in dims], *rest)
+        elif items is not None and not _is_over(items, value):
+            named = {one: own_name(str(one), theirs) for one in {*value.dims, *value.coords}}
+            value = value.rename({one: name for one, name in named.items() if name != one})
+        own[own_name(variable, theirs)] = value
+    return storable(xr.Dataset(own, attrs=attrs))
+
+
+def _is_over(items: xr.DataArray, value: xr.DataArray) -> bool:
+    """Whether a variable is over the items, not only over a dimension of the same name."""
+    coords = value.coords
+    return all(value.sizes.get(dim) == size for dim, size in items.sizes.items()) and all(
+        name in coords and coords[name].equals(coord) for name, coord in items.coords.items()
+    )

@@ -116,7 +116,8 @@ def attach(data: Container, *results: HasDataset | HasDataTree, group: str = "co
         The posterior. It is not changed, and its arrays are not copied.
     *results : ConsensusPartition, CredibleBall, ItemUncertainty or any object with ``to_dataset()``
         Results to store, merged into one Dataset. Their classes' ``from_dataset`` reads them. A LayersSummary must be
-        the only result; its groups come from ``to_datatree``, and `data` must be a DataTree.
+        the only result; its groups come from ``to_datatree``, and `data` must be a DataTree. A result's own name that
+        the items have for their dimension or a coordinate is prefixed by ``result_``.
     group : str
         Name of the new group. An existing group of that name is replaced.
 

@@ -7,7 +7,8 @@ import posterior_consensus as pc
 from posterior_consensus.search.local_search import OnDraws
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws
-from tests.helpers import array, check, press_ctrl_c
+from tests.catalogue.results import assert_equal
+from tests.helpers import array, press_ctrl_c
 
 GRID = {"binder": [0.1, 0.3, 0.5, 0.6, 0.9], "vi": [0.2, 0.7, 1.0, 1.1, 1.7]}
 DEFINITION = {"binder": reference.binder, "vi": reference.vi}
@@ -106,10 +107,14 @@ def test_path_keeps_the_items_and_shows_its_values_and_where_it_stays():
     assert path.to_dataframe()["a"].tolist() == path.table["a"].values.tolist()
 
 
-def test_items_of_a_name_that_the_path_needs():
+def test_items_may_have_the_name_of_the_parameter():
     for name in ("tau", "a"):
         draws = pc.as_partition_draws(array(np.zeros((1, 3, 4), int), ("chain", "draw", name)))
-        check(lambda z: pc.loss_path(z, loss="binder"), draws, ValueError, [f"dimension or coordinate '{name}'"])
+        path = pc.loss_path(draws, loss="binder", values=[0.3, 0.5], random_seed=1)
+        own = f"result_{name}" if name == "tau" else "tau"
+        assert path.parameter == "tau" and path.partitions.dims == (own, name)
+        assert ("result_a" in path.partitions.coords) == (name == "a")
+        assert_equal(type(path).from_dataset(path.to_dataset()), path)
 
 
 def test_ctrl_c_ends_all_searches_and_the_path_says_which_values_are_missing(monkeypatch):

@@ -54,7 +54,7 @@ def table(z):
 
 def features(z):
     values = np.random.default_rng(2).normal(size=(8, 2))
-    return pd.DataFrame(values, index=z.indexes["obs"], columns=["a", 4])
+    return pd.DataFrame(values, index=z.indexes.get(z.dims[-1]), columns=["a", 4])
 
 
 ABC, ODD = ["a", "b", "c"], ["a", ("b", 1), 7]
@@ -217,6 +217,16 @@ ONE_OF_EACH = list({kind.split(",")[0]: kind for kind in RESULTS}.values())
 
 INDEX = pd.MultiIndex.from_product([["x", "y"], [1, 2, 3, 4]], names=["plot", "tree"])
 LEVELS = Z.drop_vars("obs").assign_coords(xr.Coordinates.from_pandas_multiindex(INDEX, "obs"))
+OWN = [  # names that results have for dimensions, coordinates and variables of their own
+    *("cluster", "particle", "mode", "partition", "pair", "summary", "labels", "names", "layer", "axis", "n_clusters"),
+    *("margin", "probability", "item", "feature", "component", "sample", "weight", "view", "step", "price", "score"),
+    *("to", "a", "tau", "distance", "similarity", "difference", "before", "clear", "item_similarity", "result_mode"),
+]
+
+
+def with_own_names(z, dim="cluster"):
+    """Draws whose items have names that results use: their dimension, and coordinates of all others."""
+    return z.rename(obs=dim).assign_coords({name: (dim, np.arange(8.0)) for name in OWN if name != dim})
 
 
 @cache

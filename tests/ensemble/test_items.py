@@ -97,11 +97,3 @@ def test_a_dimension_may_have_the_name_of_a_column():
     )
     values = z.isel(chain=0, draw=0).rename(cluster="feature").astype(float)
     assert pc.plot_data(values, [0, 0, 1]).get_xlabel() == "value"
-
-
-@pytest.mark.parametrize("dim", ["mode", "axis"])
-def test_a_dimension_of_a_result_is_refused(dim):
-    z = xr.DataArray([[[0, 0, 1], [0, 0, 1], [0, 1, 1], [0, 0, 1]] * 10], dims=("chain", "draw", dim))
-    function = pc.item_embedding if dim == "axis" else pc.partition_density
-    with pytest.raises(ValueError, match=rf"dimension or coordinate '{dim}'.*data.rename\({dim}=\"item\"\)"):
-        function(z)

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import itertools
 import pickle
 
 import numpy as np
@@ -12,9 +13,20 @@ import xarray as xr
 import posterior_consensus as pc
 from posterior_consensus.losses import LOSSES
 from posterior_consensus.losses.lookup import loss_attrs, loss_from
-from posterior_consensus.results.stored_as import Stored
+from posterior_consensus.results.stored_as import Stored, own_name
 from posterior_consensus.sources.containers import attach
-from tests.catalogue.results import LEVELS, ONE_OF_EACH, RESULTS, Z, assert_equal, best, made, read
+from tests.catalogue.results import (
+    LEVELS,
+    ONE_OF_EACH,
+    OWN,
+    RESULTS,
+    Z,
+    assert_equal,
+    best,
+    made,
+    read,
+    with_own_names,
+)
 from tests.helpers import written
 
 pytestmark = pytest.mark.xdist_group("results")
@@ -85,12 +97,30 @@ def test_numpy_takes_labels_where_a_result_is_one_partition():
 
 
 @pytest.mark.parametrize("kind", ONE_OF_EACH)
-def test_items_of_several_levels_come_back(kind, tmp_path):
-    result = RESULTS[kind](LEVELS)
+def test_items_of_several_levels_and_with_a_result_s_own_names_come_back(kind, tmp_path):
+    result, plain = RESULTS[kind](with_own_names(LEVELS)), made(kind)
     tree = attach(xr.DataTree(), result)
     with xr.open_datatree(written(tree, tmp_path / "a.nc"), engine="h5netcdf") as stored:
         for group in (stored["consensus"], result.to_dataset()):
             assert_equal(type(result).from_dataset(group), result)
+    assert len(repr(result).splitlines()) == len(repr(plain).splitlines()) and result._repr_html_()
+    assert result.to_latex().count(r"\\") == plain.to_latex().count(r"\\")
+    found, expected = result.to_dataset(), plain.to_dataset()
+    for name, values in expected.data_vars.items():
+        if values.dtype.kind in "iuf":  # the same numbers, under the same names if the items do not have them
+            np.testing.assert_array_equal(found[own_name(name, {"cluster", *OWN})].values, values.values)
+
+
+OF_BARE = [kind for kind in ONE_OF_EACH if kind.split(",")[0] not in ("layers", "match")]  # these pair items by name
+
+
+@pytest.mark.parametrize(("kind", "dim"), list(zip(OF_BARE, itertools.cycle(OWN), strict=False)))
+def test_a_dimension_without_names_may_have_a_name_of_a_result_s_own(kind, dim):
+    result = RESULTS[kind](Z.drop_vars("obs").rename(obs=dim))
+    assert_equal(type(result).from_dataset(attach(xr.DataTree(), result)["consensus"]), result)
+    assert repr(result) and result.to_latex()
+    if result._figure and kind != "clusters":  # which has no parameters
+        result.plot()
 
 
 @pytest.mark.parametrize("kind", ONE_OF_EACH)

@@ -9,7 +9,7 @@ import xarray as xr
 
 import posterior_consensus as pc
 from posterior_consensus.sources.containers import attach
-from tests.catalogue.results import ITEMS, LEVELS, Z, assert_equal, best, engine_of, read
+from tests.catalogue.results import ITEMS, LEVELS, Z, assert_equal, best, engine_of, read, with_own_names
 from tests.helpers import array, written
 
 pytestmark = pytest.mark.xdist_group("results")
@@ -39,7 +39,7 @@ SUMMARIES = {
     "draws": (two_modes, {"loss": "vi"}, {}),
     "soft": (soft, {"loss": pc.binder(a=0.8)}, {}),
     "no certificate": (tree, {"loss": "omari"}, {}),
-    "levels": (lambda: LEVELS, {}, {}),
+    "levels": (lambda: with_own_names(LEVELS), {}, {}),
     "weighted": (tree, {}, {"weights": np.arange(60.0), "var_name": "z"}),
 }
 PARTS = {

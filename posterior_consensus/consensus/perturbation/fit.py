@@ -80,7 +80,7 @@ class PerturbationFit(HasLabels, Stored):
     @property
     def item_error(self) -> xr.DataArray:
         """Probability of each item to be in another cluster than in `labels`."""
-        return (1 - self.memberships.max("consensus_cluster")).rename("item_error")
+        return (1 - self.memberships.max(self.memberships.dims[-1:])).rename("item_error")
 
     @property
     def error_rate(self) -> float:
@@ -272,13 +272,12 @@ def as_fit(draws: PartitionDraws, found: FittedModel) -> PerturbationFit:
     state = found.state
     memberships = found.memberships
     labels = memberships.argmax(axis=1).astype(np.int32)
-    dims = (draws.items.dim, "consensus_cluster")
     noise = np.full(draws.n_draws, np.nan)
     noise[draws.weights > 0] = state.parameters.noise
     sample = draws.samples.coords_and_weights
     return PerturbationFit(
         labels=draws.items.array(labels, "labels"),
-        memberships=xr.DataArray(memberships, dims=dims, coords=draws.items.coords, name="memberships"),
+        memberships=draws.items.array(memberships, "memberships", (..., "consensus_cluster")),
         shares=xr.DataArray(memberships.mean(axis=0), dims="consensus_cluster", name="shares"),
         draw_noise=xr.DataArray(noise, dims="sample", coords=sample, name="draw_noise"),
         log_likelihood=state.log_likelihood,

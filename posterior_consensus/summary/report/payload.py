@@ -23,6 +23,7 @@ from posterior_consensus.plots.data import observed_table
 from posterior_consensus.plots.frame import SOME_OF_PAIRS, some_of, with_unit
 from posterior_consensus.plots.psm import item_order
 from posterior_consensus.results import display
+from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.summary.facts import expectation
 from posterior_consensus.summary.record import SummaryRecord
@@ -173,7 +174,7 @@ def _data(summary: SummaryRecord, shown: npt.NDArray[np.intp]) -> dict[str, Floa
 def _map(draws: PairSource) -> dict[str, Floats]:
     """Positions of the items on a map by similarity; a single item is at the origin."""
     places = item_embedding(draws, n_axes=min(2, draws.n_items))
-    shares = np.append(places["share"].values, 0.0)[:2]
+    shares = np.append(own_in(places, "share").values, 0.0)[:2]
     columns = np.column_stack([places.values, np.zeros(draws.n_items)])[:, :2].T
     names = [f"map by similarity, axis {k + 1} ({share:.0%} of the variation)" for k, share in enumerate(shares)]
     return dict(zip(names, columns, strict=True))
