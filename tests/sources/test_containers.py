@@ -139,10 +139,3 @@ def test_what_cannot_be_attached_is_refused(tree, z, best):
         ([best, one], ValueError, "`results` store different values", "separate groups") for one in (other, fewer)
     ]
     check_all(lambda results: pc.attach(tree, *results), [*cases, ([], ValueError, "`results`", "got none")])
-
-
-def test_items_along_a_dimension_of_results_are_refused(rng):
-    for dim in ("consensus_cluster", "summary", "pair"):
-        draws = xr.DataArray(rng.integers(2, size=(2, 20, 9)), dims=("chain", "draw", dim))
-        with pytest.raises(ValueError, match=f"dimension or coordinate '{dim}'"):
-            pc.summarize(draws, random_seed=1).to_dataset()
