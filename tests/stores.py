@@ -33,7 +33,7 @@ def stopped(monkeypatch, error):
 
     with monkeypatch.context() as patch:
         patch.setattr(stores, "_fill", fail)
-        patch.setattr(accumulate, "_list", fail)
+        patch.setattr(accumulate, "_line", fail)
         if error is Killed:
             patch.setattr(stores.Path, "unlink", lambda *_, **__: None)
         yield

@@ -1,6 +1,5 @@
 """Draws of a running sampler, kept in memory or in a directory and available at any time."""
 
-import hashlib
 import itertools
 import json
 import os
@@ -29,7 +28,7 @@ from posterior_consensus.sources.stores import NOT_STORED, held
 Rows = npt.NDArray[Any]
 Kept = tuple[int, Rows]  # a chain, and labels of some of its draws
 
-_HEADER, _LABELS, _LOCK = "draws.json", "draws.labels", "lock"  # files of a directory
+_LIST, _LABELS, _LOCK = "draws.list", "draws.labels", "lock"  # files of a directory
 
 
 class _Batch(NamedTuple):
@@ -44,25 +43,40 @@ class _Batch(NamedTuple):
         return self.n_draws * items.n_items * np.dtype(self.dtype).itemsize
 
 
-def _list(store: Path, batches: list[_Batch], items: Items | None) -> None:
-    """Replace the header of a directory, which lists what counts: what else a killed process wrote is written over."""
+def _line(about: Any) -> bytes:
+    """A line of the list of batches: a checksum, and the rest."""
+    text = json.dumps(about).encode()
+    return b"%08x %s\n" % (zlib.crc32(text), text)
+
+
+def _is_whole(line: bytes) -> bool:
+    return line[:9] == b"%08x " % zlib.crc32(line[9:])
+
+
+def _begin_list(store: Path, items: Items | None) -> int:
+    """Write the first line, of the items, to a file that is renamed once it is whole; return its length."""
     names = None if items is None or items.dim not in items.coords else items.coords[items.dim].values.tolist()
-    about = {"items": None if items is None else (items.n_items, items.dim, names), "batches": batches}
-    text, new = json.dumps(about), store / f"{_HEADER}.new"
-    new.write_text(f"{_digest(text)}\n{text}")
-    new.replace(store / _HEADER)
+    line = _line(items and (items.n_items, items.dim, names))
+    new = store / f"{_LIST}.new"
+    new.write_bytes(line)
+    new.replace(store / _LIST)
+    return len(line)
 
 
-def _listed(store: Path) -> tuple[list[_Batch], Items | None]:
-    digest, _, text = (store / _HEADER).read_bytes().decode(errors="replace").partition("\n")
-    if digest != _digest(text):
-        raise _damaged(store / _HEADER)
-    about = json.loads(text)
-    return [_Batch(*batch) for batch in about["batches"]], about["items"] and _items_named(*about["items"])
+def _append_to(file: Path, n_bytes: int, content: Any) -> int:
+    """Write behind the bytes that count, where a killed process may have left others; return how many count then."""
+    with file.open("ab") as there:
+        there.truncate(n_bytes)
+        return n_bytes + there.write(content)
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def _listed(store: Path) -> tuple[Items | None, list[_Batch], int]:
+    """Items and batches of the complete lines of a list, and the length of these."""
+    *lines, rest = (store / _LIST).read_bytes().split(b"\n")
+    if not lines or not all(map(_is_whole, lines)) or _is_whole(rest[:-1]):  # the last line end is another character
+        raise _damaged(store / _LIST)
+    items, *batches = (json.loads(line[9:]) for line in lines)
+    return items and _items_named(*items), [_Batch(*batch) for batch in batches], sum(len(line) + 1 for line in lines)
 
 
 def _labels_in(store: Path | None, batches: list[_Batch], items: Items | None) -> list[Kept]:
@@ -92,12 +106,12 @@ def _damaged(file: Path) -> ValueError:
 
 def is_accumulated(path: Any) -> bool:
     """Whether a path is a directory of an accumulator."""
-    return isinstance(path, (str, Path)) and (Path(path) / _HEADER).exists()
+    return isinstance(path, (str, Path)) and (Path(path) / _LIST).exists()
 
 
 def _locked_directory(path: Path) -> BaseFileLock | None:
     """Create a missing directory for batches and lock it; None without permission to write."""
-    known = {_LOCK, f"{_HEADER}.new"}
+    known = {_LOCK, f"{_LIST}.new"}
     if path.exists() and not is_accumulated(path) and not (path.is_dir() and {f.name for f in path.iterdir()} <= known):
         raise ValueError(f"`store` must be a new or empty directory, or one of draws; got {str(path)!r}.")
     path.mkdir(parents=True, exist_ok=True)
@@ -146,9 +160,8 @@ class PartitionAccumulator(display.Shown):
     Notes
     -----
     :meth:`close`, or the end of a ``with`` block, writes the incomplete batch. Batches are appended to one file of the
-    directory. They count once another file lists them, with their checksums, which is replaced after each. The store is
-    locked while the accumulator is open; the system releases the lock of a dead process. Labels are stored numbered by
-    first appearance.
+    directory. They count once a line of another file lists them, with their checksum. The store is locked while the
+    accumulator is open; the system releases the lock of a dead process. Labels are stored numbered by first appearance.
 
     Examples
     --------
@@ -184,6 +197,7 @@ class PartitionAccumulator(display.Shown):
         self._item_dim = item_dim
         self._items = None if names is None else _items_named(len(names), item_dim or "item", names)
         self._batches: list[_Batch] = []  # in the directory
+        self._n_labels, self._n_listed = 0, 0  # bytes of these in its files
         self._kept: list[Kept] = []  # complete batches in memory
         self._rest: dict[int, list[Rows]] = {}  # draws of each chain's incomplete batch
         self._is_open = True
@@ -192,7 +206,7 @@ class PartitionAccumulator(display.Shown):
             if self.store is not None and is_accumulated(self.store):
                 self._continue(self.store, names)
             elif self.store is not None and self._lock is not None:
-                _list(self.store, [], None)
+                _begin_list(self.store, None)
         except BaseException:
             self._release()
             raise
@@ -301,14 +315,15 @@ class PartitionAccumulator(display.Shown):
 
     def _continue(self, store: Path, names: list[Any] | None) -> None:
         """Continue a store: use its items, which must be the user's."""
-        self._batches, items = _listed(store)
-        if items is None:
+        items, self._batches, self._n_listed = _listed(store)
+        if items is None or not self._batches:
             return
         if names not in (None, items.coords[items.dim].values.tolist() if items.dim in items.coords else None):
             raise ValueError("`items` must be those of the store, or None; they differ.")
         if self._item_dim not in (None, items.dim):
             raise ValueError(f"`item_dim` must be that of the store, {items.dim!r}, or None; got {self._item_dim!r}.")
         _labels_in(store, self._batches, items)  # before more is added to it
+        self._n_labels = sum(batch.n_bytes(items) for batch in self._batches)
         self._items = items
 
     def _write(self, chain: int, least: int) -> None:
@@ -326,14 +341,13 @@ class PartitionAccumulator(display.Shown):
         if self.store is None:
             self._kept.append((chain, labels))
             return
-        assert self._items is not None
-        batches = [*self._batches, _Batch(chain, len(labels), labels.dtype.str, zlib.crc32(labels.data))]
-        with room(self.store, labels.nbytes), (self.store / _LABELS).open("ab") as file:
-            file.truncate(sum(batch.n_bytes(self._items) for batch in self._batches))  # what a killed process left
-            file.write(labels.data)
-            file.flush()
-            _list(self.store, batches, self._items)
-        self._batches = batches
+        batch = _Batch(chain, len(labels), labels.dtype.str, zlib.crc32(labels.data))
+        with room(self.store, labels.nbytes):
+            n_listed = self._n_listed if self._batches else _begin_list(self.store, self._items)
+            n_labels = _append_to(self.store / _LABELS, self._n_labels, labels.data)
+            self._n_listed = _append_to(self.store / _LIST, n_listed, _line(batch))
+        self._n_labels = n_labels
+        self._batches.append(batch)
 
     def _lengths(self) -> dict[int, int]:
         """Number of draws of each chain, in the order of the chains' numbers."""
@@ -353,7 +367,7 @@ class PartitionAccumulator(display.Shown):
 
 def read_draws(store: Path) -> PartitionDraws:
     """Read the draws in an accumulator's directory, even while another process writes to it."""
-    batches, items = _listed(store)
+    items, batches, _ = _listed(store)
     return _draws_of(_labels_in(store, batches, items), items, store)
 
 

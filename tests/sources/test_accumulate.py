@@ -31,7 +31,7 @@ def store(tmp_path):
 
 
 def assert_no_leftovers(store):
-    assert {path.name for path in store.iterdir()} <= {"draws.json", "draws.labels", "lock"}
+    assert {path.name for path in store.iterdir()} <= {"draws.list", "draws.labels", "lock"}
 
 
 def test_one_at_a_time_or_many_are_the_draws_given_at_once(where):
@@ -75,7 +75,7 @@ def test_chains_of_unequal_length_and_any_names_of_labels(where):
 def test_a_process_killed_before_its_first_batch_leaves_a_directory_that_can_be_used(store):
     store.mkdir()
     (store / "lock").touch()
-    (store / "draws.json.new").touch()
+    (store / "draws.list.new").touch()
     with pc.PartitionAccumulator(store) as kept:
         kept.add(LABELS)
         assert_array_equal(kept.draws().labels, EXPECTED)
@@ -100,10 +100,28 @@ def test_what_was_killed_loses_at_most_its_last_batches(store, monkeypatch):
     kept.add(LABELS[:10], chain=1)  # just a batch
     with stopped(monkeypatch, Killed), pytest.raises(Killed):
         kept.add(LABELS[27:40])
-    with (store / "draws.labels").open("ab") as file:
-        file.write(b"some of a batch")
+    line = (store / "draws.list").read_bytes().splitlines()[-1]
+    for name, part in (("draws.labels", b"some of a batch"), ("draws.list", line)):
+        with (store / name).open("ab") as file:
+            file.write(part)
     kept._lock.release()  # the system does that for a process
     assert_goes_on(store)
+
+
+def test_a_list_grows_by_a_line_a_batch(store):
+    """It is neither written anew, which takes time quadratic in the batches, nor does a line depend on the others."""
+    with pc.PartitionAccumulator(store, batch_size=1, items=NAMES) as kept:
+        kept.add(LABELS[0])
+        first = (store / "draws.list").stat()
+        kept.add(LABELS)
+        last = (store / "draws.list").stat()
+        assert first.st_ino == last.st_ino
+        lines = (store / "draws.list").read_bytes().splitlines(keepends=True)
+        assert [len(line) for line in lines[2:]] == pytest.approx([len(lines[1])] * 53, abs=3)
+        assert first.st_size == len(lines[0] + lines[1])
+        (store / "draws.list").write_bytes(b"".join(lines[:-1]) + lines[-1][:-1] + b"\t")
+        with pytest.raises(ValueError, match="`store` is damaged: .*draws.list"):
+            pc.as_partition_draws(store)
 
 
 KILLED = """
@@ -116,7 +134,7 @@ labels = np.load(sys.argv[1])
 kept = pc.PartitionAccumulator(sys.argv[2], batch_size=10)
 kept.add(labels[:27])
 kept.add(labels[:13], chain=1)
-accumulate._list = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+accumulate._line = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 kept.add(labels[27:40])
 """
 
@@ -172,19 +190,19 @@ def damage(file):
 
 DAMAGE = {
     "changed": damage,
-    "truncated": lambda file: os.truncate(file, file.stat().st_size - 1),
+    "truncated": lambda file: os.truncate(file, 20 if file.name == "draws.list" else file.stat().st_size - 1),
     "empty": lambda file: os.truncate(file, 0),
     "missing": lambda file: file.unlink(),
 }
 
 
-@pytest.mark.parametrize("file", ["draws.json", "draws.labels"])
+@pytest.mark.parametrize("file", ["draws.list", "draws.labels"])
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_what_is_damaged_is_refused(kind, file, store):
     fill(store)
     DAMAGE[kind](store / file)
     before = contents(store)
-    what = "is damaged: .*missing.*Restore" if (kind, file) != ("missing", "draws.json") else "must be a new or empty"
+    what = "is damaged: .*missing.*Restore" if (kind, file) != ("missing", "draws.list") else "must be a new or empty"
     with pytest.raises(ValueError, match=f"`store` {what}"):
         with pc.PartitionAccumulator(store) as kept:
             kept.draws()
