@@ -1,8 +1,6 @@
 """Where items go from layer to layer in the same draw, who moves, and names of clusters that go on."""
 
 from collections.abc import Hashable, Mapping
-from copy import copy
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,8 +96,7 @@ def transitions_of(
 def _targets(draws: PartitionDraws, labels: Labels) -> npt.NDArray[Any]:
     """Cluster of the estimate for each cluster of each draw (R,), that after the last one for none."""
     n_clusters = int(labels.max()) + 1
-    own = replace(draws, backend=copy(draws.backend))  # a copy forgets its table of counts, which each layer would keep
-    matched = matched_clusters(own, labels)
+    matched = matched_clusters(draws, labels)
     return np.where(matched < 0, n_clusters, matched).astype(smallest_dtype(n_clusters + 1))
 
 

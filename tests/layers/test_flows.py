@@ -288,3 +288,14 @@ def test_partitions_are_given_by_name_or_in_order_or_searched(rng):
         ([[0, 1], *list(best.values())[1:]], ValueError, "`partitions[", "must label all 7 items; got 2"),
     ]
     check_all(lambda given: pc.compare_layers(layers, partitions=given, progressbar=False), cases)
+
+
+def test_stores_of_layers_are_opened_once(rng, tmp_path):
+    z, partitions = draws_of(rng, 2).astype(np.uint8), {k: np.arange(7) % 3 for k in range(2)}
+    layers = {k: xr.DataArray(z[:, :, k], dims=DIMS) for k in range(2)}
+    here = pc.as_layers(layers)
+    there = pc.as_layers({k: pc.as_partition_draws(one, store=tmp_path / f"{k}") for k, one in layers.items()})
+    for k in range(2):
+        (tmp_path / f"{k}").unlink()
+    for one, other in zip(compared(here, partitions)[1:], compared(there, partitions)[1:], strict=True):
+        xr.testing.assert_identical(one, other)
