@@ -28,13 +28,12 @@ from posterior_consensus.runtime.arguments import check_between, check_count, li
 from posterior_consensus.runtime.executor import Clock
 from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.runtime.progress import INTERRUPTED, ended_at_once
-from posterior_consensus.sources.accumulate import is_accumulated
 from posterior_consensus.sources.containers import group_dataset, open_tree
 from posterior_consensus.sources.conversion import opened
+from posterior_consensus.sources.formats import FORMATS, either, format_of, format_of_chains
 from posterior_consensus.sources.labels import one_of
 from posterior_consensus.sources.layers import as_layers, layer_of
-from posterior_consensus.sources.plain_files import is_plain, read_numbers
-from posterior_consensus.sources.stores import is_store
+from posterior_consensus.sources.plain_files import read_numbers
 
 if TYPE_CHECKING:
     from posterior_consensus.ensemble.layers import Layers
@@ -57,6 +56,8 @@ A posterior with marginalized labels needs its PyMC model: use summarize(idata, 
 """
 _OPTIONS = {"var_name": "--var", "layer_dim": "--layers", "data": "the file", "idata": "the file"}  # by another name
 _OUTPUT = "write a table of the items (.csv), or the posterior with the results in a group 'consensus' (.nc)"
+_CHAINS = either(one for one in FORMATS if one.lists_are_chains)
+_NUMBERS = either(one for one in FORMATS if one.has_numbers)
 _FIGURES = (".pdf", ".png", ".svg")
 _COMPILE = "compile"  # in place of files
 _FAILED = 1
@@ -142,9 +143,9 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("posterior", type=Path, nargs="+", metavar="FILE", help="draws: NetCDF, Zarr, CSV or .npy, see below")
+    add("posterior", type=Path, nargs="+", metavar="FILE", help=f"draws: {either(FORMATS)}, see below")
     add("--var", metavar="NAME", help="variable of labels or allocation probabilities; found if there is only one")
-    add("--weights", metavar="FILE|NAME", help="weights of the draws: a CSV or .npy file, or a variable of the group")
+    add("--weights", metavar="FILE|NAME", help=f"weights of the draws: a {_NUMBERS} file, or a variable of the group")
     add("--log-weights", metavar="FILE|NAME", help="their logarithms instead")
     add("--burn-in", type=int, default=0, metavar="N", help="draws to drop from the start of each chain (0)")
     add("--thin", type=int, default=1, metavar="N", help="keep every N-th draw of each chain (1)")
@@ -203,7 +204,7 @@ def _check_burn_in(burn_in: int, samples: Samples) -> None:
 
 def _layers(options: argparse.Namespace, where: dict[str, Any]) -> Layers:
     """Layers along a dimension of one variable, or from several files."""
-    if _is_several_stores(options):
+    if _is_file_per_layer(options):
         weights = _given_weights(options, None)
         of_layer = {name: layer_of(path, options.var, **where) for name, path in _named(options.posterior).items()}
         return replace(as_layers(of_layer, weights=weights), dim=options.layers, ordered=True)
@@ -229,8 +230,8 @@ def _data(options: argparse.Namespace) -> Any:
     return options.posterior if len(options.posterior) > 1 else options.posterior[0]
 
 
-def _is_several_stores(options: argparse.Namespace) -> bool:
-    return len(options.posterior) > 1 and not is_plain(options.posterior)
+def _is_file_per_layer(options: argparse.Namespace) -> bool:
+    return len(options.posterior) > 1 and format_of_chains(options.posterior) is None
 
 
 def _given_weights(options: argparse.Namespace, data: Any) -> Any:
@@ -242,16 +243,16 @@ def _weights(name: str, options: argparse.Namespace, data: Any) -> Any:
     given = getattr(options, name)
     if given is None:
         return None
-    if is_plain(given):
+    if format_of(given).has_numbers:
         return read_numbers(given)
     if not isinstance(data, xr.DataTree):
         raise ValueError(
-            f"`{name}` must be a CSV or .npy file if draws are tables, a store or several files; got {given!r}."
+            f"`{name}` must be a {_NUMBERS} file if draws are tables, a store or several files; got {given!r}."
         )
     dataset = group_dataset(data, options.group)
     if given not in dataset:
         raise ValueError(
-            f"`{name}` must be a CSV or .npy file or name a variable of the group; got {given!r}, present: "
+            f"`{name}` must be a {_NUMBERS} file or name a variable of the group; got {given!r}, present: "
             f"{listing(dataset.data_vars)}."
         )
     return dataset[given].load()
@@ -261,10 +262,10 @@ def _check_files(options: argparse.Namespace) -> None:
     """Refuse files that cannot be read or written before the work and not after it."""
     for path in options.posterior:
         _check_file(path)
-    if _is_several_stores(options) and options.layers is None:
+    if _is_file_per_layer(options) and options.layers is None:
         names = ", ".join(repr(str(path)) for path in options.posterior)
         raise ValueError(
-            f"Several files must be tables or .npy files, one for each chain, or one for each layer with --layers; "
+            f"Several files must be {_CHAINS} files, one for each chain, or one for each layer with --layers; "
             f"got {names}."
         )
     _check_each_once(options.posterior)
@@ -288,7 +289,7 @@ def _check_files(options: argparse.Namespace) -> None:
 
 
 def _has_groups(paths: Sequence[Path]) -> bool:
-    return len(paths) == 1 and not (is_plain(paths[0]) or is_store(paths[0]) or is_accumulated(paths[0]))
+    return len(paths) == 1 and format_of(paths[0]).has_groups
 
 
 def _outputs(options: argparse.Namespace) -> dict[str, Path]:

@@ -1,6 +1,7 @@
 """The house: its rooms, no circles of imports, and the way of one call down to the kernels and back."""
 
 import ast
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -12,7 +13,7 @@ import posterior_consensus as pc
 from posterior_consensus.consensus.methods import Method
 from posterior_consensus.search import local_search
 
-PACKAGE = Path(pc.__file__).parent
+PACKAGE, TESTS = Path(pc.__file__).parent, Path(__file__).parent
 MODULES = {
     ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): file
     for file in PACKAGE.rglob("*.py")
@@ -40,6 +41,13 @@ def test_the_top_level_has_rooms_the_public_names_and_the_command():
     assert {file.name for file in PACKAGE.glob("*.py*")} == files
     rooms = [folder for folder in PACKAGE.iterdir() if folder.is_dir() and any(folder.glob("*.py"))]
     assert len(rooms) <= MOST_ROOMS
+
+
+def test_files_that_the_page_names_exist():
+    page = (PACKAGE.parent / "docs" / "developers" / "architecture.md").read_text(encoding="utf-8")
+    files = [f"/{file.relative_to(PACKAGE.parent)}" for room in (PACKAGE, TESTS) for file in room.rglob("*.py")]
+    named = set(re.findall(r"[\w/]+\.py\b", page))
+    assert named and not [name for name in named if not any(file.endswith(f"/{name}") for file in files)]
 
 
 def test_no_imports_go_in_a_circle():

@@ -110,7 +110,7 @@ OF_A_FILE = {
     "{file} --figure {dir}/figure": ["--figure must end in .pdf, .png, .svg"],
     "{file} --report /proc/report.html": ["--report", "can be written", "/proc/report"],
     "{file} --output {dir}/out.rds": ["--output must end in .csv or .nc", "out.rds"],
-    "{file} {file}": ["Several files must be tables or .npy"],
+    "{file} {file}": ["Several files must be CSV or .npy"],
     "-": ["FILE must be a file", "standard input", "> draws.csv"],
     "{dir}/pipe.csv": ["FILE must be a file", "pipe.csv', a pipe"],
     "{dir}/along.nc": ["as_partition_draws(data, sample_dims=('sweep', 'run'))"],
@@ -129,7 +129,7 @@ OF_A_FILE = {
 }
 THE_POSTERIORS = "another file than the posterior's"
 OF_A_TABLE = {
-    "{table} {file}": ["Several files must be tables"],
+    "{table} {file}": ["Several files must be CSV or .npy"],
     "{table} {dir}/../{name}/z.csv": ["must have each file once", "z.csv' twice"],
     "{dir}/psm.csv": ["give as_pair_similarity(data)", "with loss='binder'"],
     "{dir}/rows.csv": ["'Unnamed: 1' of 'rows.csv' names the rows. Leave it out"],

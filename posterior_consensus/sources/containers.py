@@ -92,11 +92,6 @@ def open_tree(path: Path) -> xr.DataTree:
     """
     if not path.exists():
         raise FileNotFoundError(f"`data` must be a path to a NetCDF or Zarr file; there is no {str(path)!r}.")
-    if path.suffix.lower() in {".rds", ".rda", ".rdata"}:
-        raise ValueError(
-            f"`data` must be a path to a NetCDF, Zarr, CSV or NumPy file; got {path.name!r}. In R, write the draws by "
-            'write.csv(z, "z.csv"), a row for each draw.'
-        )
     if path.is_dir() and find_spec("zarr") is None:
         raise ImportError(f"Reading {path.name!r} needs the package zarr: pip install 'posterior-consensus[zarr]'.")
     try:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,14 +16,13 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasDraws
 from posterior_consensus.losses.record import Need
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, as_path, check_flag, listing
-from posterior_consensus.sources.accumulate import PartitionAccumulator, is_accumulated, read_draws
+from posterior_consensus.sources.accumulate import PartitionAccumulator
 from posterior_consensus.sources.arrays import array_of, as_numpy, check_normalised, dataset_of_dict, has_components
-from posterior_consensus.sources.containers import dim_names, group_dataset, has_groups, is_inference_data, open_tree
+from posterior_consensus.sources.containers import dim_names, group_dataset, has_groups, is_inference_data
+from posterior_consensus.sources.formats import format_of, format_of_chains
 from posterior_consensus.sources.labels import draws_of_labels, made_already, one_of
 from posterior_consensus.sources.mixtures.allocation import draws_of_model
-from posterior_consensus.sources.plain_files import is_plain, read_plain
 from posterior_consensus.sources.probabilities import draws_of_probabilities
-from posterior_consensus.sources.stores import is_store, stored_draws
 from posterior_consensus.sources.tables import check_full, items_of_table, named_as_wanted, variables_of_table
 from posterior_consensus.sources.variables import (
     label_candidates,
@@ -57,24 +56,18 @@ def opened(data: Any, var_name: str | None = None, *, progressbar: bool = True) 
         Draws of a summary, an accumulator or a store; a tree of NetCDF or Zarr, of which only coordinates are read; the
         table or array of plain files; other data as they are.
     var_name : str or None
-        The name, unless it is used up by an array of a NumPy file.
+        Name of the variable that remains to be chosen from `data`. An array read from a file has no variables: a name
+        given has chosen it in an .npz file, and None is yielded.
     """
     _check_name("var_name", var_name)
-    is_path = isinstance(data, (str, Path))
     if isinstance(data, HasDraws):
         yield data.draws, var_name
     elif isinstance(data, PartitionAccumulator):
         yield data.draws(), var_name
-    elif is_path and is_accumulated(data):
-        yield read_draws(as_path("data", data)), var_name
-    elif is_path and is_store(data):
-        yield stored_draws(as_path("data", data), progressbar=progressbar), var_name
-    elif isinstance(data, (str, Path, list, tuple)) and is_plain(data):
-        values = read_plain(data, var_name)
-        yield values, var_name if isinstance(values, pd.DataFrame) else None
-    elif is_path:
-        with open_tree(Path(data)) as tree:
-            yield tree, var_name
+    elif (kind := format_of(data) if isinstance(data, (str, Path)) else format_of_chains(data)) is not None:
+        found = kind.read(data, var_name, progressbar)
+        with found if isinstance(found, xr.DataTree) else nullcontext():
+            yield found, None if isinstance(found, np.ndarray) else var_name
     else:
         yield data, var_name
 

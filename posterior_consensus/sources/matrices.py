@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -19,8 +20,9 @@ from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import listing
 from posterior_consensus.runtime.tolerances import ROUNDING, SINGLE
 from posterior_consensus.sources.conversion import found_labels, opened
+from posterior_consensus.sources.formats import format_of
 from posterior_consensus.sources.labels import made_already, one_of, samples_of
-from posterior_consensus.sources.plain_files import is_plain, read_matrix
+from posterior_consensus.sources.plain_files import read_matrix
 
 _MATRICES = 10  # items x items that are in memory together
 _SOME = 3  # pairs and items named in an error
@@ -125,7 +127,7 @@ def as_pair_similarity(
             "`var_name` and `weights` must be None for a matrix; draws in which items are missing need "
             "missing='pairwise'."
         )
-    if is_plain(matrix):
+    if isinstance(matrix, (str, Path)) and format_of(matrix).has_numbers:
         return _of_matrix(read_matrix(matrix), item_dim)
     with opened(matrix) as (found, _):
         if not isinstance(found, PairSource):

@@ -19,12 +19,9 @@ _NUMPY = (".npy", ".npz")
 _COMMENT = "#"
 
 
-def is_plain(data: object) -> bool:
-    """Whether `data` is a path to a table or a NumPy file, or a list of such paths, one for each chain."""
-    paths = data if isinstance(data, (list, tuple)) else [data]
-    return len(paths) > 0 and all(
-        isinstance(path, (str, Path)) and str(path).lower().endswith((*_TEXT, *_NUMPY)) for path in paths
-    )
+def is_plain(path: str | Path) -> bool:
+    """Whether a path is one of a table or a NumPy file."""
+    return str(path).lower().endswith((*_TEXT, *_NUMPY))
 
 
 def read_plain(data: Any, var_name: str | None) -> pd.DataFrame | npt.NDArray[Any]:
