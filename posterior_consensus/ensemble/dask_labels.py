@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.ensemble.labels import ALIGNED, ArrayLabels, LabelBackend, Result
+from posterior_consensus.ensemble.labels import ALIGNED, ArrayLabels, LabelBackend, Result, slices
 from posterior_consensus.ensemble.partitions import as_codes, canonical_rows, place_in_array, smallest_dtype
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.cluster import Workers
@@ -72,6 +72,17 @@ class DaskLabels(LabelBackend):
         """Add the tables of all blocks on the workers, as a tree, and return the sum."""
         calls = self._calls(self.item_blocks if blocks is None else blocks)
         return Workers(self._client).sum(function, calls, arguments)
+
+    def blocks(self, n_draws: int) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
+        """Yield rows and labels of `n_draws` draws at a time, in order; all are fetched once."""
+        return ((rows, self.values[rows]) for rows in slices(self.n_draws, n_draws))
+
+    def of_draws(self, rows: slice | npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+        """Labels (n_rows, n_items) of a few draws, in memory."""
+        labels = np.empty((self.n_clusters[rows].size, self.n_items), self.dtype)
+        for items, found in self.map_blocks(_rows, rows):
+            labels[:, items] = found
+        return labels
 
     def take(self, rows: npt.NDArray[np.intp]) -> DaskLabels:
         """Select draws by row number; labels stay on the workers."""
@@ -137,6 +148,10 @@ def _numbered(block: npt.NDArray[Any], name: str, first: int) -> tuple[npt.NDArr
 
 def _labels(numbered: tuple[npt.NDArray[Any], npt.NDArray[np.int64]], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     return numbered[0].astype(dtype, copy=False)
+
+
+def _rows(labels: npt.NDArray[Any], items: slice, rows: slice | npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+    return labels[rows]
 
 
 def _joined(first: int, n_items: int, *parts: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -97,13 +97,10 @@ class LabelBackend(ABC):
     @cached_property
     def values(self) -> npt.NDArray[Any]:
         """Cluster (n_draws, n_items) of each item in each draw, from 0 in order of first appearance, in memory."""
-        self.check_memory()
-        return self.of_draws(np.arange(self.n_draws))
-
-    def check_memory(self) -> None:
-        """Raise an error where memory does not hold all labels."""
-        what = f"All labels of {self.n_draws:,} draws of {self.n_items:,} items{self.place}"
-        memory.check(self.n_draws * self.n_items * self.dtype.itemsize, what, "Take fewer draws or items.")
+        if self.in_memory() is None:
+            what = f"All labels of {self.n_draws:,} draws of {self.n_items:,} items{self.place}"
+            memory.check(self.n_draws * self.n_items * self.dtype.itemsize, what, "Take fewer draws or items.")
+        return self.of_draws(slice(None))
 
     def in_memory(self) -> npt.NDArray[Any] | None:
         """The labels if they are one array that memory holds, else None: then they are taken in blocks."""
@@ -149,7 +146,7 @@ class LabelBackend(ABC):
     def blocks(self, n_draws: int) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
         """Yield rows and labels of `n_draws` draws at a time, in order."""
         for rows in slices(self.n_draws, n_draws):
-            yield rows, self.values[rows]
+            yield rows, self.of_draws(rows)
 
     def joint_counts(self, partition: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """Numbers of items (R, K) in common between each cluster of each draw and each cluster of a partition (n,)."""
@@ -176,15 +173,14 @@ class LabelBackend(ABC):
         counts = self.joint_counts(np.zeros(self.n_items, np.int32)) if counts is None else counts
         return counts.sum(axis=1, dtype=np.int32)
 
-    def of_draws(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
-        """Labels (rows.size, n_items) of a few draws, in memory."""
-        labels = np.empty((rows.size, self.n_items), self.dtype)
-        for items, found in self.map_blocks(_rows, rows):
-            labels[:, items] = found
-        return labels
+    @abstractmethod
+    def of_draws(self, rows: slice | npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+        """Labels (n_rows, n_items) of a few draws, in memory."""
 
     def columns(self, items: slice | npt.NDArray[np.intp]) -> npt.NDArray[Any]:
         """Labels (n_items, n_draws) of some items, contiguous for each item."""
+        if (held := self.in_memory()) is not None:
+            return np.ascontiguousarray(held[:, items].T)
         at = np.arange(self.n_items)[items]
         what = f"All labels of {at.size:,} items in {self.n_draws:,} draws"
         memory.check(at.size * self.n_draws * self.dtype.itemsize, what, "Take some of the draws.")
@@ -262,13 +258,6 @@ class ArrayLabels(LabelBackend):
             return self.array
         return None
 
-    @cached_property
-    def values(self) -> npt.NDArray[Any]:
-        """The array; a mapped one must fit in memory."""
-        if self.file is not None:
-            self.check_memory()
-        return self._of(slice(None))
-
     @property
     def place(self) -> str:
         """Description of the storage; empty for memory."""
@@ -299,31 +288,17 @@ class ArrayLabels(LabelBackend):
         n_bytes = [self.n_draws * (items.stop - items.start) * self.dtype.itemsize for items in chosen]
         return track(steps, "Labels on disk", progressbar=self.file.progressbar, n_bytes=n_bytes)
 
-    def blocks(self, n_draws: int) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
-        """Yield rows and labels of `n_draws` draws at a time, in order."""
-        for rows in slices(self.n_draws, n_draws):
-            yield rows, self._of(rows)
-
-    def of_draws(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
-        """Labels (rows.size, n_items) of a few draws, in memory."""
-        return self._of(rows)
-
-    def columns(self, items: slice | npt.NDArray[np.intp]) -> npt.NDArray[Any]:
-        """Labels (n_items, n_draws) of some items, contiguous for each item."""
-        if (held := self.in_memory()) is None:
-            return super().columns(items)
-        return np.ascontiguousarray(held[:, items].T)
+    def of_draws(self, rows: slice | npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+        """Labels (n_rows, n_items) of a few draws, in memory or in the map."""
+        return self.array[rows if self.rows is None else self.rows[rows]]
 
     def take(self, rows: npt.NDArray[np.intp]) -> ArrayLabels:
         """Select draws by row number; a small selection of a mapped array is read into memory."""
         at = np.arange(self.n_draws)[rows]
         few = memory.SHARE_OF_FEW_DRAWS * memory.budget()
         if self.file is None or at.size * self.n_items * self.dtype.itemsize <= few:
-            return ArrayLabels(self._of(at), self.n_clusters[at])
+            return ArrayLabels(self.of_draws(at), self.n_clusters[at])
         return replace(self, n_clusters=self.n_clusters[at], rows=at if self.rows is None else self.rows[at])
-
-    def _of(self, rows: Any) -> npt.NDArray[Any]:
-        return self.array[rows if self.rows is None else self.rows[rows]]
 
 
 def _mapped_again(
@@ -391,7 +366,3 @@ def _within(at: npt.NDArray[np.intp], items: slice) -> npt.NDArray[np.bool_]:
 
 def _columns(labels: npt.NDArray[Any], items: slice, at: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
     return np.ascontiguousarray(labels[:, at[_within(at, items)] - items.start].T)
-
-
-def _rows(labels: npt.NDArray[Any], items: slice, rows: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
-    return labels[rows]
