@@ -27,16 +27,14 @@ def loss_matrix(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: Parti
     arrays, n_clusters = loss.arrays(draws.n_items), partitions.max(axis=1).astype(np.int64) + 1
     joint, drawn = counting.joint_sums(draws.backend, partitions, arrays.h)
     own = contingency.size_sums(counting.alike(partitions, n_clusters, draws.backend.dtype), n_clusters, arrays.h)
-    losses: Floats = loss_kernels.combine(arrays, joint, own, drawn)
-    return loss.scale(draws.n_items) * losses
+    return loss.scale(draws.n_items) * loss_kernels.combine(arrays, joint, own, drawn)
 
 
 def losses_of_draws(rows: npt.NDArray[np.intp], draws: PartitionDraws, loss: PartitionLoss) -> Floats:
     """Return the loss of some draws, by row number, as estimates of every draw, (rows.size, N)."""
     arrays = loss.arrays(draws.n_items)
     joint, drawn = counting.joint_sums_of_draws(draws.backend, rows, arrays.h)
-    losses: Floats = loss_kernels.combine(arrays, joint, drawn[rows], drawn)
-    return loss.scale(draws.n_items) * losses
+    return loss.scale(draws.n_items) * loss_kernels.combine(arrays, joint, drawn[rows], drawn)
 
 
 def unscaled_losses(
@@ -60,8 +58,7 @@ def paired_losses(
     arrays = loss.arrays(draws.n_items)
     joint = counting.paired_joint_sums(draws.backend, rows, others, arrays.h)
     own = counting.size_sums(draws.backend, arrays.h)
-    losses: Floats = loss_kernels.combine_pairs(arrays, joint, own[rows], own[others])
-    return loss.scale(draws.n_items) * losses
+    return loss.scale(draws.n_items) * loss_kernels.combine_pairs(arrays, joint, own[rows], own[others])
 
 
 def all_losses(draws: PartitionDraws, loss: PartitionLoss) -> Floats:

@@ -1,4 +1,4 @@
-"""Competing methods: k-means in a metric learnt from the mean constraints, and cuts of graphs of experts and items."""
+"""Competing methods: k-means in a metric learnt from constraints, and cuts of graphs of experts and items."""
 
 from typing import Any, NamedTuple
 

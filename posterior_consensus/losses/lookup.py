@@ -43,7 +43,7 @@ def as_loss(loss: str | Loss | None, *partitions: Any, kind: type[Loss] = Loss) 
     if not isinstance(record, kind):
         raise ValueError(
             f"`loss` must be a loss between two partitions here, such as {', '.join(map(repr, LOSSES))}; got "
-            f"{record.name!r}, which judges a partition by a similarity matrix."
+            f"{record.name!r}, a {type(record).__name__}."
         )
     return record
 

@@ -1,13 +1,13 @@
-"""What a loss is: a record of data, which answers the same questions of either kind.
+"""Records of losses: data that answer the same questions, whether of a PartitionLoss or of a PairLoss.
 
 With the contingency table of an estimate (cluster sizes n_k) and a draw (sizes m_l, joint cells n_kl) and a function h,
 let
 
     A = sum h(n_kl),   B = sum h(n_k),   C = sum h(m_l),   top = h(n).
 
-A PartitionLoss is a ratio of two weighted sums of top, A, B, C, max(B, C), min(B, C), B C / top and
-sqrt((top - B)(top - C)), where h(x) = x (x - 1) / 2 counts pairs and h(x) = x log2 x measures information. It is given
-by h, the coefficients and a scale. Losses of row or column maxima, such as van Dongen's, are not of this kind.
+A PartitionLoss is a ratio of two weighted sums of the terms in TERMS, where h(x) = x (x - 1) / 2 counts pairs and
+h(x) = x log2 x measures information. It is given by h, the coefficients and a scale. Losses of row or column maxima,
+such as van Dongen's, are not of this kind.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from posterior_consensus.kernels.loss import GeneralLoss, LinearLoss, as_kernels
 Floats = npt.NDArray[np.float64]
 
 # Kernels take coefficients by position: a new term is also computed in `_linear_form` of `kernels/loss.py` and in
-# `_value` of `benchmarks/_descent.py`, and named in `docs/background/losses.md`.
+# `_value` of `benchmarks/_descent.py`. Three lists name it: the docstrings of `PartitionLoss` and of `kernels/loss.py`
+# (which counts the terms, too), and "A loss of your own" in `docs/background/losses.md`.
 TERMS = ("top", "A", "B", "C", "max(B, C)", "min(B, C)", "B C / top", "sqrt((top - B) (top - C))")
 
 
@@ -39,7 +40,7 @@ def _unscaled(n_items: int) -> float:
 
 @dataclass(frozen=True)
 class Loss(ABC):
-    """What a partition is chosen by: a :class:`PartitionLoss` or a :class:`PairLoss`.
+    """The criterion of a consensus partition: a :class:`PartitionLoss` or a :class:`PairLoss`.
 
     Attributes
     ----------
