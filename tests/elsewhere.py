@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from posterior_consensus.ensemble.dask_labels import DaskLabels
 from posterior_consensus.ensemble.labels import ArrayLabels, LabelBackend
 
 
@@ -12,6 +13,8 @@ class Elsewhere(LabelBackend):
 
     `passes` counts how often all blocks were read, `reads` the reads of some items alone.
     """
+
+    of_draws = DaskLabels.of_draws
 
     def __init__(self, labels, n_clusters):
         self._labels, self.n_clusters = labels, n_clusters
@@ -60,6 +63,8 @@ class Elsewhere(LabelBackend):
 
 class Counted(LabelBackend):
     """Labels that are read block by block, as on workers; `read` counts the labels that these and those taken gave."""
+
+    blocks, of_draws = DaskLabels.blocks, DaskLabels.of_draws
 
     def __init__(self, labels, n_clusters, read):
         self._labels, self.n_clusters, self.read = labels, n_clusters, read
