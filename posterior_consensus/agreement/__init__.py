@@ -1,4 +1,4 @@
-"""Agreement between clusterings: how much there is, what more of it costs, and how co-clusterings find it."""
+"""Agreement between clusterings: its index, estimates along a penalty on disagreement, and co-clustering."""
 
 from posterior_consensus.runtime.names import public_names
 

@@ -1,4 +1,4 @@
-"""particles(): the posterior as a few weighted partitions, with a verdict on how many modes they are.
+"""particles(): the posterior as a few weighted partitions, with a verdict on the number of modes.
 
 In sentences, a mode is a group of draws: the statistic that separates modes is not calibrated.
 """

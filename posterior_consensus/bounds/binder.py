@@ -293,7 +293,7 @@ class BranchAndBound:
             instance, prices = smaller, prices.carried(instance.nested_in(smaller), smaller.size)
 
     def _ascend(self, ascent: Ascent) -> Generator[None, None, Ascent | None]:
-        """Raise the bound while that pays, contracting fixed_pairs pairs; None if that closes the subproblem."""
+        """Raise the bound while that pays, contracting fixed pairs; None if that closes the subproblem."""
         gap, slow = np.inf, 0
         while not self._raise(ascent.bound, ascent.instance):
             if slow == _PATIENCE:

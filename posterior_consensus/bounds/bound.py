@@ -1,4 +1,4 @@
-"""What a bounding method returns, and how much work it may take: seconds on the clock, or estimated seconds."""
+"""Result of a bounding method, and its budget of work: seconds on the clock, or estimated seconds."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is known of a partition: its items, and how often every two of them are co-clustered."""
+"""Draws of a partition and their own quantities: expected losses, similarities, and agreement of the chains."""

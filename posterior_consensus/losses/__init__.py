@@ -1,4 +1,4 @@
-"""The losses: what an estimate is judged by."""
+"""Losses between two partitions, and losses of a partition given a similarity matrix."""
 
 from posterior_consensus.runtime.names import public_names
 

@@ -1,7 +1,7 @@
 """Losses of partitions, one factory each; LOSSES and PAIR_LOSSES map their names.
 
 A loss between two partitions is a ratio of the sums A, B, C and top of :mod:`posterior_consensus.losses.record`. A
-loss of pairs judges a partition by the posterior similarity matrix.
+loss of pairs is a function of the partition and the posterior similarity matrix.
 """
 
 from collections.abc import Callable

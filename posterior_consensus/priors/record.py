@@ -1,4 +1,4 @@
-"""A prior as a record, with its concentration, fixed or integrated by quadrature, and the sizes it is computed from."""
+"""A prior as a record: its concentration, fixed or integrated by quadrature, and the cluster sizes that it takes."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable

@@ -1,11 +1,10 @@
-"""How results are stored: declarations in the metadata of fields, Datasets written from them, and what files hold.
+"""Storage of results: declarations in the metadata of fields, Datasets made from them, and values that files hold.
 
 ``radius: float = field(metadata=stored_as.number("ball_radius"))`` stores the radius as the variable of this name. A
 field without such metadata is not stored. A field that is None is not stored and is restored as None.
 
 A result's own dimensions, coordinates and variables keep their names unless the items have a dimension or coordinate of
-the same name. `own_name` then prefixes the result's: in an array over the items, and in a stored group, where all names
-stand together.
+the same name. `own_name` then prefixes the result's own, in an array over the items and in a stored group.
 """
 
 import dataclasses

@@ -1,1 +1,1 @@
-"""Threads, workers, memory, progress, and checks of plain arguments."""
+"""Threads, workers, memory, progress, files, names, and checks of plain arguments."""

@@ -16,7 +16,7 @@ from typing_extensions import TypeAliasType
 from posterior_consensus.runtime.names import option_meant
 
 RandomSeed = TypeAliasType("RandomSeed", int | np.random.Generator | np.random.SeedSequence | None)
-"""What :func:`as_generator` makes a generator of; help() shows its name."""
+"""Seeds that :func:`as_generator` takes; help() shows this name."""
 
 # Context managers and cached properties put lines of the standard library between the package's own.
 _BETWEEN = str(Path(__file__).parents[1]) + os.sep, contextlib.__file__, functools.__file__

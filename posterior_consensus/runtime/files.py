@@ -114,5 +114,5 @@ def checksums(content: memoryview) -> bytes:
 
 
 def split(n_bytes: int) -> int:
-    """Where the checksums begin in a file of this length that ends with its own."""
+    """Offset of the checksums in a file of this length that ends with them."""
     return n_bytes - 4 * -(-n_bytes // (_STRETCH + 4))

@@ -1,4 +1,4 @@
-"""Names: public ones, imported when they are used, as a stub lists them, and those that were probably meant."""
+"""Public names, imported from the files that a stub lists when they are used, and suggestions for misspelt names."""
 
 import ast
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""While a user waits: a progress bar, if there is something to wait for, and Ctrl-C while modules are imported."""
+"""Progress bars of long calls, and Ctrl-C while modules are imported."""
 
 from __future__ import annotations
 

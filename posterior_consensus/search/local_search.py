@@ -116,7 +116,7 @@ class Uniforms(NamedTuple):
 
 
 class LocalSearch(ABC):
-    """What is searched, from where runs begin, and down to where they go."""
+    """A local search: the starts of its runs, and their descent to a local optimum."""
 
     limits: Limits  # those requested, or fewer clusters where memory ends
     bytes_a_cluster: int  # what the tables take for each cluster

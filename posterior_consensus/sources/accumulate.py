@@ -64,7 +64,7 @@ def _begin_list(store: Path, items: Items | None) -> int:
 
 
 def _append_to(file: Path, n_bytes: int, content: Any) -> int:
-    """Write behind the bytes that count, where a killed process may have left others; return how many count then."""
+    """Write after the first `n_bytes`, over remains of a killed process; return the new length."""
     with file.open("ab") as there:
         there.truncate(n_bytes)
         return n_bytes + there.write(content)

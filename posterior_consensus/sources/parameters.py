@@ -1,4 +1,4 @@
-"""What a posterior holds for each draw beside its partition: parameters of components, log prior, log likelihood."""
+"""Quantities of each draw besides its partition: parameters of components, log prior, log likelihood."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

@@ -20,7 +20,7 @@ _COMMENT = "#"
 
 
 def is_plain(path: str | Path) -> bool:
-    """Whether a path is one of a table or a NumPy file."""
+    """Whether a path is that of a table or of a NumPy file."""
     return str(path).lower().endswith((*_TEXT, *_NUMPY))
 
 

@@ -218,16 +218,16 @@ def _header(dtype: np.dtype[Any], items: Items, samples: Samples) -> bytes:
 
 
 def _begun(file: FileIO, header: bytes) -> tuple[int, int]:
-    """Begin a file, or begin it again, and let HDF5 place labels behind the rest; where they and their numbers are."""
+    """Write the header, and let HDF5 reserve space for the labels; return offsets of labels and numbers of clusters."""
     file.seek(0)
     file.write(header)
     with h5py.File(file, "r+", libver="latest", alignment_threshold=1, alignment_interval=8) as variables:
-        variables[LABELS][0, 0] = 0  # as it always is
+        variables[LABELS][0, 0] = 0  # as in all canonical labels
         return variables[LABELS].id.get_offset(), variables[N_CLUSTERS].id.get_offset()
 
 
 def _last_line(sums: bytes) -> bytes:
-    """Last line of a store, behind the checksums of all the rest: a checksum of these."""
+    """Last line of a store: a checksum of the checksums before it."""
     return f"\n{_FORMAT} sha256 {hashlib.sha256(sums).hexdigest()}\n".encode()
 
 
