@@ -107,7 +107,7 @@ class LossPath(Stored):
         return read._along(dim, {dim: grid, "a": (dim, _costs(dim, grid))})
 
     def _along(self, dim: str, coords: Mapping[str, Any]) -> Self:
-        """This path along a dimension of another name."""
+        """Rename the dimension of the path."""
         items = Items.along(self.partitions, str(self.partitions.dims[1]))
         partitions = items.array(self.partitions.values, "partitions", (dim, ...), coords)
         columns = {name: (dim, self.table[name].values) for name in _COLUMNS}
