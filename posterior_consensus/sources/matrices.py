@@ -152,6 +152,11 @@ def _named(matrix: Any, item_dim: str | None) -> xr.DataArray:
                 array = array.assign_coords({dim: names.to_numpy()})
     elif isinstance(matrix, xr.DataArray):
         array = matrix
+    elif isinstance(matrix, (xr.Dataset, xr.DataTree)):
+        raise TypeError(
+            f"`matrix` must be an array, a table or a path of one; got a {type(matrix).__name__}. Take a variable of "
+            "it, such as data['name']. For labels, draws x items, call as_partition_draws."
+        )
     else:
         values = matrix.toarray() if hasattr(matrix, "toarray") else as_array(matrix, "`matrix`")
         array = xr.DataArray(values, dims=("item", "item_bis")[: values.ndim] if values.ndim < 3 else None)

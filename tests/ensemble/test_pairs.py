@@ -15,7 +15,7 @@ import posterior_consensus as pc
 from posterior_consensus import consensus
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws
-from tests.helpers import check
+from tests.helpers import check, check_all
 
 NEEDS_PAIRS = [name for name, method in pc.METHODS.items() if method.needs == "pairs"]
 NEEDS_DRAWS = [name for name, method in pc.METHODS.items() if method.needs == "draws"]
@@ -98,6 +98,14 @@ def test_a_matrix_in_a_file_of_numpy(tmp_path):
     np.testing.assert_array_equal(pc.as_pair_similarity(tmp_path / "psm.npy").values, GOOD)
     np.save(tmp_path / "z.npy", np.zeros((4, 3)))
     check(pc.as_pair_similarity, tmp_path / "z.npy", ValueError, ["`matrix` must be square", "(4, 3)"])
+
+
+def test_a_matrix_among_other_variables_is_refused_by_name(tmp_path):
+    variables = xr.Dataset({"psm": (("obs", "obs_bis"), GOOD)})
+    variables.to_netcdf(tmp_path / "psm.nc", engine="h5netcdf")
+    kinds = {"Dataset": variables, "DataTree": tmp_path / "psm.nc"}
+    cases = [(given, TypeError, "`matrix`", f"got a {name}", "Take a variable") for name, given in kinds.items()]
+    check_all(pc.as_pair_similarity, cases)
 
 
 def test_the_matrix_of_draws_passes_unchanged(draws, pairs):
