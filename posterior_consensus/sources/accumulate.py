@@ -206,7 +206,7 @@ class PartitionAccumulator(display.Shown):
             if self.store is not None and is_accumulated(self.store):
                 self._continue(self.store, names)
             elif self.store is not None and self._lock is not None:
-                _begin_list(self.store, None)
+                _begin_list(self.store, self._items)
         except BaseException:
             self._release()
             raise
@@ -316,7 +316,7 @@ class PartitionAccumulator(display.Shown):
     def _continue(self, store: Path, names: list[Any] | None) -> None:
         """Continue a store: use its items, which must be the user's."""
         items, self._batches, self._n_listed = _listed(store)
-        if items is None or not self._batches:
+        if items is None:
             return
         if names not in (None, items.coords[items.dim].values.tolist() if items.dim in items.coords else None):
             raise ValueError("`items` must be those of the store, or None; they differ.")

@@ -274,7 +274,8 @@ def test_an_accumulator_that_could_not_be_closed_stays_open(store, monkeypatch):
 
 
 def test_the_items_of_a_store_stay(store):
-    fill(store, items=NAMES, item_dim="obs")
+    pc.PartitionAccumulator(store, items=NAMES, item_dim="obs").close()  # before there are draws
+    fill(store)
     with pc.PartitionAccumulator(store, items=NAMES) as kept:
         assert kept.draws().items.coords["obs"].values.tolist() == NAMES
         with pytest.raises(ValueError, match="`labels`.* 12 items; got 3"):
