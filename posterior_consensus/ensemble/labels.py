@@ -309,7 +309,7 @@ def _mapped_again(
     rows: npt.NDArray[np.int64] | None,
 ) -> ArrayLabels:
     """Map the labels in another process, which trusts the checksums that the first compared."""
-    with opened(file.path) as there:
+    with opened_store(file.path) as there:
         content = mapped(there)
     if content[len(content) - len(file.mark) :] != file.mark:
         raise ValueError(
@@ -321,7 +321,7 @@ def _mapped_again(
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[FileIO]:
+def opened_store(path: Path) -> Iterator[FileIO]:
     """Open a store for reading, without any lock, even by HDF5.
 
     Raises

@@ -113,6 +113,6 @@ def checksums(content: memoryview) -> bytes:
     return np.array([*in_order(zlib.crc32, stretches)], "<u4").tobytes()
 
 
-def split(n_bytes: int) -> int:
+def offset_of_checksums(n_bytes: int) -> int:
     """Offset of the checksums in a file of this length that ends with them."""
     return n_bytes - 4 * -(-n_bytes // (_STRETCH + 4))

@@ -23,7 +23,7 @@ from posterior_consensus.results import display
 from posterior_consensus.runtime.arguments import as_path, check_count, is_integer
 from posterior_consensus.runtime.executor import in_order
 from posterior_consensus.runtime.files import locked, mapped, room
-from posterior_consensus.sources.stores import NOT_STORED, held
+from posterior_consensus.sources.stores import NOT_STORED, write_labels
 
 Rows = npt.NDArray[Any]
 Kept = tuple[int, Rows]  # a chain, and labels of some of its draws
@@ -386,7 +386,7 @@ def _draws_of(kept: list[Kept], items: Items | None, store: Path | None) -> Part
         first[one] += len(rows)
     dtype = np.result_type(*(rows.dtype for _, rows in kept))
     beside = store if store is not None and os.access(store, os.W_OK) else None
-    return held(parts, dtype, items, samples, from_disk=store is not None, beside=beside)
+    return write_labels(parts, dtype, items, samples, from_disk=store is not None, beside=beside)
 
 
 def _write(at: npt.NDArray[np.intp], rows: Rows, labels: Rows) -> npt.NDArray[np.int64]:

@@ -19,7 +19,7 @@ from posterior_consensus.ensemble.partitions import as_array, as_codes, canonica
 from posterior_consensus.ensemble.samples import Samples, by_index, reordered_by_name
 from posterior_consensus.runtime import memory
 from posterior_consensus.sources.blocks import LabelBlocks
-from posterior_consensus.sources.stores import held, write_store
+from posterior_consensus.sources.stores import write_labels, write_store
 from posterior_consensus.sources.variables import client_of, is_elsewhere
 
 _NAMES = {False: "`weights`", True: "`log_weights`"}  # by whether weights are logarithms
@@ -61,7 +61,7 @@ def draws_of_labels(
     blocks = LabelBlocks(labels, name)
     drawn = [(stripe.rows, partial(blocks.write, stripe)) for stripe in blocks.stripes()], blocks.dtype, items, samples
     if store is None:
-        return held(*drawn, from_disk=is_elsewhere(labels), progressbar=progressbar)
+        return write_labels(*drawn, from_disk=is_elsewhere(labels), progressbar=progressbar)
     return write_store(*drawn, store=store, progressbar=progressbar)
 
 

@@ -26,14 +26,14 @@ from xarray.backends.locks import HDF5_LOCK
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.ensemble.labels import ArrayLabels, MappedFile, opened, slices
+from posterior_consensus.ensemble.labels import ArrayLabels, MappedFile, opened_store, slices
 from posterior_consensus.ensemble.partitions import smallest_dtype
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.results.stored_as import restored_levels, storable
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.cluster import client_for
 from posterior_consensus.runtime.executor import in_order
-from posterior_consensus.runtime.files import checksums, locked, mapped, mapped_new, room, split
+from posterior_consensus.runtime.files import checksums, locked, mapped, mapped_new, offset_of_checksums, room
 from posterior_consensus.runtime.progress import track
 
 Labels = npt.NDArray[Any]
@@ -49,7 +49,7 @@ _NEAR, _SPARE = 4096, 2**16  # bytes from an end of the file; bytes that HDF5 ad
 _OWN = {LABELS, N_CLUSTERS, "weight", "chain", "draw", "sample"}  # names reserved from coordinates of items
 
 
-def held(
+def write_labels(
     parts: Sequence[Part],
     dtype: np.dtype[Any],
     items: Items,
@@ -144,7 +144,7 @@ def write_store(
     store: Path,
     progressbar: bool = False,
 ) -> PartitionDraws:
-    """Write the labels of all draws to a new store, which gets its name once it is complete; arguments as in `held`."""
+    """Write the labels of all draws to a new store, which gets its name once it is complete; arguments as in `write_labels`."""
     store.parent.mkdir(parents=True, exist_ok=True)
     lock_file = store.with_name(f"{store.name}.lock")
     lock, new = locked(store, lock_file), _unfinished(store)
@@ -257,7 +257,7 @@ def stored_draws(path: Path, *, progressbar: bool, is_new: bool = False) -> Part
             f"`data` must be a store that is finished; {str(path)!r} is being written, or its "
             "process was killed. In the latter case make it again: as_partition_draws(data, store=...)."
         )
-    with opened(path) as file:
+    with opened_store(path) as file:
         content = mapped(file) if path.stat().st_size else b""
         mark = _mark_of(content, path, compare=not is_new)
         with h5py.File(file) as variables:
@@ -271,7 +271,7 @@ def stored_draws(path: Path, *, progressbar: bool, is_new: bool = False) -> Part
 
 def _mark_of(content: Any, path: Path, *, compare: bool) -> bytes:
     """Last line of a store, after comparing checksums."""
-    end, mark = split(len(content) - len(_last_line(b""))), content[-len(_last_line(b"")) :]
+    end, mark = offset_of_checksums(len(content) - len(_last_line(b""))), content[-len(_last_line(b"")) :]
     if mark.startswith(f"\n{_OLD} ".encode()):
         raise ValueError(
             f"`data` must be a store of this version; {str(path)!r} is of an older one, in chunks. Make a new one: "
