@@ -144,7 +144,7 @@ def write_store(
     store: Path,
     progressbar: bool = False,
 ) -> PartitionDraws:
-    """Write the labels of all draws to a new store, which gets its name once it is complete; arguments as in `write_labels`."""
+    """Write the labels of all draws to a new store, named once it is complete; arguments as in `write_labels`."""
     store.parent.mkdir(parents=True, exist_ok=True)
     lock_file = store.with_name(f"{store.name}.lock")
     lock, new = locked(store, lock_file), _unfinished(store)
