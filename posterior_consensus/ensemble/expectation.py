@@ -18,7 +18,6 @@ from posterior_consensus.losses.record import Loss, PairLoss, PartitionLoss
 
 Floats = npt.NDArray[np.float64]
 
-_SMALL = 32  # items of a cluster
 _AT_ONCE = 256  # rows of a matrix of losses
 
 
@@ -105,7 +104,7 @@ def mean_loss(source: PairSource, partitions: npt.NDArray[Any], loss: Loss) -> F
     if by_draw is not None and (hard_draws(source) is not None or loss.needs == "draws"):
         draws = draws_of(source, f"loss {loss.name!r}")
         return draws.samples.mean(loss_matrix(partitions, draws, by_draw))
-    return loss_of_pairs(source.shared_similarity, partitions, loss)
+    return loss_of_pairs(source, partitions, loss)
 
 
 def least_loss(
@@ -185,23 +184,7 @@ def _losses_by_draw(source: PairSource, partitions: npt.NDArray[Any], loss: Loss
     return None if draws is None or by_draw is None else draw_losses(partitions, draws, by_draw)
 
 
-def loss_of_pairs(similarity: Floats, partitions: npt.NDArray[Any], loss: Loss) -> Floats:
-    """Return the loss (P,) of every partition (P, n) given a similarity matrix (n, n), for a loss that pairs give."""
+def loss_of_pairs(source: PairSource, partitions: npt.NDArray[Any], loss: Loss) -> Floats:
+    """Return the loss (P,) of every partition (P, n) given the similarities, for a loss that pairs give."""
     sizes = np.array([np.bincount(partition)[partition] for partition in partitions], dtype=np.float64)
-    links = np.array([_own_links(similarity, partition) for partition in partitions])
-    return loss.expected(sizes, links, similarity.sum(axis=1))
-
-
-def _own_links(similarity: Floats, partition: npt.NDArray[Any]) -> Floats:
-    """Sum (n,) of every item's similarities to the members of its cluster, itself included."""
-    order = np.argsort(partition, kind="stable")
-    sizes = np.bincount(partition)
-    starts = np.cumsum(sizes) - sizes
-    links = np.empty(partition.size)
-    for k in np.flatnonzero(sizes > _SMALL):
-        members = order[starts[k] : starts[k] + sizes[k]]
-        links[members] = similarity[np.ix_(members, members)].sum(axis=1)
-    for size in np.unique(sizes[sizes <= _SMALL]):  # clusters of one size at once: there can be thousands
-        members = order[starts[sizes == size][:, np.newaxis] + np.arange(size)]
-        links[members] = similarity[members[:, :, np.newaxis], members[:, np.newaxis]].sum(axis=2)
-    return links
+    return loss.expected(sizes, *source.sums(partitions))

@@ -17,6 +17,8 @@ from posterior_consensus.runtime import memory
 
 Result = TypeVar("Result")
 
+_SMALL = 32  # items of a cluster
+
 
 class PairSource(ABC, display.Shown):
     """A source of the posterior similarity of every pair of items.
@@ -114,6 +116,11 @@ class PairSource(ABC, display.Shown):
         """Call ``function(links, labels, total, *arguments)`` with :meth:`links` of each block of items, in order."""
         links, total = self.links(labels)
         yield slice(0, self.n_items), function(links, labels, total, *arguments)
+
+    def sums(self, partitions: npt.NDArray[Any]) -> tuple[Floats, Floats]:
+        """Sums (P, n) of every item's similarities to its cluster, and (n,) to all items, itself included."""
+        similarity = self.shared_similarity
+        return np.array([_own_links(similarity, partition) for partition in partitions]), similarity.sum(axis=1)
 
     @abstractmethod
     def signatures(self) -> npt.NDArray[np.intp]:
@@ -218,3 +225,18 @@ class PairSimilarity(PairSource):
             return [("standard errors", unknown)]
         known = f"median {np.nanmedian(above):.2g}, largest {np.nanmax(above):.2g}"
         return [("standard errors", f"{known}; {unknown}" if np.isnan(above).any() else known)]
+
+
+def _own_links(similarity: Floats, partition: npt.NDArray[Any]) -> Floats:
+    """Sum (n,) of every item's similarities to the members of its cluster, itself included."""
+    order = np.argsort(partition, kind="stable")
+    sizes = np.bincount(partition)
+    starts = np.cumsum(sizes) - sizes
+    links = np.empty(partition.size)
+    for k in np.flatnonzero(sizes > _SMALL):
+        members = order[starts[k] : starts[k] + sizes[k]]
+        links[members] = similarity[np.ix_(members, members)].sum(axis=1)
+    for size in np.unique(sizes[sizes <= _SMALL]):  # clusters of one size at once: there can be thousands
+        members = order[starts[sizes == size][:, np.newaxis] + np.arange(size)]
+        links[members] = similarity[members[:, :, np.newaxis], members[:, np.newaxis]].sum(axis=2)
+    return links

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.expectation import loss_of_pairs
 from posterior_consensus.ensemble.items import Floats
-from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.kernels.tables import ZEALOUS
 from posterior_consensus.losses.record import PairLoss
@@ -28,6 +28,7 @@ class OnItemTerms(OverSimilarities):
         self.limits = limits
         self.bytes_a_cluster = 8 * source.n_items  # a sum of similarities for each item
         self._loss, self.similarity, self._stop = loss, source.shared_similarity, stop
+        self._pairs = PairSimilarity(source.items, self.similarity)
         self._in_one = self._value(np.zeros(source.n_items, np.int32))
 
     def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: Uniforms) -> Optimum:
@@ -64,7 +65,7 @@ class OnItemTerms(OverSimilarities):
         return Optimum(partition, self._value(partition), self._in_one, tally)
 
     def _value(self, labels: Labels) -> float:
-        return float(loss_of_pairs(self.similarity, labels[np.newaxis], self._loss)[0])
+        return float(loss_of_pairs(self._pairs, labels[np.newaxis], self._loss)[0])
 
 
 class _State:

@@ -342,6 +342,7 @@ ANSWERS = {
     "of_items": (np.array([-1, 0, 2]),),
     "product": (np.eye(7)[:, :2],),
     "row": (-1,),
+    "sums": (PARTITION[np.newaxis],),
     "sel": lambda d: d.sel(draw=[5, 3]),
     "some_labels": (4,),
     "take": (SELECTIONS["negative"],),

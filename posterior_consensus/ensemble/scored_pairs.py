@@ -1,0 +1,233 @@
+"""Similarities of the pairs that were scored, one number for all others, and constraints on the partition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from posterior_consensus.ensemble.items import Floats, Items
+from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.results.display import counted
+from posterior_consensus.runtime import memory
+
+Positions = npt.NDArray[np.int64]
+
+_NO_PAIRS = np.empty((0, 2), np.int64)
+_EVEN = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Constraints:
+    """What a partition of records has to keep.
+
+    Attributes
+    ----------
+    must_link, cannot_link : ndarray of shape (n_pairs, 2), dtype int64
+        Positions of items that must be in one cluster, and of items that must not.
+    data_set : ndarray of shape (n_items,), dtype int32, or None
+        Number of each item's data set, of which a cluster has at most one item; -1 for an item that any cluster may
+        have. None if clusters may have any number.
+    """
+
+    must_link: Positions = field(default_factory=lambda: _NO_PAIRS)
+    cannot_link: Positions = field(default_factory=lambda: _NO_PAIRS)
+    data_set: npt.NDArray[np.int32] | None = None
+
+    def __bool__(self) -> bool:
+        return self.data_set is not None or self.must_link.size + self.cannot_link.size > 0
+
+    def groups(self, n_items: int) -> npt.NDArray[np.int32]:
+        """Group (n_items,) of each item: items of a group must be in one cluster."""
+        one, other = self.must_link.T
+        edges = sparse.coo_array((np.ones(one.size, np.bool_), (one, other)), (n_items, n_items))
+        return connected_components(edges, directed=False)[1]
+
+    def of_items(self, at: npt.NDArray[np.intp], n_items: int) -> Constraints:
+        """Constraints between some of the items, by position."""
+        place = np.full(n_items, -1, np.int64)
+        place[at] = np.arange(at.size)
+        must, cannot = (pairs[(pairs >= 0).all(axis=1)] for pairs in (place[self.must_link], place[self.cannot_link]))
+        return Constraints(must, cannot, None if self.data_set is None else self.data_set[at])
+
+    def first_broken(self, labels: Labels) -> tuple[int, int] | None:
+        """Positions of two items whose clusters break a constraint; None if none does."""
+        for pairs, joined in ((self.must_link, False), (self.cannot_link, True)):
+            broken = np.flatnonzero((labels[pairs[:, 0]] == labels[pairs[:, 1]]) == joined)
+            if broken.size:
+                return int(pairs[broken[0], 0]), int(pairs[broken[0], 1])
+        if self.data_set is None:
+            return None
+        known = np.flatnonzero(self.data_set >= 0)
+        order = known[np.lexsort((known, self.data_set[known], labels[known]))]
+        same = (np.diff(labels[order]) == 0) & (np.diff(self.data_set[order]) == 0)
+        return None if not same.any() else (int(order[same.argmax()]), int(order[same.argmax() + 1]))
+
+    def _lines(self) -> list[tuple[str, str]]:
+        words = []
+        if self.must_link.size:
+            words.append(f"{counted(len(self.must_link), 'pair')} must be together")
+        if self.cannot_link.size:
+            words.append(f"{counted(len(self.cannot_link), 'pair')} must be apart")
+        if self.data_set is not None:
+            sets = counted(int(self.data_set.max(initial=-1)) + 1, "data set")
+            words.append(f"at most one item of each of {sets} in a cluster")
+        return [("constraints", "; ".join(words))] if words else []
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScoredPairs(PairSource):
+    """Similarities of scored pairs, and one for all other pairs; returned by :func:`as_pair_similarity`.
+
+    Attributes
+    ----------
+    items : Items
+        The items, with their coordinates.
+    scored : scipy.sparse.csr_array of shape (n_items, n_items), dtype float64
+        Similarity of each pair that was scored, 0 included: symmetric, in [0, 1], with sorted indices and nothing on
+        the diagonal.
+    unscored : float
+        Similarity of every other pair.
+    constraints : Constraints
+        What a partition has to keep.
+    """
+
+    items: Items
+    scored: sparse.csr_array
+    unscored: float = 0.0
+    constraints: Constraints = field(default_factory=Constraints)
+
+    @property
+    def n_draws(self) -> None:
+        """None: there are no draws."""
+        return None
+
+    @property
+    def n_scored(self) -> int:
+        """Number of pairs that were scored."""
+        return int(self.scored.nnz) // 2
+
+    @property
+    def n_unscored(self) -> int:
+        """Number of pairs that were not scored."""
+        return self.n_items * (self.n_items - 1) // 2 - self.n_scored
+
+    @property
+    def most_clusters(self) -> int:
+        """Number of items, since similarities do not bound the number of clusters."""
+        return self.n_items
+
+    @property
+    def pairs(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Floats]:
+        """The scored pairs in order: position of the first item, of the second, which is later, and similarity."""
+        upper = sparse.triu(self.scored, 1, format="coo")
+        return *upper.coords, upper.data
+
+    @property
+    def _rows(self) -> npt.NDArray[np.int32]:
+        """Row (nnz,) of each entry of `scored`."""
+        return np.repeat(np.arange(self.n_items, dtype=np.int32), np.diff(self.scored.indptr))
+
+    @cached_property
+    def shared_similarity(self) -> Floats:
+        """Similarity matrix (n, n), read-only, if the memory budget holds it."""
+        self.check_memory()
+        values = np.full((self.n_items, self.n_items), self.unscored)
+        values[self._rows, self.scored.indices] = self.scored.data
+        np.fill_diagonal(values, 1.0)
+        values.flags.writeable = False
+        return values
+
+    def of_items(self, at: npt.NDArray[np.intp]) -> Self:
+        """Select items by position."""
+        scored = self.scored[at][:, at].tocsr()
+        scored.sort_indices()
+        constraints = self.constraints.of_items(np.asarray(at), self.n_items)
+        return replace(self, items=self.items.take(at), scored=scored, constraints=constraints)
+
+    def row_blocks(self) -> Iterator[tuple[int, Floats]]:
+        """Blocks of rows (m, n) of the similarity matrix."""
+        for rows in memory.parts(self.n_items, 8 * self.n_items):
+            at = np.arange(self.n_items)[rows]
+            yield rows.start, np.stack([self.row(item) for item in at])
+
+    def row(self, item: int) -> Floats:
+        """Similarities (n,) of one item to all."""
+        values = np.full(self.n_items, self.unscored)
+        own = slice(*self.scored.indptr[item : item + 2])
+        values[self.scored.indices[own]] = self.scored.data[own]
+        values[item] = 1.0
+        return values
+
+    def product(self, columns: Floats) -> Floats:
+        """Product (n, c) of the similarity matrix with `columns` (n, c)."""
+        excess = self._excess @ columns + (1.0 - self.unscored) * columns
+        return excess + self.unscored * columns.sum(axis=0)
+
+    @cached_property
+    def _excess(self) -> sparse.csr_array:
+        """Similarities of the scored pairs less that of the others."""
+        return self._of_scored(self.scored.data - self.unscored)
+
+    def _of_scored(self, values: npt.NDArray[Any]) -> sparse.csr_array:
+        """A sparse array (n, n) with one value for each entry of `scored`."""
+        return sparse.csr_array((values, self.scored.indices, self.scored.indptr), self.scored.shape)
+
+    def links(self, labels: npt.NDArray[Any]) -> tuple[Floats, float]:
+        """Sums (n, K) of each item's similarities to the other members of each cluster, and divisor 1."""
+        sizes = np.bincount(labels)
+        memory.check(8 * self.n_items * sizes.size, f"Similarities of {self.n_items} items to {sizes.size} clusters")
+        members = sparse.csr_array(
+            (np.ones(labels.size), labels, np.arange(labels.size + 1)), (labels.size, sizes.size)
+        )
+        sums = (self._excess @ members).toarray() + self.unscored * sizes
+        sums[np.arange(labels.size), labels] -= self.unscored
+        return sums, 1.0
+
+    def sums(self, partitions: npt.NDArray[Any]) -> tuple[Floats, Floats]:
+        """Sums (P, n) of every item's similarities to its cluster, and (n,) to all items, itself included."""
+        own = [self._own_links(partition) for partition in partitions]
+        return np.array(own), self._excess.sum(axis=1) + self.unscored * (self.n_items - 1) + 1.0
+
+    def _own_links(self, labels: npt.NDArray[Any]) -> Floats:
+        rows = self._rows
+        within = labels[rows] == labels[self.scored.indices]
+        sums = np.bincount(rows[within], self._excess.data[within], self.n_items)
+        return sums + self.unscored * (np.bincount(labels)[labels] - 1) + 1.0
+
+    def signatures(self) -> npt.NDArray[np.intp]:
+        """Group (n,) of each item: of items whose similarity is 1, those with equal rows have one group."""
+        groups = np.arange(self.n_items)
+        if self.unscored == 1.0:
+            return self.as_pairs().signatures()
+        sure = np.unique(self._rows[self.scored.data == 1.0])
+        first: dict[bytes, int] = {}
+        for item in sure:
+            own = slice(*self.scored.indptr[item : item + 2])
+            near, values = self.scored.indices[own], self.scored.data[own]
+            at = np.searchsorted(near, item)
+            row = np.insert(near, at, item).tobytes() + np.insert(values, at, 1.0).tobytes()
+            groups[item] = first.setdefault(row, item)
+        return np.unique(groups, return_inverse=True)[1]
+
+    def _lines(self) -> list[tuple[str, str]]:
+        _, _, values = self.pairs
+        shares = f"mean {values.mean():.3g}, above {_EVEN:g}: {np.mean(values > _EVEN):.0%}" if values.size else "none"
+        unknown = f"{self.n_unscored:,}, taken as {self.unscored:g}"
+        if self.unscored == 0 and self.n_unscored:
+            unknown += "; they are not known to be non-matches"
+        return [
+            ("items", f"{self.n_items} ({self.items.dim})"),
+            ("scored pairs", f"{self.n_scored:,}, {shares}"),
+            ("unscored pairs", unknown),
+            *self.constraints._lines(),
+            ("draws", "none: similarities of pairs alone"),
+            ("values", f"{self.scored.data.nbytes / 1e6:.1f} MB"),
+        ]
