@@ -1,0 +1,80 @@
+"""Scored pairs say of every quantity what the dense matrix of the same similarities says."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy import sparse
+
+import posterior_consensus as pc
+from posterior_consensus.ensemble.expectation import mean_loss
+from posterior_consensus.ensemble.items import Items
+from posterior_consensus.ensemble.pairs import PairSimilarity
+from posterior_consensus.ensemble.partitions import canonical_labels
+from posterior_consensus.ensemble.scored_pairs import Constraints, ScoredPairs
+
+N_ITEMS = 12
+
+
+def both(unscored):
+    """Scored pairs and the dense matrix; items 0 and 1 are twins, and items 2 and 3 have a score of 0."""
+    rng = np.random.default_rng(1)
+    is_scored = rng.random((N_ITEMS, N_ITEMS)) < 0.3
+    is_scored[:2], is_scored[2, 3] = True, True
+    is_scored = np.triu(is_scored, 1) | np.triu(is_scored, 1).T
+    values = np.triu(rng.random((N_ITEMS, N_ITEMS)), 1)
+    values[:2], values[0, 1], values[2, 3] = 0.25, 1.0, 0.0
+    values += values.T
+    dense = np.where(is_scored, values, unscored)
+    np.fill_diagonal(dense, 1.0)
+    row, column = np.nonzero(is_scored)
+    scored = sparse.coo_array((values[row, column], (row, column)), values.shape).tocsr()
+    items = Items(N_ITEMS, "item", xr.Coordinates())
+    return ScoredPairs(items, scored, unscored), PairSimilarity(items, dense)
+
+
+@pytest.mark.parametrize("unscored", [0.0, 0.4, 1.0])
+def test_every_quantity_is_that_of_the_dense_matrix(unscored):
+    pairs, dense = both(unscored)
+    rng = np.random.default_rng(2)
+    partitions = np.array([canonical_labels(rng.integers(0, k, N_ITEMS)) for k in (1, 3, 6, 12)])
+    for loss in (pc.losses.binder(), pc.losses.binder(tau=0.2), pc.losses.pear()):
+        assert mean_loss(pairs, partitions, loss) == pytest.approx(mean_loss(dense, partitions, loss), abs=1e-14)
+    columns = rng.normal(size=(N_ITEMS, 2))
+    at = np.array([7, 0, 3, 1])
+    for ours, theirs in (
+        (pairs.shared_similarity, dense.values),
+        (pairs.links(partitions[1])[0], dense.links(partitions[1])[0]),
+        (pairs.product(columns), dense.product(columns)),
+        (pairs.mean_similarity, dense.mean_similarity),
+        (np.concatenate([rows for _, rows in pairs.row_blocks()]), dense.values),
+        (pairs.of_items(at).shared_similarity, dense.values[np.ix_(at, at)]),
+    ):
+        np.testing.assert_allclose(ours, theirs, atol=1e-14)
+    np.testing.assert_array_equal(pairs.signatures(), dense.signatures())
+
+
+def test_a_score_of_zero_is_a_scored_pair():
+    pairs, _ = both(0.4)
+    first, second, values = pairs.pairs
+    assert pairs.n_scored == values.size and pairs.n_unscored == N_ITEMS * (N_ITEMS - 1) // 2 - values.size
+    assert np.all(first < second) and values[(first == 2) & (second == 3)] == 0
+
+
+def test_constraints_of_some_items_keep_their_pairs():
+    pairs, two = np.array([[0, 2], [1, 3]]), np.array([0, 0, 1, 1, -1], np.int32)
+    part = Constraints(pairs, pairs[::-1], two).of_items(np.array([3, 1, 4]), 5)
+    assert part.must_link.tolist() == part.cannot_link.tolist() == [[1, 0]] and part.data_set.tolist() == [1, 0, -1]
+
+
+@pytest.mark.parametrize(
+    ("labels", "broken"),
+    [
+        ([0, 1, 0, 1, 1], None),
+        ([0, 1, 2, 1, 1], (0, 2)),
+        ([0, 0, 0, 1, 1], (0, 1)),
+        ([0, 1, 0, 0, 1], (2, 3)),
+    ],
+)
+def test_a_broken_constraint_is_named(labels, broken):
+    kept = Constraints(np.array([[0, 2]]), np.array([[0, 1]]), np.array([-1, -1, 0, 0, -1], np.int32))
+    assert kept.first_broken(np.array(labels)) == broken
