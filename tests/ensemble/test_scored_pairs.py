@@ -21,9 +21,9 @@ def both(unscored):
     is_scored = rng.random((N_ITEMS, N_ITEMS)) < 0.3
     is_scored[:2], is_scored[2, 3] = True, True
     is_scored = np.triu(is_scored, 1) | np.triu(is_scored, 1).T
-    values = np.triu(rng.random((N_ITEMS, N_ITEMS)), 1)
+    values = rng.random((N_ITEMS, N_ITEMS))
     values[:2], values[0, 1], values[2, 3] = 0.25, 1.0, 0.0
-    values += values.T
+    values = np.triu(values, 1) + np.triu(values, 1).T
     dense = np.where(is_scored, values, unscored)
     np.fill_diagonal(dense, 1.0)
     row, column = np.nonzero(is_scored)
@@ -51,6 +51,7 @@ def test_every_quantity_is_that_of_the_dense_matrix(unscored):
     ):
         np.testing.assert_allclose(ours, theirs, atol=1e-14)
     np.testing.assert_array_equal(pairs.signatures(), dense.signatures())
+    assert np.unique(dense.signatures()).size == N_ITEMS - 1
 
 
 def test_a_score_of_zero_is_a_scored_pair():
