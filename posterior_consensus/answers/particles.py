@@ -661,7 +661,7 @@ def find_particles(
         most = 1
     stopped = ""
     if one is None:
-        consensus, info = search(labels, record, rng=rng, seconds=clock.part(_FIRST))
+        consensus, info, _ = search(labels, record, rng=rng, seconds=clock.part(_FIRST))
         stopped = info.stopped
     else:
         consensus = canonical_labels(one[at])

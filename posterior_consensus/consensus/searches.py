@@ -104,7 +104,7 @@ def greedy(
         isinstance(start, ConsensusPartition) and start.loss == loss and start.cluster_limits == ClusterLimits()
         for start in starts
     )
-    labels, info = search(
+    found = search(
         draws,
         loss,
         **task._asdict(),
@@ -116,7 +116,7 @@ def greedy(
         seconds=seconds,
         n_jobs=n_jobs,
     )
-    return Candidate(labels, info)
+    return Candidate(found.labels, found.info, found.lower_bound)
 
 
 @dataclass(frozen=True, kw_only=True)

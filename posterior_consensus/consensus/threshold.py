@@ -122,6 +122,9 @@ def pair_means(source: PairSource, labels: Labels) -> tuple[float, float]:
     if (draws := hard_draws(source)) is not None:
         sums, drawn = counting.joint_sums(draws.backend, labels[np.newaxis], h)
         joint, total = draws.samples.mean(sums[0]), draws.samples.mean(drawn)
+    elif source.n_draws is None:
+        own, to_all = source.sums(labels[np.newaxis])
+        joint, total = (own.sum() - labels.size) / 2, (to_all.sum() - labels.size) / 2
     else:
         links, weight = source.links(labels)
         joint, total = links[np.arange(labels.size), labels].sum() / (2 * weight), links.sum() / (2 * weight)

@@ -21,6 +21,7 @@ from posterior_consensus.answers.particles import Particles as Particles
 from posterior_consensus.answers.prior_sensitivity import PriorSensitivity as PriorSensitivity
 from posterior_consensus.bounds.binder import BinderBoundInfo as BinderBoundInfo
 from posterior_consensus.bounds.certificate import Certificate as Certificate
+from posterior_consensus.bounds.components import ComponentsInfo as ComponentsInfo
 from posterior_consensus.bounds.matching import MatchingInfo as MatchingInfo
 from posterior_consensus.bounds.sdp import RelaxationInfo as RelaxationInfo
 from posterior_consensus.bounds.vi import VIBoundInfo as VIBoundInfo

@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus.bounds.components import ComponentsInfo, decomposed
 from posterior_consensus.ensemble.draws import draws_of, hard_draws
 from posterior_consensus.ensemble.expectation import least_loss, mean_loss
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.losses.record import Loss, PairLoss, PartitionLoss
@@ -21,6 +23,7 @@ from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_count, check_seconds, warn
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.search.classical import best_cut, cluster_range
+from posterior_consensus.search.components import search_components
 from posterior_consensus.search.item_terms import OnItemTerms
 from posterior_consensus.search.large import OnBlocks, sample_of
 from posterior_consensus.search.local_search import (
@@ -49,10 +52,11 @@ _BUDGET_KINKED, _PATIENCE_KINKED = 2e8, 2  # slopes change where B = C, so that 
 
 
 class Searched(NamedTuple):
-    """The best partition of a search, and the record of its work."""
+    """The best partition of a search, the record of its work, and a lower bound if the search found one."""
 
     labels: Labels
-    info: SearchInfo
+    info: SearchInfo | ComponentsInfo
+    lower_bound: float | None = None
 
 
 def search(
@@ -77,6 +81,13 @@ def search(
     """
     began = time.monotonic()
     _check_options(n_starts, n_agree, seconds, n_jobs)
+    if isinstance(draws, ScoredPairs) and (record := loss.as_binder()) is not None:
+        known = [_labels_of(start, draws, draws) for start in starts]
+        found = search_components(
+            decomposed(draws, record), rng, starts=known, seconds=seconds, progressbar=progressbar
+        )
+        expected = float(mean_loss(draws, found.labels[np.newaxis], loss)[0])
+        return Searched(found.labels, found.info, expected - found.gap)
     if isinstance(loss, PairLoss):
         if loss.pair_threshold is not None:
             options: dict[str, Any] = {"n_starts": n_starts, "n_agree": n_agree, "n_perturbations": n_perturbations}
@@ -215,6 +226,7 @@ def _along_thresholds(
             break
         best = found.labels
         rounds.append(value)
+    assert isinstance(found.info, SearchInfo)
     return Searched(best, replace(found.info, pair_threshold=tau, expected_losses=rounds, trace=rounds))
 
 

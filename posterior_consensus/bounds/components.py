@@ -1,0 +1,420 @@
+"""Binder's loss as a problem for each connected component of the pairs that a union would pay for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from posterior_consensus.bounds.binder import BYTES_A_PAIR, BranchAndBound
+from posterior_consensus.bounds.bound import Budget
+from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.ensemble.scored_pairs import Constraints, ScoredPairs
+from posterior_consensus.kernels import components as kernels
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.results.display import counted
+from posterior_consensus.results.work import Info
+from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.executor import in_blocks
+from posterior_consensus.runtime.tolerances import SAME
+
+_DUST = 1e-14  # relative to a pair's costs: a smaller weight is rounding
+_BYTES_A_LISTED_PAIR = 100  # while all pairs are listed
+_WORK = 200  # elementary steps of a component of few groups
+_NAMED = 5  # components that are named in words
+
+
+class Component(NamedTuple):
+    """Groups of records that are linked, each of which stays together: the weights of their pairs.
+
+    A weight is the expected cost of a pair apart less that together, so that the best partition has the largest sum of
+    weights over the pairs joined. A pair that is not listed has the weight ``default * sizes[i] * sizes[j]``.
+
+    Attributes
+    ----------
+    indptr, indices : ndarray
+        Listed pairs of groups, each in both directions, as in a sparse array by rows; indices are sorted.
+    excess : ndarray, dtype float64
+        Weight of each listed pair less what it has by default.
+    sizes : ndarray of shape (n_groups,), dtype int64
+        Number of records of each group.
+    default : float
+        Weight of a pair of records that is not listed, at most 0.
+    """
+
+    indptr: npt.NDArray[np.int64]
+    indices: npt.NDArray[np.int32]
+    excess: Floats
+    sizes: npt.NDArray[np.int64]
+    default: float
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return int(self.sizes.size)
+
+    @property
+    def rows(self) -> npt.NDArray[np.int32]:
+        """First group of each listed pair."""
+        return np.repeat(np.arange(self.n_groups, dtype=np.int32), np.diff(self.indptr))
+
+    @property
+    def listed_weights(self) -> Floats:
+        """Weight of each listed pair."""
+        return self.excess + self.default * (self.sizes[self.rows] * self.sizes[self.indices])
+
+    def weights(self) -> Floats:
+        """Weights (n_groups, n_groups) of all pairs, 0 on the diagonal."""
+        weights = self.default * np.multiply.outer(self.sizes, self.sizes).astype(np.float64)
+        weights[self.rows, self.indices] = self.listed_weights
+        np.fill_diagonal(weights, 0.0)
+        return weights
+
+    def value(self, labels: npt.NDArray[Any]) -> float:
+        """Sum of the weights of the pairs that labels (n_groups,) from 0 on join."""
+        joined = labels[self.rows] == labels[self.indices]
+        of_records = np.square(np.bincount(labels, self.sizes)).sum() - np.square(self.sizes).sum()
+        return float(self.excess[joined].sum() + self.default * of_records) / 2
+
+    @property
+    def most(self) -> float:
+        """Sum of the positive weights, which no partition exceeds."""
+        return float(np.maximum(self.listed_weights, 0.0).sum()) / 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComponentsInfo(Info):
+    """Record of a search, or of a bound, for each connected component of the pairs of records by itself.
+
+    Attributes
+    ----------
+    n_components : int
+        Number of components of two records or more.
+    largest : int
+        Number of records of the largest.
+    n_enumerated : int
+        Number of components whose partitions were all compared.
+    n_proven : int
+        Number of components whose partition is proven to be optimal.
+    unproven_sizes : list of int
+        Number of records of each other component, the largest first.
+    unproven_gaps : list of float
+        By how much its part of the expected loss may exceed the minimum at most, in expected pairs.
+    stopped : str
+        What ended the search before its steps did: "seconds", "interrupted" for Ctrl-C, or nothing.
+    """
+
+    n_components: int
+    largest: int
+    n_enumerated: int
+    n_proven: int
+    unproven_sizes: list[int] = field(default_factory=list)
+    unproven_gaps: list[float] = field(default_factory=list)
+    stopped: str = ""
+
+    def in_words(self) -> str:
+        """Say how many components are proven to be optimal, and which are not.
+
+        Returns
+        -------
+        str
+            A part of a sentence.
+        """
+        if not self.n_components:
+            return "no two records are linked"
+        known = f"{counted(self.n_components, 'component')}, the largest of {self.largest:,} records"
+        if not self.unproven_sizes:
+            return f"{known}; all are proven optimal"
+        named = ", ".join(f"{size:,}" for size in self.unproven_sizes[:_NAMED])
+        more = ", ..." if len(self.unproven_sizes) > _NAMED else ""
+        return f"{known}; {self.n_proven:,} are proven optimal, {len(self.unproven_sizes):,} of {named}{more} are not"
+
+
+@dataclass(frozen=True, eq=False)
+class Decomposition:
+    """The components of several groups, one after the other.
+
+    Attributes
+    ----------
+    groups : ndarray of shape (n_records,)
+        Group of each record: records of a group must be in one cluster.
+    members : ndarray of shape (n_members,)
+        Groups in components of several, component by component.
+    starts : ndarray of shape (n_components + 1,), dtype int64
+        Where each component begins in `members`.
+    whole : Component
+        The weights of all their pairs; groups are numbered by their place in `members`.
+    component_of : ndarray of shape (n_groups,)
+        Component of each group, of one group or more.
+    unit : float
+        Expected loss of a weight of 1.
+    step : float
+        Common divisor of all weights; 0 if none is known.
+    """
+
+    groups: npt.NDArray[np.int32]
+    members: npt.NDArray[np.intp]
+    starts: npt.NDArray[np.int64]
+    whole: Component
+    component_of: npt.NDArray[np.int32]
+    unit: float
+    step: float = 0.0
+
+    def __len__(self) -> int:
+        return self.starts.size - 1
+
+    @property
+    def n_groups(self) -> npt.NDArray[np.int64]:
+        """Number of groups of each component."""
+        return np.diff(self.starts)
+
+    @cached_property
+    def large(self) -> npt.NDArray[np.intp]:
+        """Components of too many groups to compare all their partitions, the smallest first."""
+        found = np.flatnonzero(self.n_groups > kernels.MOST)
+        return found[np.argsort(self.n_groups[found], kind="stable")]
+
+    def component(self, number: int) -> Component:
+        """One of the components."""
+        first, last = self.starts[number : number + 2]
+        whole = self.whole
+        own = slice(whole.indptr[first], whole.indptr[last])
+        return Component(
+            whole.indptr[first : last + 1] - own.start,
+            (whole.indices[own] - first).astype(np.int32),
+            whole.excess[own],
+            whole.sizes[first:last],
+            whole.default,
+        )
+
+    def solved(self) -> npt.NDArray[np.int32]:
+        """First member of each member's cluster, the best in small components, and itself in large ones."""
+        clusters = np.arange(self.members.size, dtype=np.int32)
+        whole = self.whole
+        arrays = self.starts, whole.indptr, whole.indices, whole.excess, whole.sizes, whole.default, clusters
+        in_blocks(kernels.solve_components, 0, len(self), *arrays, work=_WORK)
+        return clusters
+
+    def labels(self, clusters: npt.NDArray[np.int32]) -> Labels:
+        """Labels of the records from the first member of each member's cluster."""
+        of_groups = np.arange(self.component_of.size, dtype=np.int32)
+        of_groups[self.members] = self.members[clusters]
+        return of_groups[self.groups]
+
+    def parts(self, labels: Labels) -> npt.NDArray[np.int64]:
+        """Number of each member's cluster in labels of the records."""
+        of_groups = np.empty(self.component_of.size, np.int64)
+        of_groups[self.groups] = labels
+        return of_groups[self.members]
+
+    def info(self, gaps: Floats, stopped: str = "") -> ComponentsInfo:
+        """The record of the work, from the gap of each of the large components."""
+        sizes = np.bincount(self.component_of[self.groups])
+        of_large = np.array([self.whole.sizes[slice(*self.starts[one : one + 2])].sum() for one in self.large], int)
+        open_ones = np.flatnonzero(gaps > 0)[::-1]
+        several = int(np.count_nonzero(sizes > 1))
+        return ComponentsInfo(
+            n_components=several,
+            largest=int(sizes.max()),
+            n_enumerated=several - self.large.size,
+            n_proven=several - open_ones.size,
+            unproven_sizes=of_large[open_ones].tolist(),
+            unproven_gaps=gaps[open_ones].tolist(),
+            stopped=stopped,
+        )
+
+
+def decomposed(source: ScoredPairs, loss: PartitionLoss) -> Decomposition:
+    """Decompose a search for the least of Binder's loss.
+
+    Splitting a cluster into two parts between which no pair of groups has a positive weight never raises the loss, so
+    that some optimum has its clusters within the connected components of the pairs of positive weight.
+
+    Raises
+    ------
+    ValueError
+        If constraints contradict each other.
+    MemoryError
+        If `source.unscored` is above the pair threshold, and all pairs take more than the budget.
+    """
+    groups = checked_groups(source)
+    joining, separating = loss.numerator["B"], loss.numerator["C"]
+    n, listed, unscored = source.n_items, source.scored, source.unscored
+    default = separating * unscored - joining * (1.0 - unscored)
+    if default > _DUST:
+        what = f"All pairs of {n} items, as `unscored`, {unscored:g}, is above the pair threshold,"
+        memory.check(_BYTES_A_LISTED_PAIR * n**2, what, "Take a lower `unscored`, such as 0.")
+        values = source.shared_similarity
+        rows, columns = np.nonzero(~np.eye(n, dtype=np.bool_))
+        listed = sparse.csr_array((values[rows, columns], (rows, columns)), (n, n))
+        unscored = joining / (joining + separating)
+    excess = (joining + separating) * (listed.data - unscored)
+    weights = sparse.csr_array((excess, listed.indices, listed.indptr), (n, n))
+    dust = _DUST * (joining + separating)
+    return decomposition(weights, groups, min(default, 0.0), source.constraints, loss.scale(n), dust=dust)
+
+
+def checked_groups(source: ScoredPairs) -> npt.NDArray[np.int32]:
+    """Group (n_items,) of each item by `must_link`.
+
+    Raises
+    ------
+    ValueError
+        If two items of a group must not be in one cluster; the message names them.
+    """
+    constraints = source.constraints
+    groups = constraints.groups(source.n_items)
+    pair = constraints.first_broken(groups)
+    if pair is None:
+        return groups
+    one, other = source.items.named(np.array(pair))
+    same = constraints.data_set is not None and constraints.data_set[pair[0]] == constraints.data_set[pair[1]] >= 0
+    why = "are of one data set, of which a cluster has at most one item" if same else "must not by `cannot_link`"
+    raise ValueError(f"`must_link` must agree with the other constraints; it joins {one!r} and {other!r}, which {why}.")
+
+
+def decomposition(
+    excess: sparse.csr_array,
+    groups: npt.NDArray[np.int32],
+    default: float,
+    constraints: Constraints,
+    unit: float,
+    *,
+    step: float = 0.0,
+    dust: float = 0.0,
+) -> Decomposition:
+    """Decompose records with the weights of some pairs (n, n), less the `default` of all others, at most 0.
+
+    `groups` (n,) are the records that must be together; weights up to `dust` are rounding.
+    """
+    sizes = np.bincount(groups)
+    n = sizes.size
+    rows, columns = np.repeat(groups, np.diff(excess.indptr)), groups[excess.indices]
+    values = excess.data
+    if n < groups.size:
+        between = rows != columns
+        summed = sparse.csr_array((values[between], (rows[between], columns[between])), (n, n))
+        summed.sum_duplicates()
+        rows, columns, values = np.repeat(np.arange(n, dtype=np.int32), np.diff(summed.indptr)), *_entries(summed)
+    pairs = sizes[rows] * sizes[columns]
+    weights = values + default * pairs
+    weights[np.abs(weights) <= dust * pairs] = 0.0
+    shared = _Forbidden.of(constraints, groups)
+    linked = weights > 0
+    linked[linked] = ~shared.at(rows[linked], columns[linked])
+    graph = sparse.csr_array((np.ones(np.count_nonzero(linked), np.int8), (rows[linked], columns[linked])), (n, n))
+    n_components, component_of = connected_components(graph, directed=False)
+    n_groups = np.bincount(component_of, minlength=n_components)
+    several = n_groups > 1
+    members = np.argsort(component_of, kind="stable")
+    members = members[several[component_of[members]]]
+    starts = np.concatenate([[0], np.cumsum(n_groups[several])])
+    place = np.full(n, -1, np.int32)
+    place[members] = np.arange(members.size)
+    own = (component_of[rows] == component_of[columns]) & several[component_of[rows]]
+    pays = np.bincount(rows[linked], weights[linked], n)
+    one, other = shared.within(component_of, several)
+    never = -(np.minimum(pays[one], pays[other]) + 1.0)
+    if one.size:
+        own[own] = ~shared.at(rows[own], columns[own])
+    all_rows, all_columns = np.concatenate([rows[own], one]), np.concatenate([columns[own], other])
+    all_weights = np.concatenate([weights[own], never]) - default * (sizes[all_rows] * sizes[all_columns])
+    size = members.size
+    listed = sparse.csr_array((all_weights, (place[all_rows], place[all_columns])), (size, size))
+    listed.sort_indices()
+    whole = Component(
+        listed.indptr.astype(np.int64), listed.indices.astype(np.int32), listed.data, sizes[members], default
+    )
+    return Decomposition(groups, members, starts, whole, component_of, unit, step)
+
+
+def _entries(array: sparse.csr_array) -> tuple[npt.NDArray[np.int32], Floats]:
+    return array.indices, array.data
+
+
+class _Forbidden(NamedTuple):
+    """Pairs of groups that must be apart.
+
+    Attributes
+    ----------
+    pairs : sparse array (n_groups, n_groups)
+        Groups of records that must not be linked, in both directions.
+    sets : sparse array (n_groups, n_sets)
+        Groups by data sets.
+    """
+
+    pairs: sparse.csr_array
+    sets: sparse.csr_array
+
+    @classmethod
+    def of(cls, constraints: Constraints, groups: npt.NDArray[np.int32]) -> _Forbidden:
+        n = int(groups.max()) + 1
+        one, other = groups[constraints.cannot_link].T
+        ends = np.concatenate([one, other]), np.concatenate([other, one])
+        known = np.flatnonzero(constraints.data_set >= 0) if constraints.data_set is not None else np.empty(0, np.intp)
+        own = constraints.data_set[known] if constraints.data_set is not None else known
+        n_sets = int(own.max(initial=-1)) + 1
+        sets = sparse.csr_array((np.ones(known.size, np.int32), (groups[known], own)), (n, n_sets))
+        return cls(sparse.csr_array((np.ones(2 * one.size, np.int32), ends), (n, n)), sets)
+
+    def at(self, rows: npt.NDArray[Any], columns: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Which of these pairs must be apart."""
+        found = np.zeros(rows.size, np.bool_)
+        if self.pairs.nnz and rows.size:
+            found |= np.asarray(self.pairs[rows, columns]).ravel() > 0
+        if self.sets.nnz and rows.size:
+            found |= self.sets[rows].multiply(self.sets[columns]).sum(axis=1) > 0
+        return found
+
+    def within(
+        self, component_of: npt.NDArray[np.int32], several: npt.NDArray[np.bool_]
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """All of these pairs within the components of several groups, in both directions."""
+        one, other = self.pairs.tocoo().coords
+        kept = (component_of[one] == component_of[other]) & several[component_of[one]]
+        keys = np.unique(one[kept].astype(np.int64) * component_of.size + other[kept])
+        if self.sets.nnz:
+            group, data_set = self.sets.tocoo().coords
+            kept = several[component_of[group]]
+            group, key = group[kept], component_of[group[kept]].astype(np.int64) * self.sets.shape[1] + data_set[kept]
+            which, counts = np.unique(key, return_inverse=True, return_counts=True)[1:]
+            what = "Pairs of items of one data set within the components"
+            memory.check(_BYTES_A_LISTED_PAIR * float(np.square(counts, dtype=np.float64).sum()), what)
+            table = sparse.csr_array((np.ones(group.size, np.int32), (group, which)), (component_of.size, counts.size))
+            one, other = (table @ table.T).tocoo().coords
+            apart = one != other
+            more = one[apart].astype(np.int64) * component_of.size + other[apart]
+            keys = np.union1d(keys, more)
+        return (keys // component_of.size).astype(np.int32), (keys % component_of.size).astype(np.int32)
+
+
+class Bounded(NamedTuple):
+    """The best labels of a component's groups, and by how much a partition may be better at most."""
+
+    labels: npt.NDArray[np.int32]
+    gap: float
+
+
+def bounded(component: Component, labels: Labels, budget: Budget, step: float = 0.0) -> Bounded:
+    """Bound a component's best partition, from labels (n_groups,) of its groups; canonical labels, maybe better ones.
+
+    The gap is in the unit of the weights, and 0 where the labels are proven to be the best.
+    """
+    most = component.most
+    value = component.value(labels)
+    if most - value <= SAME * most:
+        return Bounded(labels, 0.0)
+    if not memory.fits(BYTES_A_PAIR * component.n_groups**2):
+        return Bounded(labels, most - value)
+    weights = component.weights()
+    search = BranchAndBound(np.maximum(-weights, 0.0), np.maximum(weights, 0.0), labels, step, budget)
+    for _ in search.steps():
+        pass
+    gap = most - component.value(search.labels) - search.bound
+    return Bounded(search.labels, gap if gap > SAME * most else 0.0)

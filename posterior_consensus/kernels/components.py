@@ -1,0 +1,111 @@
+"""The best partitions of small components, by dynamic programming over their subsets."""
+
+import numpy as np
+
+from posterior_consensus.kernels._jit import inner, jit
+
+MOST = 14  # groups of a component: its subsets and theirs are some 3^13 / 2
+
+
+@jit
+def solve_components(first, last, starts, indptr, indices, excess, sizes, default, clusters):
+    """Write the best partition of each of these components that has at most MOST groups.
+
+    The largest sum of weights over the pairs joined within a set S of groups is that of one of its subsets T with the
+    first group of S, plus the largest within S - T.
+
+    Parameters
+    ----------
+    first, last : int
+        Components.
+    starts : ndarray of shape (n_components + 1,)
+        First group of each component.
+    indptr, indices, excess : ndarray
+        For each group the listed pairs of its component, and their weight less the default.
+    sizes : ndarray of shape (n_groups,)
+        Records of each group.
+    default : float
+        Weight of a pair of records that is not listed.
+    clusters : ndarray of shape (n_groups,), dtype int32
+        First group of each group's cluster; written.
+    """
+    weights = np.empty((MOST, MOST))
+    values = np.empty(1 << MOST)
+    best = np.empty(1 << MOST)
+    chosen = np.empty(1 << MOST, np.int32)
+    for component in range(first, last):
+        begin = starts[component]
+        n_groups = starts[component + 1] - begin
+        if n_groups > MOST:
+            continue
+        for i in range(n_groups):
+            for j in range(n_groups):
+                weights[i, j] = default * sizes[begin + i] * sizes[begin + j]
+            for place in range(indptr[begin + i], indptr[begin + i + 1]):
+                weights[i, indices[place] - begin] += excess[place]
+        if all_attract(weights, n_groups):
+            clusters[begin : begin + n_groups] = begin
+            continue
+        sum_weights(weights, n_groups, values)
+        choose_subsets(n_groups, values, best, chosen)
+        left = (1 << n_groups) - 1
+        while left:
+            one = first_bit(left)
+            for i in range(one, n_groups):
+                if chosen[left] >> i & 1:
+                    clusters[begin + i] = begin + one
+            left ^= chosen[left]
+
+
+@inner
+def all_attract(weights, n_groups):
+    """Whether no pair has a negative weight, so that one cluster is best."""
+    for i in range(n_groups):
+        for j in range(i):
+            if weights[i, j] < 0:
+                return False
+    return True
+
+
+@inner
+def first_bit(subset):
+    """The first group of a subset."""
+    i = 0
+    while not subset >> i & 1:
+        i += 1
+    return i
+
+
+@inner
+def sum_weights(weights, n_groups, values):
+    """Sum the weights of all pairs within every subset."""
+    values[0] = 0.0
+    for subset in range(1, 1 << n_groups):
+        i = first_bit(subset)
+        rest = subset ^ (1 << i)
+        total = values[rest]
+        for j in range(i + 1, n_groups):
+            if rest >> j & 1:
+                total += weights[i, j]
+        values[subset] = total
+
+
+@inner
+def choose_subsets(n_groups, values, best, chosen):
+    """Choose the best cluster of the first group of all, and of each set of others; of equals the largest number."""
+    best[0] = 0.0
+    everything = (1 << n_groups) - 1
+    for half in range(1, (1 << (n_groups - 1)) + 1):
+        whole = min(2 * half, everything)  # without the first group, but for the last
+        low = whole & -whole
+        rest = whole ^ low
+        part, most = rest, -np.inf
+        while True:
+            value = values[part | low] + best[rest ^ part]
+            if value > most:
+                most = value
+                chosen[whole] = part | low
+            if part == 0:
+                break
+            part = (part - 1) & rest
+        best[whole] = most
