@@ -10,7 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
+from scipy import sparse
 
+from posterior_consensus.ensemble.items import Items
+from posterior_consensus.ensemble.scored_pairs import Constraints, ScoredPairs
 from posterior_consensus.ensemble.similarity import mean_similarities
 from posterior_consensus.sources.conversion import find_source, opened
 
@@ -127,3 +130,15 @@ def one_hot(labels, starts):
     for t, row in enumerate(labels):
         matrix[np.arange(row.size), starts[t] + row] = 1
     return matrix
+
+
+def scored_pairs(n_items, pairs, unscored=0.0, names=None, **constraints):
+    """Scored pairs from {(first, second): probability} of positions, and constraints as arrays of positions."""
+    first, second = np.array(list(pairs), np.int64).reshape(-1, 2).T
+    values = np.array(list(pairs.values()), np.float64)
+    ends = np.concatenate([first, second]), np.concatenate([second, first])
+    scored = sparse.coo_array((np.tile(values, 2), ends), (n_items, n_items)).tocsr()
+    scored.sort_indices()
+    coords = xr.Coordinates() if names is None else xr.Coordinates({"record": names})
+    kept = {name: one if name == "data_set" else np.array(one, np.int64) for name, one in constraints.items()}
+    return ScoredPairs(Items(n_items, "record", coords), scored, unscored, Constraints(**kept))

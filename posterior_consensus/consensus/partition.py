@@ -10,7 +10,7 @@ import numpy as np
 from posterior_consensus.bounds.bound import checked
 from posterior_consensus.bounds.certificate import quick_bound
 from posterior_consensus.consensus.methods import as_method, check_no_method, own_options
-from posterior_consensus.consensus.record import ConsensusPartition
+from posterior_consensus.consensus.record import ConsensusPartition, by_record
 from posterior_consensus.consensus.refinement import ORDERS, Order, check_refinement, refined_labels
 from posterior_consensus.consensus.selection import Candidate, Task
 from posterior_consensus.consensus.threshold import Threshold, pair_means, threshold_of
@@ -207,6 +207,7 @@ def consensus_partition(
         info=candidate.info,
         cluster_limits=ClusterLimits(**limits),
         threshold=threshold,
+        records=by_record(source, labels),
     )
 
 

@@ -11,15 +11,18 @@ import xarray as xr
 from posterior_consensus.bounds.bound import relative_gap, status
 from posterior_consensus.consensus.threshold import Threshold, consistent_interval
 from posterior_consensus.ensemble.items import members_of
-from posterior_consensus.ensemble.partitions import HasLabels
+from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.partitions import HasLabels, Labels
+from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.stored_as import Stored
+from posterior_consensus.results.stored_as import Stored, own_in
 from posterior_consensus.results.work import ClusterLimits, Info
 from posterior_consensus.runtime.arguments import check_integer, is_integer
 from posterior_consensus.search.runs import SearchInfo
 
 _FREE = ClusterLimits()
+_OF_RECORD = ("size", "similarity", "outside", "outside_probability")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,6 +57,10 @@ class ConsensusPartition(HasLabels, Stored):
         The pair threshold if ``tau`` was given.
     given_names : tuple
         Names of the clusters from :meth:`with_names`, else empty.
+    records : xarray.Dataset or None
+        For scored pairs, of each record: ``size`` of its cluster; ``similarity``, its mean probability with the rest of
+        the cluster, NaN alone; ``outside``, the position of the record outside the cluster with which it was scored
+        highest, the first if several were, -1 if none was scored; ``outside_probability``, their probability, or NaN.
     """
 
     labels: xr.DataArray = field(metadata=stored_as.array("labels", of_items=True))
@@ -68,6 +75,7 @@ class ConsensusPartition(HasLabels, Stored):
     cluster_limits: ClusterLimits = field(default=_FREE, metadata=stored_as.work("cluster_limits"))
     threshold: Threshold | None = field(default=None, metadata=stored_as.work("threshold"))
     given_names: tuple[Hashable, ...] = field(default=(), metadata=stored_as.names("names"))
+    records: xr.Dataset | None = field(default=None, metadata=stored_as.table("record_{}", _OF_RECORD, of_items=True))
 
     _also_stored: ClassVar = {"cluster_sizes": stored_as.array("cluster_size"), "gap": stored_as.number("gap")}
 
@@ -186,18 +194,39 @@ class ConsensusPartition(HasLabels, Stored):
             raise TypeError(f"`k` must be the number of a cluster in `labels`; got {k!r}. `clusters` has them by name.")
         if not 0 <= k < self.n_clusters:
             raise ValueError(f"`k` must lie between 0 and {self.n_clusters - 1}; got {k}.")
-        return list(self.clusters.values())[k]
+        items = self.labels.indexes.get(self.labels.dims[0], pd.RangeIndex(self.labels.size))
+        return items[np.flatnonzero(self.labels.values == k)].tolist()
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Tabulate the clusters.
+        """Tabulate the clusters, or the records of scored pairs.
 
         Returns
         -------
         pandas.DataFrame
-            A row for each cluster: its size, its share of the items, and its first items.
+            A row for each cluster: its size, its share of the items, and its first items. For scored pairs a row for
+            each record: the name of its cluster and the columns of `records`, with the name of the record ``outside``,
+            missing if none was scored.
         """
-        dim, names = str(self.labels.dims[0]), pd.Index(self.names, name="cluster")
-        return display.table_of_members(list(self.clusters.values()), self.labels.size, dim, names)
+        return self._of_clusters() if self.records is None else self._of_records(self.records)
+
+    def _of_clusters(self, most: int | None = None) -> pd.DataFrame:
+        """A row for each cluster, at most `most`."""
+        names = pd.Index(self.names[:most], name="cluster")
+        return display.table_of_members(
+            members_of(self.labels, most), self.labels.size, str(self.labels.dims[0]), names
+        )
+
+    def _of_records(self, records: xr.Dataset) -> pd.DataFrame:
+        """A row for each record, with the names of its cluster and of the record outside."""
+        dim = str(self.labels.dims[0])
+        items = self.labels.indexes.get(dim, pd.RangeIndex(self.labels.size, name=dim))
+        columns: dict[str, Any] = {name: own_in(records, name).values for name in _OF_RECORD}
+        outside = pd.Series(items.to_flat_index()[np.maximum(columns["outside"], 0)])
+        if pd.api.types.is_integer_dtype(outside.dtype):
+            outside = outside.astype("Int64")  # stays an integer beside missing ones
+        columns["outside"] = outside.mask(columns["outside"] < 0).array
+        cluster = pd.Index(self.names, tupleize_cols=False)[self.labels.values]
+        return pd.DataFrame({"cluster": cluster} | columns, index=items)
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         dim = self.labels.dims[0]
@@ -208,7 +237,7 @@ class ConsensusPartition(HasLabels, Stored):
         lines = [
             (f"expected {self.loss.name}", display.with_error(expected, self.mcse, self.ess)),
             ("method", self.method + reached),
-            ("draws", display.number_of_draws(self.n_draws)),
+            ("draws", display.number_of_draws(self.n_draws) if self.records is None else "none, scored pairs alone"),
         ]
         if self.threshold is not None:
             interval = consistent_interval(self.threshold.within, self.threshold.between)
@@ -218,4 +247,28 @@ class ConsensusPartition(HasLabels, Stored):
                 "none, this is the optimum" if status(self.gap) == "optimal" else f"at most {self.gap:.2g} of the loss"
             )
             lines.insert(1, ("optimality gap", proven))
-        return title, lines, self.to_dataframe()
+        return title, lines, self._of_clusters(display.MOST_ROWS)
+
+    def _not_shown(self, table: pd.DataFrame) -> tuple[int, str]:
+        return self.n_clusters - display.MOST_ROWS, "to_dataframe()" if self.records is None else "clusters"
+
+
+def by_record(source: PairSource, labels: Labels) -> xr.Dataset | None:
+    """`records` of the partition of scored pairs; None for another posterior. The cost is linear in the pairs."""
+    if not isinstance(source, ScoredPairs):
+        return None
+    size = np.bincount(labels)[labels]
+    own = source.sums(labels[np.newaxis])[0][0] - 1.0
+    similarity = np.divide(own, size - 1, out=np.full(size.size, np.nan), where=size > 1)
+    pairs, rows = source.scored, source._rows
+    others = np.flatnonzero(labels[rows] != labels[pairs.indices])
+    outside, probability = np.full(size.size, -1), np.full(size.size, np.nan)
+    if others.size:
+        starts = np.flatnonzero(np.diff(rows[others], prepend=-1))
+        most = np.maximum.reduceat(pairs.data[others], starts)
+        items = rows[others[starts]]
+        probability[items] = most
+        best = others[pairs.data[others] == np.repeat(most, np.diff(starts, append=others.size))]
+        outside[rows[best[::-1]]] = pairs.indices[best[::-1]]  # the first comes last
+    columns = (size, np.clip(similarity, 0.0, 1.0), outside, probability)
+    return source.items.dataset(dict(zip(_OF_RECORD, columns, strict=True)))

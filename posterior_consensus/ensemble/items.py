@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -221,12 +222,17 @@ def _is_count(index: pd.Index) -> bool:
     return any(index.equals(pd.RangeIndex(first, first + len(index))) for first in (0, 1))
 
 
-def members_of(labels: xr.DataArray) -> list[list[Any]]:
-    """Members of each cluster from 0 on, by coordinate value if there is a coordinate, else by position."""
+def members_of(labels: xr.DataArray, most: int | None = None) -> list[list[Any]]:
+    """Members of each cluster from 0 on, by coordinate value if there is a coordinate, else by position.
+
+    `most` is the largest number of clusters.
+    """
     dim = str(labels.dims[0])
     items = labels.indexes[dim] if dim in labels.indexes else pd.RangeIndex(labels.size)
     order, sizes = np.argsort(labels.values, kind="stable"), np.bincount(labels.values[labels.values >= 0])
-    return [items[rows].tolist() for rows in np.split(order[labels.size - sizes.sum() :], np.cumsum(sizes)[:-1])]
+    ends = [0, *np.cumsum(sizes)[:most].tolist()]
+    members = items[order[labels.size - sizes.sum() :][: ends[-1]]].tolist()
+    return [members[start:end] for start, end in pairwise(ends)]
 
 
 def cluster_names(partition: Any, values: Any) -> tuple[Hashable, ...]:

@@ -192,6 +192,10 @@ class Shown:
         """Title, named values and table."""
         raise NotImplementedError
 
+    def _not_shown(self, table: pd.DataFrame) -> tuple[int, str]:
+        """Number of rows beyond those shown, and where the user finds them."""
+        return len(table) - MOST_ROWS, "to_dataframe()"
+
     if not TYPE_CHECKING:  # otherwise type checkers would accept every attribute
 
         def __getattr__(self, name: str) -> Any:
@@ -211,8 +215,9 @@ class Shown:
             return "\n".join(lines)
         body = table.head(MOST_ROWS).to_string(float_format=number, index_names=False, na_rep="-")
         lines += ["", *("  " + line for line in body.splitlines())]
-        if len(table) > MOST_ROWS:
-            lines.append(f"  ... {len(table) - MOST_ROWS} more rows in to_dataframe()")
+        left_out, where = self._not_shown(table)
+        if left_out > 0:
+            lines.append(f"  ... {left_out} more rows in {where}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -225,8 +230,9 @@ class Shown:
         if table is not None:
             body = table.head(MOST_ROWS).to_html(float_format=number, index_names=False, na_rep="-", border=0)
             body = body.replace("<table", "<table style='margin-left:0'", 1)
-            if len(table) > MOST_ROWS:
-                more = f"<p>{len(table) - MOST_ROWS} more rows in <code>to_dataframe()</code></p>"
+            left_out, where = self._not_shown(table)
+            if left_out > 0:
+                more = f"<p>{left_out} more rows in <code>{where}</code></p>"
         head = f"<strong>{html.escape(title)}</strong><table style='margin-left:0'>{rows}</table>"
         return f"<div>{head}{body}{more}</div>"
 
