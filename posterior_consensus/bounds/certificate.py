@@ -11,6 +11,7 @@ import xarray as xr
 
 from posterior_consensus.bounds.binder import BYTES_A_PAIR, binder_bound
 from posterior_consensus.bounds.bound import Bound, Budget, Deadline, WorkBudget, checked, relative_gap, status
+from posterior_consensus.bounds.components import components_bound
 from posterior_consensus.bounds.matching import matching_bound
 from posterior_consensus.bounds.sdp import sum_of_squares_bound
 from posterior_consensus.bounds.vi import seconds_to_begin, vi_bound
@@ -18,6 +19,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import loss_on, mean_loss
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.partition_losses import vi, within_variance
 from posterior_consensus.losses.record import Loss, PartitionLoss
@@ -71,8 +73,17 @@ def too_many_pairs(n_items: int) -> str:
     )
 
 
+def _binder_bound(
+    source: PairSource, loss: PartitionLoss, incumbent: Labels, *, budget: Budget, progressbar: bool
+) -> Bound:
+    """Bound each component of scored pairs by itself, and a posterior as a whole."""
+    if isinstance(source, ScoredPairs):
+        return components_bound(source, loss, incumbent, budget=budget, progressbar=progressbar)
+    return binder_bound(source, loss, incumbent, budget=budget, progressbar=progressbar)
+
+
 BOUNDS: dict[str, BoundedLosses] = {
-    "binder": BoundedLosses(lambda loss: loss.as_binder() is not None, binder_bound, "'binder' with any costs"),
+    "binder": BoundedLosses(lambda loss: loss.as_binder() is not None, _binder_bound, "'binder' with any costs"),
     "vi": BoundedLosses(lambda loss: loss == vi(), _vi_bound, "'vi'"),
     "within_variance": BoundedLosses(lambda loss: loss == within_variance(), sum_of_squares_bound, "'within_variance'"),
     "metrics": BoundedLosses(
@@ -120,7 +131,7 @@ class Certificate(Stored):
         A partition of smaller expected loss, if bounding found one.
     better_loss : float
         Its expected loss; if there is none, the expected loss of the partition.
-    info : BinderBoundInfo, VIBoundInfo, RelaxationInfo, MatchingInfo or None
+    info : BinderBoundInfo, ComponentsInfo, VIBoundInfo, RelaxationInfo, MatchingInfo or None
         The method's record of its work.
     left_out : str
         What was not computed for the bound and why, as a sentence; empty where nothing was left out.

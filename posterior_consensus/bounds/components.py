@@ -12,9 +12,10 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from posterior_consensus.bounds.binder import BYTES_A_PAIR, BranchAndBound
-from posterior_consensus.bounds.bound import Budget
+from posterior_consensus.bounds.bound import Bound, Budget
+from posterior_consensus.ensemble.expectation import mean_loss
 from posterior_consensus.ensemble.items import Floats
-from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.ensemble.scored_pairs import Constraints, ScoredPairs
 from posterior_consensus.kernels import components as kernels
 from posterior_consensus.losses.record import PartitionLoss
@@ -22,11 +23,13 @@ from posterior_consensus.results.display import counted
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import in_blocks
+from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import SAME
 
 _DUST = 1e-14  # relative to a pair's costs: a smaller weight is rounding
 _BYTES_A_LISTED_PAIR = 100  # while all pairs are listed
 _WORK = 200  # elementary steps of a component of few groups
+_SHARE = 0.05  # of the budget that is left, which any component may spend
 _NAMED = 5  # components that are named in words
 
 
@@ -86,6 +89,21 @@ class Component(NamedTuple):
     def most(self) -> float:
         """Sum of the positive weights, which no partition exceeds."""
         return float(np.maximum(self.listed_weights, 0.0).sum()) / 2
+
+    def without_losses(self, labels: npt.NDArray[Any]) -> Labels:
+        """Canonical labels without pairs that cost more together than one of the two can gain from all others.
+
+        Forbidden pairs are such pairs. Of each that labels (n_groups,) join, the group that can gain less leaves its
+        cluster, which lowers the expected loss.
+        """
+        weights = self.listed_weights
+        gains = np.bincount(self.rows, np.maximum(weights, 0.0), self.n_groups)
+        one, other = self.rows, self.indices
+        less = np.where(gains[one] <= gains[other], one, other)
+        alone = less[(labels[one] == labels[other]) & (weights < -gains[less])]
+        labels = labels.astype(np.int64)
+        labels[alone] = labels.max() + 1 + alone
+        return canonical_labels(labels)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,6 +198,10 @@ class Decomposition:
         found = np.flatnonzero(self.n_groups > kernels.MOST)
         return found[np.argsort(self.n_groups[found], kind="stable")]
 
+    def place(self, number: int) -> slice:
+        """Where the members of a component are."""
+        return slice(int(self.starts[number]), int(self.starts[number + 1]))
+
     def component(self, number: int) -> Component:
         """One of the components."""
         first, last = self.starts[number : number + 2]
@@ -216,7 +238,7 @@ class Decomposition:
     def info(self, gaps: Floats, stopped: str = "") -> ComponentsInfo:
         """The record of the work, from the gap of each of the large components."""
         sizes = np.bincount(self.component_of[self.groups])
-        of_large = np.array([self.whole.sizes[slice(*self.starts[one : one + 2])].sum() for one in self.large], int)
+        of_large = np.add.reduceat(self.whole.sizes, self.starts[:-1])[self.large] if len(self) else self.large
         open_ones = np.flatnonzero(gaps > 0)[::-1]
         several = int(np.count_nonzero(sizes > 1))
         return ComponentsInfo(
@@ -274,8 +296,7 @@ def checked_groups(source: ScoredPairs) -> npt.NDArray[np.int32]:
     if pair is None:
         return groups
     one, other = source.items.named(np.array(pair))
-    same = constraints.data_set is not None and constraints.data_set[pair[0]] == constraints.data_set[pair[1]] >= 0
-    why = "are of one data set, of which a cluster has at most one item" if same else "must not by `cannot_link`"
+    why = constraints.why_apart(*pair)
     raise ValueError(f"`must_link` must agree with the other constraints; it joins {one!r} and {other!r}, which {why}.")
 
 
@@ -394,27 +415,72 @@ class _Forbidden(NamedTuple):
         return (keys // component_of.size).astype(np.int32), (keys % component_of.size).astype(np.int32)
 
 
-class Bounded(NamedTuple):
-    """The best labels of a component's groups, and by how much a partition may be better at most."""
+def bound_components(
+    parts: Decomposition, clusters: npt.NDArray[np.int32], gaps: Floats, budget: Budget, *, progressbar: bool = False
+) -> None:
+    """Bound the large components, the smallest first, which leave to later ones what they do not spend.
 
-    labels: npt.NDArray[np.int32]
-    gap: float
-
-
-def bounded(component: Component, labels: Labels, budget: Budget, step: float = 0.0) -> Bounded:
-    """Bound a component's best partition, from labels (n_groups,) of its groups; canonical labels, maybe better ones.
-
-    The gap is in the unit of the weights, and 0 where the labels are proven to be the best.
+    Parameters
+    ----------
+    parts : Decomposition
+    clusters : ndarray of shape (n_members,), dtype int32
+        First member of each member's cluster; better partitions are written to it.
+    gaps : ndarray of shape (n_large,), dtype float64
+        Written: by how much a partition of each component may be better at most, in weights; 0 if none is.
+    budget : Budget
+    progressbar : bool
     """
+    groups_left = int(parts.n_groups[parts.large].sum())
+    for number, one in enumerate(track(parts.large.tolist(), "Bounds", progressbar=progressbar)):
+        own, component = parts.place(one), parts.component(one)
+        share = budget.part(max(component.n_groups / groups_left, _SHARE))
+        labels, gaps[number] = _bounded(component, canonical_labels(clusters[own]), share, parts.step)
+        clusters[own] = own.start + first_members(labels)
+        budget.note(-share.left)
+        groups_left -= component.n_groups
+
+
+def _bounded(component: Component, labels: Labels, budget: Budget, step: float) -> tuple[Labels, float]:
+    """A component's labels (n_groups,), improved if possible, and their gap; 0 where that is rounding."""
     most = component.most
-    value = component.value(labels)
-    if most - value <= SAME * most:
-        return Bounded(labels, 0.0)
-    if not memory.fits(BYTES_A_PAIR * component.n_groups**2):
-        return Bounded(labels, most - value)
-    weights = component.weights()
-    search = BranchAndBound(np.maximum(-weights, 0.0), np.maximum(weights, 0.0), labels, step, budget)
-    for _ in search.steps():
-        pass
-    gap = most - component.value(search.labels) - search.bound
-    return Bounded(search.labels, gap if gap > SAME * most else 0.0)
+    gap = most - component.value(labels)
+    if gap > SAME * most and memory.fits(BYTES_A_PAIR * component.n_groups**2):
+        weights = component.weights()
+        search = BranchAndBound(np.maximum(-weights, 0.0), np.maximum(weights, 0.0), labels, step, budget)
+        for _ in search.steps():
+            pass
+        labels = component.without_losses(search.labels)
+        gap = most - component.value(labels) - search.bound
+    return labels, gap if gap > SAME * most else 0.0
+
+
+def components_bound(
+    source: ScoredPairs, loss: PartitionLoss, incumbent: Labels, *, budget: Budget, progressbar: bool = False
+) -> Bound:
+    """Bound the minimum expected loss of scored pairs for Binder's loss with any costs, component by component.
+
+    The arguments are those of :func:`binder_bound`.
+
+    Raises
+    ------
+    ValueError
+        If constraints contradict each other, or the incumbent breaks one.
+    """
+    source.check_keeps(incumbent)
+    parts = decomposed(source, loss)
+    clusters, gaps = parts.solved(), np.zeros(parts.large.size)
+    given = parts.parts(incumbent)
+    for one in parts.large.tolist():
+        own = parts.place(one)
+        clusters[own] = own.start + first_members(given[own])
+    bound_components(parts, clusters, gaps, budget, progressbar=progressbar)
+    labels = canonical_labels(parts.labels(clusters))
+    expected = float(mean_loss(source, labels[np.newaxis], loss)[0])
+    method = "enumeration of small components" + (", branch and bound of others" if gaps.size else "")
+    return Bound(expected - parts.unit * float(gaps.sum()), method, labels, parts.info(gaps))
+
+
+def first_members(labels: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    """Position of the first member of each one's cluster."""
+    _, first, which = np.unique(labels, return_index=True, return_inverse=True)
+    return first[which]

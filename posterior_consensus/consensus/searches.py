@@ -16,12 +16,13 @@ from posterior_consensus.ensemble.draws import draws_if_any, draws_of
 from posterior_consensus.ensemble.expectation import least_loss, mean_loss
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
+from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.kernels import pair_moves
 from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import ClusterLimits, FitInfo
 from posterior_consensus.runtime.arguments import check_seconds
-from posterior_consensus.search.engine import Start, search
+from posterior_consensus.search.engine import Start, search, search_by_component
 
 STARTS: dict[str, Callable[..., Candidate]] = {one.__name__: one for one in (best_draw, hierarchical, spectral)}
 """Methods whose partitions a search can start from."""
@@ -193,6 +194,9 @@ def exact(draws: PairSource, loss: Loss, task: Task, *, seconds: float | None = 
     if task.most is not None:
         raise ValueError("method 'exact' takes neither `n_clusters` nor `max_clusters`. Use 'greedy'.")
     check_seconds(seconds)
+    if isinstance(draws, ScoredPairs):
+        work: dict[str, Any] = {"work": _SECONDS_TO_PROVE, "seconds": seconds, "progressbar": task.progressbar}
+        return Candidate(*search_by_component(draws, record, rng=task.rng, **work))
     found = search(draws, loss, rng=task.rng, progressbar=task.progressbar)
     start = draws.as_labels(found.labels)
     budget = WorkBudget(_SECONDS_TO_PROVE) if seconds is None else Deadline(float(seconds))

@@ -70,6 +70,12 @@ class Constraints:
         same = (np.diff(labels[order]) == 0) & (np.diff(self.data_set[order]) == 0)
         return None if not same.any() else (int(order[same.argmax()]), int(order[same.argmax() + 1]))
 
+    def why_apart(self, one: int, other: int) -> str:
+        """Why two items must not be in one cluster, in words that follow "which"."""
+        if self.data_set is not None and self.data_set[one] == self.data_set[other] >= 0:
+            return "are of one data set, of which a cluster has at most one item"
+        return "`cannot_link` separates"
+
     def _lines(self) -> list[tuple[str, str]]:
         words = []
         if self.must_link.size:
@@ -151,6 +157,17 @@ class ScoredPairs(PairSource):
         scored.sort_indices()
         constraints = self.constraints.of_items(np.asarray(at), self.n_items)
         return replace(self, items=self.items.take(at), scored=scored, constraints=constraints)
+
+    def check_keeps(self, labels: Labels) -> None:
+        """Raise ValueError if clusters break a constraint; the message names two items."""
+        pair = self.constraints.first_broken(labels)
+        if pair is not None:
+            one, other = self.items.named(np.array(pair))
+            apart = labels[pair[0]] != labels[pair[1]]
+            what = f"separates {one!r} and {other!r}, which `must_link` joins"
+            if not apart:
+                what = f"joins {one!r} and {other!r}, which {self.constraints.why_apart(*pair)}"
+            raise ValueError(f"`partition` must keep the constraints; it {what}.")
 
     def row_blocks(self) -> Iterator[tuple[int, Floats]]:
         """Blocks of rows (m, n) of the similarity matrix."""

@@ -82,15 +82,11 @@ def search(
     began = time.monotonic()
     _check_options(n_starts, n_agree, seconds, n_jobs)
     if isinstance(draws, ScoredPairs) and (record := loss.as_binder()) is not None:
-        known = [_labels_of(start, draws, draws) for start in starts]
-        found = search_components(
-            decomposed(draws, record), rng, starts=known, seconds=seconds, progressbar=progressbar
-        )
-        expected = float(mean_loss(draws, found.labels[np.newaxis], loss)[0])
-        return Searched(found.labels, found.info, expected - found.gap)
+        options: dict[str, Any] = {"starts": starts, "seconds": seconds, "n_jobs": n_jobs, "progressbar": progressbar}
+        return search_by_component(draws, record, rng=rng, **options)
     if isinstance(loss, PairLoss):
         if loss.pair_threshold is not None:
-            options: dict[str, Any] = {"n_starts": n_starts, "n_agree": n_agree, "n_perturbations": n_perturbations}
+            options = {"n_starts": n_starts, "n_agree": n_agree, "n_perturbations": n_perturbations}
             options |= {"seconds": seconds, "n_jobs": n_jobs, "progressbar": progressbar, "rng": rng}
             options |= {"n_clusters": n_clusters, "max_clusters": max_clusters}
             options |= {"from_unconstrained": from_unconstrained}
@@ -137,6 +133,24 @@ def search(
     if sample is not None:
         info = replace(info, sample=[sample.items.size, sample.rows.size])
     return Searched(best.labels, info)
+
+
+def search_by_component(
+    pairs: ScoredPairs,
+    loss: PartitionLoss,
+    *,
+    rng: np.random.Generator,
+    starts: Sequence[Start] = (),
+    **options: Any,
+) -> Searched:
+    """Search the components of linked items for the partition of minimum expected Binder loss, with a lower bound.
+
+    The options are those of :func:`search_components`.
+    """
+    given = [_labels_of(start, pairs, pairs) for start in starts]
+    found = search_components(decomposed(pairs, loss), rng, starts=given, **options)
+    expected = float(mean_loss(pairs, found.labels[np.newaxis], loss)[0])
+    return Searched(found.labels, found.info, expected - found.gap)
 
 
 def _check_options(n_starts: int | None, n_agree: int, seconds: float | None, n_jobs: int) -> None:
