@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 import xarray as xr
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
+from posterior_consensus.bounds.components import Component
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.scored_pairs import Constraints, ScoredPairs
 from posterior_consensus.ensemble.similarity import mean_similarities
@@ -142,3 +144,34 @@ def scored_pairs(n_items, pairs, unscored=0.0, names=None, **constraints):
     coords = xr.Coordinates() if names is None else xr.Coordinates({"record": names})
     kept = {name: one if name == "data_set" else np.array(one, np.int64) for name, one in constraints.items()}
     return ScoredPairs(Items(n_items, "record", coords), scored, unscored, Constraints(**kept))
+
+
+def random_component(rng, n_groups, kind="noisy", several=False):
+    """A component of up to so many groups, of `several` records each: true clusters, and pairs between them.
+
+    Kinds of pairs between clusters: "chain", weak links from each to the next; "hub", one record that matches many;
+    "overlapping", halves of two clusters; "noisy" ones at random; "signed", pairs that must be apart among noisy ones.
+    """
+    truth = np.repeat(np.arange(n_groups), rng.integers(2, 7, n_groups))[:n_groups]
+    first, second = np.triu_indices(n_groups, 1)
+    same, following = truth[first] == truth[second], truth[second] - truth[first] == 1
+    many = rng.random(first.size) < 0.2
+    between = {"chain": following & many, "hub": first == 0, "overlapping": following | many & (truth[second] % 3 == 0)}
+    listed = np.where(same, rng.random(first.size) < 0.85, between.get(kind, many))
+    probability = np.where(same, rng.beta(5, 2, first.size), rng.uniform(0.2, 0.9, first.size))
+    sizes = rng.integers(1, 4, n_groups) if several else np.ones(n_groups, np.int64)
+    weights = np.zeros((n_groups, n_groups))
+    weights[first[listed], second[listed]] = probability[listed] - 0.5
+    weights += weights.T
+    weights *= np.multiply.outer(sizes, sizes)
+    if kind == "signed":
+        apart = rng.integers(n_groups, size=(2, n_groups // 2))
+        pays = np.maximum(weights, 0.0).sum(axis=0)
+        never = -(np.minimum(*pays[apart]) + 1)
+        weights[*apart], weights[*apart[::-1]] = never, never
+        np.fill_diagonal(weights, 0.0)
+    labels = connected_components(weights > 0)[1]
+    kept = np.flatnonzero(labels == np.bincount(labels).argmax())
+    default, weights, sizes = -0.5, weights[np.ix_(kept, kept)], sizes[kept]
+    excess = sparse.csr_array(np.where(weights != 0, weights - default * np.multiply.outer(sizes, sizes), 0.0))
+    return Component(excess.indptr.astype(np.int64), excess.indices, excess.data, sizes, default)

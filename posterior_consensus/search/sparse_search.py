@@ -1,0 +1,141 @@
+"""Search for the best partition of one large component of linked records.
+
+Runs begin at partitions that a user may have and at random ones. Each moves single items and merges clusters until
+nothing gains, then perturbs one place after the other and undoes what loses, until many perturbations in a row gained
+nothing. Runs end when some agree or the work is done, which is counted, not timed: a search ends at the same partition
+on every machine.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from posterior_consensus.bounds.components import Component
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels
+from posterior_consensus.kernels import sparse_moves as kernels
+from posterior_consensus.runtime.tolerances import ROUNDING, SAME
+
+_WORK = 500_000_000  # neighbours looked at in one component, some seconds
+_ORDERS = 4  # random orders in which items are allocated before the runs
+_RUNS, _AGREE = 8, 3  # the most runs, and those at the best partition that end them
+_PATIENCE = 10  # perturbations in a row without a gain, for each group
+_HEAT = 0.1  # of the mean positive weight: losses of this size are accepted at times
+_FEW = 300  # groups up to which they are: of many groups some place would always be worse than before
+_RANDOMS = 1 << 14  # random numbers drawn at once
+
+
+class _Optimum(NamedTuple):
+    """A partition at which a search ended, and the sum of the weights that it joins."""
+
+    labels: Labels
+    value: float
+
+
+def search_component(
+    component: Component, starts: Sequence[Labels], rng: np.random.Generator, stop: npt.NDArray[np.uint8]
+) -> Labels:
+    """Search for the partition of a component's groups of greatest weight.
+
+    Parameters
+    ----------
+    component : Component
+        Of two groups or more.
+    starts : sequence of int32 arrays of shape (n_groups,)
+        Partitions to start from too, labels from 0.
+    rng : Generator
+    stop : uint8 array of shape (1,)
+        Another thread may set it to 1 to have the best partition so far.
+
+    Returns
+    -------
+    ndarray of shape (n_groups,), dtype int32
+        Canonical labels. No start joins more weight, nor do one cluster, the best links of the groups, and average
+        linkage cut where mean weights become negative.
+    """
+    return canonical_labels(_Search(component, rng, stop).best_of_runs(starts))
+
+
+class _Search:
+    """Runs on one component, which share the room they work in."""
+
+    def __init__(self, component: Component, rng: np.random.Generator, stop: npt.NDArray[np.uint8]) -> None:
+        sizes, excess = component.sizes.astype(np.float64), component.excess
+        self._component, self._rng, self._stop = component, rng, stop
+        self._n = sizes.size
+        self._rounding = ROUNDING * float(np.abs(excess).sum())
+        self._graph = kernels.Graph(
+            component.indptr, component.indices, excess, sizes, float(component.default), self._rounding
+        )
+        self._state = kernels.no_clusters(self._n)
+        self._room = np.empty(self._n, np.int32)
+        self._heat = _HEAT * float(excess[excess > 0].mean()) if self._n <= _FEW else 0.0
+
+    def best_of_runs(self, starts: Sequence[Labels]) -> Labels:
+        """Run from the best local optima first; return the best partition."""
+        optima = [self._descend(labels) for labels in [*self._usual_starts(), *starts]]
+        optima += [self._allocate() for _ in range(_ORDERS) if not self._is_over]
+        optima.sort(key=lambda found: -found.value)
+        ends = optima[:1]
+        for run in range(_RUNS):
+            if self._is_over:
+                break
+            ends.append(self._perturb(optima[run] if run < len(optima) else self._allocate()))
+            most = max(found.value for found in ends)
+            if sum(found.value >= most - SAME * abs(most) for found in ends[1:]) >= _AGREE:
+                break
+        return max(ends, key=lambda found: found.value).labels
+
+    @property
+    def _is_over(self) -> bool:
+        return bool(self._stop[0]) or kernels.work_of(self._state) >= _WORK
+
+    def _usual_starts(self) -> Iterator[Labels]:
+        """One cluster, best links, average linkage, and greedy merges."""
+        yield np.zeros(self._n, np.int32)
+        yield from _best_links(self._component)
+        for by_mean in (True, False):
+            kernels.load(self._graph, self._state, np.arange(self._n, dtype=np.int32))
+            kernels.merge_best(self._graph, self._state, by_mean, _WORK, self._stop)
+            yield self._state.labels.copy()
+
+    def _allocate(self) -> _Optimum:
+        """Allocate the groups in random order, and search from there."""
+        return self._descend(np.full(self._n, -1, np.int32), self._rng.permutation(self._n))
+
+    def _descend(self, labels: Labels, order: npt.NDArray[Any] | None = None) -> _Optimum:
+        """Move and merge until nothing gains."""
+        kernels.load(self._graph, self._state, labels)
+        return self._settled(np.arange(self._n) if order is None else order)
+
+    def _settled(self, order: npt.NDArray[Any]) -> _Optimum:
+        value = kernels.descend(self._graph, self._state, order, _WORK, self._stop)
+        return _Optimum(self._state.labels.copy(), value)
+
+    def _perturb(self, start: _Optimum) -> _Optimum:
+        """Perturb a local optimum until that has gained nothing for long."""
+        kernels.load(self._graph, self._state, start.labels)
+        in_vain, patience = 0, _PATIENCE * self._n
+        while in_vain < patience and not self._is_over:
+            randoms = self._rng.random(max(_RANDOMS, 2 * self._n + 3))
+            in_vain = kernels.perturb(
+                self._graph, self._state, self._room, self._heat, randoms, in_vain, patience, _WORK, self._stop
+            )
+        return self._settled(np.arange(self._n))
+
+
+def _best_links(component: Component) -> Iterator[Labels]:
+    """Each group linked to the one of the largest mean weight; and such pairs of which each is the other's best."""
+    n, sizes = component.sizes.size, component.sizes
+    rows = np.repeat(np.arange(n), np.diff(component.indptr))
+    mean = component.excess / (sizes[rows] * sizes[component.indices])
+    order = np.lexsort((component.indices, -mean, rows))
+    best = component.indices[order[component.indptr[:-1]]]
+    every = np.arange(n)
+    mutual = best[best] == every
+    for linked in (every, every[mutual]):
+        edges = sparse.coo_array((np.ones(linked.size, np.bool_), (linked, best[linked])), (n, n))
+        yield connected_components(edges, directed=False)[1].astype(np.int32)
