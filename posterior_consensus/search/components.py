@@ -1,7 +1,7 @@
 """The search for the least of Binder's loss, for each component of linked records by itself."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.runtime.arguments import warn
 from posterior_consensus.runtime.executor import NO_TIME, Executor
 from posterior_consensus.runtime.progress import track
+from posterior_consensus.search.sparse_search import search_component
 
 _SECONDS = 10.0  # estimated time to bound all components,
 _SECONDS_A_GROUP = 3e-4  # and what is added for each of their groups
@@ -91,6 +92,5 @@ def _best_of(
     component: Component, starts: Sequence[npt.NDArray[np.int64]], rng: np.random.Generator, stop: npt.NDArray[np.uint8]
 ) -> Labels:
     """The best labels that the search finds for a component, without pairs that must be apart."""
-    n_groups = component.n_groups
-    given: list[npt.NDArray[Any]] = [np.arange(n_groups), np.zeros(n_groups, np.int64), *starts]
-    return max((component.without_losses(labels) for labels in given), key=component.value)
+    given = [component.without_losses(labels) for labels in starts]
+    return component.without_losses(search_component(component, given, rng, stop))
