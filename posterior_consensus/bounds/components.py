@@ -124,6 +124,8 @@ class ComponentsInfo(Info):
         Number of records of each other component, the largest first.
     unproven_gaps : list of float
         By how much its part of the expected loss may exceed the minimum at most, in expected pairs.
+    unproven_records : list of int
+        Position of a record of each of these components.
     stopped : str
         What ended the search before its steps did: "seconds", "interrupted" for Ctrl-C, or nothing.
     """
@@ -134,6 +136,7 @@ class ComponentsInfo(Info):
     n_proven: int
     unproven_sizes: list[int] = field(default_factory=list)
     unproven_gaps: list[float] = field(default_factory=list)
+    unproven_records: list[int] = field(default_factory=list)
     stopped: str = ""
 
     def in_words(self) -> str:
@@ -241,6 +244,7 @@ class Decomposition:
         of_large = np.add.reduceat(self.whole.sizes, self.starts[:-1])[self.large] if len(self) else self.large
         open_ones = np.flatnonzero(gaps > 0)[::-1]
         several = int(np.count_nonzero(sizes > 1))
+        of_open = self.members[self.starts[self.large[open_ones]]]
         return ComponentsInfo(
             n_components=several,
             largest=int(sizes.max()),
@@ -248,6 +252,7 @@ class Decomposition:
             n_proven=several - open_ones.size,
             unproven_sizes=of_large[open_ones].tolist(),
             unproven_gaps=gaps[open_ones].tolist(),
+            unproven_records=np.unique(self.groups, return_index=True)[1][of_open].tolist(),
             stopped=stopped,
         )
 

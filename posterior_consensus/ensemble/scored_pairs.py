@@ -76,7 +76,8 @@ class Constraints:
             return "are of one data set, of which a cluster has at most one item"
         return "`cannot_link` separates"
 
-    def _lines(self) -> list[tuple[str, str]]:
+    def in_words(self) -> str:
+        """Describe the constraints; empty if there are none."""
         words = []
         if self.must_link.size:
             words.append(f"{counted(len(self.must_link), 'pair')} must be together")
@@ -85,7 +86,7 @@ class Constraints:
         if self.data_set is not None:
             sets = counted(int(self.data_set.max(initial=-1)) + 1, "data set")
             words.append(f"at most one item of each of {sets} in a cluster")
-        return [("constraints", "; ".join(words))] if words else []
+        return "; ".join(words)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -244,7 +245,7 @@ class ScoredPairs(PairSource):
             ("items", f"{self.n_items} ({self.items.dim})"),
             ("scored pairs", f"{self.n_scored:,}, {shares}"),
             ("unscored pairs", unknown),
-            *self.constraints._lines(),
+            *([("constraints", self.constraints.in_words())] if self.constraints else []),
             ("draws", "none: similarities of pairs alone"),
             ("values", f"{self.scored.data.nbytes / 1e6:.1f} MB"),
         ]

@@ -154,7 +154,7 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
         said += [*self.left_out(), self._chains()]
         if is_bad:
             said.insert(0, "These results must not be reported.")
-        return with_references(" ".join(said), first)
+        return with_references(" ".join(said), first.loss)
 
     def bibtex(self) -> str:
         """BibTeX entries, with their keys, of the references that :meth:`methods_text` cites."""

@@ -1,7 +1,8 @@
 """Record of a summary: results of all steps and their storage; conditions of steps, and the draws of long ones."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,8 @@ from posterior_consensus.results.display import Tabled
 from posterior_consensus.results.stored_as import as_dataset
 from posterior_consensus.results.work import ClusterLimits
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.arguments import as_path
+from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.search.runs import SearchInfo
 
 OTHER_LABELS = "labels sampled anew"  # a step
@@ -100,6 +103,20 @@ class SummaryRecord(HasDraws, Tabled):
         similarity = pd.Series(self.items.similarity.values).groupby(self.consensus.labels.values).mean()
         table.insert(2, "together", similarity.to_numpy())
         return table
+
+
+def write_tables(folder: str | Path, frames: Mapping[str, pd.DataFrame], findings: Sequence[str]) -> Path:
+    """Write tables by name, and ``findings.txt``, to a folder and return its path; see :meth:`Summary.to_csv`."""
+    into = as_path("folder", folder)
+    if into.exists() and not into.is_dir():
+        raise NotADirectoryError(f"`folder` must be a directory or a new name; got the file {str(into)!r}.")
+    into.mkdir(parents=True, exist_ok=True)
+    for name, frame in frames.items():
+        with written_whole(into / f"{name}.csv") as new:
+            frame.to_csv(new, encoding="utf-8-sig")  # its mark shows Excel the encoding
+    with written_whole(into / "findings.txt") as new:
+        new.write_text("\n".join(findings) + "\n", encoding="utf-8-sig")
+    return into
 
 
 def number_probabilities(draws: PartitionDraws) -> npt.NDArray[np.float64]:

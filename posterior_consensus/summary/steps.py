@@ -17,6 +17,7 @@ from posterior_consensus.diagnostics.comparison import ExcessLoss, excess_loss
 from posterior_consensus.diagnostics.diagnosis import diagnose_within
 from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime import memory
@@ -42,12 +43,12 @@ _SEED = np.random.SeedSequence([34, 2])  # labels differ from those of any user'
 
 
 def consensus_within(
-    clock: Clock, draws: PartitionDraws, seconds: float | None, options: dict[str, Any]
+    clock: Clock, source: PairSource, seconds: float | None, options: dict[str, Any]
 ) -> ConsensusPartition:
     """Search within a time limit, if the method takes one; `options` are those of :func:`consensus_partition`."""
     if seconds is not None and takes(options.get("method", "greedy"), "seconds"):
         options = options | {"seconds": seconds}
-    return clock("consensus", consensus_partition, draws, **options)
+    return clock("consensus", consensus_partition, source, **options)
 
 
 def ball_loss(consensus: ConsensusPartition) -> str | PartitionLoss:

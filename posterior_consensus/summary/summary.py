@@ -16,14 +16,12 @@ from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.plots.four_panels import four_panels, link_panels
 from posterior_consensus.results import display
 from posterior_consensus.results.stored_as import read_fields, reading
-from posterior_consensus.runtime.arguments import as_path
-from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.sources.containers import group_dataset, has_groups
 from posterior_consensus.sources.conversion import find_source, found_draws, opened
 from posterior_consensus.sources.labels import one_of
 from posterior_consensus.sources.parameters import LogOfDraws, log_of_draws
 from posterior_consensus.summary.facts import omissions
-from posterior_consensus.summary.record import SummaryRecord
+from posterior_consensus.summary.record import SummaryRecord, write_tables
 from posterior_consensus.summary.report.page import write_report
 from posterior_consensus.summary.text import bibtex, cited_keys, findings, lines, methods_text
 
@@ -217,20 +215,11 @@ class Summary(SummaryRecord, display.Shown):
         TypeError
             If `folder` is not a path.
         """
-        into = as_path("folder", folder)
-        if into.exists() and not into.is_dir():
-            raise NotADirectoryError(f"`folder` must be a directory or a new name; got the file {str(into)!r}.")
-        into.mkdir(parents=True, exist_ok=True)
         tables = {"clusters": self, "items": self.items, "convergence": self.diagnosis}
         frames = {name: result.to_dataframe() for name, result in tables.items()}
         if self.links is not None:
             frames |= {"links": self.links.to_dataframe(), "cluster_sizes": self.links.sizes.to_dataframe()}
-        for name, frame in frames.items():
-            with written_whole(into / f"{name}.csv") as new:
-                frame.to_csv(new, encoding="utf-8-sig")  # its mark shows Excel the encoding
-        with written_whole(into / "findings.txt") as new:
-            new.write_text("\n".join(self.findings()) + "\n", encoding="utf-8-sig")
-        return into
+        return write_tables(folder, frames, self.findings())
 
     def plot(self, *, order: Any = "clusters", figsize: tuple[float, float] | None = None) -> npt.NDArray[np.object_]:
         """Plot similarity matrix, number of clusters, credible ball and item uncertainty in four panels.

@@ -12,6 +12,7 @@ from posterior_consensus.summary.record import SummaryRecord
 
 REFERENCES = {
     "balocchi2025": "Balocchi and Wade (2025), https://doi.org/10.48550/arXiv.2506.16295",
+    "bansal2004": "Bansal, Blum and Chawla (2004), https://doi.org/10.1023/B:MACH.0000033116.57574.95",
     "binder1978": "Binder (1978), https://doi.org/10.1093/biomet/65.1.31",
     "dahl2022": "Dahl, Johnson and Mueller (2022), https://doi.org/10.1080/10618600.2022.2069779",
     "gelfand1990": "Gelfand and Smith (1990), https://doi.org/10.1080/01621459.1990.10476213",
@@ -60,7 +61,7 @@ def methods_text(summary: SummaryRecord) -> str:
     text = " ".join(filter(None, (sentence.format(**words) for sentence in _METHODS)))
     if is_bad:
         text = f"These results must not be reported. {summary.diagnosis.verdict}\n\n{text}"
-    return with_references(text, summary)
+    return with_references(text, summary.loss)
 
 
 def how_found(summary: SummaryRecord) -> str:
@@ -79,11 +80,11 @@ def how_found(summary: SummaryRecord) -> str:
     )
 
 
-def with_references(text: str, summary: SummaryRecord) -> str:
+def with_references(text: str, loss: PartitionLoss) -> str:
     """Sentences, followed by the references that they cite and the reference of the loss."""
     cited = [f"{REFERENCES[key]} [{key}]" for key in cited_keys(text)]
-    if loss_key(summary.loss) is None and summary.loss.reference:
-        cited.append(f"{summary.loss.reference} (the loss)")
+    if loss_key(loss) is None and loss.reference:
+        cited.append(f"{loss.reference} (the loss)")
     return text + "\n\n" + "\n".join(cited)
 
 

@@ -78,7 +78,7 @@ def write_layers_report(
             *(folded(html.escape(f"{dim} {name}"), clusters(one)) for name, one in summaries.items()),
             f"<h2>For the section on methods</h2><pre>{html.escape(methods)}</pre>",
         ]
-        new.write_text(_whole(title, sections), encoding="utf-8")
+        new.write_text(whole_page(title, sections), encoding="utf-8")
     return path
 
 
@@ -116,10 +116,11 @@ def _page(summary: SummaryRecord, *, progressbar: bool) -> str:
         f"<h2>For the section on methods</h2><pre>{html.escape(methods_text(summary))}</pre>",
         f"<h2>Time</h2>{table(pd.DataFrame({'seconds': summary.seconds}))}",
     ]
-    return _whole(title, sections)
+    return whole_page(title, sections)
 
 
-def _whole(title: str, sections: list[str]) -> str:
+def whole_page(title: str, sections: list[str]) -> str:
+    """The text of the file, from sections as HTML."""
     version = posterior_consensus.__version__
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
