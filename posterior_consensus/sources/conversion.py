@@ -23,6 +23,7 @@ from posterior_consensus.sources.formats import format_of, format_of_chains
 from posterior_consensus.sources.labels import draws_of_labels, made_already, one_of
 from posterior_consensus.sources.mixtures.allocation import draws_of_model
 from posterior_consensus.sources.probabilities import draws_of_probabilities
+from posterior_consensus.sources.scored_pairs import is_table_of_pairs, read_pairs
 from posterior_consensus.sources.tables import check_full, items_of_table, named_as_wanted, variables_of_table
 from posterior_consensus.sources.variables import (
     label_candidates,
@@ -53,8 +54,8 @@ def opened(data: Any, var_name: str | None = None, *, progressbar: bool = True) 
     Yields
     ------
     data : object
-        Draws of a summary, an accumulator or a store; a tree of NetCDF or Zarr, of which only coordinates are read; the
-        table or array of plain files; other data as they are.
+        Draws of a summary, an accumulator or a store; similarities of a table of scored pairs; a tree of NetCDF or
+        Zarr, of which only coordinates are read; the table or array of plain files; other data as they are.
     var_name : str or None
         Name of the variable that remains to be chosen from `data`. An array read from a file has no variables: a name
         given has chosen it in an .npz file, and None is yielded.
@@ -64,6 +65,8 @@ def opened(data: Any, var_name: str | None = None, *, progressbar: bool = True) 
         yield data.draws, var_name
     elif isinstance(data, PartitionAccumulator):
         yield data.draws(), var_name
+    elif is_table_of_pairs(data):
+        yield read_pairs(data), var_name
     elif (kind := format_of(data) if isinstance(data, (str, Path)) else format_of_chains(data)) is not None:
         found = kind.read(data, var_name, progressbar)
         with found if isinstance(found, xr.DataTree) else nullcontext():

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from posterior_consensus.sources.accumulate import is_accumulated, read_draws
 from posterior_consensus.sources.containers import open_tree
 from posterior_consensus.sources.plain_files import is_plain, read_plain
+from posterior_consensus.sources.scored_pairs import is_file_of_pairs, read_pairs
 from posterior_consensus.sources.stores import is_store, stored_draws
 
 
@@ -51,12 +52,13 @@ def _read_tree(path: str | Path, *_: object) -> Any:
 FORMATS: tuple[Format, ...] = (
     Format(("NetCDF", "Zarr"), lambda _: True, _read_tree, has_groups=True),
     Format(
-        ("CSV", ".npy"),
+        ("CSV", "Parquet", ".npy"),
         is_plain,
         lambda data, var_name, _: read_plain(data, var_name),
         lists_are_chains=True,
         has_numbers=True,
     ),
+    Format((), is_file_of_pairs, lambda path, *_: read_pairs(path)),
     Format((), is_store, lambda path, _, progressbar: stored_draws(Path(path).absolute(), progressbar=progressbar)),
     Format((), is_accumulated, lambda path, *_: read_draws(Path(path).absolute())),
 )

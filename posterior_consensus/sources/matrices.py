@@ -1,6 +1,6 @@
-"""Posterior similarities without draws: the user's matrix, or counts of pairs over draws in which items are missing."""
+"""Similarities without draws: scored pairs, the user's matrix, or counts of pairs over draws with missing items."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -10,12 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import xarray as xr
+from scipy import sparse
 
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.items import Floats, Items, difference, positions
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import Place, as_array, as_codes, canonical_rows, first_of, place_in
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS
+from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import listing
 from posterior_consensus.runtime.tolerances import ROUNDING, SINGLE
@@ -23,6 +25,13 @@ from posterior_consensus.sources.conversion import found_labels, opened
 from posterior_consensus.sources.formats import format_of
 from posterior_consensus.sources.labels import made_already, one_of, samples_of
 from posterior_consensus.sources.plain_files import read_matrix
+from posterior_consensus.sources.scored_pairs import (
+    is_file_of_pairs,
+    is_table_of_pairs,
+    of_sparse,
+    read_pairs,
+    with_constraints,
+)
 
 _MATRICES = 10  # items x items that are in memory together
 _SOME = 3  # pairs and items named in an error
@@ -31,21 +40,53 @@ _SOME = 3  # pairs and items named in an error
 def as_pair_similarity(
     matrix: Any,
     *,
+    left: Hashable | Sequence[Hashable] | None = None,
+    right: Hashable | Sequence[Hashable] | None = None,
+    probability: Hashable | None = None,
+    items: Any = None,
+    unscored: float = 0.0,
+    must_link: Any = None,
+    cannot_link: Any = None,
+    max_per_source: int | None = None,
     item_dim: str | None = None,
     missing: Literal["pairwise"] | None = None,
     var_name: str | None = None,
     sample_dims: str | Sequence[str] | None = None,
     weights: Any = None,
     log_weights: Any = None,
-) -> PairSimilarity:
-    """Convert a posterior similarity matrix without its draws, or compute one from draws in which items are missing.
+) -> PairSimilarity | ScoredPairs:
+    """Convert scored pairs or a similarity matrix, without draws, or compare draws in which items are missing.
 
     Parameters
     ----------
-    matrix : array_like, DataFrame, DataArray, SciPy sparse array, path, PartitionDraws or PairSimilarity
-        Posterior similarities, items x items: symmetric, in [0, 1] and 1 on the diagonal, each up to 1e-6. Absent
-        entries of a sparse array are 0. A path is a NumPy file or a table of text, with or without names. From draws,
-        the similarities are computed. With `missing`, labels in any form that :func:`as_partition_draws` accepts.
+    matrix : table of pairs, SciPy sparse array, array_like, DataFrame, DataArray, path, PartitionDraws or PairSource
+        Similarities: probabilities that two items belong to one cluster, in [0, 1] up to 1e-6.
+
+        - A table with a row for each scored pair of records: of pandas, pyarrow or polars, a Parquet or CSV file, or
+          what splink's ``predict`` or dedupe's ``score`` returns. Its columns are those of splink, or `left`, `right`
+          and `probability`.
+        - A sparse array, items x items, of the scored pairs, 0 included: one triangle, or symmetric. Its diagonal is 1
+          or left out.
+        - A matrix, items x items, symmetric and 1 on the diagonal, also as a NumPy file or a table of text.
+        - Draws, of which similarities are computed, or similarities that this function returned, to which constraints
+          are added. With `missing`, labels in any form that :func:`as_partition_draws` accepts.
+    left, right : str or two of them, optional
+        Columns of the two records' names; or two columns each, of the data set and the name, if names repeat among data
+        sets. By default "unique_id_l" and "unique_id_r", with "source_dataset_l" and "source_dataset_r" if present.
+    probability : str, optional
+        Column of the probabilities. By default "match_probability", else "match_weight": the logarithm to base 2 of the
+        odds, w, so that the probability is 2^w / (1 + 2^w).
+    items : sequence, Index, Series, DataFrame or dict, optional
+        Names of all records, in the order wanted, records in no pair included; or of the rows of a sparse array. A
+        table has columns "unique_id" and, of several data sets, "source_dataset"; a dict has each name's data set. By
+        default the records in the pairs, in the order of their names.
+    unscored : float
+        Probability of every pair that was not scored.
+    must_link, cannot_link : sequence of pairs, or table, optional
+        Pairs of names that must be in one cluster, or must not. A table has the columns `left` and `right`. If names
+        have data sets, each name is a tuple (data set, name).
+    max_per_source : 1 or None
+        Whether a cluster may have only one record of each data set. Records without a data set are free.
     item_dim : str, optional
         Name of the items' dimension. By default the DataArray's first dimension or the name of the DataFrame's index,
         else "item". With `missing`, by default the name of the DataFrame's columns, unless it is "sample".
@@ -58,21 +99,25 @@ def as_pair_similarity(
 
     Returns
     -------
-    PairSimilarity
-        The similarities, with the items' names. Functions that need only similarities accept it; functions that need
-        draws raise an error. With `missing`, `errors` has the standard error of each pair;
-        :func:`diagnostics.similarity_mcse` returns it with the items' names.
+    PairSimilarity or ScoredPairs
+        The similarities, with the items' names. They are ScoredPairs for tables of pairs and sparse arrays, of which
+        only the scored pairs are kept, and if there are constraints, which a partition of them has to keep. Functions
+        that need only similarities accept both; functions that need draws raise an error. With `missing`, `errors` has
+        the standard error of each pair; :func:`diagnostics.similarity_mcse` returns it with the items' names.
 
     Raises
     ------
     ValueError
-        If the matrix is not square, not symmetric, not finite, not in [0, 1] or not 1 on the diagonal, or its rows and
-        columns name different items. With `missing`, if no draw contains both items of a pair; the message counts these
-        pairs.
+        If a matrix is not square, not symmetric, not finite, not in [0, 1] or not 1 on the diagonal, or its rows and
+        columns name different items. If a table lacks a column, a pair has several scores, none, or one beyond [0, 1],
+        a record is paired with itself, or a name is missing, or not among `items`; the message counts these pairs and
+        shows the first. If constraints contradict each other. With `missing`, if no draw contains both items of a pair.
     TypeError
-        If the values are not real numbers.
+        If the values are not real numbers, or names are of several types.
+    ImportError
+        If `matrix` is a Parquet file and the package pyarrow is missing.
     MemoryError
-        With `missing`, if the matrices need more than the memory budget.
+        With `missing`, or constraints on a matrix, if the result needs more than the memory budget.
 
     See Also
     --------
@@ -81,8 +126,15 @@ def as_pair_similarity(
 
     Notes
     -----
-    Deviations up to 1e-6 are repaired: the matrix is averaged with its transpose, values are clipped to [0, 1], and the
-    diagonal is set to 1.
+    Deviations up to 1e-6 are repaired: a matrix is averaged with its transpose, scores of a pair that stands twice are
+    replaced by the midpoint of the smallest and the largest, values are clipped to [0, 1], and the diagonal is set
+    to 1.
+
+    If names have data sets, items are a MultiIndex with the levels "source_dataset" and "unique_id". If `items` says
+    the data sets of names that do not repeat, these are the coordinate "source_dataset". In files of text, names are
+    integers if all are written as integers, without leading zeros.
+
+    splink's match weights contain the prior [1]_: they are log2(p / (1 - p)) of the match probability p.
 
     The similarities alone determine Binder's expected loss with any costs, its lower bound and certificate, the
     losses of `PAIR_LOSSES`, and each item's mean similarity to its own cluster. Standard errors, the credible ball,
@@ -92,7 +144,7 @@ def as_pair_similarity(
 
         PSM_ij = sum_t w_t m_ti m_tj 1{z_ti = z_tj} / sum_t w_t m_ti m_tj,
 
-    the consensus matrix of clustering by resampling [1]_. It estimates the posterior similarity if items are missing
+    the consensus matrix of clustering by resampling [2]_. It estimates the posterior similarity if items are missing
     independently of the labels. Standard errors are computed as in :func:`diagnostics.similarity_mcse`, over the draws
     that contain the pair. They are NaN if these draws are in fewer than two batches. If all these draws agree, the
     effective sample size is their number, divided by the autocorrelation time pooled over the pairs. The matrix need
@@ -100,12 +152,28 @@ def as_pair_similarity(
 
     References
     ----------
-    .. [1] Monti, Tamayo, Mesirov and Golub (2003), Machine Learning 52, 91-118.
+    .. [1] Linacre, Lindsay, Manassis, Slade and Hepworth (2022), International Journal of Population Data Science 7
+       (3). https://doi.org/10.23889/ijpds.v7i3.1794
+    .. [2] Monti, Tamayo, Mesirov and Golub (2003), Machine Learning 52, 91-118.
        https://doi.org/10.1023/A:1023949509487
 
     Examples
     --------
+    >>> import pandas as pd
     >>> import posterior_consensus as pc
+    >>> table = pd.DataFrame(
+    ...     [("ann", "anne", 0.9), ("anne", "hanna", 0.6), ("ann", "hanna", 0.2)],
+    ...     columns=["unique_id_l", "unique_id_r", "match_probability"],
+    ... )
+    >>> pc.as_pair_similarity(table, items=["ann", "anne", "hanna", "joe"], cannot_link=[("ann", "hanna")])
+    ScoredPairs
+      items           4 (item)
+      scored pairs    3, mean 0.567, above 0.5: 67%
+      unscored pairs  3, taken as 0; they are not known to be non-matches
+      constraints     1 pair must be apart
+      draws           none: similarities of pairs alone
+      values          0.0 MB
+
     >>> pairs = pc.as_pair_similarity([[1.0, 0.9, 0.2], [0.9, 1.0, 0.3], [0.2, 0.3, 1.0]])
     >>> best = pc.consensus_partition(pairs, loss="binder", random_seed=1, progressbar=False)
     >>> best.labels.values
@@ -118,23 +186,57 @@ def as_pair_similarity(
            [0.  , 0.33, 1.  ]])
     """
     weights = one_of(weights, log_weights)
+    table = {"left": left, "right": right, "probability": probability}
+    limits = {"must_link": must_link, "cannot_link": cannot_link, "max_per_source": max_per_source}
+    of_pairs = {**table, "items": items, "unscored": unscored or None}
     if missing is not None:
         if missing != "pairwise":
             raise ValueError(f"`missing` must be 'pairwise' or None; got {missing!r}.")
+        _check_left_out({**of_pairs, **limits}, "labels of which some are missing")
         return pairwise_similarity(matrix, var_name, sample_dims, item_dim, weights)
     if var_name is not None or weights is not None:
         raise ValueError(
             "`var_name` and `weights` must be None for a matrix; draws in which items are missing need "
             "missing='pairwise'."
         )
-    if isinstance(matrix, (str, Path)) and format_of(matrix).has_numbers:
+    with _as_called():
+        found = _similarities(matrix, of_pairs, {"item_dim": item_dim, "items": items, "unscored": unscored}, limits)
+        if any(limit is not None for limit in limits.values()):
+            return with_constraints(found, **limits, left=left, right=right)
+        return found if isinstance(found, (PairSimilarity, ScoredPairs)) else found.as_pairs()
+
+
+def _similarities(
+    matrix: Any, of_pairs: Mapping[str, Any], options: dict[str, Any], limits: Mapping[str, Any]
+) -> PairSource:
+    """Read similarities of any form, or the draws that have them."""
+    item_dim = options["item_dim"]
+    table = {name: of_pairs[name] for name in ("left", "right", "probability")}
+    is_named = any(name is not None for name in table.values())
+    is_path = isinstance(matrix, (str, Path))
+    if sparse.issparse(matrix):
+        if limits["must_link"] is None and limits["cannot_link"] is None:
+            _check_left_out(table, "a sparse array")
+        return of_sparse(matrix, **options)
+    if not isinstance(matrix, PairSource) and (
+        is_named or (is_file_of_pairs(matrix) if is_path else is_table_of_pairs(matrix))
+    ):
+        return read_pairs(matrix, **table, **options)
+    _check_left_out({name: of_pairs[name] for name in ("items", "unscored")}, "a matrix or draws, of all pairs")
+    if is_path and format_of(matrix).has_numbers:
         return _of_matrix(read_matrix(matrix), item_dim)
     with opened(matrix) as (found, _):
         if not isinstance(found, PairSource):
             return _of_matrix(found, item_dim)
         if item_dim not in (None, found.items.dim):
             raise ValueError(f"`item_dim` must be None or {found.items.dim!r}, the items' dimension; got {item_dim!r}.")
-        return found.as_pairs()
+        return found
+
+
+def _check_left_out(given: Mapping[str, Any], what: str) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(f"`{name}` must be left out for {what}; got {value!r}.")
 
 
 def _of_matrix(matrix: Any, item_dim: str | None) -> PairSimilarity:
@@ -158,12 +260,13 @@ def _named(matrix: Any, item_dim: str | None) -> xr.DataArray:
             "it, such as data['name']. For labels, draws x items, call as_partition_draws."
         )
     else:
-        values = matrix.toarray() if hasattr(matrix, "toarray") else as_array(matrix, "`matrix`")
+        values = as_array(matrix, "`matrix`")
         array = xr.DataArray(values, dims=("item", "item_bis")[: values.ndim] if values.ndim < 3 else None)
     if array.ndim != 2 or array.shape[0] != array.shape[1] or array.size == 0:
         raise ValueError(
             f"`matrix` must be square, items x items, with at least one item; got shape {array.shape}. "
-            "For labels, draws x items, call as_partition_draws."
+            "For labels, draws x items, call as_partition_draws; for a table of scored pairs, name its columns by "
+            "left=, right= and probability=."
         )
     rows, columns = array.dims
     if rows in array.indexes and columns in array.indexes:

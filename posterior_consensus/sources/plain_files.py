@@ -1,9 +1,10 @@
-"""Draws in plain files, whose dimensions have no names: tables of text, as R writes them, and NumPy's arrays."""
+"""Draws in plain files, whose dimensions have no names: tables of text, as R writes them, Parquet, NumPy's arrays."""
 
 import csv
 import gzip
 import re
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,18 @@ from posterior_consensus.sources.tables import by_draw, elements_of, is_counted,
 
 _TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _NUMPY = (".npy", ".npz")
+_PARQUET = (".parquet", ".pq")
 _COMMENT = "#"
 
 
 def is_plain(path: str | Path) -> bool:
     """Whether a path is that of a table or of a NumPy file."""
-    return str(path).lower().endswith((*_TEXT, *_NUMPY))
+    return str(path).lower().endswith((*_TEXT, *_NUMPY, *_PARQUET))
+
+
+def is_parquet(path: str | Path) -> bool:
+    """Whether a path is that of a Parquet file, or of a folder of its parts."""
+    return str(path).lower().endswith(_PARQUET)
 
 
 def read_plain(data: Any, var_name: str | None) -> pd.DataFrame | npt.NDArray[Any]:
@@ -65,6 +72,58 @@ def read_matrix(path: str | Path) -> pd.DataFrame | npt.NDArray[Any]:
     if is_counted(columns) or list(map(str, rows)) == list(map(str, columns)):
         return table.set_axis(rows, axis=1)
     return table.set_axis(columns) if is_counted(rows) else table
+
+
+def columns_of_file(path: str | Path) -> list[str]:
+    """Names in the first line of a table of text, or columns of a Parquet file; none if there is no such file."""
+    path = Path(path)
+    if is_parquet(path):
+        return list(_parquet(path).schema.names) if path.exists() else []
+    if not path.name.lower().endswith(_TEXT) or not path.is_file():
+        return []
+    try:
+        _, line, _ = _first_lines(path)
+    except (OSError, ValueError, EOFError):  # which reading the table explains
+        return []
+    return _fields(line, _separator(line))
+
+
+def read_columns(path: str | Path, columns: Sequence[str], names: Sequence[str]) -> pd.DataFrame:
+    """Read some columns of a table; in text, `names` are read as they are written, and missing if nothing is."""
+    path = Path(path)
+    if is_parquet(path):
+        return _parquet(path).read(list(columns)).to_pandas()
+    _, line, _ = _first_lines(path)
+    try:
+        return pd.read_csv(
+            path,
+            sep=_separator(line),
+            usecols=list(columns),
+            dtype=dict.fromkeys(names, str),
+            keep_default_na=False,
+            na_values={column: [""] if column in names else ["", "NA", "NaN", "nan", "NULL"] for column in columns},
+            encoding="utf-8-sig",
+        )
+    except (OSError, ValueError, EOFError) as error:
+        raise ValueError(
+            f"`data` must be a path to a table of text with a row for each pair; {path.name!r} cannot be read as one "
+            f"({error})."
+        ) from error
+
+
+def _parquet(path: Path) -> Any:
+    """A Parquet file whose columns are not read yet."""
+    if find_spec("pyarrow") is None:
+        raise ImportError(
+            f"Reading {path.name!r} needs the package pyarrow: pip install 'posterior-consensus[parquet]'."
+        )
+    from pyarrow import ArrowInvalid
+    from pyarrow.parquet import ParquetDataset
+
+    try:
+        return ParquetDataset(path)
+    except ArrowInvalid as error:
+        raise ValueError(f"`data` must be a path to a Parquet file; {path.name!r} is none ({error}).") from error
 
 
 def _chains(paths: Sequence[Path], var_name: str | None) -> pd.DataFrame | npt.NDArray[Any]:
@@ -123,6 +182,8 @@ def _read(path: Path, var_name: str | None) -> pd.DataFrame | npt.NDArray[Any]:
 
 
 def _content(path: Path, var_name: str | None) -> pd.DataFrame | npt.NDArray[Any]:
+    if is_parquet(path) and path.exists():
+        return _parquet(path).read_pandas().to_pandas()
     _check_exists(path)
     return _read_numpy(path, var_name) if path.name.lower().endswith(_NUMPY) else _read_text(path)
 
@@ -155,9 +216,7 @@ def _read_text(path: Path) -> pd.DataFrame:
     """Read a table with or without a line of names; the names of its rows become its index."""
     try:
         comments, line, second = _first_lines(path)
-        separator = max(",;\t", key=line.count)
-        if separator not in line and len(line.split()) > 1:
-            separator = r"\s+"
+        separator = _separator(line)
         names = _fields(line, separator)
         names_rows = all(_is_named_row(one, separator) for one in (line, second))
         has_names = not names_rows and ('"' in line or not all(map(_is_number, names)))
@@ -201,6 +260,11 @@ def _first_lines(path: Path) -> tuple[str, str, str]:
     is_stan = len(fields) == 2 and len(fields[0]) != len(fields[1]) and not all(map(_is_number, fields[1]))
     line, second, *_ = [*(table if is_stan else head), "", ""]  # a line of names may begin like a comment
     return "\n".join(head) if is_stan else "", line, second
+
+
+def _separator(line: str) -> str:
+    separator = max(",;\t", key=line.count)
+    return r"\s+" if separator not in line and len(line.split()) > 1 else separator
 
 
 def _n_warmup(comments: str) -> int:

@@ -8,7 +8,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse
 import xarray as xr
 
 import posterior_consensus as pc
@@ -45,7 +44,7 @@ def test_what_is_taken():
     names = ["a", "b", "c"]
     frame = pd.DataFrame(GOOD, pd.Index(names, name="gene"), names)
     array = xr.DataArray(GOOD, dims=("gene", "gene_bis"), coords={"gene": names, "size": ("gene", [1, 2, 3])})
-    for given in (GOOD, GOOD.tolist(), scipy.sparse.csr_array(GOOD), frame, array):
+    for given in (GOOD, GOOD.tolist(), frame, array):
         pairs = pc.as_pair_similarity(given)
         np.testing.assert_array_equal(pairs.values, GOOD)
         assert pairs.n_items == 3 and pairs.n_draws is None
