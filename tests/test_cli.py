@@ -110,7 +110,7 @@ OF_A_FILE = {
     "{file} --figure {dir}/figure": ["--figure must end in .pdf, .png, .svg"],
     "{file} --report /proc/report.html": ["--report", "can be written", "/proc/report"],
     "{file} --output {dir}/out.rds": ["--output must end in .csv or .nc", "out.rds"],
-    "{file} {file}": ["Several files must be CSV or .npy"],
+    "{file} {file}": ["Several files must be CSV, Parquet or .npy"],
     "-": ["FILE must be a file", "standard input", "> draws.csv"],
     "{dir}/pipe.csv": ["FILE must be a file", "pipe.csv', a pipe"],
     "{dir}/along.nc": ["as_partition_draws(data, sample_dims=('sweep', 'run'))"],
@@ -121,7 +121,7 @@ OF_A_FILE = {
     "{file} --burn-in -1": ["--burn-in", "0 or more; got -1"],
     "{file} --burn-in 50": ["--burn-in", "got 50, the shortest has 50"],
     "{file} --thin 0": ["--thin must be at least 1; got 0"],
-    "{file} --weights lp": ["--weights must be a CSV or .npy file or name a variable", "'lp'", "'mu'"],
+    "{file} --weights lp": ["--weights must be a CSV, Parquet or .npy file or name a variable", "'lp'", "'mu'"],
     "{file} --weights mu": ["--weights must be one number per draw", "(100, 4)"],
     "{file} --output {file}": ["--output", "another file"],
     "{file} --output {dir}/out.zarr": ["--output must end in .csv or .nc", "out.zarr"],
@@ -129,7 +129,7 @@ OF_A_FILE = {
 }
 THE_POSTERIORS = "another file than the posterior's"
 OF_A_TABLE = {
-    "{table} {file}": ["Several files must be CSV or .npy"],
+    "{table} {file}": ["Several files must be CSV, Parquet or .npy"],
     "{table} {dir}/../{name}/z.csv": ["must have each file once", "z.csv' twice"],
     "{dir}/psm.csv": ["give as_pair_similarity(data)", "with loss='binder'"],
     "{dir}/rows.csv": ["'Unnamed: 1' of 'rows.csv' names the rows. Leave it out"],
@@ -145,7 +145,7 @@ OF_A_TABLE = {
     "{table} --group prior": ["--group must be left out for tables", "'prior'"],
     "{table} --var z": ["--var must name columns of 'z.csv'"],
     "{dir}/none.csv": ["the file must be a path", "none.csv"],
-    "{table} --weights w": ["--weights must be a CSV or .npy file", "'w'"],
+    "{table} --weights w": ["--weights must be a CSV, Parquet or .npy file", "'w'"],
     "{table} --weights {dir}/none.csv": ["there is no", "none.csv"],
     "{table} --weights {table}": ["--weights must be one number per draw", "(40, 4)"],
 }
@@ -350,7 +350,7 @@ def test_stores_and_accumulators_are_read_as_the_functions_do(labels, rng, tmp_p
         f"{folder} --layers year": ["the file must hold several partitions in each draw"],
         f"{folder} --var nonsense": ["--var must be left out", "'nonsense'"],
         f"{folder} --group prior": ["--group must be left out", "'prior'"],
-        f"{folder} --weights w": ["--weights must be a CSV or .npy file", "a store"],
+        f"{folder} --weights w": ["--weights must be a CSV, Parquet or .npy file", "a store"],
         f"{folder} --output {tmp_path / 'out.nc'}": ["--output must end in .csv", "a store"],
     }.items():
         assert main(arguments.split()) == 2

@@ -46,6 +46,7 @@ from posterior_consensus.ensemble.items import Items as Items
 from posterior_consensus.ensemble.layers import Layers as Layers
 from posterior_consensus.ensemble.pairs import PairSimilarity as PairSimilarity
 from posterior_consensus.ensemble.samples import Samples as Samples
+from posterior_consensus.ensemble.scored_pairs import ScoredPairs as ScoredPairs
 from posterior_consensus.experts.constraints import Constraints as Constraints
 from posterior_consensus.experts.views import ExpertViews as ExpertViews
 from posterior_consensus.layers.record import LayerComparison as LayerComparison

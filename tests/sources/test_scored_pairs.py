@@ -1,18 +1,12 @@
 """Tables of scored pairs and sparse arrays: what is taken, in which order, and what is refused."""
 
-import sys
 from functools import partial
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pytest
-import scipy.sparse
-import xarray as xr
-from scipy.special import expit
 
 import posterior_consensus as pc
-from tests.helpers import check, check_all, source_in
 
 IDS = ["unique_id_l", "unique_id_r"]
 SETS = ["source_dataset_l", "source_dataset_r"]
@@ -44,10 +38,8 @@ def rows(pairs):
 class Polars:
     """A table whose library is not pandas, as polars has it."""
 
-    columns = list(TABLE.columns)
-
     def __init__(self, chosen=TABLE):
-        self.chosen = chosen
+        self.columns, self.chosen = list(chosen.columns), chosen
 
     def select(self, columns):
         return Polars(TABLE[columns])
