@@ -10,15 +10,17 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.ensemble.draws import draws_if_any
-from posterior_consensus.ensemble.expectation import ComparedLosses, Floats, compared_losses, mean_loss
+from posterior_consensus.ensemble.draws import check_needs, draws_if_any
+from posterior_consensus.ensemble.expectation import ComparedLosses, Floats, compared_losses, mean_loss, usual_loss
 from posterior_consensus.ensemble.items import cluster_names
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
+from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME
@@ -123,7 +125,8 @@ def loss_by_n_clusters(
         Posterior draws of the partition. A similarity matrix alone (:func:`as_pair_similarity`) allows losses of pairs
         only.
     loss : str, PartitionLoss or PairLoss, optional
-        A name in LOSSES or PAIR_LOSSES or a record such as ``binder(a=0.5)``; by default "vi".
+        A name in LOSSES or PAIR_LOSSES or a record such as ``binder(a=0.5)``; by default "vi", or
+        "binder" if there are no draws.
     n_clusters : iterable of int, optional
         Numbers of clusters. The default range covers the number of the consensus partition and all numbers with a
         posterior probability of at least 1%, plus one on either side. For a similarity matrix alone, it is the number
@@ -190,8 +193,11 @@ def loss_by_n_clusters(
     >>> losses.partitions.sel(n_clusters=3).values
     array([0, 0, 1, 2], dtype=int32)
     """
-    record = as_loss(loss)
-    source = as_source(draws, {f"loss {record.name!r}": record.needs})
+    asked = None if loss is None else as_loss(loss)
+    source = as_source(draws, {} if asked is None else {f"loss {asked.name!r}": asked.needs})
+    record = as_loss(asked, default=usual_loss(source))
+    if isinstance(source, ScoredPairs):
+        source = source.all_pairs("A number of clusters", "consensus_partition chooses it by component.")
     rng = as_generator(random_seed)
     if n_clusters is None and record.falls_with_clusters:
         raise ValueError(f"loss {record.name!r} needs `n_clusters`: it falls with every further cluster.")
@@ -405,7 +411,7 @@ def cluster_merges(
         Typically the consensus; by default that of `draws` if these are a summary.
     loss : str, PartitionLoss or PairLoss, optional
         A name in LOSSES or PAIR_LOSSES or a record such as ``binder(a=0.5)``. By default the loss of the partition, if
-        it is a result, else "vi".
+        it is a result, else "vi", or "binder" if there are no draws.
     progressbar : bool
         Whether to show progress if the work takes more than a second.
 
@@ -444,10 +450,12 @@ def cluster_merges(
     2               1       2           0.16
     1               0       3           0.56
     """
-    partition = partition_of(draws, partition)
-    record = as_loss(loss, partition)
-    source = as_source(draws, {f"loss {record.name!r}": record.needs})
+    partition, source = partition_of(draws, partition), as_source(draws)
+    record = as_loss(loss, partition, default=usual_loss(source))
+    check_needs(source, {f"loss {record.name!r}": record.needs})
     labels = source.as_labels(partition)
+    n_clusters = int(labels.max()) + 1
+    memory.check(4 * n_clusters * labels.size, f"{n_clusters} partitions of {labels.size} items, one for each merge,")
     given = source.items.reordered(partition)
     partitions, merged = _merged(source, labels, record, progressbar)
     coords = {"n_clusters": np.arange(len(partitions), 0, -1)}

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws, check_needs
-from posterior_consensus.ensemble.expectation import Floats, all_losses, loss_and_error, loss_matrix
+from posterior_consensus.ensemble.expectation import Floats, all_losses, loss_and_error, loss_matrix, usual_loss
 from posterior_consensus.ensemble.items import Items, two_partitions
 from posterior_consensus.ensemble.partitions import is_partition
 from posterior_consensus.ensemble.switching import numbered_like
@@ -166,8 +166,8 @@ def expected_loss(draws: Any, partitions: Any = None, *, loss: str | Loss | None
         One result object, DataArray or label vector of shape (n_items,), or a list or array (n_partitions, n_items) of
         them. By default the consensus of `draws` if these are a summary.
     loss : str, PartitionLoss or PairLoss, optional
-        Name in LOSSES or PAIR_LOSSES, or a record such as ``vi(a=0.5)``. By default the loss of the results, else "vi".
-        A similarity matrix alone allows Binder's loss and PAIR_LOSSES.
+        Name in LOSSES or PAIR_LOSSES, or a record such as ``vi(a=0.5)``. By default the loss of the results, else "vi",
+        or "binder" if there are no draws. A similarity matrix alone allows Binder's loss and PAIR_LOSSES.
 
     Returns
     -------
@@ -200,7 +200,7 @@ def expected_loss(draws: Any, partitions: Any = None, *, loss: str | Loss | None
     """
     source = as_source(draws)
     judged, single = one_or_many(partition_of(draws, partitions, "partitions"), source.items)
-    record = as_loss(loss, *judged)
+    record = as_loss(loss, *judged, default=usual_loss(source))
     check_needs(source, {f"loss {record.name!r}": record.needs})
     rows = np.stack([source.as_labels(partition, "partitions") for partition in judged])
     expected, error, size = loss_and_error(source, rows, record)

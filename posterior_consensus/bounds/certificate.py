@@ -15,8 +15,8 @@ from posterior_consensus.bounds.components import components_bound
 from posterior_consensus.bounds.matching import matching_bound
 from posterior_consensus.bounds.sdp import sum_of_squares_bound
 from posterior_consensus.bounds.vi import seconds_to_begin, vi_bound
-from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.expectation import loss_on, mean_loss
+from posterior_consensus.ensemble.draws import PartitionDraws, check_needs
+from posterior_consensus.ensemble.expectation import loss_on, mean_loss, usual_loss
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
@@ -203,7 +203,7 @@ def certify(
 
     Parameters
     ----------
-    draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
+    draws : PairSimilarity, ScoredPairs, PartitionDraws or any posterior that :func:`summarize` takes
         The posterior of N draws over n items.
     partition : result object, DataArray or label vector of shape (n_items,), optional
         Typically the consensus under the same loss: the better it is, the faster the proof.
@@ -212,7 +212,7 @@ def certify(
         A loss for which there is a bounding method: "binder", or ``binder(a)`` with any costs; "vi"; the other metrics,
         "jaccard", "nvi", "id" and "nid"; and "within_variance", the objective of k-means on the one-hot matrix, at the
         partition's number of clusters. By default the one that the partition was found under, if it is a result, else
-        "vi". A similarity matrix alone takes Binder's losses and "within_variance".
+        "vi", or "binder" if there are no draws. A similarity matrix alone takes Binder's losses and "within_variance".
     seconds : float, optional
         Time limit. With a limit, the bound depends on the machine. By default a fixed amount of work is done,
         about a minute's, or less if the optimum is proven before.
@@ -226,7 +226,8 @@ def certify(
     Raises
     ------
     ValueError
-        If the loss has no bounding method, `seconds` is not a positive number, or draws or partition are invalid.
+        If the loss has no bounding method, `seconds` is not a positive number, or draws or partition are invalid. If
+        the partition breaks a constraint of scored pairs.
     MemoryError
         If the matrices of items x items take more than the memory budget.
     RuntimeError
@@ -241,7 +242,8 @@ def certify(
     -----
     Binder's loss: correlation clustering [1]_ with costs (2 - a) (1 - PSM_ij) of joining a pair and a PSM_ij of
     separating it, relaxed to triangle inequalities. Their multipliers are found by packing of conflicted triangles
-    [2]_, coordinate ascent and, if needed, the linear program; a fractional solution is branched on.
+    [2]_, coordinate ascent and, if needed, the linear program; a fractional solution is branched on. Scored pairs are
+    bounded component by component: all partitions of small components are compared, larger ones bounded so.
 
     VI: a Lagrangian relaxation in which every item chooses its cluster alone; multipliers restore consistency. Any
     metric L: half the mean loss between draws that are matched in pairs, by the triangle inequality. Both leave a gap
@@ -266,8 +268,9 @@ def certify(
     ('optimal', 0.09375)
     """
     partition = partition_of(draws, partition)
-    record = as_loss(loss, partition)
-    source = as_source(draws, {f"loss {record.name!r}": record.needs})
+    source = as_source(draws)
+    record = as_loss(loss, partition, default=usual_loss(source))
+    check_needs(source, {f"loss {record.name!r}": record.needs})
     record = loss_on(source, record)
     check_seconds(seconds)
     budget = WorkBudget(_SECONDS_TO_CERTIFY) if seconds is None else Deadline(float(seconds))
@@ -282,6 +285,8 @@ def certificate_within(
     if family is None:
         losses = ", ".join(known.losses for known in BOUNDS.values())
         raise ValueError(f"`loss` must have a bounding method, as {losses} have; got {record.name!r}.")
+    if isinstance(source, ScoredPairs) and record.as_binder() is None:
+        source = source.all_pairs(f"loss {record.name!r}", "Binder's loss is bounded by component.")
     labels = source.as_labels(partition)
     began = time.monotonic()
     bound = family.bound(source, record, labels, budget=budget, progressbar=progressbar)

@@ -2,7 +2,7 @@
 
 import inspect
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -14,9 +14,10 @@ from posterior_consensus.consensus.record import ConsensusPartition, by_record
 from posterior_consensus.consensus.refinement import ORDERS, Order, check_refinement, refined_labels
 from posterior_consensus.consensus.selection import Candidate, Task
 from posterior_consensus.consensus.threshold import Threshold, pair_means, threshold_of
-from posterior_consensus.ensemble.expectation import loss_and_error, loss_on
+from posterior_consensus.ensemble.expectation import loss_and_error, loss_on, usual_loss
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.losses.record import Loss, Need
@@ -24,6 +25,8 @@ from posterior_consensus.results.work import ClusterLimits, Info
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_clusters, unknown_option, warn
 from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.sources.conversion import as_source
+
+_BY_COMPONENT = ("greedy", "exact")  # methods that search scored pairs so, and keep constraints
 
 
 def consensus_partition(
@@ -44,13 +47,14 @@ def consensus_partition(
 
     Parameters
     ----------
-    draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
+    draws : PairSimilarity, ScoredPairs, PartitionDraws or any posterior that :func:`summarize` takes
         Posterior draws of the partition. A similarity matrix alone (:func:`as_pair_similarity`) allows losses and
-        methods of pairs only.
+        methods of pairs only, and scored pairs Binder's loss only.
     loss : str, PartitionLoss or PairLoss, optional
         Loss whose posterior expectation is minimized: a name in LOSSES, or a record such as ``binder(a=0.5)``. Or a
         function of the posterior similarity matrix, by its name in PAIR_LOSSES: "vi_lower_bound", "pear", or
-        "within_variance", which needs `n_clusters` or `max_clusters`. By default "vi".
+        "within_variance", which needs `n_clusters` or `max_clusters`. By default "vi", or "binder" if there are no
+        draws.
     method : str or callable
         A name in METHODS, or a function of the same signature.
 
@@ -140,6 +144,11 @@ def consensus_partition(
     nor a repeated call changes the result. Ctrl-C ends the search with a warning and the best partition so far. `info`
     records the runs. From 131,072 items on, the search uses a sample, `info.sample`.
 
+    Scored pairs are searched by component: items are connected if their similarity exceeds the pair threshold tau, and
+    some optimum has no cluster across components. Components of up to 14 items are solved by comparing all their
+    partitions, larger ones are searched and bounded. The lower bound is the sum of their bounds, and `info` says which
+    are not proven. `must_link`, `cannot_link` and `max_per_source` hold.
+
     With Binder's loss and at most 5,000 items, the result has a lower bound of the minimum expected loss over all
     partitions, and the optimality gap. There is no bound after a search that was stopped, or that took more than half
     of ``seconds``.
@@ -159,14 +168,16 @@ def consensus_partition(
     function, name, need = as_method(method)
     check_options({"method": method} | options)
     check_no_method(loss)
-    given = as_loss(loss)
-    needs: dict[str, Need] = {f"loss {given.name!r}": given.needs, f"method {name!r}": need}
+    asked = None if loss is None else as_loss(loss)
+    needs: dict[str, Need] = {} if asked is None else {f"loss {asked.name!r}": asked.needs}
+    needs |= {f"method {name!r}": need}
     needs |= {
         f"{key}={value!r}": "draws"
         for key, value in (("tau", tau), ("max_clusters", max_clusters))
         if isinstance(value, str)
     }
     source = as_source(draws, needs)
+    given = as_loss(asked, default=usual_loss(source))
     most = source.most_clusters if max_clusters == "draws" else max_clusters
     limits = _limits(given, source.n_items, n_clusters, most)
     check_refinement(ORDERS[0] if refine is None else refine, passes, "refine")
@@ -174,6 +185,8 @@ def consensus_partition(
     is_calibrated = tau == "auto"
     tau = None if tau is None else threshold_of(source, given, tau, rng, progressbar)
     record = loss_on(source, given) if tau is None else binder(tau=tau)
+    if isinstance(source, ScoredPairs) and isinstance(method, str):
+        source = _as_searched(source, record, method, limits, refine)
     began = time.monotonic()
     candidate = function(source, record, Task(rng, progressbar=progressbar, **limits), **options)
     if not isinstance(candidate, Candidate):
@@ -219,6 +232,24 @@ def check_options(options: dict[str, Any], more: Iterable[str] = ()) -> None:
     for option in options:
         if own is not None and option not in (*own, *shared):
             raise unknown_option(f"method {name!r}", option, own, [*own, *shared, *more])
+
+
+def _as_searched(
+    pairs: ScoredPairs, loss: Loss, method: str, limits: Mapping[str, int], refine: Order | None
+) -> PairSource:
+    """Scored pairs if the method searches them by component; else the matrix of all pairs, which has no constraints."""
+    if loss.as_binder() is None:
+        raise ValueError(
+            f"`loss` must be a sum over pairs for scored pairs: 'binder' with any costs, such as tau=0.7; got "
+            f"{loss.name!r}. Other losses of pairs take the matrix of all, `pairs.as_pairs()`, without constraints."
+        )
+    searches = " and ".join(map(repr, _BY_COMPONENT))
+    instead = f"The methods {searches} search by component, for any number of clusters."
+    over_all = [f"{name}={number}" for name, number in limits.items()]
+    over_all += [] if method in _BY_COMPONENT else [f"method={method!r}"]
+    if refine is not None and pairs.constraints:
+        over_all.append(f"refine={refine!r}")
+    return pairs.all_pairs(over_all[0], instead) if over_all else pairs
 
 
 def _bound_after(source: PairSource, loss: Loss, labels: Labels, info: Info | None) -> float | None:

@@ -10,6 +10,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws, hard_draws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
+from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.ensemble.similarity import own_and_nearest
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.runtime.arguments import check_count
@@ -71,6 +72,8 @@ def refine_partition(
     array([0, 0, 0, 1, 1], dtype=int32)
     """
     source, partition = as_source(draws), partition_of(draws, partition)
+    if isinstance(source, ScoredPairs):
+        source.check_unconstrained("Refinement", "consensus_partition keeps them.")
     check_refinement(order, passes, "order")
     return source.items.array(refined_labels(source, source.as_labels(partition), order, passes), "labels")
 

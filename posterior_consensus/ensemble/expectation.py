@@ -14,6 +14,7 @@ from posterior_consensus.ensemble.partitions import smallest_dtype
 from posterior_consensus.kernels import contingency
 from posterior_consensus.kernels import loss as loss_kernels
 from posterior_consensus.kernels.loss import GeneralLoss, LinearLoss
+from posterior_consensus.losses.partition_losses import binder, vi
 from posterior_consensus.losses.record import Loss, PairLoss, PartitionLoss
 
 Floats = npt.NDArray[np.float64]
@@ -121,6 +122,11 @@ def least_loss(
         if expected.min() < least:
             best, least = block[expected.argmin()], expected.min()
     return best, losses
+
+
+def usual_loss(source: PairSource) -> Loss:
+    """The loss if a user names none: "vi", or "binder" if there are no draws."""
+    return binder() if source.n_draws is None else vi()
 
 
 def loss_on(source: PairSource, loss: Loss) -> Loss:

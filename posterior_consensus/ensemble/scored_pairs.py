@@ -13,10 +13,11 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from posterior_consensus.ensemble.items import Floats, Items
-from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.results.display import counted
 from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.tolerances import ROUNDING
 
 Positions = npt.NDArray[np.int64]
 
@@ -170,6 +171,27 @@ class ScoredPairs(PairSource):
                 what = f"joins {one!r} and {other!r}, which {self.constraints.why_apart(*pair)}"
             raise ValueError(f"`partition` must keep the constraints; it {what}.")
 
+    def check_unconstrained(self, what: str, instead: str) -> None:
+        """Raise ValueError if there are constraints, which `what` would not keep; `instead` is the next step."""
+        if self.constraints:
+            raise ValueError(
+                f"{what} must be left out where pairs must be together or apart: it keeps no constraints. {instead}"
+            )
+
+    def all_pairs(self, what: str, instead: str) -> PairSimilarity:
+        """The similarity matrix for `what` of a call, which needs all pairs; errors give `instead` as the next step.
+
+        Raises
+        ------
+        ValueError
+            If there are constraints, which nothing keeps that needs the matrix.
+        MemoryError
+            If it exceeds the memory budget.
+        """
+        self.check_unconstrained(what, instead)
+        self.check_memory(instead)
+        return self.as_pairs()
+
     def row_blocks(self) -> Iterator[tuple[int, Floats]]:
         """Blocks of rows (m, n) of the similarity matrix."""
         for rows in memory.parts(self.n_items, 8 * self.n_items):
@@ -219,6 +241,33 @@ class ScoredPairs(PairSource):
         within = labels[rows] == labels[self.scored.indices]
         sums = np.bincount(rows[within], self._excess.data[within], self.n_items)
         return sums + self.unscored * (np.bincount(labels)[labels] - 1) + 1.0
+
+    def own_and_nearest(self, labels: Labels) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
+        """What :func:`own_and_nearest` of draws returns, of which this is the sparse counterpart."""
+        n, sizes = self.n_items, np.bincount(labels)
+        others = sizes[labels] - 1
+        own = np.divide(self._own_links(labels) - 1.0, others, out=np.full(n, np.nan), where=others > 0)
+        if sizes.size == 1:
+            return own, np.full(n, -1, np.int32), np.full(n, np.nan)
+        # Sums over the pairs that were scored, and the own cluster of each item, by clusters in order.
+        rows = np.concatenate([self._rows, np.arange(n, dtype=np.int32)])
+        clusters = np.concatenate([labels[self.scored.indices], labels])
+        sums = sparse.csr_array((np.concatenate([self._excess.data, np.zeros(n)]), (rows, clusters)), (n, sizes.size))
+        sums.sum_duplicates()
+        row, starts = np.repeat(np.arange(n), np.diff(sums.indptr)), sums.indptr[:-1]
+        means = np.where(sums.indices == labels[row], -1.0, sums.data / sizes[sums.indices] + self.unscored)
+        rank = np.arange(row.size) - starts[row]
+        # The first cluster without a scored pair, to which the mean is `unscored`.
+        unknown = np.minimum.reduceat(np.where(sums.indices == rank, sizes.size, rank), starts)
+        unknown = np.minimum(unknown, np.diff(sums.indptr))
+        most = np.maximum(np.maximum.reduceat(means, starts), np.where(unknown < sizes.size, self.unscored, -1.0))
+        near = np.where(means >= most[row] - ROUNDING, sums.indices, sizes.size)
+        nearest = np.minimum.reduceat(near, starts)
+        nearest = np.where(self.unscored >= most - ROUNDING, np.minimum(nearest, unknown), nearest)
+        to_nearest = np.where(nearest == unknown, self.unscored, 0.0)
+        at = np.flatnonzero(sums.indices == nearest[row])
+        to_nearest[row[at]] = means[at]
+        return np.clip(own, 0.0, 1.0), nearest.astype(np.int32), np.clip(to_nearest, 0.0, 1.0)
 
     def signatures(self) -> npt.NDArray[np.intp]:
         """Group (n,) of each item: of items whose similarity is 1, those with equal rows have one group."""

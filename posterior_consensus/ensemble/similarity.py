@@ -12,6 +12,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws, hard_draws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS
+from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.kernels import coclustering, ensemble
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.tolerances import ROUNDING
@@ -71,6 +72,8 @@ def own_and_nearest(source: PairSource, labels: npt.NDArray[Any]) -> tuple[Float
 
     NaN for an item alone, and -1 and NaN if there is no other cluster.
     """
+    if isinstance(source, ScoredPairs):
+        return source.own_and_nearest(labels)
     n_clusters = int(labels.max()) + 1
     if (draws := hard_draws(source)) is not None and n_clusters > 1:
         drawn = draws.backend

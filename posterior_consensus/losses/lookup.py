@@ -12,24 +12,26 @@ AnyLoss = TypeVar("AnyLoss", bound=Loss)
 
 
 @overload
-def as_loss(loss: str | Loss | None, *partitions: Any) -> Loss: ...
+def as_loss(loss: str | Loss | None, *partitions: Any, default: Loss | None = None) -> Loss: ...
 
 
 @overload
 def as_loss(loss: str | Loss | None, *partitions: Any, kind: type[AnyLoss]) -> AnyLoss: ...
 
 
-def as_loss(loss: str | Loss | None, *partitions: Any, kind: type[Loss] = Loss) -> Loss:
+def as_loss(loss: str | Loss | None, *partitions: Any, kind: type[Loss] = Loss, default: Loss | None = None) -> Loss:
     """Take the loss under which partitions are to be judged, by name or as a record.
 
     Parameters
     ----------
     loss : str, PartitionLoss, PairLoss or None
-        None stands for the loss that the partitions were found under, and for "vi" where that is not known.
+        None stands for the loss that the partitions were found under, and for `default` where that is not known.
     *partitions : result object, DataArray or label vector
         What is judged; a result has its loss as `loss`.
     kind : type
         PartitionLoss where a loss between two partitions is needed.
+    default : PartitionLoss or PairLoss, optional
+        By default "vi".
 
     Raises
     ------
@@ -39,7 +41,7 @@ def as_loss(loss: str | Loss | None, *partitions: Any, kind: type[Loss] = Loss) 
     TypeError
         If `loss` is neither a name nor a record.
     """
-    record = _own_loss(partitions) if loss is None else _named(loss)
+    record = _own_loss(partitions, default) if loss is None else _named(loss)
     if not isinstance(record, kind):
         raise ValueError(
             f"`loss` must be a loss between two partitions here, such as {', '.join(map(repr, LOSSES))}; got "
@@ -66,14 +68,14 @@ def _named(loss: str | Loss) -> Loss:
     return factory()
 
 
-def _own_loss(partitions: tuple[Any, ...]) -> Loss:
+def _own_loss(partitions: tuple[Any, ...], default: Loss | None) -> Loss:
     """The loss that the partitions were found under."""
     losses = (getattr(partition, "loss", None) for partition in partitions)
     own = [loss for loss in losses if isinstance(loss, Loss)]
     if any(loss != own[0] for loss in own):
         names = ", ".join(sorted({repr(loss.name) for loss in own}))
         raise ValueError(f"`loss` must be given, as the partitions were found under several losses; got {names}.")
-    return own[0] if own else vi()
+    return own[0] if own else default or vi()
 
 
 def as_metric(loss: PartitionLoss, needed_by: str) -> PartitionLoss:

@@ -11,6 +11,7 @@ from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.pairs import PairSimilarity
 from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.ensemble.scored_pairs import Constraints, ScoredPairs
+from posterior_consensus.ensemble.similarity import own_and_nearest
 
 N_ITEMS = 12
 
@@ -52,6 +53,16 @@ def test_every_quantity_is_that_of_the_dense_matrix(unscored):
         np.testing.assert_allclose(ours, theirs, atol=1e-14)
     np.testing.assert_array_equal(pairs.signatures(), dense.signatures())
     assert np.unique(dense.signatures()).size == N_ITEMS - 1
+
+
+@pytest.mark.parametrize("unscored", [0.0, 0.4, 1.0])
+def test_own_and_nearest_clusters_are_those_of_the_dense_matrix(unscored):
+    pairs, dense = both(unscored)
+    rng = np.random.default_rng(3)
+    for k in (1, 2, 3, 6, 9, 12):
+        labels = canonical_labels(rng.integers(0, k, N_ITEMS))
+        for ours, theirs in zip(own_and_nearest(pairs, labels), own_and_nearest(dense, labels), strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=1e-14)
 
 
 def test_a_score_of_zero_is_a_scored_pair():
