@@ -79,6 +79,7 @@ SEVERAL = {"agreement_path of chains": (dict, list), "as_constraints": dict, "ot
 TAKES_PAIRS = {
     *("posterior_similarity_matrix", "expected_loss of pairs", "consensus of pairs", "certify", "refine_partition"),
     *("item_uncertainty", "item_embedding", "cluster_merges", "stable_components", "plot_psm", "plot_items_map"),
+    *("consensus_partition", "loss_by_n_clusters", "plot_dendrogram", "plot_loss_by_n_clusters"),
 }
 # They look at their data before the conversion does, or open it themselves.
 EXAMPLES = ("consensus_partition", "summarize", "as_constraints", "agreement_path of chains", "others", "plot_psm")

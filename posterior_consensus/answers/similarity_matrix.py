@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 
 from posterior_consensus.ensemble.draws import draws_of
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
+from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.ensemble.similarity import pairs_of_similarity_above, similarity_errors
 from posterior_consensus.kernels import coclustering
 from posterior_consensus.runtime import memory
@@ -104,7 +105,7 @@ def posterior_similarity_matrix(
         return _above(source, check_threshold(above))
     if items is not None:
         source = source.of_items(source.items.positions_of(items))
-    if source.n_draws is not None:
+    if not isinstance(source, PairSimilarity):
         source.check_memory("Ask for a part of it by `items`, `nearest` or `above`.")
     attrs: dict[str, Any] = {"long_name": "co-clustering probability"}
     if source.n_draws is not None:
@@ -118,9 +119,13 @@ def _nearest(source: PairSource, n_others: int) -> csr_array:
         raise ValueError(f"`nearest` must be at most the number of other items, {n - 1}; got {n_others}.")
     memory.check(32 * n * n_others, f"The {n_others} nearest of each of {n} items", "Ask for fewer.")
     columns, values = np.empty((n, n_others), np.int64), np.empty((n, n_others))
-    for first, rows in source.row_blocks():
-        own = slice(first, first + len(rows))
-        columns[own], values[own] = coclustering.nearest_in_rows(rows, first, n_others)
+    if isinstance(source, ScoredPairs):
+        for item, nearest in enumerate(source.nearest(n_others)):
+            columns[item], values[item] = nearest
+    else:
+        for first, rows in source.row_blocks():
+            own = slice(first, first + len(rows))
+            columns[own], values[own] = coclustering.nearest_in_rows(rows, first, n_others)
     found = csr_array((values.ravel(), columns.ravel(), n_others * np.arange(n + 1)), shape=(n, n))
     found.sort_indices()
     return found

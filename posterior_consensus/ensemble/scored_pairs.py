@@ -206,6 +206,18 @@ class ScoredPairs(PairSource):
         values[item] = 1.0
         return values
 
+    def nearest(self, n_others: int) -> Iterator[tuple[npt.NDArray[np.int64], Floats]]:
+        """Of each item the most similar others, the first of equals, and their similarities, the largest first."""
+        for item in range(self.n_items):
+            own = slice(*self.scored.indptr[item : item + 2])
+            near, values = self.scored.indices[own], self.scored.data[own]
+            # Of the items without a score only the first can be among them.
+            first = np.setdiff1d(np.arange(min(self.n_items, near.size + n_others + 1)), np.append(near, item))
+            columns = np.concatenate([near, first]).astype(np.int64)
+            values = np.concatenate([values, np.full(first.size, self.unscored)])
+            order = np.lexsort((columns, -values))[:n_others]
+            yield columns[order], values[order]
+
     def product(self, columns: Floats) -> Floats:
         """Product (n, c) of the similarity matrix with `columns` (n, c)."""
         excess = self._excess @ columns + (1.0 - self.unscored) * columns

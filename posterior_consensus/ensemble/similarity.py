@@ -24,6 +24,11 @@ Pairs = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.float64]]
 
 def pairs_of_similarity_above(source: PairSource, threshold: float) -> Iterator[Pairs]:
     """Pairs of two items of larger similarity, in order: the first, the second, and their similarity."""
+    if isinstance(source, ScoredPairs) and source.unscored <= threshold:
+        one, other, values = source.pairs
+        above = values > threshold
+        yield one[above], other[above].astype(np.int64), values[above]
+        return
     draws = hard_draws(source)
     if draws is not None and has_small_clusters(draws):
         yield from pairs_above(draws.without_zero_weights(), threshold)

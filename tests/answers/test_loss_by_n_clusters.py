@@ -99,7 +99,7 @@ def test_bad_arguments():
         cases = [(*case, f"`{argument}`") for case in cases]
         check_all(lambda value, name=argument: pc.loss_by_n_clusters(GOOD, **{name: value}), cases)
     pairs = pc.as_pair_similarity(pc.posterior_similarity_matrix(GOOD))
-    check(pc.loss_by_n_clusters, pairs, ValueError, ["'vi'", "posterior draws"])
+    check(lambda x: pc.loss_by_n_clusters(x, loss="vi"), pairs, ValueError, ["'vi'", "posterior draws"])
     check(pc.plot_loss_by_n_clusters, GOOD, TypeError, ["`losses`", "loss_by_n_clusters()"])
 
 

@@ -73,7 +73,8 @@ def test_a_matrix_gives_what_its_draws_give():
         values = other.table["expected_loss"].values
         np.testing.assert_allclose(other.table["difference"], values - values[0], atol=1e-15)
         assert other.table["mcse"].isnull().all() and other.n_draws is None
-    check(lambda x: pc.cluster_merges(x, labels), pairs, ValueError, ["'vi'", "posterior draws", "matrix"])
+    assert pc.cluster_merges(pairs, labels).loss == pc.binder()
+    check(lambda x: pc.cluster_merges(x, labels, loss="vi"), pairs, ValueError, ["'vi'", "posterior draws", "matrix"])
 
 
 def test_degenerate_draws():

@@ -65,6 +65,23 @@ def test_own_and_nearest_clusters_are_those_of_the_dense_matrix(unscored):
             np.testing.assert_allclose(ours, theirs, atol=1e-14)
 
 
+@pytest.mark.parametrize("unscored", [0.0, 0.4, 1.0])
+def test_parts_of_the_matrix_are_those_of_the_dense_matrix(unscored):
+    pairs, dense = both(unscored)
+    for part in (
+        {"nearest": 1},
+        {"nearest": 4},
+        {"nearest": N_ITEMS - 1},
+        {"above": 0.0},
+        {"above": 0.4},
+        {"above": 0.9},
+    ):
+        ours, theirs = (pc.posterior_similarity_matrix(source, **part) for source in (pairs, dense))
+        assert ours.nnz == theirs.nnz
+        np.testing.assert_array_equal(ours.indices, theirs.indices)
+        np.testing.assert_allclose(ours.data, theirs.data)
+
+
 def test_a_score_of_zero_is_a_scored_pair():
     pairs, _ = both(0.4)
     first, second, values = pairs.pairs
