@@ -2,20 +2,23 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
+from posterior_consensus.answers.scored_links import ScoredLinks, named_ends, scored_links
 from posterior_consensus.answers.similarity_matrix import check_threshold
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of, hard_draws
 from posterior_consensus.ensemble.items import Floats, cluster_names, members_of
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasLabels, Labels
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS
+from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.ensemble.similarity import has_small_clusters, pairs_of_similarity_above
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.priors.record import PartitionPrior, check_prior
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
@@ -26,6 +29,7 @@ from posterior_consensus.search.classical import cut, tree
 from posterior_consensus.sources.conversion import as_source, partition_of
 
 LINKAGES = ("single", "complete")
+_ABOVE = 0.01
 _LEVELS = np.arange(1, 101) / 100
 _MOST_IN_CURVE = 5000  # most signatures for which the curve is computed at level 1
 SURE, UNLIKELY = 0.95, 0.05  # probability of a nearly certain link, and of a nearly certain non-link
@@ -254,14 +258,9 @@ class Links(Stored):
             A row for each pair, the most uncertain first, with the names of both items, the probability, and both
             clusters.
         """
-        dim, cluster, names = str(self.cluster.dims[0]), self.cluster.values, np.array(self.names, dtype=object)
-        own = self.cluster.indexes.get(dim, pd.RangeIndex(cluster.size))
-        items = own.to_flat_index()
         table = self.pairs.reset_coords(drop=True).to_dataframe()[["first", "second", "probability", "mcse"]]
-        for end in ("first", "second"):
-            positions = self.pairs[end].values
-            table[end] = items[positions]
-            table[f"{end}_cluster"] = pd.Index(names[cluster[positions]]).infer_objects()
+        ends = named_ends(self.cluster, self.names, self.pairs["first"].values, self.pairs["second"].values)
+        table = table.assign(**ends)
         order = np.argsort(np.abs(self.pairs["probability"].values - 0.5), kind="stable")
         return table.iloc[order].reset_index(drop=True)
 
@@ -337,30 +336,56 @@ def range_of(row: xr.Dataset) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def links(draws: Any, partition: Any = None, *, above: float = 0.01, prior: PartitionPrior | None = None) -> Links:
+@overload
+def links(draws: PartitionDraws, partition: Any = None, *, above: float | None = None, prior: Any = None) -> Links: ...
+
+
+@overload
+def links(draws: ScoredPairs, partition: Any, *, loss: str | Loss | None = None) -> ScoredLinks: ...
+
+
+@overload
+def links(
+    draws: Any, partition: Any = None, *, loss: Any = None, above: float | None = None, prior: Any = None
+) -> Any: ...
+
+
+def links(
+    draws: Any,
+    partition: Any = None,
+    *,
+    loss: str | Loss | None = None,
+    above: float | None = None,
+    prior: PartitionPrior | None = None,
+) -> Links | ScoredLinks:
     """Compute the probability of each link between two items, and the number of clusters of each size.
 
     Parameters
     ----------
-    draws : PartitionDraws or any posterior that :func:`summarize` takes
-        Posterior draws of the partition.
+    draws : PartitionDraws or any posterior that :func:`summarize` takes, or ScoredPairs
+        Posterior draws of the partition, or scored pairs (:func:`as_pair_similarity`).
     partition : result object, DataArray or label vector of shape (n_items,), optional
         Typically the consensus; by default that of `draws` if these are a summary.
-    above : float
-        Probability above which pairs of items are kept, at least 0 and below 1. With 0, every pair that any draw
-        co-clusters is kept.
+    loss : str or PartitionLoss, optional
+        Binder's loss whose threshold says which scored pairs the partition decides against their score; by default that
+        of the partition. Draws take none.
+    above : float, optional
+        Probability above which pairs of items are kept, at least 0 and below 1, by default 0.01. With 0, every pair
+        that any draw co-clusters is kept. Of scored pairs, all are kept.
     prior : PartitionPrior, optional
-        Prior whose expected numbers of clusters by size are added, such as ``priors.crp(1.0)``.
+        Prior whose expected numbers of clusters by size are added, such as ``priors.crp(1.0)``. For draws only.
 
     Returns
     -------
-    Links
-        Pairs with their probabilities, and numbers of clusters by size.
+    Links or ScoredLinks
+        Pairs with their probabilities, and numbers of clusters by size. For scored pairs a ScoredLinks: the pairs that
+        the partition decides against their score, expected precision and recall, and pairs to review.
 
     Raises
     ------
     ValueError
-        If there are no draws, `above` is out of range, draws or partition are invalid, or the prior is on labels.
+        If there are neither draws nor scored pairs, `above` is out of range, draws or partition are invalid, the prior
+        is on labels, or an argument is given that the posterior does not take.
     TypeError
         If `above` is not a number, or `prior` is not a PartitionPrior.
     MemoryError
@@ -384,6 +409,11 @@ def links(draws: Any, partition: Any = None, *, above: float = 0.01, prior: Part
     Dirichlet process mixture with fixed concentration, it is inconsistent (Miller and Harrison 2014,
     https://doi.org/10.48550/arXiv.1309.0024).
 
+    For scored pairs with probabilities p, the expected precision of the partition is the sum of p over the pairs that
+    it joins, divided by their number, and the expected recall the same sum divided by that over all pairs. Pairs that
+    were not scored count with the probability `unscored`. Both are as good as the scores are calibrated: if 80% of the
+    pairs scored 0.8 match.
+
     Examples
     --------
     >>> import posterior_consensus as pc
@@ -400,9 +430,18 @@ def links(draws: Any, partition: Any = None, *, above: float = 0.01, prior: Part
     2      1.0    0.0    2.0        1.0   0.50
     all    3.0    2.0    4.0        3.0   2.08
     """
-    above = check_threshold(above)
-    taken, partition = draws_of(as_source(draws), "`links`"), partition_of(draws, partition)
-    labels = taken.as_labels(partition)
+    source, partition = as_source(draws), partition_of(draws, partition)
+    labels = source.as_labels(partition)
+    if isinstance(source, ScoredPairs):
+        for name, given in (("above", above), ("prior", prior)):
+            if given is not None:
+                raise ValueError(f"`{name}` is for draws; scored pairs take none, and all are kept; got {given!r}.")
+        return scored_links(
+            source, labels, cluster_names(partition, source.items.reordered(partition)), loss, partition
+        )
+    if loss is not None:
+        raise ValueError(f"`loss` is the loss of scored pairs; draws take none; got {loss!s}.")
+    taken, above = draws_of(source, "`links`"), check_threshold(_ABOVE if above is None else above)
     prior = None if prior is None else check_prior(prior)
     pairs = [np.concatenate(column) for column in zip(*pairs_of_similarity_above(taken, above), strict=True)]
     columns = dict(zip(("first", "second", "probability"), pairs, strict=True))

@@ -270,6 +270,38 @@ def decomposed(source: ScoredPairs, loss: PartitionLoss) -> Decomposition:
     MemoryError
         If `source.unscored` is above the pair threshold, and all pairs take more than the budget.
     """
+    weights = weighted(source, loss)
+    return decomposition(
+        weights.excess,
+        weights.groups,
+        weights.default,
+        source.constraints,
+        loss.scale(source.n_items),
+        dust=weights.dust,
+    )
+
+
+class Weighted(NamedTuple):
+    """Weights of the pairs of records under Binder's loss.
+
+    Attributes
+    ----------
+    excess : sparse array (n, n)
+        Weight of each listed pair less the `default` of all others, which is at most 0.
+    groups : ndarray of shape (n,)
+        Records that must be together.
+    dust : float
+        Largest weight that is rounding.
+    """
+
+    excess: sparse.csr_array
+    groups: npt.NDArray[np.int32]
+    default: float
+    dust: float
+
+
+def weighted(source: ScoredPairs, loss: PartitionLoss) -> Weighted:
+    """The weights of pairs of records; all pairs are listed if `source.unscored` is above the pair threshold."""
     groups = checked_groups(source)
     joining, separating = loss.numerator["B"], loss.numerator["C"]
     n, listed, unscored = source.n_items, source.scored, source.unscored
@@ -283,8 +315,7 @@ def decomposed(source: ScoredPairs, loss: PartitionLoss) -> Decomposition:
         unscored = joining / (joining + separating)
     excess = (joining + separating) * (listed.data - unscored)
     weights = sparse.csr_array((excess, listed.indices, listed.indptr), (n, n))
-    dust = _DUST * (joining + separating)
-    return decomposition(weights, groups, min(default, 0.0), source.constraints, loss.scale(n), dust=dust)
+    return Weighted(weights, groups, min(default, 0.0), _DUST * (joining + separating))
 
 
 def checked_groups(source: ScoredPairs) -> npt.NDArray[np.int32]:
@@ -300,7 +331,7 @@ def checked_groups(source: ScoredPairs) -> npt.NDArray[np.int32]:
     pair = constraints.first_broken(groups)
     if pair is None:
         return groups
-    one, other = source.items.named(np.array(pair))
+    one, other = source.items.named(np.array(pair)).tolist()
     why = constraints.why_apart(*pair)
     raise ValueError(f"`must_link` must agree with the other constraints; it joins {one!r} and {other!r}, which {why}.")
 
@@ -321,17 +352,8 @@ def decomposition(
     """
     sizes = np.bincount(groups)
     n = sizes.size
-    rows, columns = np.repeat(groups, np.diff(excess.indptr)), groups[excess.indices]
-    values = excess.data
-    if n < groups.size:
-        between = rows != columns
-        summed = sparse.csr_array((values[between], (rows[between], columns[between])), (n, n))
-        summed.sum_duplicates()
-        rows, columns, values = np.repeat(np.arange(n, dtype=np.int32), np.diff(summed.indptr)), *_entries(summed)
-    pairs = sizes[rows] * sizes[columns]
-    weights = values + default * pairs
-    weights[np.abs(weights) <= dust * pairs] = 0.0
-    shared = _Forbidden.of(constraints, groups)
+    rows, columns, weights = between_groups(excess, groups, default, dust)
+    shared = Forbidden.of(constraints, groups)
     linked = weights > 0
     linked[linked] = ~shared.at(rows[linked], columns[linked])
     graph = sparse.csr_array((np.ones(np.count_nonzero(linked), np.int8), (rows[linked], columns[linked])), (n, n))
@@ -360,11 +382,30 @@ def decomposition(
     return Decomposition(groups, members, starts, whole, component_of, unit, step)
 
 
+def between_groups(
+    excess: sparse.csr_array, groups: npt.NDArray[np.int32], default: float, dust: float
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Floats]:
+    """Listed pairs of groups, in both directions, and their weights: summed over all their pairs of records."""
+    sizes = np.bincount(groups)
+    n = sizes.size
+    rows, columns = np.repeat(groups, np.diff(excess.indptr)), groups[excess.indices]
+    values = excess.data
+    if n < groups.size:
+        between = rows != columns
+        summed = sparse.csr_array((values[between], (rows[between], columns[between])), (n, n))
+        summed.sum_duplicates()
+        rows, columns, values = np.repeat(np.arange(n, dtype=np.int32), np.diff(summed.indptr)), *_entries(summed)
+    pairs = sizes[rows] * sizes[columns]
+    weights = values + default * pairs
+    weights[np.abs(weights) <= dust * pairs] = 0.0
+    return rows, columns, weights
+
+
 def _entries(array: sparse.csr_array) -> tuple[npt.NDArray[np.int32], Floats]:
     return array.indices, array.data
 
 
-class _Forbidden(NamedTuple):
+class Forbidden(NamedTuple):
     """Pairs of groups that must be apart.
 
     Attributes
@@ -379,7 +420,8 @@ class _Forbidden(NamedTuple):
     sets: sparse.csr_array
 
     @classmethod
-    def of(cls, constraints: Constraints, groups: npt.NDArray[np.int32]) -> _Forbidden:
+    def of(cls, constraints: Constraints, groups: npt.NDArray[np.int32]) -> Forbidden:
+        """Constraints between groups of records."""
         n = int(groups.max()) + 1
         one, other = groups[constraints.cannot_link].T
         ends = np.concatenate([one, other]), np.concatenate([other, one])

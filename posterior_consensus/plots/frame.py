@@ -33,7 +33,7 @@ MOST_IN_ROW = 20_000  # items in a row; beyond, a sample of this size is shown
 _STEPS = (1, 2, 5)  # times powers of ten: steps between named items
 
 
-def check_result(name: str, value: Any, kind: type, maker: str) -> None:
+def check_result(name: str, value: Any, kind: type | tuple[type, ...], maker: str) -> None:
     """Raise an error unless `value` is a result of the function `maker`."""
     if not isinstance(value, kind):
         raise TypeError(f"`{name}` must be what {maker}() returns; got {type(value).__name__}.")

@@ -1,10 +1,15 @@
 """Links between items, and numbers of clusters by size."""
 
+from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import pandas as pd
 
 from posterior_consensus.answers.links import SURE, UNLIKELY, Links
+from posterior_consensus.answers.scored_links import ScoredLinks
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import BARS, COLOURS, MARK, NEUTRAL, PRIOR, ink
@@ -13,32 +18,33 @@ from posterior_consensus.plots.rows import Places
 from posterior_consensus.results.display import counted
 
 _MOST_NAMED = 20  # links with names
+_MOST_OF_FOUR = 15  # the same in each of four panels
 _BINS = np.linspace(0.0, 1.0, 21)
 
 
-def plot_links(links: Links, *, figsize: Size = None, axes: Any = None) -> Grid:
+def plot_links(links: Links | ScoredLinks, *, figsize: Size = None, axes: Any = None) -> Grid:
     """Plot the links by probability, and the most uncertain links with the names of their items.
 
     Parameters
     ----------
-    links : Links
+    links : Links or ScoredLinks
         The result of :func:`links`.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     axes : sequence of two matplotlib.axes.Axes, optional
-        Axes to plot on; by default those of a new figure.
+        Axes to plot on, four for scored pairs; by default those of a new figure.
 
     Returns
     -------
-    ndarray of matplotlib.axes.Axes, of shape (1, 2)
+    ndarray of matplotlib.axes.Axes, of shape (1, 2), or (2, 2) for scored pairs
         The axes with the plots.
 
     Raises
     ------
     TypeError
-        If `links` is not a Links, or `axes` are not Axes.
+        If `links` is not a Links or ScoredLinks, or `axes` are not Axes.
     ValueError
-        If there are not two `axes`.
+        If there are not two `axes`, or four for scored pairs. If the partition of scored pairs breaks a constraint.
 
     See Also
     --------
@@ -52,6 +58,11 @@ def plot_links(links: Links, *, figsize: Size = None, axes: Any = None) -> Grid:
     nearest to 1/2. Lines extend two Monte Carlo standard errors to either side. Names of more than 24 characters lose
     their middle.
 
+    For scored pairs, the panels are: pairs by probability, as above; the number of clusters of each size; at most 15
+    pairs that are decided against their score, the farthest from the threshold on top; and the 15 closest calls of
+    :meth:`~results.ScoredLinks.review`, by the rise of the expected loss if they are decided the other way. A dashed
+    line is at the threshold. The rise of a hollow point is a bound from above.
+
     Examples
     --------
     >>> import posterior_consensus as pc
@@ -60,26 +71,78 @@ def plot_links(links: Links, *, figsize: Size = None, axes: Any = None) -> Grid:
     >>> [name.get_text() for name in axes[0, 1].get_yticklabels()]
     ['2 and 3', '0 and 1']
     """
-    frame.check_result("links", links, Links, "links")
+    frame.check_result("links", links, (Links, ScoredLinks), "links")
+    if isinstance(links, ScoredLinks):
+        grid = frame.grid_axes(axes, figsize, 2, 2, 10.0, 8.0)
+        _draw_histogram(grid[0, 0], links.pairs["probability"].values, links.joined, "scored pairs")
+        grid[0, 0].axvline(links.tau, color=MARK, linewidth=0.8, linestyle="--")
+        _draw_sizes(grid[0, 1], links)
+        _draw_against(grid[1, 0], links)
+        _draw_closest(grid[1, 1], links)
+        return grid
     grid = frame.grid_axes(axes, figsize, 1, 2, 10.0, 4.4)
-    _draw_histogram(grid[0, 0], links)
+    _draw_histogram(
+        grid[0, 0], links.pairs["probability"].values, links.within, f"pairs with probability > {links.above:g}"
+    )
+    for edge in (UNLIKELY, SURE):
+        grid[0, 0].axvline(edge, color=ink(), linewidth=0.8, linestyle=":")
     _draw_uncertain(grid[0, 1], links)
     return grid
 
 
-def _draw_histogram(ax: Axes, links: Links) -> None:
+def _draw_histogram(ax: Axes, probability: Floats, within: npt.NDArray[np.bool_], pairs: str) -> None:
     """Plot numbers of pairs by probability, within and between clusters of the partition."""
-    probability, within = links.pairs["probability"].values, links.within
     parts = [probability[within], probability[~within]]
     names = ["in one cluster of the partition", "in different clusters"]
     ax.hist(parts, _BINS.tolist(), stacked=True, color=[COLOURS[0], COLOURS[1]], label=names)
-    for edge in (UNLIKELY, SURE):
-        ax.axvline(edge, color=ink(), linewidth=0.8, linestyle=":")
     if probability.size:
         ax.set_yscale("log")
         ax.set_ylim(0.8, None)
-    ax.set(xlim=(0.0, 1.0), xlabel="probability of a link", ylabel=f"pairs with probability > {links.above:g}")
+    ax.set(xlim=(0.0, 1.0), xlabel="probability of a link", ylabel=pairs)
     frame.add_legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0))
+
+
+def _draw_sizes(ax: Axes, links: ScoredLinks) -> None:
+    """Plot the number of clusters of each size, on a logarithmic axis."""
+    counts = links.n_by_size
+    at = np.arange(counts.size)
+    ax.bar(at, counts.to_numpy(), width=0.8, color=BARS)
+    ax.set_yscale("log")
+    ax.set_ylim(0.8, None)
+    ax.set_xticks(at, [size.replace(" or ", " or\n") for size in counts.index])
+    ax.set(xlabel="items per cluster", ylabel="number of clusters")
+
+
+def _draw_against(ax: Axes, links: ScoredLinks) -> None:
+    """Plot the scores of pairs that are decided against them, joined or separated."""
+    table = links.against
+    shown = table.head(_MOST_OF_FOUR).iloc[::-1]
+    _draw_pairs(ax, links, shown, shown["probability"].to_numpy(), np.ones(len(shown), np.bool_))
+    ax.axvline(links.tau, color=MARK, linewidth=0.8, linestyle="--", zorder=0.5)
+    some = f"{len(shown)} of " if len(shown) < len(table) else ""
+    ax.set_title(f"{some}{counted(len(table), 'pair')} decided against the score", fontsize="medium")
+    ax.set(xlim=(0.0, 1.0), xlabel="probability of a link")
+
+
+def _draw_closest(ax: Axes, links: ScoredLinks) -> None:
+    """Plot by how much the expected loss rises if the closest calls are decided the other way."""
+    shown = links.review(_MOST_OF_FOUR).iloc[::-1]
+    _draw_pairs(ax, links, shown, shown["increase"].to_numpy(), shown["exact"].to_numpy())
+    ax.set_xlim(min(0.0, shown["increase"].min()) if len(shown) else 0.0, None)
+    ax.set_title("the closest calls, if decided the other way", fontsize="medium")
+    ax.set(xlabel="rise of the expected loss (pairs)")
+
+
+def _draw_pairs(ax: Axes, links: ScoredLinks, table: pd.DataFrame, at: Floats, filled: npt.NDArray[np.bool_]) -> None:
+    """Plot a point for each pair with the names of its records, in the colour of what the partition decides."""
+    places = np.arange(len(table))
+    for joined, colour in zip((True, False), COLOURS, strict=False):
+        own = table["joined"].to_numpy() == joined
+        ax.scatter(
+            at[own & filled], places[own & filled], color=colour, edgecolors=ink(), linewidths=0.6, clip_on=False
+        )
+        ax.scatter(at[own & ~filled], places[own & ~filled], facecolors="none", edgecolors=colour, clip_on=False)
+    _name_pairs(ax, places, table["first"], table["second"])
 
 
 def _draw_uncertain(ax: Axes, links: Links) -> None:
@@ -95,13 +158,18 @@ def _draw_uncertain(ax: Axes, links: Links) -> None:
     ax.hlines(at, np.maximum(chance - error, 0.0), np.minimum(chance + error, 1.0), colors=NEUTRAL, linewidths=1.2)
     ax.scatter(chance, at, c=np.array(COLOURS[:2])[np.where(within[shown], 0, 1)], edgecolors=ink(), linewidths=0.6)
     ax.axvline(0.5, color=MARK, linewidth=0.8, linestyle="--", zorder=0.5)
-    ends = np.stack([items.named(links.pairs[end].values[shown]) for end in ("first", "second")], axis=1)
-    short = frame.short_names(ends.ravel(), frame.LONGEST)
-    names = [" and ".join(pair) for pair in zip(short[::2], short[1::2], strict=True)]
-    ax.set_yticks(at, names, fontsize=min(9.0, 160.0 / max(shown.size, 1)), parse_math=False)
+    _name_pairs(ax, at, *(items.named(links.pairs[end].values[shown]) for end in ("first", "second")))
     some = f"{shown.size} of " if shown.size < nearest.size else ""
     ax.set_title(f"{some}{counted(nearest.size, 'uncertain link')}", fontsize="medium")
-    ax.set(xlim=(0.0, 1.0), xlabel="probability of a link", ylim=(-0.7, max(shown.size, 1) - 0.3))
+    ax.set(xlim=(0.0, 1.0), xlabel="probability of a link")
+
+
+def _name_pairs(ax: Axes, places: npt.NDArray[np.intp], first: Iterable[Any], second: Iterable[Any]) -> None:
+    """Write the names of both items of each pair at its place."""
+    short = frame.short_names(chain(first, second), frame.LONGEST)
+    names = [f"{one} and {other}" for one, other in zip(short[: places.size], short[places.size :], strict=True)]
+    ax.set_yticks(places, names, fontsize=min(9.0, 160.0 / max(places.size, 1)), parse_math=False)
+    ax.set_ylim(-0.7, max(places.size, 1) - 0.3)
 
 
 def plot_cluster_sizes(links: Links, *, figsize: Size = None, ax: Axes | None = None) -> Axes:

@@ -19,6 +19,7 @@ from posterior_consensus.answers.n_clusters import LossByNClusters as LossByNClu
 from posterior_consensus.answers.partial_partition import PartialPartition as PartialPartition
 from posterior_consensus.answers.particles import Particles as Particles
 from posterior_consensus.answers.prior_sensitivity import PriorSensitivity as PriorSensitivity
+from posterior_consensus.answers.scored_links import ScoredLinks as ScoredLinks
 from posterior_consensus.bounds.binder import BinderBoundInfo as BinderBoundInfo
 from posterior_consensus.bounds.certificate import Certificate as Certificate
 from posterior_consensus.bounds.components import ComponentsInfo as ComponentsInfo

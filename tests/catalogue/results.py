@@ -10,7 +10,7 @@ import xarray as xr
 import posterior_consensus as pc
 from posterior_consensus.losses import PartitionLoss
 from tests.catalogue.posteriors import noisy_draws
-from tests.helpers import array
+from tests.helpers import array, scored_pairs
 
 ITEMS = [f"item {k}" for k in range(8)]
 
@@ -42,6 +42,13 @@ def pairs(z):
     return pc.as_pair_similarity(pc.posterior_similarity_matrix(z))
 
 
+def scored(z):
+    """Scores of some pairs of the same items, in three data sets."""
+    chain = {(i, i + 1): (0.9, 0.8, 0.2)[i % 3] for i in range(7)}
+    own = scored_pairs(8, chain, 0.05, must_link=[(0, 2)], data_set=np.array([0, 1, 2, 0, 1, 2, -1, -1], np.int32))
+    return dataclasses.replace(own, items=pc.as_partition_draws(z).items)
+
+
 def three(z, names=None):
     found = best(z, n_clusters=3)
     return found if names is None else found.with_names(names)
@@ -71,6 +78,7 @@ RESULTS = {
     "consensus, costs": lambda z: best(z, loss=pc.vi(a=0.1 + 0.2)),
     "consensus, threshold": lambda z: best(z, loss="binder", tau="auto"),
     "consensus, names": lambda z: three(z, {0: "large", 1: ("a", 2)}),
+    "consensus, scored pairs": lambda z: best(scored(z), loss="binder"),
     "consensus, nmi": lambda z: best(z, loss=pc.losses.nmi("min"), max_clusters=3),
     "certificate": lambda z: pc.certify(z, best(z, loss=pc.binder(a=0.7)), progressbar=False),
     "certificate, better": certified,
@@ -106,6 +114,7 @@ RESULTS = {
     "membership, names": lambda z: pc.membership(z, three(z, ODD)),
     "links": lambda z: pc.links(z, three(z)),
     "links, names": lambda z: pc.links(weighted(z), three(z, ODD), above=0.0, prior=CRP),
+    "scored links": lambda z: pc.links(scored(z), best(scored(z), loss="binder").with_names({0: ("b", 1), 1: "x"})),
     "match, names": lambda z: pc.align_partitions(
         [best(z[:, :, :6], n_clusters=2).with_names(["a", ("b", 1)]), best(z[:, :, 2:], n_clusters=3)]
     )[1],
@@ -163,6 +172,7 @@ FIGURES = {  # of each record, by their names in the package; None where no figu
     "ItemUncertainty": "plot_item_uncertainty",
     "LayerComparison": "plot_layers",
     "Links": "plot_links",
+    "ScoredLinks": "plot_links",
     "LossByNClusters": "plot_loss_by_n_clusters",
     "LossPath": "plot_loss_path",
     "Membership": "plot_membership",

@@ -1,0 +1,309 @@
+"""Scored pairs and a partition: pairs against their score, expected precision and recall, and pairs to review."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
+from scipy import sparse
+
+from posterior_consensus.bounds.decisions import closest_decisions
+from posterior_consensus.ensemble.items import Items
+from posterior_consensus.ensemble.scored_pairs import Constraints, ScoredPairs
+from posterior_consensus.losses.lookup import as_loss
+from posterior_consensus.losses.partition_losses import binder
+from posterior_consensus.losses.record import Loss, PartitionLoss
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.stored_as import Stored
+from posterior_consensus.runtime.arguments import check_integer
+
+_LARGEST = 10  # larger clusters are counted together
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScoredLinks(Stored):
+    """Scored pairs as a partition decides them; made by :func:`links`.
+
+    Attributes
+    ----------
+    cluster : xarray.DataArray of shape (n_items,), dtype int32
+        Cluster of each record in the partition.
+    pairs : xarray.Dataset
+        The scored pairs, over ``link``: ``first`` and ``second`` are the positions of the two records, ``probability``
+        is their score.
+    unscored : float
+        Probability of every pair that was not scored.
+    loss : PartitionLoss
+        Binder's loss whose threshold decides which pairs are against their score.
+    names : tuple
+        Names of the clusters in the partition, by number.
+    decided : xarray.Dataset
+        Pairs that constraints decide, over ``decision``: positions ``first`` and ``second``, and whether they must be
+        ``together``.
+    data_set : xarray.DataArray or None
+        Number of each record's data set, of which a cluster has at most one record; -1 for any number. None if clusters
+        may have any number of all.
+    """
+
+    _figure = "plot_links"
+
+    cluster: xr.DataArray = field(metadata=stored_as.array("scored_link_cluster", of_items=True))
+    pairs: xr.Dataset = field(metadata=stored_as.table("scored_link_{}", ("first", "second", "probability")))
+    unscored: float = field(metadata=stored_as.number("scored_links_unscored"))
+    loss: PartitionLoss = field(metadata=stored_as.loss("scored_links_"))
+    names: tuple[Hashable, ...] = field(metadata=stored_as.names("scored_link_cluster_names"))
+    decided: xr.Dataset = field(metadata=stored_as.table("decided_{}", ("first", "second", "together")))
+    data_set: xr.DataArray | None = field(default=None, metadata=stored_as.array("scored_link_data_set", of_items=True))
+
+    @property
+    def tau(self) -> float:
+        """Pair threshold of the loss: joining a pair lowers the expected loss if its probability is above."""
+        joining, separating = self.loss.numerator["B"], self.loss.numerator["C"]
+        return joining / (joining + separating)
+
+    @property
+    def joined(self) -> npt.NDArray[np.bool_]:
+        """Whether the partition joins each of `pairs`."""
+        cluster = self.cluster.values
+        return np.equal(cluster[self.pairs["first"].values], cluster[self.pairs["second"].values])
+
+    @property
+    def n_joined(self) -> int:
+        """Number of pairs that the partition joins, scored or not."""
+        sizes = np.bincount(self.cluster.values)
+        return int((sizes * (sizes - 1) // 2).sum())
+
+    @property
+    def n_joined_unscored(self) -> int:
+        """Number of pairs that the partition joins although they were not scored."""
+        return self.n_joined - int(np.count_nonzero(self.joined))
+
+    @property
+    def _expected_pairs(self) -> tuple[float, float]:
+        """Expected number of matches among the joined pairs, and among all."""
+        n, probability = self.cluster.size, self.pairs["probability"].values
+        unscored = n * (n - 1) // 2 - probability.size
+        joined = float(probability[self.joined].sum()) + self.unscored * self.n_joined_unscored
+        return joined, float(probability.sum()) + self.unscored * unscored
+
+    @property
+    def precision(self) -> float:
+        """Expected share of matches among the joined pairs; NaN if none is joined."""
+        return self._expected_pairs[0] / self.n_joined if self.n_joined else np.nan
+
+    @property
+    def recall(self) -> float:
+        """Share of the expected number of matches that are joined; NaN if no match is expected."""
+        joined, total = self._expected_pairs
+        return joined / total if total else np.nan
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of `precision` and `recall`: the F1 of expected numbers of pairs; NaN if both are."""
+        joined, total = self._expected_pairs
+        return 2 * joined / (self.n_joined + total) if self.n_joined + total else np.nan
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Tabulate the scored pairs.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each pair, the nearest to the threshold first: names of both records, probability, whether the
+            pair is joined, and both clusters.
+        """
+        return self._table(self._nearest)
+
+    @property
+    def _nearest(self) -> npt.NDArray[np.intp]:
+        """Pairs in the order of their distance from the threshold."""
+        return np.argsort(np.abs(self.pairs["probability"].values - self.tau), kind="stable")
+
+    @property
+    def against(self) -> pd.DataFrame:
+        """The rows of :meth:`to_dataframe` that the partition decides against their score, the farthest first.
+
+        Their probability is below the threshold and they are joined, or it is above and they are not.
+        """
+        return self._table(self._against)
+
+    @property
+    def _against(self) -> npt.NDArray[np.intp]:
+        distance = self.pairs["probability"].values - self.tau
+        wrong = np.flatnonzero(np.where(self.joined, distance < 0, distance > 0))
+        return wrong[np.argsort(-np.abs(distance[wrong]), kind="stable")]
+
+    def _table(self, at: npt.NDArray[np.intp]) -> pd.DataFrame:
+        """Rows of some pairs."""
+        first, second = (self.pairs[end].values[at] for end in ("first", "second"))
+        ends = named_ends(self.cluster, self.names, first, second)
+        values = {"probability": self.pairs["probability"].values[at], "joined": self.joined[at]}
+        names = ("first", "second", "probability", "joined", "first_cluster", "second_cluster")
+        return pd.DataFrame({name: (ends | values)[name] for name in names})
+
+    def review(self, n: int = 20) -> pd.DataFrame:
+        """List the pairs that a clerk should look at first: the closest calls.
+
+        Parameters
+        ----------
+        n : int
+            Largest number of pairs.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each pair: the columns of :meth:`to_dataframe`, and
+
+            - ``increase``: by how much the expected loss rises if the pair is decided the other way and everything else
+              in its component, or its two components, is chosen anew at best. The unit is that of the loss without its
+              scale: for Binder's default loss, the expected number of pairs on which the partition is wrong. The
+              smallest is first. It is negative if the partition is not optimal.
+            - ``exact``: whether it is that number. Otherwise, for components of more than 14 records, it is a bound
+              from above: only either record moves, their clusters are joined, or a small cluster is divided at best.
+
+        Raises
+        ------
+        ValueError
+            If `n` is not positive, if the partition breaks a constraint, or if constraints contradict each other.
+
+        Notes
+        -----
+        Joining a pair of probability p lowers the loss by its weight W = c p - b (1 - p), where b and c are the costs
+        of joining and of separating: 2 - a and a of ``binder(a)``. The optimum for each of the two decisions is found
+        by dynamic programming over the subsets of a component of at most 14 records (groups of records that must be
+        together count as one). A pair of two components has a weight of at most 0, and joining it raises the loss by
+        at least abs(W); these pairs are taken in the order of abs(W) until `n` are found. Hence all pairs can be given.
+
+        Pairs that constraints decide are left out. Of the pairs between two groups that must be together, the most
+        probable one is listed, since its decision holds for all.
+
+        Examples
+        --------
+        A clerk decides the closest call, and the decision is kept as a constraint:
+
+        >>> import pandas as pd
+        >>> import posterior_consensus as pc
+        >>> table = pd.DataFrame({"unique_id_l": ["a", "a", "b", "c"], "unique_id_r": ["b", "c", "c", "d"]})
+        >>> pairs = pc.as_pair_similarity(table.assign(match_probability=[0.9, 0.7, 0.4, 0.3]))
+        >>> best = pc.consensus_partition(pairs, loss="binder", random_seed=1)
+        >>> pc.links(pairs, best).review(2)[["first", "second", "probability", "joined", "increase", "exact"]]
+          first second  probability  joined  increase  exact
+        0     a      c          0.7    True       0.2   True
+        1     b      c          0.4    True       0.2   True
+        >>> pairs = pc.as_pair_similarity(pairs, cannot_link=[("b", "c")])
+        >>> pc.consensus_partition(pairs, loss="binder", random_seed=1).clusters
+        {0: ['a', 'b'], 1: ['c'], 2: ['d']}
+        """
+        check_integer("n", n)
+        if n < 1:
+            raise ValueError(f"`n` must be a positive number of pairs; got {n}.")
+        source = self._source
+        labels = self.cluster.values
+        if (broken := source.constraints.first_broken(labels)) is not None:
+            one, other = source.items.named(np.array(broken)).tolist()
+            raise ValueError(
+                f"`review` needs a partition that keeps the constraints of the pairs; that of {one!r} and {other!r} is "
+                "broken. Find one by consensus_partition(pairs)."
+            )
+        found = closest_decisions(source, self.loss, labels, n)
+        return self._table(found.pairs).assign(increase=found.increase, exact=found.exact)
+
+    @property
+    def _source(self) -> ScoredPairs:
+        """The scored pairs, in the order of `pairs`."""
+        n = self.cluster.size
+        first, second, values = (self.pairs[name].values for name in ("first", "second", "probability"))
+        ends = np.concatenate([first, second]), np.concatenate([second, first])
+        scored = sparse.coo_array((np.concatenate([values, values]), ends), (n, n)).tocsr()
+        scored.sort_indices()
+        pairs = np.stack([self.decided["first"].values, self.decided["second"].values], axis=1)
+        together = self.decided["together"].values.astype(np.bool_)
+        data_set = None if self.data_set is None else self.data_set.values
+        items = Items.along(self.cluster, str(self.cluster.dims[0]))
+        return ScoredPairs(items, scored, self.unscored, Constraints(pairs[together], pairs[~together], data_set))
+
+    @property
+    def n_by_size(self) -> pd.Series:
+        """Number of clusters of each size: "1", "2", ... up to "10 or more"."""
+        sizes = np.bincount(self.cluster.values)
+        largest = min(_LARGEST, int(sizes.max()))
+        counts = np.bincount(np.minimum(sizes, largest), minlength=largest + 1)[1:]
+        last = f"{largest} or more" if largest < sizes.max() else str(largest)
+        return pd.Series(counts, pd.Index([*map(str, range(1, largest)), last], name="size"), name="clusters")
+
+    def _parts(self) -> display.Parts:
+        against = self._against
+        n_joined_against = int(np.count_nonzero(self.joined[against]))
+        sizes = np.bincount(self.cluster.values)
+        counts = f"{self.n_joined:,}, of which {self.n_joined_unscored:,} were never scored"
+        of_one = f"{np.count_nonzero(sizes == 1):,} of one record, the largest of {sizes.max():,}"
+        lines = [
+            ("clusters", f"{sizes.size:,}: {of_one}"),
+            ("joined pairs", counts),
+            (
+                "against score",
+                f"{n_joined_against:,} joined below tau {self.tau:.3g}, {against.size - n_joined_against:,} separated "
+                "above",
+            ),
+            (
+                "expected",
+                f"precision {self.precision:.4g}, recall {self.recall:.4g}, F1 {self.f1:.4g}: as good as the scores "
+                "are calibrated",
+            ),
+        ]
+        if self.unscored == 0:
+            lines.append(("recall", "leaves out matches that were never scored"))
+        if decided := self.decided.sizes["decision"]:
+            lines.append(("constraints", f"{display.counted(decided, 'pair')} decided"))
+        pairs = display.counted(self.pairs.sizes["link"], "scored pair")
+        title = f"ScoredLinks: {pairs} of {display.counted(self.cluster.size, 'item')} ({self.cluster.dims[0]})"
+        shown = self._table(self._nearest[: display.MOST_ROWS])
+        return title, lines, shown if len(shown) else None
+
+    def _not_shown(self, table: pd.DataFrame) -> tuple[int, str]:
+        return self.pairs.sizes["link"] - display.MOST_ROWS, "to_dataframe()"
+
+
+def named_ends(cluster: xr.DataArray, names: Sequence[Hashable], first: Any, second: Any) -> dict[str, Any]:
+    """Columns of pairs of items: their names, and the names of their clusters."""
+    dim = str(cluster.dims[0])
+    items = cluster.indexes.get(dim, pd.RangeIndex(cluster.size)).to_flat_index()
+    of_clusters = np.empty(len(names), dtype=object)
+    of_clusters[:] = names
+    columns: dict[str, Any] = {}
+    for end, at in (("first", first), ("second", second)):
+        columns[end] = items[at]
+        columns[f"{end}_cluster"] = pd.Index(of_clusters[cluster.values[at]], tupleize_cols=False).infer_objects()
+    return columns
+
+
+def scored_links(
+    source: ScoredPairs, labels: Any, names: tuple[Hashable, ...], loss: str | Loss | None, partition: Any
+) -> ScoredLinks:
+    """The scored pairs as labels (n_items,) of a partition decide them."""
+    given = as_loss(loss, partition).as_binder()
+    if given is None and loss is not None:
+        raise ValueError(f"`loss` of scored pairs must be Binder's, such as binder(tau=0.3); got {loss!s}.")
+    first, second, probability = source.pairs
+    constraints = source.constraints
+    decided = np.concatenate([constraints.must_link, constraints.cannot_link])
+    together = np.arange(len(decided)) < len(constraints.must_link)
+    data_set = constraints.data_set
+    return ScoredLinks(
+        cluster=source.items.array(labels, "cluster"),
+        pairs=xr.Dataset({"first": ("link", first), "second": ("link", second), "probability": ("link", probability)}),
+        unscored=source.unscored,
+        loss=binder() if given is None else given,
+        names=names,
+        decided=xr.Dataset(
+            {
+                "first": ("decision", decided[:, 0]),
+                "second": ("decision", decided[:, 1]),
+                "together": ("decision", together),
+            }
+        ),
+        data_set=None if data_set is None else source.items.array(data_set, "data_set"),
+    )

@@ -1,0 +1,318 @@
+"""What each pair's decision is worth: the rise of the expected loss with the pair decided the other way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from posterior_consensus.bounds.components import Component, Forbidden, between_groups, weighted
+from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.ensemble.scored_pairs import Positions, ScoredPairs
+from posterior_consensus.kernels import components, decisions
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.runtime.executor import in_blocks
+from posterior_consensus.runtime.tolerances import ROUNDING
+
+_AT_ONCE = 4096  # pairs across components
+_WORK = 1000  # elementary steps of a set of few groups
+
+
+class Decisions(NamedTuple):
+    """Scored pairs with the rise of the loss if they are decided the other way, the smallest first.
+
+    Attributes
+    ----------
+    pairs : ndarray of shape (n_pairs,)
+        Number of each pair in the order of `ScoredPairs.pairs`.
+    increase : ndarray of shape (n_pairs,)
+        Rise of the expected loss, divided by the loss's scale.
+    exact : ndarray of shape (n_pairs,), dtype bool
+        Whether it is the rise, and not only a bound from above.
+    """
+
+    pairs: npt.NDArray[np.intp]
+    increase: Floats
+    exact: npt.NDArray[np.bool_]
+
+
+def closest_decisions(source: ScoredPairs, loss: PartitionLoss, labels: Labels, most: int) -> Decisions:
+    """Find the scored pairs whose decision the other way raises the loss least, at most `most`.
+
+    Of several pairs between the same records that must be together, one of the largest similarity is taken. Pairs that
+    constraints decide are left out.
+
+    Raises
+    ------
+    ValueError
+        If constraints contradict each other.
+    """
+    changes = _Changes.of(source, loss, labels)
+    number, one, other = changes.open_pairs(source)
+    within = changes.block_of[one] == changes.block_of[other]
+    increase, exact, deficit = changes.within_blocks(one[within], other[within])
+    found = _smallest(Decisions(number[within], increase, exact), most)
+    number, one, other = number[~within], one[~within], other[~within]
+    least = -changes.weight(one, other) - deficit[changes.block_of[one]] - deficit[changes.block_of[other]]
+    order = np.argsort(least, kind="stable")
+    for at in range(0, order.size, _AT_ONCE):
+        chosen = order[at : at + _AT_ONCE]
+        if found.pairs.size == most and least[chosen[0]] > found.increase[-1]:
+            break
+        limit = found.increase[-1] if found.pairs.size == most else np.inf
+        more = changes.across_blocks(one[chosen], other[chosen], least[chosen], limit)
+        both = zip(found, (number[chosen], *more), strict=True)
+        found = _smallest(Decisions(*(np.concatenate(columns) for columns in both)), most)
+    return found
+
+
+def _smallest(decided: Decisions, most: int) -> Decisions:
+    order = np.lexsort((decided.pairs, decided.increase))[:most]
+    return Decisions(decided.pairs[order], decided.increase[order], decided.exact[order])
+
+
+@dataclass(frozen=True, eq=False)
+class _Changes:
+    """A partition of groups of records, and the weights of their pairs.
+
+    Attributes
+    ----------
+    groups : ndarray of shape (n_records,)
+        Records that must be together.
+    sizes : ndarray of shape (n_groups,)
+        Records of each group.
+    clusters : ndarray of shape (n_groups,)
+        Cluster of each group.
+    excess : sparse array (n_groups, n_groups)
+        Weight of each listed pair less what it has by default.
+    default : float
+        Weight of a pair of records that is not listed, at most 0.
+    forbidden : Forbidden
+        Groups that must be apart.
+    block_of : ndarray of shape (n_groups,)
+        Connected component of each group: of pairs of positive weight, and of groups of one cluster.
+    """
+
+    groups: npt.NDArray[np.int32]
+    sizes: npt.NDArray[np.int64]
+    clusters: npt.NDArray[np.int64]
+    excess: sparse.csr_array
+    default: float
+    forbidden: Forbidden
+    block_of: npt.NDArray[np.int32]
+
+    @classmethod
+    def of(cls, source: ScoredPairs, loss: PartitionLoss, labels: Labels) -> _Changes:
+        weights = weighted(source, loss)
+        rows, columns, values = between_groups(*weights)
+        groups, sizes = weights.groups, np.bincount(weights.groups)
+        n = sizes.size
+        clusters = np.empty(n, np.int64)
+        clusters[groups] = labels
+        forbidden = Forbidden.of(source.constraints, groups)
+        linked = values > 0
+        linked[linked] = ~forbidden.at(rows[linked], columns[linked])
+        ends = (
+            np.concatenate([rows[linked], np.arange(n)]),
+            np.concatenate([columns[linked], n + clusters]),
+        )
+        size = n + int(clusters.max()) + 1
+        graph = sparse.csr_array((np.ones(ends[0].size, np.int8), ends), (size, size))
+        block_of = connected_components(graph, directed=False)[1][:n]
+        block_of = np.unique(block_of, return_inverse=True)[1].astype(np.int32)
+        excess = sparse.csr_array((values - weights.default * (sizes[rows] * sizes[columns]), (rows, columns)), (n, n))
+        excess.sort_indices()
+        return cls(groups, sizes, clusters, excess, weights.default, forbidden, block_of)
+
+    def open_pairs(self, source: ScoredPairs) -> tuple[npt.NDArray[np.intp], Positions, Positions]:
+        """Scored pairs that no constraint decides: number, and both groups."""
+        first, second, values = source.pairs
+        one, other = self.groups[first].astype(np.int64), self.groups[second].astype(np.int64)
+        number = np.flatnonzero(one != other)
+        if self.sizes.size < self.groups.size:
+            low, high = np.minimum(one, other)[number], np.maximum(one, other)[number]
+            order = np.lexsort((number, -values[number], low * self.sizes.size + high))
+            low, high = low[order], high[order]
+            begins = (np.diff(low, prepend=-1) != 0) | (np.diff(high, prepend=-1) != 0)
+            number = np.sort(number[order[begins]])
+        number = number[~self.forbidden.at(one[number], other[number])]
+        return number, one[number], other[number]
+
+    def weight(self, one: Positions, other: Positions) -> Floats:
+        """Weight of each pair of groups."""
+        return _entries(self.excess, one, other) + self.default * (self.sizes[one] * self.sizes[other])
+
+    @cached_property
+    def _is_small(self) -> npt.NDArray[np.bool_]:
+        """Whether each block has so few groups that all its partitions are compared."""
+        return np.bincount(self.block_of) <= components.MOST
+
+    def within_blocks(self, one: Positions, other: Positions) -> tuple[Floats, npt.NDArray[np.bool_], Floats]:
+        """Rise with each pair of groups of one block decided the other way, whether it is exact, and deficits.
+
+        The deficit of a small block is by how much its best partition exceeds this one; 0 stands for large ones.
+        """
+        exact = self._is_small[self.block_of[one]]
+        increase, deficit = np.empty(one.size), np.zeros(self._is_small.size)
+        several = self._is_small & (np.bincount(self.block_of) > 1)
+        increase[exact], deficit[several] = self._in_small(self.block_of, several, one[exact], other[exact])
+        if not exact.all():
+            increase[~exact] = self._by_repairs(one[~exact], other[~exact])
+            # Within a cluster of few groups, its best division is found, which single moves need not be.
+            few = np.bincount(self.clusters) <= components.MOST
+            joined = (self.clusters[one] == self.clusters[other]) & ~exact & few[self.clusters[one]]
+            needed = np.zeros(few.size, np.bool_)
+            needed[self.clusters[one[joined]]] = True
+            divided, _ = self._in_small(self.clusters, needed, one[joined], other[joined])
+            increase[joined] = np.minimum(increase[joined], divided)
+        increase[np.abs(increase) <= ROUNDING * self.groups.size] = 0.0
+        return increase, exact, deficit
+
+    def _in_small(
+        self, set_of: npt.NDArray[Any], needed: npt.NDArray[np.bool_], one: Positions, other: Positions
+    ) -> tuple[Floats, Floats]:
+        """Rise with pairs within small sets decided the other way at the best of the set, and each set's deficit."""
+        members = np.flatnonzero(needed[set_of])
+        members = members[np.argsort(set_of[members], kind="stable")]
+        numbers = np.unique(set_of[members], return_inverse=True)[1]
+        starts = np.concatenate([[0], np.cumsum(np.bincount(numbers))])
+        place = np.full(set_of.size, -1, np.int64)
+        place[members] = np.arange(members.size)
+        listed = self.excess[members].tocoo()
+        rows, columns = listed.coords[0], place[listed.coords[1]]
+        own = columns >= 0
+        own[own] = numbers[rows[own]] == numbers[columns[own]]
+        apart, from_them = (place[ends] for ends in self.forbidden.within(set_of, needed))
+        ends = np.concatenate([rows[own], apart]), np.concatenate([columns[own], from_them])
+        values = np.concatenate([listed.data[own], np.full(apart.size, -np.inf)])
+        table = sparse.csr_array((values, ends), (members.size, members.size))  # adds up: minus infinity stays
+        component = Component(
+            table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, self.sizes[members], self.default
+        )
+        order = np.argsort(place[one], kind="stable")
+        pairs = np.stack([place[one], place[other]])[:, order]
+        pairs_of = np.searchsorted(pairs[0], starts)
+        increase, sorted_increase, deficit = np.empty(one.size), np.empty(one.size), np.empty(starts.size - 1)
+        arrays = starts, component, self.clusters[members], pairs_of, pairs, sorted_increase, deficit
+        in_blocks(decisions.change_decisions, 0, deficit.size, *arrays, work=_WORK)
+        increase[order] = sorted_increase
+        return increase, deficit
+
+    def across_blocks(
+        self, one: Positions, other: Positions, least: Floats, limit: float
+    ) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        """Rise with each pair of groups of two blocks joined, and whether it is exact.
+
+        That of pairs whose `least` rise exceeds the limit is only a bound from above, which exceeds it too.
+        """
+        increase = self._by_repairs(one, other)
+        tiny = ROUNDING * self.groups.size
+        exact = self._is_small[self.block_of[one]] & self._is_small[self.block_of[other]]
+        for at in np.flatnonzero(exact & (increase - least > tiny) & (least <= limit)):
+            increase[at] = self._joined(int(one[at]), int(other[at]), increase[at])
+        increase[np.abs(increase) <= tiny] = 0.0
+        return increase, exact
+
+    def _joined(self, one: int, other: int, at_most: float) -> float:
+        """Rise with the groups of two small blocks joined, at the best of all else in both."""
+        first, second = (self._members[slice(*self._starts[self.block_of[group] :][:2])] for group in (one, other))
+        weights = [self._weights(own, own) for own in (first, second)]
+        now = sum(
+            float(table[np.equal.outer(self.clusters[own], self.clusters[own])].sum()) / 2
+            for own, table in zip((first, second), weights, strict=True)
+        )
+        between = self._weights(first, second)
+        at = int(np.searchsorted(first, one)), int(np.searchsorted(second, other))
+        return now - decisions.join_two(*weights, between, *at, now - at_most)
+
+    def _weights(self, rows: Positions, columns: Positions) -> Floats:
+        """Weights between some groups; 0 of a group itself, and minus infinity of those that must be apart."""
+        one, other = (ends.ravel() for ends in np.meshgrid(rows, columns, indexing="ij"))
+        weights = self.weight(one, other)
+        weights[self.forbidden.at(one, other)] = -np.inf
+        weights[one == other] = 0.0
+        return weights.reshape(rows.size, columns.size)
+
+    @cached_property
+    def _members(self) -> Positions:
+        """Groups by block."""
+        return np.argsort(self.block_of, kind="stable")
+
+    @cached_property
+    def _starts(self) -> Positions:
+        return np.concatenate([[0], np.cumsum(np.bincount(self.block_of))])
+
+    def _by_repairs(self, one: Positions, other: Positions) -> Floats:
+        """Least rise by moving either group, by joining their clusters, or by a cluster of the two alone."""
+        increase = np.empty(one.size)
+        joined = self.clusters[one] == self.clusters[other]
+        if joined.any():
+            increase[joined] = np.minimum(self._cost_out[one[joined]], self._cost_out[other[joined]])
+        one, other = one[~joined], other[~joined]
+        own, its = self.clusters[one], self.clusters[other]
+        to_own, to_its = self._link(one, own), self._link(other, its)
+        union = _entries(self._between_clusters, own, its) + self.default * (self._records[own] * self._records[its])
+        n = self.clusters.size
+        union[self._forbidden_clusters.at(n + own, n + its)] = -np.inf
+        ways = [to_own - self._link(one, its), to_its - self._link(other, own), -union]
+        increase[~joined] = np.minimum.reduce([*ways, to_own + to_its - self.weight(one, other)])
+        return increase
+
+    @cached_property
+    def _table(self) -> sparse.csr_array:
+        """Groups by clusters."""
+        n = self.clusters.size
+        return sparse.csr_array((np.ones(n), self.clusters, np.arange(n + 1)), (n, int(self.clusters.max()) + 1))
+
+    @cached_property
+    def _records(self) -> npt.NDArray[np.int64]:
+        """Number of records of each cluster."""
+        return np.bincount(self.clusters, self.sizes).astype(np.int64)
+
+    @cached_property
+    def _links(self) -> sparse.csr_array:
+        """Excess of each group's weights with each cluster."""
+        return (self.excess @ self._table).tocsr()
+
+    @cached_property
+    def _between_clusters(self) -> sparse.csr_array:
+        """Excess of the weights between two clusters."""
+        return (self._table.T.tocsr() @ self._links).tocsr()
+
+    @cached_property
+    def _forbidden_clusters(self) -> Forbidden:
+        """Groups, and after them clusters, that must be apart."""
+        both = sparse.vstack([sparse.eye_array(self.clusters.size), self._table.T], format="csr")
+        pairs, sets = (both @ self.forbidden.pairs @ both.T).tocsr(), (both @ self.forbidden.sets).tocsr()
+        return Forbidden(pairs, sets)
+
+    def _link(self, group: Positions, cluster: Positions) -> Floats:
+        """Sum of a group's weights with the other groups of a cluster; minus infinity if it must be apart from one."""
+        own = self.clusters[group] == cluster
+        others = self._records[cluster] - np.where(own, self.sizes[group], 0)
+        sums = _entries(self._links, group, cluster) + self.default * (self.sizes[group] * others)
+        sums[~own & self._forbidden_clusters.at(group, self.clusters.size + cluster)] = -np.inf
+        return sums
+
+    @cached_property
+    def _cost_out(self) -> Floats:
+        """Rise with each group alone, or in the best cluster that has a scored pair with it."""
+        groups = np.arange(self.clusters.size)
+        found = self._links.tocoo()
+        group, cluster = (ends.astype(np.int64) for ends in found.coords)
+        elsewhere = self.clusters[group] != cluster
+        group, cluster = group[elsewhere], cluster[elsewhere]
+        best = np.zeros(groups.size)
+        np.maximum.at(best, group, self._link(group, cluster))
+        return self._link(groups, self.clusters) - best
+
+
+def _entries(table: sparse.csr_array, rows: Positions, columns: Positions) -> Floats:
+    """Entries of a sparse array at some places."""
+    return np.asarray(table[rows, columns]).ravel() if rows.size else np.empty(0)

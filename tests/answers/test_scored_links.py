@@ -1,0 +1,196 @@
+"""Scored pairs as a partition decides them: against their score, expected precision and recall, closest calls."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import posterior_consensus as pc
+from posterior_consensus.bounds.decisions import _Changes, closest_decisions
+from posterior_consensus.ensemble.partitions import enumerate_partitions
+from posterior_consensus.kernels import components
+from posterior_consensus.results import ScoredLinks
+from tests.catalogue.results import assert_equal
+from tests.helpers import check_all, scored_pairs
+
+PAIRS = {(0, 1): 0.9, (0, 2): 0.7, (1, 2): 0.4, (2, 3): 0.3, (3, 4): 0.6}
+
+
+def example(**more):
+    return pc.links(scored_pairs(6, PAIRS, names=list("abcdef"), **more), [0, 0, 0, 1, 2, 1], loss=pc.binder())
+
+
+def test_pairs_against_their_score_and_expected_pairs():
+    found = example(unscored=0.1)
+    assert found.against[["first", "second", "joined"]].values.tolist() == [["b", "c", True], ["d", "e", False]]
+    assert found.to_dataframe()["probability"].tolist() == [0.4, 0.6, 0.7, 0.3, 0.9]
+    assert (found.n_joined, found.n_joined_unscored) == (4, 1)
+    matches, total = 0.9 + 0.7 + 0.4 + 0.1, sum(PAIRS.values()) + 0.1 * 10
+    assert found.precision == pytest.approx(matches / 4) and found.recall == pytest.approx(matches / total)
+    assert found.f1 == pytest.approx(2 / (1 / found.precision + 1 / found.recall))
+    assert found.n_by_size.to_dict() == {"1": 1, "2": 1, "3": 1}
+
+
+def test_threshold_is_that_of_the_partition():
+    source = scored_pairs(6, PAIRS)
+    best = pc.consensus_partition(source, loss=pc.binder(tau=0.35), random_seed=1, progressbar=False)
+    assert pc.links(source, best).tau == pytest.approx(0.35)
+    assert pc.links(source, best, loss="binder").tau == 0.5
+    assert pc.links(source, best.labels.values).tau == 0.5
+
+
+def test_nothing_joined_and_nothing_expected():
+    found = pc.links(scored_pairs(3, {}), [0, 1, 2])
+    assert np.isnan(found.precision) and np.isnan(found.recall) and np.isnan(found.f1)
+    assert found.review().empty and found.against.empty and "0 scored pairs" in repr(found)
+
+
+def test_says_how_good_the_numbers_are():
+    shown = repr(example())
+    for part in ("1 joined below tau 0.5", "1 separated above", "1 were never scored", "calibrated"):
+        assert part in shown
+    assert "never scored" in repr(example(unscored=0.0)).split("recall  ")[1]
+    many = pc.links(scored_pairs(40, {(i, i + 1): i / 40 for i in range(30)}), np.arange(40) // 2)
+    assert repr(many).endswith("... 18 more rows in to_dataframe()")
+
+
+@pytest.mark.parametrize("constraints", [{}, {"must_link": [(0, 1)], "cannot_link": [(1, 3), (0, 3)]}])
+def test_stored_links_are_reviewed_alike(constraints):
+    more = {"data_set": np.array([0, -1, 1, 1, 0, 2], np.int32)} if constraints else {}
+    found = example(unscored=0.25, **constraints, **more).__class__
+    links = example(unscored=0.25, **constraints, **more)
+    back = found.from_dataset(links.to_dataset())
+    assert_equal(back, links)
+    pd.testing.assert_frame_equal(back.review(), links.review())
+
+
+def test_refused():
+    source = scored_pairs(3, {(0, 1): 0.5}, names=["a", "b", "c"], cannot_link=[(0, 1)])
+    check_all(
+        lambda options: pc.links(source, [0, 1, 2], **options),
+        [
+            ({"loss": "vi"}, ValueError, "`loss`", "binder(tau=0.3)", "vi"),
+            ({"above": 0.5}, ValueError, "`above`", "0.5", "draws"),
+            ({"prior": pc.priors.crp(1.0)}, ValueError, "`prior`", "draws"),
+        ],
+    )
+    with pytest.raises(ValueError, match="`loss` .* draws"):
+        pc.links([[0, 0, 1], [0, 1, 1]], [0, 0, 1], loss="binder")
+    check_all(
+        pc.links(source, [0, 1, 2]).review,
+        [(0, ValueError, "`n`", "0"), (2.5, TypeError, "`n`", "2.5")],
+    )
+    with pytest.raises(ValueError, match="'a' and 'b'"):
+        pc.links(source, [0, 0, 1]).review()
+
+
+def weight(source, tau):
+    """Weights of all pairs: expected cost apart less together."""
+    similarity = source.shared_similarity
+    return 2 * (1 - tau) * similarity - 2 * tau * (1 - similarity)
+
+
+def kept(source, partitions):
+    """Which partitions keep the constraints."""
+    return np.array([source.constraints.first_broken(labels) is None for labels in partitions])
+
+
+def random_source(rng, n):
+    share = rng.choice([0.3, 0.6, 1.0])
+    some = [(i, j) for i in range(n) for j in range(i + 1, n)]
+    pairs = {pair: rng.choice([round(rng.random(), 1), rng.random()]) for pair in some if rng.random() < share}
+    groups = rng.integers(4, size=n)
+    constraints = {
+        "must_link": [(i, j) for i, j in some if groups[i] == groups[j] and rng.random() < 0.1],
+        "cannot_link": [(i, j) for i, j in some if groups[i] != groups[j] and rng.random() < 0.1],
+    }
+    if rng.random() < 0.4:
+        number = np.array([np.sum(groups[:i] == groups[i]) for i in range(n)]) - rng.integers(2)
+        constraints["data_set"] = np.maximum(number, -1).astype(np.int32)
+    constraints = {name: one for name, one in constraints.items() if len(one)}
+    return scored_pairs(n, pairs, float(rng.choice([0.0, 0.0, 0.1, 0.3, 0.6])), **constraints)
+
+
+def assert_as_enumerated(rng, n, is_optimal):
+    """Each pair's rise is that of the best of all partitions with it the other way, or no less if it is a bound."""
+    partitions = np.concatenate(list(enumerate_partitions(n)))
+    source, tau = random_source(rng, n), float(rng.choice([0.1, 0.3, 0.5, 0.5, 0.7, 0.9]))
+    one, other = np.triu_indices(n, 1)
+    values = (partitions[:, one] == partitions[:, other]) @ weight(source, tau)[one, other]
+    values[~kept(source, partitions)] = -np.inf
+    chosen = values.argmax() if is_optimal else rng.choice(np.flatnonzero(np.isfinite(values)))
+    labels = source.as_labels(partitions[chosen])
+    block = _Changes.of(source, pc.binder(tau=tau), labels)
+    block_of, groups = block.block_of[block.groups], block.groups
+    found = closest_decisions(source, pc.binder(tau=tau), labels, 1000)
+    first, second, _ = source.pairs
+    assert np.all(np.diff(found.increase) >= 0)
+    seen = set()
+    for pair, increase, exact in zip(*found, strict=True):
+        i, j = first[pair], second[pair]
+        changed = (partitions[:, i] == partitions[:, j]) != (labels[i] == labels[j])
+        for x in np.flatnonzero((block_of != block_of[i]) & (block_of != block_of[j])):
+            changed &= np.all((partitions == partitions[:, [x]]) == (labels == labels[x]), axis=1)
+        expected = values[chosen] - values[changed].max()
+        assert abs(increase - expected) < 1e-9 if exact else increase > expected - 1e-9
+        seen.add(frozenset((groups[i], groups[j])))
+    for i, j in zip(first, second, strict=True):  # those left out are decided
+        together = partitions[:, i] == partitions[:, j]
+        known = frozenset((groups[i], groups[j])) in seen
+        assert known or not all(np.isfinite(values[some].max(initial=-np.inf)) for some in (together, ~together))
+    return found.exact
+
+
+@pytest.mark.parametrize("is_optimal", [True, False])
+def test_rise_of_the_loss_as_enumerated(rng, is_optimal):
+    exact = [assert_as_enumerated(rng, int(rng.integers(2, 8)), is_optimal) for _ in range(60)]
+    assert np.concatenate(exact).all()
+
+
+def test_bounds_of_large_components(rng, monkeypatch):
+    """A component is large from three records on, so that enumeration shows what bounds are worth."""
+    monkeypatch.setattr(components, "MOST", 2)
+    exact = [assert_as_enumerated(rng, int(rng.integers(3, 8)), is_optimal) for is_optimal in (True, False) * 30]
+    assert not np.concatenate(exact).all()
+
+
+def test_review_agrees_with_a_search_under_the_opposite_constraint():
+    source = scored_pairs(6, PAIRS, names=list("abcdef"), unscored=0.05)
+    best = pc.consensus_partition(source, loss="binder", random_seed=1, progressbar=False)
+    table = pc.links(source, best).review()
+    assert len(table) == 5 and table["exact"].all()
+    for row in table.itertuples():
+        pair = [tuple("abcdef".index(name) for name in (row.first, row.second))]
+        other = {"cannot_link": pair} if row.joined else {"must_link": pair}
+        decided = scored_pairs(6, PAIRS, names=list("abcdef"), unscored=0.05, **other)
+        found = pc.consensus_partition(decided, loss="binder", random_seed=1, progressbar=False)
+        rise = (found.expected_loss - best.expected_loss) / pc.binder().scale(6)
+        assert row.increase == pytest.approx(rise, abs=1e-9)
+
+
+def test_first_pairs_are_those_of_all(rng):
+    n = 300
+    of = np.sort(rng.integers(120, size=n))
+    near = [(i, j) for i in range(n) for j in range(i + 1, min(i + 6, n))]
+    pairs = {(i, j): rng.beta(8, 2) if of[i] == of[j] else rng.beta(1, 3) for i, j in near if rng.random() < 0.8}
+    source = scored_pairs(n, pairs)
+    found = pc.links(source, pc.consensus_partition(source, loss="binder", random_seed=1, progressbar=False))
+    everything = found.review(10**6)
+    assert len(everything) == len(pairs) and everything["increase"].min() >= 0
+    pd.testing.assert_frame_equal(found.review(15), everything.head(15))
+
+
+def test_one_pair_stands_for_those_between_two_groups():
+    source = scored_pairs(3, {(0, 1): 0.9, (0, 2): 0.6, (1, 2): 0.7}, must_link=[(0, 1)])
+    table = pc.links(source, [0, 0, 0]).review()
+    assert table[["first", "second"]].values.tolist() == [[1, 2]]
+    assert table["increase"].item() == pytest.approx(2 * (0.6 + 0.7) - 2)
+
+
+def test_figure():
+    axes = example().plot()
+    assert axes.shape == (2, 2)
+    assert [name.get_text() for name in axes[1, 0].get_yticklabels()] == ["d and e", "b and c"]
+    assert [name.get_text() for name in axes[1, 1].get_yticklabels()][-1] == "d and e"
+    assert isinstance(example(), ScoredLinks) and isinstance(example().pairs, xr.Dataset)
+    pc.plot_links(pc.links(scored_pairs(2, {}), [0, 1]))
