@@ -181,10 +181,12 @@ FILES = {
     "labels: a.nc": lambda path: tree("labels").to_netcdf(path),
     "labels: a.npy": lambda path: np.save(path, Z),
     "labels: a.csv": lambda path: frame().to_csv(path),
+    "labels: a.parquet": lambda path: frame().to_parquet(path),
     "labels: store": lambda path: pc.as_partition_draws(Z, store=path),
     "labels: accumulator's store": lambda path: accumulated(path).close(),
     "soft: a.nc": lambda path: tree("soft").to_netcdf(path),
     "soft: a.npy": lambda path: np.save(path, P),
+    "soft: a.parquet": lambda path: elements("soft").to_parquet(path),
     "both: a.nc": lambda path: tree("both").to_netcdf(path),
 }
 

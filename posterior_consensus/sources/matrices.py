@@ -212,16 +212,14 @@ def _similarities(
     """Read similarities of any form, or the draws that have them."""
     item_dim = options["item_dim"]
     table = {name: of_pairs[name] for name in ("left", "right", "probability")}
-    is_named = any(name is not None for name in table.values())
-    is_path = isinstance(matrix, (str, Path))
-    if sparse.issparse(matrix):
-        if limits["must_link"] is None and limits["cannot_link"] is None:
-            _check_left_out(table, "a sparse array")
-        return of_sparse(matrix, **options)
-    if not isinstance(matrix, PairSource) and (
-        is_named or (is_file_of_pairs(matrix) if is_path else is_table_of_pairs(matrix))
-    ):
+    is_path, is_named = isinstance(matrix, (str, Path)), any(name is not None for name in table.values())
+    if sparse.issparse(matrix) or isinstance(matrix, PairSource):
+        has_pairs = limits["must_link"] is not None or limits["cannot_link"] is not None
+        _check_left_out({"probability": table["probability"]} if has_pairs else table, "similarities made already")
+    elif is_named or (is_file_of_pairs(matrix) if is_path else is_table_of_pairs(matrix)):
         return read_pairs(matrix, **table, **options)
+    if sparse.issparse(matrix):
+        return of_sparse(matrix, **options)
     _check_left_out({name: of_pairs[name] for name in ("items", "unscored")}, "a matrix or draws, of all pairs")
     if is_path and format_of(matrix).has_numbers:
         return _of_matrix(read_matrix(matrix), item_dim)

@@ -26,6 +26,7 @@ Positions = npt.NDArray[np.intp]
 _LEFT, _RIGHT = "unique_id_l", "unique_id_r"  # splink's names
 _PROBABILITY, _WEIGHT = "match_probability", "match_weight"
 _DATA_SET, _NAME = "source_dataset", "unique_id"
+_SOURCES = f"{_DATA_SET}_l", f"{_DATA_SET}_r"
 _OURS = {_LEFT, _RIGHT, _PROBABILITY, _WEIGHT}
 _SHOWN = 6  # columns in an error
 _EXACT = 2**53  # integers that floats hold
@@ -73,6 +74,8 @@ def read_pairs(
     _check_unscored(unscored)
     is_path = isinstance(data, (str, Path))
     data = columns_of_dedupe(data) if isinstance(data, np.ndarray) else data
+    if is_path and not Path(data).exists():
+        raise FileNotFoundError(f"`data` must be a path to a file; there is no {str(data)!r}.")
     present = columns_of_file(data) if is_path else _columns_in(data)
     if not present:
         raise TypeError(
@@ -125,22 +128,28 @@ def of_sparse(matrix: Any, *, item_dim: str | None, items: Any, unscored: float)
         at = int(below.argmax())
         raise ValueError(
             f"`data` must be 1 on the diagonal or have nothing there; got {values[at]:.6g} of {int(below.sum())} "
-            f"items, the first {named.named(first[at : at + 1])[0]!r}."
+            f"items, the first {_plain(_index_of(named)[first[at]])!r}."
         )
     first, second, values = (one[~on_diagonal] for one in (first, second, values))
-    upper = first < second
-    if upper.any() and not upper.all():
-        is_one = values > 0
-        mirrored = sparse.csr_array((np.ones(is_one.sum()), (first[is_one], second[is_one])), (n, n))
-        alone = (mirrored - mirrored.T).tocoo()  # entries without a mirror image are 1, their images -1
-        lost = np.flatnonzero(alone.data > 0)
-        if lost.size:
-            i, j = (int(one[lost[0]]) for one in alone.coords)
-            raise ValueError(
-                "`data` must be symmetric, or have one triangle alone; entries without their mirror images: "
-                f"{lost.size}, the first of {_names_in_words(named, i, j)}. Take data.maximum(data.T) if that is meant."
-            )
+    _check_mirrored(first, second, values, named)
     return ScoredPairs(named, _symmetric(first, second, values, named), float(unscored))
+
+
+def _check_mirrored(first: Positions, second: Positions, values: Floats, items: Items) -> None:
+    """Raise an error for entries above 0 without mirror images, unless one triangle has none."""
+    upper = first < second
+    if upper.all() or not upper.any():
+        return
+    entries = (values > 0).astype(np.float64), (first, second)
+    there = sparse.csr_array(entries, (items.n_items, items.n_items))
+    alone = (there - there.T).tocoo()  # 1 for an entry without a mirror image
+    lost = np.flatnonzero(alone.data > 0)
+    if lost.size:
+        i, j = (int(one[lost[0]]) for one in alone.coords)
+        raise ValueError(
+            "`data` must be symmetric, or have one triangle alone; entries without their mirror images: "
+            f"{lost.size}, the first of {_names_in_words(items, i, j)}. Take array.maximum(array.T) if that is meant."
+        )
 
 
 def with_constraints(
@@ -205,10 +214,8 @@ def _sides(present: Sequence[Any], left: Any, right: Any) -> tuple[list[Any], li
         raise ValueError(f"`left` and `right` must be given together; got {left!r} and {right!r}.")
     listed = [list(side) if isinstance(side, (list, tuple)) else [side] for side in (left, right)]
     if left is None:
-        sources = [f"{_DATA_SET}_l", f"{_DATA_SET}_r"]
-        listed = (
-            [[_LEFT], [_RIGHT]] if set(sources).isdisjoint(present) else [[sources[0], _LEFT], [sources[1], _RIGHT]]
-        )
+        has_sources = not set(_SOURCES).isdisjoint(present)
+        listed = [[_SOURCES[0], _LEFT], [_SOURCES[1], _RIGHT]] if has_sources else [[_LEFT], [_RIGHT]]
     if len(listed[0]) != len(listed[1]) or len(listed[0]) not in (1, 2):
         raise ValueError(
             "`left` and `right` must each be a column of names, or two columns, of data sets and of names; "
@@ -235,9 +242,11 @@ def _check_column(argument: str, name: Any, present: Sequence[Any]) -> None:
     if count:
         raise ValueError(f"`{argument}` must name one column of `data`; {name!r} is the name of {count}.")
     shown = f"{listing(present[:_SHOWN])}{', ...' * (len(present) > _SHOWN)}"
+    ours = {*_OURS, *_SOURCES}  # of which none means another
+    others = [str(one) for one in present if name not in ours or one not in ours]
     raise ValueError(
         f"`{argument}` must name a column of `data`, a table of scored pairs; there is no {name!r}, present: {shown}."
-        f"{did_you_mean(str(name), map(str, present))} Name columns by as_pair_similarity(data, left=, right=, "
+        f"{did_you_mean(str(name), others)} Name columns by as_pair_similarity(data, left=, right=, "
         "probability=)."
     )
 
@@ -314,7 +323,9 @@ def _coded(table: pd.DataFrame, pair: tuple[Any, Any], as_text: bool) -> tuple[P
 def _as_names(found: Any, where: str) -> npt.NDArray[Any]:
     """Distinct names as an array of integers, or of objects of one type."""
     values = np.asarray(found)
-    if values.dtype.kind in "iubM":
+    if values.dtype.kind in "iu":
+        return values.astype(np.int64) if values.max(initial=0) <= np.iinfo(np.int64).max else values
+    if values.dtype.kind in "bM":
         return values
     values = values.astype(object)
     kind = pd.api.types.infer_dtype(values, skipna=False)
@@ -474,8 +485,8 @@ def _symmetric(first: Positions, second: Positions, scores: Floats, items: Items
             at = differ[0]
             names = _names_in_words(items, *divmod(int(keys[starts[at]]), n))
             raise ValueError(
-                f"`data` must have one score for each pair; {differ.size} pairs have several, the first {names} with "
-                f"{smallest[at]:.6g} and {largest[at]:.6g}. Keep one of them, such as the larger: "
+                f"`data` must have one score for each pair; {differ.size} of {starts.size} have several, the first "
+                f"{names} with {smallest[at]:.6g} and {largest[at]:.6g}. Keep one of them, such as the larger: "
                 "groupby the two records and take max()."
             )
         keys, scores = keys[starts], (smallest + largest) / 2
@@ -549,7 +560,7 @@ def _data_sets(items: Items) -> npt.NDArray[np.int32]:
     """Number of each item's data set; -1 if it is missing."""
     if _DATA_SET not in items.coords:
         raise ValueError(
-            f"`max_per_source` needs the data set of each record: columns '{_DATA_SET}_l' and '{_DATA_SET}_r' of the "
+            f"`max_per_source` needs the data set of each record: columns {_SOURCES[0]!r} and {_SOURCES[1]!r} of the "
             f"pairs, or `items`, a table with columns {_NAME!r} and {_DATA_SET!r}."
         )
     return pd.factorize(items.coords[_DATA_SET].to_numpy())[0].astype(np.int32)
