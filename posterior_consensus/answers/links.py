@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import xarray as xr
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from posterior_consensus.answers.scored_links import ScoredLinks, named_ends, scored_links
 from posterior_consensus.answers.similarity_matrix import check_threshold
@@ -168,9 +170,10 @@ def stable_components(
     level = check_share("level", level)
     if linkage not in LINKAGES:
         raise ValueError(f"`linkage` must be one of {', '.join(map(repr, LINKAGES))}; got {linkage!r}.")
-    signatures = source.signatures()
+    curve, signatures = None, np.arange(source.n_items)
+    if not isinstance(source, ScoredPairs):
+        signatures = source.signatures()
     _, first = np.unique(signatures, return_index=True)
-    curve = None
     if first.size <= _MOST_IN_CURVE or level < 1 or hard_draws(source) is None:
         classes, numbers = _classes(source, first, level, linkage)
         curve = xr.DataArray(numbers, {"level": _LEVELS}, ("level",), "n_components")
@@ -184,14 +187,37 @@ def stable_components(
     )
 
 
+def _connects(pairs: ScoredPairs) -> bool:
+    """Whether the pairs without a score connect all items: each item has more of them than scored ones."""
+    return bool(np.diff(pairs.scored.indptr).max() < (pairs.n_items - 1) / 2)
+
+
+def _connected(pairs: ScoredPairs, level: float) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    """Component of each item by single linkage, and the number of components at each level."""
+    n = pairs.n_items
+    one, other, values = pairs.pairs
+    # Components at any level are those of a spanning tree; a cost of 0 would be no pair.
+    forest = minimum_spanning_tree(csr_array((2.0 - values, (one, other)), (n, n)))
+    links, levels = np.sort(2.0 - forest.data) + ROUNDING, np.append(_LEVELS, level)
+    numbers = n - (links.size - np.searchsorted(links, levels))
+    numbers[pairs.unscored + ROUNDING >= levels] = 1
+    if numbers[-1] == 1:
+        return np.zeros(n, np.int32), numbers[:-1]
+    forest.data = 2.0 - forest.data + ROUNDING >= level
+    forest.eliminate_zeros()
+    return connected_components(forest, directed=False)[1], numbers[:-1]
+
+
 def _classes(
     source: PairSource, first: npt.NDArray[np.intp], level: float, linkage: str
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
     """Component of each signature, given by its first item, and the number of components at each level."""
     if first.size == 1:
         return np.zeros(1, np.int64), np.ones(_LEVELS.size, np.int64)
+    if isinstance(source, ScoredPairs) and linkage == "single" and _connects(source):
+        return _connected(source, level)
     differ = source.of_items(first)
-    differ.check_memory("At level 1 it is not needed.")
+    differ.check_memory("At level 1 it is not needed." if source.n_draws else "Single linkage does not need it.")
     merges = tree(differ.shared_similarity, linkage)
     joined = np.searchsorted(merges[:, 2], 1.0 - np.append(_LEVELS, level) + ROUNDING, side="right")
     *numbers, number = (first.size - joined).tolist()

@@ -226,6 +226,12 @@ class Decomposition:
         in_blocks(kernels.solve_components, 0, len(self), *arrays, work=_WORK)
         return clusters
 
+    def trivial_gaps(self, clusters: npt.NDArray[np.int32], numbers: npt.NDArray[np.intp] | None = None) -> Floats:
+        """What some of the large components, or all, would gain if all pairs of positive weight alone were joined."""
+        which = self.large if numbers is None else self.large[numbers]
+        parts = [(self.component(one), clusters[self.place(one)]) for one in which.tolist()]
+        return np.array([part.most - part.value(first_members(labels)) for part, labels in parts])
+
     def labels(self, clusters: npt.NDArray[np.int32]) -> Labels:
         """Labels of the records from the first member of each member's cluster."""
         of_groups = np.arange(self.component_of.size, dtype=np.int32)
@@ -463,9 +469,15 @@ class Forbidden(NamedTuple):
 
 
 def bound_components(
-    parts: Decomposition, clusters: npt.NDArray[np.int32], gaps: Floats, budget: Budget, *, progressbar: bool = False
+    parts: Decomposition,
+    clusters: npt.NDArray[np.int32],
+    gaps: Floats,
+    budget: Budget,
+    numbers: npt.NDArray[np.intp],
+    *,
+    progressbar: bool = False,
 ) -> None:
-    """Bound the large components, the smallest first, which leave to later ones what they do not spend.
+    """Bound large components, the smallest first, which leave to later ones what they do not spend.
 
     Parameters
     ----------
@@ -475,10 +487,13 @@ def bound_components(
     gaps : ndarray of shape (n_large,), dtype float64
         Written: by how much a partition of each component may be better at most, in weights; 0 if none is.
     budget : Budget
+    numbers : ndarray
+        Which of the large components.
     progressbar : bool
     """
-    groups_left = int(parts.n_groups[parts.large].sum())
-    for number, one in enumerate(track(parts.large.tolist(), "Bounds", progressbar=progressbar)):
+    groups_left = int(parts.n_groups[parts.large[numbers]].sum())
+    for number in track(numbers.tolist(), "Bounds", progressbar=progressbar):
+        one = int(parts.large[number])
         own, component = parts.place(one), parts.component(one)
         share = budget.part(max(component.n_groups / groups_left, _SHARE))
         labels, gaps[number] = _bounded(component, canonical_labels(clusters[own]), share, parts.step)
@@ -520,7 +535,7 @@ def components_bound(
     for one in parts.large.tolist():
         own = parts.place(one)
         clusters[own] = own.start + first_members(given[own])
-    bound_components(parts, clusters, gaps, budget, progressbar=progressbar)
+    bound_components(parts, clusters, gaps, budget, np.arange(gaps.size), progressbar=progressbar)
     labels = canonical_labels(parts.labels(clusters))
     expected = float(mean_loss(source, labels[np.newaxis], loss)[0])
     method = "enumeration of small components" + (", branch and bound of others" if gaps.size else "")

@@ -1,7 +1,8 @@
 """The search for the least of Binder's loss, for each component of linked records by itself."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,8 @@ from posterior_consensus.search.sparse_search import search_component
 _SECONDS = 10.0  # estimated time to bound all components,
 _SECONDS_A_GROUP = 3e-4  # and what is added for each of their groups
 _SHARE_TO_SEARCH = 0.5  # of a time limit
+_SHARE_AT_FIRST = 0.25  # of the time to bound, for what a quick search may have solved
+_FEW = 300  # groups of components that are searched quickly at first
 _AT_ONCE = 64  # components whose searches are begun together
 
 
@@ -55,31 +58,33 @@ def search_components(
 ) -> Found:
     """Search each component for its best partition, and bound it.
 
-    Small components are solved by comparing all their partitions. A search of the others may take half of `seconds`.
-    Bounds take the rest, or `work` and a little for each group, estimated times that are the same on every machine.
+    Small components are solved by comparing all their partitions. The others are bounded after a quick search, and
+    those that this leaves open after a thorough one. Searches may take half of `seconds`. Bounds take the rest, or
+    `work` and a little for each group, estimated times that are the same on every machine.
     """
-    clusters, gaps = parts.solved(), np.zeros(parts.large.size)
+    clusters = parts.solved()
     given = [parts.parts(labels) for labels in starts]
+    gaps, n_groups = parts.trivial_gaps(clusters), parts.n_groups[parts.large]
+    few = np.flatnonzero(n_groups <= _FEW)
     deadline = None if seconds is None else Deadline(seconds)
+    budget = deadline or WorkBudget(work + _SECONDS_A_GROUP * int(n_groups.sum()))
     to_search = None if deadline is None else max(NO_TIME, _SHARE_TO_SEARCH * deadline.left)
     with Executor(n_jobs, to_search) as executor:
-        for first in track(range(0, gaps.size, _AT_ONCE), "Search by component", progressbar=progressbar):
-            some = parts.large[first : first + _AT_ONCE].tolist()
-            own = [parts.place(one) for one in some]
-            calls = [
-                (parts.component(one), [labels[at] for labels in given], stream, executor.stop)
-                for one, at, stream in zip(some, own, rng.spawn(len(some)), strict=True)
-            ]
-            for at, labels in zip(own, executor.results(_best_of, calls), strict=True):
-                clusters[at] = at.start + first_members(labels)
-    stopped = executor.stopped
-    for number, one in enumerate(parts.large.tolist()):  # for what no bound is computed
-        component = parts.component(one)
-        gaps[number] = component.most - component.value(first_members(clusters[parts.place(one)]))
-    if stopped != "interrupted":
-        budget = deadline or WorkBudget(work + _SECONDS_A_GROUP * int(parts.n_groups[parts.large].sum()))
+        search = partial(_search, parts, clusters, rng, executor, progressbar)
+        search(few, given, False)
         try:
-            bound_components(parts, clusters, gaps, budget, progressbar=progressbar)
+            at_first = budget.part(_SHARE_AT_FIRST)
+            bound_components(parts, clusters, gaps, at_first, few, progressbar=progressbar)
+            budget.note(-at_first.left)
+        except KeyboardInterrupt:
+            executor.halt("interrupted")
+        left = np.flatnonzero(gaps > 0)
+        search(left, [*given, clusters.copy()], True)
+    stopped = executor.stopped
+    gaps[left] = parts.trivial_gaps(clusters, left)
+    if stopped != "interrupted":
+        try:
+            bound_components(parts, clusters, gaps, budget, left, progressbar=progressbar)
         except KeyboardInterrupt:
             stopped = "interrupted"
     if stopped == "interrupted":
@@ -88,9 +93,36 @@ def search_components(
     return Found(canonical_labels(parts.labels(clusters)), float(parts.unit * gaps.sum()), info)
 
 
+def _search(
+    parts: Decomposition,
+    clusters: npt.NDArray[np.int32],
+    rng: np.random.Generator,
+    executor: Executor,
+    progressbar: bool,
+    numbers: npt.NDArray[np.intp],
+    starts: Sequence[npt.NDArray[Any]],
+    thorough: bool,
+) -> None:
+    """Search some of the large components, and write the first member of each member's cluster."""
+    streams = rng.spawn(numbers.size)
+    for first in track(range(0, numbers.size, _AT_ONCE), "Search by component", progressbar=progressbar):
+        some = numbers[first : first + _AT_ONCE]
+        places = [parts.place(one) for one in parts.large[some].tolist()]
+        calls = [
+            (parts.component(one), [labels[at] for labels in starts], stream, executor.stop, thorough)
+            for one, at, stream in zip(parts.large[some].tolist(), places, streams[first:], strict=False)
+        ]
+        for at, labels in zip(places, executor.results(_best_of, calls), strict=True):
+            clusters[at] = at.start + first_members(labels)
+
+
 def _best_of(
-    component: Component, starts: Sequence[npt.NDArray[np.int64]], rng: np.random.Generator, stop: npt.NDArray[np.uint8]
+    component: Component,
+    starts: Sequence[npt.NDArray[Any]],
+    rng: np.random.Generator,
+    stop: npt.NDArray[np.uint8],
+    thorough: bool,
 ) -> Labels:
     """The best labels that the search finds for a component, without pairs that must be apart."""
     given = [component.without_losses(labels) for labels in starts]
-    return component.without_losses(search_component(component, given, rng, stop))
+    return component.without_losses(search_component(component, given, rng, stop, thorough))

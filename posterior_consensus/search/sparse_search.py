@@ -36,7 +36,11 @@ class _Optimum(NamedTuple):
 
 
 def search_component(
-    component: Component, starts: Sequence[Labels], rng: np.random.Generator, stop: npt.NDArray[np.uint8]
+    component: Component,
+    starts: Sequence[Labels],
+    rng: np.random.Generator,
+    stop: npt.NDArray[np.uint8],
+    thorough: bool = True,
 ) -> Labels:
     """Search for the partition of a component's groups of greatest weight.
 
@@ -49,6 +53,8 @@ def search_component(
     rng : Generator
     stop : uint8 array of shape (1,)
         Another thread may set it to 1 to have the best partition so far.
+    thorough : bool
+        Whether local optima are perturbed.
 
     Returns
     -------
@@ -56,7 +62,7 @@ def search_component(
         Canonical labels. No start joins more weight, nor do one cluster, the best links of the groups, and average
         linkage cut where mean weights become negative.
     """
-    return canonical_labels(_Search(component, rng, stop).best_of_runs(starts))
+    return canonical_labels(_Search(component, rng, stop).best_of_runs(starts, _RUNS if thorough else 0))
 
 
 class _Search:
@@ -74,13 +80,13 @@ class _Search:
         self._room = np.empty(self._n, np.int32)
         self._heat = _HEAT * float(excess[excess > 0].mean()) if self._n <= _FEW else 0.0
 
-    def best_of_runs(self, starts: Sequence[Labels]) -> Labels:
+    def best_of_runs(self, starts: Sequence[Labels], n_runs: int) -> Labels:
         """Run from the best local optima first; return the best partition."""
         optima = [self._descend(labels) for labels in [*self._usual_starts(), *starts]]
         optima += [self._allocate() for _ in range(_ORDERS) if not self._is_over]
         optima.sort(key=lambda found: -found.value)
         ends = optima[:1]
-        for run in range(_RUNS):
+        for run in range(n_runs):
             if self._is_over:
                 break
             ends.append(self._perturb(optima[run] if run < len(optima) else self._allocate()))

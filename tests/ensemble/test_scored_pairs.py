@@ -82,6 +82,16 @@ def test_parts_of_the_matrix_are_those_of_the_dense_matrix(unscored):
         np.testing.assert_allclose(ours.data, theirs.data)
 
 
+@pytest.mark.parametrize("unscored", [0.0, 0.4, 1.0])
+def test_stable_components_are_those_of_the_dense_matrix(unscored):
+    few = np.arange(2, N_ITEMS)  # of whom each has fewer scored pairs than others
+    pairs, dense = (source.of_items(few) for source in both(unscored))
+    for level in (0.25, 0.4, 0.6, float(pairs.scored.data.max()), 1.0):
+        ours, theirs = (pc.stable_components(source, level) for source in (pairs, dense))
+        np.testing.assert_array_equal(ours.labels, theirs.labels)
+        np.testing.assert_array_equal(ours.curve, theirs.curve)
+
+
 def test_a_score_of_zero_is_a_scored_pair():
     pairs, _ = both(0.4)
     first, second, values = pairs.pairs
