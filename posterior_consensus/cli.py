@@ -1,4 +1,4 @@
-"""The command `posterior-consensus`: summarize a file of draws without writing Python."""
+"""The command `posterior-consensus`: summarize a file of draws, or of scored pairs, without writing Python."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ import xarray as xr
 
 import posterior_consensus
 from posterior_consensus.bounds.bound import status
+from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.runtime.arguments import check_between, check_count, listing
 from posterior_consensus.runtime.executor import Clock
 from posterior_consensus.runtime.files import written_whole
@@ -38,7 +39,7 @@ from posterior_consensus.sources.plain_files import read_numbers
 if TYPE_CHECKING:
     from posterior_consensus.ensemble.layers import Layers
     from posterior_consensus.ensemble.samples import Samples
-    from posterior_consensus.summary import LayersSummary, Summary
+    from posterior_consensus.summary import LayersSummary, PairsSummary, Summary
 
 _EPILOG = """\
 files: NetCDF or Zarr that ArviZ wrote; a store; the directory of an accumulator; .npy, labels or probabilities, draws x
@@ -47,6 +48,11 @@ write.csv makes them, in which columns 'chain' and 'draw' are understood, or wit
 CmdStan and R's posterior have them. Several tables or .npy files are one chain each. With --layers, several other files
 are one layer each, in their order.
 
+Scored pairs of records are a table (.parquet or .csv) with a row for each pair, in splink's columns or in those that
+--left, --right and --probability name. The clusters of the records go to --output:
+
+  posterior-consensus pairs.parquet --threshold 0.5 -o clusters.csv
+
 exit codes: 0 the summary was made; 1 it was made, but an output could not be written; 2 an argument, the file or its
 contents are invalid; 130 interrupted; 141 the output was not read to its end.
 
@@ -54,10 +60,15 @@ posterior-consensus compile compiles kernels for this machine beforehand, for ex
 
 A posterior with marginalized labels needs its PyMC model: use summarize(idata, model=model) in Python.
 """
-_OPTIONS = {"var_name": "--var", "layer_dim": "--layers", "data": "the file", "idata": "the file"}  # by another name
-_OUTPUT = "write a table of the items (.csv), or the posterior with the results in a group 'consensus' (.nc)"
+_OPTIONS = {"var_name": "--var", "layer_dim": "--layers", "tau": "--threshold"}  # by another name
+_OPTIONS |= dict.fromkeys(("data", "idata", "matrix"), "the file")
+_OUTPUT = "write a table of the items (.csv, .parquet), or the posterior with the results in a group 'consensus' (.nc)"
+_TABLES = (".csv", ".parquet")
+_OF_PAIRS = ("left", "right", "probability", "max_per_source")
+_OF_DRAWS = ("var", "weights", "log_weights", "burn_in", "thin", "prob", "group", "item_dim", "layers")
 _CHAINS = either(one for one in FORMATS if one.lists_are_chains)
 _NUMBERS = either(one for one in FORMATS if one.has_numbers)
+_MOST_TO_REVIEW = 100  # pairs in JSON
 _FIGURES = (".pdf", ".png", ".svg")
 _COMPILE = "compile"  # in place of files
 _FAILED = 1
@@ -138,18 +149,19 @@ def _in_options(message: str, options: argparse.Namespace) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="posterior-consensus",
-        description="Summarize a posterior of partitions: consensus, uncertainty, convergence.",
+        description="Summarize a posterior of partitions, or scored pairs of records: consensus and its uncertainty.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("posterior", type=Path, nargs="+", metavar="FILE", help=f"draws: {either(FORMATS)}, see below")
+    add("posterior", type=Path, nargs="+", metavar="FILE", help=f"draws or pairs: {either(FORMATS)}, see below")
     add("--var", metavar="NAME", help="variable of labels or allocation probabilities; found if there is only one")
     add("--weights", metavar="FILE|NAME", help=f"weights of the draws: a {_NUMBERS} file, or a variable of the group")
     add("--log-weights", metavar="FILE|NAME", help="their logarithms instead")
     add("--burn-in", type=int, default=0, metavar="N", help="draws to drop from the start of each chain (0)")
     add("--thin", type=int, default=1, metavar="N", help="keep every N-th draw of each chain (1)")
-    add("--loss", default="vi", choices=sorted(posterior_consensus.LOSSES), help="loss to minimize (vi)")
+    add("--loss", choices=sorted(posterior_consensus.LOSSES), help="loss to minimize (vi; binder for scored pairs)")
+    add("--threshold", type=float, metavar="TAU", help="pair threshold of Binder's loss (0.5)")
     add("--method", default="greedy", choices=sorted(posterior_consensus.METHODS), help="how to search (greedy)")
     add("--n-clusters", type=int, metavar="K", help="number of clusters; chosen by the loss by default")
     add("--prob", type=float, default=0.95, help="probability of the credible ball (0.95)")
@@ -157,18 +169,23 @@ def _parser() -> argparse.ArgumentParser:
     add("--group", default="posterior", help="group of the file (posterior)")
     add("--item-dim", metavar="DIM", help="dimension of the items")
     add("--layers", metavar="DIM", help="dimension of the layers, if each draw holds several partitions")
+    add("--left", metavar="COLUMN", help="scored pairs: column of the first record (unique_id_l)")
+    add("--right", metavar="COLUMN", help="scored pairs: column of the second record (unique_id_r)")
+    add("--probability", metavar="COLUMN", help="scored pairs: column of the probabilities (match_probability)")
+    add("--max-per-source", type=int, metavar="1", help="scored pairs: at most one record of a data set in a cluster")
     add("--random-seed", type=int, default=0, help="seed of the search (0)")
     add("--report", type=Path, metavar="FILE.html", help="write a report with figures")
     add("--figure", type=Path, metavar="FILE", help="write the figure of the summary, as PNG, PDF or SVG by its suffix")
-    add("--output", type=Path, metavar="FILE", help=_OUTPUT)
+    add("-o", "--output", type=Path, metavar="FILE", help=_OUTPUT)
     add("--json", action="store_true", help="print JSON instead of a table")
     add("--quiet", action="store_true", help="show no progress")
     add("--version", action="version", version=posterior_consensus.__version__)
     return parser
 
 
-def _summary(options: argparse.Namespace) -> Summary | LayersSummary:
+def _summary(options: argparse.Namespace) -> Summary | LayersSummary | PairsSummary:
     with ended_at_once():  # as these take a second to load
+        from posterior_consensus.summary.pairs import summarize_pairs
         from posterior_consensus.summary.summarizing import summarize_posterior
         from posterior_consensus.summary.summary import read_posterior
 
@@ -179,6 +196,7 @@ def _summary(options: argparse.Namespace) -> Summary | LayersSummary:
     check_between("prob", options.prob, 1)
     kept = slice(options.burn_in, None, thin)
     chosen = {"loss": options.loss, "method": options.method, "n_clusters": options.n_clusters}
+    chosen |= {} if options.threshold is None else {"tau": options.threshold}
     searched = {"random_seed": options.random_seed, "progressbar": not (options.quiet or options.json)}
     where = {"group": options.group, "item_dim": options.item_dim, "progressbar": searched["progressbar"]}
     if options.layers is not None:
@@ -187,12 +205,25 @@ def _summary(options: argparse.Namespace) -> Summary | LayersSummary:
         limited = {"seconds": clock.part(1.0), "prob": options.prob}
         return posterior_consensus.summarize(layers.isel(draw=kept), **chosen, **searched, **limited)
     with opened(_data(options), options.var, progressbar=searched["progressbar"]) as (data, var_name):
+        if isinstance(data, ScoredPairs):
+            _check_left_out(options)
         weights = _given_weights(options, data)
         posterior = clock("draws", read_posterior, data, var_name, weights=weights, **where)
+    if isinstance(posterior, ScoredPairs):
+        return summarize_pairs(clock, posterior, chosen, searched)
     samples = posterior.draws.samples
     _check_burn_in(options.burn_in, samples)
     posterior = posterior.take(samples.rows("isel", chain=slice(None), draw=kept))
     return summarize_posterior(clock, posterior, chosen, searched, prob=options.prob)
+
+
+def _check_left_out(options: argparse.Namespace) -> None:
+    """Refuse options on draws with scored pairs."""
+    for name in _OF_DRAWS:
+        if getattr(options, name) != _parser().get_default(name):
+            raise ValueError(
+                f"`{name}` must be left out for scored pairs, which have no draws; got {str(getattr(options, name))!r}."
+            )
 
 
 def _check_burn_in(burn_in: int, samples: Samples) -> None:
@@ -210,6 +241,8 @@ def _layers(options: argparse.Namespace, where: dict[str, Any]) -> Layers:
         return replace(as_layers(of_layer, weights=weights), dim=options.layers, ordered=True)
     # A list of files, unopened, would be layers.
     with opened(_data(options), options.var, progressbar=where["progressbar"]) as (data, var_name):
+        if isinstance(data, ScoredPairs):
+            _check_left_out(options)
         return as_layers(
             data,
             var_name,
@@ -227,7 +260,13 @@ def _named(paths: Sequence[Path]) -> dict[str, Path]:
 
 
 def _data(options: argparse.Namespace) -> Any:
-    return options.posterior if len(options.posterior) > 1 else options.posterior[0]
+    """The file or files, or the scored pairs in it if an option says how to read them."""
+    given = {name: getattr(options, name) for name in _OF_PAIRS if getattr(options, name) is not None}
+    if len(options.posterior) > 1:
+        for name, value in given.items():
+            raise ValueError(f"`{name}` must be left out for several files, as scored pairs are in one; got {value!r}.")
+        return options.posterior
+    return posterior_consensus.as_pair_similarity(options.posterior[0], **given) if given else options.posterior[0]
 
 
 def _is_file_per_layer(options: argparse.Namespace) -> bool:
@@ -278,14 +317,17 @@ def _check_files(options: argparse.Namespace) -> None:
         raise ImportError("--figure and --report need matplotlib: pip install 'posterior-consensus[plots]'.")
     if options.output is None:
         return
-    if options.output.suffix != ".csv" and not _has_groups(options.posterior):
+    if options.output.suffix not in _TABLES and not _has_groups(options.posterior):
         raise ValueError(
-            f"--output must end in .csv if draws are tables, a store or several files; got {str(options.output)!r}."
+            "--output must end in .csv or .parquet for pairs, and if draws are tables, a store or several files; got "
+            f"{str(options.output)!r}."
         )
-    if options.output.suffix not in (".csv", ".nc"):
+    if options.output.suffix not in (*_TABLES, ".nc"):
         raise ValueError(
-            f"--output must end in .csv or .nc; got {str(options.output)!r}. In Python, attach() gives Zarr."
+            f"--output must end in .csv, .parquet or .nc; got {str(options.output)!r}. In Python, attach() gives Zarr."
         )
+    if options.output.suffix == ".parquet" and find_spec("pyarrow") is None:
+        raise ImportError("--output to Parquet needs pyarrow: pip install 'posterior-consensus[parquet]'.")
 
 
 def _has_groups(paths: Sequence[Path]) -> bool:
@@ -350,7 +392,7 @@ def _identity(file: Path | int) -> tuple[int | str, ...]:
     return found.st_dev, found.st_ino
 
 
-def _wrote(name: str, path: Path, options: argparse.Namespace, summary: Summary | LayersSummary) -> bool:
+def _wrote(name: str, path: Path, options: argparse.Namespace, summary: Summary | LayersSummary | PairsSummary) -> bool:
     """Write an output, and say so or why not."""
     try:
         if name == "report":
@@ -367,12 +409,14 @@ def _wrote(name: str, path: Path, options: argparse.Namespace, summary: Summary 
     return True
 
 
-def _write(name: str, path: Path, options: argparse.Namespace, summary: Summary | LayersSummary) -> None:
+def _write(name: str, path: Path, options: argparse.Namespace, summary: Summary | LayersSummary | PairsSummary) -> None:
     if name == "figure":
         axes = summary.plot()
         getattr(axes, "flat", [axes])[0].figure.savefig(path, dpi=200)
     elif path.suffix == ".csv":
         _items(summary).to_csv(path)
+    elif path.suffix == ".parquet":
+        _items(summary).reset_index().to_parquet(path, index=False)
     else:
         with open_tree(options.posterior[0]) as tree:
             found = posterior_consensus.attach(tree.load(), summary)
@@ -381,18 +425,26 @@ def _write(name: str, path: Path, options: argparse.Namespace, summary: Summary 
         found.to_netcdf(path, engine="h5netcdf")
 
 
-def _items(summary: Summary | LayersSummary) -> pd.DataFrame:
+def _items(summary: Summary | LayersSummary | PairsSummary) -> pd.DataFrame:
     """A row for each item, of each layer where there are layers."""
+    from posterior_consensus.summary.pairs import PairsSummary  # takes a second to load, if there is no summary yet
+
+    if isinstance(summary, PairsSummary):
+        return summary.to_dataframe()
     if not isinstance(summary, Mapping):
         return summary.items.to_dataframe()
     tables = {name: one.items.to_dataframe() for name, one in summary.items()}
     return pd.concat(tables, names=[summary.layers.dim, *next(iter(tables.values())).index.names])
 
 
-def as_json(summary: Summary | LayersSummary) -> dict[str, Any]:
+def as_json(summary: Summary | LayersSummary | PairsSummary) -> dict[str, Any]:
     """What the summary found, as JSON holds it: NaN and infinity become null."""
+    from posterior_consensus.summary.pairs import PairsSummary  # takes a second to load, if there is no summary yet
+
     if isinstance(summary, Mapping):
         return _layers_as_json(summary)
+    if isinstance(summary, PairsSummary):
+        return _pairs_as_json(summary)
     best, ball, diagnosis, answers = summary.consensus, summary.ball, summary.diagnosis, summary.answers
     names = summary.draws.items.names.tolist()
     items = zip(names, best.labels.values.tolist(), summary.items.similarity.values.tolist(), strict=True)
@@ -444,6 +496,39 @@ def _layers_as_json(summary: LayersSummary) -> dict[str, Any]:
             "unit": compared.loss.unit,
             "distances": compared.to_dataframe().reset_index().to_dict("records"),
         },
+        "findings": summary.findings(),
+        "cut": list(summary.cut),
+        "seconds": summary.seconds,
+    }
+    return _finite(table)
+
+
+def _pairs_as_json(summary: PairsSummary) -> dict[str, Any]:
+    best, pairs, found = summary.consensus, summary.pairs, summary.links
+    records = summary.to_dataframe().astype(object)
+    names = pairs.items.names.tolist()
+    table = {
+        "n_items": pairs.n_items,
+        "n_scored": pairs.n_scored,
+        "n_unscored": pairs.n_unscored,
+        "unscored": pairs.unscored,
+        "n_clusters": best.n_clusters,
+        "loss": best.loss.name,
+        "unit": best.loss.unit,
+        "threshold": summary.tau,
+        "expected_loss": best.expected_loss,
+        "lower_bound": best.lower_bound,
+        "optimality": None if best.gap is None else status(best.gap),
+        "components": None if best.info is None else json.loads(best.info.to_json()),
+        "precision": found.precision,
+        "recall": found.recall,
+        "items": [
+            {"item": name, "cluster": label, "similarity": similarity}
+            for name, label, similarity in zip(
+                names, best.labels.values.tolist(), records["similarity"].tolist(), strict=True
+            )
+        ],
+        "review": found.review(_MOST_TO_REVIEW).astype(object).to_dict("records"),
         "findings": summary.findings(),
         "cut": list(summary.cut),
         "seconds": summary.seconds,

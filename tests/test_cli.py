@@ -1,5 +1,6 @@
 """The command posterior-consensus: what it takes, prints and writes, and what it says of wrong arguments."""
 
+import importlib.util
 import io
 import json
 import os
@@ -109,7 +110,7 @@ OF_A_FILE = {
     "{file} --figure {dir}/figure.doc": ["--figure must end in .pdf, .png, .svg", "figure.doc"],
     "{file} --figure {dir}/figure": ["--figure must end in .pdf, .png, .svg"],
     "{file} --report /proc/report.html": ["--report", "can be written", "/proc/report"],
-    "{file} --output {dir}/out.rds": ["--output must end in .csv or .nc", "out.rds"],
+    "{file} --output {dir}/out.rds": ["--output must end in .csv, .parquet or .nc", "out.rds"],
     "{file} {file}": ["Several files must be CSV, Parquet or .npy"],
     "-": ["FILE must be a file", "standard input", "> draws.csv"],
     "{dir}/pipe.csv": ["FILE must be a file", "pipe.csv', a pipe"],
@@ -124,7 +125,7 @@ OF_A_FILE = {
     "{file} --weights lp": ["--weights must be a CSV, Parquet or .npy file or name a variable", "'lp'", "'mu'"],
     "{file} --weights mu": ["--weights must be one number per draw", "(100, 4)"],
     "{file} --output {file}": ["--output", "another file"],
-    "{file} --output {dir}/out.zarr": ["--output must end in .csv or .nc", "out.zarr"],
+    "{file} --output {dir}/out.zarr": ["--output must end in .csv, .parquet or .nc", "out.zarr"],
     "{file} --item-dim person": ["--item-dim 'person'"],
 }
 THE_POSTERIORS = "another file than the posterior's"
@@ -134,7 +135,7 @@ OF_A_TABLE = {
     "{dir}/psm.csv": ["give as_pair_similarity(data)", "with loss='binder'"],
     "{dir}/rows.csv": ["'Unnamed: 1' of 'rows.csv' names the rows. Leave it out"],
     "{dir}/logs.npy": ["got -0.001 at draw 0", "subtract the largest of each item"],
-    "{table} --output {dir}/out.nc": ["--output must end in .csv if draws are tables"],
+    "{table} --output {dir}/out.nc": ["--output must end in .csv or .parquet", "if draws are tables"],
     "{table} --output {table}": ["--output", THE_POSTERIORS],
     "{table} --report {table}": ["--report", THE_POSTERIORS],
     "{table} --report {dir}/hard.csv": ["--report", THE_POSTERIORS, "hard.csv"],
@@ -485,3 +486,100 @@ def test_in_a_pipe_without_a_terminal(table, tmp_path):
     assert done.returncode == 0 and done.stderr.startswith(b"wrote ") and done.stderr.count(b"\n") == 1
     assert (tmp_path / "report.html").read_text().startswith("<!DOCTYPE html>")
     assert done.stdout.startswith(b"Summary: 4 items (item) in") and b"\x1b" not in done.stdout
+
+
+SPLINK = ["unique_id_l", "unique_id_r", "match_probability"]
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    """A table of scored pairs, with splink's columns and with others, as text and as Parquet."""
+    table = pd.DataFrame([("a", "b", 0.9), ("b", "c", 0.7), ("a", "c", 0.2), ("d", "e", 0.4)], columns=SPLINK)
+    table.to_csv(tmp_path / "pairs.csv", index=False)
+    other = table.rename(columns=dict(zip(SPLINK, ["one", "other", "p"], strict=True)))
+    other.assign(source_dataset_l="x", source_dataset_r="x").to_csv(tmp_path / "other.csv", index=False)
+    if importlib.util.find_spec("pyarrow"):
+        table.to_parquet(tmp_path / "pairs.parquet")
+    return tmp_path / "pairs.csv"
+
+
+def test_scored_pairs_become_clusters(pairs, tmp_path, capsys):
+    output = tmp_path / "clusters.csv"
+    assert main([str(pairs), "--threshold", "0.5", "-o", str(output)]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith("Summary of scored pairs: 5 records in 4 clusters")
+    assert f"wrote {output}" in captured.err
+    records = pd.read_csv(output, index_col=0)
+    assert records.index.tolist() == list("abcde") and records["cluster"].tolist() == [0, 0, 1, 2, 3]
+    assert records.loc["c", "outside"] == "b" and records.loc["c", "outside_probability"] == 0.7
+    for files in ([tmp_path / "other.csv", "--left", "one", "--right", "other", "--probability", "p"], [pairs]):
+        found = printed(capsys, *files, "--threshold", "0.3")
+        assert [(one["item"], one["cluster"]) for one in found["items"]] == list(
+            zip("abcde", [0, 0, 0, 1, 1], strict=True)
+        )
+        assert found["threshold"] == pytest.approx(0.3) and found["optimality"] == "optimal"
+        assert found["precision"] == pytest.approx((0.9 + 0.7 + 0.2 + 0.4) / 4) and found["recall"] == 1
+        assert len(found["review"]) == 4 and found["n_unscored"] == 6
+
+
+def test_scored_pairs_of_parquet_and_back(pairs, tmp_path, capsys, short_pairs_page):
+    pytest.importorskip("pyarrow")
+    report, figure, output = (tmp_path / name for name in ("report.html", "figure.svg", "clusters.parquet"))
+    made = ["--report", report, "--figure", figure, "--output", output]
+    assert main([str(tmp_path / "pairs.parquet"), *map(str, made)]) == 0
+    table = pd.read_parquet(output)
+    assert table.iloc[:, 0].tolist() == list("abcde") and table["cluster"].tolist() == [0, 0, 1, 2, 3]
+    assert report.read_text().startswith("<!DOCTYPE html>") and "<svg" in figure.read_text(encoding="utf-8")
+    draws = tmp_path / "items.parquet"
+    np.save(tmp_path / "z.npy", np.tile([0, 0, 1], (8, 1)))
+    assert main([str(tmp_path / "z.npy"), "--output", str(draws)]) == 0
+    assert pd.read_parquet(draws)["cluster"].tolist() == [0, 0, 1]
+
+
+@pytest.fixture
+def short_pairs_page(monkeypatch):
+    monkeypatch.setattr("posterior_consensus.summary.report.pairs._page", lambda *_: "<!DOCTYPE html> short")
+
+
+def test_a_pair_threshold_of_draws_is_that_of_binders_loss(labels, table, capsys):
+    found = printed(capsys, table, "--loss", "binder", "--threshold", "0.7")
+    best = pc.consensus_partition(labels, loss="binder", tau=0.7, random_seed=0, progressbar=False)
+    assert found["loss"] == best.loss.name and found["expected_loss"] == best.expected_loss
+
+
+OF_PAIRS = {
+    **{
+        f"{{pairs}} {option}": [option.split()[0], "scored pairs"]
+        for option in (
+            *(
+                "--burn-in 5",
+                "--thin 2",
+                "--prob 0.9",
+                "--weights w.csv",
+                "--log-weights w",
+                "--var z",
+                "--group prior",
+            ),
+            *("--item-dim obs", "--layers year"),
+        )
+    },
+    "{pairs} --loss vi": ["loss 'vi'", "'binder'"],
+    "{pairs} --threshold 1": ["--threshold must"],
+    "{pairs} --output {dir}/out.nc": ["--output must end in .csv or .parquet"],
+    "{dir}/other.csv --left one --right two --probability p": ["'two'", "'other'"],
+    "{dir}/other.csv --left one --right other --probability p --max-per-source 2": ["--max-per-source must", "2"],
+    "{pairs} {table} --left a": ["--left", "several files"],
+    "{table} --threshold 0.5": ["--threshold is the pair threshold of Binder's loss", "'vi'"],
+    "{table} --left a --right b": ["--probability"],
+}
+
+
+def test_what_does_not_fit_scored_pairs_is_refused(pairs, table, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("posterior_consensus.search.engine.Executor", lambda *_: pytest.fail("search has begun"))
+    failures = []
+    for case, parts in OF_PAIRS.items():
+        code = main(case.format(pairs=pairs, table=table, dir=tmp_path).split())
+        message = capsys.readouterr().err
+        if code != 2 or not message.startswith("posterior-consensus: ") or not all(part in message for part in parts):
+            failures.append((case, code, message))
+    assert not failures

@@ -185,6 +185,7 @@ def consensus_partition(
     is_calibrated = tau == "auto"
     tau = None if tau is None else threshold_of(source, given, tau, rng, progressbar)
     record = loss_on(source, given) if tau is None else binder(tau=tau)
+    posterior = source
     if isinstance(source, ScoredPairs) and isinstance(method, str):
         source = _as_searched(source, record, method, limits, refine)
     began = time.monotonic()
@@ -220,7 +221,7 @@ def consensus_partition(
         info=candidate.info,
         cluster_limits=ClusterLimits(**limits),
         threshold=threshold,
-        records=by_record(source, labels),
+        records=by_record(posterior, labels),
     )
 
 

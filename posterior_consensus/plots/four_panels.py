@@ -6,11 +6,22 @@ import numpy as np
 
 from posterior_consensus.answers.credible import CredibleBall
 from posterior_consensus.answers.links import Links
+from posterior_consensus.answers.loss_parameter import LossPath
 from posterior_consensus.answers.membership import ItemUncertainty
+from posterior_consensus.answers.scored_links import ScoredLinks
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.plots.frame import Axes, Grid, Size, add_legend, grid_axes, new_axes, tick_integers
+from posterior_consensus.plots.colours import COLOURS
+from posterior_consensus.plots.frame import Axes, Grid, Size, add_legend, grid_axes, mark_value, new_axes, tick_integers
 from posterior_consensus.plots.items import plot_item_uncertainty
-from posterior_consensus.plots.links import draw_means, plot_cluster_sizes, plot_links
+from posterior_consensus.plots.links import (
+    draw_against,
+    draw_closest,
+    draw_means,
+    draw_scores,
+    draw_sizes,
+    plot_cluster_sizes,
+    plot_links,
+)
 from posterior_consensus.plots.n_clusters import plot_n_clusters
 from posterior_consensus.plots.psm import plot_psm
 from posterior_consensus.plots.strips import plot_credible_ball
@@ -59,6 +70,36 @@ def link_panels(draws: Any, links: Links, *, figsize: Size = None) -> Grid:
     plot_n_clusters(draws, links.cluster, ax=axes[0, 1])
     plot_links(links, axes=axes[1])
     return _lettered(axes)
+
+
+def pair_panels(links: ScoredLinks, curve: LossPath | None, *, figsize: Size = None) -> Grid:
+    """Plot cluster sizes, pairs by score, precision and recall along the threshold, and closest calls, lettered.
+
+    Without a curve, the third panel has the pairs that are decided against their score.
+    """
+    axes = grid_axes(None, figsize, 2, 2, 11.0, 8.6, framed=True)
+    draw_sizes(axes[0, 0], links)
+    draw_scores(axes[0, 1], links)
+    if curve is None:
+        draw_against(axes[1, 0], links)
+    else:
+        _draw_curve(axes[1, 0], curve, links.tau)
+    draw_closest(axes[1, 1], links)
+    return _lettered(axes)
+
+
+def _draw_curve(ax: Axes, curve: LossPath, tau: float) -> None:
+    """Plot expected precision and recall against the pair threshold, with the numbers of clusters above."""
+    table = curve.table
+    at = table["tau"].values
+    ax.plot(at, table["precision"].values, "o-", color=COLOURS[0], markersize=4, label="expected precision")
+    ax.plot(at, table["recall"].values, "s-", color=COLOURS[2], markersize=4, label="expected recall")
+    mark_value(ax, tau, f"tau = {tau:.3g}")
+    above = ax.secondary_xaxis("top")
+    above.set_xticks(at, [f"{number}" for number in table["n_clusters"].values], fontsize="small", rotation=45)
+    above.set_xlabel("number of clusters")
+    ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.03), xlabel="pair threshold tau")
+    add_legend(ax, loc="lower center")
 
 
 def _lettered(axes: Grid) -> Grid:

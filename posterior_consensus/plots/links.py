@@ -74,11 +74,10 @@ def plot_links(links: Links | ScoredLinks, *, figsize: Size = None, axes: Any = 
     frame.check_result("links", links, (Links, ScoredLinks), "links")
     if isinstance(links, ScoredLinks):
         grid = frame.grid_axes(axes, figsize, 2, 2, 10.0, 8.0)
-        _draw_histogram(grid[0, 0], links.pairs["probability"].values, links.joined, "scored pairs")
-        grid[0, 0].axvline(links.tau, color=MARK, linewidth=0.8, linestyle="--")
-        _draw_sizes(grid[0, 1], links)
-        _draw_against(grid[1, 0], links)
-        _draw_closest(grid[1, 1], links)
+        draw_scores(grid[0, 0], links)
+        draw_sizes(grid[0, 1], links)
+        draw_against(grid[1, 0], links)
+        draw_closest(grid[1, 1], links)
         return grid
     grid = frame.grid_axes(axes, figsize, 1, 2, 10.0, 4.4)
     _draw_histogram(
@@ -102,7 +101,13 @@ def _draw_histogram(ax: Axes, probability: Floats, within: npt.NDArray[np.bool_]
     frame.add_legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0))
 
 
-def _draw_sizes(ax: Axes, links: ScoredLinks) -> None:
+def draw_scores(ax: Axes, links: ScoredLinks) -> None:
+    """Plot numbers of scored pairs by probability, with the threshold."""
+    _draw_histogram(ax, links.pairs["probability"].values, links.joined, "scored pairs")
+    ax.axvline(links.tau, color=MARK, linewidth=0.8, linestyle="--")
+
+
+def draw_sizes(ax: Axes, links: ScoredLinks) -> None:
     """Plot the number of clusters of each size, on a logarithmic axis."""
     counts = links.n_by_size
     at = np.arange(counts.size)
@@ -113,7 +118,7 @@ def _draw_sizes(ax: Axes, links: ScoredLinks) -> None:
     ax.set(xlabel="items per cluster", ylabel="number of clusters")
 
 
-def _draw_against(ax: Axes, links: ScoredLinks) -> None:
+def draw_against(ax: Axes, links: ScoredLinks) -> None:
     """Plot the scores of pairs that are decided against them, joined or separated."""
     table = links.against
     shown = table.head(_MOST_OF_FOUR).iloc[::-1]
@@ -124,7 +129,7 @@ def _draw_against(ax: Axes, links: ScoredLinks) -> None:
     ax.set(xlim=(0.0, 1.0), xlabel="probability of a link")
 
 
-def _draw_closest(ax: Axes, links: ScoredLinks) -> None:
+def draw_closest(ax: Axes, links: ScoredLinks) -> None:
     """Plot by how much the expected loss rises if the closest calls are decided the other way."""
     shown = links.review(_MOST_OF_FOUR).iloc[::-1]
     _draw_pairs(ax, links, shown, shown["increase"].to_numpy(), shown["exact"].to_numpy())

@@ -60,4 +60,5 @@ from posterior_consensus.search.runs import SearchInfo as SearchInfo
 from posterior_consensus.simulate.perturbation import SimulatedDraws as SimulatedDraws
 from posterior_consensus.simulate.theory import SimilarityMoments as SimilarityMoments
 from posterior_consensus.summary import LayersSummary as LayersSummary
+from posterior_consensus.summary import PairsSummary as PairsSummary
 from posterior_consensus.summary import Summary as Summary

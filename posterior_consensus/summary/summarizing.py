@@ -7,6 +7,7 @@ from typing import Any, overload
 from posterior_consensus.consensus.methods import check_no_method
 from posterior_consensus.consensus.partition import check_options
 from posterior_consensus.ensemble.layers import Layers
+from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime.arguments import RandomSeed, check_between
@@ -14,8 +15,11 @@ from posterior_consensus.runtime.executor import Clock
 from posterior_consensus.sources.conversion import opened
 from posterior_consensus.sources.labels import one_of
 from posterior_consensus.summary.layers import LayersSummary, summarize_layers
+from posterior_consensus.summary.pairs import PairsSummary, summarize_pairs
 from posterior_consensus.summary.steps import SEARCH, consensus_within, summary_of
 from posterior_consensus.summary.summary import Posterior, Summary, read_posterior
+
+_PROB = 0.95  # of the credible ball
 
 
 @overload
@@ -23,7 +27,7 @@ def summarize(
     idata: Layers,
     *,
     loss: str | PartitionLoss | None = None,
-    prob: float = 0.95,
+    prob: float = _PROB,
     answers: bool = True,
     seconds: float | None = None,
     random_seed: RandomSeed = None,
@@ -34,12 +38,24 @@ def summarize(
 
 @overload
 def summarize(
+    idata: ScoredPairs | PairsSummary,
+    *,
+    loss: str | PartitionLoss | None = None,
+    seconds: float | None = None,
+    random_seed: RandomSeed = None,
+    progressbar: bool = True,
+    **options: Any,
+) -> PairsSummary: ...
+
+
+@overload
+def summarize(
     idata: Any,
     var_name: str | None = None,
     *,
     model: Any = None,
     loss: str | PartitionLoss | None = None,
-    prob: float = 0.95,
+    prob: float = _PROB,
     group: str = "posterior",
     sample_dims: str | Sequence[str] | None = None,
     item_dim: str | None = None,
@@ -59,7 +75,7 @@ def summarize(
     *,
     model: Any = None,
     loss: str | PartitionLoss | None = None,
-    prob: float = 0.95,
+    prob: float = _PROB,
     group: str = "posterior",
     sample_dims: str | Sequence[str] | None = None,
     item_dim: str | None = None,
@@ -70,7 +86,7 @@ def summarize(
     random_seed: RandomSeed = None,
     progressbar: bool = True,
     **options: Any,
-) -> Summary | LayersSummary:
+) -> Summary | LayersSummary | PairsSummary:
     """Summarize a posterior of partitions: consensus partition, uncertainty, optimality and convergence.
 
     Parameters
@@ -78,15 +94,17 @@ def summarize(
     idata : InferenceData, DataTree, Dataset, path, or what as_partition_draws() or as_allocation_probabilities() takes
         The posterior. Labels or allocation probabilities are found automatically. If it has both for one allocation,
         the probabilities are used, and `source` reports it. If each draw has several partitions, pass the result of
-        :func:`as_layers`.
+        :func:`as_layers`. Scored pairs of records are what :func:`as_pair_similarity` makes of a table of pairs, or
+        such a table or its file with splink's columns.
     var_name : str, optional
         Name of the variable of labels or allocation probabilities; with `model`, of the mixture.
     model : pymc.Model, optional
         PyMC model of a posterior with marginalized labels; see :func:`allocation_probabilities`.
     loss : str or PartitionLoss, optional
-        Loss whose posterior expectation the consensus minimizes; by default "vi".
+        Loss whose posterior expectation the consensus minimizes; by default "vi". For scored pairs Binder's loss, with
+        the pair threshold ``tau``, 0.5 by default.
     prob : float in (0, 1)
-        Probability of the credible ball.
+        Probability of the credible ball, which scored pairs have not.
     group : str
         Group of an InferenceData, DataTree or file that holds the draws.
     sample_dims : str or sequence of str, optional
@@ -111,14 +129,16 @@ def summarize(
 
     Returns
     -------
-    Summary or LayersSummary
-        All results. For layers, a mapping of their names to a summary each, with the differences between layers.
+    Summary, LayersSummary or PairsSummary
+        All results. For layers, a mapping of their names to a summary each, with the differences between layers. For
+        scored pairs, the partition with its expected precision and recall, the proof of its optimality by component,
+        and the pairs to review.
 
     Raises
     ------
     ValueError
         If there are no labels or allocation probabilities, or several variables of them; the message names the argument
-        to pass. Also for invalid arguments of the functions called.
+        to pass. Also for invalid arguments of the functions called, and for arguments on draws with scored pairs.
     TypeError
         If arguments for reading draws are given with layers.
 
@@ -137,6 +157,16 @@ def summarize(
     array([0, 0, 1, 1], dtype=int32)
     >>> summary.certificate.status
     'optimal'
+
+    Scored pairs:
+
+    >>> import pandas as pd
+    >>> table = {"unique_id_l": ["a", "b", "b"], "unique_id_r": ["b", "c", "d"], "match_probability": [0.9, 0.7, 0.4]}
+    >>> linked = pc.summarize(pd.DataFrame(table), tau=0.5, random_seed=1)
+    >>> linked.consensus.clusters
+    {0: ['a', 'b'], 1: ['c'], 2: ['d']}
+    >>> linked.findings()[0]
+    'The 4 records fall into 3 clusters: 2 of 1 record and 1 of 2 records.'
     """
     if "layer_dim" in options:
         raise TypeError("`layer_dim` is an argument of as_layers: summarize(as_layers(idata, layer_dim=...)).")
@@ -159,10 +189,14 @@ def summarize(
     where |= {"weights": one_of(weights, log_weights), "progressbar": progressbar}
     posterior = clock("draws", _read, idata, var_name, model, **where)
     searched = {"random_seed": random_seed, "progressbar": progressbar}
+    if isinstance(posterior, ScoredPairs):
+        if prob != _PROB:
+            raise ValueError(f"`prob` must be left out for scored pairs, which have no credible ball; got {prob!r}.")
+        return summarize_pairs(clock, posterior, {"loss": loss, **options}, searched)
     return summarize_posterior(clock, posterior, {"loss": loss, **options}, searched, prob=prob, answers=answers)
 
 
-def _read(idata: Any, var_name: str | None, model: Any, *, progressbar: bool, **where: Any) -> Posterior:
+def _read(idata: Any, var_name: str | None, model: Any, *, progressbar: bool, **where: Any) -> Posterior | ScoredPairs:
     with opened(idata, var_name, progressbar=progressbar) as (data, var_name):
         return read_posterior(data, var_name, model, progressbar=progressbar, **where)
 

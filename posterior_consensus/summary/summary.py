@@ -13,6 +13,7 @@ import xarray as xr
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.plots.four_panels import four_panels, link_panels
 from posterior_consensus.results import display
 from posterior_consensus.results.stored_as import read_fields, reading
@@ -281,9 +282,16 @@ class Posterior(NamedTuple):
         return self._replace(draws=self.draws.take(rows), logs=logs)
 
 
-def read_posterior(data: Any, var_name: str | None, model: Any = None, *, group: str, **where: Any) -> Posterior:
-    """Read draws, data of the items and log densities from opened data; arguments as in :func:`find_source`."""
+def read_posterior(
+    data: Any, var_name: str | None, model: Any = None, *, group: str, **where: Any
+) -> Posterior | ScoredPairs:
+    """Read draws, data of the items and log densities from opened data, or scored pairs.
+
+    Arguments are those of :func:`find_source`.
+    """
     found = find_source(data, var_name, model, group=group, **where)
+    if isinstance(found.source, ScoredPairs):
+        return found.source
     draws = draws_of(found.source)
     logs = log_of_draws(data, draws) if group == "posterior" else None
     return Posterior(draws, found.description, observed_of(data, draws), logs)

@@ -187,6 +187,7 @@ FIGURES = {  # of each record, by their names in the package; None where no figu
     "StableComponents": "plot_stable_components",
     "Summary": "its own, of four panels",
     "LayersSummary": "its own, that of its comparison",
+    "PairsSummary": "its own, of four panels",
 }
 
 

@@ -1,0 +1,294 @@
+"""Facts of a summary of scored pairs, each in its words: a printed line, findings, and a part of the methods text."""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+import posterior_consensus
+from posterior_consensus.bounds.bound import status
+from posterior_consensus.bounds.components import ComponentsInfo
+from posterior_consensus.results import display
+from posterior_consensus.results.display import capitalized, counted
+from posterior_consensus.results.stored_as import own_in
+from posterior_consensus.results.work import Info
+from posterior_consensus.summary.facts import Fact, name_of
+from posterior_consensus.summary.pair_record import PairsRecord
+from posterior_consensus.summary.text import with_references
+
+_LARGE = 10  # clusters of this size and above are counted together
+_HALF = 0.5  # mean probability to the rest of its cluster below which a record is ambiguous
+_UNSURE = 0.9  # expected precision below which a finding gives the next step
+_MOST_NAMED = 6
+_AS_GOOD = "as good as the scores are calibrated"
+_NOT_KNOWN = "not known to be non-matches"
+_METHODS = (
+    "{scored}",
+    "{constraints}",
+    "We report the partition of minimum expected {loss} [binder1978], an instance of correlation clustering "
+    "[bansal2004], at {threshold}, found {how} with posterior_consensus {version} [posterior_consensus]: {clusters}, "
+    "with {expected_loss}{optimality}.",
+    "{precision}",
+)
+
+
+class Counts(NamedTuple):
+    """Numbers of pairs that several facts need.
+
+    Attributes
+    ----------
+    joined : int
+        Scored pairs in one cluster.
+    unscored : int
+        Other pairs in one cluster.
+    wrong, missed : float
+        Expected number of pairs in one cluster that are no matches, and of matches in different clusters.
+    review : DataFrame
+        The closest calls.
+    """
+
+    joined: int
+    unscored: int
+    wrong: float
+    missed: float
+    review: pd.DataFrame
+
+    @property
+    def within(self) -> int:
+        """Pairs in one cluster."""
+        return self.joined + self.unscored
+
+
+def counts_of(summary: PairsRecord) -> Counts:
+    """Count the pairs within and between clusters."""
+    pairs, joined, score = summary.pairs, summary.links.joined, summary.links.pairs["probability"].values
+    unscored = summary.links.n_joined_unscored
+    return Counts(
+        joined=int(joined.sum()),
+        unscored=unscored,
+        wrong=float((1.0 - score[joined]).sum() + (1.0 - pairs.unscored) * unscored),
+        missed=float(score[~joined].sum() + pairs.unscored * (pairs.n_unscored - unscored)),
+        review=summary.links.review(display.MOST_ROWS),
+    )
+
+
+def clusters(summary: PairsRecord, counts: Counts) -> Fact:
+    """Number and sizes of the clusters."""
+    sizes = summary.consensus.cluster_sizes.values
+    small = np.bincount(sizes[sizes < _LARGE])
+    words = [f"{number:,} of {counted(size, 'record')}" for size, number in enumerate(small.tolist()) if number]
+    if (large := sizes[sizes >= _LARGE]).size:
+        to = f" to {large.max():,}" if large.min() < large.max() else ""
+        words.append(f"{large.size:,} of {large.min():,}{to} records")
+    number = counted(sizes.size, "cluster")
+    n = int(sizes.sum())
+    finding = f"The {counted(n, 'record')} {'falls' if n == 1 else 'fall'} into {number}: {display.joined(words)}."
+    return Fact("clusters", f"{sizes.size:,}: {', '.join(words)}", [finding], number)
+
+
+def components(summary: PairsRecord, counts: Counts) -> Fact:
+    """Components of linked records, and how many of them the partition splits."""
+    component, labels = summary.component.values, summary.labels.values
+    sizes = np.bincount(component)
+    parts = np.bincount(component[np.unique(labels, return_index=True)[1]], minlength=sizes.size)
+    linked, split = int(np.sum(sizes > 1)), int(np.sum(parts > 1))
+    if not linked:
+        return Fact("components", f"no two records are linked by a probability above {summary.tau:.3g}")
+    line = f"{linked:,} of linked records, the largest of {sizes.max():,}; {split:,} in several clusters"
+    if not split:
+        return Fact("components", line)
+    widest = int(np.where(parts > 1, sizes, 0).argmax())
+    finding = (
+        f"Probabilities above {summary.tau:.3g} link the records into {counted(linked, 'component')} of two records or "
+        f"more. {counted(split, 'component')} {'is' if split == 1 else 'are'} in several clusters: connected "
+        f"components, which join all that is linked, would put {sizes[widest]:,} records into one cluster that are in "
+        f"{parts[widest]:,} here."
+    )
+    return Fact("components", line, [finding])
+
+
+def scored(summary: PairsRecord, counts: Counts) -> Fact:
+    """Numbers of scored pairs, and of those in one cluster."""
+    pairs, n = summary.pairs, summary.pairs.n_items
+    others = f"; the others were given the probability {pairs.unscored:g}" if pairs.n_unscored else ""
+    methods = (
+        f"Of the {n * (n - 1) // 2:,} pairs of {counted(n, 'record')}, {pairs.n_scored:,} had a score, taken as the "
+        f"probability of a match{others}."
+    )
+    return Fact("scored pairs", f"{pairs.n_scored:,}, {counts.joined:,} of them in one cluster", methods=methods)
+
+
+def unscored(summary: PairsRecord, counts: Counts) -> Fact:
+    """Numbers of pairs without a score, and of those in one cluster."""
+    pairs, inside = summary.pairs, counts.unscored
+    if not pairs.n_unscored:
+        return Fact("unscored pairs", "none")
+    line = f"{pairs.n_unscored:,}, taken as {pairs.unscored:g}, {inside:,} of them in one cluster; {_NOT_KNOWN}"
+    if not inside:
+        return Fact("unscored pairs", line)
+    share = display.percent(inside / counts.within)
+    has, count = ("has", "counts") if inside == 1 else ("have", "count")
+    finding = (
+        f"{counted(inside, 'pair')} within clusters ({share} of them) {has} no score and {count} as "
+        f"{pairs.unscored:g}. Pairs without a score are {_NOT_KNOWN}."
+    )
+    return Fact("unscored pairs", line, [finding])
+
+
+def threshold(summary: PairsRecord, counts: Counts) -> Fact:
+    """Pair threshold, and the costs that it stands for."""
+    tau = f"{summary.tau:.3g}"
+    ratio = f"{summary.tau / (1.0 - summary.tau):.3g}"
+    said = f"a pair joined wrongly costs {'as much as' if ratio == '1' else f'{ratio} times'} a missed match"
+    return Fact("threshold", f"tau {tau}: {said}", methods=f"a pair threshold of {tau} ({said})")
+
+
+def expected_loss(summary: PairsRecord, counts: Counts) -> Fact:
+    """Expected loss, and the expected numbers of pairs on which the partition is wrong."""
+    best = summary.consensus
+    value, total = display.quantity(best.expected_loss, best.loss.unit, 4), _pairs(counts.wrong + counts.missed)
+    kinds = f"{_pairs(counts.wrong)} joined wrongly and {_pairs(counts.missed)} missed"
+    line = f"{value}; expected wrong pairs: {total}, {kinds}"
+    finding = f"The expected number of wrong pairs is {total}: {kinds}."
+    methods = f"an expected loss of {value} and an expected number of wrong pairs of {total} ({kinds})"
+    return Fact(f"expected {best.loss.name}", line, [finding], methods)
+
+
+def _pairs(number: float) -> str:
+    """An expected number of pairs in words."""
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+
+
+def optimality(summary: PairsRecord, counts: Counts) -> Fact:
+    """Whether the partition is proven to be optimal, and which components are not."""
+    best = summary.consensus
+    if best.gap is not None and status(best.gap) == "optimal":
+        line = "proven, no partition has a smaller expected loss with these scores"
+        finding = "With these scores, no other partition has a smaller expected loss (proven)."
+        return Fact("optimality", line, [finding], ", which is proven to be the minimum")
+    near = "not proven, no bound was computed"
+    if best.gap is not None:
+        near = f"no partition's expected loss is more than {math.ceil(best.gap * 1e4) / 1e4:.2%} smaller"
+    said = [near, *_unproven(best.info)]
+    finding = " ".join(f"{capitalized(part)}." for part in said)
+    return Fact("optimality", "; ".join(said), [finding], f"; it is not proven to be the minimum: {near}")
+
+
+def _unproven(info: Info | None) -> Iterator[str]:
+    """Components that are not proven to be optimal, the largest first."""
+    if not isinstance(info, ComponentsInfo):
+        return
+    sizes = display.listed([f"{size:,}" for size in info.unproven_sizes], _MOST_NAMED)
+    gaps = display.listed([_pairs(gap) for gap in info.unproven_gaps], _MOST_NAMED)
+    n, of = len(info.unproven_sizes), counted(info.n_components, "component")
+    are, have, cost = ("is", "it has", "costs") if n == 1 else ("are", "they have", "cost")
+    yield (
+        f"{n:,} of {of} {are} not proven: {have} {sizes} records, and {cost} at most {gaps} expected pairs more than "
+        "the best partition"
+    )
+    if info.stopped:
+        by = {"interrupted": "Ctrl-C", "seconds": "the time limit"}[info.stopped]
+        yield f"the search was stopped by {by}: a longer one may find a better partition"
+
+
+def precision(summary: PairsRecord, counts: Counts) -> Fact:
+    """Expected precision and recall."""
+    found = summary.links
+    if not counts.within:
+        none = f"no pair is joined, and {_pairs(counts.missed)} expected matches are missed"
+        return Fact("precision", none, [f"{capitalized(none)}."])
+    matches = counts.within - counts.wrong + counts.missed
+    line = f"{found.precision:.3g} expected, recall {found.recall:.3g} expected; {_AS_GOOD}"
+    finding = (
+        f"Expected precision is {found.precision:.3g}, the share of matches among the "
+        f"{counted(counts.within, 'pair')} within clusters; expected recall is {found.recall:.3g}, the share of "
+        f"{_pairs(matches)} expected matches that are within clusters. Both are {_AS_GOOD}."
+    )
+    if found.precision < _UNSURE:
+        finding += " With a larger tau fewer pairs are joined wrongly; `loss_path` has both for each tau."
+    methods = (
+        f"Its expected precision of pairs is {found.precision:.3g} and its expected recall {found.recall:.3g}, "
+        f"{_AS_GOOD}."
+    )
+    return Fact("precision", line, [finding], methods)
+
+
+def against(summary: PairsRecord, counts: Counts) -> Fact:
+    """Pairs that the partition treats against their score."""
+    is_joined = summary.links.against["joined"]
+    joined, separated = int(is_joined.sum()), int((~is_joined).sum())
+    if not joined + separated:
+        return Fact("against scores", "no pair")
+    tau = f"{summary.tau:.3g}"
+    line = f"{joined:,} joined with a score below {tau}, {separated:,} separated with a score above it"
+    finding = (
+        f"{counted(joined, 'pair')} {'is' if joined == 1 else 'are'} joined with a score below {tau}, and "
+        f"{separated:,} {'is' if separated == 1 else 'are'} separated with a score above it."
+    )
+    return Fact("against scores", line, [finding])
+
+
+def ambiguous(summary: PairsRecord, counts: Counts) -> Fact:
+    """Records with a low mean probability to the rest of their cluster."""
+    names = ambiguous_records(summary)
+    if not names.size:
+        return Fact()
+    has, own = ("has", "its") if names.size == 1 else ("have", "their")
+    said = (
+        f"{counted(names.size, 'record')} {has} a mean probability below {_HALF:g} to the rest of {own} cluster: "
+        f"{display.listed(names.tolist(), _MOST_NAMED)}"
+    )
+    return Fact("ambiguous", said, [f"{said}."])
+
+
+def ambiguous_records(summary: PairsRecord) -> npt.NDArray[Any]:
+    """Names of the records whose mean probability to the rest of their cluster is below a half, the smallest first."""
+    similarity = own_in(summary.records, "similarity").values
+    order = np.argsort(similarity, kind="stable")
+    return summary.pairs.items.named(order[similarity[order] < _HALF])
+
+
+def constraints(summary: PairsRecord, counts: Counts) -> Fact:
+    """Constraints that the partition keeps."""
+    words = summary.pairs.constraints.in_words()
+    return Fact("constraints", words, methods=f"Constraints were kept: {words}.") if words else Fact()
+
+
+def review(summary: PairsRecord, counts: Counts) -> Fact:
+    """The pair on which a clerk's decision changes the result most."""
+    if counts.review.empty:
+        return Fact()
+    first, second, score, joined, increase = (
+        counts.review[name].iloc[0] for name in ("first", "second", "probability", "joined", "increase")
+    )
+    said = f"{first} and {second}, {'joined' if joined else 'separated'} with a score of {score:.3g}"
+    finding = (
+        f"The closest call is that of {said}: the other decision would raise the expected loss by {increase:.3g} "
+        "expected pairs. A clerk should begin there."
+    )
+    return Fact("look first at", f"{said}; the next are below, more in links.review()", [finding])
+
+
+_TOPICS: tuple[Callable[[PairsRecord, Counts], Fact], ...] = (
+    *(clusters, components, scored, unscored, threshold, expected_loss, optimality, precision, against, ambiguous),
+    *(constraints, review),
+)
+
+
+def facts_of(summary: PairsRecord, counts: Counts | None = None) -> dict[str, Fact]:
+    """Facts of a summary by the name of their topic, in the order of reading."""
+    counts = counts_of(summary) if counts is None else counts
+    return {topic.__name__: topic(summary, counts) for topic in _TOPICS}
+
+
+def methods_text(summary: PairsRecord) -> str:
+    """Sentences for the methods section, and the references they cite."""
+    words = {topic: fact.methods for topic, fact in facts_of(summary).items()}
+    method = summary.consensus.method
+    by_component = "within each connected component of the pairs above it"
+    how = by_component if isinstance(summary.consensus.info, ComponentsInfo) else f"by the method {method!r}"
+    words |= {"loss": name_of(summary.loss), "how": how, "version": posterior_consensus.__version__}
+    return with_references(" ".join(filter(None, (one.format(**words) for one in _METHODS))), summary.loss)

@@ -1,0 +1,70 @@
+"""Record of a summary of scored pairs: results of all steps and their storage."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+import pandas as pd
+import xarray as xr
+
+from posterior_consensus.answers.loss_parameter import LossPath
+from posterior_consensus.answers.scored_links import ScoredLinks
+from posterior_consensus.consensus.record import ConsensusPartition
+from posterior_consensus.ensemble.partitions import HasDraws
+from posterior_consensus.ensemble.scored_pairs import ScoredPairs
+from posterior_consensus.losses.lookup import as_loss
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.results import stored_as
+from posterior_consensus.results.display import Tabled
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PairsRecord(HasDraws, Tabled):
+    """Fields of :class:`PairsSummary`, which describes them."""
+
+    pairs: ScoredPairs
+    consensus: ConsensusPartition = field(metadata=stored_as.record(ConsensusPartition))
+    component: xr.DataArray = field(metadata=stored_as.array("linked_component", of_items=True))
+    links: ScoredLinks
+    curve: LossPath | None
+    seconds: dict[str, float] = field(metadata=stored_as.in_json("summary_seconds"))
+    cut: tuple[str, ...] = field(default=(), metadata=stored_as.names("summary_cut"))
+
+    @property
+    def draws(self) -> ScoredPairs:
+        """The scored pairs, which functions take as the posterior of this summary."""
+        return self.pairs
+
+    @property
+    def labels(self) -> xr.DataArray:
+        """Labels of the consensus, so that a summary serves as a partition."""
+        return self.consensus.labels
+
+    @property
+    def names(self) -> tuple[Hashable, ...]:
+        """Names of the consensus's clusters, by number."""
+        return self.consensus.names
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters of the consensus."""
+        return self.consensus.n_clusters
+
+    @property
+    def loss(self) -> PartitionLoss:
+        """Loss minimized by the consensus."""
+        return as_loss(self.consensus.loss, kind=PartitionLoss)
+
+    @property
+    def records(self) -> xr.Dataset:
+        """Of each record: size of its cluster, mean probability to its rest, and the most probable pair outside."""
+        assert self.consensus.records is not None
+        return self.consensus.records
+
+    @property
+    def tau(self) -> float:
+        """Pair threshold of the loss: joining a pair lowers the expected loss if its score exceeds it."""
+        return self.links.tau
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Tabulate the records: cluster, its size, mean probability to its cluster, and the best pair outside."""
+        return self.consensus.to_dataframe()

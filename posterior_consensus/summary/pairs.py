@@ -1,0 +1,220 @@
+"""A summary of scored pairs: the best partition of the records, how good it is expected to be, and what to review."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from posterior_consensus.answers.links import links
+from posterior_consensus.answers.loss_parameter import LossPath
+from posterior_consensus.bounds.components import decomposed
+from posterior_consensus.ensemble.items import Items
+from posterior_consensus.ensemble.scored_pairs import ScoredPairs
+from posterior_consensus.losses.lookup import as_loss
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.plots.four_panels import pair_panels
+from posterior_consensus.plots.frame import Grid
+from posterior_consensus.results import display
+from posterior_consensus.results.stored_as import as_dataset, own_name_in, read_fields, reading
+from posterior_consensus.runtime.executor import Clock
+from posterior_consensus.sources.conversion import as_source
+from posterior_consensus.summary.pair_facts import counts_of, facts_of, methods_text
+from posterior_consensus.summary.pair_record import PairsRecord
+from posterior_consensus.summary.record import write_tables
+from posterior_consensus.summary.report.pairs import write_pairs_report
+from posterior_consensus.summary.steps import SEARCH, consensus_within
+from posterior_consensus.summary.text import bibtex, cited_keys
+
+_MOST_TO_REVIEW = 1_000  # pairs in a file
+
+
+class PairsSummary(PairsRecord, display.Shown):
+    """All results to report for scored pairs of records; made by :func:`summarize` of :func:`as_pair_similarity`.
+
+    Attributes
+    ----------
+    pairs : ScoredPairs
+        The scored pairs.
+    consensus : ConsensusPartition
+        The partition of minimum expected loss; its ``records`` has a row for each record.
+    component : xarray.DataArray of shape (n_items,), dtype int32
+        Connected component of each record: pairs with a score above the threshold link records, and so do pairs that
+        must be together.
+    links : ScoredLinks
+        Pairs that the partition treats against their score, expected precision and recall, and pairs to review.
+    curve : LossPath or None
+        Partitions along the pair threshold, with their expected precision and recall. None for more than 200,000
+        records and scored pairs together, for components of more than 300 records at the smallest threshold, and if no
+        time was left.
+    seconds : dict of str to float
+        Seconds of each step.
+    cut : tuple of str
+        Steps that the time limit skipped or ended.
+    """
+
+    def findings(self) -> list[str]:
+        """Findings in plain sentences, in the order of reading."""
+        return [sentence for fact in facts_of(self).values() for sentence in fact.findings]
+
+    def methods_text(self) -> str:
+        """Sentences for the methods section of a paper, with the results' numbers, and the references they cite."""
+        return methods_text(self)
+
+    def bibtex(self) -> str:
+        """BibTeX entries of the references cited by :meth:`methods_text`."""
+        return bibtex(cited_keys(self.methods_text()))
+
+    def plot(self, *, figsize: tuple[float, float] | None = None) -> Grid:
+        """Plot cluster sizes, pairs by score, precision and recall along the threshold, and the closest calls.
+
+        Without a `curve`, the third panel has the pairs that are decided against their score.
+
+        Parameters
+        ----------
+        figsize : (float, float), optional
+            Width and height of the figure in inches.
+
+        Returns
+        -------
+        ndarray of matplotlib.axes.Axes, of shape (2, 2)
+            ``summary.plot()[0, 0].figure`` is the figure, for example to save it.
+        """
+        return pair_panels(self.links, self.curve, figsize=figsize)
+
+    def to_html(self, path: str | Path, *, progressbar: bool = True) -> Path:
+        """Write a report with findings, figures, components and pairs to review to one HTML file.
+
+        The file needs no network. It lists components instead of a similarity matrix: those that are not proven optimal
+        and the largest first, with their records and pairs. Their number is limited, so that the file stays small.
+
+        Parameters
+        ----------
+        path : str or Path
+            Path of the file; an existing file is replaced when the report is complete.
+        progressbar : bool
+            Not used: the report of scored pairs takes little time.
+
+        Returns
+        -------
+        Path
+            Path of the report.
+
+        Raises
+        ------
+        OSError
+            If the report cannot be written; an existing file stays as it was.
+        """
+        return write_pairs_report(self, Path(path))
+
+    def to_csv(self, folder: str | Path) -> Path:
+        """Write findings, and tables for a spreadsheet, to files in a folder.
+
+        ``records.csv`` has a row per record, ``review.csv`` the pairs to review, at most 1,000, ``curve.csv`` a row per
+        threshold, if there is a `curve`, and ``findings.txt`` a sentence per line.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Created if it does not exist. Files of these names are replaced, others stay.
+
+        Returns
+        -------
+        Path
+            Path of the folder.
+
+        Raises
+        ------
+        OSError
+            If the files cannot be written, or `folder` is a file.
+        TypeError
+            If `folder` is not a path.
+        """
+        frames = {"records": self.to_dataframe(), "review": self.links.review(_MOST_TO_REVIEW)}
+        frames |= {} if self.curve is None else {"curve": self.curve.to_dataframe()}
+        return write_tables(folder, frames, self.findings())
+
+    def to_dataset(self) -> xr.Dataset:
+        """Convert the results, without the pairs, to one Dataset for any file format."""
+        parts = [as_dataset(self), *([] if self.curve is None else [self.curve.to_dataset()])]
+        return xr.merge(parts, join="exact", compat="identical", combine_attrs="drop_conflicts")
+
+    @classmethod
+    def from_dataset(cls, dataset: xr.Dataset | xr.DataTree, pairs: Any) -> Self:
+        """Restore the summary that :meth:`to_dataset` stored.
+
+        Parameters
+        ----------
+        dataset : xarray.Dataset or xarray.DataTree
+            The result of :meth:`to_dataset`.
+        pairs : ScoredPairs, or any table that :func:`as_pair_similarity` recognizes by its columns
+            The pairs as they were given to :func:`summarize`; they are not stored with the results.
+
+        Returns
+        -------
+        PairsSummary
+            The stored results with their pairs.
+
+        Raises
+        ------
+        ValueError
+            If `dataset` has no summary, or `pairs` are of other records.
+        TypeError
+            If `dataset` is neither a Dataset nor a DataTree, or `pairs` are no scored pairs.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import posterior_consensus as pc
+        >>> table = {"unique_id_l": ["a", "b"], "unique_id_r": ["b", "c"], "match_probability": [0.9, 0.2]}
+        >>> pairs = pc.as_pair_similarity(pd.DataFrame(table))
+        >>> stored = pc.summarize(pairs, random_seed=1).to_dataset()
+        >>> pc.results.PairsSummary.from_dataset(stored, pairs).labels.values
+        array([0, 0, 1], dtype=int32)
+        """
+        with reading(dataset, cls.__name__) as read:
+            fields, given = read_fields(cls, read), read.dataset
+        source = as_source(pairs)
+        if not isinstance(source, ScoredPairs):
+            raise TypeError(f"`pairs` must be scored pairs; got {type(source).__name__}.")
+        labels = fields["consensus"].labels
+        order = source.items.order_of(Items.along(labels, str(labels.dims[0])), "pairs")
+        source = source if np.array_equal(order, np.arange(source.n_items)) else source.of_items(order)
+        has_curve = own_name_in(given, "labels_on_path") in given
+        curve = LossPath.from_dataset(given) if has_curve else None
+        return cls(pairs=source, links=links(source, fields["consensus"]), curve=curve, **fields)
+
+    def _parts(self) -> display.Parts:
+        records = display.counted(self.pairs.n_items, "record")
+        title = f"Summary of scored pairs: {records} in {display.counted(self.n_clusters, 'cluster')}"
+        counts = counts_of(self)
+        lines = [fact[:2] for fact in facts_of(self, counts).values() if fact.line]
+        time = ("time", display.duration(sum(self.seconds.values())))
+        return title, [*lines, time], None if counts.review.empty else counts.review
+
+
+def summarize_pairs(
+    clock: Clock, pairs: ScoredPairs, options: dict[str, Any], searched: dict[str, Any]
+) -> PairsSummary:
+    """Summarize scored pairs; `options` are of the search, `searched` has seed and progress bar of all searches."""
+    consensus = consensus_within(clock, pairs, clock.part(SEARCH), searched | options)
+    component = clock("components", _components, pairs, as_loss(consensus.loss, kind=PartitionLoss))
+    decided = links(pairs, consensus)
+    return PairsSummary(
+        pairs=pairs,
+        consensus=consensus,
+        component=pairs.items.array(component, "component"),
+        links=decided,
+        curve=None,
+        seconds=clock.seconds,
+        cut=tuple(clock.cut),
+    )
+
+
+def _components(pairs: ScoredPairs, loss: PartitionLoss) -> npt.NDArray[np.int32]:
+    """Component (n_items,) of each record, within which the search finds its clusters."""
+    problem = decomposed(pairs, loss)
+    return problem.component_of[problem.groups].astype(np.int32)
