@@ -15,10 +15,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 import posterior_consensus as pc
 from posterior_consensus import agreement, consensus, diagnostics, experts, priors
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.kernels._jit import compile_in_turns
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import n_threads
@@ -47,6 +49,14 @@ def _soft() -> PartitionDraws:
     return pc.as_allocation_probabilities(odds / odds.sum(axis=-1, keepdims=True))
 
 
+def _scored() -> PairSource:
+    """Scored pairs whose components are enumerated, bounded, or searched thoroughly."""
+    rng = np.random.default_rng(1)
+    values = np.triu(rng.random((60, 60)), 1)
+    values[:20, 20:] = 0.0
+    return pc.as_pair_similarity(sparse.csr_array(values + values.T))
+
+
 def _searches_by_loss() -> None:
     for loss in pc.LOSSES:
         pc.consensus_partition(_few(), loss=loss, **_QUIET)
@@ -60,6 +70,7 @@ def _searches_of_many() -> None:
 def _searches_of_pairs() -> None:
     for n_clusters in (None, 6):
         pc.consensus_partition(_soft(), loss="binder", n_clusters=n_clusters, **_QUIET)
+    pc.consensus_partition(_scored(), **_QUIET)
 
 
 def _summaries() -> None:

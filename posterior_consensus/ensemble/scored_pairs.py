@@ -164,7 +164,7 @@ class ScoredPairs(PairSource):
         """Raise ValueError if clusters break a constraint; the message names two items."""
         pair = self.constraints.first_broken(labels)
         if pair is not None:
-            one, other = self.items.named(np.array(pair))
+            one, other = self.items.named(np.array(pair)).tolist()
             apart = labels[pair[0]] != labels[pair[1]]
             what = f"separates {one!r} and {other!r}, which `must_link` joins"
             if not apart:

@@ -73,9 +73,10 @@ def search_components(
         search = partial(_search, parts, clusters, rng, executor, progressbar)
         search(few, given, False)
         try:
-            at_first = budget.part(_SHARE_AT_FIRST)
-            bound_components(parts, clusters, gaps, at_first, few, progressbar=progressbar)
-            budget.note(-at_first.left)
+            if not executor.is_over():
+                at_first = budget.part(_SHARE_AT_FIRST)
+                bound_components(parts, clusters, gaps, at_first, few, progressbar=progressbar)
+                budget.note(-at_first.left)
         except KeyboardInterrupt:
             executor.halt("interrupted")
         left = np.flatnonzero(gaps > 0)
