@@ -13,7 +13,7 @@ import xarray as xr
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from posterior_consensus.bounds.components import Component
+from posterior_consensus.bounds.component import Component
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.scored_pairs import Constraints, ScoredPairs
 from posterior_consensus.ensemble.similarity import mean_similarities

@@ -11,8 +11,9 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from posterior_consensus.bounds.binder import BYTES_A_PAIR, BranchAndBound
 from posterior_consensus.bounds.bound import Bound, Budget
+from posterior_consensus.bounds.component import Component
+from posterior_consensus.bounds.stars import best_labels
 from posterior_consensus.ensemble.expectation import mean_loss
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
@@ -24,86 +25,12 @@ from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import in_blocks
 from posterior_consensus.runtime.progress import track
-from posterior_consensus.runtime.tolerances import SAME
 
 _DUST = 1e-14  # relative to a pair's costs: a smaller weight is rounding
 _BYTES_A_LISTED_PAIR = 100  # while all pairs are listed
 _WORK = 200  # elementary steps of a component of few groups
 _SHARE = 0.05  # of the budget that is left, which any component may spend
 _NAMED = 5  # components that are named in words
-
-
-class Component(NamedTuple):
-    """Groups of records that are linked, each of which stays together: the weights of their pairs.
-
-    A weight is the expected cost of a pair apart less that together, so that the best partition has the largest sum of
-    weights over the pairs joined. A pair that is not listed has the weight ``default * sizes[i] * sizes[j]``.
-
-    Attributes
-    ----------
-    indptr, indices : ndarray
-        Listed pairs of groups, each in both directions, as in a sparse array by rows; indices are sorted.
-    excess : ndarray, dtype float64
-        Weight of each listed pair less what it has by default.
-    sizes : ndarray of shape (n_groups,), dtype int64
-        Number of records of each group.
-    default : float
-        Weight of a pair of records that is not listed, at most 0.
-    """
-
-    indptr: npt.NDArray[np.int64]
-    indices: npt.NDArray[np.int32]
-    excess: Floats
-    sizes: npt.NDArray[np.int64]
-    default: float
-
-    @property
-    def n_groups(self) -> int:
-        """Number of groups."""
-        return int(self.sizes.size)
-
-    @property
-    def rows(self) -> npt.NDArray[np.int32]:
-        """First group of each listed pair."""
-        return np.repeat(np.arange(self.n_groups, dtype=np.int32), np.diff(self.indptr))
-
-    @property
-    def listed_weights(self) -> Floats:
-        """Weight of each listed pair."""
-        return self.excess + self.default * (self.sizes[self.rows] * self.sizes[self.indices])
-
-    def weights(self) -> Floats:
-        """Weights (n_groups, n_groups) of all pairs, 0 on the diagonal."""
-        weights = self.default * np.multiply.outer(self.sizes, self.sizes).astype(np.float64)
-        weights[self.rows, self.indices] = self.listed_weights
-        np.fill_diagonal(weights, 0.0)
-        return weights
-
-    def value(self, labels: npt.NDArray[Any]) -> float:
-        """Sum of the weights of the pairs that labels (n_groups,) from 0 on join."""
-        joined = labels[self.rows] == labels[self.indices]
-        of_records = np.square(np.bincount(labels, self.sizes)).sum() - np.square(self.sizes).sum()
-        return float(self.excess[joined].sum() + self.default * of_records) / 2
-
-    @property
-    def most(self) -> float:
-        """Sum of the positive weights, which no partition exceeds."""
-        return float(np.maximum(self.listed_weights, 0.0).sum()) / 2
-
-    def without_losses(self, labels: npt.NDArray[Any]) -> Labels:
-        """Canonical labels without pairs that cost more together than one of the two can gain from all others.
-
-        Forbidden pairs are such pairs. Of each that labels (n_groups,) join, the group that can gain less leaves its
-        cluster, which lowers the expected loss.
-        """
-        weights = self.listed_weights
-        gains = np.bincount(self.rows, np.maximum(weights, 0.0), self.n_groups)
-        one, other = self.rows, self.indices
-        less = np.where(gains[one] <= gains[other], one, other)
-        alone = less[(labels[one] == labels[other]) & (weights < -gains[less])]
-        labels = labels.astype(np.int64)
-        labels[alone] = labels.max() + 1 + alone
-        return canonical_labels(labels)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -496,24 +423,10 @@ def bound_components(
         one = int(parts.large[number])
         own, component = parts.place(one), parts.component(one)
         share = budget.part(max(component.n_groups / groups_left, _SHARE))
-        labels, gaps[number] = _bounded(component, canonical_labels(clusters[own]), share, parts.step)
+        labels, gaps[number] = best_labels(component, canonical_labels(clusters[own]), share, parts.step)
         clusters[own] = own.start + first_members(labels)
         budget.note(-share.left)
         groups_left -= component.n_groups
-
-
-def _bounded(component: Component, labels: Labels, budget: Budget, step: float) -> tuple[Labels, float]:
-    """A component's labels (n_groups,), improved if possible, and their gap; 0 where that is rounding."""
-    most = component.most
-    gap = most - component.value(labels)
-    if gap > SAME * most and memory.fits(BYTES_A_PAIR * component.n_groups**2):
-        weights = component.weights()
-        search = BranchAndBound(np.maximum(-weights, 0.0), np.maximum(weights, 0.0), labels, step, budget)
-        for _ in search.steps():
-            pass
-        labels = component.without_losses(search.labels)
-        gap = most - component.value(labels) - search.bound
-    return labels, gap if gap > SAME * most else 0.0
 
 
 def components_bound(

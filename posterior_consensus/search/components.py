@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.bounds.bound import Deadline, WorkBudget
+from posterior_consensus.bounds.component import Component
 from posterior_consensus.bounds.components import (
-    Component,
     ComponentsInfo,
     Decomposition,
     bound_components,

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from posterior_consensus.bounds.components import Component
+from posterior_consensus.bounds.component import Component
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import sparse_moves as kernels
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME

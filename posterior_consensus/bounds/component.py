@@ -1,0 +1,115 @@
+"""One connected component of linked records: the weights of the pairs of its groups."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels
+
+
+class Component(NamedTuple):
+    """Groups of records that are linked, each of which stays together: the weights of their pairs.
+
+    A weight is the expected cost of a pair apart less that together, so that the best partition has the largest sum of
+    weights over the pairs joined. A pair that is not listed has the weight ``default * sizes[i] * sizes[j]``.
+
+    Attributes
+    ----------
+    indptr, indices : ndarray
+        Listed pairs of groups, each in both directions, as in a sparse array by rows; indices are sorted.
+    excess : ndarray, dtype float64
+        Weight of each listed pair less what it has by default.
+    sizes : ndarray of shape (n_groups,), dtype int64
+        Number of records of each group.
+    default : float
+        Weight of a pair of records that is not listed, at most 0.
+    """
+
+    indptr: npt.NDArray[np.int64]
+    indices: npt.NDArray[np.int32]
+    excess: Floats
+    sizes: npt.NDArray[np.int64]
+    default: float
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return int(self.sizes.size)
+
+    @property
+    def rows(self) -> npt.NDArray[np.int32]:
+        """First group of each listed pair."""
+        return np.repeat(np.arange(self.n_groups, dtype=np.int32), np.diff(self.indptr))
+
+    @property
+    def listed_weights(self) -> Floats:
+        """Weight of each listed pair."""
+        return self.excess + self.default * (self.sizes[self.rows] * self.sizes[self.indices])
+
+    def weights(self) -> Floats:
+        """Weights (n_groups, n_groups) of all pairs, 0 on the diagonal."""
+        weights = self.default * np.multiply.outer(self.sizes, self.sizes).astype(np.float64)
+        weights[self.rows, self.indices] = self.listed_weights
+        np.fill_diagonal(weights, 0.0)
+        return weights
+
+    def value(self, labels: npt.NDArray[Any]) -> float:
+        """Sum of the weights of the pairs that labels (n_groups,) from 0 on join."""
+        joined = labels[self.rows] == labels[self.indices]
+        of_records = np.square(np.bincount(labels, self.sizes)).sum() - np.square(self.sizes).sum()
+        return float(self.excess[joined].sum() + self.default * of_records) / 2
+
+    @property
+    def most(self) -> float:
+        """Sum of the positive weights, which no partition exceeds."""
+        return float(np.maximum(self.listed_weights, 0.0).sum()) / 2
+
+    def without_losses(self, labels: npt.NDArray[Any]) -> Labels:
+        """Canonical labels without pairs that cost more together than one of the two can gain from all others.
+
+        Forbidden pairs are such pairs. Of each that labels (n_groups,) join, the group that can gain less leaves its
+        cluster, which lowers the expected loss.
+        """
+        weights = self.listed_weights
+        gains = np.bincount(self.rows, np.maximum(weights, 0.0), self.n_groups)
+        one, other = self.rows, self.indices
+        less = np.where(gains[one] <= gains[other], one, other)
+        alone = less[(labels[one] == labels[other]) & (weights < -gains[less])]
+        labels = labels.astype(np.int64)
+        labels[alone] = labels.max() + 1 + alone
+        return canonical_labels(labels)
+
+    def of_groups(self, own: npt.NDArray[np.intp]) -> Component:
+        """Some of the groups, by position."""
+        rows = self._array(self.excess)[own][:, own].tocsr()
+        rows.sort_indices()
+        arrays = rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data
+        return Component(*arrays, self.sizes[own], self.default)
+
+    def contracted(
+        self, group: npt.NDArray[np.int32], one: npt.NDArray[np.int32], other: npt.NDArray[np.int32]
+    ) -> Component:
+        """Merge groups into the larger ones of `group` (n_groups,), of which pairs `one`, `other` must be apart."""
+        n = int(group.max()) + 1
+        rows, columns = group[self.rows], group[self.indices]
+        between = rows != columns
+        merged = sparse.coo_array((self.excess[between], (rows[between], columns[between])), (n, n)).tocsr()
+        merged.sort_indices()
+        sizes = np.bincount(group, self.sizes).astype(np.int64)
+        arrays = merged.indptr.astype(np.int64), merged.indices.astype(np.int32), merged.data
+        found = Component(*arrays, sizes, self.default)
+        weights, rows = found.listed_weights, found.rows
+        gains = np.bincount(rows, np.maximum(weights, 0.0), n)
+        keys = np.concatenate([one.astype(np.int64) * n + other, other.astype(np.int64) * n + one])
+        never = np.isin(rows.astype(np.int64) * n + found.indices, keys) & (weights > 0)
+        least = np.minimum(gains[rows], gains[found.indices]) + 1.0
+        merged.data[never] -= (weights + least)[never]
+        return found
+
+    def _array(self, values: npt.NDArray[Any]) -> sparse.csr_array:
+        return sparse.csr_array((values, self.indices, self.indptr), (self.n_groups, self.n_groups))

@@ -1,0 +1,231 @@
+"""Prices (Lagrange multipliers) of star inequalities: upper bounds of the weight that partitions of a graph can join.
+
+With x = 1 for a pair that is joined, a center h and a set T of others: the sum of x over the pairs of h with T, less
+that over the pairs within T, is at most 1. With two in T this is a triangle inequality. Each row is such an inequality
+with a price >= 0. For any prices, no partition joins more than their sum, plus the positive reduced weights: weights
+less the prices of the rows that they are in, with their signs.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from posterior_consensus.kernels._jit import inner, jit
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
+_FEW = 40  # neighbours up to which each begins a row; of more, those that are in none yet
+_TRIED = 400  # neighbours that a row is offered
+_CONVERGED = 1e-12  # change of all prices, in units of the width, at which sweeps end
+
+
+class Pairs(NamedTuple):
+    """A table of pairs i < j by hash, with numbers for each."""
+
+    keys: np.ndarray  # (capacity,) int64, i n + j; -1 for a free place; the capacity is a power of 2
+    weights: np.ndarray  # (capacity,)
+    reduced: np.ndarray  # (capacity,)
+    center: np.ndarray  # (capacity,) 1 for a pair that the best known partition joins
+    count: np.ndarray  # (1,) int64, pairs
+
+
+class Rows(NamedTuple):
+    """Inequalities: the places of their pairs in the table, first those of the center."""
+
+    starts: np.ndarray  # (most + 1,) int64
+    leaves: np.ndarray  # (most,) int32, members of T
+    places: np.ndarray  # (most entries,) int32
+    prices: np.ndarray  # (most,)
+    count: np.ndarray  # (1,) int64, rows
+
+
+@inner
+def _place(pairs, key):
+    """Where a pair is or would be."""
+    mask = np.int64(pairs.keys.size - 1)
+    at = np.int64((np.uint64(key) * _MIX) >> np.uint64(20)) & mask
+    while pairs.keys[at] >= 0 and pairs.keys[at] != key:
+        at = (at + 1) & mask
+    return at
+
+
+@inner
+def _solution(pairs, at, width):
+    return min(1.0, max(0.0, pairs.center[at] + pairs.reduced[at] / width))
+
+
+@inner
+def _inserted(graph, labels, pairs, i, j):
+    """Place of a pair, which is new to the table if it has not its default weight; -1 if there is no room."""
+    key = np.int64(min(i, j)) * labels.size + max(i, j)
+    at = _place(pairs, key)
+    if pairs.keys[at] < 0:
+        if 3 * pairs.count[0] > 2 * pairs.keys.size:
+            return -1
+        pairs.keys[at] = key
+        pairs.weights[at] = pairs.reduced[at] = graph.default * graph.sizes[i] * graph.sizes[j]
+        pairs.center[at] = 1.0 if labels[i] == labels[j] else 0.0
+        pairs.count[0] += 1
+    return at
+
+
+@jit
+def list_pairs(graph, labels, order, pairs):
+    """Write all listed pairs, and those within a cluster as far as there is room, items in `order` of their labels."""
+    n = labels.size
+    for i in range(n):
+        for entry in range(graph.indptr[i], graph.indptr[i + 1]):
+            if i < graph.indices[entry]:
+                at = _inserted(graph, labels, pairs, i, graph.indices[entry])
+                pairs.weights[at] += graph.excess[entry]
+                pairs.reduced[at] = pairs.weights[at]
+    for one in range(n):
+        for other in range(one + 1, n):
+            if labels[order[one]] != labels[order[other]]:
+                break
+            if _inserted(graph, labels, pairs, order[one], order[other]) < 0:
+                return
+
+
+@jit
+def reduce_weights(pairs, rows):
+    """Compute the reduced weights anew; return the bound."""
+    pairs.reduced[:] = pairs.weights
+    bound = 0.0
+    for row in range(rows.count[0]):
+        begin, price = rows.starts[row], rows.prices[row]
+        bound += price
+        for entry in range(begin, rows.starts[row + 1]):
+            pairs.reduced[rows.places[entry]] -= price if entry < begin + rows.leaves[row] else -price
+    for at in range(pairs.keys.size):
+        if pairs.keys[at] >= 0 and pairs.reduced[at] > 0.0:
+            bound += pairs.reduced[at]
+    return bound
+
+
+@jit
+def ascend(pairs, rows, width, n_sweeps):
+    """Raise or lower each price in turn by its row's violation.
+
+    Coordinate ascent on the dual of: greatest weight - width / 2 |x - center|^2, 0 <= x <= 1, subject to the rows. Its
+    solution is x = center + reduced weight / width, cut off at 0 and 1.
+    """
+    for _ in range(n_sweeps):
+        largest = 0.0
+        for row in range(rows.count[0]):
+            begin, end = rows.starts[row], rows.starts[row + 1]
+            middle = begin + rows.leaves[row]
+            violation, n_free = -1.0, 1
+            for entry in range(begin, end):
+                at = rows.places[entry]
+                x = pairs.center[at] + pairs.reduced[at] / width
+                if x > 0.0:
+                    if x < 1.0:
+                        n_free += 1
+                    else:
+                        x = 1.0
+                    violation += x if entry < middle else -x
+            change = max(width * violation / n_free, -rows.prices[row])
+            if change != 0.0:
+                largest = max(largest, abs(change))
+                rows.prices[row] += change
+                for entry in range(begin, middle):
+                    pairs.reduced[rows.places[entry]] -= change
+                for entry in range(middle, end):
+                    pairs.reduced[rows.places[entry]] += change
+        if largest < _CONVERGED * width:
+            break
+
+
+@jit
+def drop_rows(rows):
+    """Drop the rows without a price."""
+    kept, entries = 0, 0
+    for row in range(rows.count[0]):
+        begin, end = rows.starts[row], rows.starts[row + 1]
+        if rows.prices[row] > 0.0:
+            for entry in range(begin, end):
+                rows.places[entries + entry - begin] = rows.places[entry]
+            rows.leaves[kept], rows.prices[kept] = rows.leaves[row], rows.prices[row]
+            rows.starts[kept] = entries
+            kept, entries = kept + 1, entries + end - begin
+            rows.starts[kept] = entries
+    rows.count[0] = kept
+
+
+@jit
+def add_rows(graph, labels, pairs, rows, width, slack, most_leaves):
+    """Add rows that the solution violates by more than `slack`, as far as there is room; return how many."""
+    n = labels.size
+    starts = np.zeros(n + 2, np.int64)
+    for at in range(pairs.keys.size):
+        if pairs.keys[at] >= 0 and _solution(pairs, at, width) > slack:
+            starts[pairs.keys[at] // n + 2] += 1
+            starts[pairs.keys[at] % n + 2] += 1
+    for i in range(n):
+        starts[i + 2] += starts[i + 1]
+    near, x = np.empty(starts[n + 1], np.int32), np.empty(starts[n + 1])
+    for at in range(pairs.keys.size):
+        if pairs.keys[at] >= 0:
+            value = _solution(pairs, at, width)
+            if value > slack:
+                i, j = pairs.keys[at] // n, pairs.keys[at] % n
+                near[starts[i + 1]], near[starts[j + 1]] = j, i
+                x[starts[i + 1]] = x[starts[j + 1]] = value
+                starts[i + 1] += 1
+                starts[j + 1] += 1
+    before, leaves = rows.count[0], np.empty(most_leaves, np.int32)
+    for h in range(n):
+        begin, degree = starts[h], starts[h + 1] - starts[h]
+        order = np.argsort(-x[begin : begin + degree])
+        is_used = np.zeros(degree, np.uint8)
+        for seed in range(degree - 1):
+            if is_used[seed] and degree > _FEW:
+                continue
+            leaves[0] = near[begin + order[seed]]
+            number, violation = 1, x[begin + order[seed]] - 1.0
+            tried = 0
+            for place in range(seed + 1, degree):
+                j = near[begin + order[place]]
+                gain = x[begin + order[place]]
+                if gain <= slack or number == most_leaves or tried > _TRIED:
+                    break
+                if is_used[place] and degree > _FEW:
+                    continue
+                for leaf in leaves[:number]:
+                    at = _place(pairs, np.int64(min(leaf, j)) * n + max(leaf, j))
+                    if pairs.keys[at] >= 0:
+                        gain -= _solution(pairs, at, width)
+                        if gain <= slack:
+                            break
+                tried += 1
+                if gain > slack:
+                    leaves[number] = j
+                    number += 1
+                    violation += gain
+                    is_used[place] = 1
+            if number > 1 and violation > slack and not _write(graph, labels, pairs, rows, h, leaves[:number]):
+                return rows.count[0] - before
+    return rows.count[0] - before
+
+
+@inner
+def _write(graph, labels, pairs, rows, h, leaves):
+    """Add a row at price 0; return whether there was room."""
+    row, number = rows.count[0], leaves.size
+    begin = rows.starts[row]
+    if row == rows.leaves.size or begin + number * (number + 1) // 2 > rows.places.size:
+        return False
+    entry = begin
+    for j in leaves:
+        rows.places[entry] = _inserted(graph, labels, pairs, h, j)
+        entry += 1
+    for one in range(number):
+        for other in range(one):
+            at = _inserted(graph, labels, pairs, leaves[one], leaves[other])
+            if at < 0:
+                return False
+            rows.places[entry] = at
+            entry += 1
+    rows.leaves[row], rows.prices[row], rows.starts[row + 1] = number, 0.0, entry
+    rows.count[0] += 1
+    return True
