@@ -281,15 +281,9 @@ def score(records):
     near = blocked(records, left, right)
     left, right, levels = left[near], right[near], levels[near]
     weight = np.log2(share / (1 - share)) + np.log2((m / u)[np.arange(len(FIELDS)), levels]).sum(axis=1)
-    names, data_set = records.index.to_numpy(), records["source_dataset"].to_numpy()
-    pairs = pd.DataFrame(
-        {
-            "match_weight": weight.round(3),
-            "match_probability": (1 / (1 + 2**-weight)).round(6),
-            **{"source_dataset_l": data_set[left], "unique_id_l": names[left]},
-            **{"source_dataset_r": data_set[right], "unique_id_r": names[right]},
-        }
-    )
+    names = records.index.to_numpy()
+    scores = {"match_weight": weight.round(3), "match_probability": (1 / (1 + 2**-weight)).round(6)}
+    pairs = pd.DataFrame(scores | {"unique_id_l": names[left], "unique_id_r": names[right]})
     return pairs[pairs["match_probability"] >= SMALLEST].sort_values("match_weight", ascending=False, kind="stable")
 
 

@@ -1,0 +1,154 @@
+"""Scored pairs of records: seconds, memory and proof of the best partition, beside what linkage programs do.
+
+Tables of 10,000, 100,000 and 1,000,000 records with three scored pairs each, and one of 5,000 records that a hub joins
+in one component. Scores are calibrated: a pair with the score p is of one entity with probability p. Our call begins
+with the table of names, those of `examples/linkage.py` with the positions of the records. Each runs in a process of its
+own; ours after a call that warms up.
+"""
+
+import math
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+import posterior_consensus as pc
+from benchmarks._runner import apart, used
+from tests.helpers import example
+
+SIZES = (10_000, 100_000, 1_000_000)
+HUB = 5_200
+PAIRS_EACH, SCORED = 3, 0.95  # scored pairs a record, and share of the pairs of one entity that are scored
+SHARES = (0.4, 0.3, 0.15, 0.1, 0.05)  # of entities with one to five records
+BLOCK = 50  # records among which pairs of different entities are scored
+CERTAINTY = 0.15  # parameters of the Beta distribution of all scores add up to this
+THRESHOLD, LOWER = 0.5, 0.3
+METHODS = {
+    "connected components": "connected_components",
+    "best links": "best_links",
+    "average linkage": "average_linkage",
+}
+
+
+class Scored(NamedTuple):
+    """Scored pairs by position, and the entity of each record."""
+
+    left: np.ndarray
+    right: np.ndarray
+    probability: np.ndarray
+    truth: np.ndarray
+
+
+def tables(smallest):
+    yield "", _rows((200,) if smallest else SIZES, is_hub=False)
+    yield "A hub", _rows((100,) if smallest else (HUB,), is_hub=True)
+
+
+def _rows(sizes, is_hub):
+    first = None
+    for n in sizes:
+        scored = make_scored(n, is_hub)
+        cells = apart(measured, scored)
+        first = first or (n, cells["seconds"])
+        slope = math.log(cells["seconds"] / first[1]) / math.log(n / first[0]) if n > first[0] else ""
+        yield {"records": n, "method": "ours", **cells, "slope": slope}
+        for name, function in METHODS.items():
+            yield {"records": n, "method": name} | dict.fromkeys(cells, "") | apart(compared, scored, function)
+
+
+def measured(scored: Scored) -> dict[str, object]:
+    """One call from the table on, after one of few records."""
+    n_records = scored.truth.size
+    solved(as_table(make_scored(100, False)))
+    call = used(solved, as_table(scored))
+    pairs, best = call.result
+    lower = best_partition(pairs, LOWER)
+    info = best.info
+    return {
+        "seconds": call.seconds,
+        **quality(*(in_order(one, n_records) for one in (best, lower)), scored),
+        "GB beyond the table": call.gigabytes,
+        "components": info.n_components,
+        "largest": info.largest,
+        "proven": f"{info.n_proven / info.n_components:.2%}",
+        "gap": f"{sum(info.unproven_gaps):,.1f}",
+    }
+
+
+def compared(scored: Scored, function: str) -> dict[str, object]:
+    """One call of another method, from positions of records on."""
+    method = partial(getattr(example("linkage"), function), scored.truth.size, *scored[:3])
+    call = used(method, THRESHOLD)
+    return {"seconds": call.seconds} | quality(call.result, method(LOWER), scored)
+
+
+def solved(table: pd.DataFrame) -> tuple[object, pc.results.ConsensusPartition]:
+    pairs = pc.as_pair_similarity(table)
+    return pairs, best_partition(pairs, THRESHOLD)
+
+
+def best_partition(pairs: object, tau: float) -> pc.results.ConsensusPartition:
+    return pc.consensus_partition(pairs, loss=pc.binder(tau=tau), random_seed=1, progressbar=False)
+
+
+def in_order(best: pc.results.ConsensusPartition, n_records: int) -> np.ndarray:
+    """Labels of the records in the order of their names; a record that was in no pair is alone."""
+    labels = best.labels.to_series().reindex(names(n_records))
+    alone = pd.Series(-np.arange(1, n_records + 1), labels.index)
+    return labels.fillna(alone).to_numpy(np.int64)
+
+
+def quality(labels: np.ndarray, lower: np.ndarray, scored: Scored) -> dict[str, object]:
+    """Number of clusters, expected number of pairs that are wrong, and F1 of the pairs joined at both thresholds."""
+    sizes = np.unique(labels, return_counts=True)[1]
+    joined = labels[scored.left] == labels[scored.right]
+    wrong = (sizes * (sizes - 1)).sum() // 2 - joined.sum()  # pairs that were not scored
+    wrong += np.where(joined, 1 - scored.probability, scored.probability).sum()
+    f1, of_lower = (f"{example('linkage').precision_recall(one, scored.truth)[2]:.4f}" for one in (labels, lower))
+    cells = {"clusters": sizes.size, "expected wrong pairs": f"{wrong:,.1f}"}
+    return cells | {f"F1 at {THRESHOLD}": f1, f"F1 at {LOWER}": of_lower}
+
+
+def names(n_records: int) -> np.ndarray:
+    return np.array([f"r{number:07d}" for number in range(n_records)], dtype=object)
+
+
+def as_table(scored: Scored) -> pd.DataFrame:
+    """Scored pairs as splink has them."""
+    of = names(scored.truth.size)
+    ids = {"unique_id_l": of[scored.left], "unique_id_r": of[scored.right]}
+    return pd.DataFrame(ids | {"match_probability": scored.probability})
+
+
+def make_scored(n_records: int, is_hub: bool) -> Scored:
+    """Records of entities of one to five, with calibrated scores.
+
+    A hub is a record with which the first record of each other entity is scored too, between 0.5 and 0.95: one
+    component, and scores that are too high.
+    """
+    rng = np.random.default_rng(1)
+    sizes = rng.choice(len(SHARES), n_records, p=SHARES) + 1
+    truth = np.repeat(np.arange(n_records), sizes)[:n_records]
+    near = [(np.arange(n_records - step), np.arange(step, n_records)) for step in range(1, len(SHARES))]
+    left, right = (np.concatenate(ends) for ends in zip(*near, strict=True))
+    kept = (truth[left] == truth[right]) & (rng.random(left.size) < SCORED)
+    left, right = left[kept], right[kept]
+    place = rng.permutation(n_records)  # blocks hold records of different entities
+    own = rng.integers(n_records, size=2 * PAIRS_EACH * n_records)
+    other = np.minimum(own // BLOCK * BLOCK + rng.integers(BLOCK, size=own.size), n_records - 1)
+    ends = np.unique(np.sort([place[own], place[other]], axis=0), axis=1)
+    ends = ends[:, truth[ends[0]] != truth[ends[1]]]
+    n_false = PAIRS_EACH * n_records - left.size
+    ends = ends[:, np.sort(rng.choice(ends.shape[1], n_false, replace=False))]
+    share = left.size / (left.size + n_false)  # the mean of calibrated scores
+    a, b = CERTAINTY * share, CERTAINTY * (1 - share)
+    probability = np.concatenate([rng.beta(a + 1, b, left.size), rng.beta(a, b + 1, n_false)])
+    left, right = np.concatenate([[left, right], ends], axis=1)
+    if is_hub:
+        firsts = np.flatnonzero(np.diff(truth, prepend=-1))[1:]
+        known = (left == 0) | (right == 0)
+        left, right, probability = left[~known], right[~known], probability[~known]
+        left, right = np.append(left, np.zeros_like(firsts)), np.append(right, firsts)
+        probability = np.append(probability, rng.uniform(0.5, 0.95, firsts.size))
+    return Scored(left, right, probability, truth)
