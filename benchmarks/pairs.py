@@ -50,8 +50,8 @@ def _rows(sizes, is_hub):
     for n in sizes:
         scored = make_scored(n, is_hub)
         cells = apart(measured, scored)
-        first = first or (n, cells["seconds"])
-        slope = math.log(cells["seconds"] / first[1]) / math.log(n / first[0]) if n > first[0] else ""
+        first = first or (n, cells["CPU"])
+        slope = math.log(cells["CPU"] / first[1]) / math.log(n / first[0]) if n > first[0] else ""
         yield {"records": n, "method": "ours", **cells, "slope": slope}
         for name, function in METHODS.items():
             yield {"records": n, "method": name} | dict.fromkeys(cells, "") | apart(compared, scored, function)
@@ -67,6 +67,7 @@ def measured(scored: Scored) -> dict[str, object]:
     info = best.info
     return {
         "seconds": call.seconds,
+        "CPU": call.cpu,
         **quality(*(in_order(one, n_records) for one in (best, lower)), scored),
         "GB beyond the table": call.gigabytes,
         "components": info.n_components,
@@ -80,7 +81,7 @@ def compared(scored: Scored, function: str) -> dict[str, object]:
     """One call of another method, from positions of records on."""
     method = partial(getattr(example("linkage"), function), scored.truth.size, *scored[:3])
     call = used(method, THRESHOLD)
-    return {"seconds": call.seconds} | quality(call.result, method(LOWER), scored)
+    return {"seconds": call.seconds, "CPU": call.cpu} | quality(call.result, method(LOWER), scored)
 
 
 def solved(table: pd.DataFrame) -> tuple[object, pc.results.ConsensusPartition]:

@@ -1,4 +1,4 @@
-"""Every call in the tables of the pages "Coming from R" and "Coming from graph-tool" runs."""
+"""Every call in the tables of the pages "Coming from R", "from graph-tool" and "from splink" runs."""
 
 import ast
 import re
@@ -14,15 +14,20 @@ import posterior_consensus as pc
 from tests.catalogue.posteriors import noisy_draws
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = {page: (DOCS / page).read_text(encoding="utf-8") for page in ("from_r.md", "from_graph_tool.md")}
+PAGES = {
+    page: (DOCS / page).read_text(encoding="utf-8") for page in ("from_r.md", "from_graph_tool.md", "from_splink.md")
+}
 CALL = re.compile(r"`((?:1 - )?(?:pc|found|density|kde|modes)\.[^`]*)`")
 N_DRAWS, N_ITEMS, K = 40, 8, 3
 
 
 def calls():
-    """The code of all columns but the first of every table."""
-    rows = [line.split(" | ") for text in PAGES.values() for line in text.splitlines() if line.startswith("| ")]
-    return list(dict.fromkeys(code for row in rows if len(row) > 2 for cell in row[1:] for code in CALL.findall(cell)))
+    """The page and the code of all columns but the first of every table."""
+    rows = [
+        (page, line.split(" | ")) for page, text in PAGES.items() for line in text.splitlines() if line.startswith("| ")
+    ]
+    found = ((page, code) for page, row in rows if len(row) > 2 for cell in row[1:] for code in CALL.findall(cell))
+    return list(dict.fromkeys(found))
 
 
 @pytest.fixture(scope="module")
@@ -58,15 +63,31 @@ def names():
     }
 
 
+@pytest.fixture(scope="module")
+def linkage():
+    """What the page for users of splink calls things."""
+    ends = pd.DataFrame({"unique_id_l": ["r1", "r1", "r2", "r3"], "unique_id_r": ["r2", "r3", "r3", "r4"]})
+    predictions = ends.assign(match_probability=[0.9, 0.2, 0.7, 0.1])
+    pairs = pc.as_pair_similarity(predictions)
+    return {
+        **{"predictions": predictions, "pairs": pairs, "truth": np.array([0, 0, 1, 2])},
+        "linked": predictions.assign(source_dataset_l=["a", "a", "b", "b"], source_dataset_r=["b", "b", "b", "a"]),
+        "scores": np.array([(("r1", "r2"), 0.9), (("r2", "r3"), 0.4)], [("pairs", "object", 2), ("score", "f4")]),
+        "edges": pd.DataFrame({"n_1": ["r1"], "n_2": ["r2"], "score": [0.9]}),
+        "nodes": ["r1", "r2", "r3"],
+        "best": pc.consensus_partition(pairs, random_seed=1),
+    }
+
+
 @pytest.mark.filterwarnings("ignore")  # of draws that are few
 @pytest.mark.parametrize("part", range(8))
-def test_calls_run(part, names, tmp_path, monkeypatch):
+def test_calls_run(part, names, linkage, tmp_path, monkeypatch):
     pd.DataFrame(names["x"]).add_prefix("z").to_csv(tmp_path / "draws.csv")  # which the pages read
     monkeypatch.chdir(tmp_path)
     some = calls()[part::8]
     assert len(some) > 5
-    for code in some:
-        eval(code, dict(names))
+    for page, code in some:
+        eval(code, names | linkage if page == "from_splink.md" else dict(names))
         plt.close("all")
 
 
