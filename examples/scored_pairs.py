@@ -89,15 +89,15 @@ partitions = {
 display(compare(partitions, pairs).round(3))
 
 # %% [markdown]
-# The optimum has the fewest expected wrong pairs, and is proven to. It is much more precise than connected components at
-# the same threshold. By F1 it is as good as best links, and average linkage is a little better. The scores are the
+# The optimum has the fewest expected wrong pairs, and is proven to. It is much more precise than connected components
+# at the same threshold. By F1 it is as good as best links, and average linkage is a little better. The scores are the
 # reason: each is the probability of one pair by itself, and does not use that two records both match a third. A loss is
 # as good as the scores.
 #
 # ## Which threshold?
 #
-# Joining a wrong pair costs `tau / (1 - tau)` times as much as separating a right one. `loss_path` has the optimum along
-# `tau`, with the expected precision and recall of pairs. The last three columns compare it with the truth.
+# Joining a wrong pair costs `tau / (1 - tau)` times as much as separating a right one. `loss_path` has the optimum
+# along `tau`, with the expected precision and recall of pairs. The last three columns compare it with the truth.
 
 # %%
 path = pc.loss_path(pairs, loss="binder", values=np.arange(1, 10) / 10, random_seed=1, progressbar=False)
@@ -113,8 +113,8 @@ display(curve.round(3))
 # ## Which pairs should a clerk look at?
 #
 # `links` has the pairs that the partition decides against their score: for example, those that it separates although
-# the score is above the threshold. The first is a mistake: the records are of one Robert Bailey, but his son of the same
-# name has four, which attract one of them.
+# the score is above the threshold. The first is a mistake: the records are of one Robert Bailey, but his son of the
+# same name has four, which attract one of them.
 
 # %%
 display(summary.links.against.head(3).round(3))
