@@ -309,7 +309,7 @@ def _coded(table: pd.DataFrame, pair: tuple[Any, Any], as_text: bool) -> tuple[P
     if one.dtype.kind != other.dtype.kind and {one.dtype.kind, other.dtype.kind} <= set("iuf"):  # NumPy would round
         one, other = one.astype(object), other.astype(object)
     both = pd.concat([one, other], ignore_index=True)
-    codes, found = pd.factorize(both.to_numpy() if both.dtype == object else both.array)
+    codes, found = pd.factorize(both.to_numpy() if isinstance(both.dtype, np.dtype) else both.array)
     values = _as_names(found, f"{pair[0]!r} and {pair[1]!r}")
     if as_text:
         values = _integers_in(values)
