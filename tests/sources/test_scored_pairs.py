@@ -148,8 +148,8 @@ def test_names_of_any_kind_are_in_order_and_stored(kind, tmp_path):
     assert names(pairs) == (sorted([a, b, c]) if expected is None else expected)
     assert [type(name) for name in names(pairs)] == [type(one) for one in expected or [a] * 3]
     best = pc.consensus_partition(pairs, random_seed=1, progressbar=False, loss="binder")
-    best.to_dataset().to_netcdf(tmp_path / "best.nc")
-    with xr.open_dataset(tmp_path / "best.nc") as stored:
+    best.to_dataset().to_netcdf(tmp_path / "best.nc", engine="h5netcdf")
+    with xr.open_dataset(tmp_path / "best.nc", engine="h5netcdf") as stored:
         back = pc.results.ConsensusPartition.from_dataset(stored)
     labels = back.labels.to_series()
     assert labels[a] == labels[c] != labels[b]
