@@ -49,8 +49,8 @@ class ConsensusPartition(HasLabels, Stored):
         Number of draws; None for a similarity matrix alone.
     lower_bound : float or None
         Lower bound of the expected loss of all partitions, for Binder's loss with any costs; None for other losses.
-    info : SearchInfo, NumbersInfo, FitInfo, CandidatesInfo, PivotInfo, SeedsInfo, BinderBoundInfo or None
-        Record of the search, :class:`SearchInfo` for "greedy".
+    info : SearchInfo, ComponentsInfo, NumbersInfo, FitInfo, CandidatesInfo, PivotInfo, SeedsInfo, BinderBoundInfo, None
+        Record of the search, :class:`SearchInfo` for "greedy", :class:`ComponentsInfo` for scored pairs.
     cluster_limits : ClusterLimits
         Requested ``n_clusters`` and ``max_clusters``.
     threshold : Threshold or None
