@@ -104,6 +104,9 @@ def _answers() -> None:
     pc.partition_density(draws, random_seed=1)
     pc.cluster_merges(draws, best, progressbar=False)
     pc.loss_by_n_clusters(draws, n_clusters=[2, 3], **_QUIET)
+    one, other = [0, 2, 0], [1, 3, 2]  # two clusters, and a pair between them
+    table = sparse.coo_array(([0.9, 0.9, 0.4] * 2, (one + other, other + one)), (4, 4)).tocsr()
+    pc.links(pc.as_pair_similarity(table), [0, 0, 1, 1]).review()
 
 
 def _similarities() -> None:

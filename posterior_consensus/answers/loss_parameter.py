@@ -11,12 +11,14 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.answers.partition_loss import partition_loss
+from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.consensus.methods import check_no_method
 from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.consensus.threshold import calibrated, consistent_interval
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import draws_if_any
 from posterior_consensus.ensemble.expectation import Floats, draw_losses, mean_loss
 from posterior_consensus.ensemble.items import Items
+from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasLabels
 from posterior_consensus.losses.partition_losses import binder, pairs, vi
 from posterior_consensus.losses.record import PartitionLoss
@@ -26,11 +28,13 @@ from posterior_consensus.runtime.arguments import RandomSeed, as_generator, chec
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.runs import SearchInfo
-from posterior_consensus.sources.conversion import as_draws
+from posterior_consensus.sources.conversion import as_draws, as_source
 
 _DIM = "value_on_path"  # name of the dimension in stored results
 _COLUMNS = (
     "n_clusters",
+    "precision",
+    "recall",
     "expected_loss",
     "mcse",
     "ess",
@@ -53,11 +57,13 @@ class LossPath(Stored):
         ``mcse`` and the effective sample size ``ess``; below 100 the error is rough. ``expected_binder`` and
         ``expected_vi`` are computed with the same loss at all values, so that the partitions can be compared.
         ``distance_to_previous`` is the variation of information in bits to the partition of the previous value: 0 along
-        a plateau, NaN for the first value. ``n_clusters`` is the number of clusters.
+        a plateau, NaN for the first value. ``n_clusters`` is the number of clusters. ``precision`` is the mean
+        similarity of the pairs that the partition co-clusters, NaN if there are none. ``recall`` is their share of the
+        sum of the similarities of all pairs, NaN if that is 0. Without draws, errors and ``expected_vi`` are NaN.
     loss : PartitionLoss
         The loss with the default of its parameter.
-    n_draws : int
-        Number of draws.
+    n_draws : int or None
+        Number of draws; None for similarities or scored pairs alone.
     stopped : str
         "interrupted" if Ctrl-C ended the searches, else empty.
     missing : tuple of float
@@ -69,7 +75,7 @@ class LossPath(Stored):
     partitions: xr.DataArray = field(metadata=stored_as.array("labels_on_path", of_items=True))
     table: xr.Dataset = field(metadata=stored_as.table("{}_on_path", _COLUMNS))
     loss: PartitionLoss = field(metadata=stored_as.loss("path_"))
-    n_draws: int = field(metadata=stored_as.attribute("path_draws"))
+    n_draws: int | None = field(metadata=stored_as.attribute("path_draws"))
     stopped: str = field(default="", metadata=stored_as.attribute("path_stopped"))
     missing: tuple[float, ...] = field(default=(), metadata=stored_as.names("path_missing"))
 
@@ -130,8 +136,8 @@ class LossPath(Stored):
             ("loss", display.name_and_unit(self.loss)),
             ("clusters", f"{clusters.min()} to {clusters.max()}"),
             ("same as before", f"{same} of {display.counted(values.size - 1, 'step')}"),
-            ("draws", str(self.n_draws)),
-            *display.about_errors(self.table["ess"]),
+            ("draws", "none" if self.n_draws is None else str(self.n_draws)),
+            *display.about_errors(self.table["ess"].dropna(self.parameter)),
             *display.about_interrupt(self.stopped, self.missing, "values"),
         ]
         title = f"LossPath: {display.counted(values.size, 'value')} of {self.parameter}"
@@ -151,10 +157,10 @@ def loss_path(
 
     Parameters
     ----------
-    draws : PartitionDraws or any posterior that :func:`summarize` takes
-        Posterior draws of the partition.
+    draws : PartitionDraws or any posterior that :func:`summarize` takes, PairSimilarity or ScoredPairs
+        Posterior draws of the partition, or similarities or scored pairs alone (:func:`as_pair_similarity`).
     loss : {"vi", "binder"}, optional
-        The loss whose parameter is varied; by default "vi".
+        The loss whose parameter is varied; by default "vi", without draws "binder", the only one.
     values : array_like, optional
         Values of the parameter, which are sorted. For "vi", costs a in (0, 2), by default 0.1, 0.2, ..., 1.9, from fine
         to coarse. For "binder", pair thresholds tau in (0, 1), by default 0.05, 0.1, ..., 0.95, from coarse to fine.
@@ -173,7 +179,8 @@ def loss_path(
     Raises
     ------
     ValueError
-        If `loss` is neither, a value is out of range, or the draws are invalid, see :func:`as_partition_draws`.
+        If `loss` is neither, or "vi" without draws, a value is out of range, or the draws are invalid, see
+        :func:`as_partition_draws`.
 
     See Also
     --------
@@ -185,6 +192,10 @@ def loss_path(
     Every partition found is evaluated at every value, and the best one is kept. Hence the number of co-clustered pairs
     never increases with Binder's tau, and the entropy of the partition never increases with VI's a, even if a search
     missed its optimum. The number of clusters need not be monotone.
+
+    Along tau, ``precision`` and ``recall`` show what a threshold costs. With X_ij the posterior similarity or score of
+    a pair, precision is the mean of X_ij over the co-clustered pairs, the expected share of them that belong together.
+    Recall is the sum of X_ij over these pairs, divided by that over all pairs. Both are as good as X_ij is calibrated.
 
     Examples
     --------
@@ -198,28 +209,34 @@ def loss_path(
     >>> path.table["distance_to_previous"].values
     array([nan,  1.,  1.])
     """
-    draws = as_draws(draws)
+    source = as_source(draws)
     check_no_method(loss)
-    dim, factory = _family(loss)
+    dim, factory = _family("binder" if loss is None and draws_if_any(source) is None else loss)
+    if dim == "a" and draws_if_any(source) is None:
+        raise ValueError("`loss` must be 'binder' without draws, since VI is no sum over pairs; got 'vi'.")
     grid = _grid(dim, values)
     rng = as_generator(random_seed)
-    searched, stopped = _searched(draws, [factory(float(one)) for one in _costs(dim, grid)], rng, options, progressbar)
+    searched, stopped = _searched(source, [factory(float(one)) for one in _costs(dim, grid)], rng, options, progressbar)
     grid, missing = grid[: len(searched)], tuple(grid[len(searched) :].tolist())
     a = _costs(dim, grid)
-    labels, losses = _best_for_each(draws, searched, a, factory)
+    labels, expected, mcse, ess = _best_for_each(source, searched, a, factory)
     distances = [float(partition_loss(before, after)) for before, after in pairwise(labels)]
+    of_pairs, precision, recall = _losses_and_shares(source, labels)
     columns = (
         labels.max(axis=1).astype(np.int64) + 1,
-        draws.samples.mean(losses),
-        *draws.samples.mcse_and_ess(losses),
-        mean_loss(draws, labels, binder()),
-        mean_loss(draws, labels, vi()),
+        precision,
+        recall,
+        expected,
+        mcse,
+        ess,
+        of_pairs,
+        np.full(a.size, np.nan) if draws_if_any(source) is None else mean_loss(source, labels, vi()),
         np.array([np.nan, *distances]),
     )
     coords: dict[str, Any] = {dim: grid, "a": (dim, a)}
     table = xr.Dataset({name: (dim, column) for name, column in zip(_COLUMNS, columns, strict=True)}, coords)
-    partitions = draws.items.array(labels, "partitions", (dim, ...), coords)
-    return LossPath(partitions, table, factory(), draws.n_draws, stopped=stopped, missing=missing)
+    partitions = source.items.array(labels, "partitions", (dim, ...), coords)
+    return LossPath(partitions, table, factory(), source.n_draws, stopped=stopped, missing=missing)
 
 
 def _family(loss: Any) -> tuple[str, Callable[..., PartitionLoss]]:
@@ -246,7 +263,7 @@ def _grid(dim: str, values: Any) -> Floats:
 
 
 def _searched(
-    draws: PartitionDraws,
+    source: PairSource,
     losses: list[PartitionLoss],
     rng: np.random.Generator,
     options: dict[str, Any],
@@ -256,9 +273,9 @@ def _searched(
     found = []
     try:
         for loss in track(losses, "Loss path", progressbar=progressbar):
-            best = consensus_partition(draws, loss=loss, random_seed=rng, progressbar=False, **options)
+            best = consensus_partition(source, loss=loss, random_seed=rng, progressbar=False, **options)
             found.append(best.labels.values)
-            if isinstance(best.info, SearchInfo) and best.info.stopped == "interrupted":
+            if isinstance(best.info, SearchInfo | ComponentsInfo) and best.info.stopped == "interrupted":
                 raise KeyboardInterrupt
     except KeyboardInterrupt:
         if not found:
@@ -268,18 +285,47 @@ def _searched(
 
 
 def _best_for_each(
-    draws: PartitionDraws, found: npt.NDArray[Any], a: Floats, factory: Callable[..., PartitionLoss]
-) -> tuple[npt.NDArray[Any], Floats]:
-    """The best of all partitions found, for each cost, and its losses against every draw."""
+    source: PairSource, found: npt.NDArray[Any], a: Floats, factory: Callable[..., PartitionLoss]
+) -> tuple[npt.NDArray[Any], Floats, Floats, Floats]:
+    """The best of all partitions found, for each cost, its expected loss, and the error and sample size of that."""
+    draws = draws_if_any(source)
     # Losses are linear in a: two costs determine them at all costs.
-    at_half, at_three_halves = (draw_losses(found, draws, factory(one)) for one in (0.5, 1.5))
+    if draws is None:
+        at_half, at_three_halves = (mean_loss(source, found, factory(one))[:, np.newaxis] for one in (0.5, 1.5))
+    else:
+        at_half, at_three_halves = (draw_losses(found, draws, factory(one)) for one in (0.5, 1.5))
+    mean = np.ravel if draws is None else draws.samples.mean
     slopes = at_three_halves - at_half
     beyond = a[:, np.newaxis] - 0.5
-    expected = draws.samples.mean(at_half) + beyond * draws.samples.mean(slopes)
+    expected = mean(at_half) + beyond * mean(slopes)
     own = np.arange(a.size)
     best = expected.argmin(axis=1)
     best = np.where(expected[own, best] < expected[own, own] - ROUNDING, best, own)
-    return found[best], at_half[best] + beyond * slopes[best]
+    losses = at_half[best] + beyond * slopes[best]
+    if draws is None:
+        unknown = np.full(a.size, np.nan)
+        return found[best], losses[:, 0], unknown, unknown
+    return found[best], draws.samples.mean(losses), *draws.samples.mcse_and_ess(losses)
+
+
+def _losses_and_shares(source: PairSource, labels: npt.NDArray[Any]) -> tuple[Floats, Floats, Floats]:
+    """Expected Binder loss (P,) of partitions (P, n), and expected precision and recall of their pairs.
+
+    With B pairs co-clustered, A and C the sums of similarities over them and over all pairs, the loss at cost a is its
+    scale times (2 - a) (B - A) + a (C - A): two costs determine A and C without a matrix.
+    """
+    n = source.n_items
+    low, high = (mean_loss(source, labels, binder(a)) / binder().scale(n) for a in (0.5, 1.5))
+    middle = (low + high) / 2
+    h = pairs(n)
+    joined = np.array([h[np.bincount(one)].sum() for one in labels])
+    total = high - low + joined
+    matches = np.maximum((joined + total - middle) / 2, 0.0)
+    precision, recall = (
+        np.minimum(np.divide(matches, of, out=np.full(of.size, np.nan), where=of > ROUNDING), 1.0)
+        for of in (joined, total)
+    )
+    return middle * binder().scale(n), precision, recall
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import xarray as xr
 
 from posterior_consensus.agreement.path import EARLY, AgreementPath
 from posterior_consensus.answers.links import StableComponents
@@ -11,7 +12,17 @@ from posterior_consensus.answers.loss_parameter import LossPath
 from posterior_consensus.answers.partial_partition import PartialPartition
 from posterior_consensus.answers.prior_sensitivity import Floats, PriorSensitivity
 from posterior_consensus.plots import frame
-from posterior_consensus.plots.colours import MARK, MOST_CHAINS, NEUTRAL, OPEN, as_cmap, chain_line, ink, on_dark
+from posterior_consensus.plots.colours import (
+    COLOURS,
+    MARK,
+    MOST_CHAINS,
+    NEUTRAL,
+    OPEN,
+    as_cmap,
+    chain_line,
+    ink,
+    on_dark,
+)
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.runtime.tolerances import SAME
 
@@ -56,6 +67,8 @@ def plot_loss_path(path: LossPath, *, cmap: Any = None, figsize: Size = None, ax
     information between their partitions. Long strong stretches are partitions that hardly depend on the parameter. The
     dashed line is at the loss's default. The axis is logarithmic if the number of clusters grows tenfold.
 
+    Without draws, an axis on the right has expected precision and recall: what a threshold costs.
+
     Examples
     --------
     >>> import posterior_consensus as pc
@@ -75,9 +88,26 @@ def plot_loss_path(path: LossPath, *, cmap: Any = None, figsize: Size = None, ax
     if x.min() <= default <= x.max():
         frame.mark_value(ax, default, f"default, {dim} = {default:g}", zorder=1.5)
         frame.add_legend(ax, loc="best")
+    if path.n_draws is None:
+        _draw_shares(ax, x, table)
     _scale_clusters(ax, clusters)
     ax.set(xlabel="pair threshold tau" if dim == "tau" else "cost of separating, a", ylabel="number of clusters")
     return ax
+
+
+def _draw_shares(ax: Axes, x: npt.NDArray[np.float64], table: xr.Dataset) -> None:
+    """Plot expected precision and recall of pairs on an axis on the right, with one legend for both axes."""
+    right = ax.twinx()
+    for name, colour in zip(("precision", "recall"), COLOURS, strict=False):
+        right.plot(x, table[name].values, color=colour, marker=".", linewidth=1.2, label=f"expected {name}")
+    right.spines["right"].set_visible(True)
+    right.set(ylabel="expected precision, recall", ylim=(0.0, 1.05))
+    handles, labels = (
+        one + more for one, more in zip(ax.get_legend_handles_labels(), right.get_legend_handles_labels(), strict=True)
+    )
+    if (own := ax.get_legend()) is not None:
+        own.remove()
+    right.legend(handles, labels, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False, fontsize=8)
 
 
 def _draw_steps(

@@ -1,4 +1,5 @@
 from functools import partial
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from posterior_consensus.search.local_search import OnDraws
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws
 from tests.catalogue.results import assert_equal
-from tests.helpers import array, press_ctrl_c
+from tests.helpers import array, press_ctrl_c, scored_pairs
 
 GRID = {"binder": [0.1, 0.3, 0.5, 0.6, 0.9], "vi": [0.2, 0.7, 1.0, 1.1, 1.7]}
 DEFINITION = {"binder": reference.binder, "vi": reference.vi}
@@ -49,6 +50,38 @@ def test_path_of_optima(rng, loss, method, weighted):
     draws, weights = noisy_draws(rng, 20, 6, 3, 0.4), rng.exponential(size=20) if weighted else None
     path = find(pc.as_partition_draws(draws, weights=weights), loss, GRID[loss], method=method)
     assert_is_a_path_of_optima(path, draws, loss, weights)
+
+
+@pytest.mark.parametrize("kind", ["hard", "soft", "similarities", "scored pairs"])
+@pytest.mark.parametrize("loss", GRID)
+def test_precision_and_recall_as_defined(rng, kind, loss):
+    draws = pc.as_partition_draws(noisy_draws(rng, 20, 6, 3, 0.4))
+    if kind == "soft":
+        draws = pc.as_allocation_probabilities(rng.dirichlet([0.3] * 3, size=(20, 6)))
+    similarity = np.asarray(pc.posterior_similarity_matrix(draws))
+    if kind == "similarities":
+        draws = pc.as_pair_similarity(similarity)
+    if kind == "scored pairs":
+        similarity = np.where(similarity < 0.3, 0.05, similarity)
+        draws = scored_pairs(6, {(i, j): similarity[i, j] for i, j in combinations(range(6), 2)}, 0.05)
+    if draws.n_draws is None and loss == "vi":
+        with pytest.raises(ValueError, match="`loss` must be 'binder' without draws"):
+            find(draws, loss)
+        return
+    path = find(draws, None if draws.n_draws is None else loss, [0.1, 0.5, 0.9])
+    one, other = np.triu_indices(6, 1)
+    rows = path.partitions.values, path.table["precision"].values, path.table["recall"].values
+    for labels, precision, recall in zip(*rows, strict=True):
+        joined = labels[one] == labels[other]
+        values = similarity[one, other]
+        expected = values[joined].mean() if joined.any() else np.nan
+        assert precision == pytest.approx(expected, abs=1e-9, nan_ok=True)
+        assert recall == pytest.approx(values[joined].sum() / values.sum(), abs=1e-9)
+    unknown = draws.n_draws is None
+    assert path.table[["mcse", "expected_vi"]].isnull().all().to_array().values.tolist() == [unknown, unknown]
+    again = pc.results.LossPath.from_dataset(path.to_dataset())
+    assert_equal(again, path)
+    assert len(path.plot().figure.axes) == 2 + unknown
 
 
 @pytest.mark.parametrize("loss", GRID)
