@@ -234,6 +234,7 @@ def test_the_number_of_threads_changes_nothing():
     one, two = (pc.consensus_partition(hard_component(), n_jobs=n, **QUIET) for n in (1, 2))
     np.testing.assert_array_equal(one.labels, two.labels)
     assert one.lower_bound == two.lower_bound and one.info == two.info
+    assert one.gap == 0 and one.info.n_proven == one.info.n_components == 2 and one.info.n_enumerated == 0
 
 
 @pytest.mark.parametrize("limit", [1e-9, 0.2])
