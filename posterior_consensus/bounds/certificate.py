@@ -11,7 +11,8 @@ import xarray as xr
 
 from posterior_consensus.bounds.binder import BYTES_A_PAIR, binder_bound
 from posterior_consensus.bounds.bound import Bound, Budget, Deadline, WorkBudget, checked, relative_gap, status
-from posterior_consensus.bounds.components import components_bound
+from posterior_consensus.bounds.components import ComponentsInfo, components_bound
+from posterior_consensus.bounds.decomposing import components_of
 from posterior_consensus.bounds.matching import matching_bound
 from posterior_consensus.bounds.sdp import sum_of_squares_bound
 from posterior_consensus.bounds.vi import seconds_to_begin, vi_bound
@@ -76,9 +77,12 @@ def too_many_pairs(n_items: int) -> str:
 def _binder_bound(
     source: PairSource, loss: PartitionLoss, incumbent: Labels, *, budget: Budget, progressbar: bool
 ) -> Bound:
-    """Bound each component of scored pairs by itself, and a posterior as a whole."""
+    """Bound each component by itself, of scored pairs and of draws of many small clusters; else the whole."""
     if isinstance(source, ScoredPairs):
-        return components_bound(source, loss, incumbent, budget=budget, progressbar=progressbar)
+        source.check_keeps(incumbent)
+    parts = components_of(source, loss)
+    if parts is not None:
+        return components_bound(source, parts, loss, incumbent, budget=budget, progressbar=progressbar)
     return binder_bound(source, loss, incumbent, budget=budget, progressbar=progressbar)
 
 
@@ -181,6 +185,8 @@ class Certificate(Stored):
             ("gap", gap),
             ("method", f"{self.method}, {display.duration(self.seconds)}"),
         ]
+        if isinstance(self.info, ComponentsInfo):
+            lines.append(("components", self.info.in_words()))
         if self.better is not None:
             lines.append(("better", "bounding came across a better partition: the attribute `better`"))
         return f"Certificate: {self.status}", lines, self.to_dataframe().map(_digits)

@@ -16,6 +16,7 @@ from posterior_consensus.bounds.component import Component
 from posterior_consensus.bounds.stars import best_labels
 from posterior_consensus.ensemble.expectation import mean_loss
 from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.ensemble.scored_pairs import Constraints, ScoredPairs
 from posterior_consensus.kernels import components as kernels
@@ -75,8 +76,8 @@ class ComponentsInfo(Info):
             A part of a sentence.
         """
         if not self.n_components:
-            return "no two records are linked"
-        known = f"{counted(self.n_components, 'component')}, the largest of {self.largest:,} records"
+            return "no two items are linked"
+        known = f"{counted(self.n_components, 'component')}, the largest of {counted(self.largest, 'item')}"
         if not self.unproven_sizes:
             return f"{known}; all are proven optimal"
         named = ", ".join(f"{size:,}" for size in self.unproven_sizes[:_NAMED])
@@ -430,19 +431,18 @@ def bound_components(
 
 
 def components_bound(
-    source: ScoredPairs, loss: PartitionLoss, incumbent: Labels, *, budget: Budget, progressbar: bool = False
+    source: PairSource,
+    parts: Decomposition,
+    loss: PartitionLoss,
+    incumbent: Labels,
+    *,
+    budget: Budget,
+    progressbar: bool = False,
 ) -> Bound:
-    """Bound the minimum expected loss of scored pairs for Binder's loss with any costs, component by component.
+    """Bound the minimum expected loss for Binder's loss with any costs, component by component.
 
-    The arguments are those of :func:`binder_bound`.
-
-    Raises
-    ------
-    ValueError
-        If constraints contradict each other, or the incumbent breaks one.
+    The arguments are those of :func:`binder_bound`, and the components of the source.
     """
-    source.check_keeps(incumbent)
-    parts = decomposed(source, loss)
     clusters, gaps = parts.solved(), np.zeros(parts.large.size)
     given = parts.parts(incumbent)
     for one in parts.large.tolist():

@@ -147,11 +147,12 @@ def consensus_partition(
     Scored pairs are searched by component: items are connected if their similarity exceeds the pair threshold tau, and
     some optimum has no cluster across components. Components of up to 14 items are solved by comparing all their
     partitions, larger ones are searched and bounded. The lower bound is the sum of their bounds, and `info` says which
-    are not proven. `must_link`, `cannot_link` and `max_per_source` hold.
+    are not proven. `must_link`, `cannot_link` and `max_per_source` hold. Under Binder's loss without a number of
+    clusters, so are draws of many small clusters, as of linked records, at any number of items.
 
-    With Binder's loss and at most 5,000 items, the result has a lower bound of the minimum expected loss over all
-    partitions, and the optimality gap. There is no bound after a search that was stopped, or that took more than half
-    of ``seconds``.
+    With Binder's loss and at most 5,000 items, other results have a lower bound of the minimum expected loss over all
+    partitions too, and the optimality gap, but not after a search that was stopped, or that took more than half of
+    ``seconds``.
 
     The pages on search and on bounds describe the algorithms, and ``help(METHODS[name].function)`` each method.
 

@@ -9,6 +9,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.bounds.bound import relative_gap, status
+from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.consensus.threshold import Threshold, consistent_interval
 from posterior_consensus.ensemble.items import members_of
 from posterior_consensus.ensemble.pairs import PairSource
@@ -49,8 +50,9 @@ class ConsensusPartition(HasLabels, Stored):
         Number of draws; None for a similarity matrix alone.
     lower_bound : float or None
         Lower bound of the expected loss of all partitions, for Binder's loss with any costs; None for other losses.
-    info : SearchInfo, ComponentsInfo, NumbersInfo, FitInfo, CandidatesInfo, PivotInfo, SeedsInfo, BinderBoundInfo, None
-        Record of the search, :class:`SearchInfo` for "greedy", :class:`ComponentsInfo` for scored pairs.
+    info : Info or None
+        Record of the search, :class:`SearchInfo` for "greedy", or :class:`ComponentsInfo` if the search under Binder's
+        loss went by component: of scored pairs, and of draws of many small clusters.
     cluster_limits : ClusterLimits
         Requested ``n_clusters`` and ``max_clusters``.
     threshold : Threshold or None
@@ -232,7 +234,7 @@ class ConsensusPartition(HasLabels, Stored):
         dim = self.labels.dims[0]
         items, clusters = display.counted(self.labels.size, "item"), display.counted(self.n_clusters, "cluster")
         title = f"ConsensusPartition: {items} ({dim}) in {clusters}"
-        reached = f", {self.info.agreement()}" if isinstance(self.info, SearchInfo) else ""
+        reached = f", {words}" if (words := reached_in_words(self.info)) else ""
         expected = display.quantity(self.expected_loss, self.loss.unit)
         lines = [
             (f"expected {self.loss.name}", display.with_error(expected, self.mcse, self.ess)),
@@ -251,6 +253,13 @@ class ConsensusPartition(HasLabels, Stored):
 
     def _not_shown(self, table: pd.DataFrame) -> tuple[int, str]:
         return self.n_clusters - display.MOST_ROWS, "to_dataframe()" if self.records is None else "clusters"
+
+
+def reached_in_words(info: Info | None) -> str:
+    """How sure a search is of its partition, as a part of a sentence; empty for other work."""
+    if isinstance(info, SearchInfo):
+        return info.agreement()
+    return info.in_words() if isinstance(info, ComponentsInfo) else ""
 
 
 def by_record(source: PairSource, labels: Labels) -> xr.Dataset | None:

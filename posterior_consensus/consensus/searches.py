@@ -8,6 +8,7 @@ import numpy as np
 
 from posterior_consensus.bounds.binder import binder_bound
 from posterior_consensus.bounds.bound import Deadline, WorkBudget
+from posterior_consensus.bounds.decomposing import components_of
 from posterior_consensus.consensus.candidates import best_draw, hierarchical
 from posterior_consensus.consensus.graphs import spectral
 from posterior_consensus.consensus.record import ConsensusPartition
@@ -16,7 +17,6 @@ from posterior_consensus.ensemble.draws import draws_if_any, draws_of
 from posterior_consensus.ensemble.expectation import least_loss, mean_loss
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
-from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.kernels import pair_moves
 from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.losses.record import Loss
@@ -85,6 +85,10 @@ def greedy(
     From 131,072 items on, or if the labels exceed the memory budget, the search uses 65,536 items and at most 1,024
     draws. Its partition is then extended to all items, and improved on all draws by moves of items and merges of
     clusters. Posteriors of many small clusters, as in record linkage, are not sampled.
+
+    Under Binder's loss without a number of clusters, draws of many small clusters are searched by component. Components
+    of up to 14 items are solved exactly, and larger ones searched from `starts` and others, and bounded. `n_starts`,
+    `n_agree` and `n_perturbations` have no effect then. Items that are together in all draws count as one.
     """
     if isinstance(starts, str):
         raise TypeError(f"`starts` must be a list of partitions or names; got {starts!r}.")
@@ -194,9 +198,9 @@ def exact(draws: PairSource, loss: Loss, task: Task, *, seconds: float | None = 
     if task.most is not None:
         raise ValueError("method 'exact' takes neither `n_clusters` nor `max_clusters`. Use 'greedy'.")
     check_seconds(seconds)
-    if isinstance(draws, ScoredPairs):
+    if (parts := components_of(draws, record)) is not None:
         work: dict[str, Any] = {"work": _SECONDS_TO_PROVE, "seconds": seconds, "progressbar": task.progressbar}
-        return Candidate(*search_by_component(draws, record, rng=task.rng, **work))
+        return Candidate(*search_by_component(draws, parts, record, rng=task.rng, **work))
     found = search(draws, loss, rng=task.rng, progressbar=task.progressbar)
     start = draws.as_labels(found.labels)
     budget = WorkBudget(_SECONDS_TO_PROVE) if seconds is None else Deadline(float(seconds))

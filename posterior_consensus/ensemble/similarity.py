@@ -1,11 +1,14 @@
 """The posterior similarity matrix: pairs above a limit, errors, products, and means of clusters."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator
 
 from posterior_consensus.ensemble.draws import PartitionDraws, hard_draws
@@ -18,6 +21,8 @@ from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.tolerances import ROUNDING
 
 _SLOWER = 256  # time of a pair within a cluster, relative to a pair of packed labels
+_LARGEST_MEAN, _LEAST_CLUSTERS = 32, 64  # mean size of an item's cluster whose pairs are few, and so many of them
+_BYTES_A_PAIR_WITHIN = 100  # of a pair within a component, while a problem is made of it
 
 Pairs = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.float64]]
 
@@ -120,23 +125,92 @@ def has_small_clusters(draws: PartitionDraws) -> bool:
     return draws.soft is None and _n_pairs(draws) * _SLOWER <= float(draws.n_items) ** 2 * draws.n_draws
 
 
+def has_few_pairs(draws: PartitionDraws) -> bool:
+    """Whether hard draws have so many small clusters that counting all of their pairs takes less than a search."""
+    if draws.soft is not None:
+        return False
+    size = _n_pairs(draws) / (draws.n_items * draws.n_draws)  # of an item's cluster, if it is not alone
+    return size <= _LARGEST_MEAN and size * _LEAST_CLUSTERS <= draws.n_items
+
+
 def pairs_above(draws: PartitionDraws, threshold: float) -> Iterator[Pairs]:
     """Pairs of larger similarity, in order, some items at a time: the first, the second, and their similarity.
 
     Similarities are those of the matrix, bit for bit: each is a sum over draws in their order.
     """
-    addends = draws.samples.addends[0]
-    members = _memberships(draws)
-    weighted = sparse.csr_array((addends[members.data], members.indices, members.indptr), members.shape)
-    clusters = sparse.csr_array((np.ones(members.nnz), members.indices, members.indptr), members.shape).T.tocsr()
-    total = np.cumsum(addends)[-1]
-    for part in memory.parts(draws.n_items, 32 * max(1.0, _n_pairs(draws) / draws.n_items)):
-        found = sparse.triu(weighted[part] @ clusters, part.start + 1, format="csr")
-        found.sort_indices()
-        found = found.tocoo()
-        values = found.data / total
-        above = values > threshold
-        yield found.coords[0][above] + part.start, found.coords[1][above].astype(np.int64), values[above]
+    yield from _Memberships.of(draws).pairs_above(threshold)
+
+
+def similarities_within_components(draws: PartitionDraws, threshold: float) -> sparse.csr_array | None:
+    """Similarities (n, n) of the co-clustered pairs within components, without the diagonal.
+
+    Components are those of the graph of pairs of larger similarity than `threshold`. None if the memory budget does not
+    hold the clusters of all draws, or the pairs.
+    """
+    n = draws.n_items
+    if not memory.fits(_bytes_of_memberships(draws)):
+        return None
+    members = _Memberships.of(draws)
+    first, second, _ = _joined(members.pairs_above(threshold))
+    graph = sparse.coo_array((np.ones(first.size, np.bool_), (first, second)), (n, n))
+    component = connected_components(graph, directed=False)[1]
+    n_pairs = min(float(np.square(np.bincount(component), dtype=np.float64).sum()), _n_pairs(draws))
+    if not memory.fits(_BYTES_A_PAIR_WITHIN * n_pairs):
+        return None
+    first, second, values = _joined(
+        (one[same], other[same], values[same])
+        for one, other, values in members.pairs_above(0.0)
+        for same in [component[one] == component[other]]
+    )
+    ends = np.concatenate([first, second]), np.concatenate([second, first])
+    return sparse.csr_array((np.concatenate([values, values]), ends), (n, n))
+
+
+def _joined(pairs: Iterator[Pairs]) -> Pairs:
+    """All of these pairs."""
+    first, second, values = zip(*pairs, strict=True)
+    return np.concatenate(first), np.concatenate(second), np.concatenate(values)
+
+
+class _Memberships(NamedTuple):
+    """Items by the clusters of all draws, for products that count the draws in which two items are co-clustered.
+
+    Attributes
+    ----------
+    weighted : sparse array (n, R)
+        Weight of the draw of each cluster of each item.
+    clusters : sparse array (R, n)
+        Ones.
+    total : float
+        Sum of the weights.
+    bytes_an_item : float
+        Estimated memory of an item's row of the product.
+    """
+
+    weighted: sparse.csr_array
+    clusters: sparse.csr_array
+    total: float
+    bytes_an_item: float
+
+    @classmethod
+    def of(cls, draws: PartitionDraws) -> _Memberships:
+        addends = draws.samples.addends[0]
+        members, kind = _memberships(draws), _kind_of_sums(draws)
+        weights = addends.astype(kind)[members.data]
+        weighted = sparse.csr_array((weights, members.indices, members.indptr), members.shape)
+        ones = sparse.csr_array((np.ones(members.nnz, kind), members.indices, members.indptr), members.shape)
+        bytes_an_item = 32 * max(1.0, _n_pairs(draws) / draws.n_items)
+        return cls(weighted, ones.T.tocsr(), float(np.cumsum(addends)[-1]), bytes_an_item)
+
+    def pairs_above(self, threshold: float) -> Iterator[Pairs]:
+        """See :func:`pairs_above`."""
+        for part in memory.parts(self.weighted.shape[0], self.bytes_an_item):
+            found = sparse.triu(self.weighted[part] @ self.clusters, part.start + 1, format="csr")
+            found.sort_indices()
+            found = found.tocoo()
+            values = found.data / self.total
+            above = values > threshold
+            yield found.coords[0][above] + part.start, found.coords[1][above].astype(np.int64), values[above]
 
 
 def _n_pairs(draws: PartitionDraws) -> float:
@@ -145,11 +219,26 @@ def _n_pairs(draws: PartitionDraws) -> float:
     return float(np.square(sizes[sizes > 1], dtype=np.float64).sum())
 
 
+def _kind_of_sums(draws: PartitionDraws) -> np.dtype[Any]:
+    """Type of sums of weights: counts if these are equal."""
+    return np.dtype(np.float64) if draws.samples.is_weighted else np.min_scalar_type(draws.n_draws)
+
+
+def _n_shared(draws: PartitionDraws) -> int:
+    """Number of items of all draws' clusters, without singletons."""
+    sizes = draws.backend.sizes
+    return int(sizes[sizes > 1].sum(dtype=np.int64))
+
+
+def _bytes_of_memberships(draws: PartitionDraws) -> int:
+    """Memory of :class:`_Memberships`, while they are made."""
+    return (20 + 2 * _kind_of_sums(draws).itemsize) * _n_shared(draws) + 4 * draws.backend.sizes.size
+
+
 def _memberships(draws: PartitionDraws) -> sparse.csr_array:
     """Items by the clusters of all draws (n, R), without singletons; the data are the numbers of the draws."""
-    sizes, starts = draws.backend.sizes, draws.starts
-    shared = int(sizes[sizes > 1].sum(dtype=np.int64))
-    memory.check(36 * shared + 4 * sizes.size, "The clusters of all draws", "Take fewer draws.")
+    memory.check(_bytes_of_memberships(draws), "The clusters of all draws", "Take fewer draws.")
+    sizes, starts, shared = draws.backend.sizes, draws.starts, _n_shared(draws)
     kind = np.min_scalar_type(-max(sizes.size, shared))
     blocks = [found for _, found in draws.backend.map_blocks(_of_block, starts, sizes, kind)]
     counts, rows, cells = (np.concatenate(column) for column in zip(*blocks, strict=True))

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.bounds.components import ComponentsInfo, decomposed
+from posterior_consensus.bounds.components import ComponentsInfo, Decomposition
+from posterior_consensus.bounds.decomposing import components_of
 from posterior_consensus.ensemble.draws import draws_of, hard_draws
 from posterior_consensus.ensemble.expectation import least_loss, mean_loss
 from posterior_consensus.ensemble.pairs import PairSource
@@ -46,6 +47,7 @@ _LITTLE_HARDER = 60_000  # the same limit of labels for a nonlinear loss
 _MOST_STARTS, _LEAST_STARTS = 16, 3
 _LABELS_READ = 60_000_000  # by all runs over all draws: runs of many items hardly ever agree, which would end them
 _TINY = 1e-9
+_SECONDS_OF_DRAWS = 1.0  # estimated time to bound the components of draws, which are searched for as long
 _WORTH_A_MATRIX = 0.29  # share of the memory budget that a similarity matrix may take if there is another way
 _BUDGET, _BUDGET_NOT_LINEAR = 3e6, 2e7  # elementary operations of all restarts
 _BUDGET_KINKED, _PATIENCE_KINKED = 2e8, 2  # slopes change where B = C, so that more partitions are local optima
@@ -81,9 +83,14 @@ def search(
     """
     began = time.monotonic()
     _check_options(n_starts, n_agree, seconds, n_jobs)
-    if isinstance(draws, ScoredPairs) and (record := loss.as_binder()) is not None:
-        options: dict[str, Any] = {"starts": starts, "seconds": seconds, "n_jobs": n_jobs, "progressbar": progressbar}
-        return search_by_component(draws, record, rng=rng, **options)
+    is_free = n_clusters is None and max_clusters is None
+    parts = components_of(draws, loss) if is_free or isinstance(draws, ScoredPairs) else None
+    if parts is not None:
+        options: dict[str, Any] = {"starts": starts, "n_jobs": n_jobs, "progressbar": progressbar, "rng": rng}
+        options |= {"seconds": None if seconds is None else max(began + seconds - time.monotonic(), _TINY)}
+        if not isinstance(draws, ScoredPairs):
+            options["work"] = _SECONDS_OF_DRAWS
+        return search_by_component(draws, parts, loss, **options)
     if isinstance(loss, PairLoss):
         if loss.pair_threshold is not None:
             options = {"n_starts": n_starts, "n_agree": n_agree, "n_perturbations": n_perturbations}
@@ -102,7 +109,7 @@ def search(
     sample = sample_of(draws, loss, limits, rng)
     searched = draws if sample is None else sample.draws
     given = [_labels_of(start, draws, searched) for start in starts]
-    parts = given if sample is None else [sample.part_of(labels) for labels in given]
+    known = given if sample is None else [sample.part_of(labels) for labels in given]
     allowed = _allowed(n_starts, n_agree, n_perturbations, loss, limits, searched)
     n_labels = searched.n_items * (searched.n_draws or searched.n_items)
     little = _LITTLE[1] if loss.is_linear else _LITTLE_HARDER
@@ -114,12 +121,12 @@ def search(
             with Executor(jobs, None if seconds is None else seconds / 2, n_labels) as another:
                 free = _local_search(searched, loss, Limits(1, searched.n_items), another.stop)
                 first = Runs(free, another, searched, loss, rng.spawn(1)[0])
-                first.follow(allowed._replace(n_perturbations=0), parts, progressbar=progressbar)
+                first.follow(allowed._replace(n_perturbations=0), known, progressbar=progressbar)
             if another.stopped == "interrupted":
                 executor.halt(another.stopped)
             runs.tally += first.tally
             runs.start_from([first.best.labels], "unconstrained")
-        runs.follow(allowed, parts, progressbar=progressbar)
+        runs.follow(allowed, known, progressbar=progressbar)
         best: Optimum = runs.best
         last: LocalSearch | OnBlocks = local
         if sample is not None:
@@ -136,20 +143,15 @@ def search(
 
 
 def search_by_component(
-    pairs: ScoredPairs,
-    loss: PartitionLoss,
-    *,
-    rng: np.random.Generator,
-    starts: Sequence[Start] = (),
-    **options: Any,
+    source: PairSource, parts: Decomposition, loss: Loss, *, starts: Sequence[Start] = (), **options: Any
 ) -> Searched:
     """Search the components of linked items for the partition of minimum expected Binder loss, with a lower bound.
 
     The options are those of :func:`search_components`.
     """
-    given = [_labels_of(start, pairs, pairs) for start in starts]
-    found = search_components(decomposed(pairs, loss), rng, starts=given, **options)
-    expected = float(mean_loss(pairs, found.labels[np.newaxis], loss)[0])
+    given = [_labels_of(start, source, source) for start in starts]
+    found = search_components(parts, starts=given, **options)
+    expected = float(mean_loss(source, found.labels[np.newaxis], loss)[0])
     return Searched(found.labels, found.info, expected - found.gap)
 
 

@@ -11,6 +11,8 @@ from posterior_consensus.answers.alignment import differences
 from posterior_consensus.answers.links import MANY, SMALL, SURE, UNLIKELY, range_of
 from posterior_consensus.answers.particles import Particles, at_least
 from posterior_consensus.bounds.bound import status
+from posterior_consensus.bounds.components import ComponentsInfo
+from posterior_consensus.consensus.record import reached_in_words
 from posterior_consensus.ensemble.expectation import mean_loss
 from posterior_consensus.ensemble.items import cluster_names
 from posterior_consensus.ensemble.partitions import Labels
@@ -22,7 +24,6 @@ from posterior_consensus.results import display
 from posterior_consensus.results.display import capitalized, counted
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.tolerances import SAME
-from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.summary.record import (
     OTHER_LABELS,
     TOO_MANY,
@@ -217,10 +218,13 @@ def optimality(summary: SummaryRecord) -> Fact:
     """Bound of the minimum expected loss, and how many searches agree."""
     gap, bound, best = summary.gap, summary.lower_bound, summary.consensus
     if gap is not None and status(gap) == "optimal":
-        proven = "proven, no partition has a smaller expected loss on these draws"
-        finding = "On these draws, no other partition has a smaller expected loss (proven)."
-        return Fact("optimality", proven, [finding], ", which is proven to be the minimum on these draws")
-    agreement = best.info.agreement() if isinstance(best.info, SearchInfo) else ""
+        proven = "proven"
+        if isinstance(best.info, ComponentsInfo) and best.info.n_components > 1:
+            proven = f"proven for each of {best.info.n_components:,} components of linked items"
+        shown = f"{proven}, no partition has a smaller expected loss on these draws"
+        finding = f"On these draws, no other partition has a smaller expected loss ({proven})."
+        return Fact("optimality", shown, [finding], ", which is proven to be the minimum on these draws")
+    agreement = reached_in_words(best.info)
     if gap is None:
         no_bound = "no bound was computed" if summary.no_certificate else "no bound is known for this loss"
         line = said = [agreement or no_bound]

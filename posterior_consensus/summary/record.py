@@ -15,6 +15,7 @@ from posterior_consensus.answers.membership import ItemUncertainty
 from posterior_consensus.answers.particles import Particles
 from posterior_consensus.bounds.bound import relative_gap
 from posterior_consensus.bounds.certificate import Certificate
+from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.diagnostics.comparison import ExcessLoss
 from posterior_consensus.diagnostics.record import Diagnosis
@@ -150,7 +151,7 @@ def uses_sampled_labels(draws: PartitionDraws, best: ConsensusPartition) -> bool
 
 def stopped(best: ConsensusPartition) -> str:
     """Reason for an early end of the search; empty if it was completed."""
-    return best.info.stopped if isinstance(best.info, SearchInfo) else ""
+    return best.info.stopped if isinstance(best.info, SearchInfo | ComponentsInfo) else ""
 
 
 def some_draws(draws: PartitionDraws) -> PartitionDraws:

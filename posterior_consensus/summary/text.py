@@ -4,6 +4,7 @@ import re
 from importlib import resources
 
 import posterior_consensus
+from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display
 from posterior_consensus.results.display import counted
@@ -74,6 +75,12 @@ def how_found(summary: SummaryRecord) -> str:
         chosen = ", calibrated on the same draws," if best.threshold.calibrated else ""
         threshold = f" at a pair threshold of {best.threshold.tau:.3g}{chosen}"
     how = "by greedy search [dahl2022]" if best.method == "greedy" else f"by the method {best.method!r}"
+    if isinstance(best.info, ComponentsInfo) and best.method == "greedy":
+        joining, separating = (summary.loss.numerator[term] for term in "BC")
+        how = (
+            "in each connected component of the pairs whose co-clustering probability exceeds "
+            f"{joining / (joining + separating):.3g},"
+        )
     return (
         f"{requested} of minimum posterior expected {name_of(best.loss)}{f' [{key}]' if key else ''}{threshold} found "
         f"{how} with posterior_consensus {posterior_consensus.__version__} [posterior_consensus]"
