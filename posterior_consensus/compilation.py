@@ -57,6 +57,12 @@ def _scored() -> PairSource:
     return pc.as_pair_similarity(sparse.csr_array(values + values.T))
 
 
+def _linked() -> PairSource:
+    """Scored pairs of records in a row, whose components are small."""
+    scores = np.random.default_rng(1).random(29)
+    return pc.as_pair_similarity(sparse.coo_array((scores, (np.arange(29), np.arange(1, 30))), (30, 30)))
+
+
 def _searches_by_loss() -> None:
     for loss in pc.LOSSES:
         pc.consensus_partition(_few(), loss=loss, **_QUIET)
@@ -74,8 +80,8 @@ def _searches_of_pairs() -> None:
 
 
 def _summaries() -> None:
-    for draws in (_few(), _soft(), _many()):
-        pc.summarize(draws, **_QUIET)
+    for posterior in (_few(), _soft(), _many(), _linked()):
+        pc.summarize(posterior, **_QUIET).findings()
 
 
 def _bounds() -> None:

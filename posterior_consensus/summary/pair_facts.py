@@ -261,13 +261,14 @@ def review(summary: PairsRecord, counts: Counts) -> Fact:
     """The pair on which a clerk's decision changes the result most."""
     if counts.review.empty:
         return Fact()
-    first, second, score, joined, increase = (
-        counts.review[name].iloc[0] for name in ("first", "second", "probability", "joined", "increase")
+    first, second, score, joined, increase, exact = (
+        counts.review[name].iloc[0] for name in ("first", "second", "probability", "joined", "increase", "exact")
     )
     said = f"{first} and {second}, {'joined' if joined else 'separated'} with a score of {score:.3g}"
+    change, bound = ("raise", "at most ") if increase >= 0 else ("lower", "at least ")
     finding = (
-        f"The closest call is that of {said}: the other decision would raise the expected loss by {increase:.3g} "
-        "expected pairs. A clerk should begin there."
+        f"The closest call is that of {said}: the other decision would {change} the expected loss by "
+        f"{'' if exact else bound}{abs(increase):.3g} expected pairs. A clerk should begin there."
     )
     return Fact("look first at", f"{said}; the next are below, more in links.review()", [finding])
 

@@ -10,11 +10,12 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.answers.links import links
-from posterior_consensus.answers.loss_parameter import LossPath
+from posterior_consensus.answers.loss_parameter import LossPath, loss_path
 from posterior_consensus.bounds.components import decomposed
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.losses.lookup import as_loss
+from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.plots.four_panels import pair_panels
 from posterior_consensus.plots.frame import Grid
@@ -29,6 +30,9 @@ from posterior_consensus.summary.report.pairs import write_pairs_report
 from posterior_consensus.summary.steps import SEARCH, consensus_within
 from posterior_consensus.summary.text import bibtex, cited_keys
 
+_THRESHOLDS = np.arange(1, 10) / 10
+_MOST_ON_CURVE = 200_000  # records and scored pairs, beyond which no curve is computed
+_LARGEST_ON_CURVE = 300  # records of the largest component at the smallest threshold, likewise
 _MOST_TO_REVIEW = 1_000  # pairs in a file
 
 
@@ -200,6 +204,7 @@ def summarize_pairs(
     clock: Clock, pairs: ScoredPairs, options: dict[str, Any], searched: dict[str, Any]
 ) -> PairsSummary:
     """Summarize scored pairs; `options` are of the search, `searched` has seed and progress bar of all searches."""
+    clock.seconds["pairs"] = clock.seconds.pop("draws")
     consensus = consensus_within(clock, pairs, clock.part(SEARCH), searched | options)
     component = clock("components", _components, pairs, as_loss(consensus.loss, kind=PartitionLoss))
     decided = links(pairs, consensus)
@@ -208,7 +213,7 @@ def summarize_pairs(
         consensus=consensus,
         component=pairs.items.array(component, "component"),
         links=decided,
-        curve=None,
+        curve=_curve(clock, pairs, decided.tau, searched),
         seconds=clock.seconds,
         cut=tuple(clock.cut),
     )
@@ -218,3 +223,14 @@ def _components(pairs: ScoredPairs, loss: PartitionLoss) -> npt.NDArray[np.int32
     """Component (n_items,) of each record, within which the search finds its clusters."""
     problem = decomposed(pairs, loss)
     return problem.component_of[problem.groups].astype(np.int32)
+
+
+def _curve(clock: Clock, pairs: ScoredPairs, tau: float, searched: dict[str, Any]) -> LossPath | None:
+    """Partitions along the threshold, unless there are many pairs or large components; work decides, not time."""
+    if pairs.n_items + pairs.n_scored > _MOST_ON_CURVE or pairs.unscored >= tau:
+        return None
+    values = np.unique([*_THRESHOLDS[_THRESHOLDS > pairs.unscored], tau])
+    largest = int(np.bincount(_components(pairs, binder(tau=values[0]))).max())
+    if largest > _LARGEST_ON_CURVE:
+        return None
+    return clock.within_limit("curve", loss_path, pairs, loss="binder", values=values, **searched)

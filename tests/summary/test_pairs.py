@@ -54,6 +54,7 @@ def test_results_are_those_of_the_functions(pairs, summary):
     assert (summary.links.precision, summary.links.recall) == pytest.approx(
         ((0.9 + 0.8 + 0.3 + 0.95) / 4, (0.9 + 0.8 + 0.3 + 0.95) / sum(SCORES.values()))
     )
+    assert summary.curve.table["tau"].values.tolist() == pytest.approx(np.arange(1, 10) / 10)
     table = summary.to_dataframe()
     assert table.index.tolist() == NAMES and table.loc["an", "outside"] == "bob"
 
@@ -126,7 +127,7 @@ def test_a_summary_stands_for_its_pairs_and_for_its_partition(summary):
     assert of(summary).labels.values.tolist() == summary.labels.values.tolist()
 
 
-@pytest.mark.parametrize("has_curve", [False])
+@pytest.mark.parametrize("has_curve", [True, False])
 def test_it_is_stored_without_its_pairs(summary, pairs, has_curve, tmp_path):
     stored = summary if has_curve else replace(summary, curve=None)
     stored.to_dataset().to_netcdf(tmp_path / "summary.nc", engine="h5netcdf")
@@ -164,9 +165,21 @@ def test_a_number_of_clusters_is_searched_without_components(pairs):
     )
 
 
+def test_work_and_not_time_decides_on_the_curve(pairs, monkeypatch):
+    module = "posterior_consensus.summary.pairs"
+    for name, most in (("_MOST_ON_CURVE", 12), ("_LARGEST_ON_CURVE", 4)):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"{module}.{name}", most)
+            assert of(pairs).curve is None
+    above = of(scored_pairs(4, {(0, 1): 0.9}, 0.25))
+    assert above.curve.table["tau"].values[0] == pytest.approx(0.3)
+
+
 def test_tables_for_a_spreadsheet(summary, tmp_path):
     summary.to_csv(tmp_path / "tables")
-    assert {file.name for file in (tmp_path / "tables").iterdir()} == {*("records.csv", "review.csv", "findings.txt")}
+    assert {file.name for file in (tmp_path / "tables").iterdir()} == {
+        *("records.csv", "review.csv", "curve.csv", "findings.txt")
+    }
     records = pd.read_csv(tmp_path / "tables" / "records.csv", index_col=0)
     assert records.index.tolist() == NAMES and records["cluster"].tolist() == summary.labels.values.tolist()
 
@@ -176,6 +189,7 @@ def test_its_figure_has_four_panels(summary, undrawn):
         axes = one.plot(figsize=(8, 6))
         assert axes.shape == (2, 2) and axes[0, 0].get_xlabel() == "items per cluster"
         assert [bar.get_height() for bar in axes[0, 0].patches] == [2, 1, 1]
+    assert len(summary.plot()[1, 0].lines) == 3
 
 
 class Page(HTMLParser):

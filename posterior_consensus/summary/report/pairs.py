@@ -53,7 +53,11 @@ def _page(summary: PairsRecord) -> str:
     listed = "".join(f"<li>{html.escape(said)}</li>" for fact in facts.values() for said in fact.findings)
     status = " agree" if summary.consensus.gap == 0 else ""
     panel = _AGAINST if summary.curve is None else _CURVE
-    curve = "" if summary.curve is None else f"<h2>Along the threshold</h2>{table(summary.curve.to_dataframe())}"
+    curve = (
+        ""
+        if summary.curve is None
+        else f"<h2>Along the threshold</h2>{table(summary.curve.to_dataframe().dropna(axis='columns', how='all'))}"
+    )
     return whole_page(
         title,
         [
