@@ -212,8 +212,8 @@ def loss_path(
     source = as_source(draws)
     check_no_method(loss)
     dim, factory = _family("binder" if loss is None and draws_if_any(source) is None else loss)
-    if dim == "a" and draws_if_any(source) is None:
-        raise ValueError("`loss` must be 'binder' without draws, since VI is no sum over pairs; got 'vi'.")
+    if dim == "a":
+        draws_of(source, "loss 'vi'")
     grid = _grid(dim, values)
     rng = as_generator(random_seed)
     searched, stopped = _searched(source, [factory(float(one)) for one in _costs(dim, grid)], rng, options, progressbar)

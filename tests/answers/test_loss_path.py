@@ -65,7 +65,7 @@ def test_precision_and_recall_as_defined(rng, kind, loss):
         similarity = np.where(similarity < 0.3, 0.05, similarity)
         draws = scored_pairs(6, {(i, j): similarity[i, j] for i, j in combinations(range(6), 2)}, 0.05)
     if draws.n_draws is None and loss == "vi":
-        with pytest.raises(ValueError, match="`loss` must be 'binder' without draws"):
+        with pytest.raises(ValueError, match="loss 'vi' needs posterior draws"):
             find(draws, loss)
         return
     path = find(draws, None if draws.n_draws is None else loss, [0.1, 0.5, 0.9])

@@ -158,7 +158,7 @@ RESULTS = {
 }
 
 FIGURES = {  # of each record, by their names in the package; None where no figure takes the record alone
-    **dict.fromkeys(("PartitionDraws", "PairSimilarity"), "plot_psm"),
+    **dict.fromkeys(("PartitionDraws", "PairSimilarity", "ScoredPairs"), "plot_psm"),
     **dict.fromkeys(("AlignedPartitions", "ClusterMatch"), "plot_alluvial"),
     **dict.fromkeys(("ConsensusPartition", "PairThreshold", "PerturbationFit", "Coclustering")),
     **dict.fromkeys(("Certificate", "PartitionComparison", "Constraints", "Layers")),

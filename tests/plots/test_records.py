@@ -14,7 +14,7 @@ RECORDS = [getattr(pc.results, name) for name in pc.results.__all__]
 
 def test_every_record_has_the_figure_of_the_table():
     own = {kind.__name__: kind._figure or None for kind in RECORDS if issubclass(kind, Shown)}
-    summaries = ("Summary", "LayersSummary")
+    summaries = ("Summary", "LayersSummary", "PairsSummary")
     assert own | {name: FIGURES[name] for name in summaries} == FIGURES
     assert all(getattr(pc.results, name).plot is not Shown.plot for name in summaries)
     assert {figure for figure in own.values() if figure} <= set(PUBLIC)
