@@ -15,7 +15,7 @@ from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.consensus.methods import check_no_method
 from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.consensus.threshold import calibrated, consistent_interval
-from posterior_consensus.ensemble.draws import draws_if_any
+from posterior_consensus.ensemble.draws import draws_if_any, draws_of
 from posterior_consensus.ensemble.expectation import Floats, draw_losses, mean_loss
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.pairs import PairSource
