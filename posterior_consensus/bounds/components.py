@@ -79,10 +79,14 @@ class ComponentsInfo(Info):
             return "no two items are linked"
         known = f"{counted(self.n_components, 'component')}, the largest of {counted(self.largest, 'item')}"
         if not self.unproven_sizes:
-            return f"{known}; all are proven optimal"
+            return f"{known}; {'it is' if self.n_components == 1 else 'all are'} proven optimal"
         named = ", ".join(f"{size:,}" for size in self.unproven_sizes[:_NAMED])
         more = ", ..." if len(self.unproven_sizes) > _NAMED else ""
-        return f"{known}; {self.n_proven:,} are proven optimal, {len(self.unproven_sizes):,} of {named}{more} are not"
+        proven, left = self.n_proven, len(self.unproven_sizes)
+        return (
+            f"{known}; {proven:,} {'is' if proven == 1 else 'are'} proven optimal, "
+            f"{left:,} of {named}{more} {'is' if left == 1 else 'are'} not"
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -395,11 +395,13 @@ def _plan(graph, state, kind, randoms, at, items):
         return number, _ANEW, 2
     for k in (own, other):
         member = state.first[k]
-        while member >= 0 and (k == own or other != own):
+        while member >= 0:
             items[number] = member
             number += 1
             member = state.after[member]
-        if kind == _MERGE and other != own:
+        if own == other:
+            break
+        if kind == _MERGE:
             return number, other, 2
     for last in range(number - 1, 0, -1):
         swapped = int(randoms[at + 2 + last] * (last + 1))

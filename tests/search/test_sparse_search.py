@@ -7,6 +7,7 @@ from scipy.spatial.distance import squareform
 
 from posterior_consensus.bounds.binder import BranchAndBound
 from posterior_consensus.bounds.bound import WorkBudget
+from posterior_consensus.bounds.component import Component
 from posterior_consensus.ensemble.partitions import canonical_labels, enumerate_partitions
 from posterior_consensus.search import sparse_search
 from posterior_consensus.search.sparse_search import search_component
@@ -112,6 +113,15 @@ def test_plain_python_gives_the_same():
     with in_plain_python():
         plain = found(component)
     np.testing.assert_array_equal(found(component), plain)
+
+
+def test_one_cluster_is_dissolved_within_its_room():
+    # A perturbation took all items of a cluster twice, and wrote beyond its array: plain Python checks.
+    n = 8
+    indices = np.concatenate([np.delete(np.arange(n, dtype=np.int32), i) for i in range(n)])
+    component = Component(np.arange(n + 1) * (n - 1), indices, np.ones(n * (n - 1)), np.ones(n, np.int64), 0.0)
+    with in_plain_python():
+        np.testing.assert_array_equal(found(component), np.zeros(n))
 
 
 def test_ends_at_the_best_so_far(monkeypatch):
