@@ -24,19 +24,26 @@ def tables(smallest):
 def _row(n_items, loss, beside):
     seconds, *cells = apart(measured, records(n_items), records(100), loss, REPEATS)
     row = {"records": n_items, "loss": loss, "seconds": seconds}
-    row |= dict(zip(("GB beyond the draws", "clusters", "expected loss"), cells, strict=True))
+    row |= dict(zip(("GB beyond the draws", "clusters", "expected loss", "components", "proven"), cells, strict=True))
     theirs = [ask("time_salso.R", records(n_items), loss)] if beside and n_items == SIZES[0] else []
     return row | salso_columns(theirs, seconds, beside, "s")
 
 
-def measured(labels: np.ndarray, few: np.ndarray, loss: str, repeats: int) -> tuple[float, float, int, str]:
-    """Median seconds of a call after one of few draws, peak memory beyond the draws, and what the calls found."""
+def measured(labels: np.ndarray, few: np.ndarray, loss: str, repeats: int) -> tuple[float, float, int, str, str, str]:
+    """Median seconds of a call after one of few draws, peak memory beyond the draws, and what the calls found.
+
+    Components of co-clustered records, and the share of them whose partition is proven, are of Binder's loss.
+    """
     draws = pc.as_partition_draws(labels)
     searched(pc.as_partition_draws(few), loss, 0)
     runs = [searched(draws, loss, seed) for seed in range(repeats)]
     best = min((run.result for run in runs), key=lambda one: one.expected_loss)
     seconds, gigabytes = float(np.median([run.seconds for run in runs])), max(run.gigabytes for run in runs)
-    return seconds, gigabytes, best.n_clusters, f"{best.expected_loss:.9g}"
+    found = best.n_clusters, f"{best.expected_loss:.9g}"
+    if not isinstance(best.info, pc.results.ComponentsInfo):
+        return seconds, gigabytes, *found, "", ""
+    number = best.info.n_components
+    return seconds, gigabytes, *found, f"{number:,}", f"{best.info.n_proven / number:.2%}"
 
 
 def records(n_items: int, n_draws: int = N_DRAWS) -> np.ndarray:
