@@ -2,8 +2,8 @@
 # # From scored pairs to clusters of records
 #
 # A linkage program such as splink gives each pair of records a probability that both are of one person. Which records
-# are of one person? `consensus_partition` finds the clusters with the smallest expected number of wrong pairs, and
-# proves that no others have fewer.
+# are of one person? `consensus_partition` searches for the clusters with the smallest expected number of wrong pairs.
+# It says which components of linked records are proven to be optimal: here, all.
 #
 # The 1,000 records are invented, so that the truth is known. Names are misspelt, values are missing or out of date, and
 # families share surnames and e-mail addresses. `score_persons.py` made them and scored pairs by the model of Fellegi
@@ -37,8 +37,8 @@ display(summary)
 axes = summary.plot()
 
 # %% [markdown]
-# `to_dataframe` has a row for each record: its cluster, the mean probability with the rest of its cluster, and the most
-# probable record outside. `to_csv` and `to_html` write tables and a report.
+# `to_dataframe` has a row for each record: its cluster, its mean probability to the rest of the cluster, and the most
+# probable partner outside. `to_csv` and `to_html` write tables and a report.
 
 # %%
 display(summary.to_dataframe().head(5).round(3))

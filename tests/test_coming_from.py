@@ -79,6 +79,15 @@ def linkage():
     }
 
 
+def test_page_for_users_of_splink_prints_what_it_shows(capsys, monkeypatch):
+    monkeypatch.chdir(DOCS.parent)
+    ((code, shown),) = re.findall(
+        r"^```python\n([^`]*)```\n\n```text\n([^`]*)```", PAGES["from_splink.md"], re.MULTILINE
+    )
+    exec(code, {"pc": pc})
+    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == shown.splitlines()
+
+
 @pytest.mark.filterwarnings("ignore")  # of draws that are few
 @pytest.mark.parametrize("part", range(8))
 def test_calls_run(part, names, linkage, tmp_path, monkeypatch):
