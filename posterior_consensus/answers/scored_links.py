@@ -202,12 +202,7 @@ class ScoredLinks(Stored):
             raise ValueError(f"`n` must be a positive number of pairs; got {n}.")
         source = self._source
         labels = self.cluster.values
-        if (broken := source.constraints.first_broken(labels)) is not None:
-            one, other = source.items.named(np.array(broken)).tolist()
-            raise ValueError(
-                f"`review` needs a partition that keeps the constraints of the pairs; that of {one!r} and {other!r} is "
-                "broken. Find one by consensus_partition(pairs)."
-            )
+        source.check_keeps(labels)
         found = closest_decisions(source, self.loss, labels, n)
         return self._table(found.pairs).assign(increase=found.increase, exact=found.exact)
 

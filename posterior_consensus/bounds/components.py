@@ -332,15 +332,12 @@ def between_groups(
         between = rows != columns
         summed = sparse.csr_array((values[between], (rows[between], columns[between])), (n, n))
         summed.sum_duplicates()
-        rows, columns, values = np.repeat(np.arange(n, dtype=np.int32), np.diff(summed.indptr)), *_entries(summed)
+        rows = np.repeat(np.arange(n, dtype=np.int32), np.diff(summed.indptr))
+        columns, values = summed.indices, summed.data
     pairs = sizes[rows] * sizes[columns]
     weights = values + default * pairs
     weights[np.abs(weights) <= dust * pairs] = 0.0
     return rows, columns, weights
-
-
-def _entries(array: sparse.csr_array) -> tuple[npt.NDArray[np.int32], Floats]:
-    return array.indices, array.data
 
 
 class Forbidden(NamedTuple):

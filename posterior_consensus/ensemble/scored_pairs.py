@@ -169,7 +169,9 @@ class ScoredPairs(PairSource):
             what = f"separates {one!r} and {other!r}, which `must_link` joins"
             if not apart:
                 what = f"joins {one!r} and {other!r}, which {self.constraints.why_apart(*pair)}"
-            raise ValueError(f"`partition` must keep the constraints; it {what}.")
+            raise ValueError(
+                f"`partition` must keep the constraints; it {what}. Find one that does by consensus_partition(pairs)."
+            )
 
     def check_unconstrained(self, what: str, instead: str) -> None:
         """Raise ValueError if there are constraints, which `what` would not keep; `instead` is the next step."""

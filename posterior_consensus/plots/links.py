@@ -20,6 +20,7 @@ from posterior_consensus.results.display import counted
 _MOST_NAMED = 20  # links with names
 _MOST_OF_FOUR = 15  # the same in each of four panels
 _BINS = np.linspace(0.0, 1.0, 21)
+_SCORE = "score (probability of a match)"
 
 
 def plot_links(links: Links | ScoredLinks, *, figsize: Size = None, axes: Any = None) -> Grid:
@@ -58,7 +59,7 @@ def plot_links(links: Links | ScoredLinks, *, figsize: Size = None, axes: Any = 
     nearest to 1/2. Lines extend two Monte Carlo standard errors to either side. Names of more than 24 characters lose
     their middle.
 
-    For scored pairs, the panels are: pairs by probability, as above; the number of clusters of each size; at most 15
+    For scored pairs, the panels are: pairs by score; the number of clusters of each size; at most 15
     pairs that are decided against their score, the farthest from the threshold on top; and the 15 closest calls of
     :meth:`~results.ScoredLinks.review`, by the rise of the expected loss if they are decided the other way. A dashed
     line is at the threshold. The rise of a hollow point is a bound from above.
@@ -104,6 +105,7 @@ def _draw_histogram(ax: Axes, probability: Floats, within: npt.NDArray[np.bool_]
 def draw_scores(ax: Axes, links: ScoredLinks) -> None:
     """Plot numbers of scored pairs by probability, with the threshold."""
     _draw_histogram(ax, links.pairs["probability"].values, links.joined, "scored pairs")
+    ax.set_xlabel(_SCORE)
     ax.axvline(links.tau, color=MARK, linewidth=0.8, linestyle="--")
 
 
@@ -115,7 +117,7 @@ def draw_sizes(ax: Axes, links: ScoredLinks) -> None:
     ax.set_yscale("log")
     ax.set_ylim(0.8, None)
     ax.set_xticks(at, [size.replace(" or ", " or\n") for size in counts.index])
-    ax.set(xlabel="items per cluster", ylabel="number of clusters")
+    ax.set(xlabel="records per cluster", ylabel="number of clusters")
 
 
 def draw_against(ax: Axes, links: ScoredLinks) -> None:
@@ -126,7 +128,7 @@ def draw_against(ax: Axes, links: ScoredLinks) -> None:
     ax.axvline(links.tau, color=MARK, linewidth=0.8, linestyle="--", zorder=0.5)
     some = f"{len(shown)} of " if len(shown) < len(table) else ""
     ax.set_title(f"{some}{counted(len(table), 'pair')} decided against the score", fontsize="medium")
-    ax.set(xlim=(0.0, 1.0), xlabel="probability of a link")
+    ax.set(xlim=(0.0, 1.0), xlabel=_SCORE)
 
 
 def draw_closest(ax: Axes, links: ScoredLinks) -> None:

@@ -187,7 +187,7 @@ def test_tables_for_a_spreadsheet(summary, tmp_path):
 def test_its_figure_has_four_panels(summary, undrawn):
     for one in (summary, replace(summary, curve=None)):
         axes = one.plot(figsize=(8, 6))
-        assert axes.shape == (2, 2) and axes[0, 0].get_xlabel() == "items per cluster"
+        assert axes.shape == (2, 2) and axes[0, 0].get_xlabel() == "records per cluster"
         assert [bar.get_height() for bar in axes[0, 0].patches] == [2, 1, 1]
     assert len(summary.plot()[1, 0].lines) == 3
 
