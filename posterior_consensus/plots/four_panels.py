@@ -10,7 +10,6 @@ from posterior_consensus.answers.loss_parameter import LossPath
 from posterior_consensus.answers.membership import ItemUncertainty
 from posterior_consensus.answers.scored_links import ScoredLinks
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.plots.colours import COLOURS
 from posterior_consensus.plots.frame import Axes, Grid, Size, add_legend, grid_axes, mark_value, new_axes, tick_integers
 from posterior_consensus.plots.items import plot_item_uncertainty
 from posterior_consensus.plots.links import (
@@ -23,6 +22,7 @@ from posterior_consensus.plots.links import (
     plot_links,
 )
 from posterior_consensus.plots.n_clusters import plot_n_clusters
+from posterior_consensus.plots.paths import draw_shares
 from posterior_consensus.plots.psm import plot_psm
 from posterior_consensus.plots.strips import plot_credible_ball
 from posterior_consensus.results.display import counted
@@ -92,14 +92,13 @@ def _draw_curve(ax: Axes, curve: LossPath, tau: float) -> None:
     """Plot expected precision and recall against the pair threshold, with the numbers of clusters above."""
     table = curve.table
     at = table["tau"].values
-    ax.plot(at, table["precision"].values, "o-", color=COLOURS[0], markersize=4, label="expected precision")
-    ax.plot(at, table["recall"].values, "s-", color=COLOURS[2], markersize=4, label="expected recall")
+    draw_shares(ax, at, table)
     mark_value(ax, tau, f"tau = {tau:.3g}")
     above = ax.secondary_xaxis("top")
     above.set_xticks(at, [f"{number}" for number in table["n_clusters"].values], fontsize="small", rotation=45)
     above.set_xlabel("number of clusters")
     ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.03), xlabel="pair threshold tau")
-    add_legend(ax, loc="lower center")
+    add_legend(ax, loc="best")
 
 
 def _lettered(axes: Grid) -> Grid:

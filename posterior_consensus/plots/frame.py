@@ -199,6 +199,16 @@ def tick_integers(axis: Any) -> None:
     axis.set_major_locator(MaxNLocator("auto", integer=True))
 
 
+def scale_counts(ax: Axes) -> None:
+    """Logarithmic axis of numbers from 1 on, with plain numbers at its ticks."""
+    from matplotlib.ticker import LogFormatter
+
+    ax.set_yscale("log")
+    ax.set_ylim(0.8, None)
+    ax.yaxis.set_major_formatter("{x:,.0f}")
+    ax.yaxis.set_minor_formatter(LogFormatter())
+
+
 def tick_dates(axis: Any) -> None:
     """Ticks at dates, for Matplotlib's date numbers."""
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter

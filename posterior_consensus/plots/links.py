@@ -96,8 +96,7 @@ def _draw_histogram(ax: Axes, probability: Floats, within: npt.NDArray[np.bool_]
     names = ["in one cluster of the partition", "in different clusters"]
     ax.hist(parts, _BINS.tolist(), stacked=True, color=[COLOURS[0], COLOURS[1]], label=names)
     if probability.size:
-        ax.set_yscale("log")
-        ax.set_ylim(0.8, None)
+        frame.scale_counts(ax)
     ax.set(xlim=(0.0, 1.0), xlabel="probability of a link", ylabel=pairs)
     frame.add_legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0))
 
@@ -114,8 +113,7 @@ def draw_sizes(ax: Axes, links: ScoredLinks) -> None:
     counts = links.n_by_size
     at = np.arange(counts.size)
     ax.bar(at, counts.to_numpy(), width=0.8, color=BARS)
-    ax.set_yscale("log")
-    ax.set_ylim(0.8, None)
+    frame.scale_counts(ax)
     ax.set_xticks(at, [size.replace(" or ", " or\n") for size in counts.index])
     ax.set(xlabel="records per cluster", ylabel="number of clusters")
 

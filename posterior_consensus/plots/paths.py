@@ -89,17 +89,22 @@ def plot_loss_path(path: LossPath, *, cmap: Any = None, figsize: Size = None, ax
         frame.mark_value(ax, default, f"default, {dim} = {default:g}", zorder=1.5)
         frame.add_legend(ax, loc="best")
     if path.n_draws is None:
-        _draw_shares(ax, x, table)
+        _draw_shares_on_the_right(ax, x, table)
     _scale_clusters(ax, clusters)
     ax.set(xlabel="pair threshold tau" if dim == "tau" else "cost of separating, a", ylabel="number of clusters")
     return ax
 
 
-def _draw_shares(ax: Axes, x: npt.NDArray[np.float64], table: xr.Dataset) -> None:
+def draw_shares(ax: Axes, x: npt.NDArray[np.float64], table: xr.Dataset) -> None:
+    """Plot expected precision and recall of pairs as lines with different marks."""
+    ax.plot(x, table["precision"].values, "o-", color=COLOURS[0], markersize=4, label="expected precision")
+    ax.plot(x, table["recall"].values, "s-", color=COLOURS[2], markersize=4, label="expected recall")
+
+
+def _draw_shares_on_the_right(ax: Axes, x: npt.NDArray[np.float64], table: xr.Dataset) -> None:
     """Plot expected precision and recall of pairs on an axis on the right, with one legend for both axes."""
     right = ax.twinx()
-    for name, colour in zip(("precision", "recall"), COLOURS, strict=False):
-        right.plot(x, table[name].values, color=colour, marker=".", linewidth=1.2, label=f"expected {name}")
+    draw_shares(right, x, table)
     right.spines["right"].set_visible(True)
     right.set(ylabel="expected precision, recall", ylim=(0.0, 1.05))
     handles, labels = (
