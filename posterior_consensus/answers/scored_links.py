@@ -8,13 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import xarray as xr
-from scipy import sparse
 
 from posterior_consensus.bounds.decisions import closest_decisions
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.ensemble.scored_pairs import Constraints, ScoredPairs
+from posterior_consensus.ensemble.scored_pairs import Constraints, ScoredPairs, symmetric
 from posterior_consensus.losses.lookup import as_loss
-from posterior_consensus.losses.partition_losses import binder
+from posterior_consensus.losses.partition_losses import binder, tau_of
 from posterior_consensus.losses.record import Loss, PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
@@ -61,8 +60,7 @@ class ScoredLinks(Stored):
     @property
     def tau(self) -> float:
         """Pair threshold of the loss: joining a pair lowers the expected loss if its probability is above."""
-        joining, separating = self.loss.numerator["B"], self.loss.numerator["C"]
-        return joining / (joining + separating)
+        return tau_of(self.loss)
 
     @property
     def joined(self) -> npt.NDArray[np.bool_]:
@@ -82,29 +80,32 @@ class ScoredLinks(Stored):
         return self.n_joined - int(np.count_nonzero(self.joined))
 
     @property
-    def _expected_pairs(self) -> tuple[float, float]:
-        """Expected number of matches among the joined pairs, and among all."""
-        n, probability = self.cluster.size, self.pairs["probability"].values
-        unscored = n * (n - 1) // 2 - probability.size
-        joined = float(probability[self.joined].sum()) + self.unscored * self.n_joined_unscored
-        return joined, float(probability.sum()) + self.unscored * unscored
+    def expected_errors(self) -> tuple[float, float]:
+        """Expected number of joined pairs that do not match, and of matches that are not joined."""
+        n, joined, probability = self.cluster.size, self.joined, self.pairs["probability"].values
+        within = self.n_joined_unscored
+        between = n * (n - 1) // 2 - probability.size - within
+        wrong = float((1.0 - probability[joined]).sum()) + (1.0 - self.unscored) * within
+        return wrong, float(probability[~joined].sum()) + self.unscored * between
 
     @property
     def precision(self) -> float:
         """Expected share of matches among the joined pairs; NaN if none is joined."""
-        return self._expected_pairs[0] / self.n_joined if self.n_joined else np.nan
+        return 1.0 - self.expected_errors[0] / self.n_joined if self.n_joined else np.nan
 
     @property
     def recall(self) -> float:
         """Share of the expected number of matches that are joined; NaN if no match is expected."""
-        joined, total = self._expected_pairs
-        return joined / total if total else np.nan
+        wrong, missed = self.expected_errors
+        matches = self.n_joined - wrong
+        return matches / (matches + missed) if matches + missed else np.nan
 
     @property
     def f1(self) -> float:
         """Harmonic mean of `precision` and `recall`: the F1 of expected numbers of pairs; NaN if both are."""
-        joined, total = self._expected_pairs
-        return 2 * joined / (self.n_joined + total) if self.n_joined + total else np.nan
+        wrong, missed = self.expected_errors
+        matches = self.n_joined - wrong
+        return 2 * matches / (2 * matches + wrong + missed) if 2 * matches + wrong + missed else np.nan
 
     def to_dataframe(self) -> pd.DataFrame:
         """Tabulate the scored pairs.
@@ -211,9 +212,7 @@ class ScoredLinks(Stored):
         """The scored pairs, in the order of `pairs`."""
         n = self.cluster.size
         first, second, values = (self.pairs[name].values for name in ("first", "second", "probability"))
-        ends = np.concatenate([first, second]), np.concatenate([second, first])
-        scored = sparse.coo_array((np.concatenate([values, values]), ends), (n, n)).tocsr()
-        scored.sort_indices()
+        scored = symmetric(first, second, values, n)
         pairs = np.stack([self.decided["first"].values, self.decided["second"].values], axis=1)
         together = self.decided["together"].values.astype(np.bool_)
         data_set = None if self.data_set is None else self.data_set.values

@@ -11,8 +11,7 @@ import xarray as xr
 
 from posterior_consensus.bounds.binder import BYTES_A_PAIR, binder_bound
 from posterior_consensus.bounds.bound import Bound, Budget, Deadline, WorkBudget, checked, relative_gap, status
-from posterior_consensus.bounds.components import ComponentsInfo, components_bound
-from posterior_consensus.bounds.decomposing import components_of
+from posterior_consensus.bounds.components import ComponentsInfo, components_bound, components_of
 from posterior_consensus.bounds.matching import matching_bound
 from posterior_consensus.bounds.sdp import sum_of_squares_bound
 from posterior_consensus.bounds.vi import seconds_to_begin, vi_bound

@@ -36,6 +36,12 @@ class Component(NamedTuple):
     sizes: npt.NDArray[np.int64]
     default: float
 
+    @classmethod
+    def of(cls, table: sparse.csr_array, sizes: npt.NDArray[np.int64], default: float) -> Component:
+        """Take the excess weights from a sparse array (n_groups, n_groups), symmetric."""
+        table.sort_indices()
+        return cls(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, sizes, default)
+
     @property
     def n_groups(self) -> int:
         """Number of groups."""
@@ -86,10 +92,8 @@ class Component(NamedTuple):
 
     def of_groups(self, own: npt.NDArray[np.intp]) -> Component:
         """Some of the groups, by position."""
-        rows = self._array(self.excess)[own][:, own].tocsr()
-        rows.sort_indices()
-        arrays = rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data
-        return Component(*arrays, self.sizes[own], self.default)
+        table = sparse.csr_array((self.excess, self.indices, self.indptr), (self.n_groups, self.n_groups))
+        return Component.of(table[own][:, own].tocsr(), self.sizes[own], self.default)
 
     def contracted(
         self, group: npt.NDArray[np.int32], one: npt.NDArray[np.int32], other: npt.NDArray[np.int32]
@@ -99,17 +103,11 @@ class Component(NamedTuple):
         rows, columns = group[self.rows], group[self.indices]
         between = rows != columns
         merged = sparse.coo_array((self.excess[between], (rows[between], columns[between])), (n, n)).tocsr()
-        merged.sort_indices()
-        sizes = np.bincount(group, self.sizes).astype(np.int64)
-        arrays = merged.indptr.astype(np.int64), merged.indices.astype(np.int32), merged.data
-        found = Component(*arrays, sizes, self.default)
+        found = Component.of(merged, np.bincount(group, self.sizes).astype(np.int64), self.default)
         weights, rows = found.listed_weights, found.rows
         gains = np.bincount(rows, np.maximum(weights, 0.0), n)
         keys = np.concatenate([one.astype(np.int64) * n + other, other.astype(np.int64) * n + one])
         never = np.isin(rows.astype(np.int64) * n + found.indices, keys) & (weights > 0)
         least = np.minimum(gains[rows], gains[found.indices]) + 1.0
-        merged.data[never] -= (weights + least)[never]
+        found.excess[never] -= (weights + least)[never]
         return found
-
-    def _array(self, values: npt.NDArray[Any]) -> sparse.csr_array:
-        return sparse.csr_array((values, self.indices, self.indptr), (self.n_groups, self.n_groups))

@@ -11,16 +11,20 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from posterior_consensus.bounds.binder import cost_step
 from posterior_consensus.bounds.bound import Bound, Budget
 from posterior_consensus.bounds.component import Component
 from posterior_consensus.bounds.stars import best_labels
+from posterior_consensus.ensemble.draws import PartitionDraws, hard_draws
 from posterior_consensus.ensemble.expectation import mean_loss
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.ensemble.partitions import Labels, canonical_labels
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels, connected
 from posterior_consensus.ensemble.scored_pairs import Constraints, ScoredPairs
+from posterior_consensus.ensemble.similarity import has_few_pairs, similarities_within_components
 from posterior_consensus.kernels import components as kernels
-from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.losses.partition_losses import tau_of
+from posterior_consensus.losses.record import Loss, PartitionLoss
 from posterior_consensus.results.display import counted
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import memory
@@ -195,6 +199,37 @@ class Decomposition:
         )
 
 
+def components_of(source: PairSource, loss: Loss) -> Decomposition | None:
+    """Decompose the search for the partition of minimum expected Binder loss.
+
+    None for other losses, and for posteriors that are searched as a whole: matrices, allocation probabilities, and
+    draws with large clusters.
+    """
+    record = loss.as_binder()
+    if record is None:
+        return None
+    if isinstance(source, ScoredPairs):
+        return decomposed(source, record)
+    draws = hard_draws(source)
+    return None if draws is None or not has_few_pairs(draws) else _of_draws(draws.without_zero_weights(), record)
+
+
+def _of_draws(draws: PartitionDraws, loss: PartitionLoss) -> Decomposition | None:
+    """Components of pairs that are co-clustered often enough; None if they take too much memory.
+
+    Items that are together in all draws are together in some optimum, and thus in a group.
+    """
+    joining, separating = (loss.numerator[term] for term in "BC")
+    costs = joining + separating
+    similarities = similarities_within_components(draws, tau_of(loss))
+    if similarities is None:
+        return None
+    groups = connected_components(similarities == 1.0, directed=False)[1]
+    similarities.data *= costs  # weights less that of a pair that is never co-clustered
+    unit, step = loss.scale(draws.n_items), cost_step(draws, loss) / draws.n_draws
+    return decomposition(similarities, groups, -joining, Constraints(), unit, step=step, dust=_DUST * costs)
+
+
 def decomposed(source: ScoredPairs, loss: PartitionLoss) -> Decomposition:
     """Decompose a search for the least of Binder's loss.
 
@@ -250,7 +285,7 @@ def weighted(source: ScoredPairs, loss: PartitionLoss) -> Weighted:
         values = source.shared_similarity
         rows, columns = np.nonzero(~np.eye(n, dtype=np.bool_))
         listed = sparse.csr_array((values[rows, columns], (rows, columns)), (n, n))
-        unscored = joining / (joining + separating)
+        unscored = tau_of(loss)
     excess = (joining + separating) * (listed.data - unscored)
     weights = sparse.csr_array((excess, listed.indices, listed.indptr), (n, n))
     return Weighted(weights, groups, min(default, 0.0), _DUST * (joining + separating))
@@ -292,11 +327,9 @@ def decomposition(
     n = sizes.size
     rows, columns, weights = between_groups(excess, groups, default, dust)
     shared = Forbidden.of(constraints, groups)
-    linked = weights > 0
-    linked[linked] = ~shared.at(rows[linked], columns[linked])
-    graph = sparse.csr_array((np.ones(np.count_nonzero(linked), np.int8), (rows[linked], columns[linked])), (n, n))
-    n_components, component_of = connected_components(graph, directed=False)
-    n_groups = np.bincount(component_of, minlength=n_components)
+    linked = shared.linked(rows, columns, weights)
+    component_of = connected(rows[linked], columns[linked], n)
+    n_groups = np.bincount(component_of)
     several = n_groups > 1
     members = np.argsort(component_of, kind="stable")
     members = members[several[component_of[members]]]
@@ -311,12 +344,8 @@ def decomposition(
         own[own] = ~shared.at(rows[own], columns[own])
     all_rows, all_columns = np.concatenate([rows[own], one]), np.concatenate([columns[own], other])
     all_weights = np.concatenate([weights[own], never]) - default * (sizes[all_rows] * sizes[all_columns])
-    size = members.size
-    listed = sparse.csr_array((all_weights, (place[all_rows], place[all_columns])), (size, size))
-    listed.sort_indices()
-    whole = Component(
-        listed.indptr.astype(np.int64), listed.indices.astype(np.int32), listed.data, sizes[members], default
-    )
+    listed = sparse.csr_array((all_weights, (place[all_rows], place[all_columns])), (members.size, members.size))
+    whole = Component.of(listed, sizes[members], default)
     return Decomposition(groups, members, starts, whole, component_of, unit, step)
 
 
@@ -373,6 +402,12 @@ class Forbidden(NamedTuple):
             found |= np.asarray(self.pairs[rows, columns]).ravel() > 0
         if self.sets.nnz and rows.size:
             found |= self.sets[rows].multiply(self.sets[columns]).sum(axis=1) > 0
+        return found
+
+    def linked(self, rows: npt.NDArray[Any], columns: npt.NDArray[Any], weights: Floats) -> npt.NDArray[np.bool_]:
+        """Which pairs a union would pay for: of positive weight, unless they must be apart."""
+        found = weights > 0
+        found[found] = ~self.at(rows[found], columns[found])
         return found
 
     def within(
@@ -452,7 +487,7 @@ def components_bound(
     bound_components(parts, clusters, gaps, budget, np.arange(gaps.size), progressbar=progressbar)
     labels = canonical_labels(parts.labels(clusters))
     expected = float(mean_loss(source, labels[np.newaxis], loss)[0])
-    method = "enumeration of small components" + (", branch and bound of others" if gaps.size else "")
+    method = "enumeration of small components" + (", star inequalities of others" if gaps.size else "")
     return Bound(expected - parts.unit * float(gaps.sum()), method, labels, parts.info(gaps))
 
 

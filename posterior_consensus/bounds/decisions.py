@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
-from posterior_consensus.bounds.components import Component, Forbidden, between_groups, weighted
+from posterior_consensus.bounds.component import Component
+from posterior_consensus.bounds.components import Forbidden, between_groups, weighted
 from posterior_consensus.ensemble.items import Floats
-from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.ensemble.partitions import Labels, connected
 from posterior_consensus.ensemble.scored_pairs import Positions, ScoredPairs
 from posterior_consensus.kernels import components, decisions
 from posterior_consensus.losses.record import PartitionLoss
@@ -116,15 +116,9 @@ class _Changes:
         clusters = np.empty(n, np.int64)
         clusters[groups] = labels
         forbidden = Forbidden.of(source.constraints, groups)
-        linked = values > 0
-        linked[linked] = ~forbidden.at(rows[linked], columns[linked])
-        ends = (
-            np.concatenate([rows[linked], np.arange(n)]),
-            np.concatenate([columns[linked], n + clusters]),
-        )
-        size = n + int(clusters.max()) + 1
-        graph = sparse.csr_array((np.ones(ends[0].size, np.int8), ends), (size, size))
-        block_of = connected_components(graph, directed=False)[1][:n]
+        linked = forbidden.linked(rows, columns, values)
+        ends = np.concatenate([rows[linked], np.arange(n)]), np.concatenate([columns[linked], n + clusters])
+        block_of = connected(*ends, n + int(clusters.max()) + 1)[:n]
         block_of = np.unique(block_of, return_inverse=True)[1].astype(np.int32)
         excess = sparse.csr_array((values - weights.default * (sizes[rows] * sizes[columns]), (rows, columns)), (n, n))
         excess.sort_indices()
@@ -192,9 +186,7 @@ class _Changes:
         ends = np.concatenate([rows[own], apart]), np.concatenate([columns[own], from_them])
         values = np.concatenate([listed.data[own], np.full(apart.size, -np.inf)])
         table = sparse.csr_array((values, ends), (members.size, members.size))  # adds up: minus infinity stays
-        component = Component(
-            table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, self.sizes[members], self.default
-        )
+        component = Component.of(table, self.sizes[members], self.default)
         order = np.argsort(place[one], kind="stable")
         pairs = np.stack([place[one], place[other]])[:, order]
         pairs_of = np.searchsorted(pairs[0], starts)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from posterior_consensus.bounds.binder import BYTES_A_PAIR, BranchAndBound
 from posterior_consensus.bounds.bound import Budget, OutOfBudget
 from posterior_consensus.bounds.component import Component
-from posterior_consensus.ensemble.partitions import Labels, canonical_labels
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels, connected
 from posterior_consensus.kernels import components, stars
 from posterior_consensus.kernels.sparse_moves import Graph
 from posterior_consensus.runtime import memory
@@ -90,7 +86,7 @@ def _best_of_parts(
 ) -> tuple[npt.NDArray[np.int64], float]:
     """Labels and gap of what fixed pairs have left of `n_groups`, each connected part by itself."""
     linked = rest.listed_weights > 0
-    part_of = _connected(rest.rows[linked], rest.indices[linked], rest.n_groups)
+    part_of = connected(rest.rows[linked], rest.indices[linked], rest.n_groups)
     order = np.argsort(part_of, kind="stable")
     found, gap = np.arange(rest.n_groups), 0.0
     for own in np.split(order, np.flatnonzero(np.diff(part_of[order])) + 1):
@@ -106,12 +102,6 @@ def _best_of_parts(
         found[own] = own[best]
         gap += left
     return found, gap
-
-
-def _connected(one: npt.NDArray[Any], other: npt.NDArray[Any], n: int) -> npt.NDArray[np.int32]:
-    """Connected component (n,) of each of n groups, linked by these pairs."""
-    edges = sparse.coo_array((np.ones(one.size, np.bool_), (one, other)), (n, n))
-    return connected_components(edges, directed=False)[1].astype(np.int32)
 
 
 def _enumerated(part: Component) -> npt.NDArray[np.int32]:
@@ -205,7 +195,7 @@ class StarBound:
         first, second = np.divmod(self._pairs.keys[listed], n)
         reduced = self._best[listed]
         joined, apart = reduced >= gap, reduced <= -gap
-        group = _connected(first[joined], second[joined], n)
+        group = connected(first[joined], second[joined], n)
         one, other = group[first[apart]], group[second[apart]]
         if np.any(one == other):
             return None

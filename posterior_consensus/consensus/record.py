@@ -267,9 +267,7 @@ def by_record(source: PairSource, labels: Labels) -> xr.Dataset | None:
     if not isinstance(source, ScoredPairs):
         return None
     size = np.bincount(labels)[labels]
-    own = source.sums(labels[np.newaxis])[0][0] - 1.0
-    similarity = np.divide(own, size - 1, out=np.full(size.size, np.nan), where=size > 1)
-    pairs, rows = source.scored, source._rows
+    pairs, rows = source.scored, source.rows
     others = np.flatnonzero(labels[rows] != labels[pairs.indices])
     outside, probability = np.full(size.size, -1), np.full(size.size, np.nan)
     if others.size:
@@ -279,5 +277,5 @@ def by_record(source: PairSource, labels: Labels) -> xr.Dataset | None:
         probability[items] = most
         best = others[pairs.data[others] == np.repeat(most, np.diff(starts, append=others.size))]
         outside[rows[best[::-1]]] = pairs.indices[best[::-1]]  # the first comes last
-    columns = (size, np.clip(similarity, 0.0, 1.0), outside, probability)
+    columns = (size, source.similarity_to_own(labels), outside, probability)
     return source.items.dataset(dict(zip(_OF_RECORD, columns, strict=True)))

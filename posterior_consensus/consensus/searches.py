@@ -8,7 +8,7 @@ import numpy as np
 
 from posterior_consensus.bounds.binder import binder_bound
 from posterior_consensus.bounds.bound import Deadline, WorkBudget
-from posterior_consensus.bounds.decomposing import components_of
+from posterior_consensus.bounds.components import components_of
 from posterior_consensus.consensus.candidates import best_draw, hierarchical
 from posterior_consensus.consensus.graphs import spectral
 from posterior_consensus.consensus.record import ConsensusPartition
@@ -18,7 +18,7 @@ from posterior_consensus.ensemble.expectation import least_loss, mean_loss
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import pair_moves
-from posterior_consensus.losses.partition_losses import binder
+from posterior_consensus.losses.partition_losses import binder, tau_of
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import ClusterLimits, FitInfo
 from posterior_consensus.runtime.arguments import check_seconds
@@ -169,7 +169,7 @@ def boem(draws: PairSource, loss: Loss, task: Task) -> Candidate:
     objective = float(mean_loss(draws, labels[np.newaxis], record)[0])
     to_come = np.cumsum(np.append(changes, 0.0)[::-1])[::-1]
     trace = (objective - record.scale(draws.n_items) * to_come).tolist()
-    return Candidate(labels, MovesInfo.of(trace, True, n_iter=changes.size, threshold=record.numerator["B"] / 2))
+    return Candidate(labels, MovesInfo.of(trace, True, n_iter=changes.size, threshold=tau_of(record)))
 
 
 def _start_of_moves(draws: PairSource, loss: Loss, task: Task) -> Labels:

@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import xarray as xr
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from posterior_consensus.kernels import ensemble
 
@@ -295,6 +297,12 @@ def canonical_labels(labels: npt.ArrayLike, name: str = "partition") -> Labels:
         raise ValueError(f"{wanted}; got shape {values.shape}.")
     codes, n_codes = as_codes(values, f"the labels of `{name}`")
     return canonical_rows(codes[np.newaxis], n_codes)[0][0].astype(np.int32)
+
+
+def connected(first: npt.NDArray[Any], second: npt.NDArray[Any], n: int) -> Labels:
+    """Labels (n,) of the connected components of a graph with these edges, numbered by first appearance."""
+    edges = sparse.coo_array((np.ones(first.size, np.bool_), (first, second)), (n, n))
+    return connected_components(edges, directed=False)[1].astype(np.int32, copy=False)
 
 
 def contingency_table(labels: Labels, others: Labels) -> npt.NDArray[np.int64]:

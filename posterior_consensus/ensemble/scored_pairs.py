@@ -10,11 +10,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
-from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.ensemble.partitions import Labels, connected
 from posterior_consensus.results.display import counted
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.tolerances import ROUNDING
@@ -23,6 +22,14 @@ Positions = npt.NDArray[np.int64]
 
 _NO_PAIRS = np.empty((0, 2), np.int64)
 _EVEN = 0.5
+
+
+def symmetric(first: npt.NDArray[Any], second: npt.NDArray[Any], values: npt.NDArray[Any], n: int) -> sparse.csr_array:
+    """A sparse array (n, n) of pairs, each of which is given once, in both directions; indices are sorted."""
+    ends = np.concatenate([first, second]), np.concatenate([second, first])
+    table = sparse.csr_array((np.concatenate([values, values]), ends), (n, n))
+    table.sort_indices()
+    return table
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +55,7 @@ class Constraints:
     def groups(self, n_items: int) -> npt.NDArray[np.int32]:
         """Group (n_items,) of each item: items of a group must be in one cluster."""
         one, other = self.must_link.T
-        edges = sparse.coo_array((np.ones(one.size, np.bool_), (one, other)), (n_items, n_items))
-        return connected_components(edges, directed=False)[1]
+        return connected(one, other, n_items)
 
     def of_items(self, at: npt.NDArray[np.intp], n_items: int) -> Constraints:
         """Constraints between some of the items, by position."""
@@ -139,7 +145,7 @@ class ScoredPairs(PairSource):
         return *upper.coords, upper.data
 
     @property
-    def _rows(self) -> npt.NDArray[np.int32]:
+    def rows(self) -> npt.NDArray[np.int32]:
         """Row (nnz,) of each entry of `scored`."""
         return np.repeat(np.arange(self.n_items, dtype=np.int32), np.diff(self.scored.indptr))
 
@@ -148,7 +154,7 @@ class ScoredPairs(PairSource):
         """Similarity matrix (n, n), read-only, if the memory budget holds it."""
         self.check_memory()
         values = np.full((self.n_items, self.n_items), self.unscored)
-        values[self._rows, self.scored.indices] = self.scored.data
+        values[self.rows, self.scored.indices] = self.scored.data
         np.fill_diagonal(values, 1.0)
         values.flags.writeable = False
         return values
@@ -251,20 +257,24 @@ class ScoredPairs(PairSource):
         return np.array(own), self._excess.sum(axis=1) + self.unscored * (self.n_items - 1) + 1.0
 
     def _own_links(self, labels: npt.NDArray[Any]) -> Floats:
-        rows = self._rows
+        rows = self.rows
         within = labels[rows] == labels[self.scored.indices]
         sums = np.bincount(rows[within], self._excess.data[within], self.n_items)
         return sums + self.unscored * (np.bincount(labels)[labels] - 1) + 1.0
 
+    def similarity_to_own(self, labels: Labels) -> Floats:
+        """Mean similarity (n,) of every item to the others of its cluster; NaN for an item alone."""
+        others = np.bincount(labels)[labels] - 1
+        own = np.divide(self._own_links(labels) - 1.0, others, out=np.full(self.n_items, np.nan), where=others > 0)
+        return np.clip(own, 0.0, 1.0)
+
     def own_and_nearest(self, labels: Labels) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
         """What :func:`own_and_nearest` of draws returns, of which this is the sparse counterpart."""
-        n, sizes = self.n_items, np.bincount(labels)
-        others = sizes[labels] - 1
-        own = np.divide(self._own_links(labels) - 1.0, others, out=np.full(n, np.nan), where=others > 0)
+        n, sizes, own = self.n_items, np.bincount(labels), self.similarity_to_own(labels)
         if sizes.size == 1:
             return own, np.full(n, -1, np.int32), np.full(n, np.nan)
         # Sums over the pairs that were scored, and the own cluster of each item, by clusters in order.
-        rows = np.concatenate([self._rows, np.arange(n, dtype=np.int32)])
+        rows = np.concatenate([self.rows, np.arange(n, dtype=np.int32)])
         clusters = np.concatenate([labels[self.scored.indices], labels])
         sums = sparse.csr_array((np.concatenate([self._excess.data, np.zeros(n)]), (rows, clusters)), (n, sizes.size))
         sums.sum_duplicates()
@@ -281,22 +291,11 @@ class ScoredPairs(PairSource):
         to_nearest = np.where(nearest == unknown, self.unscored, 0.0)
         at = np.flatnonzero(sums.indices == nearest[row])
         to_nearest[row[at]] = means[at]
-        return np.clip(own, 0.0, 1.0), nearest.astype(np.int32), np.clip(to_nearest, 0.0, 1.0)
+        return own, nearest.astype(np.int32), np.clip(to_nearest, 0.0, 1.0)
 
     def signatures(self) -> npt.NDArray[np.intp]:
-        """Group (n,) of each item: of items whose similarity is 1, those with equal rows have one group."""
-        groups = np.arange(self.n_items)
-        if self.unscored == 1.0:
-            return self.as_pairs().signatures()
-        sure = np.unique(self._rows[self.scored.data == 1.0])
-        first: dict[bytes, int] = {}
-        for item in sure:
-            own = slice(*self.scored.indptr[item : item + 2])
-            near, values = self.scored.indices[own], self.scored.data[own]
-            at = np.searchsorted(near, item)
-            row = np.insert(near, at, item).tobytes() + np.insert(values, at, 1.0).tobytes()
-            groups[item] = first.setdefault(row, item)
-        return np.unique(groups, return_inverse=True)[1]
+        """Number of each item's row of the matrix among the distinct rows, if the memory budget holds it."""
+        return self.as_pairs().signatures()
 
     def _lines(self) -> list[tuple[str, str]]:
         _, _, values = self.pairs

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator
 
 from posterior_consensus.ensemble.draws import PartitionDraws, hard_draws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.partitions import connected
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS
-from posterior_consensus.ensemble.scored_pairs import ScoredPairs
+from posterior_consensus.ensemble.scored_pairs import ScoredPairs, symmetric
 from posterior_consensus.kernels import coclustering, ensemble
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.tolerances import ROUNDING
@@ -152,18 +152,16 @@ def similarities_within_components(draws: PartitionDraws, threshold: float) -> s
         return None
     members = _Memberships.of(draws)
     first, second, _ = _joined(members.pairs_above(threshold))
-    graph = sparse.coo_array((np.ones(first.size, np.bool_), (first, second)), (n, n))
-    component = connected_components(graph, directed=False)[1]
+    component = connected(first, second, n)
     n_pairs = min(float(np.square(np.bincount(component), dtype=np.float64).sum()), _n_pairs(draws))
     if not memory.fits(_BYTES_A_PAIR_WITHIN * n_pairs):
         return None
-    first, second, values = _joined(
+    pairs = _joined(
         (one[same], other[same], values[same])
         for one, other, values in members.pairs_above(0.0)
         for same in [component[one] == component[other]]
     )
-    ends = np.concatenate([first, second]), np.concatenate([second, first])
-    return sparse.csr_array((np.concatenate([values, values]), ends), (n, n))
+    return symmetric(*pairs, n)
 
 
 def _joined(pairs: Iterator[Pairs]) -> Pairs:

@@ -38,11 +38,7 @@ def solve_components(first, last, starts, indptr, indices, excess, sizes, defaul
         n_groups = starts[component + 1] - begin
         if n_groups > MOST:
             continue
-        for i in range(n_groups):
-            for j in range(n_groups):
-                weights[i, j] = default * sizes[begin + i] * sizes[begin + j]
-            for place in range(indptr[begin + i], indptr[begin + i + 1]):
-                weights[i, indices[place] - begin] += excess[place]
+        fill_weights(indptr, indices, excess, sizes, default, begin, n_groups, weights)
         if all_attract(weights, n_groups):
             clusters[begin : begin + n_groups] = begin
             continue
@@ -55,6 +51,16 @@ def solve_components(first, last, starts, indptr, indices, excess, sizes, defaul
                 if chosen[left] >> i & 1:
                     clusters[begin + i] = begin + one
             left ^= chosen[left]
+
+
+@inner
+def fill_weights(indptr, indices, excess, sizes, default, begin, n_groups, weights):
+    """Write the weights of all pairs of `n_groups` groups from `begin` on."""
+    for i in range(n_groups):
+        for j in range(n_groups):
+            weights[i, j] = default * sizes[begin + i] * sizes[begin + j]
+        for place in range(indptr[begin + i], indptr[begin + i + 1]):
+            weights[i, indices[place] - begin] += excess[place]
 
 
 @inner

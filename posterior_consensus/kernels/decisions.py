@@ -3,7 +3,7 @@
 import numpy as np
 
 from posterior_consensus.kernels._jit import inner, jit
-from posterior_consensus.kernels.components import MOST, sum_weights
+from posterior_consensus.kernels.components import MOST, fill_weights, sum_weights
 
 
 @jit
@@ -39,11 +39,7 @@ def change_decisions(first, last, starts, component, clusters, pairs_of, pairs, 
     for number in range(first, last):
         begin = starts[number]
         n_groups = starts[number + 1] - begin
-        for i in range(n_groups):
-            for j in range(n_groups):
-                weights[i, j] = default * sizes[begin + i] * sizes[begin + j]
-            for place in range(indptr[begin + i], indptr[begin + i + 1]):
-                weights[i, indices[place] - begin] += excess[place]
+        fill_weights(indptr, indices, excess, sizes, default, begin, n_groups, weights)
         sum_weights(weights, n_groups, values)
         choose_all(n_groups, values, best)
         everything = (1 << n_groups) - 1

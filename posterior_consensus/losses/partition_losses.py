@@ -114,6 +114,12 @@ def binder(a: float | None = None, *, tau: float | Literal["mean"] | None = None
     )
 
 
+def tau_of(loss: PartitionLoss) -> float:
+    """Pair threshold of Binder's loss with any costs: joining a pair lowers the expected loss if it is more similar."""
+    joining, separating = (loss.numerator[term] for term in "BC")
+    return joining / (joining + separating)
+
+
 def _mean_itself(value: float, mean_similarity: float) -> float:
     return mean_similarity
 

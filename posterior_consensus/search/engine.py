@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.bounds.components import ComponentsInfo, Decomposition
-from posterior_consensus.bounds.decomposing import components_of
+from posterior_consensus.bounds.components import ComponentsInfo, Decomposition, components_of
 from posterior_consensus.ensemble.draws import draws_of, hard_draws
 from posterior_consensus.ensemble.expectation import least_loss, mean_loss
 from posterior_consensus.ensemble.pairs import PairSource

@@ -11,11 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from posterior_consensus.bounds.component import Component
-from posterior_consensus.ensemble.partitions import Labels, canonical_labels
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels, connected
 from posterior_consensus.kernels import sparse_moves as kernels
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME
 
@@ -136,12 +134,11 @@ class _Search:
 def _best_links(component: Component) -> Iterator[Labels]:
     """Each group linked to the one of the largest mean weight; and such pairs of which each is the other's best."""
     n, sizes = component.sizes.size, component.sizes
-    rows = np.repeat(np.arange(n), np.diff(component.indptr))
+    rows = component.rows
     mean = component.excess / (sizes[rows] * sizes[component.indices])
     order = np.lexsort((component.indices, -mean, rows))
     best = component.indices[order[component.indptr[:-1]]]
     every = np.arange(n)
     mutual = best[best] == every
     for linked in (every, every[mutual]):
-        edges = sparse.coo_array((np.ones(linked.size, np.bool_), (linked, best[linked])), (n, n))
-        yield connected_components(edges, directed=False)[1].astype(np.int32)
+        yield connected(linked, best[linked], n)

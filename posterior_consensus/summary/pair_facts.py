@@ -64,13 +64,13 @@ class Counts(NamedTuple):
 
 def counts_of(summary: PairsRecord) -> Counts:
     """Count the pairs within and between clusters."""
-    pairs, joined, score = summary.pairs, summary.links.joined, summary.links.pairs["probability"].values
-    unscored = summary.links.n_joined_unscored
+    found = summary.links
+    wrong, missed = found.expected_errors
     return Counts(
-        joined=int(joined.sum()),
-        unscored=unscored,
-        wrong=float((1.0 - score[joined]).sum() + (1.0 - pairs.unscored) * unscored),
-        missed=float(score[~joined].sum() + pairs.unscored * (pairs.n_unscored - unscored)),
+        joined=found.n_joined - found.n_joined_unscored,
+        unscored=found.n_joined_unscored,
+        wrong=wrong,
+        missed=missed,
         review=summary.links.review(display.MOST_ROWS),
     )
 

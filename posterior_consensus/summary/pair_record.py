@@ -1,6 +1,5 @@
 """Record of a summary of scored pairs: results of all steps and their storage."""
 
-from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -9,16 +8,14 @@ import xarray as xr
 from posterior_consensus.answers.loss_parameter import LossPath
 from posterior_consensus.answers.scored_links import ScoredLinks
 from posterior_consensus.consensus.record import ConsensusPartition
-from posterior_consensus.ensemble.partitions import HasDraws
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
-from posterior_consensus.losses.lookup import as_loss
-from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import stored_as
 from posterior_consensus.results.display import Tabled
+from posterior_consensus.summary.record import HasConsensus
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PairsRecord(HasDraws, Tabled):
+class PairsRecord(HasConsensus, Tabled):
     """Fields of :class:`PairsSummary`, which describes them."""
 
     pairs: ScoredPairs
@@ -33,26 +30,6 @@ class PairsRecord(HasDraws, Tabled):
     def draws(self) -> ScoredPairs:
         """The scored pairs, which functions take as the posterior of this summary."""
         return self.pairs
-
-    @property
-    def labels(self) -> xr.DataArray:
-        """Labels of the consensus, so that a summary serves as a partition."""
-        return self.consensus.labels
-
-    @property
-    def names(self) -> tuple[Hashable, ...]:
-        """Names of the consensus's clusters, by number."""
-        return self.consensus.names
-
-    @property
-    def n_clusters(self) -> int:
-        """Number of clusters of the consensus."""
-        return self.consensus.n_clusters
-
-    @property
-    def loss(self) -> PartitionLoss:
-        """Loss minimized by the consensus."""
-        return as_loss(self.consensus.loss, kind=PartitionLoss)
 
     @property
     def records(self) -> xr.Dataset:

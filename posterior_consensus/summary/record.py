@@ -40,28 +40,10 @@ _SOME_DRAWS = 500
 _FEWEST = 100  # effective draws; with fewer, agreement of halves proves little
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class SummaryRecord(HasDraws, Tabled):
-    """Fields of :class:`Summary`, which describes them."""
+class HasConsensus(HasDraws):
+    """A summary that serves as a partition, its consensus."""
 
-    source: str = field(metadata=stored_as.attribute("source"))
-    draws: PartitionDraws
-    consensus: ConsensusPartition = field(metadata=stored_as.record(ConsensusPartition))
-    certificate: Certificate | None = field(metadata=stored_as.record(Certificate))
-    ball: CredibleBall = field(metadata=stored_as.record(CredibleBall))
-    items: ItemUncertainty = field(metadata=stored_as.record(ItemUncertainty))
-    diagnosis: Diagnosis = field(metadata=stored_as.record(Diagnosis))
-    alternative: ConsensusPartition | None = field(metadata=stored_as.record(ConsensusPartition, "alternative_"))
-    answers: Particles | None = field(metadata=stored_as.record(Particles))
-    observed: xr.DataArray | None
-    seconds: dict[str, float] = field(metadata=stored_as.in_json("summary_seconds"))
-    cut: tuple[str, ...] = field(default=(), metadata=stored_as.names("summary_cut"))
-    no_certificate: str = field(default="", metadata=stored_as.attribute("summary_no_certificate"))
-    links: Links | None = field(default=None, metadata=stored_as.record(Links))
-    resampled: ConsensusPartition | None = field(
-        default=None, metadata=stored_as.record(ConsensusPartition, "resampled_")
-    )
-    excess: ExcessLoss | None = field(default=None, metadata=stored_as.record(ExcessLoss))
+    consensus: ConsensusPartition
 
     @property
     def labels(self) -> xr.DataArray:
@@ -82,6 +64,30 @@ class SummaryRecord(HasDraws, Tabled):
     def loss(self) -> PartitionLoss:
         """Loss minimized by the consensus."""
         return as_loss(self.consensus.loss, kind=PartitionLoss)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SummaryRecord(HasConsensus, Tabled):
+    """Fields of :class:`Summary`, which describes them."""
+
+    source: str = field(metadata=stored_as.attribute("source"))
+    draws: PartitionDraws
+    consensus: ConsensusPartition = field(metadata=stored_as.record(ConsensusPartition))
+    certificate: Certificate | None = field(metadata=stored_as.record(Certificate))
+    ball: CredibleBall = field(metadata=stored_as.record(CredibleBall))
+    items: ItemUncertainty = field(metadata=stored_as.record(ItemUncertainty))
+    diagnosis: Diagnosis = field(metadata=stored_as.record(Diagnosis))
+    alternative: ConsensusPartition | None = field(metadata=stored_as.record(ConsensusPartition, "alternative_"))
+    answers: Particles | None = field(metadata=stored_as.record(Particles))
+    observed: xr.DataArray | None
+    seconds: dict[str, float] = field(metadata=stored_as.in_json("summary_seconds"))
+    cut: tuple[str, ...] = field(default=(), metadata=stored_as.names("summary_cut"))
+    no_certificate: str = field(default="", metadata=stored_as.attribute("summary_no_certificate"))
+    links: Links | None = field(default=None, metadata=stored_as.record(Links))
+    resampled: ConsensusPartition | None = field(
+        default=None, metadata=stored_as.record(ConsensusPartition, "resampled_")
+    )
+    excess: ExcessLoss | None = field(default=None, metadata=stored_as.record(ExcessLoss))
 
     @property
     def lower_bound(self) -> float | None:

@@ -5,6 +5,7 @@ from importlib import resources
 
 import posterior_consensus
 from posterior_consensus.bounds.components import ComponentsInfo
+from posterior_consensus.losses.partition_losses import tau_of
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display
 from posterior_consensus.results.display import counted
@@ -76,11 +77,8 @@ def how_found(summary: SummaryRecord) -> str:
         threshold = f" at a pair threshold of {best.threshold.tau:.3g}{chosen}"
     how = "by greedy search [dahl2022]" if best.method == "greedy" else f"by the method {best.method!r}"
     if isinstance(best.info, ComponentsInfo) and best.method == "greedy":
-        joining, separating = (summary.loss.numerator[term] for term in "BC")
-        how = (
-            "in each connected component of the pairs whose co-clustering probability exceeds "
-            f"{joining / (joining + separating):.3g},"
-        )
+        tau = f"{tau_of(summary.loss):.3g}"
+        how = f"in each connected component of the pairs whose co-clustering probability exceeds {tau},"
     return (
         f"{requested} of minimum posterior expected {name_of(best.loss)}{f' [{key}]' if key else ''}{threshold} found "
         f"{how} with posterior_consensus {posterior_consensus.__version__} [posterior_consensus]"

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import squareform
 
 from posterior_consensus.bounds.binder import BranchAndBound
@@ -79,7 +80,7 @@ def test_no_start_joins_more(kind):
 
 
 def components(linked):
-    return sparse_search.connected_components(linked, directed=False)[1]
+    return connected_components(linked, directed=False)[1]
 
 
 @pytest.mark.parametrize("kind", KINDS[:4])  # weights of pairs that must be apart say nothing in a mean
