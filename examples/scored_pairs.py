@@ -139,7 +139,8 @@ decided = pc.as_pair_similarity(
     cannot_link=[pair for pair, yes in zip(ends, same, strict=True) if not yes],
 )
 reviewed = pc.consensus_partition(decided, random_seed=1, progressbar=False)
-print(f"{same.sum()} of {same.size} pairs are of one person; the partition was wrong about {np.sum(same != review['joined'])}")
+n_wrong = np.sum(same != review["joined"])
+print(f"{same.sum()} of {same.size} pairs are of one person; the partition was wrong about {n_wrong} pairs")
 
 # %% [markdown]
 # ## One record of each data set
