@@ -17,6 +17,7 @@ from posterior_consensus.ensemble.labels import ArrayLabels, LabelBackend
 from posterior_consensus.ensemble.pairs import PairSource, Result
 from posterior_consensus.ensemble.partitions import distinct_rows
 from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.kernels import coclustering, ensemble
 from posterior_consensus.losses.record import Need
 from posterior_consensus.runtime import memory
@@ -397,10 +398,19 @@ def draws_of(source: PairSource, what: str = "This") -> PartitionDraws:
     """Return the draws of a source, or raise an error that names `what`, which needs them."""
     if isinstance(source, PartitionDraws):
         return source
+    kind = what.partition(" ")[0]
+    if isinstance(source, ScoredPairs):
+        instead = {"loss": "Choose loss='binder'", "method": "Choose method='greedy'"}.get(
+            kind, "Functions that need similarities only, such as consensus_partition and links, take them"
+        )
+        raise ValueError(
+            f"{what} needs posterior draws; got scored pairs alone, which have probabilities, but no partitions. "
+            f"{instead}."
+        )
     losses = ", or choose loss='binder' or loss='vi_lower_bound', which need similarities only"
     raise ValueError(
         f"{what} needs posterior draws; got a similarity matrix alone, which has pairwise probabilities, but no "
-        f"partitions. Pass the draws it was computed from{losses * what.startswith('loss ')}."
+        f"partitions. Pass the draws it was computed from{losses * (kind == 'loss')}."
     )
 
 

@@ -70,7 +70,7 @@ def name_and_unit(loss: Loss) -> str:
 
 def number_of_draws(n_draws: int | None) -> str:
     """Format the number of draws of a result."""
-    return "none, a similarity matrix alone" if n_draws is None else str(n_draws)
+    return "none, similarities of pairs alone" if n_draws is None else str(n_draws)
 
 
 def counted(number: int, noun: str, ending: str = "s") -> str:

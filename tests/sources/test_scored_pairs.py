@@ -379,8 +379,11 @@ def test_options_that_are_refused():
 
 
 def test_functions_of_draws_refuse_a_table():
+    alone = "needs posterior draws; got scored pairs alone"
     for function in (pc.as_partition_draws, pc.diagnose):
-        check(function, TABLE, ValueError, ["needs posterior draws"])
+        check(function, TABLE, ValueError, [alone])
+    for options, instead in (({"loss": "vi"}, "loss='binder'"), ({"method": "best_draw"}, "method='greedy'")):
+        check(lambda chosen: pc.consensus_partition(TABLE, **chosen), options, ValueError, [alone, instead])
 
 
 def test_parquet_needs_pyarrow(tmp_path, monkeypatch):
