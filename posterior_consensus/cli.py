@@ -35,6 +35,7 @@ from posterior_consensus.sources.formats import FORMATS, either, format_of, form
 from posterior_consensus.sources.labels import one_of
 from posterior_consensus.sources.layers import as_layers, layer_of
 from posterior_consensus.sources.plain_files import read_numbers
+from posterior_consensus.sources.tables import BY_COLUMN
 
 if TYPE_CHECKING:
     from posterior_consensus.ensemble.layers import Layers
@@ -141,6 +142,7 @@ def _complain(message: str) -> None:
 
 def _in_options(message: str, options: argparse.Namespace) -> str:
     """Name the options that the user typed in place of the arguments of functions."""
+    message = message.replace(BY_COLUMN, "--left, --right and --probability")
     for name, option in ({name: f"--{name.replace('_', '-')}" for name in vars(options)} | _OPTIONS).items():
         message = message.replace(f"`{name}`", option)
     return message

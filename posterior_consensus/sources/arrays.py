@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import xarray as xr
+from scipy import sparse
 
-from posterior_consensus.ensemble.partitions import HasLabels, as_array, is_partition, similarity_hint
+from posterior_consensus.ensemble.partitions import HasLabels, as_array, is_partition
 from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.runtime.arguments import warn
-from posterior_consensus.sources.tables import check_apart
+from posterior_consensus.sources.tables import BY_COLUMN, check_apart
 
 Array = np.ndarray[Any, Any]
 Values = npt.NDArray[np.floating[Any]]
@@ -92,7 +93,11 @@ def _hint_at_type(data: Any) -> str:
         return " Take its `draws`."
     if is_partition(data):
         return ONE_PARTITION
-    return similarity_hint(data.toarray()) if hasattr(data, "toarray") else ""
+    if sparse.issparse(data):
+        return " If these are similarities of pairs, call as_pair_similarity(data) first."
+    if hasattr(data, "to_pandas"):
+        return f" Convert a table of draws by its to_pandas(); name the columns of one of scored pairs by {BY_COLUMN}."
+    return ""
 
 
 def _regular(values: Any, name: str, n_rest: int) -> np.ndarray[Any, Any]:

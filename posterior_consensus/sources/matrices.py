@@ -32,6 +32,7 @@ from posterior_consensus.sources.scored_pairs import (
     read_pairs,
     with_constraints,
 )
+from posterior_consensus.sources.tables import BY_COLUMN
 
 _MATRICES = 10  # items x items that are in memory together
 _SOME = 3  # pairs and items named in an error
@@ -264,7 +265,7 @@ def _named(matrix: Any, item_dim: str | None) -> xr.DataArray:
         raise ValueError(
             f"`matrix` must be square, items x items, with at least one item; got shape {array.shape}. "
             "For labels, draws x items, call as_partition_draws; for a table of scored pairs, name its columns by "
-            "left=, right= and probability=."
+            f"{BY_COLUMN}."
         )
     rows, columns = array.dims
     if rows in array.indexes and columns in array.indexes:
@@ -282,7 +283,10 @@ def _named(matrix: Any, item_dim: str | None) -> xr.DataArray:
 def _checked(values: npt.NDArray[Any], place: Place) -> Floats:
     """The values as similarities, with rounding repaired; a copy."""
     if values.dtype.kind not in "buif":
-        raise TypeError(f"`matrix` must hold real numbers; got {values.dtype}.")
+        raise TypeError(
+            f"`matrix` must hold real numbers; got {values.dtype}. Name the columns of a table of scored pairs by "
+            f"{BY_COLUMN}."
+        )
     values = values.astype(np.float64)
     wrong = ~np.isfinite(values)
     if wrong.any():
@@ -295,7 +299,8 @@ def _checked(values: npt.NDArray[Any], place: Place) -> Floats:
         beyond = (values < -SINGLE) | (values > 1 + SINGLE)
         raise ValueError(
             f"`matrix` must have values in [0, 1]; got {low:.6g} to {high:.6g}, the first beyond at "
-            f"{first_of(beyond, place)}. Divide counts by the number of draws; take 1 minus distances."
+            f"{first_of(beyond, place)}. Divide counts by the number of draws; take 1 minus distances; name the "
+            f"columns of a table of scored pairs by {BY_COLUMN}."
         )
     below = np.diagonal(values) < 1 - SINGLE
     if below.any():

@@ -20,6 +20,7 @@ from posterior_consensus.runtime.arguments import check_number, is_integer, list
 from posterior_consensus.runtime.names import did_you_mean
 from posterior_consensus.runtime.tolerances import SINGLE
 from posterior_consensus.sources.plain_files import columns_of_file, is_parquet, is_plain, read_columns
+from posterior_consensus.sources.tables import BY_COLUMN
 
 Positions = npt.NDArray[np.intp]
 
@@ -195,21 +196,26 @@ def _columns_in(data: Any) -> list[Any]:
     """Names of the columns of a table of pandas, or of a library that converts to it; none of other data."""
     if isinstance(data, pd.DataFrame):
         return list(data.columns)
-    if isinstance(data, (xr.DataArray, xr.Dataset, xr.DataTree)) or not hasattr(data, "to_pandas"):
-        return list(data.as_pandas_dataframe(limit=1).columns) if hasattr(data, "as_pandas_dataframe") else []
-    names = getattr(data, "column_names", None)  # pyarrow's `columns` are values
-    return list(getattr(data, "columns", []) if names is None else names)
+    if hasattr(data, "as_pandas_dataframe"):  # splink
+        return list(data.as_pandas_dataframe(limit=1).columns)
+    if not hasattr(data, "to_pandas") or isinstance(data, (xr.DataArray, xr.Dataset, xr.DataTree)):
+        return []
+    if hasattr(data, "column_names"):  # pyarrow, whose `columns` are values
+        return list(data.column_names)
+    return list(getattr(data, "columns", []))  # none in a column of polars or pyarrow
 
 
 def _table(data: Any, columns: list[Any]) -> pd.DataFrame:
     """Some columns of a table, as pandas has them."""
     if isinstance(data, pd.DataFrame):
         return data[columns]
-    return data.select(columns).to_pandas() if hasattr(data, "to_pandas") else data.as_pandas_dataframe()[columns]
+    if hasattr(data, "as_pandas_dataframe"):
+        return data.as_pandas_dataframe()[columns]
+    return data.select(columns).to_pandas()
 
 
-def _sides(present: Sequence[Any], left: Any, right: Any) -> tuple[list[Any], list[Any]]:
-    """Columns of the left and of the right records, by the given names or splink's."""
+def _sides(present: Sequence[Any], left: Any, right: Any, table: str = "data") -> tuple[list[Any], list[Any]]:
+    """Columns of the left and of the right records in the argument `table`, by the given names or splink's."""
     if (left is None) != (right is None):
         raise ValueError(f"`left` and `right` must be given together; got {left!r} and {right!r}.")
     listed = [list(side) if isinstance(side, (list, tuple)) else [side] for side in (left, right)]
@@ -223,7 +229,7 @@ def _sides(present: Sequence[Any], left: Any, right: Any) -> tuple[list[Any], li
         )
     for argument, side in zip(("left", "right"), listed, strict=True):
         for name in side:
-            _check_column(argument, name, present)
+            _check_column(argument, name, present, table)
     return listed[0], listed[1]
 
 
@@ -235,19 +241,18 @@ def _score(present: Sequence[Any], probability: Any) -> Any:
     return probability
 
 
-def _check_column(argument: str, name: Any, present: Sequence[Any]) -> None:
+def _check_column(argument: str, name: Any, present: Sequence[Any], table: str = "data") -> None:
     count = list(present).count(name)
     if count == 1:
         return
     if count:
-        raise ValueError(f"`{argument}` must name one column of `data`; {name!r} is the name of {count}.")
+        raise ValueError(f"`{argument}` must name one column of `{table}`; {name!r} is the name of {count}.")
     shown = f"{listing(present[:_SHOWN])}{', ...' * (len(present) > _SHOWN)}"
     ours = {*_OURS, *_SOURCES}  # of which none means another
     others = [str(one) for one in present if name not in ours or one not in ours]
     raise ValueError(
-        f"`{argument}` must name a column of `data`, a table of scored pairs; there is no {name!r}, present: {shown}."
-        f"{did_you_mean(str(name), others)} Name columns by as_pair_similarity(data, left=, right=, "
-        "probability=)."
+        f"`{argument}` must name a column of `{table}`, a table of pairs; there is no {name!r}, present: {shown}."
+        f"{did_you_mean(str(name), others)} Name columns by {BY_COLUMN}."
     )
 
 
@@ -281,7 +286,7 @@ def _check_range(scores: Floats, in_words: Any) -> Floats:
         at = int(wrong.argmax())
         raise ValueError(
             f"`data` must have probabilities of pairs, in [0, 1]; {int(wrong.sum())} of {scores.size} are beyond, the "
-            f"first of {in_words(at)}. Match weights in bits stand in a column {_WEIGHT!r}."
+            f"first of {in_words(at)}. Divide percentages by 100; match weights in bits stand in a column {_WEIGHT!r}."
         )
     return np.clip(scores, 0.0, 1.0)
 
@@ -425,7 +430,12 @@ def _known(items: Any, n_columns: int | None) -> _Known:
 
 def _present_names(items: Any) -> npt.NDArray[Any]:
     """Names of records, none of them missing."""
-    values = np.asarray(items) if hasattr(items, "dtype") else _objects(items)
+    if not _is_sequence(items):
+        raise TypeError(
+            "`items` must be the names of all records: a sequence, a table or a dict from names to data sets; got "
+            f"{items!r}."
+        )
+    values = np.asarray(items) if hasattr(items, "__array__") else _objects(items)
     missing = pd.isna(values)
     if missing.any():
         raise ValueError(f"`items` must name each record; {int(missing.sum())} of {missing.size} names are missing.")
@@ -513,17 +523,14 @@ def _pairs_named(argument: str, pairs: Any, items: Items, left: Any, right: Any)
         return np.empty((0, 2), np.int64)
     index = _index_of(items)
     if present := _columns_in(pairs):
-        sides = _sides(present, left, right)
+        sides = _sides(present, left, right, argument)
         table = _table(pairs, [*sides[0], *sides[1]])
         named = [
             pd.MultiIndex.from_frame(table[side]) if len(side) == 2 else _index(table[side[0]].to_numpy(object))
             for side in sides
         ]
     else:
-        listed = [tuple(pair) for pair in pairs]
-        odd = next((pair for pair in listed if len(pair) != 2), None)
-        if odd is not None:
-            raise ValueError(f"`{argument}` must have pairs of names, or be a table of them; got {odd!r}.")
+        listed = _listed_pairs(argument, pairs)
         named = [_index(_objects(side)) for side in zip(*listed, strict=True)] or [pd.Index([]), pd.Index([])]
     found = np.stack([index.get_indexer(side) for side in named], axis=1).astype(np.int64)
     unknown = (found < 0).any(axis=1)
@@ -542,6 +549,23 @@ def _pairs_named(argument: str, pairs: Any, items: Items, left: Any, right: Any)
             f"{_plain(named[0][at])!r}."
         )
     return np.sort(found, axis=1)
+
+
+def _listed_pairs(argument: str, pairs: Any) -> list[tuple[Any, ...]]:
+    """Pairs of names from a sequence; text is a name, and no sequence of letters."""
+    if not _is_sequence(pairs):
+        raise TypeError(
+            f"`{argument}` must be a sequence of pairs of names, as [('a', 'b')], or a table of them; got {pairs!r}."
+        )
+    listed = list(pairs)
+    for pair in listed:
+        if not _is_sequence(pair) or len(tuple(pair)) != 2:
+            raise ValueError(f"`{argument}` must have pairs of names, such as [('a', 'b')]; got {pair!r} for one.")
+    return [tuple(pair) for pair in listed]
+
+
+def _is_sequence(values: Any) -> bool:
+    return isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping))
 
 
 def _objects(values: Iterable[Hashable]) -> npt.NDArray[Any]:

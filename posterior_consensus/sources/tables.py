@@ -16,6 +16,8 @@ from posterior_consensus.runtime.arguments import listing, warn
 _DIMS = ("chain", "draw")
 _DRAW = ("iteration", "iter", "draw")  # R's posterior has "iteration", within chains, and "draw", over all chains
 _NAMED = 4  # columns named in a message
+_OF_PAIRS = 3  # columns of a table of scored pairs, at least
+BY_COLUMN = "as_pair_similarity(table, left=, right=, probability=)"  # in messages; the command has options instead
 _FEW = 4  # steps from row to row; labels may have this many equal steps by chance
 Elements = dict[int, tuple[int, ...]]  # indices of the elements, by the position of the column
 
@@ -75,6 +77,7 @@ def by_draw(table: pd.DataFrame, name: str, var_name: str | None = None, dims: S
     if not items.index.is_unique:
         _refuse_repeated(items, [column.name for column in ids.values()], name)
     if not has_elements:
+        _refuse_pairs(items, name)
         _check_labels(items, name)
     return items
 
@@ -233,6 +236,23 @@ def _is_row_for_each(items: pd.DataFrame, columns: Sequence[int]) -> bool:
     keys = items.iloc[:, list(columns)]
     n_rows = items.index.drop_duplicates().size * math.prod(keys.nunique())
     return n_rows == len(items) and not keys.reset_index().duplicated().any()
+
+
+def _refuse_pairs(items: pd.DataFrame, name: str) -> None:
+    """Raise an error for scores next to names, which are no labels; tables of fractions alone have their own."""
+    floats = items.loc[:, [getattr(dtype, "kind", "") == "f" for dtype in items.dtypes]]
+    values = floats.to_numpy(np.float64, na_value=np.nan)
+    is_between = (values > 0) & (values < 1)
+    is_score = is_between.any(axis=0) & ~((values < 0) | (values > 1)).any(axis=0)
+    has_text = any(getattr(dtype, "kind", "O") == "O" for dtype in items.dtypes)
+    if not is_score.any() or items.shape[1] < _OF_PAIRS or not (has_text or is_score.sum() == 1):
+        return
+    at = int(is_score.argmax())
+    raise ValueError(
+        f"`data` must have labels in its columns; {floats.columns[at]!r} of {name} has "
+        f"{values[is_between[:, at], at][0]:g}. Leave it out; or, for a table of scored pairs, name its columns by "
+        f"{BY_COLUMN}."
+    )
 
 
 def _check_labels(items: pd.DataFrame, name: str) -> None:

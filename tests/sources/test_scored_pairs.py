@@ -179,7 +179,8 @@ def test_names_in_text_are_integers_if_written_so(tmp_path):
 def test_all_records_are_named():
     given = table(("a", "b", 0.5))
     listed = ["z", "b", "a"]
-    for items in (listed, pd.Index(listed), pd.Series(listed, [5, 6, 7], dtype="category"), np.array(listed)):
+    of_arrow = pa.array(listed), pa.chunked_array([listed[:1], listed[1:]])
+    for items in (listed, pd.Index(listed), pd.Series(listed, dtype="category"), np.array(listed), *of_arrow):
         pairs = pc.as_pair_similarity(given, items=items)
         assert names(pairs) == listed and rows(pairs) == [("b", "a", 0.5)] and pairs.n_unscored == 2
     assert names(pc.as_pair_similarity(given.iloc[:0], items=listed)) == listed
@@ -340,8 +341,12 @@ OPTIONS = {
     "no names": ({"items": pd.DataFrame({"id": [*"abcd"]})}, ValueError, "`items`", "'unique_id'", "present: 'id'"),
     "unknown": ({"must_link": [("a", "b"), ("a", "q")]}, ValueError, "`must_link`", "1 of 2", "'a' and 'q'", "no 'q'"),
     "one twice": ({"cannot_link": [("a", "a")]}, ValueError, "`cannot_link`", "1 of 1", "twice, the first 'a'"),
-    "a name": ({"must_link": ("a", "b")}, ValueError, "`must_link` must have pairs", "got ('a',)"),
-    "no columns": ({"must_link": pd.DataFrame({"a": ["b"]})}, ValueError, "`left`", "'unique_id_l'"),
+    "a name": ({"must_link": ("ab", "cd")}, ValueError, "`must_link` must have pairs", "got 'ab'"),
+    "text for pairs": ({"cannot_link": "ab"}, TypeError, "`cannot_link`", "pairs of names", "got 'ab'"),
+    "a dict for pairs": ({"must_link": {"ab": "cd"}}, TypeError, "`must_link`", "got {'ab'"),
+    "no columns": ({"must_link": pd.DataFrame({"a": ["b"]})}, ValueError, "`left`", "`must_link`", "'unique_id_l'"),
+    "text for items": ({"items": "abcd"}, TypeError, "`items`", "names", "got 'abcd'"),
+    "a number of items": ({"items": 4}, TypeError, "`items`", "names", "got 4"),
     "of data sets": ({"must_link": LINKED}, ValueError, "`must_link`", "no ('crm', 1) among names such as 'a'"),
     "contradiction": (
         {"must_link": [("a", "b"), ("b", "c")], "cannot_link": [("c", "a")]},
@@ -376,6 +381,18 @@ def test_options_that_are_refused():
         refused = partial(pc.as_pair_similarity, **{name: value})
         check(refused, np.eye(3), ValueError, [f"`{name}` must be left out"])
     check(lambda one: pc.as_pair_similarity(UPPER, items=one), list("abc"), ValueError, ["the 4 rows", "got 3 names"])
+
+
+def test_what_no_function_takes_for_pairs_is_told_of_the_input(tmp_path):
+    named = TABLE.set_axis(["x", "y", "z"], axis=1)
+    numbered = pd.DataFrame({"x": [1, 2, 4], "y": [2, 3, 1], "z": [0.9, 0.5, 1.0]})
+    for name, given in (("named", named), ("numbered", numbered)):
+        given.to_csv(tmp_path / f"{name}.csv", index=False)
+        for one in (given, tmp_path / f"{name}.csv", pa.Table.from_pandas(given)):
+            for function in (pc.consensus_partition, pc.as_pair_similarity):
+                with pytest.raises((TypeError, ValueError), match=r"as_pair_similarity\(table, left=, right="):
+                    function(one)
+    check(pc.consensus_partition, UPPER, TypeError, ["as_pair_similarity(data)"])
 
 
 def test_functions_of_draws_refuse_a_table():
