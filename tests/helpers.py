@@ -5,6 +5,7 @@ import re
 import sys
 import threading
 import warnings
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from scipy.sparse.csgraph import connected_components
 
 from posterior_consensus.bounds.component import Component
 from posterior_consensus.ensemble.items import Items
+from posterior_consensus.ensemble.partitions import enumerate_partitions
 from posterior_consensus.ensemble.scored_pairs import Constraints, ScoredPairs
 from posterior_consensus.ensemble.similarity import mean_similarities
 from posterior_consensus.sources.conversion import find_source, opened
@@ -146,6 +148,45 @@ def scored_pairs(n_items, pairs, unscored=0.0, names=None, **constraints):
     return ScoredPairs(Items(n_items, "record", coords), scored, unscored, Constraints(**kept))
 
 
+def random_scored_pairs(rng, n_items):
+    """Random scored pairs and a threshold: ties, unscored values, constraints that agree with some partition."""
+    every = list(combinations(range(n_items), 2))
+    tau, share = round(rng.uniform(0.1, 0.9), 2), rng.choice([0.2, 0.5, 0.9])
+    some = [pair for pair in every if rng.random() < share]
+    values = rng.random(len(some)) if rng.random() < 0.5 else rng.choice([0.0, 0.3, 0.5, tau, 0.8, 1.0], len(some))
+    unscored = float(rng.choice([0.0, 0.0, 0.05, tau, rng.random()]))
+    constraints = {}
+    if rng.random() < 0.7:
+        allowed = rng.integers(3, size=n_items)
+        for name, share, is_same in (("must_link", 0.15, True), ("cannot_link", 0.2, False)):
+            kept = [(i, j) for i, j in every if (allowed[i] == allowed[j]) == is_same and rng.random() < share]
+            constraints[name] = np.reshape(kept, (-1, 2))
+        if rng.random() < 0.4:
+            data_set = rng.integers(-1, 3, n_items).astype(np.int32)
+            for k in range(3):  # a second record of a data set in one of these clusters is free
+                own = np.flatnonzero((allowed == k) & (data_set >= 0))
+                data_set[np.delete(own, np.unique(data_set[own], return_index=True)[1])] = -1
+            constraints["data_set"] = data_set
+    return scored_pairs(n_items, dict(zip(some, values, strict=True)), unscored, **constraints), tau
+
+
+def keeps(partitions, constraints):
+    """Which of the partitions (P, n) keep the constraints."""
+    kept = np.ones(len(partitions), bool)
+    for one, other in constraints.must_link:
+        kept &= partitions[:, one] == partitions[:, other]
+    for one, other in constraints.cannot_link:
+        kept &= partitions[:, one] != partitions[:, other]
+    if constraints.data_set is not None:
+        for one, other in np.argwhere(np.triu(np.ones((partitions.shape[1],) * 2, bool), 1)):
+            if constraints.data_set[one] == constraints.data_set[other] >= 0:
+                kept &= partitions[:, one] != partitions[:, other]
+    return kept
+
+
+COMPONENTS = "chain", "hub", "overlapping", "noisy", "signed"  # kinds of random components
+
+
 def random_component(rng, n_groups, kind="noisy", several=False):
     """A component of up to so many groups, of `several` records each: true clusters, and pairs between them.
 
@@ -175,3 +216,15 @@ def random_component(rng, n_groups, kind="noisy", several=False):
     default, weights, sizes = -0.5, weights[np.ix_(kept, kept)], sizes[kept]
     excess = sparse.csr_array(np.where(weights != 0, weights - default * np.multiply.outer(sizes, sizes), 0.0))
     return Component(excess.indptr.astype(np.int64), excess.indices, excess.data, sizes, default)
+
+
+def weight_of(component, labels):
+    """Sum of the dense weights over the pairs that labels join."""
+    return float(component.weights()[np.equal.outer(labels, labels)].sum() / 2)
+
+
+def greatest_weight(component):
+    """The most that a partition of a small component joins."""
+    partitions = np.concatenate(list(enumerate_partitions(component.n_groups)))
+    first, second = np.triu_indices(component.n_groups, 1)
+    return float((partitions[:, first] == partitions[:, second]).dot(component.weights()[first, second]).max())

@@ -11,7 +11,7 @@ from posterior_consensus.ensemble.partitions import enumerate_partitions
 from posterior_consensus.kernels import components
 from posterior_consensus.results import ScoredLinks
 from tests.catalogue.results import assert_equal
-from tests.helpers import check_all, scored_pairs
+from tests.helpers import check_all, keeps, random_scored_pairs, scored_pairs
 
 PAIRS = {(0, 1): 0.9, (0, 2): 0.7, (1, 2): 0.4, (2, 3): 0.3, (3, 4): 0.6}
 
@@ -90,34 +90,13 @@ def weight(source, tau):
     return 2 * (1 - tau) * similarity - 2 * tau * (1 - similarity)
 
 
-def kept(source, partitions):
-    """Which partitions keep the constraints."""
-    return np.array([source.constraints.first_broken(labels) is None for labels in partitions])
-
-
-def random_source(rng, n):
-    share = rng.choice([0.3, 0.6, 1.0])
-    some = [(i, j) for i in range(n) for j in range(i + 1, n)]
-    pairs = {pair: rng.choice([round(rng.random(), 1), rng.random()]) for pair in some if rng.random() < share}
-    groups = rng.integers(4, size=n)
-    constraints = {
-        "must_link": [(i, j) for i, j in some if groups[i] == groups[j] and rng.random() < 0.1],
-        "cannot_link": [(i, j) for i, j in some if groups[i] != groups[j] and rng.random() < 0.1],
-    }
-    if rng.random() < 0.4:
-        number = np.array([np.sum(groups[:i] == groups[i]) for i in range(n)]) - rng.integers(2)
-        constraints["data_set"] = np.maximum(number, -1).astype(np.int32)
-    constraints = {name: one for name, one in constraints.items() if len(one)}
-    return scored_pairs(n, pairs, float(rng.choice([0.0, 0.0, 0.1, 0.3, 0.6])), **constraints)
-
-
 def assert_as_enumerated(rng, n, is_optimal):
     """Each pair's rise is that of the best of all partitions with it the other way, or no less if it is a bound."""
     partitions = np.concatenate(list(enumerate_partitions(n)))
-    source, tau = random_source(rng, n), float(rng.choice([0.1, 0.3, 0.5, 0.5, 0.7, 0.9]))
+    source, tau = random_scored_pairs(rng, n)
     one, other = np.triu_indices(n, 1)
     values = (partitions[:, one] == partitions[:, other]) @ weight(source, tau)[one, other]
-    values[~kept(source, partitions)] = -np.inf
+    values[~keeps(partitions, source.constraints)] = -np.inf
     chosen = values.argmax() if is_optimal else rng.choice(np.flatnonzero(np.isfinite(values)))
     labels = source.as_labels(partitions[chosen])
     block = _Changes.of(source, pc.binder(tau=tau), labels)

@@ -2,78 +2,16 @@
 
 import numpy as np
 import pytest
-import xarray as xr
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 import posterior_consensus as pc
 from posterior_consensus.bounds.components import decomposed
-from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.partitions import enumerate_partitions
-from posterior_consensus.ensemble.scored_pairs import Constraints, ScoredPairs
 from posterior_consensus.search import components
-from tests.helpers import check, press_ctrl_c
+from tests.helpers import check, keeps, press_ctrl_c, random_scored_pairs, scored_pairs
 
 QUIET = {"random_seed": 1, "progressbar": False}
-
-
-def scored(n_items, pairs, values, unscored=0.0, constraints=None, names=None):
-    """Scored pairs of items without names, or with these."""
-    one, other = np.reshape(pairs, (-1, 2)).T
-    ends = np.concatenate([one, other]), np.concatenate([other, one])
-    matrix = sparse.csr_array((np.concatenate([values, values]).astype(float), ends), (n_items, n_items))
-    matrix.sort_indices()
-    coords = xr.Coordinates({} if names is None else {"record": names})
-    return ScoredPairs(Items(n_items, "record", coords), matrix, unscored, constraints or Constraints())
-
-
-def random_pairs(rng):
-    """Random scored pairs of up to nine records, and a threshold: ties, constraints that agree, unscored values."""
-    n = int(rng.integers(1, 10))
-    pairs = np.argwhere(np.triu(rng.random((n, n)) < rng.choice([0.2, 0.5, 0.9]), 1))
-    tau = round(rng.uniform(0.1, 0.9), 2)
-    values = rng.random(len(pairs)) if rng.random() < 0.5 else rng.choice([0.0, 0.3, 0.5, tau, 0.8, 1.0], len(pairs))
-    unscored = float(rng.choice([0.0, 0.0, 0.05, tau, rng.random()]))
-    allowed = rng.integers(3, size=n)  # constraints agree with this partition
-    every = np.argwhere(np.triu(np.ones((n, n), bool), 1))
-    same = allowed[every[:, 0]] == allowed[every[:, 1]]
-    must, cannot = (every[kind & (rng.random(len(every)) < share)] for kind, share in ((same, 0.15), (~same, 0.2)))
-    data_set = None
-    if rng.random() < 0.4:
-        data_set = rng.integers(-1, 3, n).astype(np.int32)
-        for k in range(3):  # a second record of a data set in one of these clusters is free
-            own = np.flatnonzero((allowed == k) & (data_set >= 0))
-            first = np.unique(data_set[own], return_index=True)[1]
-            data_set[np.delete(own, first)] = -1
-    if rng.random() < 0.3:
-        must, cannot, data_set = must[:0], cannot[:0], None
-    return scored(n, pairs, values, unscored, Constraints(must, cannot, data_set)), tau
-
-
-def matrix_of(source):
-    n = source.n_items
-    values = np.full((n, n), source.unscored)
-    rows, columns = source.scored.nonzero()  # zeros that are scored are set below
-    values[rows, columns] = source.scored.toarray()[rows, columns]
-    for row in range(n):
-        own = source.scored.indices[slice(*source.scored.indptr[row : row + 2])]
-        values[row, own] = source.scored.toarray()[row, own]
-    np.fill_diagonal(values, 1.0)
-    return values
-
-
-def keeps(partitions, constraints):
-    """Which of the partitions (P, n) keep the constraints."""
-    kept = np.ones(len(partitions), bool)
-    for one, other in constraints.must_link:
-        kept &= partitions[:, one] == partitions[:, other]
-    for one, other in constraints.cannot_link:
-        kept &= partitions[:, one] != partitions[:, other]
-    if constraints.data_set is not None:
-        for one, other in np.argwhere(np.triu(np.ones((partitions.shape[1],) * 2, bool), 1)):
-            if constraints.data_set[one] == constraints.data_set[other] >= 0:
-                kept &= partitions[:, one] != partitions[:, other]
-    return kept
 
 
 def least_loss(values, tau, constraints):
@@ -88,19 +26,20 @@ def least_loss(values, tau, constraints):
     return least
 
 
-def linked_records(rng, n_items, n_entities):
-    """Scored pairs of records of a few entities that noise connects."""
+def connected_entities(rng, n_items, n_entities):
+    """Scores {(first, second): probability} of records of a few entities that noise connects."""
     truth = rng.integers(n_entities, size=n_items)
-    every = np.argwhere(np.triu(np.ones((n_items, n_items), bool), 1))
+    every = np.transpose(np.triu_indices(n_items, 1))
     same = truth[every[:, 0]] == truth[every[:, 1]]
     kept = rng.random(len(every)) < np.where(same, 0.8, 0.25)
     values = np.where(same, rng.beta(3, 2, len(every)), rng.beta(2, 3, len(every)))
-    return every[kept], values[kept]
+    return dict(zip(map(tuple, every[kept].tolist()), values[kept], strict=True))
 
 
 def assert_is_the_optimum(seed):
-    source, tau = random_pairs(np.random.default_rng(seed))
-    values, constraints = matrix_of(source), source.constraints
+    rng = np.random.default_rng(seed)
+    source, tau = random_scored_pairs(rng, int(rng.integers(1, 10)))
+    values, constraints = source.shared_similarity, source.constraints
     optimum = least_loss(values, tau, constraints)
     best = pc.consensus_partition(source, loss="binder", tau=tau, **QUIET)
     assert best.expected_loss == pytest.approx(optimum, abs=1e-12), seed
@@ -129,12 +68,11 @@ def test_so_it_is_of_many_more(first):
 def test_components_of_forty_records_reach_the_loss_of_an_integer_programme(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(15, 41))
-    pairs, values = linked_records(rng, n, n // 5)
-    source, tau = scored(n, pairs, values, 0.05), round(rng.uniform(0.4, 0.7), 2)
+    source, tau = scored_pairs(n, connected_entities(rng, n, n // 5), 0.05), round(rng.uniform(0.4, 0.7), 2)
     best = pc.consensus_partition(source, loss="binder", tau=tau, **QUIET)
     found = pc.consensus_partition(source, loss="binder", tau=tau, method="exact", **QUIET)
     assert best.info.largest > 14 and found.gap == 0
-    assert found.expected_loss == pytest.approx(least_by_programme(matrix_of(source), tau), abs=1e-9)
+    assert found.expected_loss == pytest.approx(least_by_programme(source.shared_similarity, tau), abs=1e-9)
     assert found.lower_bound <= best.expected_loss + 1e-12
     assert best.expected_loss == pytest.approx(found.expected_loss, abs=1e-9)
 
@@ -162,12 +100,12 @@ def least_by_programme(values, tau):
 
 
 NAMES = ["ann", "bob", "cid", "dan"]
-CHAIN = [[0, 1], [1, 2], [2, 3]]
+CHAIN = {(0, 1): 0.9, (1, 2): 0.6, (2, 3): 0.9}
 
 
 def chain(**constraints):
-    """Four records in a chain of scores 0.9, 0.6 and 0.9."""
-    return scored(4, CHAIN, [0.9, 0.6, 0.9], 0.5, Constraints(**constraints), NAMES)
+    """Four records in a chain."""
+    return scored_pairs(4, CHAIN, 0.5, NAMES, **constraints)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +116,6 @@ def chain(**constraints):
     ],
 )
 def test_constraints_that_contradict_each_other_are_named(constraints, said):
-    constraints = {name: np.array(value) for name, value in constraints.items()}
     check(lambda x: pc.consensus_partition(x, **QUIET), chain(**constraints), ValueError, ["`must_link`", *said])
 
 
@@ -195,8 +132,8 @@ def test_a_certificate_has_the_bound_of_the_decomposition_and_a_better_partition
 @pytest.mark.parametrize(
     ("constraints", "said"),
     [
-        ({"cannot_link": np.array([[1, 2]])}, ["joins 'bob' and 'cid'", "`cannot_link`"]),
-        ({"must_link": np.array([[0, 3]])}, ["separates 'ann' and 'dan'", "`must_link`"]),
+        ({"cannot_link": [[1, 2]]}, ["joins 'bob' and 'cid'", "`cannot_link`"]),
+        ({"must_link": [[0, 3]]}, ["separates 'ann' and 'dan'", "`must_link`"]),
         ({"data_set": np.array([-1, 2, 2, -1], np.int32)}, ["joins 'bob' and 'cid'", "one data set"]),
     ],
 )
@@ -206,7 +143,7 @@ def test_a_partition_that_breaks_a_constraint_has_no_certificate(constraints, sa
 
 @pytest.mark.parametrize("options", [{"n_clusters": 2}, {"method": "hierarchical"}, {"refine": "jacobi"}])
 def test_what_keeps_no_constraints_is_refused_and_else_answers_over_all_pairs(options):
-    free, bound = chain(), chain(cannot_link=np.array([[1, 2]]))
+    free, bound = chain(), chain(cannot_link=[[1, 2]])
     ((name, value),) = options.items()
     check(lambda x: pc.consensus_partition(x, **options, **QUIET), bound, ValueError, [f"{name}={value!r}", "greedy"])
     ours, theirs = (pc.consensus_partition(source, **options, **QUIET) for source in (free, free.as_pairs()))
@@ -223,11 +160,11 @@ def test_losses_that_are_no_sums_over_pairs_are_refused(loss):
 def hard_component():
     """Two components that have to be searched, and constraints within them."""
     rng = np.random.default_rng(5)
-    pairs, values = linked_records(rng, 40, 6)
-    both, apart = np.concatenate([pairs, pairs + 40]), pairs[values > 0.8][:5]
-    data_set = np.arange(80, dtype=np.int32) // 2
-    constraints = Constraints(cannot_link=apart + 40, data_set=np.where(data_set < 20, data_set, -1).astype(np.int32))
-    return scored(80, both, np.concatenate([values, values]), 0.0, constraints)
+    once = connected_entities(rng, 40, 6)
+    again = {(i + 40, j + 40): value for (i, j), value in once.items()}
+    apart = [pair for pair, value in again.items() if value > 0.8][:5]
+    data_set = np.where(np.arange(80) < 40, np.arange(80) // 2, -1).astype(np.int32)
+    return scored_pairs(80, once | again, cannot_link=apart, data_set=data_set)
 
 
 def test_the_number_of_threads_changes_nothing():
