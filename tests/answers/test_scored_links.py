@@ -6,6 +6,7 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
+from posterior_consensus.bounds import decisions
 from posterior_consensus.bounds.decisions import _Changes, closest_decisions
 from posterior_consensus.ensemble.partitions import enumerate_partitions
 from posterior_consensus.kernels import components
@@ -147,7 +148,7 @@ def test_review_agrees_with_a_search_under_the_opposite_constraint():
         assert row.increase == pytest.approx(rise, abs=1e-9)
 
 
-def test_first_pairs_are_those_of_all(rng):
+def test_first_pairs_are_those_of_all_and_take_fewer_looks(rng, monkeypatch):
     n = 300
     of = np.sort(rng.integers(120, size=n))
     near = [(i, j) for i in range(n) for j in range(i + 1, min(i + 6, n))]
@@ -156,7 +157,14 @@ def test_first_pairs_are_those_of_all(rng):
     found = pc.links(source, pc.consensus_partition(source, loss="binder", random_seed=1, progressbar=False))
     everything = found.review(10**6)
     assert len(everything) == len(pairs) and everything["increase"].min() >= 0
-    pd.testing.assert_frame_equal(found.review(15), everything.head(15))
+    monkeypatch.setattr(decisions, "_AT_ONCE", 4)
+    across, looks = _Changes.across_blocks, []
+    monkeypatch.setattr(_Changes, "across_blocks", lambda *some: looks.append(some[1].size) or across(*some))
+    for n_pairs in (1, 15, 150, len(pairs) - 1):
+        pd.testing.assert_frame_equal(found.review(n_pairs), everything.head(n_pairs))
+        assert max(looks) <= 4
+    looks.clear()
+    assert len(found.review(15)) == 15 and sum(looks) < len(pairs) / 10
 
 
 def test_one_pair_stands_for_those_between_two_groups():
