@@ -11,7 +11,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import replace
@@ -25,6 +25,7 @@ import xarray as xr
 import posterior_consensus
 from posterior_consensus.bounds.bound import status
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
+from posterior_consensus.results import display
 from posterior_consensus.runtime.arguments import check_between, check_count, listing
 from posterior_consensus.runtime.executor import Clock
 from posterior_consensus.runtime.files import written_whole
@@ -508,7 +509,10 @@ def _layers_as_json(summary: LayersSummary) -> dict[str, Any]:
 def _pairs_as_json(summary: PairsSummary) -> dict[str, Any]:
     best, pairs, found = summary.consensus, summary.pairs, summary.links
     records = summary.to_dataframe().astype(object)
-    names = pairs.items.names.tolist()
+    names: list[dict[Hashable, Any]] = [{"item": name} for name in pairs.items.names.tolist()]
+    if records.index.nlevels > 1:  # by which the user's table of records is joined
+        levels = records.index.to_frame(index=False).astype(object).to_dict("records")
+        names = [name | level for name, level in zip(names, levels, strict=True)]
     table = {
         "n_items": pairs.n_items,
         "n_scored": pairs.n_scored,
@@ -525,12 +529,14 @@ def _pairs_as_json(summary: PairsSummary) -> dict[str, Any]:
         "precision": found.precision,
         "recall": found.recall,
         "items": [
-            {"item": name, "cluster": label, "similarity": similarity}
+            {**name, "cluster": label, "similarity": similarity}
             for name, label, similarity in zip(
                 names, best.labels.values.tolist(), records["similarity"].tolist(), strict=True
             )
         ],
-        "review": found.review(_MOST_TO_REVIEW).astype(object).to_dict("records"),
+        "review": display.with_names_as_text(found.review(_MOST_TO_REVIEW), ("first", "second"))
+        .astype(object)
+        .to_dict("records"),
         "findings": summary.findings(),
         "cut": list(summary.cut),
         "seconds": summary.seconds,

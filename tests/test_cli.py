@@ -497,6 +497,7 @@ def pairs(tmp_path):
     table = pd.DataFrame([("a", "b", 0.9), ("b", "c", 0.7), ("a", "c", 0.2), ("d", "e", 0.4)], columns=SPLINK)
     table.to_csv(tmp_path / "pairs.csv", index=False)
     other = table.rename(columns=dict(zip(SPLINK, ["one", "other", "p"], strict=True)))
+    other.to_csv(tmp_path / "unnamed.csv", index=False)
     other.assign(source_dataset_l="x", source_dataset_r="x").to_csv(tmp_path / "other.csv", index=False)
     if importlib.util.find_spec("pyarrow"):
         table.to_parquet(tmp_path / "pairs.parquet")
@@ -520,6 +521,17 @@ def test_scored_pairs_become_clusters(pairs, tmp_path, capsys):
         assert found["threshold"] == pytest.approx(0.3) and found["optimality"] == "optimal"
         assert found["precision"] == pytest.approx((0.9 + 0.7 + 0.2 + 0.4) / 4) and found["recall"] == 1
         assert len(found["review"]) == 4 and found["n_unscored"] == 6
+
+
+def test_scored_pairs_of_several_data_sets_are_joined_by_their_columns(tmp_path, capsys):
+    columns = ["source_dataset_l", "unique_id_l", "source_dataset_r", "unique_id_r", "match_probability"]
+    path, output = tmp_path / "pairs.csv", tmp_path / "clusters.csv"
+    pd.DataFrame([("x", 1, "y", 1, 0.9), ("x", 1, "y", 2, 0.6)], columns=columns).to_csv(path, index=False)
+    found = printed(capsys, path, "-o", output)
+    assert [found["items"][0][name] for name in ("item", "source_dataset", "unique_id")] == ["x: 1", "x", 1]
+    assert found["review"][0]["second"] == "y: 2"
+    outside = pd.read_csv(output)[["outside_source_dataset", "outside_unique_id"]]
+    assert outside.dropna().to_numpy().tolist() == [["y", 2], ["x", 1]]
 
 
 def test_scored_pairs_of_parquet_and_back(pairs, tmp_path, capsys, short_pairs_page):
@@ -571,6 +583,7 @@ OF_PAIRS = {
     "{pairs} {table} --left a": ["--left", "several files"],
     "{table} --threshold 0.5": ["--threshold is the pair threshold of Binder's loss", "'vi'"],
     "{table} --left a --right b": ["--probability"],
+    "{dir}/unnamed.csv": ["by --left, --right and --probability."],
 }
 
 

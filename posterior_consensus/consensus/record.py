@@ -11,7 +11,7 @@ import xarray as xr
 from posterior_consensus.bounds.bound import relative_gap, status
 from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.consensus.threshold import Threshold, consistent_interval
-from posterior_consensus.ensemble.items import members_of
+from posterior_consensus.ensemble.items import by_level, members_of
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasLabels, Labels
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
@@ -207,7 +207,8 @@ class ConsensusPartition(HasLabels, Stored):
         pandas.DataFrame
             A row for each cluster: its size, its share of the items, and its first items. For scored pairs a row for
             each record: the name of its cluster and the columns of `records`, with the name of the record ``outside``,
-            missing if none was scored.
+            missing if none was scored. Names of several levels, as of several data sets, have a column for each:
+            ``outside_source_dataset`` and ``outside_unique_id``.
         """
         return self._of_clusters() if self.records is None else self._of_records(self.records)
 
@@ -222,13 +223,18 @@ class ConsensusPartition(HasLabels, Stored):
         """A row for each record, with the names of its cluster and of the record outside."""
         dim = str(self.labels.dims[0])
         items = self.labels.indexes.get(dim, pd.RangeIndex(self.labels.size, name=dim))
-        columns: dict[str, Any] = {name: own_in(records, name).values for name in _OF_RECORD}
-        outside = pd.Series(items.to_flat_index()[np.maximum(columns["outside"], 0)])
-        if pd.api.types.is_integer_dtype(outside.dtype):
-            outside = outside.astype("Int64")  # stays an integer beside missing ones
-        columns["outside"] = outside.mask(columns["outside"] < 0).array
-        cluster = pd.Index(self.names, tupleize_cols=False)[self.labels.values]
-        return pd.DataFrame({"cluster": cluster} | columns, index=items)
+        size, similarity, outside, probability = (own_in(records, name).values for name in _OF_RECORD)
+        columns: dict[str, Any] = {
+            "cluster": pd.Index(self.names, tupleize_cols=False)[self.labels.values],
+            "size": size,
+            "similarity": similarity,
+        }
+        for name, values in by_level("outside", items[np.maximum(outside, 0)]).items():
+            named = pd.Series(values)
+            if pd.api.types.is_integer_dtype(named.dtype):
+                named = named.astype("Int64")  # stays an integer beside missing ones
+            columns[name] = named.mask(outside < 0).array
+        return pd.DataFrame(columns | {"outside_probability": probability}, index=items)
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         dim = self.labels.dims[0]

@@ -13,6 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, of_result
+from posterior_consensus.results.display import as_text
 from posterior_consensus.results.stored_as import own_name
 
 Floats = npt.NDArray[np.float64]
@@ -142,7 +143,8 @@ class Items:
         names: npt.NDArray[Any] = self.coords[self.dim].values if self.dim in self.coords else np.arange(self.n_items)
         if names.dtype.kind == "M":
             return np.datetime_as_string(names[at], unit="auto")  # omits hours to nanoseconds if all are zero
-        return np.array([str(name) for name in names[at]], dtype=np.str_)
+        several = names.dtype == object  # of which tuples are names of several levels
+        return np.array([as_text(name) if several else str(name) for name in names[at]], dtype=np.str_)
 
     def reordered(self, partition: Any, name: str = "partition") -> Any:
         """Return a partition's own labels in the order of these items; by position if a coordinate is missing."""
@@ -194,6 +196,13 @@ def coords_of(index: pd.Index, dim: str) -> xr.Coordinates:
     if isinstance(index, pd.MultiIndex):
         return xr.Coordinates.from_pandas_multiindex(index, dim)
     return xr.Coordinates({dim: index.to_numpy()})
+
+
+def by_level(name: str, items: pd.Index) -> dict[str, pd.Index]:
+    """Columns of items' names: one of this name, or one for each level, with its name at the end."""
+    if items.nlevels == 1:
+        return {name: items}
+    return {f"{name}_{level}": items.get_level_values(k) for k, level in enumerate(items.names)}
 
 
 def labelled(partition: Any, dim: str) -> Any:

@@ -15,7 +15,7 @@ from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import BARS, COLOURS, MARK, NEUTRAL, PRIOR, ink
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import Places
-from posterior_consensus.results.display import counted
+from posterior_consensus.results.display import as_text, counted
 
 _MOST_NAMED = 20  # links with names
 _MOST_OF_FOUR = 15  # the same in each of four panels
@@ -135,6 +135,7 @@ def draw_closest(ax: Axes, links: ScoredLinks) -> None:
     _draw_pairs(ax, links, shown, shown["increase"].to_numpy(), shown["exact"].to_numpy())
     ax.set_xlim(min(0.0, shown["increase"].min()) if len(shown) else 0.0, None)
     ax.set_title("the closest calls, if decided the other way", fontsize="medium")
+    ax.locator_params(axis="x", nbins=5)  # small numbers have many digits
     ax.set(xlabel="rise of the expected loss (pairs)")
 
 
@@ -171,7 +172,7 @@ def _draw_uncertain(ax: Axes, links: Links) -> None:
 
 def _name_pairs(ax: Axes, places: npt.NDArray[np.intp], first: Iterable[Any], second: Iterable[Any]) -> None:
     """Write the names of both items of each pair at its place."""
-    short = frame.short_names(chain(first, second), frame.LONGEST)
+    short = frame.short_names(map(as_text, chain(first, second)), frame.LONGEST)
     names = [f"{one} and {other}" for one, other in zip(short[: places.size], short[places.size :], strict=True)]
     ax.set_yticks(places, names, fontsize=min(9.0, 160.0 / max(places.size, 1)), parse_math=False)
     ax.set_ylim(-0.7, max(places.size, 1) - 0.3)

@@ -78,15 +78,26 @@ def counted(number: int, noun: str, ending: str = "s") -> str:
     return f"{number:,} {noun}{ending if number != 1 else ''}"
 
 
-def _as_text(value: object) -> str:
-    """Format a name; a date at midnight has no time."""
+def as_text(value: object) -> str:
+    """Format a name; a date at midnight has no time, and parts of a name are separated by colons."""
+    if isinstance(value, tuple):
+        return ": ".join(map(as_text, value))
     return str(value.date() if isinstance(value, datetime) and value.time() == time() else value)
 
 
 def listed(values: Sequence[object], most: int) -> str:
     """Format the first few values and the number of the remaining ones."""
     more = f" and {len(values) - most:,} more" if len(values) > most else ""
-    return ", ".join(map(_as_text, values[:most])) + more
+    return ", ".join(map(as_text, values[:most])) + more
+
+
+def with_names_as_text(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """The table with text for each name of several parts in some columns."""
+
+    def plain(name: object) -> object:
+        return as_text(name) if isinstance(name, tuple) else name
+
+    return table.assign(**{column: table[column].map(plain) for column in columns})
 
 
 def about_interrupt(stopped: str, missing: Sequence[object], of: str) -> list[tuple[str, str]]:
@@ -111,7 +122,7 @@ def joined(values: Sequence[object]) -> str:
 def table_of_members(members: Sequence[Sequence[object]], n_items: int, dim: str, index: pd.Index) -> pd.DataFrame:
     """Table with a row for each cluster: its size, its share of the items, and its first items."""
     sizes = np.array([len(items) for items in members])
-    listed = [", ".join(map(_as_text, items[:4])) + (", ..." if len(items) > 4 else "") for items in members]
+    listed = [", ".join(map(as_text, items[:4])) + (", ..." if len(items) > 4 else "") for items in members]
     return pd.DataFrame({"size": sizes, "share": sizes / n_items, dim: listed}, index=index)
 
 

@@ -12,9 +12,10 @@ import posterior_consensus
 from posterior_consensus.bounds.bound import status
 from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.results import display
-from posterior_consensus.results.display import capitalized, counted
+from posterior_consensus.results.display import as_text, capitalized, counted
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.results.work import Info
+from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.summary.facts import Fact, name_of
 from posterior_consensus.summary.pair_record import PairsRecord
 from posterior_consensus.summary.text import with_references
@@ -264,13 +265,21 @@ def review(summary: PairsRecord, counts: Counts) -> Fact:
     first, second, score, joined, increase, exact = (
         counts.review[name].iloc[0] for name in ("first", "second", "probability", "joined", "increase", "exact")
     )
-    said = f"{first} and {second}, {'joined' if joined else 'separated'} with a score of {score:.3g}"
-    change, bound = ("raise", "at most ") if increase >= 0 else ("lower", "at least ")
-    finding = (
-        f"The closest call is that of {said}: the other decision would {change} the expected loss by "
-        f"{'' if exact else bound}{abs(increase):.3g} expected pairs. A clerk should begin there."
-    )
+    said = f"{as_text(first)} and {as_text(second)}, {'joined' if joined else 'separated'} with a score of {score:.3g}"
+    finding = f"The closest call is that of {said}: {_other_decision(increase, exact)}. A clerk should begin there."
     return Fact("look first at", f"{said}; the next are below, more in links.review()", [finding])
+
+
+def _other_decision(increase: float, exact: bool) -> str:
+    """What the other decision on a pair does to the expected loss."""
+    if abs(increase) < ROUNDING:
+        return f"the other decision would not {'change' if exact else 'raise'} the expected loss"
+    change, bound = ("raise", "at most ") if increase >= 0 else ("lower", "at least ")
+    number = f"{abs(increase):.3g}"
+    return (
+        f"the other decision would {change} the expected loss by {'' if exact else bound}{number} expected "
+        f"{'pair' if number == '1' else 'pairs'}"
+    )
 
 
 _TOPICS: tuple[Callable[[PairsRecord, Counts], Fact], ...] = (

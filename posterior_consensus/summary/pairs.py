@@ -7,12 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import xarray as xr
 
 from posterior_consensus.answers.links import links
 from posterior_consensus.answers.loss_parameter import LossPath, loss_path
 from posterior_consensus.bounds.components import decomposed
-from posterior_consensus.ensemble.items import Items
+from posterior_consensus.ensemble.items import Items, by_level
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.partition_losses import binder
@@ -137,7 +138,8 @@ class PairsSummary(PairsRecord, display.Shown):
         TypeError
             If `folder` is not a path.
         """
-        frames = {"records": self.to_dataframe(), "review": self.links.review(_MOST_TO_REVIEW)}
+        records = self.to_dataframe()
+        frames = {"records": records, "review": _by_level(self.links.review(_MOST_TO_REVIEW), records.index)}
         frames |= {} if self.curve is None else {"curve": self.curve.to_dataframe()}
         return write_tables(folder, frames, self.findings())
 
@@ -197,7 +199,8 @@ class PairsSummary(PairsRecord, display.Shown):
         counts = counts_of(self)
         lines = [fact[:2] for fact in facts_of(self, counts).values() if fact.line]
         time = ("time", display.duration(sum(self.seconds.values())))
-        return title, [*lines, time], None if counts.review.empty else counts.review
+        review = display.with_names_as_text(counts.review, ("first", "second"))
+        return title, [*lines, time], None if review.empty else review
 
 
 def summarize_pairs(
@@ -217,6 +220,16 @@ def summarize_pairs(
         seconds=clock.seconds,
         cut=tuple(clock.cut),
     )
+
+
+def _by_level(review: pd.DataFrame, items: pd.Index) -> pd.DataFrame:
+    """Pairs to review, with a column for each level of the names, as the table of the records has them."""
+    if items.nlevels == 1 or review.empty:
+        return review
+    ends: dict[str, Any] = {}
+    for end in ("first", "second"):
+        ends |= by_level(end, pd.MultiIndex.from_tuples(review.pop(end), names=items.names))
+    return pd.DataFrame(ends).join(review)
 
 
 def _components(pairs: ScoredPairs, loss: PartitionLoss) -> npt.NDArray[np.int32]:

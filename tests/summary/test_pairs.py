@@ -20,6 +20,9 @@ NAMES = ["ann", "anne", "an", "bob", "rob", "<b>joe</b>", "eve"]
 SCORES = {(0, 1): 0.9, (0, 2): 0.8, (1, 2): 0.3, (2, 3): 0.6, (3, 4): 0.95, (4, 5): 0.2}
 
 
+SET_OF_SECOND = ["source_dataset_r", "unique_id_r"]
+
+
 def of(pairs, **options):
     return pc.summarize(pairs, **QUIET | options)
 
@@ -184,6 +187,28 @@ def test_tables_for_a_spreadsheet(summary, tmp_path):
     assert records.index.tolist() == NAMES and records["cluster"].tolist() == summary.labels.values.tolist()
 
 
+def test_records_of_several_data_sets_are_named_without_tuples(undrawn, tmp_path):
+    rows = [("crm", 1, "web", 1, 0.9), ("web", 1, "crm", 2, 0.4), ("crm", 2, "web", 3, 0.5)]
+    given = pd.DataFrame(rows, columns=["source_dataset_l", "unique_id_l", *SET_OF_SECOND, "match_probability"])
+    found = of(given)
+    assert "crm: 2 and web: 3" in found.findings()[-1]
+    found.to_csv(tmp_path)
+    for text in (repr(found), page_of(found, tmp_path), *(one.read_text("utf-8") for one in tmp_path.glob("*.csv"))):
+        assert "(crm" not in text and "('crm" not in text
+    assert [one.get_text() for one in found.plot()[1, 1].get_yticklabels()][-1] == "crm: 2 and web: 3"
+    records, review = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("records", "review"))
+    outside = records[["source_dataset", "unique_id"]].merge(
+        records, left_on=["source_dataset", "unique_id"], right_on=["outside_source_dataset", "outside_unique_id"]
+    )
+    assert len(outside) == records["outside_unique_id"].notna().sum() == 3
+    assert review.loc[0, ["first_source_dataset", "first_unique_id", "second_unique_id"]].tolist() == ["crm", 2, 3]
+
+
+def test_a_decision_that_changes_nothing_or_one_pair_is_said_so():
+    for score, said in ((0.5, "would not change the expected loss. A"), (1.0, "loss by 1 expected pair. A")):
+        assert said in of(scored_pairs(2, {(0, 1): score})).findings()[-1]
+
+
 def test_its_figure_has_four_panels(summary, undrawn):
     for one in (summary, replace(summary, curve=None)):
         axes = one.plot(figsize=(8, 6))
@@ -223,6 +248,7 @@ def test_the_report_lists_components_and_escapes_names(summary, undrawn, tmp_pat
     assert text.count('class="between against"') == 1  # an and bob, separated with 0.6
     assert text.count('class="in against"') == 1  # anne and an, joined with 0.3
     assert "<b>joe" not in text and "5 records in 2 clusters: ann, anne, an, bob and 1 more" in text
+    assert "in against" not in page_of(of(scored_pairs(3, {(0, 1): 0.9, (1, 2): 0.9, (0, 2): 0.5})), tmp_path)  # at tau
     named = page_of(of(scored_pairs(3, {(0, 1): 0.9}, names=["<i>", "&amp;", "x" * 40])), tmp_path)
     assert "<i>" not in named and "&lt;i&gt; and &amp;amp;: 0.9" in named
 

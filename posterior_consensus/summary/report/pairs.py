@@ -49,7 +49,7 @@ def _page(summary: PairsRecord) -> str:
     facts = facts_of(summary)
     verdict = facts.pop("optimality")
     title = f"{counted(summary.pairs.n_items, 'record')} in {counted(summary.n_clusters, 'cluster')}"
-    head = f"{facts['scored'].name}: {facts['scored'].line}. {facts['threshold'].name}: {facts['threshold'].line}."
+    first = [display.capitalized(f"{fact.name}: {fact.line}.") for fact in (facts["scored"], facts["threshold"])]
     listed = "".join(f"<li>{html.escape(said)}</li>" for fact in facts.values() for said in fact.findings)
     status = " agree" if summary.consensus.gap == 0 else ""
     panel = _AGAINST if summary.curve is None else _CURVE
@@ -61,7 +61,7 @@ def _page(summary: PairsRecord) -> str:
     return whole_page(
         title,
         [
-            f"<h1>{html.escape(title)}</h1><p>{html.escape(display.capitalized(head))}</p>",
+            f"<h1>{html.escape(title)}</h1><p>{html.escape(' '.join(first))}</p>",
             f"<h2>Findings</h2><ul>{listed}</ul>",
             f'<p class="verdict{status}">{html.escape(" ".join(verdict.findings))}</p>',
             f"<h2>Pairs to review</h2>{_review(summary)}",
@@ -76,7 +76,7 @@ def _page(summary: PairsRecord) -> str:
 
 def _review(summary: PairsRecord) -> str:
     """Pairs for a clerk, the first of them unfolded."""
-    pairs = summary.links.review(_MOST_TO_REVIEW)
+    pairs = display.with_names_as_text(summary.links.review(_MOST_TO_REVIEW), ("first", "second"))
     first = table(pairs.head(_FIRST_TO_REVIEW))
     if len(pairs) <= _FIRST_TO_REVIEW:
         return first
@@ -179,10 +179,11 @@ def _picture(part: _Part, tau: float) -> str:
     beside = at + _BESIDE * np.stack([np.cos(turn), np.sin(turn)], axis=1)
     anchors = np.where(np.abs(np.cos(turn)) < _UPRIGHT, "middle", np.where(np.cos(turn) > 0, "start", "end"))
     within = part.is_within
+    against = np.where(within, part.score < tau, part.score > tau)
     lines = []
     for k in np.argsort(part.score, kind="stable").tolist():
         (x, y), (x_end, y_end), score = at[part.first[k]], at[part.second[k]], part.score[k]
-        kind = ("in" if within[k] else "between") + (" against" if within[k] == (score <= tau) else "")
+        kind = ("in" if within[k] else "between") + (" against" if against[k] else "")
         said = html.escape(f"{part.names[part.first[k]]} and {part.names[part.second[k]]}: {score:.3g}")
         lines.append(
             f'<line class="{kind}" x1="{x:.0f}" y1="{y:.0f}" x2="{x_end:.0f}" y2="{y_end:.0f}" '
