@@ -104,7 +104,7 @@ def summarize(
         Loss whose posterior expectation the consensus minimizes; by default "vi". For scored pairs Binder's loss, with
         the pair threshold ``tau``, 0.5 by default.
     prob : float in (0, 1)
-        Probability of the credible ball, which scored pairs have not.
+        Probability of the credible ball; not with scored pairs, which have no draws.
     group : str
         Group of an InferenceData, DataTree or file that holds the draws.
     sample_dims : str or sequence of str, optional

@@ -43,7 +43,8 @@ def test_items_have_the_names_of_their_coordinate(kind):
     assert list(best.clusters.values()) == [[names[i] for i in rows] for rows in SPLIT]
     assert best.members(1) == [names[1], names[4]]
     shown = best.to_dataframe()["obs"].tolist()
-    assert shown == [", ".join(str(names[i]).removesuffix(" 00:00:00") for i in rows) for rows in SPLIT]
+    text = [": ".join(map(str, one)) if kind == "pairs" else str(one).removesuffix(" 00:00:00") for one in names]
+    assert shown == [", ".join(text[i] for i in rows) for rows in SPLIT]
 
 
 def test_every_item_is_in_one_list(rng):
