@@ -275,7 +275,7 @@ class Weighted(NamedTuple):
 
 def weighted(source: ScoredPairs, loss: PartitionLoss) -> Weighted:
     """The weights of pairs of records; all pairs are listed if `source.unscored` is above the pair threshold."""
-    groups = checked_groups(source)
+    groups = source.groups()
     joining, separating = loss.numerator["B"], loss.numerator["C"]
     n, listed, unscored = source.n_items, source.scored, source.unscored
     default = separating * unscored - joining * (1.0 - unscored)
@@ -289,24 +289,6 @@ def weighted(source: ScoredPairs, loss: PartitionLoss) -> Weighted:
     excess = (joining + separating) * (listed.data - unscored)
     weights = sparse.csr_array((excess, listed.indices, listed.indptr), (n, n))
     return Weighted(weights, groups, min(default, 0.0), _DUST * (joining + separating))
-
-
-def checked_groups(source: ScoredPairs) -> npt.NDArray[np.int32]:
-    """Group (n_items,) of each item by `must_link`.
-
-    Raises
-    ------
-    ValueError
-        If two items of a group must not be in one cluster; the message names them.
-    """
-    constraints = source.constraints
-    groups = constraints.groups(source.n_items)
-    pair = constraints.first_broken(groups)
-    if pair is None:
-        return groups
-    one, other = source.items.named(np.array(pair)).tolist()
-    why = constraints.why_apart(*pair)
-    raise ValueError(f"`must_link` must agree with the other constraints; it joins {one!r} and {other!r}, which {why}.")
 
 
 def decomposition(

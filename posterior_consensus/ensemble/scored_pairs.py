@@ -166,6 +166,24 @@ class ScoredPairs(PairSource):
         constraints = self.constraints.of_items(np.asarray(at), self.n_items)
         return replace(self, items=self.items.take(at), scored=scored, constraints=constraints)
 
+    def groups(self) -> npt.NDArray[np.int32]:
+        """Group (n_items,) of each item: items of a group must be in one cluster.
+
+        Raises
+        ------
+        ValueError
+            If two items of a group must not be in one cluster; the message names them.
+        """
+        groups = self.constraints.groups(self.n_items)
+        pair = self.constraints.first_broken(groups)
+        if pair is None:
+            return groups
+        one, other = self.items.named(np.array(pair)).tolist()
+        raise ValueError(
+            f"`must_link` must agree with the other constraints; directly or through other pairs it joins {one!r} and "
+            f"{other!r}, which {self.constraints.why_apart(*pair)}. Leave out one of these pairs."
+        )
+
     def check_keeps(self, labels: Labels) -> None:
         """Raise ValueError if clusters break a constraint; the message names two items."""
         pair = self.constraints.first_broken(labels)

@@ -175,13 +175,9 @@ def with_constraints(
         )
     )
     constraints = Constraints(must, cannot, own.data_set if max_per_source is None else _data_sets(items))
-    broken = constraints.first_broken(constraints.groups(items.n_items))
-    if broken is not None:
-        raise ValueError(
-            f"`must_link` contradicts `cannot_link` or `max_per_source`: {_names_in_words(items, *broken)} must be in "
-            "one cluster, through pairs of `must_link`, and must not. Leave one of the pairs out."
-        )
-    return replace(pairs, constraints=constraints)
+    constrained = replace(pairs, constraints=constraints)
+    constrained.groups()  # constraints that contradict each other are refused
+    return constrained
 
 
 def columns_of_dedupe(scores: npt.NDArray[Any]) -> pd.DataFrame:

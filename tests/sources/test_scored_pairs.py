@@ -351,8 +351,9 @@ OPTIONS = {
     "contradiction": (
         {"must_link": [("a", "b"), ("b", "c")], "cannot_link": [("c", "a")]},
         ValueError,
-        "`must_link` contradicts `cannot_link`",
+        "`must_link` must agree with the other constraints",
         "'a' and 'c'",
+        "`cannot_link`",
     ),
 }
 
@@ -369,7 +370,8 @@ def test_options_that_are_refused():
             (
                 {"must_link": [(("web", 1), ("web", 2))], "max_per_source": 1},
                 ValueError,
-                "`max_per_source`: ('web', 1) and ('web', 2)",
+                "'web: 1' and 'web: 2'",
+                "one data set",
             ),
         ],
     )
