@@ -58,11 +58,12 @@ def test_says_how_good_the_numbers_are():
 @pytest.mark.parametrize("constraints", [{}, {"must_link": [(0, 1)], "cannot_link": [(1, 3), (0, 3)]}])
 def test_stored_links_are_reviewed_alike(constraints):
     more = {"data_set": np.array([0, -1, 1, 1, 0, 2], np.int32)} if constraints else {}
-    found = example(unscored=0.25, **constraints, **more).__class__
     links = example(unscored=0.25, **constraints, **more)
-    back = found.from_dataset(links.to_dataset())
+    back = ScoredLinks.from_dataset(links.to_dataset())
     assert_equal(back, links)
     pd.testing.assert_frame_equal(back.review(), links.review())
+    if constraints:  # which decide the others: b stays with a, and d is of c's data set
+        assert sorted(map(tuple, back.review()[["first", "second"]].values)) == [("a", "c"), ("d", "e")]
 
 
 def test_refused():

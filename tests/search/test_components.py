@@ -1,5 +1,7 @@
 """Searches by component against all partitions of a few records."""
 
+import time
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -183,6 +185,18 @@ def test_a_time_limit_leaves_a_partition_that_keeps_the_constraints_and_a_bound(
     assert found.info.n_proven + len(found.info.unproven_sizes) == found.info.n_components == 2
     gap = found.expected_loss - found.lower_bound
     assert gap == pytest.approx(2 / 80**2 * sum(found.info.unproven_gaps), rel=1e-9, abs=1e-12)
+
+
+def test_a_time_limit_stops_the_search_of_a_component_and_what_it_breaks_is_mended(monkeypatch):
+    def one_cluster(component, starts, rng, stop, thorough):
+        assert any(stop[0] or time.sleep(0.01) for _ in range(2000))  # the flag of the limit, which comes at once
+        return np.zeros(component.n_groups, np.int32)
+
+    monkeypatch.setattr(components, "search_component", one_cluster)
+    monkeypatch.setattr(components, "bound_components", lambda *some, **more: None)  # which mends too
+    pairs = hard_component()
+    found = components.search_components(decomposed(pairs, pc.binder()), np.random.default_rng(1), seconds=0.1)
+    assert pairs.constraints.first_broken(found.labels) is None and found.info.stopped == "seconds"
 
 
 @pytest.mark.parametrize(("where", "at"), [("search_component", 1), ("bound_components", 1), ("bound_components", 2)])

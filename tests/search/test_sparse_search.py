@@ -139,6 +139,18 @@ def test_stopped_at_once_gives_a_start():
     assert weight_of(component, found(component, [given], stop=1)) == pytest.approx(weight_of(component, given))
 
 
+@pytest.mark.parametrize(("stop", "work"), [(1, 10**9), (0, 0)])
+def test_nothing_merges_or_moves_once_stopped(stop, work, monkeypatch):
+    component = random_component(np.random.default_rng(4), 90)
+    monkeypatch.setattr(sparse_search, "_WORK", work)
+    search = sparse_search._Search(component, np.random.default_rng(0), np.full(1, stop, np.uint8))
+    alone = np.arange(component.n_groups)
+    *_, by_mean, by_weight = search._usual_starts()
+    np.testing.assert_array_equal([by_mean, by_weight], [alone, alone])
+    if stop:  # moves are not counted
+        np.testing.assert_array_equal(search._descend(alone.astype(np.int32)).labels, alone)
+
+
 def test_work_ends_a_search(monkeypatch):
     component = random_component(np.random.default_rng(5), 90)
     monkeypatch.setattr(sparse_search, "_WORK", 1)
