@@ -153,7 +153,8 @@ def test_names_are_escaped_in_the_report(undrawn, tmp_path):
     names = pd.MultiIndex.from_product([["a", "b", "c"], [1, 2]], names=["group", "number"])
     z = xr.DataArray(np.arange(240).reshape(2, 20, 6) % 7 % 2, dims=("chain", "draw", "obs"))
     z = z.assign_coords(xr.Coordinates.from_pandas_multiindex(names, "obs"))
-    assert "(&#x27;a&#x27;, 1)" in pc.summarize(z, **QUICK).to_html(tmp_path / "report.html").read_text()
+    report = pc.summarize(z, **QUICK).to_html(tmp_path / "report.html").read_text()
+    assert "a: 1" in report and "(&#x27;a&#x27;, 1)" not in report
 
 
 def test_where_all_draws_have_the_same_number_their_sizes_are_shown():
