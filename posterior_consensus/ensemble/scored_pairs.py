@@ -271,19 +271,20 @@ class ScoredPairs(PairSource):
 
     def sums(self, partitions: npt.NDArray[Any]) -> tuple[Floats, Floats]:
         """Sums (P, n) of every item's similarities to its cluster, and (n,) to all items, itself included."""
-        own = [self._own_links(partition) for partition in partitions]
+        own = [self._links_to_own(partition) + 1.0 for partition in partitions]
         return np.array(own), self._excess.sum(axis=1) + self.unscored * (self.n_items - 1) + 1.0
 
-    def _own_links(self, labels: npt.NDArray[Any]) -> Floats:
+    def _links_to_own(self, labels: npt.NDArray[Any]) -> Floats:
+        """Sum (n,) of every item's similarities to the others of its cluster."""
         rows = self.rows
         within = labels[rows] == labels[self.scored.indices]
         sums = np.bincount(rows[within], self._excess.data[within], self.n_items)
-        return sums + self.unscored * (np.bincount(labels)[labels] - 1) + 1.0
+        return sums + self.unscored * (np.bincount(labels)[labels] - 1)
 
     def similarity_to_own(self, labels: Labels) -> Floats:
         """Mean similarity (n,) of every item to the others of its cluster; NaN for an item alone."""
         others = np.bincount(labels)[labels] - 1
-        own = np.divide(self._own_links(labels) - 1.0, others, out=np.full(self.n_items, np.nan), where=others > 0)
+        own = np.divide(self._links_to_own(labels), others, out=np.full(self.n_items, np.nan), where=others > 0)
         return np.clip(own, 0.0, 1.0)
 
     def own_and_nearest(self, labels: Labels) -> tuple[Floats, npt.NDArray[np.int32], Floats]:

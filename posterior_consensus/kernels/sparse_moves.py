@@ -174,7 +174,7 @@ def _best_place(graph, state, i):
     for at in range(number):
         k = state.met[at]
         weight = _weight_in(graph, state, i, k)
-        if weight > best or (weight == best and k == own):
+        if weight > best:
             target, best = k, weight
     _forget_pulls(state, number)
     return present, target, best
