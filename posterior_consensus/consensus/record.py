@@ -245,7 +245,7 @@ class ConsensusPartition(HasLabels, Stored):
         lines = [
             (f"expected {self.loss.name}", display.with_error(expected, self.mcse, self.ess)),
             ("method", self.method + reached),
-            ("draws", display.number_of_draws(self.n_draws) if self.records is None else "none, scored pairs alone"),
+            ("draws", display.number_of_draws(self.n_draws)),
         ]
         if self.threshold is not None:
             interval = consistent_interval(self.threshold.within, self.threshold.between)

@@ -45,7 +45,7 @@ def test_a_matrix_alone_gives_what_enumeration_gives(rng, loss):
     np.testing.assert_allclose(found.table["expected_loss"], least_of(of_all), rtol=1e-9, atol=1e-12)
     for column in ("mcse", "difference_mcse", "probability", "probability_mcse"):
         assert np.isnan(found.table[column]).all()
-    assert found.n_draws is None and "similarity matrix alone" in repr(found)
+    assert found.n_draws is None and "similarities of pairs alone" in repr(found)
 
 
 def test_numbers_that_are_looked_at_by_default():
