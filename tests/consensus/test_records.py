@@ -68,4 +68,4 @@ def test_shown_by_cluster():
     assert repr(many).endswith("... 27 more rows in clusters") and many.clusters[38] == [39]
     assert "27 more rows in <code>clusters</code>" in many._repr_html_()
     few = partition_of(scored_pairs(3, {}), [0, 0, 0])
-    assert "more rows" not in repr(few) and "scored pairs" in repr(few)
+    assert "more rows" not in repr(few) and "pairs alone" in repr(few)
