@@ -73,6 +73,7 @@ from posterior_consensus.sources.conversion import as_partition_draws as as_part
 from posterior_consensus.sources.layers import as_layers as as_layers
 from posterior_consensus.sources.matrices import as_pair_similarity as as_pair_similarity
 from posterior_consensus.sources.reweight import reweight as reweight
+from posterior_consensus.sources.runs import as_runs as as_runs
 from posterior_consensus.summary import summarize as summarize
 
 __version__: str

@@ -16,7 +16,7 @@ from posterior_consensus.answers.partition_loss import same_items
 from posterior_consensus.ensemble.chains import half_energy, pairs_together, partition_ess, partition_variance
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import Floats, all_losses, loss_matrix
-from posterior_consensus.ensemble.samples import FEWEST_DRAWS, evenly_spaced
+from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.ensemble.similarity import similarity_errors
 from posterior_consensus.ensemble.switching import cheapest_paths
 from posterior_consensus.losses.lookup import as_loss, as_metric
@@ -607,7 +607,7 @@ def _similarities(a: PartitionDraws, b: PartitionDraws) -> tuple[list[tuple[floa
         signs = np.where((errors == 0) | np.isnan(errors), np.sign(difference), erf(difference / errors / np.sqrt(2)))
     of_items, of_mean, of_square = np.zeros(n), 0.0, 0.0
     for draws, similarity in zip((a, b), own, strict=True):
-        if draws.samples.shortest < FEWEST_DRAWS:
+        if not draws.samples.has_errors:
             of_items[:], of_mean, of_square = np.nan, np.nan, np.nan
             continue
         for batch, factor in draws.samples.batch_factors():

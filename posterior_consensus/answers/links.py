@@ -17,7 +17,6 @@ from posterior_consensus.ensemble.draws import PartitionDraws, draws_of, hard_dr
 from posterior_consensus.ensemble.items import Floats, cluster_names, members_of
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasLabels, Labels
-from posterior_consensus.ensemble.samples import FEWEST_DRAWS
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.ensemble.similarity import has_small_clusters, pairs_of_similarity_above
 from posterior_consensus.losses.record import Loss
@@ -497,7 +496,7 @@ def suits_links(draws: PartitionDraws, labels: Labels) -> bool:
 def _errors(draws: PartitionDraws, first: npt.NDArray[Any], second: npt.NDArray[Any], probability: Floats) -> Floats:
     """Standard error (P,) of the probability of each pair, from batches of draws as for the similarity matrix."""
     error = np.full(first.size, np.nan)
-    if not first.size or draws.samples.shortest < FEWEST_DRAWS:
+    if not first.size or not draws.samples.has_errors:
         return error
     batches, factors = zip(*draws.samples.batch_factors(), strict=True)
     order, starts = np.concatenate(batches), np.cumsum([0, *(batch.size for batch in batches[:-1])])

@@ -17,7 +17,7 @@ from posterior_consensus.ensemble.items import Floats, Items, cluster_names, clu
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.ensemble.samples import FEWEST_DRAWS, Samples, effective_size
+from posterior_consensus.ensemble.samples import Samples, effective_size
 from posterior_consensus.ensemble.similarity import own_and_nearest
 from posterior_consensus.ensemble.switching import (
     Numbers,
@@ -673,7 +673,7 @@ def _given_each(
 
 def effective_weights(samples: Samples) -> float:
     """Effective sample size of the weights of correlated draws; NaN if a chain has fewer than four draws."""
-    if samples.shortest < FEWEST_DRAWS:
+    if not samples.has_errors:
         return np.nan
     chains = samples.by_chain(samples.weights)[np.newaxis]
     share = float(effective_size(chains)[0]) / chains.size

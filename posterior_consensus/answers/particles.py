@@ -21,7 +21,7 @@ from posterior_consensus.ensemble.chains import gap_is_real, largest_gap
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import Floats, loss_matrix, losses_between
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
-from posterior_consensus.ensemble.samples import FEWEST_DRAWS, Samples
+from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
@@ -132,7 +132,7 @@ def judged(
         Smallest share of the draws that a group must have to be found.
     """
     n_modes = len(at_modes)
-    if draws.samples.shortest < FEWEST_DRAWS:
+    if not draws.samples.has_errors:
         return "unknown", (), "A chain has fewer than four draws, too few to find groups: run longer chains."
     if number == 1:
         return "unknown", (), "One particle was requested, the consensus partition; groups were not searched for."

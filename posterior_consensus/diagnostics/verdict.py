@@ -86,7 +86,7 @@ def _without_comparison(evidence: Evidence) -> tuple[str, str] | None:
             "There is a single draw, whose partition this is: neither the uncertainty of the posterior nor convergence "
             "can be assessed. Run chains."
         )
-    if evidence.draws.samples.shortest < FEWEST_DRAWS:
+    if not evidence.draws.samples.has_errors:
         return "unknown", "A chain has fewer than four draws, too few to assess convergence: run longer chains."
     if evidence.moves:
         return None

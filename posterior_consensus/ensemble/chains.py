@@ -9,7 +9,7 @@ from scipy.stats import t
 from posterior_consensus.ensemble import counting
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
-from posterior_consensus.ensemble.samples import FEWEST_DRAWS, Samples, autocorrelation_time
+from posterior_consensus.ensemble.samples import Samples, autocorrelation_time
 from posterior_consensus.ensemble.similarity import group_planes
 from posterior_consensus.kernels import coclustering
 from posterior_consensus.losses.partition_losses import pairs
@@ -209,7 +209,7 @@ def _error_of_difference(
     sum_ck n_ck (m_ck - m_c)^2 / (number of batches - number of chains).
     """
     chains = samples.chains
-    if samples.shortest < FEWEST_DRAWS:
+    if not samples.has_errors:
         return np.nan
     share = np.empty(samples.n_draws)
     for rows, own in zip(chains, shares, strict=True):

@@ -42,6 +42,9 @@ class PartitionDraws(PairSource):
         Storage that `labels` and `n_clusters` are read from.
     soft : AllocationProbabilities or None
         Allocation probabilities that the labels are sampled from, if the posterior has them.
+    noise : ndarray of shape (n_draws, n_items), dtype bool, or None
+        Whether each run calls each item noise, if runs have noise. `labels` then has each such item in a cluster of its
+        own, because it is together with no other item.
     labels : ndarray of shape (n_draws, n_items), smallest unsigned dtype
         Cluster of each item in each draw, from 0 in order of first appearance.
     n_clusters : ndarray of shape (n_draws,), dtype int64
@@ -54,6 +57,7 @@ class PartitionDraws(PairSource):
     samples: Samples
     backend: LabelBackend
     soft: AllocationProbabilities | None = None
+    noise: npt.NDArray[np.bool_] | None = None
 
     @classmethod
     def of(
@@ -141,7 +145,8 @@ class PartitionDraws(PairSource):
         """
         rows = self.samples.row_numbers(rows)
         soft = None if self.soft is None else self.soft.take(rows)
-        return replace(self, samples=self.samples.take(rows), backend=self.backend.take(rows), soft=soft)
+        noise = None if self.noise is None else self.noise[rows]
+        return replace(self, samples=self.samples.take(rows), backend=self.backend.take(rows), soft=soft, noise=noise)
 
     def of_some_items(self, most: int | None = None) -> tuple[npt.NDArray[np.intp], PartitionDraws]:
         """Positions of all items, or of at most 10,000 chosen by a fixed rule, and the draws of these items.
@@ -153,7 +158,8 @@ class PartitionDraws(PairSource):
             if number < at.size:
                 at = at[np.sort(np.random.default_rng(0).choice(at.size, number, replace=False))]
         if at.size < self.n_items:
-            return at, PartitionDraws(self.items.take(at), self.samples, backend.of_items(at))
+            noise = None if self.noise is None else self.noise[:, at]
+            return at, PartitionDraws(self.items.take(at), self.samples, backend.of_items(at), noise=noise)
         if backend.in_memory() is not None or not memory.fits(4 * self.n_draws * self.n_items * backend.dtype.itemsize):
             return at, self
         return at, replace(self, backend=ArrayLabels(backend.of_draws(np.arange(self.n_draws)), backend.n_clusters))
@@ -288,7 +294,8 @@ class PartitionDraws(PairSource):
     def of_items(self, at: npt.NDArray[np.intp]) -> Self:
         """Select items by position."""
         soft = None if self.soft is None else self.soft.of_items(at)
-        return replace(self, items=self.items.take(at), backend=self.backend.of_items(at), soft=soft)
+        noise = None if self.noise is None else self.noise[:, at]
+        return replace(self, items=self.items.take(at), backend=self.backend.of_items(at), soft=soft, noise=noise)
 
     def row_blocks(self) -> Iterator[tuple[int, Floats]]:
         """Blocks of rows (m, n) of the similarity matrix, bit for bit the same if labels are counted."""

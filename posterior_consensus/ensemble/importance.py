@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from posterior_consensus.ensemble.items import Floats
-from posterior_consensus.ensemble.samples import FEWEST_DRAWS, Samples, effective_size
+from posterior_consensus.ensemble.samples import Samples, effective_size
 
 _FEWEST = 25  # draws with positive weight: fewer have no tail to fit
 _FEWEST_EFFECTIVE = 4  # draws per chain, under the weights
@@ -191,7 +191,7 @@ def _independent_share(samples: Samples, numbers: Any) -> float:
     others = counts.sum()
     if others == 0:
         return share
-    if samples.shortest >= FEWEST_DRAWS:
+    if samples.has_errors:
         size = effective_size(samples.by_chain(numbers.astype(np.float64)))
         share = min(share, float(size) / (len(samples.chains) * samples.shortest))
     by_chance = np.square(counts).sum() / samples.n_draws

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +21,31 @@ from posterior_consensus.runtime.tolerances import ROUNDING
 _IDS = ("chain", "draw")
 _PAIRED = "Draws are paired by `chain` and `draw`; arrays without these, such as `.values`, by place."
 
-FEWEST_DRAWS = 4  # a chain needs for a Monte Carlo standard error
+FEWEST_DRAWS = 4  # a chain, or independent runs together, need for a Monte Carlo standard error
 _MOST_BATCHES = 10  # per chain: batches stay long enough for slow chains, and more would hardly help
 _AT_ONCE = 2**18  # of many errors of probabilities
 _ADDED = 4.0  # draws added to a probability's, half of them events; and events added to those that give its size
 _ALL_LAGS = 32  # beyond, the correlation is smooth, and lags grow in steps of a tenth
 _GROWTH = 1.1
+
+
+class Words(NamedTuple):
+    """What draws and chains are called in texts and figures.
+
+    Attributes
+    ----------
+    draw : str
+        A draw, or a run.
+    chain : str
+        A chain, or a group of runs.
+    """
+
+    draw: str
+    chain: str
+
+
+DRAWS = Words("draw", "chain")
+RUNS = Words("run", "group")
 
 
 def n_batches(length: int) -> int:
@@ -46,12 +65,16 @@ class Samples:
         Weight of each draw; they sum to 1, and are 1 / n_draws if they are equal.
     named : bool
         Whether chains and draws have the user's names; otherwise they are numbered from 0.
+    independent : bool
+        Whether the draws are independent runs of a program, whose order says nothing. `chain` is then the group of each
+        run, and `draw` its name.
     """
 
     chain: npt.NDArray[Any]
     draw: npt.NDArray[Any]
     weights: Floats
     named: bool = True
+    independent: bool = False
 
     @classmethod
     def of_one_chain(cls, n_draws: int) -> Samples:
@@ -69,6 +92,16 @@ class Samples:
     def n_draws(self) -> int:
         """Number of draws over all chains."""
         return self.weights.size
+
+    @property
+    def words(self) -> Words:
+        """What draws and chains are called in texts and figures."""
+        return RUNS if self.independent else DRAWS
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether there are enough draws in each chain, or enough runs, for Monte Carlo standard errors."""
+        return (self.n_draws if self.independent else self.shortest) >= FEWEST_DRAWS
 
     @cached_property
     def is_weighted(self) -> bool:
@@ -185,7 +218,12 @@ class Samples:
 
     @property
     def batches(self) -> list[npt.NDArray[np.intp]]:
-        """Rows of min(10, floor(sqrt(L))) successive batches of nearly equal length, for each chain of L draws."""
+        """Rows of min(10, floor(sqrt(L))) successive batches of nearly equal length, for each chain of L draws.
+
+        Each independent run is a batch of its own.
+        """
+        if self.independent:
+            return list(np.arange(self.n_draws)[:, np.newaxis])
         return [batch for rows in self.chains for batch in np.array_split(rows, n_batches(rows.size))]
 
     def batch_factors(self) -> list[tuple[npt.NDArray[np.intp], float]]:
@@ -205,9 +243,9 @@ class Samples:
     def error_by_batches(self, mean: Floats, mean_of: Callable[[npt.NDArray[np.intp]], Floats]) -> Floats:
         """Monte Carlo standard error of `mean`, of any shape, from the batch means that `mean_of(rows)` returns.
 
-        NaN if a chain has fewer than four draws; see :func:`similarity_mcse`.
+        NaN if a chain has fewer than four draws, or there are fewer than four runs; see :func:`similarity_mcse`.
         """
-        if self.shortest < FEWEST_DRAWS:
+        if not self.has_errors:
             return np.full(mean.shape, np.nan)
         squares = np.zeros(mean.shape)
         for rows, factor in self.batch_factors():
@@ -230,8 +268,8 @@ class Samples:
 
     def mean(self, values: Floats) -> Floats:
         """Posterior mean of a function of the partition given at each draw, shape (..., n_draws)."""
-        if not self.is_weighted:
-            return values.mean(axis=-1)
+        if not self.is_weighted:  # sorted values of runs have the same sum, bit for bit, in any order of the runs
+            return (np.sort(values, axis=-1) if self.independent else values).mean(axis=-1)
         # Weights sum to 1 up to rounding. Relative to one draw, a constant stays exact and a share is at most 1.
         origin = values[..., int(self.weights.argmax())].astype(np.float64)
         return origin + (values - origin[..., np.newaxis]) @ self.weights
@@ -246,8 +284,8 @@ class Samples:
         Returns
         -------
         ndarray of shape (...)
-            Standard error; 0 for a constant. NaN if it cannot be estimated: a chain has fewer than four draws, one
-            draw has all the weight, or the function varies only outside the draws compared.
+            Standard error; 0 for a constant. NaN if it cannot be estimated: there are fewer than four runs, a chain has
+            fewer than four draws, one draw has all the weight, or the function varies only outside the draws compared.
 
         Notes
         -----
@@ -259,7 +297,8 @@ class Samples:
         N w_t (f_t - mean f) for a ratio of two means, except for draws of large weight. Leaving out a draw with
         nearly all the weight moves the mean to the mean of the other draws, and the error reflects this. The standard
         deviation of the pseudo-values is taken over all draws. Their effective sample size is computed over chains
-        cut to the length of the shortest [2]_; it is then scaled to all draws.
+        cut to the length of the shortest [2]_; it is then scaled to all draws. Independent runs have an effective
+        sample size of their number.
 
         References
         ----------
@@ -268,11 +307,15 @@ class Samples:
            https://doi.org/10.1214/20-BA1221
         """
         error = np.full(values.shape[:-1], np.nan)
-        if self.shortest < FEWEST_DRAWS or self.weights.max() == 1.0:
+        if not self.has_errors or self.weights.max() == 1.0:
             return error
         deviations = values - self.mean(values)[..., np.newaxis]
         pseudo = (self.n_draws - 1) * self.weights / (1.0 - self.weights) * deviations
         error[np.ptp(values[..., self.weights > 0], axis=-1) == 0] = 0.0
+        if self.independent:
+            moving = np.isnan(error)
+            error[moving] = np.sort(pseudo[moving], axis=-1).std(axis=-1, ddof=1) / np.sqrt(self.n_draws)
+            return error
         chains = self.by_chain(pseudo)
         moving = np.isnan(error) & (np.ptp(chains, axis=(-2, -1)) > 0)
         if np.any(moving):
@@ -290,9 +333,12 @@ class Samples:
         Returns
         -------
         mcse, ess : ndarray of shape (...)
-            :meth:`mcse`, and the variance divided by its square; NaN if the error is NaN or 0.
+            :meth:`mcse`, and the variance divided by its square, for independent runs :attr:`effective_draws`; NaN if
+            the error is NaN or 0.
         """
         error = self.mcse(values)
+        if self.independent:
+            return error, np.where(error > 0, self.effective_draws, np.nan)
         variance = self.mean(np.square(values - self.mean(values)[..., np.newaxis]))
         return error, np.divide(variance, np.square(error), out=np.full(error.shape, np.nan), where=error > 0)
 
@@ -325,7 +371,7 @@ class Samples:
             of none.
         size : ndarray or float, optional
             Effective sample size of a function that changes with the event. By default it is pooled over the events:
-            the sum of p (1 - p) over the sum of squared errors.
+            the sum of p (1 - p) over the sum of squared errors. For independent runs it is :attr:`effective_draws`.
 
         Returns
         -------
@@ -355,7 +401,9 @@ class Samples:
         """
         flat, errors = probability.ravel(), error.ravel()
         parts = [slice(first, first + _AT_ONCE) for first in range(0, max(flat.size, 1), _AT_ONCE)]
-        if size is None:
+        if size is None and self.independent:
+            size = self.effective_draws
+        elif size is None:
             sums = sum(np.sum(_spread_and_square(flat[part], errors[part]), axis=1) for part in parts)
             size = sums[0] / sums[1] if sums[1] > 0 else self.effective_draws
         sizes = np.broadcast_to(size, error.shape).reshape(-1)
@@ -418,7 +466,7 @@ class Samples:
     def take(self, rows: npt.NDArray[np.intp]) -> Samples:
         """Select draws by row number; weights are normalized again, and equal if all were 0."""
         weights = self.weights[rows]
-        return Samples(self.chain[rows], self.draw[rows], weights, self.named).weighted(weights)
+        return replace(self, chain=self.chain[rows], draw=self.draw[rows], weights=weights).weighted(weights)
 
     def rows(self, by: Literal["isel", "sel"], **wanted: Any) -> npt.NDArray[np.intp]:
         """Row numbers of the `chain` and `draw` that xarray selects by position or by value."""

@@ -14,7 +14,6 @@ from posterior_consensus.ensemble.draws import PartitionDraws, hard_draws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import connected
-from posterior_consensus.ensemble.samples import FEWEST_DRAWS
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs, symmetric
 from posterior_consensus.kernels import coclustering, ensemble
 from posterior_consensus.runtime import memory
@@ -57,7 +56,7 @@ def group_planes(
 def similarity_errors(draws: PartitionDraws) -> Floats:
     """Monte Carlo standard error (n, n) of every entry of the similarity matrix; NaN for fewer than four draws."""
     draws.check_memory("Take the errors of some items: `of_items`.")
-    if draws.samples.shortest < FEWEST_DRAWS:
+    if not draws.samples.has_errors:
         return np.full((draws.n_items, draws.n_items), np.nan)
     if draws.denominator() is None:
         return draws.samples.error_by_batches(draws.shared_similarity, lambda rows: draws.take(rows).shared_similarity)

@@ -16,7 +16,6 @@ from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.items import Floats, Items, difference, positions
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import Place, as_array, as_codes, canonical_rows, first_of, place_in
-from posterior_consensus.ensemble.samples import FEWEST_DRAWS
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import listing
@@ -412,7 +411,7 @@ def _check_held(held: Floats, items: Items) -> None:
 def _errors(together: PartitionDraws, present: PartitionDraws, values: Floats) -> Floats:
     """Standard errors (n, n) by batch means over the draws that contain a pair; NaN with fewer than two batches."""
     samples = together.samples
-    if samples.shortest < FEWEST_DRAWS:
+    if not samples.has_errors:
         return np.full(values.shape, np.nan)
     equal = replace(present, samples=samples.weighted(np.ones(samples.n_draws)))
     weight_held, n_held = present.similarity(), equal.similarity()

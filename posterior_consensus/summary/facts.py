@@ -16,7 +16,7 @@ from posterior_consensus.consensus.record import reached_in_words
 from posterior_consensus.ensemble.expectation import mean_loss
 from posterior_consensus.ensemble.items import cluster_names
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.ensemble.samples import FEWEST_DRAWS, Samples
+from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.switching import numbered_like
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.plots.frame import MOST_IN_ROW, MOST_OF_PAIRS, SOME_OF_PAIRS
@@ -323,7 +323,7 @@ def groups(summary: SummaryRecord) -> Fact:
     found = summary.answers
     if found is None:
         return Fact("groups", "not searched for")
-    if summary.draws.samples.shortest < FEWEST_DRAWS:
+    if not summary.draws.samples.has_errors:
         return Fact("groups", "too few draws in a chain to find groups")
     if found.n_particles > 1:
         return _several_groups(summary, found)

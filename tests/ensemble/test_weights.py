@@ -82,6 +82,7 @@ WITHOUT_WEIGHTS = {
         "as_partition_draws",
         "as_allocation_probabilities",
         "allocation_probabilities",
+        "as_runs",
         "as_layers",
         "attach",
     ),  # make draws
