@@ -1,4 +1,4 @@
-"""Several partitions in each draw: draws of each layer, from the same samples."""
+"""Several partitions in each draw, from the same samples, or runs of each layer, which have no pairs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ class Layers(display.Shown, Mapping[Any, PartitionDraws]):
     """Draws of several partitions at once, such as those of the same people at each time; made by :func:`as_layers`.
 
     A mapping of the layers' names to their :class:`PartitionDraws`, which all have the same samples. A label of one
-    layer says nothing of the same label in another one.
+    layer says nothing of the same label in another one. Layers of independent runs, such as those of each resolution,
+    have runs of their own: the third run of one layer has nothing to do with the third of another.
 
     Attributes
     ----------
@@ -39,7 +40,9 @@ class Layers(display.Shown, Mapping[Any, PartitionDraws]):
     ordered : bool
         Whether the layers follow each other, as times do.
     samples : Samples
-        Chains, draws and weights, the same in each layer.
+        Chains, draws and weights, the same in each layer; layers of runs have none in common.
+    are_runs : bool
+        Whether the layers are independent runs, which are not paired.
     """
 
     _no_figure = "plot_layers(compare_layers(layers)) shows how the clusters go on"
@@ -50,13 +53,13 @@ class Layers(display.Shown, Mapping[Any, PartitionDraws]):
 
     @classmethod
     def of(cls, named: Mapping[Any, PartitionDraws], dim: str, ordered: bool) -> Layers:
-        """Pair the draws of all layers with those of the first by chain and draw.
+        """Pair the draws of all layers with those of the first by chain and draw, but for independent runs.
 
         Raises
         ------
         ValueError
-            If there is no layer, two have names that are the same text, or a layer has other draws or weights than the
-            first.
+            If there is no layer, two have names that are the same text, a layer has other draws or weights than the
+            first, or only some layers are runs.
         TypeError
             If a name is neither text nor a number nor a time.
         """
@@ -70,7 +73,18 @@ class Layers(display.Shown, Mapping[Any, PartitionDraws]):
         named = dict(zip(names, named.values(), strict=True))
         first, *_ = named
         samples, known, paired = named[first].samples, list[Items](), dict[Any, PartitionDraws]()
+        runs = [name for name, draws in named.items() if draws.samples.independent]
+        if 0 < len(runs) < len(named):
+            rest = [repr(name) for name in named if name not in runs]
+            raise ValueError(
+                "Layers must all be runs or all be draws of chains; got runs of "
+                f"{display.listed([repr(name) for name in runs], 10)} and draws of {display.listed(rest, 10)}. Give "
+                "as_runs the labels of these, too."
+            )
         for name, draws in named.items():
+            if runs:
+                paired[name] = replace(draws, items=_shared(draws.items, known))
+                continue
             draws = draws.reordered_to(samples, f"layer {name!r}")
             differ = np.abs(draws.weights - samples.weights).max()
             if differ > ROUNDING:
@@ -78,9 +92,7 @@ class Layers(display.Shown, Mapping[Any, PartitionDraws]):
                     f"Layer {name!r} must have the weights of layer {first!r}; they differ by up to {differ:.3g}. "
                     "Weights are those of a draw, with all its layers: give `weights` to as_layers."
                 )
-            items = next((one for one in known if _are_same(one, draws.items)), draws.items)
-            known += [items] * (items is draws.items)
-            paired[name] = replace(draws, items=items, samples=samples)
+            paired[name] = replace(draws, items=_shared(draws.items, known), samples=samples)
         return cls(paired, dim, ordered)
 
     def __getitem__(self, name: Any) -> PartitionDraws:
@@ -97,8 +109,24 @@ class Layers(display.Shown, Mapping[Any, PartitionDraws]):
         return len(self.draws)
 
     @property
+    def are_runs(self) -> bool:
+        """Whether the layers are independent runs, which are not paired."""
+        return next(iter(self.draws.values())).samples.independent
+
+    @property
     def samples(self) -> Samples:
-        """Chains, draws and weights, the same in each layer."""
+        """Chains, draws and weights, the same in each layer.
+
+        Raises
+        ------
+        ValueError
+            If the layers are runs.
+        """
+        if self.are_runs:
+            raise ValueError(
+                "`layers` must hold several partitions in each draw; got independent runs of each layer, which are not "
+                "paired. compare_layers(layers) and summarize(layers) compare them."
+            )
         return next(iter(self.draws.values())).samples
 
     def isel(self, *, chain: Any = slice(None), draw: Any = slice(None)) -> Layers:
@@ -130,29 +158,32 @@ class Layers(display.Shown, Mapping[Any, PartitionDraws]):
 
     def joint(self) -> PartitionDraws:
         """Partitions of the items of all layers, named by both, whose clusters have items of one layer each."""
+        samples = self.samples
         first = np.cumsum([draws.n_clusters for draws in self.values()], axis=0)
         ends = np.cumsum([draws.n_items for draws in self.values()])
-        labels = np.empty((self.samples.n_draws, ends[-1]), smallest_dtype(int(first[-1].max())))
+        labels = np.empty((samples.n_draws, ends[-1]), smallest_dtype(int(first[-1].max())))
         for draws, last, end in zip(self.values(), first, ends, strict=True):
             before = (last - draws.n_clusters).astype(labels.dtype)
             np.add(draws.labels, before[:, np.newaxis], out=labels[:, end - draws.n_items : end])
         names = [f"{layer}: {item}" for layer, draws in self.items() for item in draws.items.names]
         items = Items(len(names), "item", coords_of(pd.Index(names), "item"))
-        return PartitionDraws.of(labels, samples=self.samples, items=items)
+        return PartitionDraws.of(labels, samples=samples, items=items)
 
     def _parts(self) -> display.Parts:
+        n_runs = [draws.n_draws for draws in self.values()] if self.are_runs else []
         lines = [
-            *self.samples.lines(),
+            *([("runs", f"{sum(n_runs)}, independent")] if n_runs else self.samples.lines()),
             ("layers", f"{display.listed(list(self), 10)} ({self.dim}{', in this order' if self.ordered else ''})"),
         ]
-        columns = {
+        columns = ({"runs": n_runs} if n_runs else {}) | {
             "items": [draws.n_items for draws in self.values()],
             "dimension": [draws.items.dim for draws in self.values()],
             "fewest": [draws.n_clusters.min() for draws in self.values()],
             "most": [draws.most_clusters for draws in self.values()],
         }
         table = pd.DataFrame(columns, index=pd.Index([str(name) for name in self], name=self.dim))
-        return f"Layers: {display.counted(len(self), 'partition')} in each draw", lines, table
+        number = display.counted(len(self), "layer" if n_runs else "partition")
+        return f"Layers: {number} {'of runs' if n_runs else 'in each draw'}", lines, table
 
 
 def layer_names(given: Iterable[Any]) -> list[Any]:
@@ -202,6 +233,13 @@ def steps_of(layers: Layers) -> list[Step]:
 
 def _index(items: Items) -> pd.Index:
     return items.coords[items.dim].to_index() if items.dim in items.coords else pd.RangeIndex(items.n_items)
+
+
+def _shared(items: Items, known: list[Items]) -> Items:
+    """The same items of a layer before, if there is one; else these, which are then known."""
+    shared = next((one for one in known if _are_same(one, items)), items)
+    known += [shared] * (shared is items)
+    return shared
 
 
 def _are_same(one: Items, other: Items) -> bool:

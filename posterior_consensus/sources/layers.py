@@ -40,7 +40,7 @@ def as_layers(
     weights: Any = None,
     log_weights: Any = None,
 ) -> Layers:
-    """Convert draws that hold several partitions each: one for each time, each kind of data, or rows and columns.
+    """Convert draws that hold several partitions each, one for each time or kind of data, or runs of each resolution.
 
     Parameters
     ----------
@@ -49,12 +49,13 @@ def as_layers(
         of the draws of each layer, which are anything that :func:`summarize` takes. Arrays are draws x layers x items
         or chains x draws x layers x items; a table has columns ``z[1,2]`` for item 2 of layer 1. Allocation
         probabilities have a dimension of components more. Layers of a list are numbered from 0. Several CSV
-        files are the chains of one posterior.
+        files are the chains of one posterior. Runs with groups, see :func:`as_runs`, have a layer for each group.
     var_name : str or mapping, optional
         Name of the variable, or a variable for each layer: ``{"rows": "z_row", "columns": "z_col"}``. By default the
         only variable with the dimension `layer_dim`.
     layer_dim : str, optional
         Dimension that runs over layers; of arrays, tables and dicts of arrays, by default the first after the draws'.
+        For runs and dicts of draws, the name to give it, by default "layer".
     item_dim : str, optional
         Dimension that runs over items; by default the one that is left.
     missing : scalar
@@ -63,7 +64,7 @@ def as_layers(
         layers have their own items.
     ordered : bool, optional
         Whether the layers follow each other. By default they do if their names (the coordinate, or the keys of a dict
-        or of `var_name`) are increasing numbers or times, or the dimension has no coordinate.
+        or of `var_name`) are increasing numbers or times, or the dimension has no coordinate. Groups are sorted.
     group : str
         Group of InferenceData or a DataTree that holds the variables. By default "posterior".
     sample_dims : str or sequence of str, optional
@@ -76,8 +77,8 @@ def as_layers(
     Returns
     -------
     Layers
-        A mapping of names to :class:`PartitionDraws` with the same samples. Names are text or numbers; dates and times
-        become text, such as "2020-01-31".
+        A mapping of names to :class:`PartitionDraws` with the same samples, but for runs, which are not paired. Names
+        are text or numbers; dates and times become text, such as "2020-01-31".
 
     Raises
     ------
@@ -110,13 +111,22 @@ def as_layers(
     >>> layers[1936].labels
     array([[0, 1, 1],
            [0, 0, 1]], dtype=uint8)
+
+    Runs of a clustering program with two resolutions:
+
+    >>> runs = pc.as_runs([[0, 0, 0], [0, 0, 0], [0, 0, 1], [0, 1, 1], [0, 0, 1]], groups=[0.5, 0.5, 1.0, 1.0, 1.0])
+    >>> {name: len(of_layer) for name, of_layer in pc.as_layers(runs).items()}
+    {0.5: 2, 1.0: 3}
     """
     _check_arguments(var_name, {"layer_dim": layer_dim, "item_dim": item_dim}, missing, ordered)
     where: dict[str, Any] = {"item_dim": item_dim, "weights": one_of(weights, log_weights)}
     if isinstance(data, Layers):
         return data if ordered is None else replace(data, ordered=ordered)
+    if isinstance(data, PartitionDraws) and data.samples.independent:
+        data = _by_group(data)
     given = _of_each_layer(data) if var_name is None else None
-    if given is not None and (layer_dim is None or isinstance(data, (list, tuple))):
+    are_draws = given is not None and all(isinstance(one, PairSource) for one in given.values())
+    if given is not None and (layer_dim is None or are_draws or isinstance(data, (list, tuple))):
         where |= {"group": group, "sample_dims": sample_dims}
         of_layer = {name: layer_of(one, progressbar=False, **where) for name, one in given.items()}
         return Layers.of(of_layer, layer_dim or "layer", _are_increasing(list(given)) if ordered is None else ordered)
@@ -149,6 +159,12 @@ def _of_each_layer(data: Any) -> dict[Any, Any] | None:
     if isinstance(data, (list, tuple)):
         return dict(enumerate(data)) if format_of_chains(data) is None else None
     return several_posteriors(data)
+
+
+def _by_group(runs: PartitionDraws) -> dict[Any, PartitionDraws]:
+    """Runs of each group, sorted by the group's name."""
+    by_group = {name: runs.take(rows) for name, rows in zip(runs.samples.chain_names, runs.samples.chains, strict=True)}
+    return dict(sorted(by_group.items(), key=lambda one: (isinstance(one[0], str), one[0])))
 
 
 def _check_arguments(var_name: Any, dims: Mapping[str, Any], missing: Any, ordered: Any) -> None:

@@ -227,3 +227,34 @@ def test_layers_show_themselves():
     assert "1, 3, 4, 9 (time, in this order)" in repr(layers)
     with pytest.raises(KeyError, match="2.*1, 3, 4, 9"):
         layers[2]
+
+
+def runs_of(groups):
+    labels = np.random.default_rng(2).integers(3, size=(len(groups), 6))
+    return pc.as_runs(labels, groups=groups)
+
+
+@pytest.mark.parametrize(
+    ("groups", "names", "ordered"),
+    [([1.0, 0.5, 2.0, 0.5], [0.5, 1.0, 2.0], True), (["b", "a", "b", "b"], ["a", "b"], False)],
+)
+def test_groups_of_runs_are_layers(groups, names, ordered):
+    runs = runs_of(groups)
+    layers = pc.as_layers(runs, layer_dim="resolution")
+    assert (list(layers), layers.ordered, layers.dim, layers.are_runs) == (names, ordered, "resolution", True)
+    for name, draws in layers.items():
+        assert draws.labels.tolist() == runs.labels[np.array(groups) == name].tolist()
+    again = pc.as_layers(dict(layers), layer_dim="resolution")
+    assert_same_labels(again, [draws.labels for draws in layers.values()])
+    assert "runs" in str(layers)
+
+
+def test_runs_are_not_paired():
+    layers = pc.as_layers({"a": runs_of([0, 0, 0]), "b": runs_of([0, 0])})
+    assert [len(draws) for draws in layers.values()] == [3, 2]
+    assert [len(draws) for draws in layers.isel(draw=slice(2)).values()] == [2, 2]
+    for function in (pc.diagnose, lambda layers: layers.samples):
+        with pytest.raises(ValueError, match=r"compare_layers\(layers\)"):
+            function(layers)
+    with pytest.raises(ValueError, match="runs of 'a' and draws of 'b'"):
+        pc.as_layers({"a": runs_of([0, 0]), "b": pc.as_partition_draws([[0, 1, 1], [0, 0, 1]])})
