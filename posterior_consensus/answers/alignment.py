@@ -32,6 +32,7 @@ from posterior_consensus.ensemble.partitions import (
 )
 from posterior_consensus.ensemble.switching import is_matched, partners
 from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.annotations import Annotations, as_categories
 from posterior_consensus.results.display import counted, joined
 from posterior_consensus.results.stored_as import Stored, names_as_coordinate
 
@@ -189,6 +190,13 @@ class AlignedPartitions(Stored):
             ended=tuple(self.names[k] for k in ended.tolist()),
             n_gone=int(np.sum((before >= 0) & (own < 0))),
         )
+
+    def _annotations(self) -> dict[str, Annotations]:
+        first = self.labels[0]
+        return {
+            str(name): Annotations(first, {"": as_categories(own, self.names)}, {})
+            for name, own in zip(self.partitions, self.labels.values, strict=True)
+        }
 
     def to_dataframe(self) -> pd.DataFrame:
         """Tabulate the pairs of clusters with items in common, for each partition and the one before it.

@@ -28,6 +28,7 @@ from posterior_consensus.ensemble.switching import (
 )
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.annotations import Annotations
 from posterior_consensus.results.stored_as import Stored, names_as_coordinate
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.tolerances import SAME
@@ -448,6 +449,9 @@ class ItemUncertainty(Stored):
             table["cluster"] = [self.names[k] for k in self.cluster.values]
             table["nearest"] = [self.names[k] if k >= 0 else None for k in self.nearest.values]
         return table
+
+    def _annotations(self) -> dict[str, Annotations]:
+        return {"": Annotations(self.similarity, {"certainty": self.similarity.values}, {})}
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         table = self.to_dataframe()

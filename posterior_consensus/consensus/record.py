@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+import posterior_consensus
 from posterior_consensus.bounds.bound import relative_gap, status
 from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.consensus.threshold import Threshold, consistent_interval
@@ -17,6 +18,7 @@ from posterior_consensus.ensemble.partitions import HasLabels, Labels
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.annotations import Annotations, as_categories
 from posterior_consensus.results.stored_as import Stored, own_in
 from posterior_consensus.results.work import ClusterLimits, Info
 from posterior_consensus.runtime.arguments import check_integer, is_integer
@@ -211,6 +213,21 @@ class ConsensusPartition(HasLabels, Stored):
             ``outside_source_dataset`` and ``outside_unique_id``.
         """
         return self._of_clusters() if self.records is None else self._of_records(self.records)
+
+    def _annotations(self) -> dict[str, Annotations]:
+        facts = {
+            "loss": self.loss.name,
+            "unit": self.loss.unit,
+            "expected_loss": self.expected_loss,
+            "mcse": self.mcse,
+            "method": self.method,
+            "n_clusters": self.n_clusters,
+            "n_draws": self.n_draws,
+            "lower_bound": self.lower_bound,
+            "versions": {"posterior_consensus": posterior_consensus.__version__, "numpy": np.__version__},
+        }
+        facts = {name: value for name, value in facts.items() if value is not None}
+        return {"": Annotations(self.labels, {"": as_categories(self.labels.values, self.names)}, facts)}
 
     def _of_clusters(self, most: int | None = None) -> pd.DataFrame:
         """A row for each cluster, at most `most`."""

@@ -14,6 +14,7 @@ from posterior_consensus.layers.distances import COLUMNS
 from posterior_consensus.layers.flows import FLOWS, OVERLAPS
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.annotations import Annotations
 from posterior_consensus.results.stored_as import Stored, names_as_coordinate
 
 _DIMS = {"layer": "compared_layer", "other_layer": "compared_other_layer"}  # where they are stored
@@ -187,6 +188,9 @@ class LayerComparison(Stored):
         by_lag = np.argsort(np.abs(other - one), kind="stable")
         one, other = one[by_lag], other[by_lag]
         return table.iloc[one * n_layers + other].astype({"n_common": np.int64})
+
+    def _annotations(self) -> dict[str, Annotations]:
+        return self.partitions._annotations()
 
     def _parts(self) -> display.Parts:
         table = self.to_dataframe()

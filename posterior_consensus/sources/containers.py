@@ -14,6 +14,7 @@ import xarray as xr
 
 from posterior_consensus.results.stored_as import HasDataset, HasDataTree, storable
 from posterior_consensus.runtime.arguments import listing
+from posterior_consensus.sources.annotated import annotate, is_annotated
 
 Container = TypeVar("Container")
 
@@ -103,39 +104,58 @@ def open_tree(path: Path) -> xr.DataTree:
 
 
 def attach(data: Container, *results: HasDataset | HasDataTree, group: str = "consensus") -> Container:
-    """Add results to a posterior as a group, so that they are saved with it.
+    """Add results to a posterior as a group, or to an AnnData as columns, so that they are saved with it.
 
     Parameters
     ----------
-    data : arviz.InferenceData or xarray.DataTree
-        The posterior. It is not changed, and its arrays are not copied.
-    *results : ConsensusPartition, CredibleBall, ItemUncertainty or any object with ``to_dataset()``
-        Results to store, merged into one Dataset. Their classes' ``from_dataset`` reads them. A LayersSummary must be
-        the only result; its groups come from ``to_datatree``, and `data` must be a DataTree. A result's own name that
-        the items have for their dimension or a coordinate is prefixed by ``result_``.
+    data : arviz.InferenceData, xarray.DataTree or AnnData
+        A posterior is not changed, and its arrays are not copied. An AnnData, or any object with a table ``obs`` and a
+        dict ``uns``, is changed in place, as functions of scanpy do.
+    *results : Summary, ConsensusPartition, ItemUncertainty or any object with ``to_dataset()``
+        Results to store. For a posterior, they are merged into one Dataset, which their classes' ``from_dataset``
+        reads. A LayersSummary must be the only result; its groups come from ``to_datatree``, and `data` must be a
+        DataTree. A result's own name that the items have for their dimension or a coordinate is prefixed by
+        ``result_``. For an AnnData, see Notes.
     group : str
-        Name of the new group. An existing group of that name is replaced.
+        Name of the new group, or of the columns. An existing group of that name is replaced.
 
     Returns
     -------
-    InferenceData or DataTree
+    InferenceData, DataTree or AnnData
         A posterior of the same type as `data`. The new group survives ``to_netcdf`` and ``to_zarr``; ``to_zarr`` of
-        ArviZ 0.x needs zarr 2.
+        ArviZ 0.x needs zarr 2. Of an AnnData, `data` itself.
 
     Raises
     ------
     TypeError
-        If `data` cannot hold groups.
+        If `data` cannot hold groups or columns, or a result has no columns for an AnnData.
     ValueError
-        If no result is given, or two results store different values under one name.
+        If no result is given, two results store different values under one name, or an AnnData has observations that
+        the results do not have.
 
     See Also
     --------
+    as_runs : Runs of a clustering program in the columns of an AnnData.
     Summary.to_dataset : All results of a summary, to be attached.
+
+    Notes
+    -----
+    An AnnData gets no array of items x items, and ``write_h5ad`` stores all of it:
+
+    - ``obs["consensus"]``, the partition: an ordered categorical of text, whose categories are the names of the
+      clusters by number;
+    - ``obs["consensus_certainty"]``, of a summary or an item uncertainty: each item's mean similarity to the rest of
+      its cluster, NaN alone;
+    - ``uns["consensus"]``, a dict: loss, method, expected loss, its standard error, numbers of runs and clusters, the
+      names of groups, the versions of the packages, for a summary its methods text, and the names of the columns.
+
+    Observations are paired with items by name, in any order; an AnnData may have a part of the items. Items without
+    names are paired by place. Layers, such as resolutions, have columns of their own: ``obs["consensus_0.5"]``.
+    A result of which nothing is said of single items, such as a credible ball, cannot be attached to an AnnData.
 
     Examples
     --------
-    >>> import numpy as np, xarray as xr
+    >>> import numpy as np, pandas as pd, xarray as xr
     >>> import posterior_consensus as pc
     >>> z = xr.DataArray(np.array([[[0, 0, 1], [1, 1, 0]]]), dims=("chain", "draw", "obs"), name="z")
     >>> tree = xr.DataTree.from_dict({"posterior": z.to_dataset()})
@@ -144,11 +164,23 @@ def attach(data: Container, *results: HasDataset | HasDataTree, group: str = "co
     array([0, 0, 1], dtype=int32)
     >>> pc.results.ConsensusPartition.from_dataset(tree["consensus"]).n_clusters
     2
+
+    Runs in the columns of a table, which stands for an AnnData here:
+
+    >>> from types import SimpleNamespace
+    >>> obs = pd.DataFrame({"leiden_0": [*"001"], "leiden_1": [*"110"]}, index=["AAC", "ACC", "CAT"])
+    >>> adata = SimpleNamespace(obs=obs, obs_names=obs.index, uns={})
+    >>> best = pc.consensus_partition(pc.as_runs(adata, "leiden_*"), random_seed=1)
+    >>> pc.attach(adata, best).obs["consensus"].tolist()
+    ['0', '0', '1']
     """
     if not results:
         raise ValueError("`results` must hold at least one result; got none.")
     if not isinstance(group, str) or not group or "/" in group:
         raise ValueError(f"`group` must be a name without '/'; got {group!r}.")
+    if is_annotated(data) and not has_groups(data):
+        annotate(data, results, group)
+        return data
     if len(results) == 1 and hasattr(results[0], "to_datatree"):
         return with_groups(data, {group: results[0].to_datatree()})
     datasets = []
@@ -178,5 +210,6 @@ def with_groups(data: Container, groups: Mapping[str, xr.Dataset | xr.DataTree])
         source: Any = data
         kept: dict[str, Any] = {name: source[name] for name in source.groups()}
         return source.__class__(attrs=source.attrs, **kept | dict(groups))
-    wanted, own = ("a DataTree", "to_datatree") if nested else ("an InferenceData or a DataTree", "to_dataset")
+    wanted = "a DataTree" if nested else "an InferenceData, a DataTree or an AnnData"
+    own = "to_datatree" if nested else "to_dataset"
     raise TypeError(f"`data` must be {wanted}; got {type(data).__name__}. Use the result's {own}().")

@@ -25,6 +25,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.plots.frame import Grid
 from posterior_consensus.plots.layers import plot_layers
 from posterior_consensus.results import display
+from posterior_consensus.results.annotations import Annotations
 from posterior_consensus.results.display import counted
 from posterior_consensus.results.stored_as import as_json, names_from_json
 from posterior_consensus.runtime.executor import Clock
@@ -274,6 +275,9 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
             seconds=json.loads(tree.attrs["layer_seconds"]),
             cut=tuple(map(str, names_from_json(tree.attrs["layer_cut"]))),
         )
+
+    def _annotations(self) -> dict[str, Annotations]:
+        return {str(name): one._annotations()[""] for name, one in self.items()}
 
     def _named(self, names: list[Any]) -> str:
         return f"{self.layers.dim} {display.listed(names, _MOST_NAMED)}"

@@ -16,6 +16,7 @@ from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.plots.four_panels import four_panels, link_panels
 from posterior_consensus.results import display
+from posterior_consensus.results.annotations import Annotations
 from posterior_consensus.results.stored_as import read_fields, reading
 from posterior_consensus.sources.containers import group_dataset, has_groups
 from posterior_consensus.sources.conversion import find_source, found_draws, opened
@@ -245,6 +246,14 @@ class Summary(SummaryRecord, display.Shown):
         if self.links is not None and isinstance(order, str) and order == "clusters":
             return link_panels(self.draws, self.links, figsize=figsize)
         return four_panels(self.draws, self.consensus, self.ball, self.items, order=order, figsize=figsize)
+
+    def _annotations(self) -> dict[str, Annotations]:
+        (best,), (certainty,) = self.consensus._annotations().values(), self.items._annotations().values()
+        samples, facts = self.draws.samples, best.facts | {"methods": self.methods_text()}
+        facts[f"n_{samples.words.draw}s"] = facts.pop("n_draws")
+        if len(samples.chains) > 1:
+            facts[f"{samples.words.chain}s"] = np.array([str(name) for name in samples.chain_names], dtype=object)
+        return {"": Annotations(best.items, best.columns | certainty.columns, facts)}
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         items = display.counted(self.draws.n_items, "item")

@@ -126,7 +126,8 @@ def test_items_may_have_coordinates_that_results_use(z, tree, tmp_path):
 
 def test_what_cannot_be_attached_is_refused(tree, z, best):
     wrong_data = (None, 3, "z.nc", {}, [], xr.Dataset(), xr.DataArray(0), np.zeros((2, 2)))
-    cases = [(one, TypeError, "`data` must be an InferenceData or a DataTree", "to_dataset") for one in wrong_data]
+    wanted = "`data` must be an InferenceData, a DataTree or an AnnData"
+    cases = [(one, TypeError, wanted, "to_dataset") for one in wrong_data]
     check_all(lambda data: pc.attach(data, best), cases)
     cases = [(group, ValueError, "`group`", "without '/'; got") for group in ("", "a/b", 3, None)]
     check_all(lambda group: pc.attach(tree, best, group=group), cases)

@@ -1,0 +1,36 @@
+"""What results say of each item, as columns for a table of the user's, such as `obs` of an AnnData."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
+
+
+class Annotations(NamedTuple):
+    """Columns over the items, and facts about all of them.
+
+    Results that have them return one for each layer, by its name, or one by the name "".
+
+    Attributes
+    ----------
+    items : xarray.DataArray of shape (n_items,)
+        Any values over the items, whose coordinate names them.
+    columns : dict
+        Values (n_items,) by what follows the name of the group: "" for the partition.
+    facts : dict
+        Texts, numbers, and arrays and dicts of them.
+    """
+
+    items: xr.DataArray
+    columns: dict[str, Any]
+    facts: dict[str, Any]
+
+
+def as_categories(labels: npt.NDArray[np.integer], names: Sequence[Any]) -> Any:
+    """Categories of text, the names of the clusters that occur, by number; missing for a label of -1."""
+    numbers = np.unique(labels[labels >= 0])
+    codes = np.where(labels < 0, -1, np.searchsorted(numbers, labels))
+    return pd.Categorical.from_codes(codes, pd.Index([str(names[k]) for k in numbers]), ordered=True)

@@ -1,0 +1,74 @@
+"""Results as columns of an AnnData, or of any object with a table `obs` and a dict `uns`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
+
+from posterior_consensus.ensemble.items import Items
+from posterior_consensus.results.display import counted
+
+_COLUMNS = "columns"  # names of the columns written, among the facts
+
+
+def is_annotated(data: object) -> bool:
+    """Whether data are an AnnData or alike."""
+    return hasattr(data, "obs") and hasattr(data, "uns")
+
+
+def annotate(data: Any, results: Sequence[Any], group: str) -> None:
+    """Write columns of `obs`, and facts into `uns`; those that an earlier call wrote for this group are removed."""
+    columns: dict[str, pd.Series] = {}
+    facts: dict[str, Any] = {}
+    for result in results:
+        if not hasattr(result, "_annotations"):
+            raise TypeError(
+                "`results` must be about single items to become columns of `obs`, such as a summary, a partition or an "
+                f"item uncertainty; got {type(result).__name__}. Keep it by its to_dataset()."
+            )
+        for layer, said in result._annotations().items():
+            at = _positions(said.items, data.obs.index)
+            for kind, values in said.columns.items():
+                name = "_".join(part for part in (group, layer, kind) if part)
+                column = pd.Series(values[at], data.obs.index)
+                if not columns.setdefault(name, column).equals(column):
+                    raise ValueError(f"`results` hold different values of {name!r}; attach them as separate groups.")
+            own = facts.setdefault("layers", {}).setdefault(layer, {}) if layer else facts
+            own.update(said.facts)
+    before = data.uns.get(group)
+    for name in before.get(_COLUMNS, ()) if isinstance(before, Mapping) else ():
+        if name not in columns and name in data.obs:
+            del data.obs[name]
+    for name, column in columns.items():
+        data.obs[name] = column
+    data.uns[group] = facts | {_COLUMNS: np.array(list(columns), dtype=object)}
+
+
+def _positions(items: xr.DataArray, names: pd.Index) -> npt.NDArray[np.intp]:
+    """Position of each observation among the items: by name, or by place if the items have no names."""
+    dim = str(items.dims[0])
+    if dim not in items.coords:
+        if items.size != len(names):
+            raise ValueError(
+                f"`data` must have the {counted(items.size, 'item')} of the results, which have no names; got "
+                f"{counted(len(names), 'observation')}. Results of as_runs(adata, keys) have names."
+            )
+        return np.arange(items.size)
+    present, wanted = pd.Index(Items.along(items, dim).names), names.astype(str)
+    if wanted.equals(present):
+        return np.arange(items.size)
+    for where, index in (("`data`", wanted), ("`results`", present)):
+        if not index.is_unique:
+            twice = index[index.duplicated()][0]
+            raise ValueError(f"{where} must name each observation once; {twice!r} is the name of several.")
+    found = present.get_indexer(wanted)
+    if (unknown := wanted[found < 0]).size:
+        raise ValueError(
+            f"`data` must have observations of the results, which have {counted(items.size, 'item')}; got "
+            f"{unknown[0]!r}{f' and {unknown.size - 1:,} others' if unknown.size > 1 else ''} that are none of them. "
+            f"Attach to the rest: adata[best.labels[{dim!r}].values]."
+        )
+    return found

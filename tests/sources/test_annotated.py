@@ -1,0 +1,116 @@
+"""Results as columns of an AnnData; a double has what is used of it."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+
+import posterior_consensus as pc
+from tests.catalogue.posteriors import noisy_draws
+from tests.helpers import check_all
+
+N_RUNS, N_CELLS, K = 12, 40, 11
+CELLS = [f"cell{k}" for k in range(N_CELLS)]
+
+
+def annotated(obs):
+    return SimpleNamespace(obs=obs, obs_names=obs.index, uns={})
+
+
+@pytest.fixture
+def adata():
+    """Cells in the columns of 12 runs, with more than ten clusters, so that text is not in the order of numbers."""
+    labels = noisy_draws(np.random.default_rng(2), N_RUNS, N_CELLS, K, 0.05)
+    columns = {f"leiden_{k}": pd.Categorical(run.astype(str)) for k, run in enumerate(labels)}
+    return annotated(pd.DataFrame(columns, CELLS).assign(batch=1))
+
+
+@pytest.fixture
+def runs(adata):
+    return pc.as_runs(adata, "leiden_*", groups=np.repeat([0.5, 1.0], N_RUNS // 2))
+
+
+@pytest.fixture
+def best(runs):
+    return pc.consensus_partition(runs, random_seed=1, n_starts=2)
+
+
+def test_summary_becomes_columns_and_facts(adata, runs):
+    summary = pc.summarize(runs, random_seed=1, answers=False)
+    assert pc.attach(adata, summary) is adata
+    column = adata.obs["consensus"]
+    assert column.dtype.ordered and column.cat.categories.tolist() == [str(k) for k in range(summary.n_clusters)]
+    assert column.astype(int).tolist() == summary.labels.values.tolist()
+    assert_array_equal(adata.obs["consensus_certainty"], summary.items.similarity)
+    facts = adata.uns["consensus"]
+    assert (facts["loss"], facts["n_runs"], facts["groups"].tolist()) == ("vi", N_RUNS, ["0.5", "1.0"])
+    assert facts["columns"].tolist() == ["consensus", "consensus_certainty"]
+    assert facts["expected_loss"] == summary.consensus.expected_loss
+    assert facts["methods"] == summary.methods_text()
+    assert all(isinstance(value, (str, int, float, dict, np.ndarray)) for value in facts.values())
+    assert sum(np.size(value) for value in facts.values()) < N_CELLS
+
+
+def test_cells_are_paired_by_name(adata, best):
+    order = np.random.default_rng(3).permutation(N_CELLS)
+    for some in (order, order[:5]):
+        other = pc.attach(annotated(adata.obs.iloc[some][["batch"]].copy()), best)
+        assert other.obs["consensus"].astype(int).tolist() == best.labels.values[some].tolist()
+    unnamed = pc.consensus_partition(np.array([[0, 0, 1]] * 3), random_seed=1, n_starts=2)
+    three = adata.obs.iloc[:3][["batch"]].copy()
+    assert pc.attach(annotated(three), unnamed).obs["consensus"].tolist() == ["0", "0", "1"]
+
+
+def test_numbers_name_cells_as_text(adata):
+    table = adata.obs.drop(columns="batch").set_axis(np.arange(100, 100 + N_CELLS), axis=0)
+    best = pc.consensus_partition(pc.as_runs(table), random_seed=1, n_starts=2)
+    other = pc.attach(annotated(table.set_axis(table.index.astype(str), axis=0)[::-1].copy()), best)
+    assert other.obs["consensus"].astype(int).tolist() == best.labels.values[::-1].tolist()
+
+
+def test_clusters_keep_their_names(adata, best):
+    names = [f"type {k}" for k in range(best.n_clusters)][::-1]
+    pc.attach(adata, best.with_names(names))
+    assert adata.obs["consensus"].cat.categories.tolist() == names
+    assert adata.obs["consensus"].tolist() == best.with_names(names).named_labels.values.tolist()
+
+
+def test_a_second_call_replaces_what_the_first_wrote(adata, runs, best):
+    items = pc.item_uncertainty(runs, best)
+    pc.attach(adata, best, items)
+    pc.attach(adata, best, items, group="other")
+    pc.attach(adata, best)
+    assert [name for name in adata.obs if "leiden" not in name] == ["batch", "consensus", "other", "other_certainty"]
+    assert set(adata.uns) == {"consensus", "other"}
+    assert np.isfinite(adata.obs["other_certainty"]).any()
+
+
+def test_partitions_of_several_layers_have_columns_each(adata):
+    aligned = pc.align_partitions({"0.5": adata.obs["leiden_0"], "1.0": adata.obs["leiden_1"]})
+    pc.attach(adata, aligned, group="leiden")
+    for name, own in zip(("0.5", "1.0"), aligned.labels.values, strict=True):
+        column = adata.obs[f"leiden_{name}"]
+        assert column.tolist() == [str(aligned.names[k]) for k in own]
+        assert set(column.cat.categories) == set(column)
+
+
+def test_what_does_not_fit_is_refused(adata, runs, best):
+    other = pc.consensus_partition(runs, n_clusters=2, random_seed=1, n_starts=2)
+    cases = [
+        ([pc.credible_ball(runs, best)], TypeError, "`results`", "CredibleBall", "to_dataset"),
+        ([best, other], ValueError, "`results`", "'consensus'", "separate groups"),
+    ]
+    check_all(lambda results: pc.attach(adata, *results), cases)
+    strange = adata.obs.rename(index={"cell7": "strange"})
+    twice = adata.obs.rename(index={"cell7": "cell8"})
+    cases = [
+        (strange, ValueError, "`data`", "40 items", "'strange'", "best.labels['item'].values"),
+        (twice, ValueError, "`data`", "'cell8'"),
+    ]
+    check_all(lambda obs: pc.attach(annotated(obs), best), cases)
+    assert list(adata.uns) == [] and "consensus" not in adata.obs
+    unnamed = pc.consensus_partition(np.array([[0, 0, 1]] * 3), random_seed=1, n_starts=2)
+    with pytest.raises(ValueError, match="`data`.* 3 items .*40 observations"):
+        pc.attach(adata, unnamed)
