@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.results import display
 from posterior_consensus.runtime import memory
 
@@ -146,11 +147,14 @@ class PairSimilarity(PairSource):
         Co-clustering probabilities: symmetric, in [0, 1], 1 on the diagonal.
     errors : ndarray of shape (n_items, n_items), dtype float64, or None
         Standard errors of the values, if these are shares of the draws that contain both items.
+    samples : Samples or None
+        These draws.
     """
 
     items: Items
     values: Floats
     errors: Floats | None = None
+    samples: Samples | None = None
 
     @property
     def n_draws(self) -> None:
@@ -212,9 +216,14 @@ class PairSimilarity(PairSource):
             ("items", f"{self.n_items} ({self.items.dim})"),
             ("pairs", shares),
             *self._error_lines(),
-            ("draws", "none: a similarity matrix alone"),
+            self._line_of_draws(),
             ("values", f"{self.values.dtype}, {self.values.nbytes / 1e6:.1f} MB"),
         ]
+
+    def _line_of_draws(self) -> tuple[str, str]:
+        if self.samples is None or not self.samples.independent:
+            return "draws", "none: a similarity matrix alone"
+        return "runs", f"{self.samples.n_draws}, of which each pair is counted over those that had both items"
 
     def _error_lines(self) -> list[tuple[str, str]]:
         if self.errors is None or self.n_items == 1:

@@ -116,15 +116,18 @@ def _missing(name: str, missing: npt.NDArray[np.bool_], place: Place = place_in_
     first = "" if number == 1 else ", the first"
     return ValueError(
         f"{name} must not be missing; got {number} NaN{first} at {first_of(missing, place)}. "
-        f"Drop those items or draws first.{_pairwise_hint(missing)}"
+        f"Drop those items or draws first.{_runs_hint(missing, 'numpy.nan')}"
     )
 
 
-def _pairwise_hint(values: npt.NDArray[Any]) -> str:
-    """Next step for draws with missing items, as the end of an error; empty for one partition."""
+def _runs_hint(values: npt.NDArray[Any], label: str) -> str:
+    """Next step for runs with labels of no cluster, as the end of an error; empty for one partition."""
     if values.ndim == 1:
         return ""
-    return " Or count each pair of items over the draws that hold both: as_pair_similarity(data, missing='pairwise')."
+    return (
+        f" For runs of a clustering program: as_runs(data, noise={label}) if they put these items into no cluster, "
+        f"as_runs(data, missing={label}) if they did not have them."
+    )
 
 
 def as_codes(values: npt.NDArray[Any], name: str, place: Place = place_in_array) -> tuple[npt.NDArray[Any], int]:
@@ -183,9 +186,10 @@ def plain_labels(values: npt.NDArray[Any], name: str, place: Place = place_in_ar
         raise TypeError(f"{name} must be integers, strings or integer-valued floats; got dtype {values.dtype}.")
     if kind != "u" and values.min(initial=0) < 0:
         negative = values < 0
+        label = values[negative][0]
         raise ValueError(
-            f"{name} must not be negative; got {values[negative][0]} at {first_of(negative, place)}. "
-            f"A negative label usually marks a missing value: drop those items or draws first.{_pairwise_hint(values)}"
+            f"{name} must not be negative; got {label} at {first_of(negative, place)}. A negative label usually marks "
+            f"a missing value: drop those items or draws first.{_runs_hint(values, str(label))}"
         )
     return values, int(values.max()) if values.size else -1
 

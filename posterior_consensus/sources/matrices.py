@@ -16,6 +16,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.items import Floats, Items, difference, positions
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import Place, as_array, as_codes, canonical_rows, first_of, place_in
+from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import listing
@@ -334,13 +335,24 @@ def pairwise_similarity(
         else:
             labels = found_labels(found, var_name, "posterior", sample_dims, item_dim)
             together, present = _together_and_present(*labels, weights)
+        return _of_present(together, present)
+
+
+def similarity_of_present(together: PartitionDraws, missing: npt.NDArray[np.bool_]) -> PairSimilarity:
+    """Count each pair over the draws that contain both items; in `together`, missing items are alone."""
+    present = _with_alone(missing, np.zeros(missing.shape, np.uint8), 1, together.samples, together.items)
+    return _of_present(together, present)
+
+
+def _of_present(together: PartitionDraws, present: PartitionDraws) -> PairSimilarity:
+    """Share of the draws that co-cluster each pair among those that contain both items, and its error."""
     n_items = together.n_items
     memory.check(8 * _MATRICES * n_items**2, f"The similarities of {n_items} items and their standard errors")
     held = _counts(present)
-    _check_held(held, together.items)
+    _check_held(held, together.items, together.samples.words.draw)
     values = _counts(together) / held
     np.fill_diagonal(values, 1.0)
-    return PairSimilarity(together.items, values, _errors(together, present, values))
+    return PairSimilarity(together.items, values, _errors(together, present, values), together.samples)
 
 
 @contextmanager
@@ -366,14 +378,18 @@ def _together_and_present(
     if missing.all():
         raise ValueError(f"{name} must not all be missing; got {missing.size} missing labels.")
     codes, n_codes = as_codes(np.where(missing, values[~missing][0], values), name, place_in(labels))
-    alone = np.arange(items.n_items)
+    together = _with_alone(missing, codes, n_codes, samples, items)
+    return together, _with_alone(missing, np.zeros_like(codes), 1, samples, items)
 
-    def draws(codes: npt.NDArray[Any], n_codes: int) -> PartitionDraws:
-        wide = np.where(missing, n_codes + alone, codes).reshape(samples.n_draws, -1)
-        rows = wide.astype(np.min_scalar_type(n_codes + items.n_items))
-        return PartitionDraws.of(canonical_rows(rows, n_codes + items.n_items)[0], samples=samples, items=items)
 
-    return draws(codes, n_codes), draws(np.zeros_like(codes), 1)
+def _with_alone(
+    missing: npt.NDArray[np.bool_], codes: npt.NDArray[Any], n_codes: int, samples: Samples, items: Items
+) -> PartitionDraws:
+    """Draws of these labels, each missing item alone."""
+    highest = n_codes + items.n_items
+    wide = np.where(missing, n_codes + np.arange(items.n_items), codes).astype(np.min_scalar_type(highest))
+    rows, _ = canonical_rows(wide.reshape(samples.n_draws, -1), highest)
+    return PartitionDraws.of(rows, samples=samples, items=items)
 
 
 def _numbers(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
@@ -390,8 +406,8 @@ def _counts(draws: PartitionDraws) -> Floats:
     return similarity * total if draws.denominator() is None else np.rint(similarity * total)
 
 
-def _check_held(held: Floats, items: Items) -> None:
-    """Raise an error for pairs that no draw contains."""
+def _check_held(held: Floats, items: Items, draw: str) -> None:
+    """Raise an error for pairs that no draw contains; `draw` is what a draw is called."""
     never = held == 0
     np.fill_diagonal(never, False)
     if not never.any():
@@ -403,7 +419,7 @@ def _check_held(held: Floats, items: Items) -> None:
     if lost.size:
         counts += f"; items that meet no other: {lost.size}, such as {listing(items.named(lost[:_SOME]))}"
     raise ValueError(
-        "`matrix` must have, for every pair of items, a draw of positive weight that holds both; the number of pairs "
+        f"`data` must have, for every pair of items, a {draw} of positive weight that holds both; the number of pairs "
         f"without one is {counts}. Make more runs or larger subsamples, or leave out items."
     )
 
@@ -413,6 +429,8 @@ def _errors(together: PartitionDraws, present: PartitionDraws, values: Floats) -
     samples = together.samples
     if not samples.has_errors:
         return np.full(values.shape, np.nan)
+    if samples.independent and not samples.is_weighted:
+        return _errors_of_repetitions(samples, values, _counts(present))
     equal = replace(present, samples=samples.weighted(np.ones(samples.n_draws)))
     weight_held, n_held = present.similarity(), equal.similarity()
     squares, n_batches = np.zeros(values.shape), np.zeros(values.shape)
@@ -436,3 +454,12 @@ def _errors(together: PartitionDraws, present: PartitionDraws, values: Floats) -
     errors = samples.probability_errors(values, errors, size)
     np.fill_diagonal(errors, 0.0)
     return np.where(n_batches > 1, errors, np.nan)
+
+
+def _errors_of_repetitions(samples: Samples, values: Floats, held: Floats) -> Floats:
+    """Standard errors (n, n) of shares of `held` independent runs; NaN for fewer than two."""
+    several = held > 1
+    spread = np.divide(values * (1 - values), held - 1, out=np.zeros(values.shape), where=several)
+    errors = samples.probability_errors(values, np.sqrt(spread), held)
+    np.fill_diagonal(errors, 0.0)
+    return np.where(several, errors, np.nan)

@@ -61,6 +61,14 @@ def read_numbers(path: str | Path) -> npt.NDArray[Any]:
     return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
 
 
+def read_table(path: str | Path) -> pd.DataFrame | npt.NDArray[Any]:
+    """Read a table of labels, or an array, as it is."""
+    table = _content(Path(path), None)
+    if isinstance(table, pd.DataFrame):
+        _check_first_line(table, Path(path))
+    return table
+
+
 def read_matrix(path: str | Path) -> pd.DataFrame | npt.NDArray[Any]:
     """Read a matrix of numbers, with the names of a table's rows unless these are counted by R or pandas."""
     table = _content(Path(path), None)
@@ -127,7 +135,7 @@ def _parquet(path: Path) -> Any:
 
 
 def _chains(paths: Sequence[Path], var_name: str | None) -> pd.DataFrame | npt.NDArray[Any]:
-    _check_once(paths)
+    check_once(paths)
     chains = [_read(path, var_name) for path in paths]
     shapes = [one.shape for one in chains]
     if all(isinstance(one, np.ndarray) and one.ndim == 3 and one.dtype.kind == "f" for one in chains):
@@ -148,7 +156,8 @@ def _chains(paths: Sequence[Path], var_name: str | None) -> pd.DataFrame | npt.N
     return pd.concat(tables, keys=range(len(tables)), names=["chain", "draw"])
 
 
-def _check_once(paths: Sequence[Path]) -> None:
+def check_once(paths: Sequence[Path]) -> None:
+    """Raise an error for a file that is given twice, under any name, or does not exist."""
     seen: set[tuple[int, int]] = set()
     for path in paths:
         _check_exists(path)
@@ -302,7 +311,7 @@ def _is_number(field: str) -> bool:
 
 def _check_first_line(table: pd.DataFrame, path: Path) -> None:
     """Raise an error if the first line of a table can be names or labels."""
-    ways_out = 'Give the items names that are no labels, such as "item1", in the first line.'
+    ways_out = 'Give the columns names that are no labels, such as "item1", in the first line.'
     names = [str(name) for name in table.columns]
     if table.columns.inferred_type == "integer":
         first = table.iloc[0].to_numpy() if len(table) else np.empty(0)
@@ -311,7 +320,7 @@ def _check_first_line(table: pd.DataFrame, path: Path) -> None:
         if first.size > 1 and (counts or name):
             raise ValueError(
                 f"`data`: cannot tell names from labels; the first line of {path.name!r}, {first[0]} to {first[-1]}, "
-                f"may number the items or be a draw of single items. {ways_out}"
+                f"may number the columns or be labels. {ways_out}"
             )
     elif len(table) and all(dtype.kind not in "iufb" for dtype in table.dtypes):
         values = set(map(str, pd.unique(table.to_numpy().ravel())))

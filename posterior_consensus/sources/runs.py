@@ -1,112 +1,390 @@
 """Independent runs of clustering programs as draws that know they are runs."""
 
-from collections.abc import Hashable, Sequence
-from fnmatch import fnmatchcase
-from typing import Any
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import xarray as xr
 
-from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import Items, coords_of
+from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
+from posterior_consensus.ensemble.items import Items, difference, is_named
 from posterior_consensus.ensemble.labels import ArrayLabels
-from posterior_consensus.ensemble.partitions import as_array, as_codes, canonical_rows
+from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
+from posterior_consensus.ensemble.partitions import HasDraws, as_codes, canonical_rows, smallest_dtype
 from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.runtime.arguments import listing
+from posterior_consensus.runtime.arguments import is_number, warn
+from posterior_consensus.sources.accumulate import PartitionAccumulator
+from posterior_consensus.sources.conversion import opened
+from posterior_consensus.sources.forms_of_runs import Keys, Runs, found_runs, is_files
+from posterior_consensus.sources.matrices import similarity_of_present
+
+_IN_NAME = "{}"  # what runs differ in, in a pattern of their names
+
+
+@overload
+def as_runs(
+    data: Any,
+    keys: Keys | None = None,
+    *,
+    axis: int | str | None = None,
+    groups: Any = None,
+    noise: Any = None,
+    missing: None = None,
+) -> PartitionDraws: ...
+
+
+@overload
+def as_runs(
+    data: Any,
+    keys: Keys | None = None,
+    *,
+    axis: int | str | None = None,
+    groups: Any = None,
+    noise: Any = None,
+    missing: str | float,
+) -> PairSimilarity: ...
 
 
 def as_runs(
     data: Any,
-    keys: str | Sequence[Hashable] | None = None,
+    keys: Keys | None = None,
     *,
-    axis: int | None = None,
+    axis: int | str | None = None,
     groups: Any = None,
     noise: Any = None,
-) -> PartitionDraws:
+    missing: Any = None,
+) -> PartitionDraws | PairSimilarity:
     """Convert the labels of independent runs of clustering programs.
 
     Parameters
     ----------
-    data : AnnData, DataFrame, array_like or sequence of label vectors
-        Labels of each run. An object with `obs` and `obs_names` has its runs in columns of `obs`; so has a DataFrame,
-        whose rows are items. Arrays and sequences have a row for each run.
+    data : AnnData, DataFrame, list, dict, array_like, DataArray, path, list of paths, PartitionDraws or Summary
+        Labels of each run: integers, text or categories. A label means something in its own run alone.
+
+        - An object with `obs` and `obs_names`, such as an AnnData: columns of `obs`, chosen by `keys`.
+        - A table of pandas, polars or pyarrow, or a CSV, TSV or Parquet file: a row for each item, a column for each
+          run. Items are named by the index, or by a first column of text without repetition.
+        - A list of label vectors, or a dict of these by the runs' names. Items are paired by name if the vectors are
+          Series or DataArrays with names, else by place.
+        - An array, runs x items, or an .npy file of one. Runs of a DataArray are along its dimension "run" or "draw",
+          if it has one.
+        - A list of files, one for each run: a column of the items' names, and one of labels. Runs are named by files.
+        - Draws, or a summary, whose draws are then taken as runs.
     keys : str or sequence of str, optional
-        Columns of the runs, or a pattern such as ``"leiden_*"``.
-    axis : {0, 1}, optional
-        Dimension of an array or DataFrame that runs over runs. By default 0 for arrays, and 1 for DataFrames.
-    groups : array_like of shape (n_runs,), optional
-        What the runs differ in, such as program or resolution.
-    noise : scalar, optional
-        Label of items that a run puts into no cluster, such as -1 of HDBSCAN.
+        Columns of the runs, or patterns such as ``"leiden_*"``. By default all columns of a table.
+    axis : {0, 1} or str, optional
+        Dimension of an array or a table along which the runs are. By default 0 for arrays, and 1 for tables.
+    groups : str, sequence, dict or Series, optional
+        What the runs differ in, such as program, resolution or number of clusters: one value for each run, by the run's
+        name in a dict or a Series with names. Or a pattern of the runs' names, with ``{}`` for this value and ``*`` for
+        any other text, such as ``"leiden_{}_*"``; values become numbers if all are. By default all runs are alike.
+    noise : int or str, optional
+        Label of items that a run puts into no cluster, such as -1 of HDBSCAN and BERTopic, also written ``"-1"``. Such
+        an item is together with no other in this run.
+    missing : int, str or NaN, optional
+        Label of items that a run did not have, as in clustering by resampling; NaN and None are missing too. Each pair
+        of items is then counted over the runs that had both.
 
     Returns
     -------
-    PartitionDraws
-        Draws whose `samples.independent` is true: `samples.draw` has the runs' names, `samples.chain` their groups.
+    PartitionDraws or PairSimilarity
+        Draws whose `samples.independent` is true: `samples.draw` has the runs' names, or their numbers, and
+        `samples.chain` their groups. With `noise`, `noise` of the draws says which items each run calls noise. With
+        `missing`, the similarities of pairs and their standard errors, even if no label is missing: functions that need
+        complete runs do not take them.
+
+    Raises
+    ------
+    ValueError
+        If a column is not found, labels are neither integers, text nor categories, a label is negative, ``"-1"`` or
+        missing and neither `noise` nor `missing` says what this means, or all labels are noise or missing. If runs have
+        different items, or the same name. If `groups` do not fit the runs. With `missing`, if no run had both items of
+        a pair.
+    TypeError
+        If `data` is of no kind listed above, or labels of a run are of several types.
+    MemoryError
+        With `missing`, if the similarities exceed the memory budget.
+
+    Warns
+    -----
+    UserWarning
+        If no label is `noise`, or none is `missing`.
 
     See Also
     --------
     as_partition_draws : Convert draws of chains.
+    as_pair_similarity : Convert a similarity matrix, or draws of chains with missing labels.
+    as_layers : Convert runs by resolution to layers.
+
+    Notes
+    -----
+    Runs are independent. Their order says nothing and decides nothing, their effective number is their number, and the
+    standard error of a mean over R runs with standard deviation s is s / sqrt(R).
+
+    With ``missing``, let m_ri = 1 if run r had item i, else 0, z_ri its label, and n_ij = sum_r m_ri m_rj. Then
+
+        p_ij = sum_r m_ri m_rj 1{z_ri = z_rj} / n_ij,    error_ij^2 = p_ij (1 - p_ij) / (n_ij - 1),
+
+    the consensus matrix of clustering by resampling [1]_; errors are corrected near 0 and 1 as in
+    :func:`diagnostics.similarity_mcse`. Items that a run calls noise are not missing: they count as separated.
+
+    References
+    ----------
+    .. [1] Monti, Tamayo, Mesirov and Golub (2003), Machine Learning 52, 91-118.
+       https://doi.org/10.1023/A:1023949509487
 
     Examples
     --------
     >>> import pandas as pd
     >>> import posterior_consensus as pc
-    >>> table = pd.DataFrame({"leiden_0": ["0", "0", "1"], "leiden_1": ["1", "1", "1"]}, index=["AAC", "ACC", "CAT"])
-    >>> runs = pc.as_runs(table, "leiden_*")
+    >>> table = pd.DataFrame(
+    ...     {"leiden_0.5_a": ["0", "0", "1"], "leiden_0.5_b": ["1", "1", "1"], "leiden_1.0_a": ["0", "1", "2"]},
+    ...     index=["AAC", "ACC", "CAT"],
+    ... )
+    >>> runs = pc.as_runs(table, "leiden_*", groups="leiden_{}_*")
     >>> runs.labels
     array([[0, 0, 1],
-           [0, 0, 0]], dtype=uint8)
+           [0, 0, 0],
+           [0, 1, 2]], dtype=uint8)
     >>> runs.samples.draw
-    array(['leiden_0', 'leiden_1'], dtype=object)
+    array(['leiden_0.5_a', 'leiden_0.5_b', 'leiden_1.0_a'], dtype=object)
+    >>> runs.samples.chain
+    array([0.5, 0.5, 1. ])
+
+    Items in no cluster, and an array with a column for each run:
+
+    >>> runs = pc.as_runs([[0, 0], [0, -1], [-1, -1]], axis=1, noise=-1)
+    >>> runs.noise
+    array([[False, False,  True],
+           [False,  True,  True]])
+
+    Runs of some of the items:
+
+    >>> first, second = pd.Series([0, 0, 1], ["AAC", "ACC", "CAT"]), pd.Series([5, 7], ["ACC", "AAC"])
+    >>> pc.as_runs({"first": first, "second": second}, missing=float("nan")).values
+    array([[1. , 0.5, 0. ],
+           [0.5, 1. , 0. ],
+           [0. , 0. , 1. ]])
     """
-    if hasattr(data, "obs") and hasattr(data, "obs_names"):
-        data = data.obs.set_axis(pd.Index(data.obs_names), axis=0)
-    names: npt.NDArray[Any] | None = None
-    items: pd.Index | None = None
-    if isinstance(data, pd.DataFrame):
-        data = data if axis in (None, 1) else data.T
-        data = data if keys is None else data[_columns(data, keys)]
-        names, items = data.columns.to_numpy(), None if isinstance(data.index, pd.RangeIndex) else data.index
-        values = np.stack([as_array(data[name], "`data`") for name in data], axis=0)
-    else:
-        values = as_array(data, "`data`")
-        values = values if axis in (None, 0) else values.T
-    n_runs, n_items = values.shape
-    dim = "item" if items is None or items.name is None else str(items.name)
-    coords = xr.Coordinates() if items is None else coords_of(items, dim)
-    samples = Samples(
-        np.zeros(n_runs, np.int64) if groups is None else np.asarray(groups),
-        np.arange(n_runs) if names is None else names,
-        np.full(n_runs, 1.0 / n_runs),
-        named=names is not None,
-        independent=True,
-    )
-    return _draws(values, samples, Items(n_items, dim, coords), noise)
+    for argument, label in (("noise", noise), ("missing", missing)):
+        if not (label is None or is_number(label) or isinstance(label, str)):
+            raise TypeError(f"`{argument}` must be one label, an integer, text or NaN; got {label!r}.")
+    if is_made(data):
+        made = {"keys": keys, "axis": axis, "noise": noise, "missing": missing}
+        return _of_draws(data, groups, made)
+    runs = found_runs(data, keys, axis, is_partial=missing is not None)
+    samples = _samples(runs, groups)
+    if not runs.n_runs or not runs.items.n_items:
+        raise ValueError(
+            f"`data` must hold at least one run of one item; got {runs.n_runs} runs of {runs.items.n_items} items."
+        )
+    return _converted(runs, samples, noise, missing)
 
 
-def _columns(table: pd.DataFrame, keys: str | Sequence[Hashable]) -> list[Hashable]:
-    """Columns of these names, or those that a pattern matches."""
-    if not isinstance(keys, str):
-        return list(keys)
-    found: list[Hashable] = [name for name in table.columns if fnmatchcase(str(name), keys)]
-    if not found:
-        raise ValueError(f"`keys` must match columns; got {keys!r}, present: {listing(table.columns)}.")
+def is_made(data: Any) -> bool:
+    """Whether data are draws, or what is opened as such: a summary, an accumulator, a store."""
+    if isinstance(data, (str, Path)):
+        return not is_files(data)
+    return isinstance(data, (PairSource, HasDraws, PartitionAccumulator))
+
+
+def _of_draws(data: Any, groups: Any, made: Mapping[str, Any]) -> PartitionDraws:
+    """Draws that are runs, whose names and groups stay if they are runs already."""
+    with opened(data) as (found, _):
+        if not isinstance(found, PairSource):
+            raise TypeError(
+                f"`data` must be a path to a CSV, TSV, Parquet or .npy file, or to a store; got {str(data)!r}. Open "
+                "it, and take the variable of the labels."
+            )
+        draws = draws_of(found, "as_runs").labels_only()
+    for argument, given in made.items():
+        if given is not None:
+            raise ValueError(f"`{argument}` must be left out for draws, which are made already; got {given!r}.")
+    own = draws.samples
+    is_run = own.independent or (own.named and len(own.chains) == 1)
+    names = own.draw if is_run else np.arange(own.n_draws)
+    chain = own.chain if own.independent and groups is None else _groups(groups, names)
+    named = own.named and is_run
+    return replace(draws, samples=replace(own, chain=chain, draw=names, named=named, independent=True))
+
+
+def _samples(runs: Runs, groups: Any) -> Samples:
+    n, names = runs.n_runs, np.arange(runs.n_runs) if runs.names is None else runs.names.to_numpy()
+    if runs.names is not None and not runs.names.is_unique:
+        raise ValueError(f"`data` must name each run once; {difference(runs.names, runs.names, 'runs')}.")
+    weights = np.full(n, 1.0 / max(n, 1))
+    return Samples(_groups(groups, names), names, weights, named=runs.names is not None, independent=True)
+
+
+def _groups(groups: Any, names: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Group of each run."""
+    if groups is None:
+        return np.zeros(len(names), np.int64)
+    if isinstance(groups, str):
+        return _in_names(groups, names)
+    if isinstance(groups, Mapping) or (isinstance(groups, pd.Series) and is_named(groups.index)):
+        lacking = [name for name in names.tolist() if name not in groups]
+        if lacking:
+            raise ValueError(f"`groups` must have a value for every run; {lacking[0]!r} is missing.")
+        groups = [groups[name] for name in names.tolist()]
+    found = np.asarray(groups)
+    if found.shape != names.shape:
+        raise ValueError(
+            f"`groups` must be one value for each of the {len(names)} runs, a dict of them by the runs' names, or a "
+            f"pattern such as 'leiden_{{}}_*'; got shape {found.shape}."
+        )
+    if pd.isna(found).any():
+        at = names[pd.isna(found).argmax()]
+        raise ValueError(f"`groups` must not be missing; got {found[pd.isna(found)][0]} for run {at!r}.")
     return found
 
 
-def _draws(values: npt.NDArray[Any], samples: Samples, items: Items, noise: Any) -> PartitionDraws:
-    """Draws of labels (n_runs, n_items), with each item that a run calls noise alone in that run."""
-    if noise is None:
-        codes, n_codes = as_codes(values, "`data`")
-        return PartitionDraws(items, samples, ArrayLabels(*canonical_rows(codes, n_codes)))
-    is_noise = values == noise
-    if is_noise.all():
-        raise ValueError(f"`data` must not be all noise; got {is_noise.size} labels equal to {noise!r}.")
-    codes, n_codes = as_codes(np.where(is_noise, values[~is_noise][0], values), "`data`")
-    alone = np.where(is_noise, n_codes + np.arange(items.n_items), codes)
-    n_codes += items.n_items
-    labels = ArrayLabels(*canonical_rows(alone.astype(np.min_scalar_type(n_codes)), n_codes))
-    return PartitionDraws(items, samples, labels, noise=is_noise if is_noise.any() else None)
+def _in_names(pattern: str, names: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Part of each run's name, as numbers if all are."""
+    if pattern.count(_IN_NAME) != 1:
+        raise ValueError(
+            "`groups`, a pattern of the runs' names, must have {} once, for what the runs differ in, such as "
+            f"'leiden_{{}}_*'; got {pattern!r}."
+        )
+    expression = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".").replace(r"\{\}", "(.+?)")
+    found = [re.fullmatch(expression, str(name)) for name in names]
+    texts = np.array([one[1] for one in found if one], dtype=object)
+    if texts.size < names.size:
+        raise ValueError(
+            f"`groups` must be a pattern that fits the name of every run; got {pattern!r}, which does not fit "
+            f"{str(names[found.index(None)])!r}."
+        )
+    try:
+        numbers = pd.to_numeric(texts)
+    except ValueError:
+        return texts
+    return numbers if np.isfinite(numbers).all() else texts
+
+
+Where = Callable[[tuple[int, ...]], npt.NDArray[np.bool_]]  # items of a label, by its position in an array
+
+
+class _Coded(NamedTuple):
+    """Labels of a run.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_items,), dtype int64
+        Number of each label, from 0 in order of first appearance.
+    n_codes : int
+    is_noise, is_missing : ndarray of shape (n_items,), dtype bool, or None
+        Items that have no label of a cluster; None if none is.
+    """
+
+    codes: npt.NDArray[np.intp]
+    n_codes: int
+    is_noise: npt.NDArray[np.bool_] | None
+    is_missing: npt.NDArray[np.bool_] | None
+
+
+def _converted(runs: Runs, samples: Samples, noise: Any, missing: Any) -> PartitionDraws | PairSimilarity:
+    """Number the labels of each run; an item without a label of a cluster is alone."""
+    shape = runs.n_runs, runs.items.n_items
+    labels, n_clusters = np.empty(shape, np.uint8), np.empty(shape[0], np.int64)
+    apart = {
+        name: np.zeros(shape, np.bool_) for name, label in (("noise", noise), ("missing", missing)) if label is not None
+    }
+    for k, vector in enumerate(runs.vectors):
+        own = _coded(vector, runs, k, noise, missing)
+        row, n_clusters[k] = _alone(own)
+        labels = labels.astype(np.promote_types(labels.dtype, row.dtype), copy=False)
+        labels[k] = row
+        for name, where in (("noise", own.is_noise), ("missing", own.is_missing)):
+            if where is not None:
+                apart[name][k] = where
+    for name, where in apart.items():
+        label = {"noise": noise, "missing": missing}[name]
+        if not where.any():
+            warn(f"`{name}` must be a label of the runs; no label is {label!r}, so no item is {name} in any run.")
+        elif where.all():
+            raise ValueError(f"`data` must not be all {name}; got {where.size} labels equal to {label!r}.")
+    is_noise = apart.get("noise")
+    draws = PartitionDraws(runs.items, samples, ArrayLabels(labels, n_clusters))
+    if "missing" in apart:
+        return similarity_of_present(draws, apart["missing"])
+    return replace(draws, noise=is_noise) if is_noise is not None and is_noise.any() else draws
+
+
+def _alone(own: _Coded) -> tuple[npt.NDArray[Any], int]:
+    """Labels of a run from 0 in order of first appearance, smallest unsigned dtype, and the number of clusters."""
+    without = [one for one in (own.is_noise, own.is_missing) if one is not None]
+    if not without:
+        return own.codes.astype(smallest_dtype(own.n_codes)), own.n_codes
+    n_items = own.codes.size
+    codes = np.where(np.logical_or.reduce(without), own.n_codes + np.arange(n_items), own.codes)
+    [row], [n_clusters] = canonical_rows(codes.astype(np.uint32)[np.newaxis], own.n_codes + n_items)
+    return row, int(n_clusters)
+
+
+def _coded(labels: Any, runs: Runs, run: int, noise: Any, missing: Any) -> _Coded:
+    """Number the labels of a run, and find those of noise and of missing items."""
+    codes, distinct = pd.factorize(labels)
+    found = pd.Series(np.asarray(distinct)).infer_objects().to_numpy()
+    absent = codes < 0
+    of_noise, of_missing = (_equal(found, label) for label in (noise, missing))
+    is_noise, is_missing = of_noise[codes] & ~absent, of_missing[codes] & ~absent
+    if absent.any():
+        if _is_nan(noise):
+            is_noise |= absent
+        elif missing is not None:
+            is_missing |= absent
+        else:
+            raise _no_cluster(runs, run, absent, "NaN", "numpy.nan")
+    rest = np.flatnonzero(~(of_noise | of_missing))
+    _check(found[rest], lambda index: codes == rest[index[0]], runs, run)
+    return _Coded(codes, found.size, *(one if one.any() else None for one in (is_noise, is_missing)))
+
+
+def _check(found: npt.NDArray[Any], where: Where, runs: Runs, run: int) -> None:
+    """Raise an error for labels that are none, or may be of no cluster; `where` says which items have a label."""
+    negative = found < 0 if found.dtype.kind in "if" else _equal(found, -1)
+    if negative.any():
+        at = int(negative.argmax())
+        raise _no_cluster(runs, run, where((at,)), str(found[at]), repr(found.tolist()[at]))
+    try:
+        as_codes(found, _name(runs, run), lambda index: _first(where(index), runs.items))
+    except (TypeError, ValueError) as error:
+        hint = "" if runs.names is None else " Columns that are no runs are left out by `keys`."
+        raise type(error)(f"{error}{hint}") from None
+
+
+def _name(runs: Runs, run: int) -> str:
+    return f"run {run if runs.names is None else repr(str(runs.names[run]))} of `data`"
+
+
+def _no_cluster(runs: Runs, run: int, where: npt.NDArray[np.bool_], got: str, label: str) -> ValueError:
+    return ValueError(
+        f"{_name(runs, run)} must have a cluster for every item; got {got} for {where.sum()} of {where.size} items, "
+        f"the first at {_first(where, runs.items)}. If the run puts them into no cluster, give noise={label}; if it "
+        f"did not have them, missing={label}."
+    )
+
+
+def _first(where: npt.NDArray[np.bool_], items: Items) -> str:
+    """Describe the first of these items."""
+    at = np.flatnonzero(where)[:1]
+    return f"{items.dim} {str(items.named(at)[0])!r}"
+
+
+def _is_nan(label: Any) -> bool:
+    return is_number(label) and bool(np.isnan(label))
+
+
+def _equal(found: npt.NDArray[Any], label: Any) -> npt.NDArray[np.bool_]:
+    """Which labels are this one, also if one is a number and the other its text."""
+    if label is None or _is_nan(label):
+        return np.zeros(found.size, np.bool_)
+    number = pd.to_numeric(pd.Series([label]), errors="coerce")[0]
+    if found.dtype.kind in "iuf":
+        return found == number
+    text = str(int(number)) if number == np.floor(number) else str(label)
+    return found.astype(str) == text

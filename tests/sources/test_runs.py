@@ -1,18 +1,31 @@
-"""Runs of clustering programs."""
+"""Runs of clustering programs: the forms they come in, what they differ in, items in no cluster, missing items."""
 
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
+from numpy.testing import assert_allclose, assert_array_equal
 
 import posterior_consensus as pc
+from tests import reference
+from tests.helpers import check_all
 
+ITEMS = ["AAC", "ACC", "CAT"]
 TABLE = pd.DataFrame(
-    {"leiden_0": ["0", "0", "1"], "leiden_1": ["1", "1", "1"], "louvain_0": ["0", "1", "2"]},
-    index=["AAC", "ACC", "CAT"],
+    {"leiden_0": ["0", "0", "1"], "leiden_1": ["1", "1", "1"], "louvain_0": ["0", "1", "2"]}, index=ITEMS
 )
 LABELS = [[0, 0, 1], [0, 0, 0], [0, 1, 2]]
+CELLS = TABLE.assign(n_genes=[0.5, 0.25, 7.0])
+OTHER_KINDS = pd.DataFrame(
+    {
+        "category": pd.Categorical(["b", "b", "a"], categories=["unused", "a", "b"]),
+        "whole": pd.array([7, 7, 7], dtype="Int64"),
+        "truth": [3.0, 1.0, -0.0],
+    },
+    index=ITEMS,
+)
 
 
 @pytest.mark.parametrize(
@@ -20,28 +33,239 @@ LABELS = [[0, 0, 1], [0, 0, 0], [0, 1, 2]]
     [
         (TABLE, {}),
         (TABLE.T, {"axis": 0}),
-        (SimpleNamespace(obs=TABLE, obs_names=TABLE.index), {"keys": ["leiden_0", "leiden_1", "louvain_0"]}),
+        (CELLS, {"keys": ["leiden_*", "louvain_0"]}),
+        (SimpleNamespace(obs=CELLS, obs_names=CELLS.index), {"keys": ["leiden_0", "leiden_1", "louvain_0"]}),
+        (SimpleNamespace(obs=CELLS.reset_index(), obs_names=CELLS.index), {"keys": ["l*_0", "l*_1"]}),
+        (OTHER_KINDS, {}),
+        (TABLE.rename_axis("cell").reset_index(), {}),
         (np.array(LABELS), {}),
         (np.array(LABELS).T, {"axis": 1}),
-        ([np.array(row) for row in LABELS], {}),
+        (LABELS, {}),
+        (np.array(LABELS).T.tolist(), {"axis": 1}),
+        ([pd.Series(LABELS[0], ITEMS), LABELS[1], pd.Series(LABELS[2][::-1], ITEMS[::-1])], {}),
+        ({name: TABLE[name] for name in TABLE}, {}),
+        ({"b": LABELS[1], "a": LABELS[0], "c": np.array(LABELS[2])}, {"keys": ["a", "b", "c"]}),
+        (xr.DataArray(LABELS, dims=("x", "y")), {}),
+        (xr.DataArray(LABELS, dims=("run", "y")).T, {}),
+        (xr.DataArray(LABELS, dims=("x", "y")).T, {"axis": "x"}),
+        ([pd.Series(LABELS[0], ITEMS), xr.DataArray([2, 1, 0], {"cell": ITEMS[::-1]}, ("cell",)), LABELS[1]], {}),
     ],
 )
 def test_runs_of_any_form(data, options):
     runs = pc.as_runs(data, **options)
-    assert runs.labels.tolist() == LABELS
+    assert sorted(runs.labels.tolist()) == sorted(LABELS)
     assert runs.samples.independent
     assert runs.samples.words.draw == "run"
 
 
-def test_pattern_chooses_runs():
-    assert pc.as_runs(TABLE, "leiden_*").samples.draw.tolist() == ["leiden_0", "leiden_1"]
+def test_names_of_runs_and_of_items():
+    runs = pc.as_runs(TABLE.rename_axis("cell"), ["louvain_*", "leiden_*"])
+    assert runs.samples.draw.tolist() == ["louvain_0", "leiden_0", "leiden_1"]
+    assert runs.items.dim == "cell"
+    assert runs.items.coords["cell"].values.tolist() == ITEMS
+    assert pc.as_runs(TABLE.rename_axis("sample")).items.dim == "item"  # a name of draws in the results
+    assert "item" not in pc.as_runs(LABELS).items.coords
+    twice = pc.as_runs(TABLE.set_axis(["AAC", "AAC", "CAT"], axis=0))
+    assert twice.items.names.tolist() == ["AAC", "AAC", "CAT"]
+    exact = pd.DataFrame({"a[1]": [0, 0], "a1": [0, 1]})
+    assert pc.as_runs(exact, "a[1]").samples.draw.tolist() == ["a[1]"]
+    assert pc.as_runs(exact, "a[0-9]").samples.draw.tolist() == ["a1"]
 
 
-def test_noise_is_together_with_nobody():
-    runs = pc.as_runs([[0, -1, -1, 0], [0, 0, 1, 1]], noise=-1)
-    assert runs.labels.tolist() == [[0, 1, 2, 0], [0, 0, 1, 1]]
-    assert runs.noise.tolist() == [[False, True, True, False], [False] * 4]
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".txt", ".parquet", ".csv.gz"])
+def test_file_of_runs(suffix, tmp_path):
+    path = tmp_path / f"runs{suffix}"
+    cells = TABLE.rename_axis("cell")
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+        cells.to_parquet(path)
+    else:
+        cells.to_csv(path, sep={".tsv": "\t", ".txt": " "}.get(suffix, ","))
+    runs = pc.as_runs(path)
+    assert runs.labels.tolist() == LABELS
+    assert (runs.items.dim, runs.items.names.tolist()) == ("cell", ITEMS)
+    assert runs.samples.draw.tolist() == TABLE.columns.tolist()
+    assert pc.as_runs(str(path), "leiden_*").n_draws == 2
+
+
+def test_file_of_counted_rows_and_columns_has_no_names(tmp_path):
+    pd.DataFrame(np.transpose(LABELS)).to_csv(tmp_path / "runs.csv")
+    runs = pc.as_runs(tmp_path / "runs.csv")
+    assert runs.labels.tolist() == LABELS
+    assert "item" not in runs.items.coords
+    np.save(tmp_path / "runs.npy", LABELS)
+    assert pc.as_runs(tmp_path / "runs.npy").labels.tolist() == LABELS
+
+
+def test_files_of_one_run_each_are_matched_by_items(tmp_path):
+    paths = [tmp_path / f"seed{k}.csv" for k in range(3)]
+    for path, name, order in zip(paths, TABLE, ([0, 1, 2], [2, 1, 0], [1, 2, 0]), strict=True):
+        TABLE[name].iloc[order].rename_axis("cell").to_csv(path)
+    runs = pc.as_runs(paths)
+    assert runs.labels.tolist() == LABELS
+    assert runs.samples.draw.tolist() == ["seed0", "seed1", "seed2"]
+    assert runs.items.names.tolist() == ITEMS
+    TABLE[["leiden_0"]].iloc[:2].to_csv(tmp_path / "part.csv")
+    check_all(
+        pc.as_runs,
+        [
+            ([paths[0], tmp_path / "part.csv"], ValueError, "'CAT' is missing", "missing=numpy.nan"),
+            ([paths[0], paths[0]], ValueError, "each file once"),
+            ([paths[0], tmp_path / "none.csv"], FileNotFoundError, "none.csv"),
+        ],
+    )
+    pairs = pc.as_runs([paths[0], tmp_path / "part.csv"], missing=np.nan)
+    assert pairs.values.tolist() == [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
+
+
+def test_store_and_posterior(tmp_path):
+    path = tmp_path / "labels.nc"
+    pc.as_partition_draws(LABELS, store=path)
+    runs = pc.as_runs(path)
+    assert runs.labels.tolist() == LABELS
+    assert runs.samples.independent
+    other = tmp_path / "posterior.nc"
+    xr.Dataset({"z": (("run", "item"), LABELS)}).to_netcdf(other, group="posterior")
+    check_all(pc.as_runs, [(other, TypeError, "posterior.nc", "the variable of the labels")])
+
+
+def test_draws_become_runs_and_runs_stay_runs():
+    draws = pc.as_partition_draws(xr.DataArray([LABELS, LABELS], dims=("chain", "draw", "cell")))
+    runs = pc.as_runs(draws, groups=[1, 1, 1, 2, 2, 2])
+    assert runs.samples.independent
+    assert runs.samples.draw.tolist() == list(range(6))
+    assert runs.samples.chain.tolist() == [1, 1, 1, 2, 2, 2]
+    again = pc.as_runs(pc.as_runs(TABLE, groups={"leiden_0": "a", "leiden_1": "a", "louvain_0": "b"}))
+    assert again.samples.chain.tolist() == ["a", "a", "b"]
+    assert again.samples.draw.tolist() == TABLE.columns.tolist()
+    assert pc.as_runs(again, groups="{}_*").samples.chain.tolist() == ["leiden", "leiden", "louvain"]
+    with pytest.raises(ValueError, match="`noise` must be left out for draws"):
+        pc.as_runs(again, noise=-1)
+
+
+def test_groups_by_place_by_name_and_by_pattern():
+    names = ["leiden_0.5_1", "leiden_0.5_2", "leiden_1.0_1"]
+    table = TABLE.set_axis(names, axis=1)
+    of = {"leiden_1.0_1": 1.0} | dict.fromkeys(names[:2], 0.5)
+    for groups in ([0.5, 0.5, 1.0], of, pd.Series(of), pd.Series([0.5, 0.5, 1]), "leiden_{}_*", "leiden_{}_?"):
+        assert pc.as_runs(table, groups=groups).samples.chain.tolist() == [0.5, 0.5, 1.0]
+    found = pc.as_runs(table, groups="leiden_*_{}").samples.chain
+    assert found.tolist() == [1, 2, 1]
+    assert found.dtype.kind == "i"
+    assert pc.as_runs(table.add_suffix("x"), groups="leiden_*_{}").samples.chain.tolist() == ["1x", "2x", "1x"]
+    check_all(
+        lambda groups: pc.as_runs(table, groups=groups),
+        [
+            ([1, 2], ValueError, "`groups` must be one value for each of the 3 runs", "(2,)"),
+            ({"leiden_0.5_1": 1}, ValueError, "`groups`", "'leiden_0.5_2' is missing"),
+            ("louvain_{}", ValueError, "`groups`", "does not fit 'leiden_0.5_1'"),
+            ("leiden_*", ValueError, "`groups`", "{} once"),
+            ([1, np.nan, 2], ValueError, "`groups` must not be missing", "'leiden_0.5_2'"),
+        ],
+    )
+
+
+@pytest.mark.parametrize("noise", [-1, "-1", -1.0, np.int8(-1)])
+def test_noise_is_together_with_nobody(noise):
+    runs = pc.as_runs([[0, -1, -1, 0], [0, 0, 1, 1], [-1, -1, -1, -1]], noise=noise)
+    assert runs.labels.tolist() == [[0, 1, 2, 0], [0, 0, 1, 1], [0, 1, 2, 3]]
+    assert runs.noise.tolist() == [[False, True, True, False], [False] * 4, [True] * 4]
     assert runs.take([1]).noise.tolist() == [[False] * 4]
+
+
+def test_noise_of_columns_of_every_kind():
+    kinds = [pd.Categorical(["0", "-1", "0"]), ["0", "-1", "0"], [0.0, -1.0, 0.0], [0, -1, 0]]
+    kinds += [pd.array([0, -1, 0], dtype="Int64"), np.array([0, -1, 0], dtype=object)]
+    table = pd.DataFrame({str(k): kind for k, kind in enumerate(kinds)}, index=ITEMS)
+    for noise in (-1, "-1"):
+        assert pc.as_runs(table, noise=noise).noise.tolist() == [[False, True, False]] * len(kinds)
+    absent = pd.DataFrame({"a": pd.Categorical(["x", None, "x"]), "b": [1.0, 2.0, np.nan]})
+    assert pc.as_runs(absent, noise=np.nan).noise.tolist() == [[False, True, False], [False, False, True]]
+
+
+def test_what_has_no_cluster_must_be_said_to_be_noise_or_missing():
+    choice = ["into no cluster, give noise={0}", "did not have them, missing={0}"]
+    cases = [
+        ([[0, 0, 0], [0, -1, -1]], ValueError, "run 1", "got -1 for 2 of 3 items, the first at item '1'", "-1"),
+        (TABLE.replace("2", "-1"), ValueError, "run 'louvain_0'", "got -1 for 1 of 3", "item 'CAT'", "'-1'"),
+        (TABLE.mask(TABLE == "2"), ValueError, "run 'louvain_0'", "got NaN for 1 of 3", "item 'CAT'", "numpy.nan"),
+    ]
+    for data, kind, *parts, label in cases:
+        check_all(pc.as_runs, [(data, kind, *parts, *(part.format(label) for part in choice))])
+    all_noise = [[-1, -1], [-1, -1]]
+    check_all(lambda data: pc.as_runs(data, noise=-1), [(all_noise, ValueError, "all noise", "4 labels")])
+    check_all(lambda data: pc.as_runs(data, missing=-1), [(all_noise, ValueError, "all missing", "4 labels")])
+    for argument in ("noise", "missing"):
+        with pytest.warns(UserWarning, match=f"`{argument}` must be a label of the runs; no label is 'none'"):
+            pc.as_runs(TABLE, **{argument: "none"})
+        check_all(lambda label, name=argument: pc.as_runs(TABLE, **{name: label}), [([-1], TypeError, f"`{argument}`")])
+
+
+def test_missing_items_are_not_counted_and_noise_is(rng):
+    labels = rng.integers(0, 3, (40, 9))
+    labels[rng.random(labels.shape) < 0.3] = -1
+    pairs = pc.as_runs(labels, missing=-1)
+    assert_allclose(pairs.values, reference.pairwise_similarities(labels, None), rtol=1e-14)
+    as_names = {f"run {k}": pd.Series(row, list("abcdefghi"))[row >= 0] for k, row in enumerate(labels)}
+    named = pc.as_runs(as_names, missing=np.nan)
+    order = [named.items.names.tolist().index(name) for name in "abcdefghi"]
+    assert_array_equal(named.values[np.ix_(order, order)], pairs.values)
+    assert_array_equal(named.errors[np.ix_(order, order)], pairs.errors)
+    noisy = np.where(rng.random(labels.shape) < 0.2, 9, labels)
+    together = (noisy[:, :, None] == noisy[:, None]) & (noisy != 9)[:, :, None]
+    both = (noisy >= 0)[:, :, None] & (noisy >= 0)[:, None]
+    expected = (together & both).sum(axis=0) / both.sum(axis=0)
+    np.fill_diagonal(expected, 1.0)
+    assert_allclose(pc.as_runs(noisy, noise=9, missing=-1).values, expected, rtol=1e-14)
+
+
+def test_errors_with_missing_items_are_those_of_the_runs_that_had_both(rng):
+    labels = rng.integers(0, 3, (60, 8))
+    labels[rng.random(labels.shape) < 0.3] = -1
+    labels[:, 7] = -1
+    labels[:2] = 1  # the runs that had item 7
+    pairs = pc.as_runs(labels, missing=-1)
+    samples = pairs.samples
+    assert samples.independent
+    held = (labels >= 0).T.astype(int) @ (labels >= 0)
+    p, n = pairs.values, held
+    raw = np.sqrt(p * (1 - p) / np.maximum(n - 1, 1))
+    expected = np.where(n > 1, samples.probability_errors(p, raw, n.astype(float)), np.nan)
+    np.fill_diagonal(expected, 0.0)
+    assert_allclose(pairs.errors, expected, rtol=1e-12)
+    assert pairs.errors[0, 7] == pytest.approx(np.sqrt(4 / 6 * 2 / 6 / 2))
+    shuffled = pc.as_runs(labels[rng.permutation(60)], missing=-1)
+    assert_array_equal(shuffled.errors, pairs.errors)
+    complete = pc.as_runs(np.abs(labels), groups=np.arange(60) % 2)
+    with pytest.warns(UserWarning, match="`missing`"):
+        found = pc.as_runs(np.abs(labels), missing=-1)
+    assert_allclose(found.errors, pc.diagnostics.similarity_mcse(complete).values, rtol=1e-12)
+    assert "60, of which each pair" in str(pairs)
+
+
+def test_errors_name_what_is_wrong():
+    annotated = SimpleNamespace(obs=CELLS, obs_names=CELLS.index)
+    counted = pd.DataFrame({"id": range(9), "a": [0, 1, 0] * 3})
+    cases = [
+        (annotated, ValueError, "`keys` must name the columns of `obs`", "'n_genes'"),
+        (CELLS, ValueError, "run 'n_genes'", "got 0.5 at item 'AAC'", "`keys`"),
+        (counted, ValueError, "'id' differs in all rows", ".set_index('id')"),
+        (TABLE.rename_axis("draw"), ValueError, "rows are named 'draw'", "axis=0"),
+        (TABLE[["leiden_0", "leiden_0"]], ValueError, "name each run once", "'leiden_0' is the name of 2 runs"),
+        (TABLE.iloc[:0], ValueError, "at least one run of one item", "0 items"),
+        ([], ValueError, "at least one run of one item"),
+        ([[0, 1, 0], [0, 0]], ValueError, "got 2 of run 1 for 3 items", "index of a Series"),
+        ([0, 1, 0], TypeError, "run 0 is int", "single partition"),
+        (5, TypeError, "`data` must be an object with `obs`", "got int"),
+        (np.zeros((2, 3, 4), int), TypeError, "(2, 3, 4)", "as_partition_draws"),
+        (xr.Dataset({"z": (("run", "item"), LABELS)}), TypeError, "data['labels']"),
+        (pd.DataFrame({"a": [1, "x", 2]}, index=ITEMS), TypeError, "run 'a'", "int, str", "'x' at item 'ACC'"),
+        ("posterior.nc", FileNotFoundError, "posterior.nc"),
+    ]
+    check_all(pc.as_runs, cases)
+    check_all(lambda keys: pc.as_runs(CELLS, keys), [("louvian*", ValueError, "`keys`", "'louvian*'", "'leiden_0'")])
+    check_all(lambda axis: pc.as_runs(LABELS, axis=axis), [(2, ValueError, "`axis` must be 0 or 1", "got 2")])
+    check_all(lambda axis: pc.as_runs(TABLE, axis=axis), [("cell", ValueError, "`axis`", "'cell'")])
 
 
 def test_error_is_that_of_independent_repetitions():
@@ -56,3 +280,12 @@ def test_error_is_that_of_independent_repetitions():
     errors = pc.diagnostics.similarity_mcse(runs).values
     assert errors[0, 1] == pytest.approx(runs.samples.probability_mcse((labels[:, 0] == labels[:, 1]).astype(float)))
     assert p[0, 1] == np.mean(labels[:, 0] == labels[:, 1])
+
+
+def test_many_clusters_and_noise_have_wide_labels():
+    labels = np.stack([np.arange(70_000), np.zeros(70_000, int), np.full(70_000, -1)])
+    labels[2, 0] = 5
+    runs = pc.as_runs(labels, noise=-1)
+    assert runs.labels.dtype == np.uint32
+    assert runs.n_clusters.tolist() == [70_000, 1, 70_000]
+    assert_array_equal(runs.labels[0], labels[0])

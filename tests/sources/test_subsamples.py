@@ -13,7 +13,6 @@ from tests import reference
 from tests.helpers import check, check_all
 
 NAMES = list("abcdef")
-INSTEAD = "as_pair_similarity(data, missing='pairwise')"
 
 
 def pairwise(data, **options):
@@ -166,10 +165,11 @@ def test_elsewhere_the_error_says_where_and_what_to_do(runs):
     labels = np.abs(runs)
     labels[0, 0, 1] = -1
     gone, where = labels < 0, "at chain 0, draw 0, item 1 (from 0)"
-    cases = [(labels, ValueError, f"got -1 {where}", INSTEAD)]
+    instead = [f"as_runs(data, {meaning}=" for meaning in ("noise", "missing")]
+    cases = [(labels, ValueError, f"got -1 {where}", *(f"{call}-1)" for call in instead))]
     for missing in (np.where(gone, np.nan, labels), np.ma.masked_array(labels, gone)):
-        cases.append((missing, ValueError, f"got 1 NaN {where}", INSTEAD))
+        cases.append((missing, ValueError, f"got 1 NaN {where}", *(f"{call}numpy.nan)" for call in instead)))
     check_all(pc.as_partition_draws, cases)
     with pytest.raises(ValueError, match="negative") as raised:
         pc.credible_ball(np.abs(runs), [0, 0, -1, 1, 1, 2])
-    assert INSTEAD not in str(raised.value)
+    assert "as_runs" not in str(raised.value)

@@ -1,0 +1,276 @@
+"""Forms in which labels of runs come: tables, objects with such a table, vectors, arrays and files."""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
+
+from posterior_consensus.ensemble.items import Items, coords_of, difference, is_named, positions
+from posterior_consensus.ensemble.partitions import HasLabels, as_array, of_result
+from posterior_consensus.runtime.arguments import listing
+from posterior_consensus.sources.arrays import as_numpy
+from posterior_consensus.sources.containers import has_groups
+from posterior_consensus.sources.plain_files import check_once, is_plain, read_table
+from posterior_consensus.sources.tables import says_draw
+
+Keys = Hashable | Sequence[Hashable]
+
+_RUN = ("run", "seed")  # names of a dimension of runs, next to those of draws
+_MOST_NAMED = 8  # columns named in a message
+_FORMS = (
+    "an object with `obs` and `obs_names`, a table, a sequence or a dict of label vectors, an array, or CSV or Parquet "
+    "files"
+)
+
+
+class Runs(NamedTuple):
+    """Labels of runs, of which each means something in its own run alone.
+
+    Attributes
+    ----------
+    vectors : iterable of Series or ndarray
+        Labels of each run, in the order of the items.
+    n_runs : int
+    names : Index or None
+        Names of the runs.
+    items : Items
+    """
+
+    vectors: Iterable[Any]
+    n_runs: int
+    names: pd.Index | None
+    items: Items
+
+
+def is_files(data: Any) -> bool:
+    """Whether data are a table's path or several, unlike labels that are text."""
+    paths = data if isinstance(data, (list, tuple)) else [data]
+    return len(paths) > 0 and all(isinstance(one, (str, Path)) and is_plain(one) for one in paths)
+
+
+def found_runs(data: Any, keys: Keys | None, axis: int | str | None, *, is_partial: bool) -> Runs:
+    """Labels of each run; runs of different items if `is_partial`, with NaN for those that a run did not have."""
+    if hasattr(data, "obs") and hasattr(data, "obs_names"):
+        _left_out("axis", axis, "an object with `obs`, whose runs are columns")
+        if keys is None:
+            raise ValueError(
+                "`keys` must name the columns of `obs` that are runs, or be a pattern such as 'leiden_*'; present: "
+                f"{_some(data.obs.columns)}."
+            )
+        return _of_columns(data.obs.iloc[:, _chosen(data.obs.columns, keys)], pd.Index(data.obs_names))
+    if is_files(data):
+        if isinstance(data, (list, tuple)):
+            return _of_files([Path(one) for one in data], keys, axis, is_partial=is_partial)
+        data = read_table(data)
+    if hasattr(data, "to_pandas") and hasattr(data, "columns"):  # of polars or pyarrow
+        data = data.to_pandas()
+    if isinstance(data, pd.DataFrame):
+        return _of_table(data, keys, axis)
+    if isinstance(data, (xr.Dataset, xr.DataTree)) or has_groups(data):
+        raise TypeError(
+            f"`data` must be {_FORMS}; got {type(data).__name__}. Take one of its variables, such as data['labels']; "
+            "draws of chains are read by as_partition_draws."
+        )
+    if isinstance(data, Mapping):
+        _left_out("axis", axis, "a dict of label vectors")
+        names = pd.Index(list(data), tupleize_cols=False)
+        names = names if keys is None else names[_chosen(names, keys)]
+        return _of_vectors([data[name] for name in names], names, is_partial=is_partial)
+    _left_out("keys", keys, "arrays and sequences, whose runs have no names")
+    if isinstance(data, (list, tuple)) and axis in (None, 0):
+        return _of_vectors(data, None, is_partial=is_partial)
+    values = data if isinstance(data, xr.DataArray) else _plain(data)
+    if values.ndim != 2:
+        hint = " Chains of draws are read by as_partition_draws." if values.ndim == 3 else ""
+        raise TypeError(f"`data` must be {_FORMS}; got {type(data).__name__} of shape {values.shape}.{hint}")
+    return _of_array(values, axis)
+
+
+def _left_out(argument: str, given: Any, what: str) -> None:
+    if given is not None:
+        raise ValueError(f"`{argument}` must be left out for {what}; got {given!r}.")
+
+
+def _some(names: Iterable[Hashable]) -> str:
+    names = list(names)
+    return listing(names[:_MOST_NAMED]) + ", ..." * (len(names) > _MOST_NAMED)
+
+
+def _chosen(names: pd.Index, keys: Keys) -> list[int]:
+    """Positions of these names, in their order, and of names that patterns match, in the order of the table."""
+    found: dict[int, None] = {}
+    for key in [keys] if isinstance(keys, (str, tuple)) or not isinstance(keys, Iterable) else keys:
+        at = [int(k) for k in names.get_indexer_for(pd.Index([key], tupleize_cols=False)) if k >= 0]
+        if not at and isinstance(key, str):
+            at = [k for k, name in enumerate(names) if fnmatchcase(str(name), key)]
+        if not at:
+            raise ValueError(f"`keys` must match columns; got {key!r}, present: {_some(names)}.")
+        found |= dict.fromkeys(at)
+    if not found:
+        raise ValueError(f"`keys` must match columns; got none, present: {_some(names)}.")
+    return list(found)
+
+
+def _of_table(table: pd.DataFrame, keys: Keys | None, axis: int | str | None) -> Runs:
+    """Runs in the columns of a table, or in its rows if `axis` is 0."""
+    if axis not in (None, 0, 1):
+        raise ValueError(f"`axis` must be 0 if rows of a table are runs, or 1 if columns are; got {axis!r}.")
+    table = _with_names(table)
+    by_row = [name for name in table.index.names if says_draw(name, _RUN)]
+    if axis is None and by_row:
+        raise ValueError(
+            f"`data` must have a row for each item and a column for each run; its rows are named {by_row[0]!r}. If "
+            "they are runs, give axis=0; draws of chains are read by as_partition_draws."
+        )
+    table = table.T if axis == 0 else table
+    if keys is not None:
+        table = table.iloc[:, _chosen(table.columns, keys)]
+    elif axis is None and table.shape[1] > 1 and _numbers_rows(table.iloc[:, 0]):
+        name = table.columns[0]
+        raise ValueError(
+            f"`data` must have runs in its columns; {name!r} differs in all rows. If it names the items, make it the "
+            f"index, by .set_index({name!r}); else choose runs by `keys`."
+        )
+    return _of_columns(table, table.index)
+
+
+def _with_names(table: pd.DataFrame) -> pd.DataFrame:
+    """Make the first column the index if it is text without repetition, and no labels like those of the second."""
+    if table.shape[1] < 2 or not _is_count(table.index):
+        return table
+    first, second = table.iloc[:, 0], table.iloc[:, 1]
+    has_names = pd.api.types.infer_dtype(first) == "string" and first.is_unique and not second.isin(first).any()
+    return table.iloc[:, 1:].set_axis(pd.Index(first), axis=0) if has_names else table
+
+
+def _is_count(index: pd.Index) -> bool:
+    """Whether an index counts from 0."""
+    return index.nlevels == 1 and index.equals(pd.RangeIndex(len(index)))
+
+
+def _numbers_rows(column: pd.Series) -> bool:
+    """Whether a column of integers has no repetition, unlike labels of more than a few items."""
+    return len(column) > 4 and getattr(column.dtype, "kind", "") in "iu" and column.is_unique
+
+
+def _of_columns(table: pd.DataFrame, index: pd.Index) -> Runs:
+    columns = (table.iloc[:, k] for k in range(table.shape[1]))
+    names = None if _is_count(table.columns) else table.columns
+    return Runs(columns, table.shape[1], names, _items(index))
+
+
+def _items(index: pd.Index) -> Items:
+    """Items of these names, along a dimension of the index's name."""
+    dim = "item" if index.name is None or says_draw(index.name, ("sample", *_RUN)) else str(index.name)
+    return Items(len(index), dim, xr.Coordinates() if _is_count(index) else coords_of(index, dim))
+
+
+def _of_files(paths: Sequence[Path], keys: Keys | None, axis: int | str | None, *, is_partial: bool) -> Runs:
+    """A run of each file, named by it."""
+    for argument, given in (("keys", keys), ("axis", axis)):
+        _left_out(argument, given, "several files, of one run each")
+    check_once(paths)
+    stems = [path.name.split(".")[0] for path in paths]
+    names = stems if len(set(stems)) == len(stems) else [str(path) for path in paths]
+    vectors: list[Any] = []
+    for path in paths:
+        vector = _of_file(path)
+        if vectors and vector.index.equals(vectors[0].index):
+            vector = vector.set_axis(vectors[0].index)  # of many files, names are kept once
+        vectors.append(vector)
+    return _of_vectors(vectors, pd.Index(names), is_partial=is_partial)
+
+
+def _of_file(path: Path) -> pd.Series:
+    """Labels of a file, by the names of its items if it has these in its first column or index."""
+    table = pd.DataFrame(read_table(path))
+    if table.shape[1] == 2 and _is_count(table.index):
+        table = table.iloc[:, 1:].set_axis(pd.Index(table.iloc[:, 0]), axis=0)
+    if table.shape[1] != 1:
+        raise ValueError(
+            f"`data`, a list of files, must hold a run each: a column of labels, and one of the items' names before "
+            f"it; {path.name!r} has {table.shape[1]} columns of labels. A file of several runs is given alone."
+        )
+    column = table.iloc[:, 0]
+    return column.astype("category") if column.dtype.kind not in "iufb" else pd.to_numeric(column, downcast="integer")
+
+
+def _of_vectors(vectors: Sequence[Any], names: pd.Index | None, *, is_partial: bool) -> Runs:
+    """Runs of label vectors, paired by the items' names if these have some, else by place."""
+    about = [f"run {name!r}" for name in (range(len(vectors)) if names is None else names)]
+    labels = [_as_series(*one) for one in zip(vectors, about, strict=True)]
+    named = [k for k, one in enumerate(labels) if is_named(one.index)]
+    index = labels[named[0]].index if named else pd.RangeIndex(len(labels[0]) if labels else 0)
+    for k in named:
+        other = labels[k].index
+        if positions(index, other) is not None:
+            continue
+        if not is_partial or not (index.is_unique and other.is_unique):
+            why = difference(index, other)
+            raise ValueError(
+                f"`data` must have the same items in every run; {about[k]} and {about[named[0]]} differ: {why}. If "
+                "runs did not have all items, give missing=numpy.nan; labels without names are paired by place."
+            )
+        index = index.append(other[~other.isin(index)])
+    for one, own in zip(labels, about, strict=True):
+        if not is_named(one.index) and len(one) != len(index):
+            raise ValueError(
+                f"`data` must have a label for every item in every run; got {len(one)} of {own} for {len(index)} "
+                "items. Labels of some of the items need the items' names, as the index of a Series."
+            )
+    return Runs((_in_order(one, index) for one in labels), len(labels), names, _items(index))
+
+
+def _as_series(labels: Any, about: str) -> pd.Series:
+    """A label vector, with the items' names if it has some."""
+    labels = of_result(labels, "labels", labels) if isinstance(labels, HasLabels) else labels
+    if isinstance(labels, pd.Series):
+        return labels
+    if isinstance(labels, xr.DataArray) and labels.ndim == 1:
+        dim = str(labels.dims[0])
+        index = labels.indexes[dim] if dim in labels.indexes else pd.RangeIndex(labels.size)
+        return pd.Series(labels.values, index.rename(dim) if index.nlevels == 1 else index)
+    values = labels if isinstance(labels, (pd.Categorical, pd.Index)) else _plain(labels)
+    if values.ndim != 1:
+        hint = " This is a single partition." if values.ndim == 0 and np.isscalar(labels) else ""
+        raise TypeError(f"`data` must have a vector of labels for each run; {about} is {type(labels).__name__}.{hint}")
+    return pd.Series(values)
+
+
+def _in_order(labels: pd.Series, index: pd.Index) -> pd.Series:
+    """Labels of these items; NaN for those without one."""
+    if not is_named(labels.index):
+        return labels
+    order = positions(index, labels.index)
+    return labels.reindex(index) if order is None else labels.iloc[order]
+
+
+def _plain(data: Any) -> npt.NDArray[Any]:
+    """An array, with NaN for what is masked."""
+    data = as_numpy(data)
+    if np.ma.is_masked(data):
+        return np.ma.filled(data.astype(np.float64 if data.dtype.kind in "iufb" else object), np.nan)
+    return as_array(data, "`data`")
+
+
+def _of_array(values: Any, axis: int | str | None) -> Runs:
+    """Runs along a dimension of an array: by default the first, or that of its name in a DataArray."""
+    is_named_array = isinstance(values, xr.DataArray)
+    dims = [str(dim) for dim in values.dims] if is_named_array else []
+    if axis is None:
+        axis = next((k for k, dim in enumerate(dims) if says_draw(dim, _RUN)), 0)
+    axis = dims.index(axis) if axis in dims else axis
+    if axis not in (0, 1):
+        allowed = f", or one of {listing(dims)}" if dims else ""
+        raise ValueError(f"`axis` must be 0 or 1, the dimension of the runs{allowed}; got {axis!r}.")
+    if not is_named_array:
+        rows = values if axis == 0 else values.T
+        return Runs(rows, len(rows), None, _items(pd.RangeIndex(rows.shape[1])))
+    rows = values if axis == 0 else values.transpose()
+    names = rows.indexes.get(rows.dims[0])
+    return Runs(rows.values, len(rows), names, Items.along(rows, str(rows.dims[1])))
