@@ -16,6 +16,7 @@ from posterior_consensus.ensemble.partitions import HasLabels, Labels, canonical
 from posterior_consensus.ensemble.switching import Numbers
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored, names_as_coordinate
+from posterior_consensus.results.words import words_of
 from posterior_consensus.sources.conversion import find_source, opened
 from posterior_consensus.sources.labels import one_of
 from posterior_consensus.sources.parameters import component_labels, n_components_of, parameters_by_draw
@@ -46,6 +47,8 @@ class ClusterSummary(Stored, HasLabels):
     parameters : xarray.Dataset over ``cluster`` and ``parameter``, or None
         ``mean``, ``sd`` and ``quantiles`` (over ``quantile``) of each parameter in these draws, with the standard error
         ``mcse`` of the mean and the effective sample size ``ess``.
+    independent : bool
+        Whether the draws are independent runs of programs.
     """
 
     _figure = "plot_cluster_summary"
@@ -66,6 +69,7 @@ class ClusterSummary(Stored, HasLabels):
             in_words=_IN_WORDS,
         )
     )
+    independent: bool = field(default=False, metadata=stored_as.if_true("summarized_independent"))
 
     @property
     def n_clusters(self) -> int:
@@ -107,12 +111,16 @@ class ClusterSummary(Stored, HasLabels):
         rows = zip(names, probabilities, self.sizes, strict=True)
         each = [f"{name}: {display.number(p)} (n = {size})" for name, p, size in rows]
         elsewhere = self.allocation.values[self.labels.values < 0]
+        words, share = words_of(self), display.number(self.probability)
+        together = "co-cluster all items of a cluster"
+        if not self.independent:
+            together = "all items of a cluster are co-clustered"
         lines = [
             (
-                "draws",
-                f"{self.n_draws}, {display.with_error(display.number(self.probability), self.mcse)} of the posterior",
+                words.draws,
+                f"{self.n_draws}, {display.with_error(share, self.mcse, words=words)} of the {words.posterior}",
             ),
-            ("clusters", f"probability that all items of a cluster are co-clustered, {display.listed(each, 8)}"),
+            ("clusters", f"{words.probability} that {together}, {display.listed(each, 8)}"),
         ]
         if n_open:
             means = elsewhere[:, :-1].mean(axis=0)
@@ -120,7 +128,7 @@ class ClusterSummary(Stored, HasLabels):
             others = f"{display.listed(shares, 8)}; elsewhere {elsewhere[:, -1].mean():.0%}"
             lines.append(("unassigned", f"{display.counted(n_open, 'item')}, on average in cluster {others}"))
         if self.parameters is not None:
-            lines += display.about_errors(self.parameters["ess"].values)
+            lines += display.about_errors(self.parameters["ess"].values, words)
         title = f"ClusterSummary: {n - n_open} of {n} items ({self.labels.dims[0]}) in "
         return title + display.counted(self.n_clusters, "cluster"), lines, self.to_dataframe()
 
@@ -239,6 +247,7 @@ def cluster_summary(
         clusters=_together(source, labels).assign_coords(cluster=names_as_coordinate(names)),
         allocation=_allocation(source, [*map(str, names), "elsewhere"], first, rows),
         parameters=None if statistics is None else statistics.assign_coords(cluster=names_as_coordinate(names)),
+        independent=source.independent,
     )
 
 

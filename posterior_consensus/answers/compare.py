@@ -283,6 +283,8 @@ class PosteriorComparison(Stored):
         Number of draws of each posterior that were matched.
     stopped : str
         "interrupted" if Ctrl-C ended the search for particles, else empty. The particles are the best until then.
+    independent : bool
+        Whether the draws are independent runs of programs.
     """
 
     _figure = "plot_posterior_comparison"
@@ -300,6 +302,7 @@ class PosteriorComparison(Stored):
     loss: PartitionLoss = field(metadata=stored_as.loss("posterior_"))
     n_matched: int = field(metadata=stored_as.attribute("posterior_matched"))
     stopped: str = field(default="", metadata=stored_as.attribute("posterior_stopped"))
+    independent: bool = field(default=False, metadata=stored_as.if_true("posterior_independent"))
 
     @property
     def difference(self) -> xr.DataArray:
@@ -550,6 +553,7 @@ def compare_posteriors(
         loss=metric,
         n_matched=n_matched,
         stopped="interrupted" if any(one.stopped for one in both) else "",
+        independent=a.independent and b.independent,
     )
 
 

@@ -16,6 +16,7 @@ from posterior_consensus.losses.lookup import as_loss, as_metric
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
+from posterior_consensus.results.words import words_of
 from posterior_consensus.runtime.arguments import check_between
 from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.sources.conversion import as_draws, partition_of
@@ -49,6 +50,8 @@ class CredibleBall(Stored):
         Distance of every draw from the center, with coordinates ``chain`` and ``draw``.
     loss : PartitionLoss
         The metric.
+    independent : bool
+        Whether the draws are independent runs of programs.
     """
 
     _figure = "plot_credible_ball"
@@ -67,6 +70,7 @@ class CredibleBall(Stored):
     )
     distances: xr.DataArray = field(metadata=stored_as.array("ball_distance", _STORED_SAMPLE, name="distance"))
     loss: PartitionLoss = field(metadata=stored_as.loss("ball_"))
+    independent: bool = field(default=False, metadata=stored_as.if_true("ball_independent"))
 
     def to_dataframe(self) -> pd.DataFrame:
         """Tabulate the center and the bounds.
@@ -83,13 +87,16 @@ class CredibleBall(Stored):
         return pd.DataFrame(rows, columns=["partition", "n_clusters", "distance", "ties"]).set_index("partition")
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        weights = self.distances["weight"].values
-        covered = display.with_error(display.number(self.coverage), self.coverage_mcse)
-        effective = f", effective sample size {1 / np.square(weights).sum():.4g}" if np.ptp(weights) > 0 else ""
+        weights, words = self.distances["weight"].values, words_of(self)
+        covered = display.with_error(display.number(self.coverage), self.coverage_mcse, words=words)
+        effective = f", {words.size} {1 / np.square(weights).sum():.4g}" if np.ptp(weights) > 0 else ""
         lines = [
             ("radius", f"{display.quantity(self.radius, self.loss.unit)} ({self.loss.name})"),
-            ("coverage", f"{covered} of the draws, {self.prob:g} requested"),
-            ("draws", f"{self.distances.size}{effective}; bounds are extremes of these draws, without errors"),
+            ("coverage", f"{covered} of the {words.draws}, {self.prob:g} requested"),
+            (
+                words.draws,
+                f"{self.distances.size}{effective}; bounds are extremes of these {words.draws}, without errors",
+            ),
         ]
         clusters = display.counted(np.unique(self.center).size, "cluster")
         return f"CredibleBall: {self.prob:.0%} around {clusters}", lines, self.to_dataframe()
@@ -183,6 +190,7 @@ def credible_ball(
         **bounds,
         distances=draws.samples.array(distances, "distance", loss=metric.name, unit=metric.unit),
         loss=metric,
+        independent=draws.independent,
     )
 
 

@@ -21,6 +21,7 @@ from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
+from posterior_consensus.results.words import words_of
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_above, check_between
 from posterior_consensus.runtime.progress import track, waiting
 from posterior_consensus.runtime.tolerances import ROUNDING
@@ -87,6 +88,8 @@ class PartitionDensity(HasLabels, Stored):
         the posterior than requested.
     loss : PartitionLoss
         The loss between partitions.
+    independent : bool
+        Whether the draws are independent runs of programs.
     """
 
     _figure = "plot_density_peaks"
@@ -103,6 +106,7 @@ class PartitionDensity(HasLabels, Stored):
     step: int = field(metadata=stored_as.attribute("density_step"))
     ess: float = field(metadata=stored_as.number("density_ess"))
     loss: PartitionLoss = field(metadata=stored_as.loss("density_"))
+    independent: bool = field(default=False, metadata=stored_as.if_true("density_independent"))
 
     def score(self, partitions: Any) -> xr.DataArray:
         """Compute the score of partitions: the mean of exp(-loss / bandwidth) over the training draws.
@@ -204,12 +208,16 @@ class PartitionDensity(HasLabels, Stored):
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         unit = self.loss.unit
         low, high = (float(value) for value in self.sensitivity["rank_correlation"])
-        ess = "" if np.isnan(self.ess) else f", ESS {self.ess:.0f}"
+        ess, words = "" if np.isnan(self.ess) else f", ESS {self.ess:.0f}", words_of(self)
+        of = f"the {words.draws}" if self.independent else f"a {words.chain}"
         every = "every one" if self.step == 1 else f"one in {self.step}"
         lines = [
             ("score", f"mean of exp(-{self.loss.name} / {display.quantity(self.bandwidth, unit, 4)})"),
-            ("training", f"{len(self.training)} draws, {every} of a chain"),
-            ("calibration", f"{self.scores.size} draws{ess}; p-values are at least {1 / (1 + self.scores.size):.2g}"),
+            ("training", f"{len(self.training)} {words.draws}, {every} of {of}"),
+            (
+                "calibration",
+                f"{self.scores.size} {words.draws}{ess}; p-values are at least {1 / (1 + self.scores.size):.2g}",
+            ),
             ("sensitivity", f"rank correlation {low:.3f} with half the bandwidth, {high:.3f} with twice"),
         ]
         modes = display.counted(len(self.modes), "separated mode")
@@ -346,6 +354,7 @@ def partition_density(
         step=step,
         ess=calibrating.n_draws / draws_worth_one(among, calibrating.samples, h),
         loss=record,
+        independent=all_draws.independent,
     )
 
 

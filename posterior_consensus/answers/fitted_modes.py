@@ -20,6 +20,7 @@ from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.partitions import canonical_rows, distinct_rows, is_partition, smallest_dtype
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
+from posterior_consensus.results.words import words_of
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_clusters, check_count
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import SAME
@@ -61,6 +62,8 @@ class PartitionModes(Stored):
         Lower bound plus log prior after each step of the last ascent; it never falls.
     converged : bool
         Whether no probability changed by more than 1e-5 in the last step.
+    independent : bool
+        Whether the draws are independent runs of programs.
     """
 
     _figure = "consensus.plot_modes"
@@ -76,6 +79,7 @@ class PartitionModes(Stored):
     evidence: dict[int, float] = field(metadata=stored_as.by_number("mode_evidence", "n_modes"))
     trace: np.ndarray = field(metadata=stored_as.values("mode_trace", "mode_step"))
     converged: bool = field(metadata=stored_as.flag("mode_converged"))
+    independent: bool = field(default=False, metadata=stored_as.if_true("mode_independent"))
 
     @property
     def n_modes(self) -> int:
@@ -289,13 +293,16 @@ class PartitionModes(Stored):
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         clear = float((self.responsibilities.dropna("sample").max("mode") > 0.95).mean())
-        last = max(self.evidence)
+        last, ended = max(self.evidence), ", not at a maximum yet" if self.independent else ", not converged"
         rises = "; the evidence still rises" * (1 < last == max(self.evidence, key=lambda g: self.evidence[g]))
         lines = [
-            ("draws", f"{len(self.responsibilities)}, {clear:.0%} of them in one mode with probability above 0.95"),
+            (
+                words_of(self).draws,
+                f"{len(self.responsibilities)}, {clear:.0%} of them in one mode with probability above 0.95",
+            ),
             ("log-likelihood", display.number(self.log_likelihood)),
             ("modes tried", ", ".join(f"{g} ({display.number(e)})" for g, e in self.evidence.items()) + rises),
-            ("steps", f"{len(self.trace)}{'' if self.converged else ', not converged'}"),
+            ("steps", f"{len(self.trace)}{'' if self.converged else ended}"),
         ]
         modes = f"{self.n_modes} mode{'s' * (self.n_modes > 1)}"
         title = f"PartitionModes: {modes} of {self.labels.shape[1]} items ({self.labels.dims[1]})"
@@ -479,4 +486,5 @@ def _as_modes(draws: PartitionDraws, used: ModelDraws, fitted: Mixture, evidence
         evidence=evidence,
         trace=np.array(fitted.trace),
         converged=fitted.converged,
+        independent=draws.independent,
     )

@@ -23,6 +23,7 @@ from posterior_consensus.losses.record import Loss
 from posterior_consensus.priors.record import PartitionPrior, check_prior
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
+from posterior_consensus.results.words import DRAWS, words_of
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_share
 from posterior_consensus.runtime.tolerances import ROUNDING
@@ -56,6 +57,8 @@ class StableComponents(HasLabels, Stored):
         Number of components at the levels 0.01, 0.02, ..., 1; None at level 1 with more than 5,000 distinct items.
     n_draws : int or None
         Number of draws; None for a similarity matrix alone.
+    independent : bool
+        Whether the draws are independent runs of programs.
     """
 
     _figure = "plot_stable_components"
@@ -67,6 +70,7 @@ class StableComponents(HasLabels, Stored):
         metadata=stored_as.array("stable_components_by_level", {"level": "stable_level"}, name="n_components")
     )
     n_draws: int | None = field(metadata=stored_as.attribute("stable_components_draws"))
+    independent: bool = field(default=False, metadata=stored_as.if_true("stable_components_independent"))
 
     @property
     def n_components(self) -> int:
@@ -96,11 +100,12 @@ class StableComponents(HasLabels, Stored):
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         alone = int(np.sum(self.sizes.values == 1))
-        within = "every two items" if self.linkage == "complete" else "items, in chains"
+        in_chains = "items, one after the other" if self.independent else "items, in chains"
+        within = "every two items" if self.linkage == "complete" else in_chains
         lines = [
             ("level", f"{self.level:g}" + ("" if self.level == 1 else f", between {within}")),
             ("of one item", str(alone)),
-            ("draws", display.number_of_draws(self.n_draws)),
+            (words_of(self).draws, display.number_of_draws(self.n_draws)),
         ]
         count = display.counted(self.n_components, "component")
         title = f"StableComponents: {self.labels.size} items ({self.labels.dims[0]}) in {count}"
@@ -183,6 +188,7 @@ def stable_components(
         linkage=linkage,
         curve=curve,
         n_draws=source.n_draws,
+        independent=source.independent,
     )
 
 
@@ -256,6 +262,8 @@ class Links(Stored):
         Number of draws.
     components : str
         Whether the number of clusters estimates a number of components, in words: under the prior, if it is given.
+    independent : bool
+        Whether the draws are independent runs of programs.
     """
 
     _figure = "plot_links"
@@ -266,7 +274,8 @@ class Links(Stored):
     above: float = field(metadata=stored_as.attribute("links_above"))
     names: tuple[Hashable, ...] = field(metadata=stored_as.names("link_cluster_names"))
     n_draws: int = field(metadata=stored_as.attribute("links_draws"))
-    components: str = field(default=display.NUMBER_OF_CLUSTERS, metadata=stored_as.attribute("links_components"))
+    components: str = field(default=DRAWS.number, metadata=stored_as.attribute("links_components"))
+    independent: bool = field(default=False, metadata=stored_as.if_true("links_independent"))
 
     @property
     def within(self) -> npt.NDArray[np.bool_]:
@@ -333,16 +342,17 @@ class Links(Stored):
 
     def _parts(self) -> display.Parts:
         sure, uncertain, unlikely = self.n_by_certainty
-        total = self.sizes.sel(size="all")
-        mean = display.with_error(f"{float(total['mean']):.4g}", float(total["mcse"]), float(total["ess"]))
+        total, words = self.sizes.sel(size="all"), words_of(self)
+        mean = display.with_error(f"{float(total['mean']):.4g}", float(total["mcse"]), float(total["ess"]), words)
         counts = f"{sure:,} above {SURE:g}, {uncertain:,} uncertain, {unlikely:,} below {UNLIKELY:g}"
-        interval = display.interval(int(total["lower"]), int(total["upper"]), float(total["share"]), "the draws")
+        whole = f"the {words.draws}"
+        interval = display.interval(int(total["lower"]), int(total["upper"]), float(total["share"]), whole)
         here = f"{int(total['partition'])} in the partition"
         lines = [
             ("clusters", f"{interval}; mean {mean}; {here}"),
             ("by size", "; ".join(f"{size}: {range_of(own)}" for size, own in self._by_size())),
             ("links", counts),
-            ("draws", str(self.n_draws)),
+            (words.draws, str(self.n_draws)),
             ("number of clusters", self.components),
         ]
         pairs = display.counted(self.pairs.sizes["link"], "pair")
@@ -478,7 +488,8 @@ def links(
         above=above,
         names=cluster_names(partition, taken.items.reordered(partition)),
         n_draws=taken.n_draws,
-        components=display.NUMBER_OF_CLUSTERS if prior is None else prior.about_components,
+        components=words_of(taken).number if prior is None else prior.about_components,
+        independent=taken.independent,
     )
 
 

@@ -24,6 +24,7 @@ from posterior_consensus.losses.partition_losses import binder, pairs, vi
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored, as_dataset
+from posterior_consensus.results.words import words_of
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_between
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING
@@ -68,6 +69,8 @@ class LossPath(Stored):
         "interrupted" if Ctrl-C ended the searches, else empty.
     missing : tuple of float
         Values that were not searched because of Ctrl-C; partitions and table leave them out.
+    independent : bool
+        Whether the draws are independent runs of programs.
     """
 
     _figure = "plot_loss_path"
@@ -78,6 +81,7 @@ class LossPath(Stored):
     n_draws: int | None = field(metadata=stored_as.attribute("path_draws"))
     stopped: str = field(default="", metadata=stored_as.attribute("path_stopped"))
     missing: tuple[float, ...] = field(default=(), metadata=stored_as.names("path_missing"))
+    independent: bool = field(default=False, metadata=stored_as.if_true("path_independent"))
 
     @property
     def parameter(self) -> str:
@@ -131,13 +135,14 @@ class LossPath(Stored):
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         values, clusters = self.table[self.parameter].values, self.table["n_clusters"].values
+        words = words_of(self)
         same = int(np.sum(self.table["distance_to_previous"].values[1:] == 0))
         lines = [
             ("loss", display.name_and_unit(self.loss)),
             ("clusters", f"{clusters.min()} to {clusters.max()}"),
             ("same as before", f"{same} of {display.counted(values.size - 1, 'step')}"),
-            ("draws", "none" if self.n_draws is None else str(self.n_draws)),
-            *display.about_errors(self.table["ess"].dropna(self.parameter)),
+            (words.draws, "none" if self.n_draws is None else str(self.n_draws)),
+            *display.about_errors(self.table["ess"].dropna(self.parameter), words),
             *display.about_interrupt(self.stopped, self.missing, "values"),
         ]
         title = f"LossPath: {display.counted(values.size, 'value')} of {self.parameter}"
@@ -236,7 +241,7 @@ def loss_path(
     coords: dict[str, Any] = {dim: grid, "a": (dim, a)}
     table = xr.Dataset({name: (dim, column) for name, column in zip(_COLUMNS, columns, strict=True)}, coords)
     partitions = source.items.array(labels, "partitions", (dim, ...), coords)
-    return LossPath(partitions, table, factory(), source.n_draws, stopped=stopped, missing=missing)
+    return LossPath(partitions, table, factory(), source.n_draws, stopped, missing, independent=source.independent)
 
 
 def _family(loss: Any) -> tuple[str, Callable[..., PartitionLoss]]:

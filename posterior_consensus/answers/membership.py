@@ -30,6 +30,7 @@ from posterior_consensus.kernels import ensemble
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.annotations import Annotations
 from posterior_consensus.results.stored_as import Stored, names_as_coordinate
+from posterior_consensus.results.words import words_of
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.sources.conversion import as_draws, as_source, partition_of
@@ -73,6 +74,8 @@ class Membership(Stored):
     ess : xarray.DataArray of shape (n_items,) or None
         Effective sample size of the weights of the draws given each new item's value; NaN if the tail of the
         weights is too heavy, or a chain has fewer than four draws. None if new items have no weights of their own.
+    independent : bool
+        Whether the draws are independent runs of programs.
     """
 
     _figure = "plot_membership"
@@ -83,6 +86,7 @@ class Membership(Stored):
     numbers: tuple[int, ...] = field(metadata=stored_as.names("membership_numbers"))
     conditional_on: str = field(default="", metadata=stored_as.attribute("membership_conditional_on"))
     ess: xr.DataArray | None = field(default=None, metadata=stored_as.array("membership_ess"))
+    independent: bool = field(default=False, metadata=stored_as.if_true("membership_independent"))
 
     @property
     def reason(self) -> xr.DataArray:
@@ -139,12 +143,12 @@ class Membership(Stored):
             ("mean of own", display.number(table["probability"].mean())),
             ("below 0.5", display.counted(int((table["probability"] < 0.5).sum()), "item")),
             ("mean elsewhere", display.number(float(self.probabilities[:, -1].mean()))),
-            ("largest MCSE", display.number(float(self.mcse.max()))),
+            (f"largest {words_of(self).mcse}", display.number(float(self.mcse.max()))),
             *([("given", self.conditional_on)] if self.conditional_on else []),
             *self._about_weights(),
         ]
         title = f"Membership: {n_items} items ({self.cluster.dims[0]}) in {display.counted(n_clusters, 'cluster')}"
-        return f"{title}, least probable first", lines, table.sort_values("probability", kind="stable")
+        return f"{title}, least {words_of(self).probable} first", lines, table.sort_values("probability", kind="stable")
 
     def _about_weights(self) -> list[tuple[str, str]]:
         if self.ess is None:
@@ -232,7 +236,7 @@ def membership(draws: Any, partition: Any = None) -> Membership:
     check_size(draws.n_items, labels)
     values, errors = _of_labels(draws, labels) if draws.soft is None else of_components(draws, draws.soft, labels)
     errors = draws.samples.probability_errors(values, errors)
-    return as_membership(values, errors, labels, draws.items, partition, given)
+    return as_membership(values, errors, labels, draws.items, partition, given, independent=draws.independent)
 
 
 def check_size(n_items: int, labels: Labels) -> None:
@@ -407,6 +411,8 @@ class ItemUncertainty(Stored):
         Posterior probability of its cluster, see :func:`membership`. None for a similarity matrix alone. Also None if
         the matching is too large: the clusters of all draws times the clusters of the partition exceed 67 million, or
         the memory budget.
+    independent : bool
+        Whether the draws are independent runs of programs.
     """
 
     _figure = "plot_item_uncertainty"
@@ -417,6 +423,7 @@ class ItemUncertainty(Stored):
     nearest_similarity: xr.DataArray = field(metadata=stored_as.array("item_nearest_similarity"))
     names: tuple[Hashable, ...] = field(metadata=stored_as.names("item_cluster_names"))
     membership: xr.DataArray | None = field(default=None, metadata=stored_as.array("item_membership"))
+    independent: bool = field(default=False, metadata=stored_as.if_true("item_independent"))
 
     _also_stored: ClassVar = {"margin": stored_as.array("item_margin")}
 
@@ -521,6 +528,7 @@ def item_uncertainty(draws: Any, partition: Any = None) -> ItemUncertainty:
         nearest_similarity=source.items.array(nearest_similarity, "nearest_similarity"),
         names=cluster_names(partition, given),
         membership=None if own is None else source.items.array(own, "membership"),
+        independent=source.independent,
     )
 
 

@@ -20,6 +20,7 @@ from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
+from posterior_consensus.results.words import words_of
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.runtime.progress import track
@@ -61,6 +62,8 @@ class LossByNClusters(Stored):
         "interrupted" if Ctrl-C ended the searches, else empty.
     missing : tuple of int
         Numbers of clusters that were not searched because of Ctrl-C; the table leaves them out.
+    independent : bool
+        Whether the draws are independent runs of programs.
     """
 
     _figure = "plot_loss_by_n_clusters"
@@ -71,6 +74,7 @@ class LossByNClusters(Stored):
     n_draws: int | None = field(metadata=stored_as.attribute("by_n_clusters_draws"))
     stopped: str = field(default="", metadata=stored_as.attribute("by_n_clusters_stopped"))
     missing: tuple[int, ...] = field(default=(), metadata=stored_as.names("by_n_clusters_missing"))
+    independent: bool = field(default=False, metadata=stored_as.if_true("by_n_clusters_independent"))
 
     @property
     def best(self) -> int:
@@ -94,16 +98,16 @@ class LossByNClusters(Stored):
         return self.table.to_dataframe()
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        numbers = self.table["n_clusters"].values
+        numbers, words = self.table["n_clusters"].values, words_of(self)
         others = [str(k) for k in self.within_error if k != self.best]
         lines = [
             ("least", display.counted(self.best, "cluster")),
-            ("within Monte Carlo error", ", ".join(others) or "none"),
+            ("within two SE" if self.independent else "within Monte Carlo error", ", ".join(others) or "none"),
             ("loss", display.name_and_unit(self.loss)),
-            ("draws", display.number_of_draws(self.n_draws)),
-            *display.about_errors(self.table["ess"]),
+            (words.draws, display.number_of_draws(self.n_draws)),
+            *display.about_errors(self.table["ess"], words),
             *display.about_interrupt(self.stopped, self.missing, "numbers"),
-            ("number of clusters", display.NUMBER_OF_CLUSTERS),
+            ("number of clusters", words.number),
         ]
         return f"LossByNClusters: {numbers[0]} to {numbers[-1]} clusters", lines, self.to_dataframe()
 
@@ -219,6 +223,7 @@ def loss_by_n_clusters(
         n_draws=source.n_draws,
         stopped=searches.stopped,
         missing=tuple(k for k in requested if k not in searches.best),
+        independent=source.independent,
     )
 
 
@@ -367,6 +372,8 @@ class ClusterMerges(Stored):
         Names of the clusters in the partition, by number.
     n_draws : int or None
         Number of draws; None for a similarity matrix alone.
+    independent : bool
+        Whether the draws are independent runs of programs.
     """
 
     _figure = "plot_dendrogram"
@@ -376,6 +383,7 @@ class ClusterMerges(Stored):
     loss: Loss = field(metadata=stored_as.loss("merged_"))
     names: tuple[Hashable, ...] = field(metadata=stored_as.names("merged_names"))
     n_draws: int | None = field(metadata=stored_as.attribute("merged_draws"))
+    independent: bool = field(default=False, metadata=stored_as.if_true("merged_independent"))
 
     def to_dataframe(self) -> pd.DataFrame:
         """Tabulate the merges.
@@ -388,10 +396,11 @@ class ClusterMerges(Stored):
         return self.table.to_dataframe()
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        words = words_of(self)
         lines = [
             ("loss", display.name_and_unit(self.loss)),
-            ("draws", display.number_of_draws(self.n_draws)),
-            *display.about_errors(self.table["ess"]),
+            (words.draws, display.number_of_draws(self.n_draws)),
+            *display.about_errors(self.table["ess"], words),
         ]
         count = display.counted(len(self.names), "cluster")
         return f"ClusterMerges: {count}, merged two by two", lines, self.to_dataframe()
@@ -466,6 +475,7 @@ def cluster_merges(
         loss=record,
         names=cluster_names(partition, given),
         n_draws=source.n_draws,
+        independent=source.independent,
     )
 
 

@@ -29,6 +29,7 @@ from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
+from posterior_consensus.results.words import words_of
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_between, check_count, warn
 from posterior_consensus.runtime.executor import NO_TIME, Clock, Executor, n_threads
@@ -88,6 +89,8 @@ class PartialPartition(Stored, HasLabels):
         Name of each cluster number, including clusters of the reference without assigned items.
     stopped : str
         Why the search ended early: "seconds", "interrupted" for Ctrl-C, or empty.
+    independent : bool
+        Whether the draws are independent runs of programs.
     """
 
     _figure = "plot_partial_partition"
@@ -109,6 +112,7 @@ class PartialPartition(Stored, HasLabels):
     expected_loss_ess: float = field(metadata=stored_as.number("partial_expected_loss_ess"))
     names: tuple[Hashable, ...] = field(metadata=stored_as.names("partial_names"))
     stopped: str = field(default="", metadata=stored_as.attribute("partial_stopped"))
+    independent: bool = field(default=False, metadata=stored_as.if_true("partial_independent"))
 
     @property
     def n_items(self) -> int:
@@ -138,22 +142,25 @@ class PartialPartition(Stored, HasLabels):
         str
             A sentence, and one on the cross-validation of the probability.
         """
+        spoken, draws = words_of(self), words_of(self).draws
         n, n_open, dim = self.labels.size, self.labels.size - self.n_items, self.labels.dims[0]
         if self.n_items == 1 < n:
             pair = f"No two of the {n} items ({dim}) were found"
-            return f"{pair} whose joint clustering has probability {self.prob:g}."
+            has = "a share of runs of" if self.independent else "probability"
+            return f"{pair} whose joint clustering has {has} {self.prob:g}."
         sizes = np.sort(np.bincount(self.labels.values[self.labels.values >= 0])[self._numbers])[::-1]
         listed = ", ".join(map(str, sizes)) if sizes.size <= _LISTED else f"{sizes[0]} to {sizes[-1]}"
         clusters = f"clustered exactly as found, in {display.counted(sizes.size, 'cluster')} of {listed}"
         others = {0: "none is", 1: "the other is"}.get(n_open, f"the other {n_open} are")
         words = f"{self.n_items} of {n} items ({dim}) are {clusters}; {others} unassigned."
         if np.isnan(self.probability) and self.stopped:
-            share = f"In {self.search_probability:.3g} of the draws, which chose the set"
-            return f"{share}, {words} Its probability was not cross-validated: {self._ending}."
+            share = f"In {self.search_probability:.3g} of the {draws}, which chose the set"
+            return f"{share}, {words} Its {spoken.probability} was not cross-validated: {self._ending}."
         if np.isnan(self.probability):
-            return f"In the only draw, {words}"
-        probability = display.with_error(f"{self.probability:.3g}", self.mcse, self.ess)
-        return f"With probability {probability}, {words} The probability is cross-validated: these draws chose the set."
+            return f"In the only {spoken.draw}, {words}"
+        probability = display.with_error(f"{self.probability:.3g}", self.mcse, self.ess, spoken)
+        start = f"In a share of {probability} of the runs" if self.independent else f"With probability {probability}"
+        return f"{start}, {words} The {spoken.probability} is cross-validated: these {draws} chose the set."
 
     @property
     def _ending(self) -> str:
@@ -174,19 +181,21 @@ class PartialPartition(Stored, HasLabels):
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         bound = "" if self.n_items_bound == self.labels.size else f"; at most {self.n_items_bound} items can have it"
+        words = words_of(self)
         if self.n_items_bound == self.n_items:
-            bound = "; no larger set has this probability"
-        own = f"{self.search_probability:.3g} in the draws that chose it"
+            bound = f"; no larger set has this {words.probability}"
+        own = f"{self.search_probability:.3g} in the {words.draws} that chose it"
+        least = f"largest set with {'a ' * self.independent}{words.probability} at least"
         lines = [
             ("in words", self.in_words()),
-            ("criterion", f"largest set with probability at least {self.prob:g}: {own}{bound}"),
-            ("area", f"{self.area:.3g} under the curve of probability by number of items"),
+            ("criterion", f"{least} {self.prob:g}: {own}{bound}"),
+            ("area", f"{self.area:.3g} under the curve of {words.probability} by number of items"),
         ]
         if self.completion is not None and self.loss is not None:
             value = display.quantity(self.expected_loss, self.loss.unit)
-            expected = display.with_error(value, self.expected_loss_mcse, self.expected_loss_ess)
+            expected = display.with_error(value, self.expected_loss_mcse, self.expected_loss_ess, words)
             clusters = display.counted(np.unique(self.completion.values).size, "cluster")
-            lines.append(("completion", f"{clusters}, expected {self.loss.name} {expected}"))
+            lines.append(("completion", f"{clusters}, {words.expected} {self.loss.name} {expected}"))
         if self.stopped:
             lines.append(("stopped", f"{self._ending}; a longer one may find a larger set"))
         title = f"PartialPartition: {self.n_items} of {self.labels.size} items ({self.labels.dims[0]})"
@@ -331,6 +340,7 @@ def partial_partition(
         expected_loss_ess=size,
         names=tuple(names),
         stopped=stopped or ended,
+        independent=draws.independent,
     )
 
 

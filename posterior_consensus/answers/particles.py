@@ -27,6 +27,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.display import counted, is_rough, joined, ordinal
 from posterior_consensus.results.stored_as import Stored
+from posterior_consensus.results.words import words_of
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count, is_integer, warn
 from posterior_consensus.runtime.executor import Clock, Executor
 from posterior_consensus.runtime.tolerances import ROUNDING
@@ -290,6 +291,8 @@ class Particles(Stored):
         Why the search ended early: "seconds", "interrupted" for Ctrl-C, or empty.
     draws : PartitionDraws or None
         The draws; None for particles that were read from a file.
+    independent : bool
+        Whether the draws are independent runs of programs.
     """
 
     _figure = "plot_particles"
@@ -318,6 +321,7 @@ class Particles(Stored):
     n_searched: int = field(metadata=stored_as.attribute("particle_items_searched"))
     stopped: str = field(default="", metadata=stored_as.attribute("particle_stopped"))
     draws: PartitionDraws | None = field(default=None, compare=False)
+    independent: bool = field(default=False, metadata=stored_as.if_true("particle_independent"))
 
     @property
     def n_particles(self) -> int:
@@ -496,7 +500,7 @@ class Particles(Stored):
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         value = display.quantity(self.distance, self.loss.unit)
-        distance = display.with_error(value, self.distance_mcse, self.distance_ess)
+        distance = display.with_error(value, self.distance_mcse, self.distance_ess, words_of(self))
         before = "; ".join(f"{k + 1}: {value:.4g}" for k, value in enumerate(self.path["distance"].values))
         kind = "distance" if self.loss.metric else "mean loss"
         n_items = self.partitions.shape[1]
@@ -743,6 +747,7 @@ def _as_particles(
         verdict=verdict,
         n_searched=searched.n_items,
         draws=draws,
+        independent=draws.independent,
     )
 
 

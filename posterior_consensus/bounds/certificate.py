@@ -25,6 +25,7 @@ from posterior_consensus.losses.partition_losses import vi, within_variance
 from posterior_consensus.losses.record import Loss, PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
+from posterior_consensus.results.words import words_of
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_seconds
@@ -138,6 +139,8 @@ class Certificate(Stored):
         The method's record of its work.
     left_out : str
         What was not computed for the bound and why, as a sentence; empty where nothing was left out.
+    independent : bool
+        Whether the draws are independent runs of programs.
     """
 
     partition: xr.DataArray = field(metadata=stored_as.array("certified_partition", of_items=True))
@@ -150,6 +153,7 @@ class Certificate(Stored):
     better_loss: float = field(metadata=stored_as.number("better_loss", measured=True))
     info: Info | None = field(default=None, metadata=stored_as.work("certificate_info"))
     left_out: str = field(default="", metadata=stored_as.attribute("certificate_left_out"))
+    independent: bool = field(default=False, metadata=stored_as.if_true("certificate_independent"))
 
     _also_stored: ClassVar = {
         "gap": stored_as.number("certified_gap"),
@@ -178,7 +182,7 @@ class Certificate(Stored):
         return frame.astype({"n_clusters": "Int64"})
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        gap = "none" if self.gap == 0 else f"{self.gap:.3g} of the expected loss at most"
+        gap = "none" if self.gap == 0 else f"{self.gap:.3g} of the {words_of(self).expected} loss at most"
         lines = [
             ("loss", display.name_and_unit(self.loss)),
             ("gap", gap),
@@ -312,6 +316,7 @@ def certificate_within(
         better_loss=float(best if is_better else expected),
         info=bound.info,
         left_out=bound.left_out,
+        independent=source.independent,
     )
 
 

@@ -58,10 +58,11 @@ def matching_bound(
     and the best permutation is an assignment problem. It is solved in blocks, as the inequality holds
     for each of them. Draws of unequal weights are matched with all of their block in proportion to the weights.
     """
+    words = draws.samples.words
     at_once = _block_size(budget.left / draws.n_draws, draws.n_items)
     n_blocks = -(-draws.n_draws // at_once)
     value, n_matched = 0.0, 0
-    for block in track(range(n_blocks), "Matching draws", progressbar=progressbar):
+    for block in track(range(n_blocks), f"Matching {words.draws}", progressbar=progressbar):
         rows = np.arange(block, draws.n_draws, n_blocks)  # neighbours in a chain are alike: they go to different blocks
         try:
             budget.spend(_SECONDS_A_LABEL * rows.size**2 * draws.n_items + _SECONDS_A_CUBE * rows.size**3)
@@ -70,7 +71,7 @@ def matching_bound(
         value += _matched(draws, loss, rows)
         n_matched += rows.size
     info = MatchingInfo(n_matched_draws=n_matched, n_at_once=at_once)
-    return Bound(value * (1 - ROUNDING), "matching of draws", None, info)
+    return Bound(value * (1 - ROUNDING), f"matching of {words.draws}", None, info)
 
 
 def _block_size(seconds_a_draw: float, n_items: int) -> int:

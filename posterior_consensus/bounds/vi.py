@@ -115,7 +115,9 @@ def vi_bound(draws: PartitionDraws, incumbent: Labels, *, budget: Budget, progre
     ascent = _Ascent(problem)
     goal = float(mean_loss(draws, np.asarray(incumbent, np.int32)[np.newaxis], vi())[0])
     stride = problem.pilot_stride()
-    pilot = [(stride, budget.part(_PILOT_SHARE), "Bounding VI, some draws")] if stride > 1 else []
+    pilot = (
+        [(stride, budget.part(_PILOT_SHARE), f"Bounding VI, some {draws.samples.words.draws}")] if stride > 1 else []
+    )
     for every, part, title in [*pilot, (1, budget, "Bounding VI")]:
         ascent.use(problem.blocks(every))
         for _ in track(_affordable(ascent, part), title, progressbar=progressbar):

@@ -223,6 +223,7 @@ def consensus_partition(
         cluster_limits=ClusterLimits(**limits),
         threshold=threshold,
         records=by_record(posterior, labels),
+        independent=source.independent,
     )
 
 

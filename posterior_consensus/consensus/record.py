@@ -20,6 +20,7 @@ from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.annotations import Annotations, as_categories
 from posterior_consensus.results.stored_as import Stored, own_in
+from posterior_consensus.results.words import words_of
 from posterior_consensus.results.work import ClusterLimits, Info
 from posterior_consensus.runtime.arguments import check_integer, is_integer
 from posterior_consensus.search.runs import SearchInfo
@@ -65,6 +66,8 @@ class ConsensusPartition(HasLabels, Stored):
         For scored pairs, of each record: ``size`` of its cluster; ``similarity``, its mean probability with the rest of
         the cluster, NaN alone; ``outside``, the position of the record outside the cluster with which it was scored
         highest, the first if several were, -1 if none was scored; ``outside_probability``, their probability, or NaN.
+    independent : bool
+        Whether the draws are independent runs of programs.
     """
 
     labels: xr.DataArray = field(metadata=stored_as.array("labels", of_items=True))
@@ -80,6 +83,7 @@ class ConsensusPartition(HasLabels, Stored):
     threshold: Threshold | None = field(default=None, metadata=stored_as.work("threshold"))
     given_names: tuple[Hashable, ...] = field(default=(), metadata=stored_as.names("names"))
     records: xr.Dataset | None = field(default=None, metadata=stored_as.table("record_{}", _OF_RECORD, of_items=True))
+    independent: bool = field(default=False, metadata=stored_as.if_true("consensus_independent"))
 
     _also_stored: ClassVar = {"cluster_sizes": stored_as.array("cluster_size"), "gap": stored_as.number("gap")}
 
@@ -257,12 +261,12 @@ class ConsensusPartition(HasLabels, Stored):
         dim = self.labels.dims[0]
         items, clusters = display.counted(self.labels.size, "item"), display.counted(self.n_clusters, "cluster")
         title = f"ConsensusPartition: {items} ({dim}) in {clusters}"
-        reached = f", {words}" if (words := reached_in_words(self.info)) else ""
-        expected = display.quantity(self.expected_loss, self.loss.unit)
+        reached = f", {how}" if (how := reached_in_words(self.info)) else ""
+        expected, words = display.quantity(self.expected_loss, self.loss.unit), words_of(self)
         lines = [
-            (f"expected {self.loss.name}", display.with_error(expected, self.mcse, self.ess)),
+            (f"{words.expected} {self.loss.name}", display.with_error(expected, self.mcse, self.ess, words)),
             ("method", self.method + reached),
-            ("draws", display.number_of_draws(self.n_draws)),
+            (words.draws, display.number_of_draws(self.n_draws)),
         ]
         if self.threshold is not None:
             interval = consistent_interval(self.threshold.within, self.threshold.between)

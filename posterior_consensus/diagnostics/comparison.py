@@ -17,6 +17,7 @@ from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
+from posterior_consensus.results.words import words_of
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator
 from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.search.engine import search
@@ -48,6 +49,8 @@ class PartitionComparison(Stored):
         Loss of the comparison.
     n_draws : int
         Number of draws.
+    independent : bool
+        Whether the draws are independent runs of programs.
     """
 
     labels: xr.DataArray = field(metadata=stored_as.array("compared_labels", _DIMS, of_items=True))
@@ -55,6 +58,7 @@ class PartitionComparison(Stored):
     excess: float = field(metadata=stored_as.number("comparison_excess", measured=True))
     loss: PartitionLoss = field(metadata=stored_as.loss("comparison_"))
     n_draws: int = field(metadata=stored_as.attribute("comparison_draws"))
+    independent: bool = field(default=False, metadata=stored_as.if_true("comparison_independent"))
 
     @property
     def best(self) -> Any:
@@ -72,15 +76,15 @@ class PartitionComparison(Stored):
         return self.table.to_dataframe()
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        names = self.table["partition"].values.astype(str)
+        names, words = self.table["partition"].values.astype(str), words_of(self)
         open_to_doubt = names[1:][np.logical_not(self.table["clear"].values[1:])]
         lines = [
             ("best", names[0]),
             ("not clearly worse", ", ".join(open_to_doubt) or "none"),
-            *([] if np.isnan(self.excess) else [("the same draws", self._about_choice)]),
+            *([] if np.isnan(self.excess) else [(f"the same {words.draws}", self._about_choice)]),
             ("loss", display.name_and_unit(self.loss)),
-            ("draws", str(self.n_draws)),
-            *display.about_errors(self.table["ess"]),
+            (words.draws, str(self.n_draws)),
+            *display.about_errors(self.table["ess"], words),
         ]
         return f"PartitionComparison: {len(names)} partitions", lines, self.to_dataframe()
 
@@ -168,6 +172,7 @@ def compare_partitions(draws: Any, partitions: Any, *, loss: str | PartitionLoss
         excess=excess,
         loss=record,
         n_draws=draws.n_draws,
+        independent=draws.independent,
     )
 
 

@@ -183,6 +183,7 @@ def diagnose_within(
         n_draws=draws.n_draws,
         effective_draws=samples.effective_draws,
         loss=record,
+        independent=draws.independent,
     )
     typical = traces.values[: traces["summary"].values.tolist().index(name) + 1]  # far draws are extreme by nature
     still = still_chains(plain, whole[1])

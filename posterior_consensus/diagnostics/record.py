@@ -56,6 +56,8 @@ class Diagnosis(Stored):
         Kish's effective number of draws; `n_draws` without weights.
     loss : PartitionLoss
         Loss that measures distance.
+    independent : bool
+        Whether the draws are independent runs of programs.
     """
 
     _figure = "plot_traces"
@@ -76,6 +78,7 @@ class Diagnosis(Stored):
     n_draws: int = field(metadata=stored_as.attribute("diagnosis_draws"))
     effective_draws: float = field(metadata=stored_as.number("effective_draws"))
     loss: PartitionLoss = field(metadata=stored_as.loss("diagnosis_"))
+    independent: bool = field(default=False, metadata=stored_as.if_true("diagnosis_independent"))
 
     @property
     def worst_rhat(self) -> float:

@@ -93,6 +93,11 @@ class PartitionDraws(PairSource):
         """Number of draws over all chains."""
         return self.samples.n_draws
 
+    @property
+    def independent(self) -> bool:
+        """Whether the draws are independent runs of programs, see :func:`as_runs`."""
+        return self.samples.independent
+
     def __len__(self) -> int:
         return self.n_draws
 

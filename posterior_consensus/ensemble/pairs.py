@@ -37,6 +37,11 @@ class PairSource(ABC, display.Shown):
     items: Items
 
     @property
+    def independent(self) -> bool:
+        """Whether the draws are independent runs of programs."""
+        return False
+
+    @property
     def n_items(self) -> int:
         """Number of items."""
         return self.items.n_items
@@ -155,6 +160,11 @@ class PairSimilarity(PairSource):
     values: Floats
     errors: Floats | None = None
     samples: Samples | None = None
+
+    @property
+    def independent(self) -> bool:
+        """Whether the values are shares of independent runs of programs."""
+        return self.samples is not None and self.samples.independent
 
     @property
     def n_draws(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from scipy.fft import next_fast_len
 from posterior_consensus.ensemble.items import Floats, difference, is_named, positions
 from posterior_consensus.ensemble.partitions import as_array
 from posterior_consensus.results.stored_as import own_in
+from posterior_consensus.results.words import Words, words_for
 from posterior_consensus.runtime.tolerances import ROUNDING
 
 _IDS = ("chain", "draw")
@@ -27,25 +28,6 @@ _AT_ONCE = 2**18  # of many errors of probabilities
 _ADDED = 4.0  # draws added to a probability's, half of them events; and events added to those that give its size
 _ALL_LAGS = 32  # beyond, the correlation is smooth, and lags grow in steps of a tenth
 _GROWTH = 1.1
-
-
-class Words(NamedTuple):
-    """What draws and chains are called in texts and figures.
-
-    Attributes
-    ----------
-    draw : str
-        A draw, or a run.
-    chain : str
-        A chain, or a group of runs.
-    """
-
-    draw: str
-    chain: str
-
-
-DRAWS = Words("draw", "chain")
-RUNS = Words("run", "group")
 
 
 def n_batches(length: int) -> int:
@@ -96,7 +78,7 @@ class Samples:
     @property
     def words(self) -> Words:
         """What draws and chains are called in texts and figures."""
-        return RUNS if self.independent else DRAWS
+        return words_for(independent=self.independent)
 
     @property
     def has_errors(self) -> bool:
@@ -418,10 +400,11 @@ class Samples:
     def lines(self) -> list[tuple[str, str]]:
         """Names and values of the lines shown about the draws."""
         lengths = ", ".join(sorted({str(rows.size) for rows in self.chains}))
-        return [
-            ("draws", f"{self.n_draws}{', weighted: ' + self.about_weights if self.is_weighted else ''}"),
-            ("chains", f"{len(self.chains)} of {lengths} draws"),
-        ]
+        words, weighted = self.words, f", weighted: {self.about_weights}" if self.is_weighted else ""
+        lines = [(words.draws, f"{self.n_draws}{weighted}")]
+        if self.independent and len(self.chains) == 1:
+            return lines
+        return [*lines, (words.chains, f"{len(self.chains)} of {lengths} {words.draws}")]
 
     def by_chain(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Stack values of shape (..., n_draws) by chain, (..., n_chains, n); n is the length of the shortest."""

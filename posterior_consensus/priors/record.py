@@ -13,7 +13,7 @@ from scipy.special import betaln, gammaln
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.labels import slices
-from posterior_consensus.results.display import NUMBER_OF_CLUSTERS
+from posterior_consensus.results.words import DRAWS
 from posterior_consensus.runtime.arguments import check_count, is_number
 from posterior_consensus.sources.conversion import find_source, opened
 from posterior_consensus.sources.parameters import component_labels
@@ -299,7 +299,7 @@ class PartitionPrior(ABC):
     @property
     def about_components(self) -> str:
         """Whether the number of clusters estimates a number of components under this prior, in words."""
-        return NUMBER_OF_CLUSTERS
+        return DRAWS.number
 
     @property
     @abstractmethod

@@ -15,13 +15,12 @@ import pandas as pd
 
 import posterior_consensus
 from posterior_consensus.losses.record import Loss
+from posterior_consensus.results.words import DRAWS, Words
 from posterior_consensus.runtime.names import no_attribute
 from posterior_consensus.runtime.tolerances import ROUNDING
 
 MOST_ROWS = 12  # so that a result fits on one screen
 _WIDTH = 100  # characters of a line's value
-_ENOUGH = 100.0  # effective draws for a reliable standard error
-NUMBER_OF_CLUSTERS = "need not estimate a number of components; that depends on the prior"
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _ESCAPED = str.maketrans(
     {
@@ -141,29 +140,30 @@ def ordinal(place: int) -> str:
     return _ORDINALS[place] if place < len(_ORDINALS) else f"{place + 1}th"
 
 
-def is_rough(ess: float) -> bool:
-    """Whether the effective sample size is too small for a reliable Monte Carlo standard error.
+def is_rough(ess: float, words: Words = DRAWS) -> bool:
+    """Whether the effective sample size is too small for a reliable standard error.
 
     The estimate of the effective sample size itself is reliable from about 100 per chain on: Vehtari, Gelman, Simpson,
     Carpenter and Buerkner (2021), Bayesian Analysis 16(2), 667-718, https://doi.org/10.1214/20-BA1221. Here the total
     over chains is used: in simulations of chains between two states with a total of 130 to 170, the coverage of 95%
-    intervals was 94% to 95%. For a chain that hardly ever changes state, the estimate can be too large.
+    intervals was 94% to 95%. For a chain that hardly ever changes state, the estimate can be too large. The spread of
+    independent runs has no autocorrelation to estimate: of ten, it has a relative error of a quarter.
     """
-    return ess < _ENOUGH
+    return ess < words.enough
 
 
-def with_error(value: str, mcse: float, ess: float = np.nan) -> str:
-    """Format a number with its Monte Carlo standard error, and a warning if that is rough."""
+def with_error(value: str, mcse: float, ess: float = np.nan, words: Words = DRAWS) -> str:
+    """Format a number with its standard error, and a warning if that is rough."""
     error = "unknown" if np.isnan(mcse) else format(mcse, ".2g")
-    rough = f", rough: {ess:.3g} effective draws" if is_rough(ess) else ""
-    return f"{value} (MCSE {error}{rough})"
+    rough = f", rough: {ess:.3g} effective {words.draws}" if is_rough(ess, words) else ""
+    return f"{value} ({words.mcse} {error}{rough})"
 
 
-def about_errors(sizes: npt.ArrayLike) -> list[tuple[str, str]]:
+def about_errors(sizes: npt.ArrayLike, words: Words = DRAWS) -> list[tuple[str, str]]:
     """Line that warns of rough standard errors of a table, from their effective sample sizes; empty otherwise."""
     known = np.asarray(sizes, np.float64)
-    rough = known[known < _ENOUGH]
-    return [("errors", f"rough: as few as {rough.min():.3g} effective draws")] if rough.size else []
+    rough = known[known < words.enough]
+    return [("errors", f"rough: as few as {rough.min():.3g} effective {words.draws}")] if rough.size else []
 
 
 Parts = tuple[str, list[tuple[str, str]], pd.DataFrame | None]

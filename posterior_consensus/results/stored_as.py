@@ -1,7 +1,8 @@
 """Storage of results: declarations in the metadata of fields, Datasets made from them, and values that files hold.
 
 ``radius: float = field(metadata=stored_as.number("ball_radius"))`` stores the radius as the variable of this name. A
-field without such metadata is not stored. A field that is None is not stored and is restored as None.
+field without such metadata is not stored. A field that is None is not stored and is restored as None; a bool declared
+by `if_true` is stored only if it is true.
 
 A result's own dimensions, coordinates and variables keep their names unless the items have a dimension or coordinate of
 the same name. `own_name` then prefixes the result's own, in an array over the items and in a stored group.
@@ -190,7 +191,7 @@ def write_fields(record: Any, parts: DatasetParts) -> None:
 
 
 def read_fields(kind: type, group: Group) -> dict[str, Any]:
-    """Read the declared fields of a record; a missing field is None if its type allows None.
+    """Read the declared fields of a record; a missing field is None if its type allows None, and a bool false.
 
     Raises
     ------
@@ -200,20 +201,23 @@ def read_fields(kind: type, group: Group) -> dict[str, Any]:
         If only a part of the fields is stored.
     """
     present: dict[str, Any] = {}
-    without: list[str] = []
+    absent: dict[str, Any] = {}
     missing: list[str] = []
     for field in (one for one in dataclasses.fields(kind) if _KEY in one.metadata):
         try:
             present[field.name] = field.metadata[_KEY].read(group, field.name)
         except KeyError:
-            (without if "None" in str(field.type) else missing).append(field.name)
+            if field.default is False or "None" in str(field.type):
+                absent[field.name] = False if field.default is False else None
+            else:
+                missing.append(field.name)
     if missing and present:
         raise ValueError(
             f"`dataset` must hold a {kind.__name__} as its to_dataset() returns it; missing: {', '.join(missing)}."
         )
     if missing:
         raise KeyError(kind.__name__)
-    return present | dict.fromkeys(without)
+    return present | absent
 
 
 def array(
@@ -346,6 +350,16 @@ def attribute(name: str) -> Declared:
 def flag(name: str) -> Declared:
     """Declare a bool."""
     return _attribute(name, int, bool)
+
+
+def if_true(name: str) -> Declared:
+    """Declare a bool, false by default, that is stored only if it is true."""
+
+    def write(value: bool, record: Any, parts: DatasetParts) -> None:
+        if value:
+            parts.attrs[name] = 1
+
+    return {_KEY: Form(write, lambda group, field: bool(group.attrs[name]))}
 
 
 def names(name: str) -> Declared:

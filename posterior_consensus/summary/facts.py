@@ -22,6 +22,7 @@ from posterior_consensus.losses.record import Loss
 from posterior_consensus.plots.frame import MOST_IN_ROW, MOST_OF_PAIRS, SOME_OF_PAIRS
 from posterior_consensus.results import display
 from posterior_consensus.results.display import capitalized, counted
+from posterior_consensus.results.words import Words, words_of
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.summary.record import (
@@ -49,14 +50,17 @@ _MOST_CHANGES = 3
 _LOOSE = 0.05  # optimality gap above which a bound is too loose to report
 _ROUNDED = 0.0005  # relative difference of two losses that rounds to 0.0%
 _DISAGREEMENT = (
-    "The partition has one cluster because the draws disagree on the clusters, not because they have none. A "
-    "search for groups of draws finds a partition for each group, and Binder's loss with a calibrated pair threshold "
-    "joins pairs that are co-clustered more often than most."
+    "The partition has one cluster because the {draws} disagree on the clusters, not because they have none. A "
+    "search for {group}s of {draws} finds a partition for each {group}, and Binder's loss with a calibrated pair "
+    "threshold joins pairs that are co-clustered more often than most."
+)
+_GIVEN_NUMBER = (
+    "All runs{of_group} have the same number of clusters. If it was given to the program, the number of clusters "
+    "repeats this choice and is no result."
 )
 _LINKS_BECAUSE = f"because there are more than {MANY} clusters, and most items are in clusters of at most {SMALL}"
 _LINK_SIZES = {"1": "singletons", "2": "pairs", "3": "triples"}
 _MOST_LINK_SIZES = 4  # sizes named in a sentence
-_HALVES = "The searches on two halves of the draws"
 _OTHERS = "The search with labels sampled anew from the allocation probabilities"
 
 
@@ -82,22 +86,32 @@ class Fact(NamedTuple):
 def draws(summary: SummaryRecord) -> Fact:
     """Numbers of draws and chains, weights and allocation probabilities."""
     samples, words = summary.draws.samples, draws_in_words(summary.draws.samples)
-    weighted = f"The {samples.n_draws:,} draws are weighted ({samples.about_weights})."
+    weighted = f"The {samples.n_draws:,} {samples.words.draws} are weighted ({samples.about_weights})."
     allocations = "."
     if summary.draws.soft is not None:
         allocations = f", {_GIVEN if summary.consensus.loss.as_binder() else _SAMPLED}"
-    methods = (
-        f"The posterior distribution of the partition of {counted(summary.draws.n_items, 'item')} was represented by "
-        f"{words}{allocations}"
-    )
-    return Fact("draws", f"{words}: {summary.source}", [weighted] * samples.is_weighted, methods)
+    items = counted(summary.draws.n_items, "item")
+    methods = f"The posterior distribution of the partition of {items} was represented by {words}{allocations}"
+    if samples.independent:
+        methods = f"The partition of {items} was represented by {words}."
+    return Fact(samples.words.draws, f"{words}: {summary.source}", [weighted] * samples.is_weighted, methods)
 
 
 def draws_in_words(samples: Samples) -> str:
     """Number of draws and chains, and what the weights leave."""
-    kind = "weighted draw" if samples.is_weighted else "draw"
-    text = f"{counted(samples.n_draws, kind)} of {counted(len(samples.chains), 'chain')}"
+    words, number = samples.words, len(samples.chains)
+    kind = f"{'weighted ' * samples.is_weighted}{'independent ' * samples.independent}{words.draw}"
+    text = counted(samples.n_draws, kind)
+    if not samples.independent or number > 1:
+        text = f"{text} of {counted(number, words.chain)}"
+    if samples.independent and 1 < number <= _MOST_NAMED:
+        text = f"{text} ({', '.join(f'{name}: {rows.size}' for name, rows in _by_name(samples))})"
     return f"{text} ({samples.about_weights})" if samples.is_weighted else text
+
+
+def _by_name(samples: Samples) -> Iterator[tuple[str, npt.NDArray[np.intp]]]:
+    """Name and rows of each chain."""
+    yield from zip(map(display.as_text, samples.chain_names), samples.chains, strict=True)
 
 
 def sizes(summary: SummaryRecord) -> Fact:
@@ -128,14 +142,22 @@ def number(summary: SummaryRecord) -> Fact:
     clause = f"is {interval}" if low == high else f"has the {interval}"
     chance = _chance(summary)
     reported = f"; {summary.n_clusters} {chance}" if chance else ""
-    return Fact(
-        "clusters", f"{interval}{reported}", [f"The number of clusters {clause}."], f"the number of clusters {clause}"
-    )
+    findings = [f"The number of clusters {clause}.", *_given_number(summary)]
+    return Fact("clusters", f"{interval}{reported}", findings, f"the number of clusters {clause}")
+
+
+def _given_number(summary: SummaryRecord) -> Iterator[str]:
+    """Sentence on runs whose number of clusters is the same, in each group if there are several; possibly none."""
+    samples, numbers = summary.draws.samples, summary.draws.n_clusters
+    several = [rows for rows in samples.chains if rows.size > 1]
+    if samples.independent and several and all(np.ptp(numbers[rows]) == 0 for rows in samples.chains):
+        if numbers.max() > 1:
+            yield _GIVEN_NUMBER.format(of_group=" of a group" * (len(samples.chains) > 1))
 
 
 def whole_of(summary: SummaryRecord) -> str:
     """Whole of which shares are given."""
-    return "the weight" if summary.draws.samples.is_weighted else "the draws"
+    return "the weight" if summary.draws.samples.is_weighted else f"the {words_of(summary).draws}"
 
 
 def _chance(summary: SummaryRecord) -> str:
@@ -143,59 +165,64 @@ def _chance(summary: SummaryRecord) -> str:
     if not is_improbable(summary.draws, summary.consensus):
         return ""
     probability = float(number_probabilities(summary.draws)[summary.n_clusters : summary.n_clusters + 1].sum())
-    return f"in {display.percent(probability)} of {whole_of(summary)}" if probability > 0 else "in no draw"
+    return (
+        f"in {display.percent(probability)} of {whole_of(summary)}"
+        if probability > 0
+        else f"in no {words_of(summary).draw}"
+    )
 
 
 def improbable_number(summary: SummaryRecord) -> Fact:
     """Comparison with the most probable number of clusters, if the reported number is improbable."""
-    other, best, chance = summary.alternative, summary.consensus, _chance(summary)
+    other, best, chance, words = summary.alternative, summary.consensus, _chance(summary), words_of(summary)
     if not chance:
         return Fact()
     probabilities = number_probabilities(summary.draws)
     most = int(probabilities.argmax())
     said = [
-        f"The number of clusters here, {best.n_clusters}, is {chance}; the most probable number is {most} "
+        f"The number of clusters here, {best.n_clusters}, is {chance}; the most {words.probable} number is {most} "
         f"({display.percent(probabilities[most])})."
     ]
     if other is not None:
         change = other.expected_loss / best.expected_loss - 1
-        loss = f"an expected loss that is {abs(change):.1%} {'larger' if change >= 0 else 'smaller'}"
+        loss = f"{words.an_expected} loss that is {abs(change):.1%} {'larger' if change >= 0 else 'smaller'}"
         said[0] += (
             f" The best partition found with {counted(most, 'cluster')} has "
-            f"{loss if abs(change) >= _ROUNDED else 'the same expected loss'}."
+            f"{loss if abs(change) >= _ROUNDED else f'the same {words.expected} loss'}."
         )
-    return Fact(findings=[*said, *[_DISAGREEMENT] * (best.n_clusters == 1)], methods=f" (a number {chance})")
+    one = _DISAGREEMENT.format(draws=words.draws, group=words.group)
+    return Fact(findings=[*said, *[one] * (best.n_clusters == 1)], methods=f" (a number {chance})")
 
 
 def expected_loss(summary: SummaryRecord) -> Fact:
     """Expected loss of the partition, with its error."""
-    best = summary.consensus
+    best, words = summary.consensus, words_of(summary)
     short, value = (display.quantity(best.expected_loss, best.loss.unit, digits) for digits in (3, 4))
-    finding = f"The posterior expected {name_of(best.loss)} of this partition is {short}."
+    finding = f"The {words.minimized} {name_of(best.loss)} of this partition{words.to_draws} is {short}."
     methods = (
-        f"an expected loss of {value} on the draws it was minimized on (Monte Carlo standard error "
-        f"{_figure(best.mcse, '.2g')}{_rough_because(best.ess)})"
+        f"{words.an_expected} loss of {value} on the {words.draws} it was minimized on ({words.error} "
+        f"{_figure(best.mcse, '.2g')}{_rough_because(best.ess, words)})"
     )
-    line = display.with_error(value, best.mcse, best.ess)
-    return Fact(f"expected {best.loss.name}", line, [finding], methods)
+    line = display.with_error(value, best.mcse, best.ess, words)
+    return Fact(f"{words.expected} {best.loss.name}", line, [finding], methods)
 
 
 def rough_error(summary: SummaryRecord) -> Fact:
     """Warning of a rough error of the expected loss."""
-    best = summary.consensus
-    if not display.is_rough(best.ess):
+    best, words = summary.consensus, words_of(summary)
+    if not display.is_rough(best.ess, words):
         return Fact()
     finding = (
-        f"The Monte Carlo standard error of the expected loss, {display.quantity(best.mcse, best.loss.unit, 2)}, is "
-        f"rough, because its effective sample size is {best.ess:.3g}: the error can be much larger. The expected loss "
-        "itself is too low on average, as the partition was chosen on these few draws."
+        f"The {words.error} of the {words.expected} loss, {display.quantity(best.mcse, best.loss.unit, 2)}, is "
+        f"rough, because its {words.size} is {best.ess:.3g}: the error can be much larger. The {words.expected} loss "
+        f"itself is too low on average, as the partition was chosen on these few {words.draws}."
     )
     return Fact(findings=[finding])
 
 
-def _rough_because(ess: float) -> str:
-    """Reason for a rough Monte Carlo standard error, if it is rough."""
-    return f", rough because of an effective sample size of {ess:.3g}" if display.is_rough(ess) else ""
+def _rough_because(ess: float, words: Words) -> str:
+    """Reason for a rough standard error, if it is rough."""
+    return f", rough because of an {words.size} of {ess:.3g}" if display.is_rough(ess, words) else ""
 
 
 def name_of(loss: Loss) -> str:
@@ -203,9 +230,9 @@ def name_of(loss: Loss) -> str:
     return _LOSS_NAMES.get(loss.name, loss.name)
 
 
-def expectation(loss: Loss, value: float) -> str:
+def expectation(loss: Loss, value: float, words: Words) -> str:
     """Name and value of an expected loss."""
-    return f"expected {name_of(loss)} {display.quantity(value, loss.unit, 3)}"
+    return f"{words.expected} {name_of(loss)} {display.quantity(value, loss.unit, 3)}"
 
 
 def _figure(value: float, form: str) -> str:
@@ -216,14 +243,14 @@ def _figure(value: float, form: str) -> str:
 
 def optimality(summary: SummaryRecord) -> Fact:
     """Bound of the minimum expected loss, and how many searches agree."""
-    gap, bound, best = summary.gap, summary.lower_bound, summary.consensus
+    gap, bound, best, words = summary.gap, summary.lower_bound, summary.consensus, words_of(summary)
     if gap is not None and status(gap) == "optimal":
         proven = "proven"
         if isinstance(best.info, ComponentsInfo) and best.info.n_components > 1:
             proven = f"proven for each of {best.info.n_components:,} components of linked items"
-        shown = f"{proven}, no partition has a smaller expected loss on these draws"
-        finding = f"On these draws, no other partition has a smaller expected loss ({proven})."
-        return Fact("optimality", shown, [finding], ", which is proven to be the minimum on these draws")
+        shown = f"{proven}, no partition has a smaller {words.expected} loss on these {words.draws}"
+        finding = f"On these {words.draws}, no other partition has a smaller {words.expected} loss ({proven})."
+        return Fact("optimality", shown, [finding], f", which is proven to be the minimum on these {words.draws}")
     agreement = reached_in_words(best.info)
     if gap is None:
         no_bound = "no bound was computed" if summary.no_certificate else "no bound is known for this loss"
@@ -232,10 +259,11 @@ def optimality(summary: SummaryRecord) -> Fact:
         # A longer computation can improve the bound.
         better = ["`certify` can give a better bound"] * bool(summary.certificate and not summary.certificate.left_out)
         line = [agreement, ", ".join(["not proven optimal", *better])]
-        said = [agreement, "; ".join(["the expected loss is not proven to be near the minimum", *better])]
+        unproven = f"the {words.expected} loss is not proven to be near the minimum"
+        said = [agreement, "; ".join([unproven, *better])]
     else:
         at_most = f"{math.ceil(gap * 1e4) / 1e4:.2%}"
-        near = f"no partition's expected loss on these draws is more than {at_most} smaller"
+        near = f"no partition's {words.expected} loss on these {words.draws} is more than {at_most} smaller"
         line, said = [near, agreement], [agreement, near]
     sentence = " ".join(f"{capitalized(part)}." for part in filter(None, said))
     least = "" if bound is None else f", which is at least {display.quantity(bound, best.loss.unit, 4)}"
@@ -244,22 +272,23 @@ def optimality(summary: SummaryRecord) -> Fact:
 
 def ball(summary: SummaryRecord) -> Fact:
     """Radius and coverage of the credible ball, and numbers of clusters inside."""
-    found = summary.ball
+    found, words = summary.ball, words_of(summary)
     prob = f"{100 * found.prob:.6g}%"
     radius = f"{display.quantity(found.radius, found.loss.unit, 3)} ({found.loss.name})"
     least, most = (np.unique(bound[0]).size for bound in (found.upper_vertical, found.lower_vertical))
     inside, bounds, grows = counted(least, "cluster"), f"{counted(most, 'cluster')} each", ""
     if least != most:
-        inside, grows = f"{least:,} to {most:,} clusters", ", a range that grows with the number of draws"
-        bounds = f"{least:,} and {counted(most, 'cluster')}, a range over draws that grows with their number"
+        inside, grows = f"{least:,} to {most:,} clusters", f", a range that grows with the number of {words.draws}"
+        bounds = f"{least:,} and {counted(most, 'cluster')}, a range over {words.draws} that grows with their number"
     share = f"{100 * found.coverage:.4g}% of {whole_of(summary)}"
-    error = "" if np.isnan(found.coverage_mcse) else f" (Monte Carlo standard error {100 * found.coverage_mcse:.2g}%)"
+    error = "" if np.isnan(found.coverage_mcse) else f" ({words.error} {100 * found.coverage_mcse:.2g}%)"
     are, lie = ("is", "lies") if summary.draws.samples.is_weighted else ("are", "lie")
-    finding = f"{share} {lie} within {radius} of this partition{error}; the draws inside have {inside}{grows}."
+    within = f"{share} {lie} within {radius} of this partition{error}"
+    finding = f"{within}; the {words.draws} inside have {inside}{grows}."
     if found.radius == 0:
         finding = f"{share} {are} exactly this partition{error}."
     methods = (
-        f"The {prob} credible ball around it [wade2018] has a radius of {radius} and vertical bounds of {bounds}; the "
+        f"The {prob} {words.ball} around it [wade2018] has a radius of {radius} and vertical bounds of {bounds}; the "
         f"ball has {share}{error}"
     )
     return Fact(f"{prob} ball", f"radius {radius}, {inside}", [finding], methods)
@@ -267,15 +296,15 @@ def ball(summary: SummaryRecord) -> Fact:
 
 def ambiguous(summary: SummaryRecord) -> Fact:
     """Items with a low mean similarity to their cluster."""
-    names = ambiguous_items(summary)
+    names, words = ambiguous_items(summary), words_of(summary)
     many = f"{counted(names.size, 'item')} {'has' if names.size == 1 else 'have'}" if names.size else "no item has"
     own = "their cluster" if names.size > 1 else "its cluster"
-    clause = f"{many} a mean posterior similarity below {_HALF:g} to the rest of {own}"
+    clause = f"{many} a mean {words.similarity} below {_HALF:g} {words.to} the rest of {own}"
     if names.size:
         listed = f"{clause}: {display.listed(names.tolist(), _MOST_NAMED)}"
         return Fact("ambiguous", listed, [f"{capitalized(listed)}."], clause)
     every = "Every item" + " that is not alone" * bool(summary.consensus.cluster_sizes.min() == 1)
-    finding = f"{every} has a mean posterior similarity of at least {_HALF:g} to the rest of its cluster."
+    finding = f"{every} has a mean {words.similarity} of at least {_HALF:g} {words.to} the rest of its cluster."
     return Fact("ambiguous", clause, [finding] * (summary.n_clusters < summary.draws.n_items), clause)
 
 
@@ -287,13 +316,13 @@ def ambiguous_items(summary: SummaryRecord) -> npt.NDArray[Any]:
 
 def links(summary: SummaryRecord) -> Fact:
     """Sizes of many small clusters, uncertain links, and the first candidates for joining."""
-    found = summary.links
+    found, words = summary.links, words_of(summary)
     if found is None:
         return Fact()
     sure, uncertain, _ = found.n_by_certainty
     line = (
-        f"{sure:,} with a probability above {SURE:g} and {uncertain:,} uncertain ones, shown instead of clusters "
-        f"{_LINKS_BECAUSE}; `links.uncertain` lists the uncertain ones"
+        f"{sure:,} with a {words.probability} above {SURE:g} and {uncertain:,} uncertain ones, shown instead of "
+        f"clusters {_LINKS_BECAUSE}; `links.uncertain` lists the uncertain ones"
     )
     names = {size: _LINK_SIZES.get(size, f"clusters of {size} items") for size in found.sizes["size"].values[:-1]}
     by_size = [f"{range_of(found.sizes.sel(size=size))} {name}" for size, name in names.items()]
@@ -303,8 +332,8 @@ def links(summary: SummaryRecord) -> Fact:
     findings = [
         f"Figures and tables show links, which are pairs of items in one cluster, {_LINKS_BECAUSE}.",
         f"There are {display.joined(by_size[:_MOST_LINK_SIZES])} (central 90% intervals).",
-        f"{counted(sure, 'link')} {'has' if sure == 1 else 'have'} a probability above {SURE:g}, and "
-        f"{uncertain:,} a probability from {UNLIKELY:g} to {SURE:g}{here if uncertain else ''}.",
+        f"{counted(sure, 'link')} {'has' if sure == 1 else 'have'} a {words.probability} above {SURE:g}, and "
+        f"{uncertain:,} a {words.probability} from {UNLIKELY:g} to {SURE:g}{here if uncertain else ''}.",
     ]
     joined = found.between_clusters().head(1)
     for first, second, mean in zip(
@@ -313,33 +342,36 @@ def links(summary: SummaryRecord) -> Fact:
         one, other = (display.listed(summary.consensus.clusters[cluster], SMALL) for cluster in (first, second))
         findings.append(
             f"The first candidates for joining are the clusters of {one} and of {other}: the links between them have a "
-            f"mean probability of {mean:.2f}."
+            f"mean {words.probability} of {mean:.2f}."
         )
     return Fact("links", line, findings)
 
 
 def groups(summary: SummaryRecord) -> Fact:
     """Groups of draws; a single group is not reported if the chains disagree."""
-    found = summary.answers
+    found, words = summary.answers, words_of(summary)
+    name, draws = f"{words.group}s", words.draws
     if found is None:
-        return Fact("groups", "not searched for")
+        return Fact(name, "not searched for")
     if not summary.draws.samples.has_errors:
-        return Fact("groups", "too few draws in a chain to find groups")
+        in_chain = "" if summary.independent else f" in a {words.chain}"
+        return Fact(name, f"too few {draws}{in_chain} to find {name}")
     if found.n_particles > 1:
         return _several_groups(summary, found)
     if summary.diagnosis.status == "disagree":
-        line = "one or several: undecided, because the chains do not agree"
-        return Fact("groups", line, [found.verdict] * (found.status == "unknown"))
+        line = f"one or several: undecided, because the {words.chains} do not agree"
+        return Fact(name, line, [found.verdict] * (found.status == "unknown"))
     if found.status == "unknown":
-        line = "too few effective draws to distinguish one group from several"
-        return Fact("groups", line, [found.verdict])
+        line = f"too few effective {draws} to distinguish one {words.group} from several"
+        return Fact(name, line, [found.verdict])
     n_draws, least = found.assignment.size, at_least(found.least_share)
-    few = "" if n_draws == summary.draws.n_draws else f" (searched on {n_draws:,} of the draws)"
+    few = "" if n_draws == summary.draws.n_draws else f" (searched on {n_draws:,} of the {draws})"
     methods = (
-        f"A search for groups of draws, on {n_draws:,} of them, found no second group; none below {least} of "
+        f"A search for {name} of {draws}, on {n_draws:,} of them, found no second {words.group}; none below {least} of "
         f"{whole_of(summary)} can be found."
     )
-    return Fact("groups", f"no second group of draws found; none below {least} can be{few}", methods=methods)
+    line = f"no second {words.group} of {draws} found; none below {least} can be{few}"
+    return Fact(name, line, methods=methods)
 
 
 def _several_groups(summary: SummaryRecord, found: Particles) -> Fact:
@@ -354,57 +386,68 @@ def _several_groups(summary: SummaryRecord, found: Particles) -> Fact:
     weights, mixed = found.weights.values, found.status != "chains in different groups"
     shares = display.joined([display.percent(weight) for weight in weights])
     line = f"{weights.size}, with {shares} of {whole_of(summary)}"
-    n_draws, unit = found.assignment.size, found.loss.unit
+    n_draws, unit, words = found.assignment.size, found.loss.unit, words_of(summary)
+    draws, name = words.draws, f"{words.group}s"
+    was, it = ("were", "them") if summary.independent else ("was", "it")
     of_one = f", compared with {display.quantity(float(found.path['distance'][0]), unit, 3)} for one partition"
     methods = (
-        f"{'The draws' if n_draws == summary.draws.n_draws else f'In a search on {n_draws:,} of them, the draws'} form "
-        f"{weights.size} groups with few draws between them: the posterior was also represented by one partition for "
-        "each, nearest to it in Wasserstein distance [balocchi2025], of weights "
-        f"{', '.join(f'{weight:.2g}' for weight in weights)} (Monte Carlo standard error at most "
-        f"{np.max(found.weights_mcse.values):.2g}{_rough_because(float(found.weights_ess.min()))}), at a mean distance "
+        f"{'The ' if n_draws == summary.draws.n_draws else f'In a search on {n_draws:,} of them, the '}{draws} form "
+        f"{weights.size} {name} with few {draws} between them: the {words.posterior} {was} also represented by one "
+        f"partition for each, nearest to {it} in Wasserstein distance [balocchi2025], of weights "
+        f"{', '.join(f'{weight:.2g}' for weight in weights)} ({words.error} at most "
+        f"{np.max(found.weights_mcse.values):.2g}{_rough_because(float(found.weights_ess.min()), words)}), "
+        f"at a mean distance "
         f"of {display.quantity(found.distance, unit, 3)} ({found.loss.name})"
         f"{of_one if found.n_searched == summary.draws.n_items else ''}."
     )
     if mixed:
-        return Fact("groups", line, findings, methods)
-    return Fact("groups", f"{line}; the chains do not mix between them", findings)
+        return Fact(name, line, findings, methods)
+    return Fact(name, f"{line}; the {words.chains} do not mix between them", findings)
 
 
 def named_groups(summary: SummaryRecord) -> Iterator[tuple[str, Labels]]:
     """Name with share, and partition, of each group of draws; none of a single group."""
-    found = summary.answers
+    found, group = summary.answers, words_of(summary).group
     if found is not None and found.n_particles > 1:
         for k, (weight, labels) in enumerate(zip(found.weights.values, found.partitions.values, strict=True)):
-            yield f"the {display.ordinal(k)} group ({display.percent(weight)} of {whole_of(summary)})", labels
+            yield f"the {display.ordinal(k)} {group} ({display.percent(weight)} of {whole_of(summary)})", labels
 
 
 def more_draws(summary: SummaryRecord) -> Fact:
     """Effect of more draws; no finding after searches that ended early, as these began at the partition."""
-    excess, best = summary.excess, summary.consensus
+    excess, best, words = summary.excess, summary.consensus, words_of(summary)
+    draws, name = words.draws, f"more {words.draws}"
     if excess is None:
         why = no_halves_because(summary.draws, best, summary.diagnosis) or "no time was left"
-        return Fact("more draws", f"effect unknown, because {why}")
+        return Fact(name, f"effect unknown, because {why}")
     if excess.stopped:
-        return Fact("more draws", f"effect unknown, because {_HALVES.lower()} {display.ended(excess.stopped, 'were')}")
+        return Fact(name, f"effect unknown, because {_halves(words).lower()} {display.ended(excess.stopped, 'were')}")
     if excess.value == 0:
-        alike = "the same best partition" if excess.distance == 0 else "best partitions of the same expected loss"
-        same = f"two halves of the draws have {alike}"
-        return Fact("more draws", f"no effect seen: {same}", [f"No effect of more draws is seen: {same}."])
+        equal = f"best partitions of the same {words.expected} loss"
+        alike = "the same best partition" if excess.distance == 0 else equal
+        same = f"two halves of the {draws} have {alike}"
+        return Fact(name, f"no effect seen: {same}", [f"No effect of {name} is seen: {same}."])
     value, limit, twice = (
         display.quantity(loss, best.loss.unit, 2) for loss in (excess.value, excess.limit, 2 * excess.value)
     )
     value = f"{value} ({100 * excess.value / best.expected_loss:.2g}%)"
     apart = f"differ by {display.quantity(excess.distance, summary.ball.loss.unit, 2)}"
-    line = f"would lower the expected loss by about {value}, in six of seven posteriors by at most {limit}"
+    cases = "cases" if summary.independent else "posteriors"
+    line = f"would lower the {words.expected} loss by about {value}, in six of seven {cases} by at most {limit}"
     finding = (
-        f"More draws {line}. The best partitions of two halves of the draws {apart}. The expected loss on these draws "
-        f"is too low by about {twice}, as the partition was chosen on them."
+        f"More {draws} {line}. The best partitions of two halves of the {draws} {apart}. The {words.expected} loss on "
+        f"these {draws} is too low by about {twice}, as the partition was chosen on them."
     )
     methods = (
-        f"By searches on two halves of the draws, whose best partitions {apart}, the expected loss of the partition "
-        f"exceeds the minimum under infinitely many draws by about {value}."
+        f"By searches on two halves of the {draws}, whose best partitions {apart}, the {words.expected} loss of the "
+        f"partition exceeds the minimum under infinitely many {draws} by about {value}."
     )
-    return Fact("more draws", line, [finding], methods)
+    return Fact(name, line, [finding], methods)
+
+
+def _halves(words: Words) -> str:
+    """Name of the searches on halves."""
+    return f"The searches on two halves of the {words.draws}"
 
 
 def other_labels(summary: SummaryRecord) -> Fact:
@@ -428,7 +471,9 @@ def other_labels(summary: SummaryRecord) -> Fact:
 
 def chains(summary: SummaryRecord) -> Fact:
     """Verdict on the chains, and how convergence was assessed."""
-    diagnosis = summary.diagnosis
+    diagnosis, words = summary.diagnosis, words_of(summary)
+    if summary.independent:
+        return _runs(summary)
     if summary.draws.n_items == 1:
         methods = diagnosis.verdict
     elif diagnosis.n_chains == 1:
@@ -447,12 +492,25 @@ def chains(summary: SummaryRecord) -> Fact:
             f"{_figure(diagnosis.least_ess, '.0f')}, and the largest difference between two chains' co-clustering "
             f"probabilities of a pair {_figure(diagnosis.gap.size, '.2f')}{short}{ignored}."
         )
-    return Fact("chains", diagnosis.verdict, [diagnosis.verdict], methods)
+    return Fact(words.chains, diagnosis.verdict, [diagnosis.verdict], methods)
+
+
+def _runs(summary: SummaryRecord) -> Fact:
+    """Verdict on independent runs: whether their groups differ, if there are several."""
+    diagnosis, compared = summary.diagnosis, len(summary.draws.samples.chains) > 1
+    size = diagnosis.gap.size
+    methods = ""
+    if compared and not np.isnan(size):
+        methods = (
+            "The groups of runs were compared by the number of clusters, the cluster sizes, distances to partitions, "
+            f"and agreement: the largest difference between two groups' agreement on a pair was {size:.2f}."
+        )
+    return Fact("groups" if compared else "repetition", diagnosis.verdict, [diagnosis.verdict], methods)
 
 
 def omissions(summary: SummaryRecord) -> Fact:
     """Computations that were skipped, ended early or used some items only, with reasons."""
-    n, certificate, found = summary.draws.n_items, summary.certificate, summary.answers
+    n, certificate, found, words = summary.draws.n_items, summary.certificate, summary.answers, words_of(summary)
     of_bound = summary.no_certificate if certificate is None else certificate.left_out
     sentences = [*_ended_early(summary), *filter(None, [of_bound]), *_second_searches(summary)]
     if n > MOST_OF_PAIRS:
@@ -464,29 +522,30 @@ def omissions(summary: SummaryRecord) -> Fact:
         sentences.append(f"Figures of single items show {MOST_IN_ROW:,} of them.")
     if summary.diagnosis.n_compared < n:
         sentences.append(
-            f"Chains are compared by the pairs of {summary.diagnosis.n_compared:,} items, chosen at random, and by the "
-            "sizes and distances of whole partitions."
+            f"{capitalized(words.chains)} are compared by the pairs of {summary.diagnosis.n_compared:,} items, chosen "
+            "at random, and by the sizes and distances of whole partitions."
         )
     if found is not None and found.n_searched < n:
         some = f"{found.n_searched:,} items, chosen at random"
-        sentences.append(f"Further groups of draws were searched for on {some}.")
+        sentences.append(f"Further {words.group}s of {words.draws} were searched for on {some}.")
     return Fact("left out", " ".join(sentences), sentences, " ".join(sentences))
 
 
 def _ended_early(summary: SummaryRecord) -> Iterator[str]:
     """Steps that the time limit, Ctrl-C or the caller ended or skipped."""
-    found, other, cut = summary.answers, summary.alternative, summary.cut
+    found, other, cut, words = summary.answers, summary.alternative, summary.cut, words_of(summary)
+    groups = f"further {words.group}s of {words.draws}"
     if by := _BY[stopped(summary.consensus)]:
         yield f"The search was stopped by {by}: a longer one may find a better partition."
     by = "" if other is None else _BY[stopped(other)]
     if by or (other is None and "alternative" in cut):
         how = f"searched for until {by}" if by else "not searched for, because no time was left"
-        yield f"The best partition with the most probable number of clusters was {how}."
+        yield f"The best partition with the most {words.probable} number of clusters was {how}."
     if found is None:
         why = "because no time was left" if "answers" in cut else "as requested"
-        yield f"No search for further groups of draws was made, {why}."
+        yield f"No search for {groups} was made, {why}."
     elif "answers" in cut:
-        yield "The search for further groups of draws ended at the time limit."
+        yield f"The search for {groups} ended at the time limit."
 
 
 def _second_searches(summary: SummaryRecord) -> Iterator[str]:
@@ -494,7 +553,7 @@ def _second_searches(summary: SummaryRecord) -> Iterator[str]:
     excess, other, best = summary.excess, summary.resampled, summary.consensus
     too_many = no_halves_because(summary.draws, best, summary.diagnosis) == TOO_MANY
     for searches, be, ended, step, is_missed in (
-        (_HALVES, "were", excess and excess.stopped, "halves", too_many),
+        (_halves(words_of(summary)), "were", excess and excess.stopped, "halves", too_many),
         (_OTHERS, "was", other and stopped(other), OTHER_LABELS, uses_sampled_labels(summary.draws, best)),
     ):
         late = step in summary.cut

@@ -90,6 +90,11 @@ class SummaryRecord(HasConsensus, Tabled):
     excess: ExcessLoss | None = field(default=None, metadata=stored_as.record(ExcessLoss))
 
     @property
+    def independent(self) -> bool:
+        """Whether the draws are independent runs of programs."""
+        return self.draws.samples.independent
+
+    @property
     def lower_bound(self) -> float | None:
         """Larger lower bound of search and certificate; None without both."""
         certified = None if self.certificate is None else self.certificate.lower_bound
@@ -139,14 +144,15 @@ def is_improbable(draws: PartitionDraws, best: ConsensusPartition) -> bool:
 
 def no_halves_because(draws: PartitionDraws, best: ConsensusPartition, diagnosis: Diagnosis) -> str:
     """Reason why halves of the draws do not show the effect of more draws; empty if they do."""
+    words = draws.samples.words
     if diagnosis.status == "disagree":
-        return "the chains do not agree"
+        return f"the {words.chains} do not agree"
     if diagnosis.status == "unknown" and diagnosis.n_chains > 1:
         return "convergence is unknown"
     of_loss = draws.samples.effective_draws if best.mcse == 0 else best.ess
     ess = float(np.fmin(of_loss, diagnosis.partition_ess))
     if not ess >= _FEWEST:
-        return f"the effective sample size is {'unknown' if np.isnan(ess) else f'{ess:.3g}, below {_FEWEST}'}"
+        return f"the {words.size} is {'unknown' if np.isnan(ess) else f'{ess:.3g}, below {_FEWEST}'}"
     return TOO_MANY if draws.n_items * draws.n_draws > memory.LABELS_TO_SEARCH_AGAIN else ""
 
 

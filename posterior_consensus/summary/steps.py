@@ -67,15 +67,15 @@ def summary_of(
     answers: bool,
 ) -> Summary:
     """Compute the summary of the partition found; `searched` has seed and progress bar of further searches."""
-    draws, metric = posterior.draws, ball_loss(consensus)
-    ball = clock("credible ball", credible_ball, draws, consensus, loss=metric, prob=prob)
+    draws, metric, words = posterior.draws, ball_loss(consensus), posterior.draws.samples.words
+    ball = clock(words.ball, credible_ball, draws, consensus, loss=metric, prob=prob)
     items = clock("items", item_uncertainty, draws, consensus)
     with waiting("Diagnosis", progressbar=searched["progressbar"]):
         diagnosis = clock("diagnosis", diagnose_within, clock.part(_REST), draws, consensus, logs=posterior.logs)
     limited = {"seconds": clock.part(_REST), "progressbar": searched["progressbar"]}
     proof = clock.within_limit("certificate", quick_certificate, draws, consensus, consensus.loss, **limited)
     certificate, no_certificate = proof or (None, "No certificate was computed, because no time was left.")
-    with waiting("Halves of the draws", progressbar=searched["progressbar"]):
+    with waiting(f"Halves of the {words.draws}", progressbar=searched["progressbar"]):
         halves = {"seconds": clock.part(_REST), "random_seed": searched["random_seed"]}
         excess = look_at_halves(clock, draws, consensus, diagnosis, metric, **halves)
     return Summary(

@@ -9,6 +9,7 @@ from posterior_consensus.losses.partition_losses import tau_of
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display
 from posterior_consensus.results.display import counted
+from posterior_consensus.results.words import words_of
 from posterior_consensus.summary.facts import facts_of, name_of
 from posterior_consensus.summary.record import SummaryRecord
 
@@ -37,7 +38,7 @@ _METHODS = (
     "{draws}",
     "{report} partition{how_found}{has} {sizes}{improbable_number}{and_} {expected_loss}{optimality}.",
     "{ball}; {number}; {ambiguous}.",
-    f"The number of clusters describes this partition and {display.NUMBER_OF_CLUSTERS} [miller2014].",
+    "The number of clusters describes this partition and {about_number}.",
     *("{more_draws}", "{other_labels}", "{groups}", "{chains}", "{omissions}"),
 )
 
@@ -58,6 +59,7 @@ def methods_text(summary: SummaryRecord) -> str:
     """Sentences for the methods section, and the references they cite."""
     words = {topic: fact.methods for topic, fact in facts_of(summary).items()}
     words |= {"how_found": how_found(summary), "report": "We report the", "has": ":", "and_": ", with"}
+    words |= {"about_number": about_number(summary)}
     if is_bad := summary.diagnosis.status == "disagree":
         words |= {"report": "The", "has": " has", "and_": " and"}
     text = " ".join(filter(None, (sentence.format(**words) for sentence in _METHODS)))
@@ -69,20 +71,29 @@ def methods_text(summary: SummaryRecord) -> str:
 def how_found(summary: SummaryRecord) -> str:
     """Requested number of clusters, loss and method of the search, as continuation of "partition"."""
     best, limits, key = summary.consensus, summary.consensus.cluster_limits, loss_key(summary.loss)
+    spoken = words_of(summary)
     number, threshold = limits.n_clusters or limits.max_clusters, ""
     most = "" if limits.n_clusters else "at most "
     requested = f" into {most}{counted(number, 'cluster')}" if number else ""
     if best.threshold is not None:
-        chosen = ", calibrated on the same draws," if best.threshold.calibrated else ""
+        chosen = f", calibrated on the same {spoken.draws}," if best.threshold.calibrated else ""
         threshold = f" at a pair threshold of {best.threshold.tau:.3g}{chosen}"
     how = "by greedy search [dahl2022]" if best.method == "greedy" else f"by the method {best.method!r}"
     if isinstance(best.info, ComponentsInfo) and best.method == "greedy":
         tau = f"{tau_of(summary.loss):.3g}"
-        how = f"in each connected component of the pairs whose co-clustering probability exceeds {tau},"
+        how = f"in each connected component of the pairs whose {spoken.together} exceeds {tau},"
     return (
-        f"{requested} of minimum posterior expected {name_of(best.loss)}{f' [{key}]' if key else ''}{threshold} found "
-        f"{how} with posterior_consensus {posterior_consensus.__version__} [posterior_consensus]"
+        f"{requested} of minimum {spoken.minimized} {name_of(best.loss)}{f' [{key}]' if key else ''}{spoken.to_draws}"
+        f"{threshold} found {how} with posterior_consensus {posterior_consensus.__version__} [posterior_consensus]"
     )
+
+
+def about_number(summary: SummaryRecord) -> str:
+    """What the number of clusters says, and a share of runs, as continuation of "and"."""
+    number = words_of(summary).number
+    if summary.independent:
+        return f"{number}. A share of runs is not a probability: it describes how the result varies between runs"
+    return f"{number} [miller2014]"
 
 
 def with_references(text: str, loss: PartitionLoss) -> str:

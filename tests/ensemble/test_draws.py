@@ -333,7 +333,7 @@ ANSWERS = {
     **dict.fromkeys(("items", "samples", "backend", "soft", "labels", "n_clusters", "starts", "weights", "n_draws")),
     **dict.fromkeys(("n_items", "most_clusters", "shared_similarity", "mean_similarity", "similarity", "signatures")),
     **dict.fromkeys(("denominator", "labels_only", "as_sampled", "as_pairs", "check_memory", "by_chain")),
-    **dict.fromkeys(("sample", "row_blocks", "without_zero_weights", "of_some_items", "noise")),
+    **dict.fromkeys(("sample", "row_blocks", "without_zero_weights", "of_some_items", "noise", "independent")),
     **dict.fromkeys(("as_labels", "links"), (PARTITION,)),
     "as_soft": ("This",),
     "reordered_to": lambda d: d.reordered_to(d.samples, "samples"),

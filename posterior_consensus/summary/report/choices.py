@@ -14,6 +14,7 @@ from posterior_consensus.losses.partition_losses import vi
 from posterior_consensus.plots.frame import SOME_OF_PAIRS
 from posterior_consensus.results import display
 from posterior_consensus.results.display import counted
+from posterior_consensus.results.words import words_of
 from posterior_consensus.summary.facts import expectation, named_groups
 from posterior_consensus.summary.record import SummaryRecord, some_draws
 
@@ -38,7 +39,7 @@ def choices_of(summary: SummaryRecord, *, progressbar: bool) -> tuple[list[Choic
     draws, own = some_draws(summary.draws), summary.consensus.labels.values
     choices, notes = [Choice("answer", 0.0, own, "the partition reported"), *_groups(summary)], list[str]()
     missing = list[str]()
-    few = summary.consensus.n_clusters <= _MOST_CLUSTERS
+    few, words = summary.consensus.n_clusters <= _MOST_CLUSTERS, words_of(summary)
     for name, along, fits in (
         ("the number of clusters", _by_number, few and draws.n_items * draws.n_draws <= _MOST_LABELS),
         # High thresholds leave nearly as many clusters as items, so the search is quadratic in the items.
@@ -49,9 +50,10 @@ def choices_of(summary: SummaryRecord, *, progressbar: bool) -> tuple[list[Choic
         else:
             missing.append(f"no slider for {name}")
     if missing:
-        notes.append(f"There is {' and '.join(missing)}: there are too many items, draws or clusters.")
+        notes.append(f"There is {' and '.join(missing)}: there are too many items, {words.draws} or clusters.")
     if choices[-1].kind != "answer" and draws.n_draws < summary.draws.n_draws:
-        notes.append(f"The sliders' partitions and expected losses are computed from {draws.n_draws} of the draws.")
+        computed = f"{words.expected} losses are computed from {draws.n_draws} of the {words.draws}"
+        notes.append(f"The sliders' partitions and {computed}.")
     return [choice._replace(labels=numbered_like(choice.labels, own)) for choice in choices], notes
 
 
@@ -61,7 +63,8 @@ def _groups(summary: SummaryRecord) -> Iterator[Choice]:
 
 
 def _by_number(summary: SummaryRecord, draws: PartitionDraws, progressbar: bool) -> Iterator[Choice]:
-    best = summary.consensus.n_clusters
+    best, spoken = summary.consensus.n_clusters, words_of(summary)
+    has = "a share of runs of" if summary.independent else "probability"
     numbers = default_numbers(draws, best)
     some = np.linspace(numbers[0], numbers[-1], min(len(numbers), _MOST_NUMBERS)).round().astype(int)
     wanted = {best, *some.tolist()}
@@ -69,18 +72,18 @@ def _by_number(summary: SummaryRecord, draws: PartitionDraws, progressbar: bool)
     result = loss_by_n_clusters(draws, loss=summary.loss, **options)
     table, error = result.table, result.table["difference_mcse"].values
     for k, (number, labels) in enumerate(zip(table["n_clusters"].values, result.partitions.values, strict=True)):
-        expected = expectation(result.loss, float(table["expected_loss"][k]))
+        expected = expectation(result.loss, float(table["expected_loss"][k]), spoken)
         more = display.quantity(float(table["difference"][k]), result.loss.unit, 3)
         words = f"{counted(int(number), 'cluster')}, {expected}, {more} above the minimum"
         words += f" (standard error {error[k]:.1g})" if error[k] > 0 else ""
         probability = float(table["probability"][k])
-        yield Choice("clusters", float(number), labels, f"{words}; this number has probability {probability:.2f}")
+        yield Choice("clusters", float(number), labels, f"{words}; this number has {has} {probability:.2f}")
 
 
-def _by_threshold(_: SummaryRecord, draws: PartitionDraws, progressbar: bool) -> Iterator[Choice]:
+def _by_threshold(summary: SummaryRecord, draws: PartitionDraws, progressbar: bool) -> Iterator[Choice]:
     options: dict[str, Any] = {"n_starts": 1, "random_seed": _SEED, "progressbar": progressbar}
     path = loss_path(draws, loss="binder", values=_THRESHOLDS, **options)
     for k, (tau, labels) in enumerate(zip(path.table["tau"].values, path.partitions.values, strict=True)):
         number = counted(int(path.table["n_clusters"][k]), "cluster")
-        words = f"pair threshold {tau:.1f}, {number}, {expectation(vi(), float(path.table['expected_vi'][k]))}"
-        yield Choice("threshold", float(tau), labels, words)
+        expected = expectation(vi(), float(path.table["expected_vi"][k]), words_of(summary))
+        yield Choice("threshold", float(tau), labels, f"pair threshold {tau:.1f}, {number}, {expected}")

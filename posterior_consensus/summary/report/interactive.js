@@ -9,15 +9,15 @@ const look = (() => {
   const TYPES = {
     uint8: Uint8Array, uint16: Uint16Array, int32: Int32Array, float32: Float32Array, float64: Float64Array,
   };
-  const COLUMNS = [
+  const columnsOf = words => [
     ["item", i => meta.names[i]], ["cluster", i => meta.clusters[label(i)]],
-    ["membership probability", i => value("membership", i)],
+    [`membership ${words.probability}`, i => value("membership", i)],
     ["similarity to own", i => value("own", i)], ["nearest cluster", i => nextName(i)],
     ["similarity to nearest", i => value("other", i)], ["margin", i => value("own", i) - value("other", i)],
   ];
   const dark = matchMedia("(prefers-color-scheme: dark)"), print = matchMedia("print");
   const state = { partition: 0, order: "clusters", on: [], selected: [], sort: 0, down: false, page: 0 };
-  let meta, arrays, models, mean, standing, place, position, listed;
+  let meta, columns, arrays, models, mean, standing, place, position, listed;
 
   const $ = id => document.getElementById(id);
   const row = () => meta.partitions[state.partition].row * meta.names.length;
@@ -54,6 +54,7 @@ const look = (() => {
   async function begin(found) {
     models = found;
     await unpack($("payload").textContent);
+    columns = columnsOf(meta.words);
     state.on = meta.chains.map((_, c) => meta.layers === undefined || c === 0);
     place = new Map([...arrays.shown].map((item, k) => [item, k]));
     $("notes").textContent = meta.notes.join(" ");
@@ -229,7 +230,7 @@ const look = (() => {
       showAll();
     };
     const made = element("label", "");
-    made.append(input, `chain ${chain.name}`);
+    made.append(input, `${meta.words.chain} ${chain.name}`);
     return made;
   }
 
@@ -323,7 +324,7 @@ const look = (() => {
 
   function facts(i) {
     const known = [["Cluster", meta.clusters[label(i)]]], membership = value("membership", i);
-    if (!Number.isNaN(membership)) known.push(["membership probability", text(membership)]);
+    if (!Number.isNaN(membership)) known.push([`membership ${meta.words.probability}`, text(membership)]);
     const own = value("own", i), other = value("other", i);
     if (!isAbsent(label(i))) known.push(["mean similarity to it", Number.isNaN(own) ? "none, as the item is alone in it" : text(own)]);
     if (nextName(i) !== "") known.push(["nearest other cluster", nextName(i)], ["mean similarity to that", text(other)]);
@@ -335,7 +336,7 @@ const look = (() => {
     if (!place.has(i)) return [element("p", "This item is not among those in the pictures.")];
     const m = standing.length, k = place.get(i), from = mean.subarray(k * m, (k + 1) * m);
     const others = [...position.keys()].filter(j => j !== k && from[j] >= 255 * SURELY).sort((a, b) => from[b] - from[a]);
-    const list = others.length ? element("ol", "") : element("p", "No other item has a probability of 0.005 or more.");
+    const list = others.length ? element("ol", "") : element("p", `No other item has a ${meta.words.probability} of 0.005 or more.`);
     for (const j of others.slice(0, LISTED)) {
       const entry = element("li", ` ${text(from[j] / 255)}, cluster ${meta.clusters[label(arrays.shown[j])]}`);
       entry.prepend(button(arrays.shown[j]));
@@ -344,7 +345,7 @@ const look = (() => {
     const step = by => standing[(position[k] + by + m) % m], neighbours = element("p", "", { className: "screen" });
     for (const [by, words] of [[-1, " (before it)"], [1, " (after it)"]])
       neighbours.append(button(arrays.shown[step(by)], words, `step ${by}`));
-    return [element("h4", "Most probable co-members"), list, neighbours];
+    return [element("h4", `Most ${meta.words.probable} co-members`), list, neighbours];
   }
 
   function moves(i) {
@@ -385,7 +386,7 @@ const look = (() => {
       lines.push(`cluster ${meta.clusters[label(i)]}, mean similarity to it ${text(value("own", i))}`);
     else {
       const shared = text(mean[k * standing.length + other] / 255);
-      lines.push(short(nameOf(arrays.shown[other])), `co-clustering probability ${shared}`);
+      lines.push(short(nameOf(arrays.shown[other])), `${meta.words.together} ${shared}`);
     }
     tip.replaceChildren(...lines.map(line => element("div", line)));
     const box = $(`of-${name}`).getBoundingClientRect();
@@ -403,7 +404,7 @@ const look = (() => {
   // Table
   function fillTableControls() {
     const head = element("tr", "");
-    COLUMNS.forEach(([name], k) => {
+    columns.forEach(([name], k) => {
       const cell = element("th", "", { scope: "col" }), sort = element("button", name, { type: "button" });
       sort.onclick = () => {
         Object.assign(state, { sort: k, down: state.sort === k && !state.down, page: 0 });
@@ -449,7 +450,7 @@ const look = (() => {
   }
 
   function sorted() {
-    const wanted = plain($("filter").value), cluster = $("of-cluster").value, get = COLUMNS[state.sort][1];
+    const wanted = plain($("filter").value), cluster = $("of-cluster").value, get = columns[state.sort][1];
     const found = [];
     for (let i = 0; i < meta.names.length; i++)
       if ((cluster === "" || label(i) === Number(cluster)) && (!wanted || plain(meta.names[i]).includes(wanted)))
@@ -470,7 +471,7 @@ const look = (() => {
     const [from, most] = print.matches ? [0, PRINTED] : [state.page * ROWS, ROWS], rows = listed.slice(from, from + most);
     $("table").tBodies[0].replaceChildren(...rows.map(i => {
       const line = element("tr", "", { className: state.selected.includes(i) ? "selected" : "" });
-      COLUMNS.forEach(([, get], k) => {
+      columns.forEach(([, get], k) => {
         const cell = element("td", "");
         if (k === 0) cell.append(button(i, "", `row ${i}`));
         else cell.textContent = typeof get(i) === "string" ? get(i) : text(get(i));
@@ -489,8 +490,8 @@ const look = (() => {
   function save() {
     const quoted = cell => `"${String(cell).replaceAll('"', '""')}"`;
     const cellOf = cell => typeof cell === "string" ? quoted(cell) : Number.isNaN(cell) ? "" : cell.toFixed(4);
-    const lines = listed.map(i => COLUMNS.map(([, get]) => cellOf(get(i))).join(","));
-    const content = [COLUMNS.map(([name]) => quoted(name)).join(","), ...lines].join("\r\n") + "\r\n";
+    const lines = listed.map(i => columns.map(([, get]) => cellOf(get(i))).join(","));
+    const content = [columns.map(([name]) => quoted(name)).join(","), ...lines].join("\r\n") + "\r\n";
     const url = URL.createObjectURL(new Blob(["\ufeff", content], { type: "text/csv" }));
     element("a", "", { href: url, download: "items.csv" }).click();
     URL.revokeObjectURL(url);

@@ -11,17 +11,18 @@ import pandas as pd
 import posterior_consensus
 from posterior_consensus.layers.record import LayerComparison
 from posterior_consensus.results import display
+from posterior_consensus.results.words import Words, words_of
 from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.summary.facts import name_of
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.report.payload import payload_of, payload_of_layers
 from posterior_consensus.summary.report.still import (
-    PAIRS,
     clusters,
     figures,
     folded,
     of_layers,
     of_links,
+    pairs_heading,
     table,
     uncertain,
 )
@@ -72,7 +73,8 @@ def write_layers_report(
             dims = {one.draws.items.dim for one in summaries.values()}
             if dims == {comparison.partitions.labels.dims[1]}:  # all layers have the same kind of items
                 given = summaries, comparison.partitions, dim
-                sections.append(_interactive("", payload_of_layers, *given, progressbar=progressbar))
+                words = words_of(next(iter(summaries.values())))
+                sections.append(_interactive(words, "", "", payload_of_layers, *given, progressbar=progressbar))
         sections += [
             "<h2>Clusters of each layer</h2>",
             *(folded(html.escape(f"{dim} {name}"), clusters(one)) for name, one in summaries.items()),
@@ -92,10 +94,10 @@ def _long(frame: pd.DataFrame) -> str:
 
 def _head(summary: SummaryRecord) -> str:
     """Description of the posterior in one line."""
-    (_, draws), (_, chains) = summary.draws.samples.lines()
+    of_draws = "; ".join(f"{name}: {value}" for name, value in summary.draws.samples.lines())
     expected = display.quantity(summary.consensus.expected_loss, summary.loss.unit, 3)
-    loss = name_of(summary.loss)
-    return f"{summary.source}. Draws: {draws}; chains: {chains}. Loss: {loss}, expected {expected}."
+    loss = f"{name_of(summary.loss)}, {words_of(summary).expected} {expected}"
+    return f"{summary.source}. {display.capitalized(of_draws)}. Loss: {loss}."
 
 
 def _page(summary: SummaryRecord, *, progressbar: bool) -> str:
@@ -103,20 +105,32 @@ def _page(summary: SummaryRecord, *, progressbar: bool) -> str:
     title = f"{items} in {display.counted(summary.consensus.n_clusters, 'cluster')}"
     *sentences, verdict = findings(summary)
     listed = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences)
-    stills = figures(summary)
+    stills, pairs = figures(summary), pairs_heading(summary)
     sections = [
         f"<h1>{html.escape(title)}</h1><p>{html.escape(_head(summary))}</p>",
         f'<h2>Findings</h2><ul>{listed}</ul><p class="verdict {summary.diagnosis.status}">{html.escape(verdict)}</p>',
         *(f"<h2>{html.escape(head)}</h2>{''.join(parts)}" for head, parts in of_links(summary).items()),
-        _interactive("".join(stills.pop(PAIRS, [])), payload_of, summary, progressbar=progressbar),
+        _interactive(
+            words_of(summary), pairs, "".join(stills.pop(pairs, [])), payload_of, summary, progressbar=progressbar
+        ),
         f"<h2>Clusters</h2>{clusters(summary)}",
         *(f"<h2>{html.escape(head)}</h2>{''.join(parts)}" for head, parts in stills.items()),
         f"<h2>Items with the smallest margin</h2>{table(uncertain(summary))}",
-        f"<h2>Convergence</h2>{table(summary.diagnosis.to_dataframe())}",
+        *_compared(summary),
         f"<h2>For the section on methods</h2><pre>{html.escape(methods_text(summary))}</pre>",
         f"<h2>Time</h2>{table(pd.DataFrame({'seconds': summary.seconds}))}",
     ]
     return whole_page(title, sections)
+
+
+def _compared(summary: SummaryRecord) -> list[str]:
+    """Section on the convergence of chains, or on the groups of runs, if there are several."""
+    heading = "Convergence"
+    if summary.independent:
+        heading = "Comparison of groups"
+        if len(summary.draws.samples.chains) == 1:
+            return []
+    return [f"<h2>{heading}</h2>{table(summary.diagnosis.to_dataframe())}"]
 
 
 def whole_page(title: str, sections: list[str]) -> str:
@@ -131,15 +145,18 @@ def whole_page(title: str, sections: list[str]) -> str:
     )
 
 
-def _interactive(still: str, payload: Callable[..., str], *arguments: Any, **options: Any) -> str:
+def _interactive(
+    words: Words, heading: str, still: str, payload: Callable[..., str], *arguments: Any, **options: Any
+) -> str:
     """Interactive figures, controls and table of a payload; `still` figures without Bokeh or scripts."""
     if util.find_spec("bokeh") is None:
-        return f"<h2>{PAIRS}</h2>{still}" if still else ""
+        return f"<h2>{heading}</h2>{still}" if still else ""
     from posterior_consensus.summary.report.pictures import library, pictures
 
-    script, parts = pictures()
+    script, parts = pictures(words.together)
     section = _text_of("interactive.html")
-    for name, part in parts.items():
+    spoken = {"Chains": display.capitalized(words.chains), "Together": display.capitalized(words.together)}
+    for name, part in (parts | spoken | {"similarity": words.similarity, "to": words.to}).items():
         section = section.replace(f"<!--{name}-->", part)
     packed = f'<script type="text/plain" id="payload">{payload(*arguments, **options)}</script>'
     own = f"<style>{_text_of('interactive.css')}</style>", f"<script>{_text_of('interactive.js')}</script>"

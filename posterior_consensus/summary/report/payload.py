@@ -12,7 +12,6 @@ import numpy.typing as npt
 from posterior_consensus.answers.alignment import AlignedPartitions
 from posterior_consensus.answers.encodings import item_embedding
 from posterior_consensus.answers.membership import ItemUncertainty
-from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats, Items, numbers_of
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
@@ -24,6 +23,7 @@ from posterior_consensus.plots.frame import SOME_OF_PAIRS, some_of, with_unit
 from posterior_consensus.plots.psm import item_order
 from posterior_consensus.results import display
 from posterior_consensus.results.stored_as import own_in
+from posterior_consensus.results.words import words_of
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.summary.facts import expectation
 from posterior_consensus.summary.record import SummaryRecord
@@ -40,7 +40,7 @@ _ABOUT = "The pictures show {:,} of {:,} items, chosen at random; the search and
 
 _ALL = "all"  # name of pooled chains
 _ABSENT = "not there"  # cluster name of items that a layer lacks
-_AS_ONE = f"The chains are shown together, because there are more than {_MOST_CHAINS}."
+_AS_ONE = f"The {{}} are shown together, because there are more than {_MOST_CHAINS}."
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -54,7 +54,7 @@ def payload_of(summary: SummaryRecord, *, progressbar: bool) -> str:
     if shown.size < draws.n_items:
         notes.insert(0, _ABOUT.format(shown.size, draws.n_items))
     if list(chains) == [_ALL]:
-        notes.insert(0, _AS_ONE)
+        notes.insert(0, _AS_ONE.format(draws.samples.words.chains))
     data = _data(summary, shown)
     listed, of_items = _partitions(draws, choices, summary.items)
     meta = {
@@ -64,6 +64,7 @@ def payload_of(summary: SummaryRecord, *, progressbar: bool) -> str:
         "n_data": len(data),
         "n_clusters": summary.consensus.n_clusters,
         "notes": notes,
+        "words": words_of(summary)._asdict(),
     }
     arrays = _similarities(draws.of_items(shown), len(chains), choices[0].labels[shown]) | of_items
     return _packed(items, shown, data | _map(draws.of_items(shown)), meta, arrays)
@@ -103,21 +104,24 @@ def payload_of_layers(
         "markers": [*(_MARKERS[k] for k in patterns_of(numbers)), _MARKERS[0]],
         "chains": [{"name": str(name), "share": 1.0} for name in summaries],
         "partitions": [
-            {"kind": "layer", "value": str(name), "row": row, "words": f"{dim} {name}, {_in_short(summary.consensus)}"}
+            {"kind": "layer", "value": str(name), "row": row, "words": f"{dim} {name}, {_in_short(summary)}"}
             for row, (name, summary) in enumerate(summaries.items())
         ],
         "n_data": 0,
         "n_clusters": 0,
         "notes": [_ABOUT.format(shown.size, items.n_items)] * (shown.size < items.n_items),
         "layers": dim,
+        "words": words_of(next(iter(summaries.values())))._asdict(),
     }
     order = item_order(mean, of_items["labels"][0, shown])
     arrays: Arrays = {"similarities": np.stack(steps), "order": order.astype(np.int32), **of_items}
     return _packed(items, shown, _map(PairSimilarity(items.take(shown), mean)), meta, arrays)
 
 
-def _in_short(best: ConsensusPartition) -> str:
-    return f"{display.counted(best.n_clusters, 'cluster')}, {expectation(best.loss, best.expected_loss)}"
+def _in_short(summary: SummaryRecord) -> str:
+    best = summary.consensus
+    expected = expectation(best.loss, best.expected_loss, words_of(summary))
+    return f"{display.counted(best.n_clusters, 'cluster')}, {expected}"
 
 
 def _spread(column: Arrays, at: npt.NDArray[np.intp], n_items: int, absent: int) -> Arrays:

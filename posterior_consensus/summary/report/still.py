@@ -25,18 +25,18 @@ from posterior_consensus.plots.profiles import plot_cluster_profiles
 from posterior_consensus.plots.psm import plot_psm
 from posterior_consensus.plots.strips import plot_credible_ball, plot_particles
 from posterior_consensus.results import display
+from posterior_consensus.results.words import words_of
 from posterior_consensus.summary.record import SummaryRecord
 
-PAIRS = "Posterior similarity of pairs"  # heading
 _MOST_LISTED = 20_000  # items listed by name
-_NUMBER = "Number of clusters, by chain."
-_SIZES = "Sizes of the clusters, the largest first; all draws have the same number of clusters."
-_OF_ITEMS = "Items: mean posterior similarity to the rest of their cluster, and to the nearest other cluster."
+_NUMBER = "Number of clusters, by {chain}."
+_SIZES = "Sizes of the clusters, the largest first; all {draws} have the same number of clusters."
+_OF_ITEMS = "Items: mean {similarity} {to} the rest of their cluster, and {to} the nearest other cluster."
 _MOST_CHAINS = 8  # similarity matrices side by side
 _MOST_LINKS, _MOST_FOLDED = 15, 1000  # rows of uncertain links shown and folded
 _LINKS = (
-    "a: clusters by size, posterior and partition. b: number of clusters. c: links by probability. d: the most "
-    "uncertain links, with two Monte Carlo standard errors."
+    "a: clusters by size, {posterior} and partition. b: number of clusters. c: links by {probability}. d: the most "
+    "uncertain links, with two {error}s."
 )
 _GREY = 4  # reciprocal of the chroma above which a colour is not grey
 
@@ -44,11 +44,14 @@ _GREY = 4  # reciprocal of the chroma above which a colour is not grey
 def figures(summary: SummaryRecord) -> dict[str, list[str]]:
     """Return the figures by heading; with links, omit figures with a block or bar per cluster."""
     sections = {} if summary.links is not None else _of_clusters(summary)
-    sections["Agreement of the chains"] = list(_of_chains(summary))
+    words, samples = words_of(summary), summary.draws.samples
+    agree = f"Agreement of the {words.chains if len(samples.chains) > 1 or not samples.independent else words.draws}"
+    sections[agree] = list(_of_chains(summary))
     if summary.answers is not None and summary.answers.n_particles > 1:
-        sections["Groups of draws"] = [
+        groups = f"{words.group}s of {words.draws}"
+        sections[display.capitalized(groups)] = [
             table(summary.answers.to_dataframe()),
-            figure(plot_particles, summary.answers, text="The partitions of the groups of draws, with their weights."),
+            figure(plot_particles, summary.answers, text=f"The partitions of the {groups}, with their weights."),
         ]
     if summary.observed is not None:
         sections["The data by cluster"] = list(_of_data(summary, summary.observed))
@@ -56,17 +59,20 @@ def figures(summary: SummaryRecord) -> dict[str, list[str]]:
 
 
 def _of_chains(summary: SummaryRecord) -> Iterator[str]:
-    draws, best = summary.draws, summary.consensus
-    yield figure(plot_traces, summary.diagnosis, text="Scalar summaries of the partition along each chain.")
+    draws, best, words = summary.draws, summary.consensus, words_of(summary)
+    if not draws.samples.independent:  # runs have no order to follow
+        yield figure(plot_traces, summary.diagnosis, text="Scalar summaries of the partition along each chain.")
     if summary.links is None and 1 < len(draws.samples.chains) <= _MOST_CHAINS:
-        yield figure(plot_psm, draws, best, by="chain", text="The similarity matrix of each chain.")
-    yield figure(plot_draws_map, draws, best, ball=summary.ball, text="Map of the draws by their distances.")
+        yield figure(plot_psm, draws, best, by="chain", text=f"The similarity matrix of each {words.chain}.")
+    yield figure(plot_draws_map, draws, best, ball=summary.ball, text=f"Map of the {words.draws} by their distances.")
 
 
 def _of_data(summary: SummaryRecord, values: xr.DataArray) -> Iterator[str]:
     best = summary.consensus
     if values.notnull().all([dim for dim in values.dims if dim != summary.draws.items.dim]).any():
-        text = f"Observed {values.name}, and each item's mean posterior similarity to the rest of its cluster."
+        words = words_of(summary)
+        mean = f"each item's mean {words.similarity} {words.to} the rest of its cluster"
+        text = f"Observed {values.name}, and {mean}."
         yield figure(plot_data, values, best, items=summary.items, text=text)
     yield figure(plot_cluster_profiles, values, best, text=f"Observed {values.name}, cluster by cluster.")
 
@@ -82,7 +88,7 @@ def of_links(summary: SummaryRecord) -> dict[str, list[str]]:
         rows = uncertain.head(_MOST_FOLDED)
         listed.append(folded(f"{len(rows):,} of {display.counted(len(uncertain), 'uncertain link')}", table(rows)))
     return {
-        "Links": [figure(link_panels, summary.draws, links, text=_LINKS)],
+        "Links": [figure(link_panels, summary.draws, links, text=_spoken(_LINKS, summary))],
         "Uncertain links": listed,
         "Clusters that could be joined": [table(links.between_clusters().head(_MOST_LINKS))],
         "Clusters by size": [table(links.sizes.to_dataframe().dropna(axis="columns", how="all"))],
@@ -102,17 +108,28 @@ def of_layers(comparison: LayerComparison) -> tuple[str, str]:
 
 def _of_clusters(summary: SummaryRecord) -> dict[str, list[str]]:
     """Return the figures of matrices and bars."""
-    draws, best = summary.draws, summary.consensus
+    draws, best, words = summary.draws, summary.consensus, words_of(summary)
+    matrix = f"{display.capitalized(words.similarity)} matrix; the clusters are outlined."
+    numbers = _spoken(_NUMBER if np.ptp(draws.n_clusters) else _SIZES, summary)
     return {
-        PAIRS: [
-            figure(plot_psm, draws, best, text="Posterior similarity matrix; the clusters are outlined."),
-        ],
+        pairs_heading(summary): [figure(plot_psm, draws, best, text=matrix)],
         "Uncertainty of the partition": [
-            figure(plot_credible_ball, summary.ball, text="The partition and the bounds of its credible ball."),
-            figure(number_or_sizes, draws, best, text=_NUMBER if np.ptp(draws.n_clusters) else _SIZES),
-            figure(plot_item_uncertainty, summary.items, text=_OF_ITEMS),
+            figure(plot_credible_ball, summary.ball, text=f"The partition and the bounds of its {words.ball}."),
+            figure(number_or_sizes, draws, best, text=numbers),
+            figure(plot_item_uncertainty, summary.items, text=_spoken(_OF_ITEMS, summary)),
         ],
     }
+
+
+def pairs_heading(summary: SummaryRecord) -> str:
+    """Heading of the similarity matrix."""
+    return f"{display.capitalized(words_of(summary).similarity)} of pairs"
+
+
+def _spoken(template: str, summary: SummaryRecord) -> str:
+    """A caption in the words for draws or for runs."""
+    words = words_of(summary)
+    return template.format(**words._asdict(), draws=words.draws)
 
 
 def figure(plot: Callable[..., Any], *arguments: Any, text: str, **options: Any) -> str:

@@ -1,0 +1,117 @@
+"""Words for draws of chains and for independent runs of programs, which texts and figures take from here."""
+
+from typing import Any, NamedTuple
+
+
+class Words(NamedTuple):
+    """What draws, chains and what is computed from them are called in texts and figures.
+
+    Attributes
+    ----------
+    draw, chain, posterior : str
+        A draw, or a run; a chain, or a group of runs that the user named; all of them.
+    group : str
+        A group of draws that a search found.
+    expected, an_expected : str
+        Before "loss": an expectation, or a mean over runs.
+    minimized, to_draws : str
+        Before and after the name of a loss that a partition minimizes.
+    similarity, to : str
+        Share of the draws in which two items are together, with the preposition that follows.
+    together : str
+        The same of a pair, on axes and colour bars.
+    probability, probable : str
+        A probability, or a share of runs; the most probable, or most frequent.
+    ball : str
+        A ball with a given share of the draws.
+    error, mcse, size : str
+        Standard error of a mean, its abbreviation, and the effective number of draws behind it.
+    enough : float
+        Effective draws for a reliable standard error, see :func:`display.is_rough`.
+    number : str
+        What the number of clusters says, in continuation of "The number of clusters".
+    """
+
+    draw: str
+    chain: str
+    posterior: str
+    group: str
+    expected: str
+    an_expected: str
+    minimized: str
+    to_draws: str
+    similarity: str
+    to: str
+    together: str
+    probability: str
+    probable: str
+    ball: str
+    error: str
+    mcse: str
+    size: str
+    enough: float
+    number: str
+
+    @property
+    def draws(self) -> str:
+        """Plural of :attr:`draw`."""
+        return f"{self.draw}s"
+
+    @property
+    def chains(self) -> str:
+        """Plural of :attr:`chain`."""
+        return f"{self.chain}s"
+
+
+DRAWS = Words(
+    draw="draw",
+    chain="chain",
+    posterior="posterior",
+    group="group",
+    expected="expected",
+    an_expected="an expected",
+    minimized="posterior expected",
+    to_draws="",
+    similarity="posterior similarity",
+    to="to",
+    together="co-clustering probability",
+    probability="probability",
+    probable="probable",
+    ball="credible ball",
+    error="Monte Carlo standard error",
+    mcse="MCSE",
+    size="effective sample size",
+    enough=100.0,
+    number="need not estimate a number of components; that depends on the prior",
+)
+RUNS = Words(
+    draw="run",
+    chain="group",
+    posterior="runs",
+    group="kind",
+    expected="mean",
+    an_expected="a mean",
+    minimized="mean",
+    to_draws=" to the runs",
+    similarity="agreement",
+    to="with",
+    together="agreement",
+    probability="share of runs",
+    probable="frequent",
+    ball="ball",
+    error="standard error",
+    mcse="SE",
+    size="effective number of runs",
+    enough=10.0,
+    number="depends on the programs and their settings",
+)
+
+
+def words_for(*, independent: bool) -> Words:
+    """Words for independent runs, or for draws of chains."""
+    return RUNS if independent else DRAWS
+
+
+def words_of(result: Any) -> Words:
+    """Words of a result, by its field `independent`, which results that no runs can have lack."""
+    return words_for(independent=getattr(result, "independent", False))
