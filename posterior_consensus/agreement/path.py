@@ -99,7 +99,7 @@ def averaged_jaccard(partitions: Any) -> float:
     >>> round(pc.agreement.averaged_jaccard([[0, 0, 1, 1], [5, 5, 2, 2], [0, 0, 0, 0]]), 4)
     0.5556
     """
-    draws = as_draws(_in_one_order(partitions)).without_zero_weights()
+    draws = as_draws(_in_one_order(partitions)).in_fixed_order().without_zero_weights()
     if draws.n_draws < 2:
         raise ValueError(f"`partitions` must be at least two; got {draws.n_draws}.")
     memory.check(8 * draws.n_draws**2, f"The Jaccard indices of {draws.n_draws} partitions", "Take fewer.")
@@ -367,7 +367,7 @@ def agreement_path(
         )
     n_entries = (len(sources) + 1) * next(iter(sources.values())).n_items ** 2
     by_pairs = record.needs == "pairs" and memory.fits(8 * n_entries)
-    chains = [_Chain(source, record, by_pairs) for source in sources.values()]
+    chains = [_Chain(source.in_fixed_order(), record, by_pairs) for source in sources.values()]
     if n_starts is not None:
         check_count("n_starts", n_starts)
     rng, along = as_generator(random_seed), _checked(prices)

@@ -159,7 +159,7 @@ def _with_weight(draws: PartitionDraws) -> PartitionDraws:
 
 def _blocks(draws: PartitionDraws, number: int, share: float) -> list[npt.NDArray[np.intp]]:
     """Row numbers of this share of about `number` blocks: stretches of chains, by length, or groups of whole chains."""
-    chains = draws.samples.chains
+    chains = draws.samples.sequences
     if len(chains) > number:
         groups = np.array_split(np.arange(len(chains)), number)
         parts = [np.concatenate([chains[k] for k in group]) for group in groups]
@@ -180,7 +180,8 @@ def _are_near(blocks: list[PartitionDraws], n_first: int) -> npt.NDArray[np.bool
     """Whether two blocks are the same, or one follows the other in its chain."""
     near = np.eye(len(blocks), dtype=bool)
     for k in range(1, len(blocks)):
-        follows = k != n_first and blocks[k].samples.chain[0] == blocks[k - 1].samples.chain[-1]
+        one, next_one = blocks[k - 1].samples, blocks[k].samples
+        follows = k != n_first and next_one.chain[0] == one.chain[-1] and not one.independent
         near[k, k - 1] = near[k - 1, k] = follows
     return near
 
@@ -498,7 +499,7 @@ def compare_posteriors(
     1          0.167     0.0   0.5
     3          0.167     0.5   0.0
     """
-    a, b = as_draws(a), as_draws(b)
+    a, b = as_draws(a).in_fixed_order(), as_draws(b).in_fixed_order()
     if not isinstance(names, (list, tuple)) or [isinstance(name, str) for name in names] != [True, True]:
         raise TypeError(f"`names` must be two strings, the names of the posteriors; got {names!r}.")
     if names[0] == names[1]:
@@ -536,7 +537,7 @@ def compare_posteriors(
     )
     of_items["p_value"] = tests.of_items
     columns = {name: ("measure", column) for name, column in zip(_DISTANCES, rows.T, strict=True)}
-    per_chain = [size / len(draws.samples.chains) for size, draws in zip(sizes, plain, strict=True)]
+    per_chain = [size / len(draws.samples.sequences) for size, draws in zip(sizes, plain, strict=True)]
     matrices = np.stack([draws.shared_similarity for draws in (a, b)])
     sides = {"posterior": list(names)}
     return PosteriorComparison(
@@ -579,7 +580,7 @@ def _with_error(
 
 def _within(draws: PartitionDraws, n_draws: int, metric: PartitionLoss) -> float:
     """Wasserstein distance between the first and the last chains, or between the halves of a single chain."""
-    chains = draws.samples.chains
+    chains = draws.samples.sequences
     if len(chains) == 1:
         chains = np.array_split(chains[0], 2)
     middle = len(chains) // 2

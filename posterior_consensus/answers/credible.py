@@ -162,7 +162,8 @@ def credible_ball(
     >>> ball.lower_vertical.values
     array([[0, 0, 1, 2]], dtype=int32)
     """
-    draws, partition = as_draws(draws), partition_of(draws, partition)
+    given, partition = as_draws(draws), partition_of(draws, partition)
+    draws = given.in_fixed_order()
     metric = as_metric(as_loss(loss, partition, kind=PartitionLoss), "a ball")
     prob = check_between("prob", prob, 1)
     center, (numbers, names) = draws.as_labels(partition), numbers_in(partition, draws.items)
@@ -188,7 +189,7 @@ def credible_ball(
         coverage=float(draws.samples.mean(share)),
         coverage_mcse=float(draws.samples.probability_mcse(share, distances)),
         **bounds,
-        distances=draws.samples.array(distances, "distance", loss=metric.name, unit=metric.unit),
+        distances=given.samples.array(distances[given.own_order], "distance", loss=metric.name, unit=metric.unit),
         loss=metric,
         independent=draws.independent,
     )

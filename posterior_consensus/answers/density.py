@@ -319,14 +319,15 @@ def partition_density(
     """
     record, rng = as_loss(loss, kind=PartitionLoss), as_generator(random_seed)
     given = None if bandwidth is None else check_above("bandwidth", bandwidth, 0.0)
-    all_draws = as_draws(draws).labels_only().without_zero_weights()
+    all_draws = as_draws(draws).in_fixed_order().labels_only().without_zero_weights()
     step = 1
     training = all_draws
     with waiting("Losses between draws", progressbar=progressbar):
         if calibration is None:
             training, calibrating, step = _halves(all_draws, record, given)
         else:
-            calibrating = same_items(as_draws(calibration).labels_only(), all_draws.items, "calibration")
+            calibrating = as_draws(calibration).in_fixed_order().labels_only()
+            calibrating = same_items(calibrating, all_draws.items, "calibration")
             calibrating = calibrating.without_zero_weights()
         between = checked_losses(training, training, record)
         h = given or default_bandwidth(between, training.samples)
@@ -382,7 +383,7 @@ def _halves(
 
 
 def _every(draws: PartitionDraws, step: int) -> npt.NDArray[np.intp]:
-    return np.concatenate([rows[::step] for rows in draws.samples.chains])
+    return np.concatenate([rows[::step] for rows in draws.samples.sequences])
 
 
 def default_bandwidth(losses: Floats, samples: Samples) -> float:
@@ -399,11 +400,13 @@ def default_bandwidth(losses: Floats, samples: Samples) -> float:
 
 
 def draws_worth_one(losses: Floats, samples: Samples, bandwidth: float) -> float:
-    """Autocorrelation time of the kernel exp(-loss / bandwidth), in draws; weights are ignored.
+    """Autocorrelation time of the kernel exp(-loss / bandwidth), in draws, 1 for runs; weights are ignored.
 
     The correlation at lag s is 1 - m_s / m. Here m_s is the mean of 1 - kernel over draws s steps apart, and m its mean
     over all pairs of draws.
     """
+    if samples.independent:
+        return 1.0
     n = samples.n_draws
     differ = -np.expm1(-losses / bandwidth)
     total = differ.sum() / max(n * (n - 1), 1)

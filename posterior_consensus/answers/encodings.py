@@ -79,7 +79,7 @@ def item_embedding(draws: Any, *, n_axes: int = 2, center: bool = True) -> xr.Da
     """
     check_flag("center", center)
     number = check_count("n_axes", n_axes)
-    source = as_source(draws)
+    source = as_source(draws).in_fixed_order()
     n = source.n_items
     if number > n:
         raise ValueError(f"`n_axes` must be at most the number of items, {n}; got {number}.")

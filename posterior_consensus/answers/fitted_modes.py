@@ -1,7 +1,7 @@
 """fit_modes(): a mixture of random perturbation models, one partition for each mode."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -402,7 +402,8 @@ def fit_modes(
     >>> modes.responsibilities.values.argmax(axis=1)
     array([0, 0, 0, 0, 0, 0, 1, 1, 1])
     """
-    draws = as_draws(draws)
+    given = as_draws(draws)
+    draws = given.in_fixed_order()
     check_clusters(n_clusters, max_clusters)
     for name, value in (("n_starts", n_starts), ("max_steps", max_steps), ("max_modes", max_modes)):
         check_count(name, value)
@@ -416,27 +417,34 @@ def fit_modes(
     if isinstance(n_modes, str):
         if n_modes != "auto":
             raise ValueError(f"`n_modes` must be an integer or 'auto'; got {n_modes!r}.")
-        chains = draws.without_zero_weights().samples.chains
+        chains = None if draws.samples.independent else draws.without_zero_weights().samples.chains
         best, evidence = _selected(used, chains, fit, min(max_modes, distinct), progressbar)
     else:
         number = min(check_count("n_modes", n_modes), distinct)
         best = fit(used, number)
         evidence = {number: best.evidence}
-    return _as_modes(draws, used, best, evidence)
+    found = _as_modes(draws, used, best, evidence)
+    of_draws = {name: getattr(found, name).isel(sample=given.own_order) for name in ("responsibilities", "surprise")}
+    return replace(found, **of_draws)
 
 
 def _selected(
-    draws: ModelDraws, chains: list[npt.NDArray[np.intp]], fit: Callable[..., Mixture], most: int, progressbar: bool
+    draws: ModelDraws,
+    chains: list[npt.NDArray[np.intp]] | None,
+    fit: Callable[..., Mixture],
+    most: int,
+    progressbar: bool,
 ) -> tuple[Mixture, dict[int, float]]:
     """Add modes as long as the evidence rises; return the fit, and the evidence of each number tried.
 
     Two successive numbers are compared on draws that count as independent ones given the larger number of modes.
+    `chains` are the rows of each chain; None for runs, which are independent.
     """
     best = fit(draws, 1)
     evidence = {1: best.evidence}
     for number in track(range(2, most + 1), "Modes", progressbar=progressbar):
         more = fit(draws, number)
-        independent = as_independent(draws, more, chains)
+        independent = draws if chains is None else as_independent(draws, more, chains)
         one, other = fit(independent, number - 1), fit(independent, number)
         if number == 2:
             evidence[1] = one.evidence

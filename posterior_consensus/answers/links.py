@@ -170,7 +170,7 @@ def stable_components(
     >>> pc.stable_components(draws, 0.75).components
     [[1, 2, 3], [0], [4]]
     """
-    source = as_source(draws)
+    source = as_source(draws).in_fixed_order()
     level = check_share("level", level)
     if linkage not in LINKAGES:
         raise ValueError(f"`linkage` must be one of {', '.join(map(repr, LINKAGES))}; got {linkage!r}.")
@@ -465,7 +465,7 @@ def links(
     2      1.0    0.0    2.0        1.0   0.50
     all    3.0    2.0    4.0        3.0   2.08
     """
-    source, partition = as_source(draws), partition_of(draws, partition)
+    source, partition = as_source(draws).in_fixed_order(), partition_of(draws, partition)
     labels = source.as_labels(partition)
     if isinstance(source, ScoredPairs):
         for name, given in (("above", above), ("prior", prior)):

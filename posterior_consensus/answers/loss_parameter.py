@@ -214,7 +214,7 @@ def loss_path(
     >>> path.table["distance_to_previous"].values
     array([nan,  1.,  1.])
     """
-    source = as_source(draws)
+    source = as_source(draws).in_fixed_order()
     check_no_method(loss)
     dim, factory = _family("binder" if loss is None and draws_if_any(source) is None else loss)
     if dim == "a":
@@ -461,6 +461,6 @@ def pair_threshold(
       within       2         0.5
       between      4           0
     """
-    draws = as_draws(draws)
+    draws = as_draws(draws).in_fixed_order()
     threshold = calibrated(draws, as_generator(random_seed), progressbar)
     return PairThreshold(**threshold._asdict() | {"labels": draws.items.array(threshold.labels, "labels")})

@@ -231,7 +231,7 @@ def membership(draws: Any, partition: Any = None) -> Membership:
            [0.  , 1.  , 0.  ],
            [0.  , 1.  , 0.  ]])
     """
-    draws, partition = as_draws(draws), partition_of(draws, partition)
+    draws, partition = as_draws(draws).in_fixed_order(), partition_of(draws, partition)
     labels, given = draws.as_labels(partition), draws.items.reordered(partition)
     check_size(draws.n_items, labels)
     values, errors = _of_labels(draws, labels) if draws.soft is None else of_components(draws, draws.soft, labels)
@@ -516,7 +516,7 @@ def item_uncertainty(draws: Any, partition: Any = None) -> ItemUncertainty:
     2           1        0.75        0               0.250   0.500        0.75
     3           1        0.75        0               0.000   0.750        1.00
     """
-    source, partition = as_source(draws), partition_of(draws, partition)
+    source, partition = as_source(draws).in_fixed_order(), partition_of(draws, partition)
     labels = source.as_labels(partition)
     given = source.items.reordered(partition)
     similarity, nearest, nearest_similarity = own_and_nearest(source, labels)
@@ -687,6 +687,8 @@ def effective_weights(samples: Samples) -> float:
     """Effective sample size of the weights of correlated draws; NaN if a chain has fewer than four draws."""
     if not samples.has_errors:
         return np.nan
+    if samples.independent:
+        return samples.effective_draws
     chains = samples.by_chain(samples.weights)[np.newaxis]
     share = float(effective_size(chains)[0]) / chains.size
     return samples.effective_draws * min(1.0, share)

@@ -198,7 +198,7 @@ def loss_by_n_clusters(
     array([0, 0, 1, 2], dtype=int32)
     """
     asked = None if loss is None else as_loss(loss)
-    source = as_source(draws, {} if asked is None else {f"loss {asked.name!r}": asked.needs})
+    source = as_source(draws, {} if asked is None else {f"loss {asked.name!r}": asked.needs}).in_fixed_order()
     record = as_loss(asked, default=usual_loss(source))
     if isinstance(source, ScoredPairs):
         source = source.all_pairs("A number of clusters", "consensus_partition chooses it by component.")
@@ -459,7 +459,7 @@ def cluster_merges(
     2               1       2           0.16
     1               0       3           0.56
     """
-    partition, source = partition_of(draws, partition), as_source(draws)
+    partition, source = partition_of(draws, partition), as_source(draws).in_fixed_order()
     record = as_loss(loss, partition, default=usual_loss(source))
     check_needs(source, {f"loss {record.name!r}": record.needs})
     labels = source.as_labels(partition)

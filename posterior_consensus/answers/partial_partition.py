@@ -296,7 +296,7 @@ def partial_partition(
     0.8
     """
     reference = own_partition(draws, reference)
-    draws = as_draws(draws)
+    draws = as_draws(draws).in_fixed_order()
     numbers = None if reference is None else numbers_in(reference, draws.items)
     prob = check_between("prob", prob, 1)
     n_starts = check_count("n_starts", n_starts)

@@ -650,6 +650,7 @@ def find_particles(
     one: Labels | None = None,
 ) -> Particles:
     """Search as :func:`particles` does; `one` is the partition of all items used for a single particle."""
+    given, draws = draws, draws.in_fixed_order()
     numbers = None if reference is None else numbers_in(reference, draws.items)
     record = as_loss(loss, kind=PartitionLoss)
     check_count("n_starts", n_starts)
@@ -685,7 +686,9 @@ def find_particles(
         partitions = one[np.newaxis]
     elif at.size < draws.n_items:
         partitions = extended(draws, at, partitions, loss_matrix(partitions, labels, record).argmin(axis=0))
-    result = replace(_as_particles(draws, record, partitions, number, found, labels), stopped=stopped)
+    result = _as_particles(draws, record, partitions, number, found, labels)
+    assignment = result.assignment.isel(sample=given.own_order)
+    result = replace(result, stopped=stopped, assignment=assignment, draws=given)
     if numbers is None:
         return result
     numbered = [numbered_as(partition, *numbers)[0] for partition in result.partitions.values]

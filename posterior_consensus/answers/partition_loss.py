@@ -198,7 +198,7 @@ def expected_loss(draws: Any, partitions: Any = None, *, loss: str | Loss | None
     >>> pc.expected_loss(draws, [[0, 0, 1, 1], [0, 0, 0, 0]], loss="binder")["expected_loss"].values
     array([0.09375, 0.46875])
     """
-    source = as_source(draws)
+    source = as_source(draws).in_fixed_order()
     judged, single = one_or_many(partition_of(draws, partitions, "partitions"), source.items)
     record = as_loss(loss, *judged, default=usual_loss(source))
     check_needs(source, {f"loss {record.name!r}": record.needs})

@@ -270,7 +270,7 @@ def prior_sensitivity(
     check_no_method(loss)
     with opened(draws) as (data, _):
         source = find_source(data)
-        given = draws_of(source.source)
+        given = draws_of(source.source).in_fixed_order()
         others = _alternatives(data, source.labels, given, prior, alternatives, powers)
     taken = given.labels_only()
     record, rng = as_loss(loss, reference, kind=PartitionLoss), as_generator(random_seed)

@@ -98,7 +98,7 @@ def posterior_similarity_matrix(
     given = [name for name, value in parts.items() if value is not None]
     if len(given) > 1:
         raise ValueError(f"Only one of `items`, `nearest` and `above` can be given; got {' and '.join(given)}.")
-    source = as_source(draws)
+    source = as_source(draws).in_fixed_order()
     if nearest is not None:
         return _nearest(source, check_count("nearest", nearest))
     if above is not None:
@@ -211,7 +211,7 @@ def similarity_mcse(draws: Any) -> xr.DataArray:
            [0.01, 0.  , 0.01],
            [0.01, 0.01, 0.  ]])
     """
-    source = as_source(draws)
+    source = as_source(draws).in_fixed_order()
     attrs: dict[str, Any] = {"long_name": "Monte Carlo standard error of the co-clustering probability"}
     if isinstance(source, PairSimilarity) and source.errors is not None:
         return source.items.pair_array(source.errors, "psm_mcse").assign_attrs(attrs)

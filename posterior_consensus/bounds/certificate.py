@@ -277,7 +277,7 @@ def certify(
     ('optimal', 0.09375)
     """
     partition = partition_of(draws, partition)
-    source = as_source(draws)
+    source = as_source(draws).in_fixed_order()
     record = as_loss(loss, partition, default=usual_loss(source))
     check_needs(source, {f"loss {record.name!r}": record.needs})
     record = loss_on(source, record)

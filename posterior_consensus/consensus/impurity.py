@@ -80,7 +80,7 @@ def summed_impurity(draws: Any, partition: Any, *, weighted: bool = False) -> fl
     0.166667
     """
     check_flag("weighted", weighted)
-    source = as_draws(draws)
+    source = as_draws(draws).in_fixed_order()
     labels = source.as_labels(partition)
     _, top, sizes = _tables(source, labels, int(labels.max()) + 1)
     return float(_costs(source.weights @ top, sizes, labels.size, weighted).sum())

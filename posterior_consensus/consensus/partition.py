@@ -177,7 +177,7 @@ def consensus_partition(
         for key, value in (("tau", tau), ("max_clusters", max_clusters))
         if isinstance(value, str)
     }
-    source = as_source(draws, needs)
+    source = as_source(draws, needs).in_fixed_order()
     given = as_loss(asked, default=usual_loss(source))
     most = source.most_clusters if max_clusters == "draws" else max_clusters
     limits = _limits(given, source.n_items, n_clusters, most)

@@ -71,7 +71,7 @@ def refine_partition(
     >>> pc.consensus.refine_partition(draws, [0, 0, 1, 1, 1]).values
     array([0, 0, 0, 1, 1], dtype=int32)
     """
-    source, partition = as_source(draws), partition_of(draws, partition)
+    source, partition = as_source(draws).in_fixed_order(), partition_of(draws, partition)
     if isinstance(source, ScoredPairs):
         source.check_unconstrained("Refinement", "consensus_partition keeps them.")
     check_refinement(order, passes, "order")

@@ -148,7 +148,7 @@ def compare_partitions(draws: Any, partitions: Any, *, loss: str | PartitionLoss
     one    0.375
     Name: difference, dtype: float64
     """
-    draws, named = as_draws(draws), named_partitions(partitions, "partitions")
+    draws, named = as_draws(draws).in_fixed_order(), named_partitions(partitions, "partitions")
     if not named:
         raise ValueError("`partitions` must hold at least one partition; got none.")
     record = as_loss(loss, *named.values(), kind=PartitionLoss)
@@ -225,7 +225,7 @@ def excess_loss(
 ) -> ExcessLoss:
     """Search on two halves of the draws, from the consensus and one random order, and compare the results."""
     loss = as_loss(consensus.loss, kind=PartitionLoss)
-    limits = consensus.cluster_limits
+    draws, limits = draws.in_fixed_order(), consensus.cluster_limits
     options: dict[str, Any] = {"n_clusters": limits.n_clusters, "max_clusters": limits.max_clusters}
     options |= {"seconds": None if seconds is None else seconds / 2, "progressbar": progressbar}
     found = search_halves(draws, draws.as_labels(consensus), loss, as_generator(random_seed), **options)

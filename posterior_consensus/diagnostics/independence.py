@@ -163,7 +163,7 @@ def near_independence(
     >>> pc.diagnostics.near_independence(together).p_value
     0.001
     """
-    draws, rng = as_draws(draws).as_sampled(), as_generator(random_seed, otherwise=0)
+    draws, rng = as_draws(draws).in_fixed_order().as_sampled(), as_generator(random_seed, otherwise=0)
     n_permutations = check_count("n_permutations", n_permutations)
     if check_count("max_draws", max_draws) < _FEWEST:
         raise ValueError(f"`max_draws` must be at least {_FEWEST}; got {max_draws}.")
@@ -197,7 +197,7 @@ def uncorrelated(draws: PartitionDraws, ess: float, max_draws: int) -> npt.NDArr
     worth = draws.n_draws / ess
     if worth > 1:
         step = max(1, int(np.ceil(np.log(_UNCORRELATED) / np.log((worth - 1) / (worth + 1)))))
-    rows = np.concatenate([chain[::step] for chain in draws.samples.chains]) if ess > 0 else np.empty(0, np.intp)
+    rows = np.concatenate([chain[::step] for chain in draws.samples.sequences]) if ess > 0 else np.empty(0, np.intp)
     if rows.size < _FEWEST:
         why = f"{draws.n_draws} draws have an effective sample size of {ess:.3g}"
         if np.isnan(ess):

@@ -71,7 +71,7 @@ def partition_variance(draws: PartitionDraws, pairs_together: Floats) -> Partiti
 
     and R-hat = sqrt(((L - 1) / L W + B / L) / W), with chains split as in [2]_. As the entries are 0 or 1, ||A_t||^2 is
     the number of co-clustered pairs, sum_k n_k (n_k - 1) / 2: half the sum of squared cluster sizes, less n / 2. For
-    two items it is the split R-hat of their indicator.
+    two items it is the split R-hat of their indicator. Independent runs are one sample of L = N runs, without R-hat.
 
     References
     ----------
@@ -79,7 +79,7 @@ def partition_variance(draws: PartitionDraws, pairs_together: Floats) -> Partiti
     .. [2] Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021), Bayesian Analysis 16(2), 667-718.
        https://doi.org/10.1214/20-BA1221
     """
-    halves = half_chains(draws)
+    halves = np.arange(draws.n_draws)[np.newaxis] if draws.samples.independent else half_chains(draws)
     n_halves, length = halves.shape
     if length < 2:
         return PartitionVariance(np.nan, np.nan, np.nan)
@@ -87,8 +87,10 @@ def partition_variance(draws: PartitionDraws, pairs_together: Floats) -> Partiti
     squares = by_tile.sum(axis=0)
     spread = max(float(squares.sum() - n_halves * pooled.sum()), 0.0)
     inside = np.maximum(pairs_together[halves].mean(axis=1) - squares, 0.0)
-    within, between = _not_rounding(length / (length - 1) * inside.mean(), squares), spread / (n_halves - 1)
-    between = _not_rounding(between, squares)
+    within = _not_rounding(length / (length - 1) * inside.mean(), squares)
+    if draws.samples.independent:
+        return PartitionVariance(within, within, np.nan)
+    between = _not_rounding(spread / (n_halves - 1), squares)
     total = (length - 1) / length * within + between
     if len(draws.samples.chains) < 2 or total == 0:
         return PartitionVariance(within, total, np.nan)
@@ -101,7 +103,7 @@ def _not_rounding(variance: float, squares: Floats) -> float:
 
 
 def partition_ess(draws: PartitionDraws, pairs_together: Floats, total: float) -> float:
-    """Effective sample size of the partition, from the distances between draws at each lag.
+    """Effective sample size of the partition, from the distances between draws at each lag; the number of runs.
 
     Parameters
     ----------
@@ -133,6 +135,8 @@ def partition_ess(draws: PartitionDraws, pairs_together: Floats, total: float) -
     .. [3] Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021), Bayesian Analysis 16(2), 667-718.
        https://doi.org/10.1214/20-BA1221
     """
+    if draws.samples.independent:
+        return float(draws.n_draws) if draws.n_draws > 1 else np.nan
     halves = half_chains(draws)
     length = halves.shape[1]
     if length < 2:

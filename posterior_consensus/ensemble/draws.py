@@ -13,7 +13,7 @@ import xarray as xr
 
 from posterior_consensus.ensemble.allocations import AllocationProbabilities
 from posterior_consensus.ensemble.items import Floats, Items
-from posterior_consensus.ensemble.labels import ArrayLabels, LabelBackend
+from posterior_consensus.ensemble.labels import ArrayLabels, LabelBackend, fingerprints
 from posterior_consensus.ensemble.pairs import PairSource, Result
 from posterior_consensus.ensemble.partitions import distinct_rows
 from posterior_consensus.ensemble.samples import Samples
@@ -152,6 +152,36 @@ class PartitionDraws(PairSource):
         soft = None if self.soft is None else self.soft.take(rows)
         noise = None if self.noise is None else self.noise[rows]
         return replace(self, samples=self.samples.take(rows), backend=self.backend.take(rows), soft=soft, noise=noise)
+
+    def in_fixed_order(self) -> Self:
+        """Return independent runs in an order that depends on the runs alone, and draws of chains as they are.
+
+        Runs are sorted by a hash of their labels and noise, and equal runs by weight, group and name. What is sampled,
+        cut into parts or added up in this order does not depend on the order in which the runs came.
+        """
+        return self if self._ordered is None else self._ordered
+
+    @property
+    def own_order(self) -> npt.NDArray[np.intp]:
+        """Positions (n_draws,) of these draws in :meth:`in_fixed_order`."""
+        return np.arange(self.n_draws) if self._fixed_order is None else np.argsort(self._fixed_order)
+
+    @cached_property
+    def _ordered(self) -> Self | None:
+        return None if self._fixed_order is None else self.take(self._fixed_order)
+
+    @cached_property
+    def _fixed_order(self) -> npt.NDArray[np.intp] | None:
+        """Row numbers (n_draws,) of runs in fixed order; None if they are, or are draws of chains."""
+        if not self.samples.independent:
+            return None
+        hashes = self.backend.fingerprints()
+        if self.noise is not None:
+            hashes = hashes * np.uint64(3) + fingerprints(self.noise, slice(0, self.n_items))
+        groups = np.unique(self.samples.chain, return_inverse=True)[1]
+        names = np.unique(self.samples.draw.astype(str), return_inverse=True)[1] * self.samples.named
+        order = np.lexsort((names, groups, self.weights, hashes))
+        return None if np.array_equal(order, np.arange(self.n_draws)) else order
 
     def of_some_items(self, most: int | None = None) -> tuple[npt.NDArray[np.intp], PartitionDraws]:
         """Positions of all items, or of at most 10,000 chosen by a fixed rule, and the draws of these items.

@@ -64,7 +64,7 @@ class Importance(NamedTuple):
     @property
     def fewest_draws(self) -> int:
         """Number of effective draws that are enough."""
-        return _FEWEST_EFFECTIVE * len(self.samples.chains)
+        return _FEWEST_EFFECTIVE * len(self.samples.sequences)
 
     @property
     def unseen(self) -> float:
@@ -186,6 +186,8 @@ def _independent_share(samples: Samples, numbers: Any) -> float:
     with probability s, and else takes an independent one, has an autocorrelation time of (1 + s) / (1 - s). It repeats
     the number of the draw before more often than independent draws do, by s times the other draws.
     """
+    if samples.independent:
+        return 1.0
     share, counts = 1.0, np.bincount(numbers)
     counts[counts.argmax()] = 0
     others = counts.sum()
@@ -201,7 +203,9 @@ def _independent_share(samples: Samples, numbers: Any) -> float:
 
 
 def _entries(samples: Samples, group: Any) -> Any:
-    """Rows at which the chains enter a group: their first draw, and each that differs from the one before."""
+    """Rows at which the chains enter a group: their first draw, and each that differs from the one before; or runs."""
+    if samples.independent:
+        return np.arange(samples.n_draws)
     begins = [rows[np.append(True, group[rows[1:]] != group[rows[:-1]])] for rows in samples.chains]
     return np.concatenate(begins)
 

@@ -173,6 +173,13 @@ class LabelBackend(ABC):
         counts = self.joint_counts(np.zeros(self.n_items, np.int32)) if counts is None else counts
         return counts.sum(axis=1, dtype=np.int32)
 
+    def fingerprints(self) -> npt.NDArray[np.uint64]:
+        """A hash (n_draws,) of the labels of each draw, the same wherever they are stored.
+
+        It is sum_i key_i z_i modulo 2^64 with fixed random keys: two draws that differ have the same by chance only.
+        """
+        return self.sum_blocks(fingerprints)
+
     @abstractmethod
     def of_draws(self, rows: slice | npt.NDArray[np.intp]) -> npt.NDArray[Any]:
         """Labels (n_rows, n_items) of a few draws, in memory."""
@@ -358,6 +365,22 @@ def _joint_counts(
     n_clusters: int,
 ) -> npt.NDArray[np.int32]:
     return ensemble.joint_counts(np.ascontiguousarray(labels), starts, partition[items], n_clusters)
+
+
+def fingerprints(labels: npt.NDArray[Any], items: slice) -> npt.NDArray[np.uint64]:
+    """The part that a block of items has in :meth:`LabelBackend.fingerprints`."""
+    total, keys = np.zeros(len(labels), np.uint64), _hash_keys(items)
+    for part in slices(keys.size, ALIGNED):  # a block as 8-byte integers would be too large
+        total += labels[:, part].astype(np.uint64) @ keys[part]
+    return total
+
+
+def _hash_keys(items: slice) -> npt.NDArray[np.uint64]:
+    """Odd 64-bit numbers, one for each of these items: SplitMix64 of their positions."""
+    state = np.arange(items.start + 1, items.stop + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        state = (state ^ (state >> np.uint64(shift))) * np.uint64(factor)
+    return (state ^ (state >> np.uint64(31))) | np.uint64(1)
 
 
 def _within(at: npt.NDArray[np.intp], items: slice) -> npt.NDArray[np.bool_]:

@@ -92,6 +92,10 @@ class PairSource(ABC, display.Shown):
         """Return the same posterior without draws of weight 0."""
         return self
 
+    def in_fixed_order(self) -> Self:
+        """Return the same posterior with independent runs, if it has some, in an order of their own."""
+        return self
+
     def some_labels(self, most: int) -> npt.NDArray[Any]:
         """Distinct canonical labels (at most `most`, n) of draws; no rows if there are no draws."""
         return np.empty((0, self.n_items), np.int32)

@@ -106,9 +106,15 @@ class Samples:
 
     @cached_property
     def chains(self) -> list[npt.NDArray[np.intp]]:
-        """Row numbers of each chain's draws, in the order in which the chains appear."""
+        """Row numbers of each chain's draws, in the order in which chains appear; groups of runs are sorted."""
         _, first, inverse = np.unique(self.chain, return_index=True, return_inverse=True)
-        return [np.flatnonzero(inverse == k) for k in np.argsort(first)]
+        order = range(first.size) if self.independent else np.argsort(first)
+        return [np.flatnonzero(inverse == k) for k in order]
+
+    @property
+    def sequences(self) -> list[npt.NDArray[np.intp]]:
+        """Row numbers of draws that may be cut into parts: each of :attr:`chains`, or all independent runs together."""
+        return [np.arange(self.n_draws)] if self.independent else self.chains
 
     @property
     def chain_names(self) -> list[Any]:
@@ -527,9 +533,10 @@ def reordered_by_name(given: xr.DataArray, wanted: Mapping[str, pd.Index], name:
 def folds(samples: Samples, number: int) -> list[npt.NDArray[np.intp]]:
     """Row numbers of at most `number` parts that are nearly independent of each other.
 
-    Parts are whole chains if there are at least `number` chains. Otherwise, part k is the k-th section of each chain.
+    Parts are whole chains if there are at least `number` chains. Otherwise, part k is the k-th section of each chain,
+    or of all independent runs.
     """
-    chains = samples.chains
+    chains = samples.sequences
     if len(chains) < number:
         parts = [np.concatenate(part) for part in zip(*(np.array_split(rows, number) for rows in chains), strict=True)]
     else:

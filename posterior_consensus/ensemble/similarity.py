@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,10 +55,21 @@ def group_planes(
 
 
 def similarity_errors(draws: PartitionDraws) -> Floats:
-    """Monte Carlo standard error (n, n) of every entry of the similarity matrix; NaN for fewer than four draws."""
+    """Monte Carlo standard error (n, n) of every entry of the similarity matrix; NaN for fewer than four draws.
+
+    Each independent run is a batch with a factor f_t, and the entries are 0 or 1. With p the similarity and q the one
+    under weights f_t^2 / F of sum 1, the squared error sum_t f_t^2 (a_t - p)^2 is F (q (1 - 2 p) + p^2).
+    """
     draws.check_memory("Take the errors of some items: `of_items`.")
     if not draws.samples.has_errors:
         return np.full((draws.n_items, draws.n_items), np.nan)
+    if draws.samples.independent and draws.soft is None:
+        squares = np.square([factor for _, factor in draws.samples.batch_factors()])
+        if np.isnan(squares).any():
+            return np.full((draws.n_items, draws.n_items), np.nan)
+        p = draws.shared_similarity
+        q = replace(draws, samples=draws.samples.weighted(squares)).shared_similarity
+        return np.sqrt(np.maximum(squares.sum() * (q * (1 - 2 * p) + np.square(p)), 0.0))
     if draws.denominator() is None:
         return draws.samples.error_by_batches(draws.shared_similarity, lambda rows: draws.take(rows).shared_similarity)
     batches = draws.samples.batches

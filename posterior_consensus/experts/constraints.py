@@ -294,7 +294,7 @@ def as_constraints(
     if isinstance(data, dict):
         sources = [(name, as_draws(_as_one_draw(one, given))) for name, one in data.items()]
     else:
-        chains = as_draws(data).by_chain()
+        chains = as_draws(data).in_fixed_order().by_chain()
         sources = [(name.item() if hasattr(name, "item") else name, draws) for name, draws in chains]
     if not sources:
         raise ValueError("`data` must hold at least one expert; got none.")

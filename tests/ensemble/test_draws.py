@@ -334,6 +334,7 @@ ANSWERS = {
     **dict.fromkeys(("n_items", "most_clusters", "shared_similarity", "mean_similarity", "similarity", "signatures")),
     **dict.fromkeys(("denominator", "labels_only", "as_sampled", "as_pairs", "check_memory", "by_chain")),
     **dict.fromkeys(("sample", "row_blocks", "without_zero_weights", "of_some_items", "noise", "independent")),
+    **dict.fromkeys(("in_fixed_order", "own_order")),
     **dict.fromkeys(("as_labels", "links"), (PARTITION,)),
     "as_soft": ("This",),
     "reordered_to": lambda d: d.reordered_to(d.samples, "samples"),

@@ -1,6 +1,6 @@
 """random_perturbation_em(): the random perturbation model fitted to draws, with its noise and memberships."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -211,11 +211,13 @@ def random_perturbation_em(
     >>> round(fit.noise, 2)
     0.12
     """
-    draws = as_draws(draws)
+    given = as_draws(draws)
+    draws = given.in_fixed_order()
     check_clusters(n_clusters, max_clusters)
     rng = as_generator(random_seed)
     task = Task(rng, n_clusters, max_clusters, progressbar)
-    return as_fit(draws, fit(draws, task, noise, n_starts, max_steps))
+    found = as_fit(draws, fit(draws, task, noise, n_starts, max_steps))
+    return replace(found, draw_noise=found.draw_noise.isel(sample=given.own_order))
 
 
 def rpm_em(
