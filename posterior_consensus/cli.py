@@ -55,6 +55,12 @@ Scored pairs of records are a table (.parquet or .csv) with a row for each pair,
 
   posterior-consensus pairs.parquet --threshold 0.5 -o clusters.csv
 
+Independent runs of a clustering program are a table with a column for each run and a row for each item, named by its
+first column, or a file of items and labels for each run:
+
+  posterior-consensus obs.csv --runs columns --var 'leiden_*' -o labels.csv
+  posterior-consensus seed1.csv seed2.csv seed3.csv --runs columns --noise -1 --report report.html
+
 exit codes: 0 the summary was made; 1 it was made, but an output could not be written; 2 an argument, the file or its
 contents are invalid; 130 interrupted; 141 the output was not read to its end.
 
@@ -62,11 +68,14 @@ posterior-consensus compile compiles kernels for this machine beforehand, for ex
 
 A posterior with marginalized labels needs its PyMC model: use summarize(idata, model=model) in Python.
 """
-_OPTIONS = {"var_name": "--var", "layer_dim": "--layers", "tau": "--threshold"}  # by another name
+_OPTIONS = {"var_name": "--var", "keys": "--var", "layer_dim": "--layers", "tau": "--threshold"}  # by another name
 _OPTIONS |= dict.fromkeys(("data", "idata", "matrix"), "the file")
 _OUTPUT = "write a table of the items (.csv, .parquet), or the posterior with the results in a group 'consensus' (.nc)"
 _TABLES = (".csv", ".parquet")
 _OF_PAIRS = ("left", "right", "probability", "max_per_source")
+_OF_RUNS = ("groups", "noise")
+_OF_CHAINS = ("burn_in", "thin", "group", "item_dim", *_OF_PAIRS)
+_RUNS = {"rows": 0, "columns": 1}  # the axis of a table
 _OF_DRAWS = ("var", "weights", "log_weights", "burn_in", "thin", "prob", "group", "item_dim", "layers")
 _CHAINS = either(one for one in FORMATS if one.lists_are_chains)
 _NUMBERS = either(one for one in FORMATS if one.has_numbers)
@@ -143,7 +152,7 @@ def _complain(message: str) -> None:
 
 def _in_options(message: str, options: argparse.Namespace) -> str:
     """Name the options that the user typed in place of the arguments of functions."""
-    message = message.replace(BY_COLUMN, "--left, --right and --probability")
+    message = message.replace(BY_COLUMN, "--left, --right and --probability").replace("give noise=", "give --noise=")
     for name, option in ({name: f"--{name.replace('_', '-')}" for name in vars(options)} | _OPTIONS).items():
         message = message.replace(f"`{name}`", option)
     return message
@@ -159,6 +168,13 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("posterior", type=Path, nargs="+", metavar="FILE", help=f"draws or pairs: {either(FORMATS)}, see below")
     add("--var", metavar="NAME", help="variable of labels or allocation probabilities; found if there is only one")
+    add(
+        "--runs",
+        choices=sorted(_RUNS),
+        help="independent runs, in columns or rows of a table; --var chooses by pattern",
+    )
+    add("--groups", metavar="PATTERN", help="runs: what they differ in, as {} in their names, such as 'leiden_{}_*'")
+    add("--noise", metavar="LABEL", help="runs: label of items that a run puts into no cluster, such as -1")
     add("--weights", metavar="FILE|NAME", help=f"weights of the draws: a {_NUMBERS} file, or a variable of the group")
     add("--log-weights", metavar="FILE|NAME", help="their logarithms instead")
     add("--burn-in", type=int, default=0, metavar="N", help="draws to drop from the start of each chain (0)")
@@ -198,16 +214,20 @@ def _summary(options: argparse.Namespace) -> Summary | LayersSummary | PairsSumm
         raise ValueError(f"`burn_in` must be a number of draws, 0 or more; got {options.burn_in}.")
     check_between("prob", options.prob, 1)
     kept = slice(options.burn_in, None, thin)
+    _check_runs(options)
     chosen = {"loss": options.loss, "method": options.method, "n_clusters": options.n_clusters}
     chosen |= {} if options.threshold is None else {"tau": options.threshold}
     searched = {"random_seed": options.random_seed, "progressbar": not (options.quiet or options.json)}
     where = {"group": options.group, "item_dim": options.item_dim, "progressbar": searched["progressbar"]}
     if options.layers is not None:
         layers = _layers(options, where)
-        _check_burn_in(options.burn_in, layers.samples)
+        if options.runs is None:
+            _check_burn_in(options.burn_in, layers.samples)
+            layers = layers.isel(draw=kept)
         limited = {"seconds": clock.part(1.0), "prob": options.prob}
-        return posterior_consensus.summarize(layers.isel(draw=kept), **chosen, **searched, **limited)
-    with opened(_data(options), options.var, progressbar=searched["progressbar"]) as (data, var_name):
+        return posterior_consensus.summarize(layers, **chosen, **searched, **limited)
+    var_name = None if options.runs else options.var
+    with opened(_data(options), var_name, progressbar=searched["progressbar"]) as (data, var_name):
         if isinstance(data, ScoredPairs):
             _check_left_out(options)
         weights = _given_weights(options, data)
@@ -229,6 +249,16 @@ def _check_left_out(options: argparse.Namespace) -> None:
             )
 
 
+def _check_runs(options: argparse.Namespace) -> None:
+    """Refuse options on chains with runs, and options on runs without them."""
+    what = "without --runs" if options.runs is None else "for independent runs, of which each counts"
+    for name in _OF_RUNS if options.runs is None else _OF_CHAINS:
+        if (given := getattr(options, name)) != _parser().get_default(name):
+            raise ValueError(f"`{name}` must be left out {what}; got {str(given)!r}.")
+    if options.runs == "rows" and len(options.posterior) > 1:
+        raise ValueError("`runs` must be columns for several files, which are one run each; got 'rows'.")
+
+
 def _check_burn_in(burn_in: int, samples: Samples) -> None:
     if burn_in >= samples.shortest:
         raise ValueError(
@@ -243,7 +273,8 @@ def _layers(options: argparse.Namespace, where: dict[str, Any]) -> Layers:
         of_layer = {name: layer_of(path, options.var, **where) for name, path in _named(options.posterior).items()}
         return replace(as_layers(of_layer, weights=weights), dim=options.layers, ordered=True)
     # A list of files, unopened, would be layers.
-    with opened(_data(options), options.var, progressbar=where["progressbar"]) as (data, var_name):
+    var_name = None if options.runs else options.var
+    with opened(_data(options), var_name, progressbar=where["progressbar"]) as (data, var_name):
         if isinstance(data, ScoredPairs):
             _check_left_out(options)
         return as_layers(
@@ -263,7 +294,11 @@ def _named(paths: Sequence[Path]) -> dict[str, Path]:
 
 
 def _data(options: argparse.Namespace) -> Any:
-    """The file or files, or the scored pairs in it if an option says how to read them."""
+    """The file or files, or the runs or scored pairs in them if an option says how to read them."""
+    if options.runs is not None:
+        is_one = len(options.posterior) == 1
+        data, axis = (options.posterior[0], _RUNS[options.runs]) if is_one else (options.posterior, None)
+        return posterior_consensus.as_runs(data, options.var, axis=axis, groups=options.groups, noise=options.noise)
     given = {name: getattr(options, name) for name in _OF_PAIRS if getattr(options, name) is not None}
     if len(options.posterior) > 1:
         for name, value in given.items():

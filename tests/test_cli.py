@@ -596,3 +596,61 @@ def test_what_does_not_fit_scored_pairs_is_refused(pairs, table, tmp_path, monke
         if code != 2 or not message.startswith("posterior-consensus: ") or not all(part in message for part in parts):
             failures.append((case, code, message))
     assert not failures
+
+
+@pytest.fixture
+def runs(rng, tmp_path):
+    """Six runs of nine cells in columns, next to a column that is no run, in a file."""
+    labels = noisy_draws(rng, 6, 9, 2, 0.2)
+    names = [f"leiden_{resolution}_{seed}" for resolution in (0.5, 1.0) for seed in range(3)]
+    table = pd.DataFrame(labels.T, [f"cell{k}" for k in range(9)], names)
+    table.assign(n_genes=0.5).to_csv(tmp_path / "obs.csv")
+    return table
+
+
+def test_runs_in_columns_in_rows_and_a_file_each(runs, tmp_path, capsys):
+    output, options = tmp_path / "labels.csv", ["--runs", "columns", "--var", "leiden_*"]
+    expected = printed(capsys, tmp_path / "obs.csv", *options, "-o", output)
+    best = pc.consensus_partition(pc.as_runs(runs), random_seed=0, progressbar=False)
+    assert expected["expected_loss"] == best.expected_loss
+    assert pd.read_csv(output, index_col=0)["cluster"].to_dict() == best.labels.to_series().to_dict()
+    runs.T.to_csv(tmp_path / "rows.csv")
+    assert printed(capsys, tmp_path / "rows.csv", "--runs", "rows") == expected
+    paths = [tmp_path / f"{name}.csv" for name in runs]
+    for path, name in zip(paths, runs, strict=True):
+        runs[name].to_csv(path)
+    assert printed(capsys, *paths, "--runs", "columns") == expected
+
+
+def test_noise_and_groups_of_runs(runs, tmp_path, capsys):
+    path = tmp_path / "noise.csv"
+    runs.mask(runs.index.to_series() == "cell3", -1).to_csv(path)
+    found = printed(capsys, path, "--runs", "columns", "--noise", "-1", "--groups", "leiden_{}_*")
+    assert (found["n_draws"], found["n_chains"], found["n_items"]) == (6, 2, 9)
+    of_item = {one["item"]: one for one in found["items"]}
+    assert sum(one["cluster"] == of_item["cell3"]["cluster"] for one in found["items"]) == 1
+
+
+OF_RUNS = {
+    "{runs} --runs columns": ["run 'n_genes' of the file", "got 0.5", "left out by --var"],
+    "{runs} --runs columns --var louvain*": ["--var must match columns; got 'louvain*'", "'leiden_0.5_0'"],
+    "{runs} --runs columns --var leiden* --groups x{{}}": ["--groups", "'x{}'", "'leiden_0.5_0'"],
+    "{runs} {table} --runs rows": ["--runs must be columns for several files", "'rows'"],
+    "{runs} --runs columns --burn-in 5": ["--burn-in must be left out", "independent runs", "'5'"],
+    "{runs} --runs columns --left a": ["--left must be left out", "independent runs"],
+    "{runs} --groups leiden_{{}}_*": ["--groups must be left out without --runs"],
+    "{dir}/noise.csv --runs columns": ["got -1 for 1 of 9 items", "give --noise=-1"],
+    "{runs} --runs columns -o {dir}/out.nc": ["--output must end in .csv or .parquet"],
+}
+
+
+def test_what_does_not_fit_runs_is_refused(runs, table, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("posterior_consensus.search.engine.Executor", lambda *_: pytest.fail("search has begun"))
+    runs.mask(runs.index.to_series() == "cell3", -1).to_csv(tmp_path / "noise.csv")
+    failures = []
+    for case, parts in OF_RUNS.items():
+        code = main(case.format(runs=tmp_path / "obs.csv", table=table, dir=tmp_path).split())
+        message = capsys.readouterr().err
+        if code != 2 or not message.startswith("posterior-consensus: ") or not all(part in message for part in parts):
+            failures.append((case, code, message))
+    assert not failures

@@ -130,7 +130,7 @@ def _of_table(table: pd.DataFrame, keys: Keys | None, axis: int | str | None) ->
     table = table.T if axis == 0 else table
     if keys is not None:
         table = table.iloc[:, _chosen(table.columns, keys)]
-    elif axis is None and table.shape[1] > 1 and _numbers_rows(table.iloc[:, 0]):
+    elif axis != 0 and table.shape[1] > 1 and _numbers_rows(table.iloc[:, 0]):
         name = table.columns[0]
         raise ValueError(
             f"`data` must have runs in its columns; {name!r} differs in all rows. If it names the items, make it the "
