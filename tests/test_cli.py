@@ -600,9 +600,9 @@ def test_what_does_not_fit_scored_pairs_is_refused(pairs, table, tmp_path, monke
 
 @pytest.fixture
 def runs(rng, tmp_path):
-    """Six runs of nine cells in columns, next to a column that is no run, in a file."""
-    labels = noisy_draws(rng, 6, 9, 2, 0.2)
-    names = [f"leiden_{resolution}_{seed}" for resolution in (0.5, 1.0) for seed in range(3)]
+    """Ten runs of nine cells in columns, next to a column that is no run, in a file."""
+    labels = noisy_draws(rng, 10, 9, 2, 0.2)
+    names = [f"leiden_{resolution}_{seed}" for resolution in (0.5, 1.0) for seed in range(5)]
     table = pd.DataFrame(labels.T, [f"cell{k}" for k in range(9)], names)
     table.assign(n_genes=0.5).to_csv(tmp_path / "obs.csv")
     return table
@@ -626,7 +626,7 @@ def test_noise_and_groups_of_runs(runs, tmp_path, capsys):
     path = tmp_path / "noise.csv"
     runs.mask(runs.index.to_series() == "cell3", -1).to_csv(path)
     found = printed(capsys, path, "--runs", "columns", "--noise", "-1", "--groups", "leiden_{}_*")
-    assert (found["n_draws"], found["n_chains"], found["n_items"]) == (6, 2, 9)
+    assert (found["n_draws"], found["n_chains"], found["n_items"]) == (10, 2, 9)
     of_item = {one["item"]: one for one in found["items"]}
     assert sum(one["cluster"] == of_item["cell3"]["cluster"] for one in found["items"]) == 1
 
