@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import xarray as xr
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
 
 import posterior_consensus as pc
 
@@ -215,6 +217,20 @@ def plot_layer_distances():
 
 def plot_layer_items():
     pc.plot_layer_items(years())
+
+
+@cache
+def resolutions():
+    """Runs of k-means for 2 to 8 clusters of points in five groups."""
+    points, _ = make_blobs(300, centers=[[0, 0], [0, 4], [10, 0], [10, 4], [5, 12]], random_state=1)
+    numbers = np.repeat(np.arange(2, 9), 20)
+    runs = [KMeans(k, n_init=1, random_state=seed).fit_predict(points) for seed, k in enumerate(numbers)]
+    layers = pc.as_layers(pc.as_runs(runs, groups=numbers), layer_dim="clusters asked for")
+    return pc.compare_layers(layers, random_seed=1, progressbar=False)
+
+
+def plot_layer_stability():
+    pc.plot_layer_stability(resolutions())
 
 
 def plot_modes():

@@ -46,6 +46,7 @@ from posterior_consensus.plots.items import plot_membership as plot_membership
 from posterior_consensus.plots.items import plot_regimes as plot_regimes
 from posterior_consensus.plots.layers import plot_layer_distances as plot_layer_distances
 from posterior_consensus.plots.layers import plot_layer_items as plot_layer_items
+from posterior_consensus.plots.layers import plot_layer_stability as plot_layer_stability
 from posterior_consensus.plots.layers import plot_layers as plot_layers
 from posterior_consensus.plots.links import plot_cluster_sizes as plot_cluster_sizes
 from posterior_consensus.plots.links import plot_links as plot_links

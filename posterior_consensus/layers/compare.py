@@ -1,4 +1,4 @@
-"""compare_layers(): how the partitions of several layers differ in the same draw."""
+"""compare_layers(): how the partitions of several layers differ in the same draw, or how stable layers of runs are."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,9 +12,11 @@ from posterior_consensus.diagnostics.traces import arviz_statistics
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.layers import Layers, layer_names
 from posterior_consensus.ensemble.partitions import named_partitions
+from posterior_consensus.layers.between_runs import compared_runs, distances_between, run_distances, stability_of
 from posterior_consensus.layers.distances import layer_distances
-from posterior_consensus.layers.flows import named_transitions
+from posterior_consensus.layers.flows import aligned_by_items, named_transitions
 from posterior_consensus.layers.record import CHANGES, LayerComparison
+from posterior_consensus.layers.stability import LayerStability
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display
@@ -37,13 +39,13 @@ def compare_layers(
     prob: float = 0.9,
     random_seed: RandomSeed = None,
     progressbar: bool = True,
-) -> LayerComparison:
-    """Compare the partitions of several layers in the same draw: how far apart they are, and where the change is.
+) -> LayerComparison | LayerStability:
+    """Compare the partitions of several layers in the same draw, or the runs of several resolutions.
 
     Parameters
     ----------
     layers : Layers or any data that :func:`as_layers` takes without further arguments
-        Several partitions in each draw.
+        Several partitions in each draw, or independent runs with groups, see :func:`as_runs`: a layer for each group.
     loss : str or PartitionLoss, optional
         Name in LOSSES, or a record such as ``vi(a=0.5)``; by default "vi".
     partitions : dict, sequence or DataArray, optional
@@ -54,7 +56,7 @@ def compare_layers(
         Largest number of steps between two layers that are compared, if layers have an order. By default all pairs are
         compared, and of more than 50 layers in an order those at most 20 steps apart.
     prob : float in (0, 1)
-        Posterior probability of the intervals, by default 0.9.
+        Posterior probability of the intervals, by default 0.9. Layers of runs have none.
     random_seed : int, Generator, SeedSequence or None
         Seed of the searches for consensus partitions.
     progressbar : bool
@@ -64,6 +66,8 @@ def compare_layers(
     -------
     LayerComparison
         Distances of layers, flows of items between clusters, moves of items, and a verdict in words.
+    LayerStability
+        For layers of runs: how stable each is, distances, consensus partitions, and a verdict in words.
 
     Raises
     ------
@@ -79,6 +83,7 @@ def compare_layers(
     summarize : Summarize each layer and compare them.
     diagnose : Check whether the chains agree on the distances.
     plot_layers, plot_layer_distances, plot_layer_items : Plot the result.
+    plot_layer_stability : Plot the result for layers of runs.
     align_partitions : names that go on in given partitions, without draws.
 
     Notes
@@ -133,12 +138,28 @@ def compare_layers(
     :func:`diagnostics.similarity_mcse`; those of probabilities are enlarged near 0 and 1. They take the partitions as
     given. Flows, moves and overlaps are of sampled labels, too.
 
+    **Layers of runs.** Runs of different layers are not paired. With the distance d between two runs, the loss or the
+    mean of its two orders, and N runs z_1, ..., z_N of a layer,
+
+        distance  = 2 / (N (N - 1)) sum_{s < t} d(z_s, z_t),
+        chance    = mean over s < t of E d(z_s, p(z_t)),    p a random permutation of the items,
+        stability = 1 - distance / chance.
+
+    The permutation keeps the sizes of clusters, so `stability` can be compared between layers: 1 if all runs are equal,
+    0 if they are as far apart as random labels of their sizes. For a loss that is linear in the sum A over joint cells,
+    such as VI and Binder's loss, `chance` is exact [3]_; another loss is taken at the expectation of A. The `error` of
+    the distance is the jackknife's over runs. The permutations that `p_value` takes exchange the runs of two layers:
+    all of them, or 999 at random. It is a p-value if the runs are independent. Beyond 200 runs of a layer, 200 are
+    compared with each other; the consensus partition is of all.
+
     References
     ----------
     .. [1] Kitagawa (1996), Journal of Computational and Graphical Statistics 5(1), 1-25.
        https://doi.org/10.1080/10618600.1996.10474692
     .. [2] Szekely and Rizzo (2013), Journal of Statistical Planning and Inference 143(8), 1249-1272.
        https://doi.org/10.1016/j.jspi.2013.03.018
+    .. [3] Vinh, Epps and Bailey (2010), Journal of Machine Learning Research 11, 2837-2854.
+       https://jmlr.org/papers/v11/vinh10a.html
 
     Examples
     --------
@@ -155,11 +176,23 @@ def compare_layers(
     array([[0, 0, 0, 1, 1, 1],
            [0, 0, 0, 1, 1, 1],
            [0, 0, 1, 1, 1, 1]], dtype=int32)
+
+    Runs of two resolutions, of which the second one is less stable:
+
+    >>> runs = pc.as_runs([first] * 5 + [[0, 0, 1, 1, 2, 2], [0, 0, 0, 1, 2, 2]] * 2, groups=[0.5] * 5 + [1.0] * 4)
+    >>> found = pc.compare_layers(runs, random_seed=1)
+    >>> found.to_dataframe()[["n_runs", "n_clusters", "distance", "chance", "stability"]].round(3)
+           n_runs  n_clusters  distance  chance  stability
+    layer
+    0.5         5           2     0.000   1.541      1.000
+    1.0         4           3     0.000   1.541      1.000
     """
     layers = as_layers(layers)
     record, prob = as_loss(loss, kind=PartitionLoss), check_between("prob", prob, 1)
     pairs = _pairs(layers, max_lag)
     given = _partitions(layers, partitions, record, random_seed, progressbar)
+    if layers.are_runs:
+        return _of_runs(layers, pairs, given, record, progressbar)
     aligned, flows, overlaps, losses = named_transitions(layers, given, record, prob)
     position = {name: k for k, name in enumerate(layers)}
     steps = tuple([position[name] for name in own_in(overlaps, end).values.tolist()] for end in ("before", "after"))
@@ -176,6 +209,32 @@ def compare_layers(
         loss=record,
         n_chains=len(layers.samples.chains),
         n_draws=layers.samples.n_draws,
+    )
+
+
+def _of_runs(
+    layers: Layers,
+    pairs: npt.NDArray[np.bool_],
+    partitions: Mapping[Any, Any],
+    loss: PartitionLoss,
+    progressbar: bool,
+) -> LayerStability:
+    for name, draws in layers.items():
+        if draws.samples.is_weighted:
+            raise ValueError(
+                f"Runs must have equal weights; those of layer {name!r} have {draws.samples.about_weights}."
+            )
+    estimates = {
+        name: draws.items.as_labels(partitions[name], f"partitions[{name!r}]") for name, draws in layers.items()
+    }
+    own = {name: run_distances(compared_runs(draws), loss) for name, draws in layers.items()}
+    return LayerStability(
+        stability=stability_of(layers, own, estimates, loss),
+        distances=distances_between(layers, pairs, own, estimates, loss, progressbar),
+        partitions=aligned_by_items(layers, partitions, estimates),
+        dim=layers.dim,
+        ordered=layers.ordered,
+        loss=loss,
     )
 
 

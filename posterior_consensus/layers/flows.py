@@ -198,7 +198,8 @@ def named_transitions(
     }
     steps = steps_of(layers)
     transitions = transitions_of(layers, estimates, steps, loss, prob)
-    numbers, names = _numbers(layers, partitions, estimates, list(zip(steps, transitions, strict=True)))
+    partner_of = [transition.partner for transition in transitions]
+    numbers, names = _numbers(layers, partitions, estimates, list(zip(steps, partner_of, strict=True)))
     aligned, places = _over_all_items(layers, {name: numbers[name][estimates[name]] for name in layers}, names)
     own = [places[step.after][step.to] for step in steps]
     return (
@@ -209,20 +210,34 @@ def named_transitions(
     )
 
 
+def aligned_by_items(
+    layers: Layers, partitions: Mapping[Any, Any], estimates: Mapping[Any, Labels]
+) -> AlignedPartitions:
+    """Partitions of layers of runs, whose clusters keep their names by the items in common, not those of each draw."""
+    steps, partner_of = steps_of(layers), list[npt.NDArray[np.integer]]()
+    for step in steps:
+        after, before = estimates[step.after], estimates[step.before]
+        common = np.zeros((int(after.max()) + 1, int(before.max()) + 1), np.int64)
+        np.add.at(common, (after[step.to], before[step.at]), 1)
+        partner_of.append(partners(common))
+    numbers, names = _numbers(layers, partitions, estimates, list(zip(steps, partner_of, strict=True)))
+    return _over_all_items(layers, {name: numbers[name][estimates[name]] for name in layers}, names)[0]
+
+
 def _numbers(
     layers: Layers,
     partitions: Mapping[Any, Any],
     estimates: Mapping[Any, Labels],
-    transitions: list[tuple[Step, Transition]],
+    partner_of: list[tuple[Step, npt.NDArray[np.integer]]],
 ) -> tuple[dict[Any, npt.NDArray[np.int64]], list[Hashable]]:
     """Number that goes on of each cluster of each layer's estimate, by layer, and the name of each number."""
-    into = {step.after: (step.before, transition) for step, transition in transitions}
+    into = {step.after: (step.before, partner) for step, partner in partner_of}
     numbers, names = dict[Any, npt.NDArray[np.int64]](), list[Hashable]()
     for name, draws in layers.items():
         n_clusters = int(estimates[name].max()) + 1
         if name in into:
-            before, transition = into[name]
-            numbers[name], names = continued(transition.partner, numbers[before], names)
+            before, partner = into[name]
+            numbers[name], names = continued(partner, numbers[before], names)
         elif names:
             numbers[name], names = continued(np.full(n_clusters, -1), np.array([-1]), names)
         else:

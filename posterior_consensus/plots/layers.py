@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from posterior_consensus.answers.alignment import AlignedPartitions
 from posterior_consensus.answers.membership import Membership
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.layers.record import HasComparison, LayerComparison
+from posterior_consensus.layers.stability import LayerStability
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.alluvial import Column, draw_alluvial
 from posterior_consensus.plots.colours import NEUTRAL, as_cmap, ink
@@ -20,6 +22,8 @@ from posterior_consensus.plots.rows import item_row, name_row
 from posterior_consensus.plots.strips import draw_numbered
 from posterior_consensus.results.display import counted
 from posterior_consensus.results.stored_as import own_in
+
+Compared = TypeVar("Compared", LayerComparison, LayerStability)
 
 _MOST_COLUMNS = 40
 _MOST_CAPTIONS = 14
@@ -72,7 +76,7 @@ def plot_layers(comparison: LayerComparison | HasComparison, *, figsize: Size = 
     >>> [tick.get_text() for tick in ax.get_xticklabels()]
     ['0\n2 clusters', '1\n3 clusters']
     """
-    comparison = _comparison(comparison)
+    comparison = _comparison(comparison, LayerComparison)
     partitions, shown = comparison.partitions, _window(comparison)
     if len(shown) < 2:
         raise ValueError(
@@ -113,14 +117,19 @@ def plot_layers(comparison: LayerComparison | HasComparison, *, figsize: Size = 
     return grid
 
 
-def _comparison(given: Any) -> LayerComparison:
-    """The comparison itself, or that of a summary."""
+def _comparison(given: Any, kind: type[Compared]) -> Compared:
+    """The comparison itself, or that of a summary; of draws or of runs."""
     if isinstance(given, HasComparison):
         if given.comparison is None:
             raise ValueError("The layers were not compared, because no time was left; give more `seconds`.")
         given = given.comparison
-    frame.check_result("comparison", given, LayerComparison, "compare_layers")
-    comparison: LayerComparison = given
+    other = {LayerComparison: LayerStability, LayerStability: LayerComparison}[kind]
+    if isinstance(given, other):
+        what = "several partitions in each draw" if kind is LayerComparison else "runs"
+        figure = "plot_layers" if other is LayerComparison else "plot_layer_stability"
+        raise TypeError(f"`comparison` must be of layers of {what}; got {other.__name__}, which {figure} shows.")
+    frame.check_result("comparison", given, kind, "compare_layers")
+    comparison: Compared = given
     return comparison
 
 
@@ -144,6 +153,127 @@ def _name_layers(ax: Axes, names: list[Any], n_clusters: list[int]) -> None:
     few = len(at) == len(names) and frame.extent(ax)[0] / len(names) > 60
     captions = [f"{names[k]}{chr(10) + counted(n_clusters[k], 'cluster') if few else ''}" for k in at]
     ax.set_xticks(list(at), captions, parse_math=False)
+
+
+def plot_layer_stability(comparison: LayerStability | HasComparison, *, figsize: Size = None, axes: Any = None) -> Grid:
+    """Plot how stable layers of runs are, their numbers of clusters, and where the items of each cluster go.
+
+    Parameters
+    ----------
+    comparison : LayerStability or LayersSummary
+        The result of :func:`compare_layers`, or of :func:`summarize`, for layers of runs.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    axes : array of three matplotlib.axes.Axes, optional
+        By default of a new figure.
+
+    Returns
+    -------
+    ndarray of matplotlib.axes.Axes, shape (3,)
+
+    Raises
+    ------
+    TypeError
+        If `comparison` is something else, or `axes` holds other things.
+    ValueError
+        If it has one layer only, no time was left to compare the layers, or there are more or fewer `axes`.
+
+    See Also
+    --------
+    plot_layers : Plot layers of draws, which are paired.
+    plot_alluvial : Plot the consensus partitions alone.
+
+    Notes
+    -----
+    Above, the stability of each layer with two standard errors to either side: 1 if all runs are equal, 0 (dashed) for
+    random labels of the same cluster sizes. Layers within two errors of the best are filled. In the middle, the fewest
+    and the most clusters of a run as a line, and those of the consensus partition as a point. Below, the consensus
+    partitions: a cluster is as high as its number of items, and keeps its colour as long as it keeps its name. Clusters
+    are ordered such that few bands cross, as in :func:`plot_alluvial`. Of more than 40 layers, the first 40 are shown.
+    The figure has what a clustering tree has [1]_, with the heights of clusters and bands to scale.
+
+    References
+    ----------
+    .. [1] Zappia and Oshlack (2018), GigaScience 7(7), giy083. https://doi.org/10.1093/gigascience/giy083
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> runs = [[0, 0, 1, 1]] * 4 + [[0, 0, 1, 2], [0, 1, 2, 2]] * 2
+    >>> compared = pc.compare_layers(pc.as_runs(runs, groups=[0.5] * 4 + [1.0] * 4), random_seed=1)
+    >>> axes = pc.plot_layer_stability(compared)
+    >>> [ax.get_ylabel() for ax in axes]
+    ['stability', 'clusters', '4 items']
+    """
+    comparison = _comparison(comparison, LayerStability)
+    names = comparison.layers[:_MOST_COLUMNS]
+    if len(names) < 2:
+        raise ValueError("`comparison` must have at least two layers; got one.")
+    n_clusters = [np.unique(row[row >= 0]).size for row in comparison.partitions.labels.values[: len(names)]]
+    flow = min(max(3.2, 0.22 * max(n_clusters)), 7.0)
+    size = min(2.2 + 1.1 * len(names), 14.0), 3.4 + flow
+    grid = frame.grid_axes(axes, figsize, 3, 1, *size, height_ratios=(1.5, 1.2, flow)).ravel()
+    table = comparison.to_dataframe().iloc[: len(names)]
+    _plot_stability(grid[0], table, [name in comparison.most_stable for name in names])
+    _plot_numbers(grid[1], table)
+    _plot_flow(grid[2], comparison, len(names))
+    left_out = len(comparison.layers) - len(names)
+    captions = [str(name) for name in names]
+    if len(names) > _MOST_CAPTIONS:
+        step = -(-len(names) // _MOST_CAPTIONS)
+        captions = [name if k % step == 0 else "" for k, name in enumerate(captions)]
+    for ax in grid:
+        ax.set_xlim(-0.3, len(names) - 0.7)
+        ax.set_xticks(range(len(names)), captions if ax is grid[2] else [""] * len(names), parse_math=False)
+    note = f" ({len(names)} of {left_out + len(names)})" * (left_out > 0)
+    grid[2].set_xlabel(f"{comparison.dim}{note}{grid[2].get_xlabel()}")
+    return grid
+
+
+def _plot_stability(ax: Axes, table: pd.DataFrame, is_best: list[bool]) -> None:
+    """Stability of each layer with its errors; filled points are within the error of the best."""
+    at, values = np.arange(len(table)), table["stability"].to_numpy()
+    error, best = frame.ERRORS * table["stability_error"].fillna(0.0).to_numpy(), np.array(is_best)
+    ax.plot(at, values, color=NEUTRAL, linewidth=0.8, zorder=1)
+    ax.errorbar(at, values, error, fmt="none", color=ink(), elinewidth=1.0, zorder=2)
+    for some, face, label in ((best, ink(), "within two errors of the best"), (~best, ax.get_facecolor(), "other")):
+        style: dict[str, Any] = {"color": ink(), "markerfacecolor": face, "markersize": 5, "zorder": 3}
+        ax.plot(at[some], values[some], "o", label=label, **style)
+    ax.axhline(0.0, color=NEUTRAL, linewidth=1.0, linestyle="--", label="random labels")
+    ax.set(ylabel="stability", ylim=(min(-0.05, np.nanmin(np.append(values - error, 0.0)) - 0.03), 1.05))
+    frame.add_legend(ax)
+
+
+def _plot_numbers(ax: Axes, table: pd.DataFrame) -> None:
+    """Numbers of clusters of the runs of each layer, and of its consensus partition."""
+    at = np.arange(len(table))
+    ax.vlines(at, table["fewest"], table["most"], color=NEUTRAL, linewidth=5.0, alpha=0.5, label="runs")
+    same = (table["fewest"] == table["most"]).to_numpy()
+    ax.scatter(at[same], table["most"][same], marker="_", s=60, color=NEUTRAL, zorder=1.5)
+    ax.scatter(at, table["n_clusters"], s=22, color=ink(), label="consensus", zorder=2)
+    ax.set_ylim(0, None)
+    frame.tick_integers(ax.yaxis)
+    ax.set_ylabel("clusters")
+    frame.add_legend(ax)
+
+
+def _plot_flow(ax: Axes, comparison: LayerStability, n_layers: int) -> None:
+    """The clusters of each layer's consensus partition, and the numbers of items they have in common."""
+    partitions = comparison.partitions
+    labels = partitions.labels.values[:n_layers]
+    numbers = [np.unique(row[row >= 0]).astype(np.int64) for row in labels]
+    sizes = [np.unique(row[row >= 0], return_counts=True)[1].astype(np.float64) for row in labels]
+    tables = []
+    for sides, rows in zip(pairwise(numbers), pairwise(labels), strict=True):
+        both = (rows[0] >= 0) & (rows[1] >= 0)
+        table = np.zeros([side.size for side in sides])
+        np.add.at(table, tuple(np.searchsorted(side, row[both]) for side, row in zip(sides, rows, strict=True)), 1.0)
+        tables.append(table)
+    height = max(size.sum() for size in sizes)
+    clusters = [[str(partitions.names[k]) for k in own] for own in numbers]
+    columns = list(map(Column, [""] * n_layers, [size / height for size in sizes], clusters, numbers))
+    draw_alluvial(ax, columns, [table / height for table in tables], [_FAINT + _SURE * 0.66] * len(tables))
+    ax.set_ylabel(counted(labels.shape[1], "item"))
 
 
 def plot_layer_distances(
@@ -200,7 +330,7 @@ def plot_layer_distances(
     >>> axes[1].get_xlabel()
     'lag (steps of layer)'
     """
-    comparison = _comparison(comparison)
+    comparison = _comparison(comparison, LayerComparison)
     labels = {
         "expected_loss": frame.with_unit(f"expected loss, {comparison.loss.name}", comparison.loss.unit),
         "ari": "expected adjusted Rand index",
@@ -290,7 +420,7 @@ def plot_layer_items(
     'item, by cluster of 0'
     """
     if isinstance(layers, (HasComparison, LayerComparison)):
-        comparison = _comparison(layers)
+        comparison = _comparison(layers, LayerComparison)
         grid, shown = _partitions(comparison.partitions, order, figsize, axes)
         _mark_moves(grid[0], comparison, shown)
         return grid

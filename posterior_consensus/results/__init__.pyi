@@ -51,6 +51,7 @@ from posterior_consensus.ensemble.scored_pairs import ScoredPairs as ScoredPairs
 from posterior_consensus.experts.constraints import Constraints as Constraints
 from posterior_consensus.experts.views import ExpertViews as ExpertViews
 from posterior_consensus.layers.record import LayerComparison as LayerComparison
+from posterior_consensus.layers.stability import LayerStability as LayerStability
 from posterior_consensus.results.work import CandidatesInfo as CandidatesInfo
 from posterior_consensus.results.work import ClusterLimits as ClusterLimits
 from posterior_consensus.results.work import FitInfo as FitInfo

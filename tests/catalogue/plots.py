@@ -3,6 +3,7 @@
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 import posterior_consensus as pc
@@ -43,6 +44,15 @@ layers = cache(
         **QUIET,
     )
 )
+runs = cache(
+    lambda: pc.compare_layers(
+        pc.as_runs(
+            pd.DataFrame(waves.reshape(-1, N_ITEMS)[:24].T, index=pd.Index(COORDS["site"], name="site")),
+            groups=[0.5, 1.0, 2.0] * 8,
+        ),
+        **QUIET,
+    )
+)
 views = cache(
     lambda: pc.experts.expert_views(pc.experts.as_constraints(draws(), random_seed=1), n_clusters=3, random_seed=1)
 )
@@ -64,6 +74,7 @@ PLOTS = {
     "items_map": lambda: [draws(), LABELS],
     "layer_distances": lambda: [layers()],
     "layer_items": lambda: [layers()],
+    "layer_stability": lambda: [runs()],
     "layers": lambda: [layers()],
     "links": lambda: [links()],
     "loss_by_n_clusters": lambda: [pc.loss_by_n_clusters(draws(), n_clusters=[2, 3, 4], **QUIET)],

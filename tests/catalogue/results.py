@@ -42,6 +42,12 @@ def pairs(z):
     return pc.as_pair_similarity(pc.posterior_similarity_matrix(z))
 
 
+def as_runs(z, **options):
+    """The draws as independent runs of a program, whose table has a row for each item."""
+    index = z.indexes.get(z.dims[-1])
+    return pc.as_runs(pd.DataFrame(z.values.reshape(-1, z.shape[-1]).T, index=index), **options)
+
+
 def scored(z):
     """Scores of some pairs of the same items, in three data sets."""
     chain = {(i, i + 1): (0.9, 0.8, 0.2)[i % 3] for i in range(7)}
@@ -154,6 +160,10 @@ RESULTS = {
     "layers, names": lambda z: pc.compare_layers(
         {"a": z, 3: z[:, ::-1], "c": z[:, :, :1]}, loss=pc.vi(a=0.6), **NO_BAR
     ),
+    "runs": lambda z: pc.compare_layers(as_runs(z, groups=np.repeat([0.5, 1.0], 30)), **NO_BAR),
+    "runs, names": lambda z: pc.compare_layers(
+        {"a": as_runs(z), 3: as_runs(z[:, 20:]), "c": as_runs(z[:1, :1])}, loss=pc.binder(a=0.7), **NO_BAR
+    ),
     "modes": lambda z: pc.consensus.fit_modes(z, "auto", max_modes=2, max_steps=30, **QUIET),
 }
 
@@ -171,6 +181,7 @@ FIGURES = {  # of each record, by their names in the package; None where no figu
     "ExpertViews": "experts.plot_experts",
     "ItemUncertainty": "plot_item_uncertainty",
     "LayerComparison": "plot_layers",
+    "LayerStability": "plot_layer_stability",
     "Links": "plot_links",
     "ScoredLinks": "plot_links",
     "LossByNClusters": "plot_loss_by_n_clusters",

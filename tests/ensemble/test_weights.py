@@ -95,6 +95,7 @@ WITHOUT_WEIGHTS = {
     # draw what others have computed
     *("plot_loss_path", "plot_loss_by_n_clusters", "plot_sequence", "plot_near_independence"),
     *("plot_posterior_comparison", "plot_agreement_path", "plot_layers", "plot_layer_distances", "plot_layer_items"),
+    "plot_layer_stability",
     "cocluster",  # takes a table
     # know only the statements of as_constraints
     *("expert_views", "plot_experts", "plot_expert_views", "meta_clustering", "normalised_cut"),

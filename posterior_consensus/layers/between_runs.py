@@ -1,0 +1,200 @@
+"""How far apart runs are: two of one layer, with what random labels would have, and one each of two layers."""
+
+from collections.abc import Mapping
+from itertools import combinations
+from math import comb
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from posterior_consensus.ensemble.chains import half_energy
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.expectation import all_losses, draw_losses, loss_matrix, losses_between
+from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.ensemble.layers import Layers
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels
+from posterior_consensus.ensemble.samples import FEWEST_DRAWS, evenly_spaced
+from posterior_consensus.ensemble.similarity import own_and_nearest
+from posterior_consensus.layers.chance import chance_losses
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.results.stored_as import names_as_coordinate
+from posterior_consensus.runtime.progress import track
+from posterior_consensus.runtime.tolerances import ROUNDING
+
+MOST_RUNS = 200  # of a layer, of which all pairs are compared
+_ENOUGH_PAIRS = 100  # of runs of a layer, for what random labels have
+_PERMUTATIONS = 999
+
+STABILITY = (
+    *("n_runs", "fewest", "most", "n_clusters", "distance", "error", "chance", "stability", "stability_error"),
+    *("to_consensus", "agreement"),
+)
+DISTANCES = ("distance", "error", "separation", "p_value", "consensus_distance", "same", "n_common")
+
+
+class Distances(NamedTuple):
+    """Mean distance between runs, its standard error, and what else depends on all pairs of runs.
+
+    Attributes
+    ----------
+    mean, error : float
+    separation, p_value : float
+        Half the energy distance of two layers, and the share of exchanges of their runs with one at least as large.
+    """
+
+    mean: float
+    error: float
+    separation: float
+    p_value: float
+
+
+def compared_runs(draws: PartitionDraws) -> PartitionDraws:
+    """The runs of a layer, at most 200, of which all pairs are compared, in an order of their own."""
+    draws = draws.in_fixed_order()
+    return draws if draws.n_draws <= MOST_RUNS else draws.take(evenly_spaced(draws.n_draws, MOST_RUNS))
+
+
+def run_distances(draws: PartitionDraws, loss: PartitionLoss) -> Floats:
+    """Losses (n, n) between the runs, the mean of both orders of two."""
+    losses = all_losses(draws, loss)
+    return losses if loss.is_symmetric else (losses + losses.T) / 2
+
+
+def within(distances: Floats) -> tuple[float, float]:
+    """Mean distance of two different runs, and its standard error by the jackknife over runs; NaN if unknown.
+
+    With the sum r_i of distances of run i, the mean without run i is (sum of r - 2 r_i) / ((n - 1) (n - 2)), and the
+    squared error (n - 1) / n times the sum of squared differences of these from their mean. If all r_i are equal,
+    as of runs of which a half has one partition and a half another, that is 0. So it is at least the share that single
+    distances have in the variance of such a mean, 2 / (n (n - 1)) times their variance.
+    """
+    n = len(distances)
+    if n < 2:
+        return np.nan, np.nan
+    sums = distances.sum(axis=1)
+    mean = float(sums.sum() / (n * (n - 1)))
+    if n < FEWEST_DRAWS:
+        return mean, np.nan
+    without = (sums.sum() - 2 * sums) / ((n - 1) * (n - 2))
+    of_runs = (n - 1) / n * np.sum(np.square(without - without.mean()))
+    of_pairs = 2 / (n * (n - 1)) * distances[np.triu_indices(n, 1)].var()
+    return mean, float(np.sqrt(max(of_runs, of_pairs)))
+
+
+def stability_of(
+    layers: Layers, own: Mapping[Any, Floats], partitions: Mapping[Any, Labels], loss: PartitionLoss
+) -> xr.Dataset:
+    """How stable each layer is, with the columns STABILITY over ``layer``.
+
+    `own` are :func:`run_distances` of the :func:`compared_runs` of each layer, `partitions` its canonical labels.
+    """
+    rows = []
+    for name, draws in layers.items():
+        labels, (mean, error), chance = partitions[name], within(own[name]), _chance(compared_runs(draws), loss)
+        unit = chance if chance > ROUNDING else np.nan
+        similarity = own_and_nearest(draws, labels)[0]
+        agreement = float(np.nanmean(similarity)) if np.isfinite(similarity).any() else np.nan
+        to_consensus = float(draws.samples.mean(draw_losses(labels[np.newaxis], draws, loss))[0])
+        counts = draws.n_draws, int(draws.n_clusters.min()), draws.most_clusters, int(labels.max()) + 1
+        rows.append((*counts, mean, error, chance, 1 - mean / unit, error / unit, to_consensus, agreement))
+    columns = zip(STABILITY, zip(*rows, strict=True), strict=True)
+    found = {name: ("layer", np.array(column)) for name, column in columns}
+    return xr.Dataset(found, {"layer": names_as_coordinate(list(layers))})
+
+
+def _chance(draws: PartitionDraws, loss: PartitionLoss) -> float:
+    """Mean distance of two runs with random labels; of many runs, of each and those that follow it in their order."""
+    n = draws.n_draws
+    rows, others = np.triu_indices(n, 1)
+    if not rows.size:
+        return np.nan
+    lag = others - rows
+    near = np.minimum(lag, n - lag) <= -(-_ENOUGH_PAIRS // n)
+    rows, others = rows[near], others[near]
+    expected = chance_losses(draws, rows, others, loss)
+    if not loss.is_symmetric:
+        expected = (expected + chance_losses(draws, others, rows, loss)) / 2
+    return float(expected.mean())
+
+
+def distances_between(
+    layers: Layers,
+    pairs: npt.NDArray[np.bool_],
+    own: Mapping[Any, Floats],
+    partitions: Mapping[Any, Labels],
+    loss: PartitionLoss,
+    progressbar: bool,
+) -> xr.Dataset:
+    """How far apart layers are, for each pair that is True in the symmetric `pairs` (n_layers, n_layers).
+
+    `own` and `partitions` are as for :func:`stability_of`.
+
+    Returns
+    -------
+    xarray.Dataset over layer and other_layer
+        With the columns DISTANCES; NaN for other pairs, and for those without common items.
+    """
+    names, n_layers = list(layers), len(layers)
+    found = {name: np.full((n_layers, n_layers), np.nan) for name in DISTANCES}
+    found["same"], found["n_common"] = np.zeros((2, n_layers, n_layers))
+    some = {name: compared_runs(draws) for name, draws in layers.items()}
+    wanted = [pair for pair in combinations(range(n_layers), 2) if pairs[pair]]
+    for k, name in enumerate(names):
+        found["distance"][k, k], found["error"][k, k] = within(own[name])
+        found["consensus_distance"][k, k], found["same"][k, k] = 0.0, 1
+        found["n_common"][k, k] = layers[name].n_items
+    for one, other in track(wanted, "Distances between layers", progressbar=progressbar):
+        ends = names[one], names[other]
+        common = layers.common(*ends)
+        if not common[0].size:
+            continue
+        sides, of_sides = [some[name] for name in ends], [own[name] for name in ends]
+        if layers[ends[0]].items is not layers[ends[1]].items:
+            sides = [draws.of_items(at) for draws, at in zip(sides, common, strict=True)]
+            of_sides = [run_distances(draws, loss) for draws in sides]
+        across = loss_matrix(sides[0].labels, sides[1], loss)
+        if not loss.is_symmetric:
+            across = (across + loss_matrix(sides[1].labels, sides[0], loss).T) / 2
+        estimates = np.stack([canonical_labels(partitions[name][at]) for name, at in zip(ends, common, strict=True)])
+        values = compared(of_sides[0], of_sides[1], across)._asdict()
+        values["distance"] = values.pop("mean")
+        values["consensus_distance"] = losses_between(estimates, loss)[0, 1]
+        values["same"], values["n_common"] = np.array_equal(*estimates), common[0].size
+        for name, value in values.items():
+            found[name][one, other] = found[name][other, one] = value
+    dims = ("layer", "other_layer")
+    found["same"], found["n_common"] = found["same"] > 0, found["n_common"].astype(np.int64)
+    return xr.Dataset(
+        {name: (dims, values) for name, values in found.items()}, dict.fromkeys(dims, names_as_coordinate(names))
+    )
+
+
+def compared(own: Floats, others: Floats, across: Floats) -> Distances:
+    """Compare two sets of runs, given the distances within each and (n, m) across."""
+    n, m = across.shape
+    error = np.nan
+    if min(n, m) >= FEWEST_DRAWS:
+        error = float(np.sqrt(across.mean(axis=1).var(ddof=1) / n + across.mean(axis=0).var(ddof=1) / m))
+    if min(n, m) < 2:
+        return Distances(float(across.mean()), error, np.nan, np.nan)
+    distances = np.block([[own, across], [across.T, others]])
+    pairs = 1.0 - np.eye(n + m)
+    ours = _exchanges(n, m)
+    energies = half_energy(distances, ours, ~ours, pairs)
+    larger = energies >= energies[0] - ROUNDING
+    return Distances(float(across.mean()), error, float(energies[0]), float(larger.mean()))
+
+
+def _exchanges(n: int, m: int) -> npt.NDArray[np.bool_]:
+    """Which of n + m runs are in the first set (R, n + m): as they are, then all other choices, or 999 random ones."""
+    first = np.arange(n + m) < n
+    if comb(n + m, n) <= _PERMUTATIONS:
+        chosen = np.array(list(combinations(range(n + m), n)))
+        exchanged = np.zeros((len(chosen), n + m), np.bool_)
+        np.put_along_axis(exchanged, chosen, True, axis=1)
+        return exchanged
+    exchanged = np.random.default_rng(0).permuted(np.tile(first, (_PERMUTATIONS + 1, 1)), axis=1)
+    exchanged[0] = first
+    return exchanged

@@ -1,0 +1,163 @@
+"""How stable layers of runs are, and how they differ: the record that compare_layers() returns for runs."""
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from posterior_consensus.answers.alignment import AlignedPartitions
+from posterior_consensus.layers.between_runs import DISTANCES, STABILITY
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.stored_as import Stored
+
+_OWN = {"layer": "stability_layer"}  # where they are stored
+_DIMS = {"layer": "compared_layer", "other_layer": "compared_other_layer"}
+_NEAR = 2.0  # standard errors
+_LEVEL = 0.05  # of the test of whether runs of two layers differ
+_MOST_NAMED = 6  # layers in a sentence
+_COUNTS = ("n_runs", "fewest", "most", "n_clusters")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LayerStability(Stored):
+    """How stable layers of independent runs are, and where they differ; made by :func:`compare_layers` of such layers.
+
+    Attributes
+    ----------
+    stability : xarray.Dataset
+        Over ``layer``: the number of runs ``n_runs``; the ``fewest`` and the ``most`` clusters of a run, and
+        ``n_clusters`` of the consensus partition; the mean ``distance`` of two different runs and its standard
+        ``error``; ``chance``, the mean distance that random labels of the same cluster sizes have; ``stability``,
+        1 - distance / chance, and ``stability_error``; ``to_consensus``, the mean distance of a run from the consensus
+        partition; ``agreement``, the mean over items of the mean share of runs that co-cluster an item with another
+        member of its consensus cluster. Distances are in the unit of `loss`. `distance` and `stability` are NaN for a
+        single run, errors below four runs, and `stability` if random labels have distance 0, as with one cluster.
+    distances : xarray.Dataset
+        Over ``layer`` and ``other_layer``, by the items that both have: the mean ``distance`` between a run of the one
+        and a run of the other, and its standard ``error``; ``separation``, how much larger it is than the mean distance
+        of two runs of one of them; ``p_value``, the share of exchanges of runs between the layers whose separation is
+        at least as large; ``consensus_distance`` of the consensus partitions, and whether they are the ``same``; the
+        number of items ``n_common``. A layer and itself have its own distance. NaN for layers that were not compared.
+    partitions : AlignedPartitions
+        Consensus partition of each layer. A cluster keeps its name from a layer to the next one.
+    dim : str
+        Name of the dimension that runs over layers.
+    ordered : bool
+        Whether the layers follow each other, as resolutions do.
+    loss : PartitionLoss
+    """
+
+    _figure = "plot_layer_stability"
+
+    stability: xr.Dataset = field(
+        metadata=stored_as.table("stability_{}", STABILITY, rename=_OWN, in_words={"layer": "stability_layer_names"})
+    )
+    distances: xr.Dataset = field(
+        metadata=stored_as.table(
+            "layers_{}", DISTANCES, rename=_DIMS, in_words={dim: f"{stored}_names" for dim, stored in _DIMS.items()}
+        )
+    )
+    partitions: AlignedPartitions = field(metadata=stored_as.record(AlignedPartitions, "layer_names_"))
+    dim: str = field(metadata=stored_as.attribute("layers_dim"))
+    ordered: bool = field(metadata=stored_as.flag("layers_ordered"))
+    loss: PartitionLoss = field(metadata=stored_as.loss("layers_"))
+
+    @property
+    def layers(self) -> list[Any]:
+        """Names of the layers, in their order."""
+        return list(self.stability["layer"].values.tolist())
+
+    @property
+    def most_stable(self) -> list[Any]:
+        """Names of the layer of largest `stability` and of those within two errors of it, in the layers' order.
+
+        Only layers whose stability has an error count. A layer of one cluster in every run has none.
+        """
+        known = self.to_dataframe()[["stability", "stability_error"]].dropna()
+        if known.empty:
+            return []
+        values, errors = (known[name].to_numpy() for name in known)
+        best = values.argmax()
+        return known.index[values[best] - values <= _NEAR * np.hypot(errors[best], errors)].tolist()
+
+    @property
+    def same_partition(self) -> list[list[Any]]:
+        """Names of the layers whose consensus partitions are equal, for each partition that several layers have."""
+        same, names, found, seen = self.distances["same"].values, self.layers, list[list[Any]](), set[int]()
+        for k in range(len(names)):
+            group = np.flatnonzero(same[k]).tolist()
+            if k not in seen and len(group) > 1:
+                found.append([names[other] for other in group])
+            seen |= set(group)
+        return found
+
+    @property
+    def steps(self) -> pd.DataFrame:
+        """The rows of `distances` between each layer and the next one, by their names."""
+        at = np.arange(len(self.layers))
+        index = pd.MultiIndex.from_tuples(list(pairwise(self.layers)), names=("layer", "other_layer"))
+        columns = {name: self.distances[name].values[at[:-1], at[1:]] for name in DISTANCES}
+        return pd.DataFrame(columns, index)
+
+    @property
+    def verdict(self) -> str:
+        """Which layers are most stable, which have the same partition, and between which runs do not differ."""
+        return " ".join([*self._about_stability(), *self._about_partitions()])
+
+    def in_words(self) -> str:
+        """The verdict, and where clusters split or merge from each layer to the next one."""
+        return "\n".join([self.verdict, *([self.partitions.in_words()] if len(self.layers) > 1 else [])])
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for each layer, with the columns of `stability`."""
+        table = pd.DataFrame({name: self.stability[name].values for name in STABILITY})
+        return table.set_index(pd.Index(self.layers, name=self.dim)).astype(dict.fromkeys(_COUNTS, np.int64))
+
+    def flow_table(self) -> pd.DataFrame:
+        """Numbers of items that go from which cluster of a layer to which cluster of the next one, by their names."""
+        rows = []
+        names, labels = np.array([*self.partitions.names, None], object), self.partitions.labels.values
+        for row, (before, after) in enumerate(pairwise(self.layers)):
+            both = labels[row : row + 2].T[(labels[row : row + 2] >= 0).all(axis=0)]
+            pairs, counts = np.unique(both, axis=0, return_counts=True)
+            ends = names[pairs].tolist()
+            rows += [(before, after, *end, count) for end, count in zip(ends, counts.tolist(), strict=True)]
+        return pd.DataFrame(rows, columns=["before", "after", "source", "target", "items"])
+
+    def _about_stability(self) -> list[str]:
+        table, near = self.to_dataframe(), self.most_stable
+        values = table["stability"]
+        if values.isna().all():
+            why = "every run has one cluster" if (table["most"] == 1).all() else "a layer needs two runs"
+            return [f"The stability is unknown: {why}."]
+        if not near:
+            return [f"Runs agree most for {self.dim} {values.idxmax()}; the error is unknown, for want of four runs."]
+        best = values.loc[near].idxmax()
+        size = f"{values.loc[near].max():.3f} (error {table.at[best, 'stability_error']:.2g})"
+        others = display.listed([name for name in near if name != best], _MOST_NAMED)
+        within = [f"Within two errors of it: {others}."] * (len(near) > 1)
+        return [f"Runs agree most for {self.dim} {best}: stability {size}.", *within]
+
+    def _about_partitions(self) -> list[str]:
+        equal = "; ".join(display.listed(names, _MOST_NAMED) for names in self.same_partition)
+        said = [f"Equal consensus partitions: {self.dim} {equal}."] * bool(equal)
+        steps = self.steps
+        alike = steps[steps["p_value"] > _LEVEL]
+        if len(alike):
+            pairs = display.listed([f"{one} and {other}" for one, other in alike.index], _MOST_NAMED)
+            p_value = f"p = {alike['p_value'].min():.2g}{' or more' * (len(alike) > 1)}"
+            said.append(f"Successive layers whose runs are no farther apart than runs of one: {pairs} ({p_value}).")
+        return said
+
+    def _parts(self) -> display.Parts:
+        table = self.to_dataframe()
+        lines = [
+            ("verdict", self.verdict),
+            ("loss", display.name_and_unit(self.loss)),
+            ("runs", f"{table['n_runs'].sum():,}, independent"),
+        ]
+        return f"LayerStability: {display.counted(len(table), 'layer')} of runs ({self.dim})", lines, table

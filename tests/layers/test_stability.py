@@ -1,0 +1,217 @@
+"""Layers of runs: how stable each is, what random labels would have, and how layers differ."""
+
+from itertools import combinations, permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import posterior_consensus as pc
+from posterior_consensus.layers import between_runs
+from posterior_consensus.layers.chance import expected_joint_sum
+
+QUIET = {"random_seed": 1, "progressbar": False}
+RNG = np.random.default_rng(5)
+
+
+def made(n_runs, n_items=40, k=3, wrong=0.2, rng=RNG):
+    """Runs that find k groups, with some wrong labels, whose numbers mean nothing."""
+    labels = np.where(
+        rng.random((n_runs, n_items)) < wrong, rng.integers(k, size=(n_runs, n_items)), np.arange(n_items) % k
+    )
+    return np.array([rng.permutation(k)[row] for row in labels])
+
+
+LABELS = {0.5: made(6, k=2, wrong=0.05), 1.0: made(9), 2.0: made(4, k=5, wrong=0.5)}
+
+
+def layers_of(labels, **options):
+    return pc.as_layers({name: pc.as_runs(own) for name, own in labels.items()}, **options)
+
+
+@pytest.fixture(scope="module")
+def found():
+    return pc.compare_layers(layers_of(LABELS), **QUIET)
+
+
+def mean_loss(pairs, loss="vi"):
+    return np.mean([pc.partition_loss(one, other, loss=loss) for one, other in pairs])
+
+
+@pytest.mark.parametrize("loss", ["vi", "binder", "nvi", "vi(a=0.7)"])
+def test_distances_are_means_over_pairs_of_runs(loss):
+    record = pc.vi(a=0.7) if "(" in loss else loss
+    found = pc.compare_layers(layers_of(LABELS), loss=record, **QUIET)
+    for name, runs in LABELS.items():
+        pairs = list(permutations(runs, 2))
+        own = found.to_dataframe().loc[name]
+        assert own["distance"] == pytest.approx(mean_loss(pairs, record), rel=1e-12)
+        best = found.partitions[name].labels
+        assert own["to_consensus"] == pytest.approx(mean_loss([(best, run) for run in runs], record), rel=1e-12)
+        assert own["agreement"] == pytest.approx(np.nanmean(pc.item_uncertainty(runs, best).similarity), rel=1e-12)
+    for one, other in combinations(LABELS, 2):
+        pairs = [(a, b) for a in LABELS[one] for b in LABELS[other]]
+        pairs += [pair[::-1] for pair in pairs]
+        here = found.distances.sel(layer=one, other_layer=other).to_pandas()
+        assert here["distance"] == pytest.approx(mean_loss(pairs, record), rel=1e-12)
+        ends = [found.partitions[name].labels for name in (one, other)]
+        assert here["consensus_distance"] == pytest.approx(mean_loss([ends], record), rel=1e-12)
+        within = found.to_dataframe()["distance"][[one, other]].mean()
+        assert here["separation"] == pytest.approx(here["distance"] - within, rel=1e-10)
+
+
+@pytest.mark.parametrize("loss", ["vi", "binder", "id"])
+def test_chance_is_the_mean_over_all_permutations(loss):
+    """Of every order of the items of one run, for each pair of runs."""
+    runs = np.array([[0, 0, 0, 1, 1, 2], [0, 0, 1, 1, 1, 1], [0, 1, 2, 2, 2, 3]])
+    orders = [list(order) for order in permutations(range(6))]
+    pairs = list(combinations(runs, 2))
+    expected = [pc.partition_loss(pc.as_partition_draws(one[orders]), other, loss=loss).mean() for one, other in pairs]
+    found = pc.compare_layers({"a": pc.as_runs(runs)}, loss=loss, **QUIET).to_dataframe().loc["a"]
+    assert found["chance"] == pytest.approx(np.mean(expected), rel=1e-11)
+    assert found["stability"] == pytest.approx(1 - found["distance"] / found["chance"], rel=1e-12)
+
+
+def test_chance_of_a_ratio_is_close_to_the_mean_over_permutations():
+    runs = made(2, n_items=60, k=4)
+    shuffled = pc.as_partition_draws(RNG.permuted(np.tile(runs[0], (4000, 1)), axis=1))
+    for loss in ("nvi", "jaccard", "nmi"):
+        chance = pc.compare_layers({"a": pc.as_runs(runs)}, loss=loss, **QUIET).stability["chance"].item()
+        assert chance == pytest.approx(float(pc.partition_loss(shuffled, runs[1], loss=loss).mean()), abs=2e-3)
+
+
+def test_chance_of_many_items_and_of_one_cluster_with_all():
+    sizes = np.array([1, 3, 99_996]), np.array([1, 1, 1])
+    alone = np.array([100_000]), np.array([1])
+    h = pc.losses.vi().h(100_000)
+    assert expected_joint_sum(sizes, alone, h) == pytest.approx(h[[1, 3, 99_996]].sum(), rel=1e-12)
+    pairs = pc.binder().h(100_000)
+    expected = pairs[[1, 3, 99_996]].sum() ** 2 / pairs[-1]
+    assert expected_joint_sum(sizes, sizes, pairs) == pytest.approx(expected, rel=1e-12)
+
+
+def test_order_and_numbers_of_runs_change_nothing(found):
+    """Runs of all layers in one shuffled table, with labels permuted, give the same numbers bit for bit."""
+    groups = np.repeat(list(LABELS), [len(runs) for runs in LABELS.values()])
+    order = RNG.permutation(groups.size)
+    table = np.concatenate(list(LABELS.values()))[order]
+    again = pc.compare_layers(pc.as_runs(9 - table, groups=groups[order]), **QUIET)
+    pd.testing.assert_frame_equal(again.to_dataframe(), found.to_dataframe(), check_exact=True)
+    pd.testing.assert_frame_equal(again.steps, found.steps, check_exact=True)
+    assert again.verdict == found.verdict
+
+
+def test_errors_are_those_of_the_jackknife():
+    runs = LABELS[1.0]
+    without = [mean_loss(combinations(np.delete(runs, k, axis=0), 2)) for k in range(9)]
+    error = np.sqrt(8 / 9 * np.sum((without - np.mean(without)) ** 2))
+    losses = [pc.partition_loss(one, other) for one, other in combinations(runs, 2)]
+    least = np.sqrt(np.var(losses) / 36)
+    found = pc.compare_layers({"a": pc.as_runs(runs)}, **QUIET).stability["error"].item()
+    assert found == pytest.approx(max(error, least), rel=1e-10)
+
+
+def test_two_halves_have_an_error():
+    """The jackknife of runs that are equal in halves is 0; the share of halves is uncertain all the same."""
+    runs = [[0, 0, 1, 1]] * 5 + [[0, 1, 1, 1]] * 5
+    assert pc.compare_layers({"a": pc.as_runs(runs)}, **QUIET).stability["error"] > 0.05
+
+
+@pytest.mark.parametrize("n_runs, known", [(1, ()), (2, ("distance",)), (3, ("distance",)), (4, ("distance", "error"))])
+def test_few_runs(n_runs, known):
+    layers = {"a": pc.as_runs(made(n_runs)), "b": pc.as_runs(made(5))}
+    found = pc.compare_layers(layers, **QUIET)
+    own = found.stability.sel(layer="a")
+    assert [name for name in ("distance", "error") if np.isfinite(own[name])] == list(known)
+    assert np.isfinite(found.distances["separation"].sel(layer="a", other_layer="b")) == (n_runs > 1)
+    assert "nan" not in found.verdict
+
+
+def test_one_cluster_has_no_stability():
+    found = pc.compare_layers({"a": pc.as_runs([[0, 0, 0]] * 4)}, **QUIET)
+    assert found.stability["distance"] == 0 and np.isnan(found.stability["stability"])
+    assert found.most_stable == []
+    assert "one cluster" in found.verdict
+
+
+def test_exchanges_of_runs_give_the_p_value():
+    """Of three runs against three, all 20 choices; the runs themselves and their mirror have the largest separation."""
+    same, other = [[0, 0, 0, 1, 1, 1]], [[0, 1, 0, 1, 0, 1]]
+    found = pc.compare_layers({"a": pc.as_runs(same * 3), "b": pc.as_runs(other * 3)}, **QUIET)
+    assert found.steps["p_value"].item() == pytest.approx(2 / 20)
+    found = pc.compare_layers({"a": pc.as_runs(same * 9), "b": pc.as_runs(other * 8)}, **QUIET)
+    assert found.steps["p_value"].item() == 0.001
+    found = pc.compare_layers({"a": pc.as_runs(same * 9), "b": pc.as_runs(same * 8)}, **QUIET)
+    assert found.steps["p_value"].item() == 1
+    assert found.same_partition == [["a", "b"]]
+
+
+@pytest.mark.slow
+def test_p_values_of_equal_programs_are_uniform():
+    rng = np.random.default_rng(8)
+    values = [
+        pc.compare_layers({"a": pc.as_runs(made(6, rng=rng)), "b": pc.as_runs(made(8, rng=rng))}, **QUIET)
+        .steps["p_value"]
+        .item()
+        for _ in range(150)
+    ]
+    assert 0.02 < np.mean(np.array(values) <= 0.1) < 0.19
+    assert 0.38 < np.mean(np.array(values) <= 0.5) < 0.62
+
+
+def test_clusters_that_split_keep_a_name():
+    few, many = [0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 2, 2]
+    found = pc.compare_layers({1: pc.as_runs([few] * 4), 2: pc.as_runs([many] * 4), 3: pc.as_runs([many] * 5)}, **QUIET)
+    assert "1 to 2: Cluster 1 splits into clusters 1 (2 items) and 2 (1 item)." in found.in_words()
+    assert found.same_partition == [[2, 3]]
+    flows = found.flow_table().query("before == 1")[["source", "target", "items"]].to_numpy().tolist()
+    assert flows == [[0, 0, 3], [1, 1, 2], [1, 2, 1]]
+
+
+def test_layers_of_other_items_are_compared_by_common_items():
+    names = pd.Index(list("abcdefghij"), name="cell")
+    runs = made(8, n_items=10)
+    some = pc.as_runs(pd.DataFrame(runs[:5, :8].T, index=names[:8]))
+    others = pc.as_runs(pd.DataFrame(runs[5:, ::-1].T, index=names[::-1]))
+    found = pc.compare_layers({1: some, 2: others}, **QUIET)
+    here = found.distances.sel(layer=1, other_layer=2)
+    pairs = [(one, other) for one in runs[:5, :8] for other in runs[5:, :8]]
+    assert (here["n_common"], here["distance"]) == (8, pytest.approx(mean_loss(pairs), rel=1e-12))
+    assert found.partitions.labels.sizes["cell"] == 10
+    assert found.flow_table()["items"].sum() == 8
+
+
+def test_many_runs_are_a_part(monkeypatch):
+    """Of more runs than are compared, a part of them in an order of their own, whatever the user's."""
+    runs = made(30)
+    of_all = pc.compare_layers({"a": pc.as_runs(runs)}, **QUIET).stability.squeeze()
+    monkeypatch.setattr(between_runs, "MOST_RUNS", 12)
+    found, again = (
+        pc.compare_layers({"a": pc.as_runs(one)}, **QUIET).stability.squeeze() for one in (runs, runs[::-1])
+    )
+    assert found["distance"] == again["distance"] != of_all["distance"]
+    assert found["n_runs"] == 30
+    assert abs(found["distance"] - of_all["distance"]) < 4 * found["error"]
+
+
+def test_weights_are_refused():
+    runs = pc.as_runs(made(4))
+    layers = pc.as_layers({"a": runs}, weights=[0.4, 0.2, 0.2, 0.2])
+    with pytest.raises(ValueError, match="layer 'a'"):
+        pc.compare_layers(layers, **QUIET)
+
+
+def test_most_stable_is_the_largest_stability(found):
+    values = found.to_dataframe()["stability"]
+    assert found.most_stable == [values.idxmax()] == [0.5]
+    assert "for layer 0.5" in found.verdict
+    assert "independent" in str(found)
+
+
+def test_figure_of_one_layer_is_refused_and_each_figure_names_the_other(found):
+    with pytest.raises(ValueError, match="at least two layers"):
+        pc.plot_layer_stability(pc.compare_layers({"a": pc.as_runs(made(4))}, **QUIET))
+    with pytest.raises(TypeError, match="plot_layer_stability"):
+        pc.plot_layers(found)
+    with pytest.raises(TypeError, match="plot_layers"):
+        pc.plot_layer_stability(pc.compare_layers([made(5), made(5)], **QUIET))
