@@ -136,11 +136,12 @@ class LayerStability(Stored):
             return [f"The stability is unknown: {why}."]
         if not near:
             return [f"Runs agree most for {self.dim} {values.idxmax()}; the error is unknown, for want of four runs."]
-        best = values.loc[near].idxmax()
-        size = f"{values.loc[near].max():.3f} (error {table.at[best, 'stability_error']:.2g})"
-        others = display.listed([name for name in near if name != best], _MOST_NAMED)
+        at = int(values.loc[near].argmax())
+        best = table.loc[near].iloc[at]
+        others = display.listed([*near[:at], *near[at + 1 :]], _MOST_NAMED)
         within = [f"Within two errors of it: {others}."] * (len(near) > 1)
-        return [f"Runs agree most for {self.dim} {best}: stability {size}.", *within]
+        size = f"{best['stability']:.3f} (error {best['stability_error']:.2g})"
+        return [f"Runs agree most for {self.dim} {near[at]}: stability {size}.", *within]
 
     def _about_partitions(self) -> list[str]:
         equal = "; ".join(display.listed(names, _MOST_NAMED) for names in self.same_partition)

@@ -1,4 +1,4 @@
-"""A summary of each of several partitions in a draw, and what changes from one to the next."""
+"""A summary of each of several partitions in a draw, or of runs of each layer, and what changes to the next."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.layers import Layers, layer_names
 from posterior_consensus.layers.compare import compare_layers
 from posterior_consensus.layers.record import HasComparison, LayerComparison
+from posterior_consensus.layers.stability import LayerStability
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.plots.frame import Grid
-from posterior_consensus.plots.layers import plot_layers
+from posterior_consensus.plots.layers import plot_layer_stability, plot_layers
 from posterior_consensus.results import display
 from posterior_consensus.results.annotations import Annotations
 from posterior_consensus.results.display import counted
@@ -31,7 +32,7 @@ from posterior_consensus.results.stored_as import as_json, names_from_json
 from posterior_consensus.runtime.executor import Clock
 from posterior_consensus.runtime.progress import track, waiting
 from posterior_consensus.sources.layers import as_layers
-from posterior_consensus.summary.facts import ambiguous_items, draws_in_words
+from posterior_consensus.summary.facts import ambiguous_items, draws_in_words, name_of
 from posterior_consensus.summary.report.page import write_layers_report
 from posterior_consensus.summary.steps import SEARCH, ball_loss, consensus_within, summary_of
 from posterior_consensus.summary.summary import Posterior, Summary
@@ -49,7 +50,7 @@ _STATUSES_IN_WORDS = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, Summary]):
-    """Summary of several partitions in each draw; made by :func:`summarize` of what :func:`as_layers` returns.
+    """Summary of several partitions in each draw, or of layers of runs; made by :func:`summarize` of layers.
 
     A mapping of the layers' names to a :class:`Summary` each. A cluster keeps its name from layer to layer.
 
@@ -57,11 +58,12 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
     ----------
     summaries : dict of Summary
         Of each layer, by its name.
-    comparison : LayerComparison or None
-        How far the layers' partitions are apart, and which items move. None if no time was left.
+    comparison : LayerComparison, LayerStability or None
+        How far the layers' partitions are apart, and which items move; for layers of runs, how stable each is. None if
+        no time was left.
     diagnosis : Diagnosis or None
         Whether the chains agree on all layers together, as :func:`diagnose` of the layers says. None if no time was
-        left.
+        left, and for layers of runs, which are independent.
     layers : Layers
         The draws.
     seconds : dict of str to float
@@ -71,7 +73,7 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
     """
 
     summaries: dict[Any, Summary]
-    comparison: LayerComparison | None
+    comparison: LayerComparison | LayerStability | None
     diagnosis: Diagnosis | None
     layers: Layers
     seconds: dict[str, float]
@@ -88,7 +90,10 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
         return len(self.summaries)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each layer: numbers of items, clusters, groups, ambiguous items, losses, and status of chains."""
+        """A row for each layer: numbers of items, clusters, groups, ambiguous items, losses, and status of chains.
+
+        Layers of runs have their number of runs and their stability in place of the status.
+        """
         rows = [
             {
                 "items": one.draws.n_items,
@@ -102,7 +107,13 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
             }
             for one in self.values()
         ]
-        return pd.DataFrame(rows, pd.Index(list(self), name=self.layers.dim))
+        table = pd.DataFrame(rows, pd.Index(list(self), name=self.layers.dim))
+        if not self.layers.are_runs:
+            return table
+        table = table.drop(columns="chains").assign(runs=[one.draws.n_draws for one in self.values()])
+        if isinstance(self.comparison, LayerStability):
+            table = table.join(self.comparison.to_dataframe()[["stability", "stability_error"]])
+        return table
 
     @property
     def _title(self) -> str:
@@ -113,9 +124,15 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
         least, most = (of(one.consensus.n_clusters for one in self.values()) for of in (min, max))
         return f"{least} to {most} clusters" if least < most else counted(most, "cluster")
 
+    @property
+    def _repetitions(self) -> str:
+        """Number of runs of a layer."""
+        least, most = (of(one.draws.n_draws for one in self.values()) for of in (min, max))
+        return f"{least:,} to {most:,}" if least < most else f"{least:,}"
+
     def findings(self) -> list[str]:
         """Findings in plain sentences."""
-        return [*self._change(), *self.left_out(), self._chains()]
+        return [*self._change(), *self._splits(), *self.left_out(), self._chains()]
 
     def left_out(self) -> list[str]:
         """Computations that were skipped, ended early or used some items only, in plain sentences."""
@@ -124,7 +141,8 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
             for sentence in one.left_out():
                 layers_of.setdefault(sentence, []).append(name)
         skipped = ["The layers were not compared, because no time was left."] * (self.comparison is None)
-        skipped += ["Chains were compared layer by layer, because no time was left."] * (self.diagnosis is None)
+        if self.diagnosis is None and not self.layers.are_runs:
+            skipped.append("Chains were compared layer by layer, because no time was left.")
         return skipped + [
             sentence if len(names) == len(self) else f"{self._named(names)}: {sentence}"
             for sentence, names in layers_of.items()
@@ -138,6 +156,8 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
         """
         first, n_items = next(iter(self.values())), sorted({one.draws.n_items for one in self.values()})
         items = counted(n_items[-1], "item") if len(n_items) == 1 else f"{n_items[0]:,} to {n_items[-1]:,} items"
+        if self.layers.are_runs:
+            return with_references(" ".join(self._methods_of_runs(first, items)), first.loss)
         is_bad = self._status == "disagree"
         report, of = (
             ("The partition of each layer", " has") if is_bad else ("For each layer we report the partition", ", of")
@@ -147,7 +167,7 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
             f"of {items} each, was represented by {draws_in_words(self.layers.samples)}.",
             f"{report}{how_found(first)}{of} {self._numbers}.",
         ]
-        if self.comparison is not None:
+        if isinstance(self.comparison, LayerComparison):
             said += [
                 "Partitions of different layers were compared in the same draw."
             ] * self.comparison.has_common_items
@@ -157,6 +177,21 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
             said.insert(0, "These results must not be reported.")
         return with_references(" ".join(said), first.loss)
 
+    def _methods_of_runs(self, first: Summary, items: str) -> Iterator[str]:
+        """Sentences on layers of runs, of which one is `first`."""
+        yield (
+            f"The partitions of {items} were represented by {sum(one.draws.n_draws for one in self.values()):,} "
+            f"independent runs, {self._repetitions} of each of {counted(len(self), 'layer')} ({self.layers.dim})."
+        )
+        yield f"For each layer we report the partition{how_found(first)}, of {self._numbers}."
+        if self.comparison is not None:
+            yield (
+                f"The stability of a layer is 1 - d / c, with the mean {name_of(self.comparison.loss)} d between two of "
+                "its runs, and c between random labels with the same sizes of clusters [vinh2010]."
+            )
+            yield self.comparison.verdict
+        yield from self.left_out()
+
     def bibtex(self) -> str:
         """BibTeX entries, with their keys, of the references that :meth:`methods_text` cites."""
         return bibtex(cited_keys(self.methods_text()))
@@ -164,21 +199,25 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
     def plot(self, *, figsize: tuple[float, float] | None = None, axes: Any = None) -> Grid:
         """Plot the clusters of each layer and where their items go, see :func:`plot_layers`.
 
+        Layers of runs are plotted by :func:`plot_layer_stability`.
+
         Parameters
         ----------
         figsize : (float, float), optional
             Width and height of a new figure in inches.
-        axes : array of one matplotlib.axes.Axes, optional
+        axes : array of one matplotlib.axes.Axes, or of three for layers of runs, optional
 
         Returns
         -------
-        ndarray of matplotlib.axes.Axes, shape (1,)
+        ndarray of matplotlib.axes.Axes, shape (1,) or (3,)
 
         Raises
         ------
         ValueError
             If no time was left to compare the layers, or there is only one.
         """
+        if self.layers.are_runs:
+            return plot_layer_stability(self, figsize=figsize, axes=axes)
         return plot_layers(self, figsize=figsize, axes=axes)
 
     def to_html(self, path: str | Path, *, progressbar: bool = True) -> Path:
@@ -263,13 +302,14 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
                 f"`tree` must hold a summary of the layers {display.listed(list(layers), 10)}; present: "
                 f"{display.listed(sorted(present), 10) or 'none'}."
             )
+        kind = LayerStability if layers.are_runs else LayerComparison
         compared, diagnosed = (tree.children.get(name) for name in ("comparison", "diagnosis"))
         return cls(
             summaries={
                 name: Summary.from_dataset(tree.children["layers"].children[node], layers[name])
                 for name, node in nodes.items()
             },
-            comparison=None if compared is None else LayerComparison.from_dataset(compared),
+            comparison=None if compared is None else kind.from_dataset(compared),
             diagnosis=None if diagnosed is None else Diagnosis.from_dataset(diagnosed),
             layers=layers,
             seconds=json.loads(tree.attrs["layer_seconds"]),
@@ -285,6 +325,12 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
     def _change(self) -> list[str]:
         return [] if self.comparison is None else [self.comparison.verdict]
 
+    def _splits(self) -> list[str]:
+        """Where clusters of layers of runs split or merge."""
+        if not isinstance(self.comparison, LayerStability) or len(self) == 1:
+            return []
+        return self.comparison.partitions.in_words().split("\n")
+
     @property
     def _diagnoses(self) -> dict[str, Diagnosis]:
         """Of all layers together, if there is one, under the name "", and of each layer."""
@@ -297,7 +343,9 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
         return min((one.status for one in self._diagnoses.values()), key=_STATUSES.index)
 
     def _chains(self) -> str:
-        """The verdict on the chains over all layers."""
+        """The verdict on the chains over all layers; of runs, that they are repetitions."""
+        if self.layers.are_runs:
+            return f"Runs are independent: errors are those of {self._repetitions} runs of each layer."
         status, diagnoses = self._status, self._diagnoses
         if status == "agree":
             rhat = np.fmax.reduce([1.0, *(one.worst_rhat for one in diagnoses.values())])
@@ -316,10 +364,12 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
 
     def _parts(self) -> display.Parts:
         _, about, _ = self.layers._parts()
-        compared = [("change", said) for said in self._change()]
+        are_runs = self.layers.are_runs
+        compared = [("stability" if are_runs else "change", said) for said in self._change()]
         left_out = [("left out", " ".join(said))] if (said := self.left_out()) else []
         time = ("time", display.duration(sum(self.seconds.values())))
-        return self._title, [*about, *compared, ("chains", self._chains()), *left_out, time], self.to_dataframe()
+        checked = [] if are_runs else [("chains", self._chains())]
+        return self._title, [*about, *compared, *checked, *left_out, time], self.to_dataframe()
 
 
 def _nodes(layers: Layers) -> dict[Any, str]:
@@ -380,8 +430,10 @@ def summarize_layers(
     loss = ball_loss(next(iter(found.values())))
     options = {"loss": loss, "partitions": found, "progressbar": progressbar}
     comparison = clock.within_limit("comparison", compare_layers, layers, **options)
-    with waiting("Diagnosis", progressbar=progressbar):
-        diagnosis = clock.within_limit("diagnosis", _diagnosed, clock, layers, loss)
+    diagnosis = None
+    if not layers.are_runs:
+        with waiting("Diagnosis", progressbar=progressbar):
+            diagnosis = clock.within_limit("diagnosis", _diagnosed, clock, layers, loss)
     if comparison is not None:
         found = {name: _renamed(best, comparison.partitions[name], layers[name].items) for name, best in found.items()}
     made = clock("summaries", summaries)

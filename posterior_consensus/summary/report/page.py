@@ -10,6 +10,7 @@ import pandas as pd
 
 import posterior_consensus
 from posterior_consensus.layers.record import LayerComparison
+from posterior_consensus.layers.stability import LayerStability
 from posterior_consensus.results import display
 from posterior_consensus.results.words import Words, words_of
 from posterior_consensus.runtime.files import written_whole
@@ -29,6 +30,7 @@ from posterior_consensus.summary.report.still import (
 from posterior_consensus.summary.text import findings, methods_text
 
 _LEAST = 0.5  # expected items above which a flow is listed
+_FLOWS_OF_RUNS = "Items in common of a cluster of the consensus partition of a layer and one of the next layer."
 _FLOWS = (
     "Expected numbers of items that go from one cluster to another in the same draw, from half an item on, with "
     "Monte Carlo standard errors and intervals."
@@ -50,7 +52,7 @@ def write_layers_report(
     methods: str,
     layers: pd.DataFrame,
     summaries: Mapping[Any, SummaryRecord],
-    comparison: LayerComparison | None,
+    comparison: LayerComparison | LayerStability | None,
     *,
     progressbar: bool,
 ) -> Path:
@@ -66,9 +68,14 @@ def write_layers_report(
         ]
         if comparison is not None:
             flows, (distances, items) = comparison.flow_table(), of_layers(comparison)
+            heading, about = "Distances between layers", _FLOWS
+            if isinstance(comparison, LayerStability):
+                heading, about = "Stability of layers", _FLOWS_OF_RUNS
+            else:
+                flows = flows[flows["expected"] >= _LEAST]
             sections += [
-                f"<h2>Distances between layers</h2>{distances}{_long(comparison.to_dataframe())}",
-                f"<h2>Flows of items</h2>{items}<p>{_FLOWS}</p>{_long(flows[flows['expected'] >= _LEAST])}",
+                f"<h2>{heading}</h2>{distances}{_long(comparison.to_dataframe())}",
+                f"<h2>Flows of items</h2>{items}<p>{about}</p>{_long(flows)}",
             ]
             dims = {one.draws.items.dim for one in summaries.values()}
             if dims == {comparison.partitions.labels.dims[1]}:  # all layers have the same kind of items

@@ -14,12 +14,18 @@ import xarray as xr
 from posterior_consensus.answers.links import MANY
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.layers.record import LayerComparison
+from posterior_consensus.layers.stability import LayerStability
 from posterior_consensus.plots.data import plot_data
 from posterior_consensus.plots.draws import plot_traces
 from posterior_consensus.plots.four_panels import link_panels, number_or_sizes
 from posterior_consensus.plots.frame import as_png
 from posterior_consensus.plots.items import plot_item_uncertainty
-from posterior_consensus.plots.layers import plot_layer_distances, plot_layer_items, plot_layers
+from posterior_consensus.plots.layers import (
+    plot_layer_distances,
+    plot_layer_items,
+    plot_layer_stability,
+    plot_layers,
+)
 from posterior_consensus.plots.maps import plot_draws_map
 from posterior_consensus.plots.profiles import plot_cluster_profiles
 from posterior_consensus.plots.psm import plot_psm
@@ -34,6 +40,7 @@ _SIZES = "Sizes of the clusters, the largest first; all {draws} have the same nu
 _OF_ITEMS = "Items: mean {similarity} {to} the rest of their cluster, and {to} the nearest other cluster."
 _MOST_CHAINS = 8  # similarity matrices side by side
 _MOST_LINKS, _MOST_FOLDED = 15, 1000  # rows of uncertain links shown and folded
+_STABILITY = "Stability of each layer, its numbers of clusters, and the clusters of its consensus partition."
 _LINKS = (
     "a: clusters by size, {posterior} and partition. b: number of clusters. c: links by {probability}. d: the most "
     "uncertain links, with two {error}s."
@@ -95,10 +102,13 @@ def of_links(summary: SummaryRecord) -> dict[str, list[str]]:
     }
 
 
-def of_layers(comparison: LayerComparison) -> tuple[str, str]:
-    """Return the figures of distances and flows between layers."""
+def of_layers(comparison: LayerComparison | LayerStability) -> tuple[str, str]:
+    """Return the figures of distances, or of stability, and of flows between layers."""
     if len(comparison.layers) == 1:
         return "", ""
+    if isinstance(comparison, LayerStability):
+        items = figure(plot_layer_items, comparison.partitions, text="Cluster of each item in each layer.")
+        return figure(plot_layer_stability, comparison, text=_STABILITY), items
     return (
         figure(plot_layer_distances, comparison, text="Expected distances in the same draw."),
         figure(plot_layers, comparison, text="Clusters of each layer, and the expected numbers of items between them.")
