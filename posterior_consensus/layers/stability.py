@@ -109,8 +109,9 @@ class LayerStability(Stored):
         return " ".join([*self._about_stability(), *self._about_partitions()])
 
     def in_words(self) -> str:
-        """The verdict, and where clusters split or merge from each layer to the next one."""
-        return "\n".join([self.verdict, *([self.partitions.in_words()] if len(self.layers) > 1 else [])])
+        """The sentences of the verdict, and where clusters split or merge from each layer to the next one."""
+        said = [*self._about_stability(), *self._about_partitions()]
+        return "\n".join([*said, *([self.partitions.in_words()] if len(self.layers) > 1 else [])])
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each layer, with the columns of `stability`."""
@@ -140,7 +141,10 @@ class LayerStability(Stored):
         best = table.loc[near].iloc[at]
         others = display.listed([*near[:at], *near[at + 1 :]], _MOST_NAMED)
         within = [f"Within two errors of it: {others}."] * (len(near) > 1)
-        size = f"{best['stability']:.3f} (error {best['stability_error']:.2g})"
+        error = (
+            f"error {best['stability_error']:.2g}" if best["distance"] > 0 else f"all {best['n_runs']:.0f} are equal"
+        )
+        size = f"{best['stability']:.3f} ({error})"
         return [f"Runs agree most for {self.dim} {near[at]}: stability {size}.", *within]
 
     def _about_partitions(self) -> list[str]:

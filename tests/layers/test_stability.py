@@ -111,6 +111,23 @@ def test_errors_are_those_of_the_jackknife():
     assert found == pytest.approx(max(error, least), rel=1e-10)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("shares", [(0.5, 0.5), (0.5, 0.3, 0.2), (1.0,)])
+def test_two_errors_cover_the_mean(shares):
+    """Of runs that have one of a few partitions with these shares, or random labels around one."""
+    rng, base = np.random.default_rng(1), np.arange(100) % 5
+    modes = np.array([base, np.where(base == 4, 3, base), np.where(base == 1, 0, base)])
+    pool = modes[rng.choice(len(shares), 300, p=shares)]
+    if len(shares) == 1:
+        pool = np.where(rng.random(pool.shape) < 0.1, rng.integers(5, size=pool.shape), pool)
+    distances = between_runs.run_distances(pc.as_runs(pool), pc.vi())
+    for n_runs in (5, 10, 20):
+        samples = (rng.choice(300, n_runs, replace=False) for _ in range(400))
+        found = np.array([between_runs.within(distances[np.ix_(at, at)]) for at in samples])
+        covered = np.abs(found[:, 0] - between_runs.within(distances)[0]) <= 2 * found[:, 1]
+        assert covered.mean() > 0.86
+
+
 def test_two_halves_have_an_error():
     """The jackknife of runs that are equal in halves is 0; the share of halves is uncertain all the same."""
     runs = [[0, 0, 1, 1]] * 5 + [[0, 1, 1, 1]] * 5
