@@ -181,11 +181,10 @@ def compare_layers(
 
     >>> runs = pc.as_runs([first] * 5 + [[0, 0, 1, 1, 2, 2], [0, 0, 0, 1, 2, 2]] * 2, groups=[0.5] * 5 + [1.0] * 4)
     >>> found = pc.compare_layers(runs, random_seed=1)
-    >>> found.to_dataframe()[["n_runs", "n_clusters", "distance", "chance", "stability"]].round(3)
-           n_runs  n_clusters  distance  chance  stability
-    layer
-    0.5         5           2     0.000   1.541      1.000
-    1.0         4           3     0.000   1.541      1.000
+    >>> found.to_dataframe()["stability"].round(3).to_dict()
+    {0.5: 1.0, 1.0: 0.667}
+    >>> found.partitions.in_words()
+    '0.5 to 1.0: Cluster 1 splits into clusters 1 (2 items) and 2 (1 item).'
     """
     layers = as_layers(layers)
     record, prob = as_loss(loss, kind=PartitionLoss), check_between("prob", prob, 1)

@@ -186,8 +186,8 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
         yield f"For each layer we report the partition{how_found(first)}, of {self._numbers}."
         if self.comparison is not None:
             yield (
-                f"The stability of a layer is 1 - d / c, with the mean {name_of(self.comparison.loss)} d between two of "
-                "its runs, and c between random labels with the same sizes of clusters [vinh2010]."
+                f"The stability of a layer is 1 - d / c, with the mean {name_of(self.comparison.loss)} d between two "
+                "of its runs, and c between random labels with the same sizes of clusters [vinh2010]."
             )
             yield self.comparison.verdict
         yield from self.left_out()
