@@ -124,6 +124,7 @@ def as_pair_similarity(
     --------
     posterior_similarity_matrix : Compute the matrix from draws.
     as_partition_draws : Convert draws that contain every item.
+    as_runs : Convert runs of a clustering program, also if items are missing.
 
     Notes
     -----
