@@ -114,6 +114,18 @@ def binder(estimate, draw, a=1.0):
     return 2 * (a * draw_only + (2 - a) * estimate_only) / len(estimate) ** 2
 
 
+def ballet(estimate, run, noise=1.0, a=1.0):
+    """Binder's loss of the pairs in clusters in both, and a cost of each item that one calls noise, by labels of -1."""
+    n_items, cost = len(estimate), 0.0
+    for i in range(n_items):
+        cost += noise * (n_items - 1) * ((estimate[i] == -1) != (run[i] == -1))
+        for j in range(i):
+            if -1 not in (estimate[i], estimate[j], run[i], run[j]):
+                cost += a * (estimate[i] != estimate[j] and run[i] == run[j])
+                cost += (2 - a) * (estimate[i] == estimate[j] and run[i] != run[j])
+    return 2 / n_items**2 * cost
+
+
 def rand_index(estimate, draw):
     both, estimate_only, draw_only, neither = pair_counts(estimate, draw)
     return (both + neither) / (both + estimate_only + draw_only + neither)
@@ -227,6 +239,17 @@ def partitions(n_items):
     for shorter in partitions(n_items - 1):
         for label in range(max(shorter) + 2):
             yield [*shorter, label]
+
+
+def partitions_with_noise(n_items):
+    """Every partition of every subset of the items, once, with -1 for the others."""
+    for n_active in range(n_items + 1):
+        for active in combinations(range(n_items), n_active):
+            for own in partitions(n_active) if n_active else [[]]:
+                labels = [-1] * n_items
+                for i, label in zip(active, own, strict=True):
+                    labels[i] = label
+                yield labels
 
 
 def least_expected(draws, loss, weights=None, n_clusters=None):

@@ -14,6 +14,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from posterior_consensus.ensemble.items import (
+    NOISE,
     Items,
     cluster_names,
     cluster_numbers,
@@ -342,6 +343,7 @@ def _numbered(partition: Any, values: Any) -> tuple[npt.NDArray[np.int64], list[
     """Numbers of the first partition's clusters, in order of first appearance, and the name of each number."""
     own, numbers = cluster_names(partition, values), cluster_numbers(partition, values)
     listed = list(of_result(partition, "names") or own)
+    listed += [NOISE] * max(0, int(numbers.max()) + 1 - len(listed)) * (of_result(partition, "noise") is not None)
     known = [*own, *listed]
     if known == numbers_of(known).tolist():
         return numbers, list(range(max(known) + 1))

@@ -13,7 +13,7 @@ import xarray as xr
 from posterior_consensus.ensemble.allocations import AllocationProbabilities
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_if_any
 from posterior_consensus.ensemble.importance import most_pareto_k, smoothed
-from posterior_consensus.ensemble.items import Floats, Items, cluster_names, cluster_numbers
+from posterior_consensus.ensemble.items import NOISE, Floats, Items, cluster_names, cluster_numbers
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
@@ -61,14 +61,16 @@ class Membership(Stored):
     ----------
     probabilities : xarray.DataArray of shape (n_items, n_clusters + 1), dtype float64
         Over the items and ``consensus_cluster``, the names of the clusters in the order of the partition. The last
-        column, "elsewhere", is the probability of clusters without a match. Rows sum to 1.
+        column, "elsewhere", is the probability of clusters without a match. For runs with noise, the column "noise"
+        before it is the share of runs that call the item noise. Rows sum to 1.
     mcse : xarray.DataArray of shape (n_items, n_clusters + 1), dtype float64
         Monte Carlo standard errors, also for probabilities of 0 and 1; NaN if a chain has fewer than four draws.
     cluster : xarray.DataArray of shape (n_items,), dtype int32
         Column of each item's own cluster; for a new item, the most probable column, which may be "elsewhere", and is
         the last one if the probabilities are NaN.
     numbers : tuple of int
-        Number of each cluster, which sets its colour in figures: its name if that is an integer.
+        Number of each cluster, which sets its colour in figures: its name if that is an integer. Of runs with noise,
+        noise is the last.
     conditional_on : str
         What the probabilities of new items condition on, in words; empty for the items of the partition.
     ess : xarray.DataArray of shape (n_items,) or None
@@ -139,6 +141,7 @@ class Membership(Stored):
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         table = self.to_dataframe()
         n_items, n_clusters = self.cluster.size, len(self.numbers)
+        n_clusters -= NOISE in stored_as.own_in(self.probabilities, "consensus_cluster").values
         lines = [
             ("mean of own", display.number(table["probability"].mean())),
             ("below 0.5", display.counted(int((table["probability"] < 0.5).sum()), "item")),
@@ -232,11 +235,40 @@ def membership(draws: Any, partition: Any = None) -> Membership:
            [0.  , 1.  , 0.  ]])
     """
     draws, partition = as_draws(draws).in_fixed_order(), partition_of(draws, partition)
-    labels, given = draws.as_labels(partition), draws.items.reordered(partition)
-    check_size(draws.n_items, labels)
-    values, errors = _of_labels(draws, labels) if draws.soft is None else of_components(draws, draws.soft, labels)
+    own = _with_noise_last(draws, partition)
+    check_size(draws.n_items, own.labels)
+    if draws.soft is None:
+        values, errors = _of_labels(draws, own)
+    else:
+        values, errors = of_components(draws, draws.soft, own.labels)
     errors = draws.samples.probability_errors(values, errors)
-    return as_membership(values, errors, labels, draws.items, partition, given, independent=draws.independent)
+    return as_membership(values, errors, own.labels, draws.items, own.names, own.numbers, independent=draws.independent)
+
+
+class _Named(NamedTuple):
+    """Clusters of a partition; if draws have noise, items of noise are in one more, the last."""
+
+    labels: Labels
+    names: tuple[Hashable, ...]
+    numbers: npt.NDArray[np.int64]
+    noise: int | None  # number of the cluster of noise
+
+
+def _with_noise_last(source: PairSource, partition: Any) -> _Named:
+    """The clusters of a partition by their names, and the noise after them if draws have noise."""
+    draws, given = draws_if_any(source), np.asarray(source.items.reordered(partition))
+    if draws is None or draws.noise is None:
+        return _Named(
+            source.as_labels(partition), cluster_names(partition, given), cluster_numbers(partition, given), None
+        )
+    labels = source.items.as_marked_labels(partition)
+    given = given[labels >= 0]
+    names, numbers = cluster_names(partition, given), cluster_numbers(partition, given)
+    if NOISE in names:
+        raise ValueError(f"`partition` must name no cluster {NOISE!r}, as runs call items so; rename it.")
+    last = len(names)
+    more = int(numbers.max(initial=-1)) + 1
+    return _Named(np.where(labels < 0, last, labels).astype(np.int32), (*names, NOISE), np.append(numbers, more), last)
 
 
 def check_size(n_items: int, labels: Labels) -> None:
@@ -250,15 +282,14 @@ def as_membership(
     errors: Floats,
     cluster: npt.NDArray[np.integer],
     items: Items,
-    partition: Any,
-    given: Any,
+    own: tuple[Hashable, ...],
+    numbers: npt.NDArray[np.int64],
     **of_new: Any,
 ) -> Membership:
-    """Build the result from tables (n_items, n_clusters + 1); `given` are the labels as the partition has them.
+    """Build the result from tables (n_items, n_clusters + 1) and the clusters' names and numbers.
 
     Further fields are those of new items.
     """
-    own = cluster_names(partition, given)
     if ELSEWHERE in own:
         raise ValueError(f"`partition` must name no cluster {ELSEWHERE!r}, as that is the last column; rename it.")
     names = names_as_coordinate([*own, ELSEWHERE])
@@ -267,13 +298,16 @@ def as_membership(
         probabilities=items.array(values, "probabilities", dims, coords),
         mcse=items.array(errors, "mcse", dims, coords),
         cluster=items.array(cluster, "cluster"),
-        numbers=tuple(cluster_numbers(partition, given).tolist()),
+        numbers=tuple(numbers.tolist()),
         **of_new,
     )
 
 
-def own_membership(source: PairSource, labels: Labels) -> Floats | None:
-    """Probability (n,) of each item's own cluster; None without draws, or if there are too many clusters to match."""
+def own_membership(source: PairSource, labels: Labels, noise: int | None = None) -> Floats | None:
+    """Probability (n,) of each item's own cluster; None without draws, or if there are too many clusters to match.
+
+    `noise` is the number of the cluster of noise.
+    """
     draws, n_clusters = draws_if_any(source), int(labels.max()) + 1
     if draws is None:
         return None
@@ -283,7 +317,7 @@ def own_membership(source: PairSource, labels: Labels) -> Floats | None:
     if cells > _MOST_CELLS or not memory.fits(4 * cells):
         return None
     addends, total = draws.samples.addends
-    given = draws.starts, addends, matched_clusters(draws, labels), labels
+    given = draws.starts, addends, _targets(draws, labels, noise), labels
     return np.concatenate([own for _, own in draws.backend.map_blocks(_own_of_block, *given)]) / total
 
 
@@ -291,17 +325,37 @@ def _of_columns(table: Any, columns: npt.NDArray[np.integer]) -> Floats:
     return np.asarray(table)[np.arange(columns.size), columns]
 
 
-def matched_clusters(draws: PartitionDraws, labels: Labels) -> Numbers:
-    """Cluster of the partition matched with each cluster of the draws (R,), draw after draw; -1 for none."""
-    counts, starts = draws.backend.joint_counts(labels), draws.starts
-    some = slices(draws.n_draws, max(1, memory.CELLS_AT_ONCE * draws.n_draws // counts.size))
-    given = [starts[rows.start : rows.stop + 1] for rows in some]
-    return np.concatenate([partners(counts[own[0] : own[-1]], own - own[0]) for own in given])
+def matched_clusters(draws: PartitionDraws, labels: Labels, n_clusters: int | None = None) -> Numbers:
+    """Cluster of the partition matched with each cluster of the draws (R,), draw after draw; -1 for none.
+
+    Items of noise have none. Of labels from `n_clusters` on, which are noise too, nothing is matched.
+    """
+    counts, starts = draws.backend.joint_counts(labels)[:, :n_clusters], draws.starts
+    matched = np.full(len(counts), -1)
+    if draws.noise is not None:
+        kept = ~draws.noise_rows()
+        counts, starts = counts[kept], np.unique(np.concatenate([[0], np.cumsum(kept)])[starts])
+    else:
+        kept = np.ones(len(counts), np.bool_)
+    if counts.size:
+        n_draws = starts.size - 1
+        some = slices(n_draws, max(1, memory.CELLS_AT_ONCE * n_draws // counts.size))
+        given = [starts[rows.start : rows.stop + 1] for rows in some]
+        matched[kept] = np.concatenate([partners(counts[own[0] : own[-1]], own - own[0]) for own in given])
+    return matched
 
 
-def _of_labels(draws: PartitionDraws, labels: Labels) -> tuple[Floats, Floats]:
-    n_columns = int(labels.max()) + 2
-    targets = matched_clusters(draws, labels)
+def _targets(draws: PartitionDraws, labels: Labels, noise: int | None) -> Numbers:
+    """Clusters matched with those of the draws (R,), and the cluster of noise for items that a run calls noise."""
+    targets = matched_clusters(draws, labels, noise)
+    if noise is not None:
+        targets[draws.noise_rows()] = noise
+    return targets
+
+
+def _of_labels(draws: PartitionDraws, own: _Named) -> tuple[Floats, Floats]:
+    n_columns = len(own.names) + 1
+    targets = _targets(draws, own.labels, own.noise)
     targets[targets < 0] = n_columns - 1
     given = draws.starts, draws.samples, targets, n_columns
     blocks = [block for _, block in draws.backend.map_blocks(_block_of_labels, *given)]
@@ -410,7 +464,10 @@ class ItemUncertainty(Stored):
     membership : xarray.DataArray of shape (n_items,), dtype float64, or None
         Posterior probability of its cluster, see :func:`membership`. None for a similarity matrix alone. Also None if
         the matching is too large: the clusters of all draws times the clusters of the partition exceed 67 million, or
-        the memory budget.
+        the memory budget. For an item of noise, the share of runs that call it so.
+    noise, noise_mcse : xarray.DataArray of shape (n_items,), dtype float64, or None
+        Share of runs that call each item noise, and its standard error; None unless runs have noise. Items of noise
+        have the last number in `cluster`, whose name is "noise", and no similarity; `nearest` is never noise.
     independent : bool
         Whether the draws are independent runs of programs.
     """
@@ -424,6 +481,8 @@ class ItemUncertainty(Stored):
     names: tuple[Hashable, ...] = field(metadata=stored_as.names("item_cluster_names"))
     membership: xr.DataArray | None = field(default=None, metadata=stored_as.array("item_membership"))
     independent: bool = field(default=False, metadata=stored_as.if_true("item_independent"))
+    noise: xr.DataArray | None = field(default=None, metadata=stored_as.array("item_noise"))
+    noise_mcse: xr.DataArray | None = field(default=None, metadata=stored_as.array("item_noise_mcse"))
 
     _also_stored: ClassVar = {"margin": stored_as.array("item_margin")}
 
@@ -449,7 +508,10 @@ class ItemUncertainty(Stored):
         pandas.DataFrame
             A row for each item, in the order of the data, with the names of its clusters.
         """
-        columns = (self.cluster, self.similarity, self.nearest, self.nearest_similarity, self.margin, self.membership)
+        columns = (
+            *(self.cluster, self.similarity, self.nearest, self.nearest_similarity, self.margin, self.membership),
+            *(self.noise, self.noise_mcse),
+        )
         named = {str(column.name): column.values for column in columns if column is not None}
         table = pd.DataFrame(named, self.similarity.to_series().index)  # whose name may be that of a column
         if self.names != tuple(range(len(self.names))):
@@ -517,19 +579,32 @@ def item_uncertainty(draws: Any, partition: Any = None) -> ItemUncertainty:
     3           1        0.75        0               0.000   0.750        1.00
     """
     source, partition = as_source(draws).in_fixed_order(), partition_of(draws, partition)
-    labels = source.as_labels(partition)
-    given = source.items.reordered(partition)
-    similarity, nearest, nearest_similarity = own_and_nearest(source, labels)
-    own = own_membership(source, labels)
+    named = _with_noise_last(source, partition)
+    similarity, nearest, nearest_similarity = own_and_nearest(source, named.labels, named.noise)
+    own = own_membership(source, named.labels, named.noise)
     return ItemUncertainty(
-        cluster=source.items.array(labels, "cluster"),
+        cluster=source.items.array(named.labels, "cluster"),
         similarity=source.items.array(similarity, "similarity"),
         nearest=source.items.array(nearest, "nearest"),
         nearest_similarity=source.items.array(nearest_similarity, "nearest_similarity"),
-        names=cluster_names(partition, given),
+        names=named.names,
         membership=None if own is None else source.items.array(own, "membership"),
         independent=source.independent,
+        **_noise_of(source),
     )
+
+
+def _noise_of(source: PairSource) -> dict[str, xr.DataArray]:
+    """Share of runs that call each item noise, and its standard error; nothing without noise."""
+    draws = draws_if_any(source)
+    if draws is None or draws.noise is None:
+        return {}
+    samples, noise = draws.samples, draws.noise
+    parts = slices(draws.n_items, max(1, memory.CELLS_AT_ONCE // draws.n_draws))
+    errors = [samples.mcse(noise[:, items].T.astype(np.float64)) for items in parts]
+    share = draws.noise_share
+    error = samples.probability_errors(share, np.concatenate(errors))
+    return {"noise": draws.items.array(share, "noise"), "noise_mcse": draws.items.array(error, "noise_mcse")}
 
 
 def predict_allocation(new: Any, known: Any, *, partition: Any = None, log_density: Any = None) -> Membership:
@@ -643,7 +718,8 @@ def predict_allocation(new: Any, known: Any, *, partition: Any = None, log_densi
         values, errors, sizes = _given_each(matched, soft, density[order], known.samples)
         of_new = {"conditional_on": NEW_DATA, "ess": new.items.array(sizes, "ess")}
     cluster = np.where(np.isnan(values).any(axis=1), values.shape[1] - 1, values.argmax(axis=1))
-    return as_membership(values, errors, cluster.astype(np.int32), new.items, partition, given, **of_new)
+    named = cluster_names(partition, given), cluster_numbers(partition, given)
+    return as_membership(values, errors, cluster.astype(np.int32), new.items, *named, **of_new)
 
 
 def _log_density(given: Any, new: PartitionDraws) -> Floats:

@@ -14,10 +14,10 @@ from posterior_consensus.ensemble.draws import check_needs, draws_if_any
 from posterior_consensus.ensemble.expectation import ComparedLosses, Floats, compared_losses, mean_loss, usual_loss
 from posterior_consensus.ensemble.items import cluster_names
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.ensemble.partitions import Labels, alone
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.losses.lookup import as_loss
-from posterior_consensus.losses.record import Loss
+from posterior_consensus.losses.record import Loss, NoiseLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.words import words_of
@@ -217,7 +217,7 @@ def loss_by_n_clusters(
     columns = dict(zip(_COLUMNS, values, strict=True))
     coords = {"n_clusters": np.array(numbers, np.int64)}
     return LossByNClusters(
-        partitions=source.items.array(partitions, "partitions", ("n_clusters", ...), coords),
+        partitions=source.items.array(alone(partitions), "partitions", ("n_clusters", ...), coords),
         table=xr.Dataset({name: ("n_clusters", column) for name, column in columns.items()}, coords),
         loss=record,
         n_draws=source.n_draws,
@@ -285,7 +285,7 @@ class _Searches:
             starts=starts,
             from_unconstrained=False,
         )
-        labels = self._source.as_labels(found.labels)
+        labels = self._source.items.as_marked_labels(found.labels)
         k = int(labels.max()) + 1
         value = float(mean_loss(self._source, labels[np.newaxis], self._loss)[0])
         if k not in self.best or value < self._values[k] - SAME * max(1.0, abs(value)):
@@ -294,7 +294,9 @@ class _Searches:
             raise KeyboardInterrupt
 
     def _splits(self, labels: Labels) -> list[Labels]:
-        """The best few partitions with one cluster split in two, around two dissimilar items."""
+        """The best few partitions with one cluster split in two, around two dissimilar items; none with noise."""
+        if isinstance(self._loss, NoiseLoss):
+            return []
         links, _ = self._source.links(labels)
         splits = []
         for k in np.flatnonzero(np.bincount(labels) > 1):
@@ -307,7 +309,9 @@ class _Searches:
         return self._best_of(splits)
 
     def _unions(self, labels: Labels) -> list[Labels]:
-        """The best few partitions with two clusters merged, among the most similar pairs."""
+        """The best few partitions with two clusters merged, among the most similar pairs; none with noise."""
+        if isinstance(self._loss, NoiseLoss):
+            return []
         sizes = np.bincount(labels)
         links, _ = self._source.links(labels)
         sums = np.add.reduceat(links[labels.argsort(kind="stable")], np.cumsum(sizes) - sizes)
@@ -462,15 +466,16 @@ def cluster_merges(
     partition, source = partition_of(draws, partition), as_source(draws).in_fixed_order()
     record = as_loss(loss, partition, default=usual_loss(source))
     check_needs(source, {f"loss {record.name!r}": record.needs})
-    labels = source.as_labels(partition)
+    labels_of = source.items.as_marked_labels if isinstance(record, NoiseLoss) else source.as_labels
+    labels = labels_of(partition)
     n_clusters = int(labels.max()) + 1
     memory.check(4 * n_clusters * labels.size, f"{n_clusters} partitions of {labels.size} items, one for each merge,")
-    given = source.items.reordered(partition)
+    given = np.asarray(source.items.reordered(partition))[labels >= 0]
     partitions, merged = _merged(source, labels, record, progressbar)
     coords = {"n_clusters": np.arange(len(partitions), 0, -1)}
     columns = dict(zip(_NUMBERS, merged.T, strict=True)) | compared_losses(source, partitions, record, 0)._asdict()
     return ClusterMerges(
-        partitions=source.items.array(partitions, "partitions", ("n_clusters", ...), coords),
+        partitions=source.items.array(alone(partitions), "partitions", ("n_clusters", ...), coords),
         table=xr.Dataset({name: ("n_clusters", column) for name, column in columns.items()}, coords),
         loss=record,
         names=cluster_names(partition, given),

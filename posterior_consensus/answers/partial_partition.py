@@ -423,7 +423,7 @@ def held_out_agreement(
 def agreement(draws: PartitionDraws, labels: Labels) -> Floats:
     """1 for each draw whose restriction to the assigned items is their partition, else 0."""
     assigned = np.flatnonzero(labels >= 0)
-    restricted, _ = canonical_rows(draws.labels[:, assigned], int(draws.n_clusters.max()))
+    restricted, _ = canonical_rows(draws.labels[:, assigned], int(draws.backend.n_clusters.max()))
     return np.all(restricted == canonical_labels(labels[assigned]), axis=1).astype(np.float64)
 
 

@@ -86,7 +86,7 @@ class ParticleSearch:
         self._loss = loss.arrays(draws.n_items)
         kind = OnDraws if loss.is_linear else OnDrawsNonlinear
         self._problem = kind(draws, loss, Limits(1, draws.n_items), executor.stop)
-        self._all = _Draws(np.arange(draws.n_draws), draws.labels, draws.n_clusters, draws.weights)
+        self._all = _Draws(np.arange(draws.n_draws), draws.labels, draws.backend.n_clusters, draws.weights)
 
     @property
     def n_distinct(self) -> int:

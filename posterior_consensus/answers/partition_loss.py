@@ -9,17 +9,17 @@ import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws, check_needs
 from posterior_consensus.ensemble.expectation import Floats, all_losses, loss_and_error, loss_matrix, usual_loss
-from posterior_consensus.ensemble.items import Items, two_partitions
-from posterior_consensus.ensemble.partitions import is_partition
+from posterior_consensus.ensemble.items import Items, items_named_in, two_partitions
+from posterior_consensus.ensemble.partitions import alone, is_partition
 from posterior_consensus.ensemble.switching import numbered_like
-from posterior_consensus.losses.lookup import as_loss
-from posterior_consensus.losses.record import Loss, PartitionLoss
+from posterior_consensus.losses.lookup import as_loss, as_loss_of_draws
+from posterior_consensus.losses.record import Loss, NoiseLoss, PartitionLoss
 from posterior_consensus.runtime import memory
 from posterior_consensus.sources.conversion import as_draws, as_source, partition_of
 
 
 def partition_loss(
-    partition: Any, reference: Any = None, *, loss: str | PartitionLoss | None = None
+    partition: Any, reference: Any = None, *, loss: str | PartitionLoss | NoiseLoss | None = None
 ) -> float | xr.DataArray:
     """Compute the loss between two partitions, or the matrix of losses between draws.
 
@@ -30,8 +30,9 @@ def partition_loss(
         (n_items,); the values of labels do not matter. Either may be a set of draws; without a reference, the draws are
         compared with themselves. A summary counts as its consensus if there is a reference; pass its ``draws`` for its
         draws.
-    loss : str or PartitionLoss, optional
-        Name in LOSSES, or a record such as ``binder(a=0.5)``. By default the loss of a result, else "vi".
+    loss : str, PartitionLoss or NoiseLoss, optional
+        Name in LOSSES or NOISE_LOSSES, or a record such as ``binder(a=0.5)``. By default the loss of a result, else
+        "vi". With a loss in NOISE_LOSSES, the label -1 of a vector is noise.
 
     Returns
     -------
@@ -71,19 +72,22 @@ def partition_loss(
            [1., 2., 0.]])
     """
     single = [one for one in (partition, reference) if reference is not None and is_partition(one)]
-    record = as_loss(loss, *single, kind=PartitionLoss)
+    record = as_loss_of_draws(loss, *single)
     if len(single) == 2:
+        if isinstance(record, NoiseLoss):
+            items = items_named_in([partition, reference]) or Items(len(partition), "item", xr.Coordinates())
+            return float(checked_losses(_one(partition, items), _one(reference, items), record)[0, 0])
         ours, theirs = two_partitions(partition, reference)
         return float(loss_matrix(ours[np.newaxis], PartitionDraws.of(theirs[np.newaxis]), record)[0, 0])
     if reference is None:
         rows = columns = as_draws(partition)
     elif is_partition(partition):
         columns = as_draws(reference)
-        rows = PartitionDraws.of(columns.as_labels(partition, "partition")[np.newaxis])
+        rows = _one(partition, columns.items, "partition")
     else:
         rows = as_draws(partition)
         if is_partition(reference):
-            columns = PartitionDraws.of(rows.as_labels(reference, "reference")[np.newaxis])
+            columns = _one(reference, rows.items, "reference")
         else:
             columns = same_items(as_draws(reference), rows.items, "reference")
     bis = {f"{name}_bis": ("sample_bis", along) for name, (_, along) in columns.samples.coords.items()}
@@ -94,6 +98,13 @@ def partition_loss(
         name="loss",
         attrs={"loss": record.name, "unit": record.unit},
     )
+
+
+def _one(partition: Any, items: Items, name: str = "partition") -> PartitionDraws:
+    """One partition as draws, with its noise."""
+    labels = items.as_marked_labels(partition, name)[np.newaxis]
+    one = PartitionDraws.of(alone(labels))
+    return replace(one, noise=labels < 0) if labels.min() < 0 else one
 
 
 def misclassification_distance(partition: Any, reference: Any) -> float:
@@ -137,13 +148,15 @@ def misclassification_distance(partition: Any, reference: Any) -> float:
     return 1.0 - float(np.sum(numbered_like(ours, theirs) == theirs)) / ours.size
 
 
-def checked_losses(draws: PartitionDraws, others: PartitionDraws, loss: PartitionLoss) -> Floats:
+def checked_losses(draws: PartitionDraws, others: PartitionDraws, loss: PartitionLoss | NoiseLoss) -> Floats:
     """Losses (N, M) of draws against others, after a check of memory; `others` may be `draws`."""
     memory.check(
         8 * draws.n_draws * others.n_draws,
         f"The matrix of losses of {draws.n_draws} draws against {others.n_draws}",
         "Take fewer draws, such as draws.isel(draw=slice(None, None, 10)).",
     )
+    if isinstance(loss, NoiseLoss):
+        return loss_matrix(draws.marked_labels(), others, loss)
     return all_losses(draws, loss) if others is draws else loss_matrix(draws.labels, others, loss)
 
 
@@ -166,8 +179,9 @@ def expected_loss(draws: Any, partitions: Any = None, *, loss: str | Loss | None
         One result object, DataArray or label vector of shape (n_items,), or a list or array (n_partitions, n_items) of
         them. By default the consensus of `draws` if these are a summary.
     loss : str, PartitionLoss or PairLoss, optional
-        Name in LOSSES or PAIR_LOSSES, or a record such as ``vi(a=0.5)``. By default the loss of the results, else "vi",
-        or "binder" if there are no draws. A similarity matrix alone allows Binder's loss and PAIR_LOSSES.
+        Name in LOSSES, NOISE_LOSSES or PAIR_LOSSES, or a record such as ``vi(a=0.5)``. By default the loss of the
+        results, else "vi", "ballet" of runs with noise, or "binder" if there are no draws. A similarity matrix alone
+        allows Binder's loss and PAIR_LOSSES. With a loss in NOISE_LOSSES, the label -1 of a vector is noise.
 
     Returns
     -------
@@ -202,7 +216,8 @@ def expected_loss(draws: Any, partitions: Any = None, *, loss: str | Loss | None
     judged, single = one_or_many(partition_of(draws, partitions, "partitions"), source.items)
     record = as_loss(loss, *judged, default=usual_loss(source))
     check_needs(source, {f"loss {record.name!r}": record.needs})
-    rows = np.stack([source.as_labels(partition, "partitions") for partition in judged])
+    labels_of = source.items.as_marked_labels if isinstance(record, NoiseLoss) else source.as_labels
+    rows = np.stack([labels_of(partition, "partitions") for partition in judged])
     expected, error, size = loss_and_error(source, rows, record)
     attrs = {"loss": record.name, "unit": record.unit}
     dataset = xr.Dataset(

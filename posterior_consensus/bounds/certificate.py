@@ -22,7 +22,7 @@ from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.partition_losses import vi, within_variance
-from posterior_consensus.losses.record import Loss, PartitionLoss
+from posterior_consensus.losses.record import Loss, NoiseLoss, PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.words import words_of
@@ -91,7 +91,7 @@ BOUNDS: dict[str, BoundedLosses] = {
     "vi": BoundedLosses(lambda loss: loss == vi(), _vi_bound, "'vi'"),
     "within_variance": BoundedLosses(lambda loss: loss == within_variance(), sum_of_squares_bound, "'within_variance'"),
     "metrics": BoundedLosses(
-        lambda loss: loss.metric, matching_bound, "losses that are metrics ('jaccard', 'nvi', 'id', 'nid')"
+        lambda loss: loss.metric, matching_bound, "losses that are metrics ('jaccard', 'nvi', 'id', 'nid', 'ballet')"
     ),
 }
 """Families of losses by name, the best method first."""
@@ -122,7 +122,7 @@ class Certificate(Stored):
     ----------
     partition : xarray.DataArray of shape (n_items,), dtype int32
         The partition in question.
-    loss : PartitionLoss or PairLoss
+    loss : PartitionLoss, NoiseLoss or PairLoss
     expected_loss : float
         That of the partition, in the loss's unit.
     lower_bound : float
@@ -217,11 +217,12 @@ def certify(
     partition : result object, DataArray or label vector of shape (n_items,), optional
         Typically the consensus under the same loss: the better it is, the faster the proof.
         By default the consensus of `draws` if these are a summary.
-    loss : str, PartitionLoss or PairLoss, optional
+    loss : str, PartitionLoss, NoiseLoss or PairLoss, optional
         A loss for which there is a bounding method: "binder", or ``binder(a)`` with any costs; "vi"; the other metrics,
-        "jaccard", "nvi", "id" and "nid"; and "within_variance", the objective of k-means on the one-hot matrix, at the
-        partition's number of clusters. By default the one that the partition was found under, if it is a result, else
-        "vi", or "binder" if there are no draws. A similarity matrix alone takes Binder's losses and "within_variance".
+        "jaccard", "nvi", "id", "nid" and "ballet"; and "within_variance", the objective of k-means on the one-hot
+        matrix, at the partition's number of clusters. By default the one that the partition was found under, if it is a
+        result, else "vi", "ballet" of runs with noise, or "binder" if there are no draws. A similarity matrix alone
+        takes Binder's losses and "within_variance".
     seconds : float, optional
         Time limit. With a limit, the bound depends on the machine. By default a fixed amount of work is done,
         about a minute's, or less if the optimum is proven before.
@@ -297,11 +298,12 @@ def certificate_within(
     if isinstance(source, ScoredPairs) and record.as_binder() is None:
         source = source.all_pairs(f"loss {record.name!r}", "Binder's loss is bounded by component.")
     labels = source.as_labels(partition)
+    judged = source.items.as_marked_labels(partition) if isinstance(record, NoiseLoss) else labels
     began = time.monotonic()
     bound = family.bound(source, record, labels, budget=budget, progressbar=progressbar)
     took = time.monotonic() - began
     found = labels if bound.partition is None else bound.partition
-    expected = best = mean_loss(source, labels[np.newaxis], record)[0]
+    expected = best = mean_loss(source, judged[np.newaxis], record)[0]
     if found is not labels:
         best = mean_loss(source, found[np.newaxis], record)[0]
     is_better = best < expected * (1 - ROUNDING)

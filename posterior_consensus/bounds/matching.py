@@ -1,6 +1,6 @@
 """A lower bound for every loss that is a metric: draws matched with draws far from them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -9,7 +9,7 @@ from posterior_consensus.bounds.bound import Bound, Budget, OutOfBudget
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import loss_matrix
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.losses.record import NoiseLoss, PartitionLoss
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING
@@ -28,14 +28,19 @@ class MatchingInfo(Info):
 
 
 def matching_bound(
-    draws: PartitionDraws, loss: PartitionLoss, incumbent: Labels, *, budget: Budget, progressbar: bool = True
+    draws: PartitionDraws,
+    loss: PartitionLoss | NoiseLoss,
+    incumbent: Labels,
+    *,
+    budget: Budget,
+    progressbar: bool = True,
 ) -> Bound:
     """Bound the minimum expected loss of a metric from below.
 
     Parameters
     ----------
     draws : PartitionDraws
-    loss : PartitionLoss
+    loss : PartitionLoss or NoiseLoss
         A metric.
     incumbent : ndarray of shape (n_items,)
         Not used.
@@ -81,10 +86,12 @@ def _block_size(seconds_a_draw: float, n_items: int) -> int:
     return int(np.clip(root, 2, _MOST_AT_ONCE))
 
 
-def _matched(draws: PartitionDraws, loss: PartitionLoss, rows: np.ndarray) -> float:
+def _matched(draws: PartitionDraws, loss: PartitionLoss | NoiseLoss, rows: np.ndarray) -> float:
     """What the draws of a block add to the bound."""
-    labels, weights = draws.backend.of_draws(rows), draws.weights[rows]
-    losses = loss_matrix(labels, PartitionDraws.of(labels), loss)
+    weights, some = draws.weights[rows], PartitionDraws.of(draws.backend.of_draws(rows))
+    if isinstance(loss, NoiseLoss) and draws.noise is not None:
+        some = replace(some, noise=draws.noise[rows])
+    losses = loss_matrix(some.marked_labels(), some, loss)
     if draws.samples.is_weighted:
         total = weights.sum()
         return float(weights @ losses @ weights) / (2 * total) if total > 0 else 0.0

@@ -14,18 +14,20 @@ from posterior_consensus.consensus.record import ConsensusPartition, by_record
 from posterior_consensus.consensus.refinement import ORDERS, Order, check_refinement, refined_labels
 from posterior_consensus.consensus.selection import Candidate, Task
 from posterior_consensus.consensus.threshold import Threshold, pair_means, threshold_of
+from posterior_consensus.ensemble.draws import draws_if_any
 from posterior_consensus.ensemble.expectation import loss_and_error, loss_on, usual_loss
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.ensemble.partitions import Labels, alone
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.losses.lookup import as_loss
-from posterior_consensus.losses.partition_losses import binder
-from posterior_consensus.losses.record import Loss, Need
+from posterior_consensus.losses.partition_losses import binder, vi
+from posterior_consensus.losses.record import Loss, Need, NoiseLoss
 from posterior_consensus.results.work import ClusterLimits, Info
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_clusters, unknown_option, warn
 from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.sources.conversion import as_source
 
+_WITH_NOISE = ("greedy", "enumeration", "best_draw")  # methods that call items noise
 _BY_COMPONENT = ("greedy", "exact")  # methods that search scored pairs so, and keep constraints
 
 
@@ -178,10 +180,11 @@ def consensus_partition(
         if isinstance(value, str)
     }
     source = as_source(draws, needs).in_fixed_order()
-    given = as_loss(asked, default=usual_loss(source))
-    most = source.most_clusters if max_clusters == "draws" else max_clusters
+    given = as_loss(asked, default=_default_loss(source, method))
+    most = _most_drawn(source, given) if max_clusters == "draws" else max_clusters
     limits = _limits(given, source.n_items, n_clusters, most)
     check_refinement(ORDERS[0] if refine is None else refine, passes, "refine")
+    _check_noise(given, method, refine)
     rng = as_generator(random_seed)
     is_calibrated = tau == "auto"
     tau = None if tau is None else threshold_of(source, given, tau, rng, progressbar)
@@ -193,20 +196,23 @@ def consensus_partition(
     candidate = function(source, record, Task(rng, progressbar=progressbar, **limits), **options)
     if not isinstance(candidate, Candidate):
         raise TypeError(f"method {name!r} must return a consensus.Candidate; got {type(candidate).__name__}.")
-    labels = source.as_labels(candidate.labels, "method's labels")
+    marked = source.items.as_marked_labels(candidate.labels, "method's labels")
+    labels, n_noise = alone(marked), int(np.count_nonzero(marked < 0))
     if refine is not None:
         labels = refined_labels(source, labels, refine, passes)
         name = f"{name}, {refine} refinement"
-    if n_clusters is not None and labels.max() + 1 < n_clusters:
+    found = int(labels.max()) + 1 - n_noise
+    if n_clusters is not None and found < n_clusters:
         reason = "the draws do not distinguish more" if refine is None else "the refinement may have merged some"
         warn(
-            f"The partition has {labels.max() + 1} clusters, not {n_clusters}: {reason}.",
+            f"The partition has {found} clusters, not {n_clusters}: {reason}.",
         )
     threshold = None
     if tau is not None:
         within, between = pair_means(source, labels)
         threshold = Threshold(tau=tau, within=within, between=between, calibrated=is_calibrated)
-    expected, mcse, ess = (float(values[0]) for values in loss_and_error(source, labels[np.newaxis], record))
+    judged = marked if isinstance(record, NoiseLoss) else labels
+    expected, mcse, ess = (float(values[0]) for values in loss_and_error(source, judged[np.newaxis], record))
     lower_bound = candidate.lower_bound
     if lower_bound is None and time.monotonic() - began <= (options.get("seconds") or np.inf) / 2:
         lower_bound = _bound_after(source, record, labels, candidate.info)
@@ -224,6 +230,32 @@ def consensus_partition(
         threshold=threshold,
         records=by_record(posterior, labels),
         independent=source.independent,
+        noise=source.items.array(marked < 0, "noise") if isinstance(record, NoiseLoss) else None,
+    )
+
+
+def _default_loss(source: PairSource, method: str | Callable[..., Candidate]) -> Loss:
+    """The loss if a user names none: without noise where the method calls no item so."""
+    usual = usual_loss(source)
+    return vi() if isinstance(usual, NoiseLoss) and method not in _WITH_NOISE else usual
+
+
+def _most_drawn(source: PairSource, loss: Loss) -> int:
+    """Largest number of clusters in any draw, as the loss counts them."""
+    draws = draws_if_any(source)
+    if draws is None or not isinstance(loss, NoiseLoss):
+        return source.most_clusters
+    return max(1, int(draws.n_clusters[draws.weights > 0].max()))
+
+
+def _check_noise(loss: Loss, method: str | Callable[..., Candidate], refine: Order | None) -> None:
+    """Raise ValueError for what calls no item noise, with a loss that has noise."""
+    if not isinstance(loss, NoiseLoss) or (refine is None and (callable(method) or method in _WITH_NOISE)):
+        return
+    what = f"`method` must be one of {', '.join(map(repr, _WITH_NOISE))}" if refine is None else "`refine` must be None"
+    raise ValueError(
+        f"{what} for loss {loss.name!r}, which calls items noise; got {method if refine is None else refine!r}. With "
+        "loss='vi' or loss='binder', each item that a run calls noise is a cluster of its own in that run."
     )
 
 

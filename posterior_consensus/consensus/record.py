@@ -12,7 +12,7 @@ import posterior_consensus
 from posterior_consensus.bounds.bound import relative_gap, status
 from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.consensus.threshold import Threshold, consistent_interval
-from posterior_consensus.ensemble.items import by_level, members_of
+from posterior_consensus.ensemble.items import NOISE, by_level, members_of
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasLabels, Labels
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
@@ -36,7 +36,8 @@ class ConsensusPartition(HasLabels, Stored):
     Attributes
     ----------
     labels : xarray.DataArray of shape (n_items,), dtype int32
-        Cluster of each item, numbered by first appearance from 0, on the user's item coordinate.
+        Cluster of each item, numbered by first appearance from 0, on the user's item coordinate. Items that are noise
+        have numbers of their own, after those of all clusters.
     expected_loss : float
         Posterior expected loss, in the loss's unit.
     mcse : float
@@ -68,6 +69,9 @@ class ConsensusPartition(HasLabels, Stored):
         highest, the first if several were, -1 if none was scored; ``outside_probability``, their probability, or NaN.
     independent : bool
         Whether the draws are independent runs of programs.
+    noise : xarray.DataArray of shape (n_items,), dtype bool, or None
+        Whether each item is noise, in no cluster; None for a loss without noise. Functions that take a partition see
+        items of noise as clusters of their own.
     """
 
     labels: xr.DataArray = field(metadata=stored_as.array("labels", of_items=True))
@@ -84,6 +88,7 @@ class ConsensusPartition(HasLabels, Stored):
     given_names: tuple[Hashable, ...] = field(default=(), metadata=stored_as.names("names"))
     records: xr.Dataset | None = field(default=None, metadata=stored_as.table("record_{}", _OF_RECORD, of_items=True))
     independent: bool = field(default=False, metadata=stored_as.if_true("consensus_independent"))
+    noise: xr.DataArray | None = field(default=None, metadata=stored_as.array("noise", of_items=True))
 
     _also_stored: ClassVar = {"cluster_sizes": stored_as.array("cluster_size"), "gap": stored_as.number("gap")}
 
@@ -94,8 +99,9 @@ class ConsensusPartition(HasLabels, Stored):
 
     @property
     def named_labels(self) -> xr.DataArray:
-        """Name of each item's cluster, on the user's item coordinate."""
-        return self.labels.copy(data=pd.Index(self.names).to_numpy()[self.labels.values])
+        """Name of each item's cluster, "noise" in none, on the user's item coordinate."""
+        names = pd.Index([*self.names, *[NOISE] * self.n_noise], tupleize_cols=False)
+        return self.labels.copy(data=names.to_numpy()[self.labels.values])
 
     def with_names(self, names: Mapping[int, Hashable] | Sequence[Hashable] | None = None, *, first: int = 0) -> Self:
         """Name the clusters, or number them from another number than 0, in tables and stored results.
@@ -152,13 +158,20 @@ class ConsensusPartition(HasLabels, Stored):
 
     @property
     def n_clusters(self) -> int:
-        """Number of clusters."""
-        return int(self.labels.max()) + 1
+        """Number of clusters, without noise."""
+        return int(self.labels.max()) + 1 - self.n_noise
+
+    @property
+    def n_noise(self) -> int:
+        """Number of items that are noise."""
+        return 0 if self.noise is None else int(self.noise.sum())
 
     @property
     def cluster_sizes(self) -> xr.DataArray:
         """Number of items of each cluster, over ``consensus_cluster``, with the given names as coordinate."""
-        sizes = xr.DataArray(np.bincount(self.labels.values), dims="consensus_cluster", name="cluster_size")
+        sizes = xr.DataArray(
+            np.bincount(self.labels.values)[: self.n_clusters], dims="consensus_cluster", name="cluster_size"
+        )
         if not self.given_names:
             return sizes
         names = pd.Index(self.given_names)
@@ -167,7 +180,7 @@ class ConsensusPartition(HasLabels, Stored):
     @property
     def clusters(self) -> dict[Hashable, list[Any]]:
         """Items of each cluster by name of the cluster; items by coordinate or else by position."""
-        return dict(zip(self.names, members_of(self.labels), strict=True))
+        return dict(zip(self.names, members_of(self.labels, self.n_clusters), strict=True))
 
     def members(self, k: int) -> list[Any]:
         """List the items of one cluster, by coordinate or else by position.
@@ -211,7 +224,8 @@ class ConsensusPartition(HasLabels, Stored):
         Returns
         -------
         pandas.DataFrame
-            A row for each cluster: its size, its share of the items, and its first items. For scored pairs a row for
+            A row for each cluster: its size, its share of the items, and its first items; the last row, "noise", has
+            the items in no cluster, if there are any. For scored pairs a row for
             each record: the name of its cluster and the columns of `records`, with the name of the record ``outside``,
             missing if none was scored. Names of several levels, as of several data sets, have a column for each:
             ``outside_source_dataset`` and ``outside_unique_id``.
@@ -231,14 +245,20 @@ class ConsensusPartition(HasLabels, Stored):
             "versions": {"posterior_consensus": posterior_consensus.__version__, "numpy": np.__version__},
         }
         facts = {name: value for name, value in facts.items() if value is not None}
-        return {"": Annotations(self.labels, {"": as_categories(self.labels.values, self.names)}, facts)}
+        labels, columns = self.labels.values, dict[str, Any]()
+        if self.noise is not None:
+            labels, columns["noise"] = np.where(self.noise, -1, labels), self.noise.values
+            facts["n_noise"] = self.n_noise
+        return {"": Annotations(self.labels, {"": as_categories(labels, self.names)} | columns, facts)}
 
     def _of_clusters(self, most: int | None = None) -> pd.DataFrame:
         """A row for each cluster, at most `most`."""
-        names = pd.Index(self.names[:most], name="cluster")
-        return display.table_of_members(
-            members_of(self.labels, most), self.labels.size, str(self.labels.dims[0]), names
-        )
+        names, members = list(self.names[:most]), members_of(self.labels, self.n_clusters)[:most]
+        if self.noise is not None and self.noise.any():
+            noise = self.labels.indexes.get(self.labels.dims[0], pd.RangeIndex(self.labels.size))[self.noise.values]
+            names, members = [*names, NOISE], [*members, noise.tolist()]
+        index = pd.Index(names, name="cluster", tupleize_cols=False)
+        return display.table_of_members(members, self.labels.size, str(self.labels.dims[0]), index)
 
     def _of_records(self, records: xr.Dataset) -> pd.DataFrame:
         """A row for each record, with the names of its cluster and of the record outside."""
@@ -260,7 +280,8 @@ class ConsensusPartition(HasLabels, Stored):
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         dim = self.labels.dims[0]
         items, clusters = display.counted(self.labels.size, "item"), display.counted(self.n_clusters, "cluster")
-        title = f"ConsensusPartition: {items} ({dim}) in {clusters}"
+        noise = f", {self.n_noise:,} of noise" if self.n_noise else ""
+        title = f"ConsensusPartition: {items} ({dim}) in {clusters}{noise}"
         reached = f", {how}" if (how := reached_in_words(self.info)) else ""
         expected, words = display.quantity(self.expected_loss, self.loss.unit), words_of(self)
         lines = [

@@ -168,7 +168,7 @@ def _graph(draws: PartitionDraws) -> _Graph:
     marks = np.random.default_rng(0).random((draws.n_items, 2))
     sums = ensemble.scatter(draws.labels, draws.starts, marks)
     _, first, number = np.unique(sums[:, 0] + 1j * sums[:, 1], return_index=True, return_inverse=True)
-    draw_of = np.repeat(np.arange(draws.n_draws), draws.n_clusters)
+    draw_of = np.repeat(np.arange(draws.n_draws), draws.backend.n_clusters)
     weights = draws.weights if first.size <= _MOST_VERTICES else _even_weights(draws)
     totals, counts = (np.bincount(number, w[draw_of]).astype(np.float64) for w in (draws.weights, weights))
     vertices = np.flatnonzero(counts)

@@ -11,10 +11,10 @@ import xarray as xr
 from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import ComparedLosses, compared_losses, draw_losses, losses_between
-from posterior_consensus.ensemble.partitions import Labels, named_partitions
+from posterior_consensus.ensemble.partitions import Labels, alone, named_partitions
 from posterior_consensus.ensemble.samples import folds
-from posterior_consensus.losses.lookup import as_loss
-from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.losses.lookup import as_loss, as_loss_of_draws
+from posterior_consensus.losses.record import NoiseLoss, PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.words import words_of
@@ -224,21 +224,25 @@ def excess_loss(
     progressbar: bool = False,
 ) -> ExcessLoss:
     """Search on two halves of the draws, from the consensus and one random order, and compare the results."""
-    loss = as_loss(consensus.loss, kind=PartitionLoss)
+    loss = as_loss_of_draws(consensus.loss)
     draws, limits = draws.in_fixed_order(), consensus.cluster_limits
     options: dict[str, Any] = {"n_clusters": limits.n_clusters, "max_clusters": limits.max_clusters}
     options |= {"seconds": None if seconds is None else seconds / 2, "progressbar": progressbar}
-    found = search_halves(draws, draws.as_labels(consensus), loss, as_generator(random_seed), **options)
+    found = search_halves(draws, draws.items.as_marked_labels(consensus), loss, as_generator(random_seed), **options)
+    partitions = alone(found.partitions)
     return ExcessLoss(
         value=found.excess,
-        distance=float(losses_between(found.partitions, as_loss(metric, kind=PartitionLoss))[0, 1]),
-        partitions=draws.items.array(found.partitions, "partitions", ("half", ...)),
+        distance=float(losses_between(partitions, as_loss(metric, kind=PartitionLoss))[0, 1]),
+        partitions=draws.items.array(partitions, "partitions", ("half", ...)),
         stopped=found.stopped,
     )
 
 
 class Halves(NamedTuple):
-    """Estimate of the excess, the best partitions (2, n_items) found on the halves, and why a search ended early."""
+    """Estimate of the excess, the best partitions (2, n_items) found on the halves, and why a search ended early.
+
+    Labels of -1 are noise.
+    """
 
     excess: float
     partitions: npt.NDArray[Any]
@@ -246,13 +250,13 @@ class Halves(NamedTuple):
 
 
 def search_halves(
-    draws: PartitionDraws, best: Labels, loss: PartitionLoss, rng: np.random.Generator, **options: Any
+    draws: PartitionDraws, best: Labels, loss: PartitionLoss | NoiseLoss, rng: np.random.Generator, **options: Any
 ) -> Halves:
     """Search on two halves of the draws, from `best` and one random order; see :class:`ExcessLoss`."""
     rows = np.flatnonzero(draws.weights)
     halves = [draws.take(rows[half]) for half in folds(draws.samples.take(rows), 2)]
     results = [search(half, loss, rng=rng, n_starts=1, n_perturbations=0, starts=[best], **options) for half in halves]
-    tried = np.stack([*(draws.as_labels(one.labels) for one in results), best])
+    tried = np.stack([*(draws.items.as_marked_labels(one.labels) for one in results), best])
     losses = np.stack([half.samples.mean(draw_losses(tried, half, loss)) for half in halves])
     own = losses.argmin(axis=1)
     difference = (losses[0, own[1]] - losses[0, own[0]] + losses[1, own[0]] - losses[1, own[1]]) / 2

@@ -48,7 +48,9 @@ class PartitionDraws(PairSource):
     labels : ndarray of shape (n_draws, n_items), smallest unsigned dtype
         Cluster of each item in each draw, from 0 in order of first appearance.
     n_clusters : ndarray of shape (n_draws,), dtype int64
-        Number of clusters of each draw.
+        Number of clusters of each draw, without items that a run calls noise.
+    noise_share : ndarray of shape (n_items,), dtype float64
+        Share of runs that call each item noise.
     weights : ndarray of shape (n_draws,), dtype float64
         Weight of each draw; they sum to 1.
     """
@@ -75,8 +77,32 @@ class PartitionDraws(PairSource):
 
     @property
     def n_clusters(self) -> npt.NDArray[np.int64]:
-        """Number of clusters of each draw."""
-        return self.backend.n_clusters
+        """Number of clusters of each draw, without noise; `backend.n_clusters` is one more than the largest label."""
+        if self.noise is None:
+            return self.backend.n_clusters
+        return self.backend.n_clusters - np.count_nonzero(self.noise, axis=1)
+
+    @property
+    def noise_share(self) -> Floats:
+        """Share of runs that call each item noise, by the weights."""
+        if self.noise is None:
+            return np.zeros(self.n_items)
+        if not self.samples.is_weighted:
+            return np.count_nonzero(self.noise, axis=0) / self.n_draws
+        return np.sum([weight * row for weight, row in zip(self.weights, self.noise, strict=True)], axis=0)
+
+    def noise_rows(self) -> npt.NDArray[np.bool_]:
+        """Whether each cluster of each draw (R,), draw after draw, is an item of noise."""
+        rows = np.zeros(int(self.starts[-1]), np.bool_)
+        if self.noise is not None:
+            for items, labels in self.backend.map_blocks(_as_they_are):
+                for own, noise, start in zip(labels, self.noise[:, items], self.starts[:-1], strict=True):
+                    rows[start + own[noise].astype(np.int64)] = True
+        return rows
+
+    def marked_labels(self) -> npt.NDArray[Any]:
+        """Cluster of each item in each draw, -1 where the draw calls the item noise."""
+        return self.labels if self.noise is None else np.where(self.noise, -1, self.labels.astype(np.int32))
 
     @property
     def starts(self) -> npt.NDArray[np.int64]:
@@ -286,8 +312,8 @@ class PartitionDraws(PairSource):
 
     @property
     def most_clusters(self) -> int:
-        """Largest number of clusters among draws with positive weight."""
-        return int(self.n_clusters[self.weights > 0].max())
+        """Largest number of clusters among draws with positive weight, each item of noise in one of its own."""
+        return int(self.backend.n_clusters[self.weights > 0].max())
 
     @property
     def shared_similarity(self) -> Floats:

@@ -10,24 +10,56 @@ from posterior_consensus.ensemble import counting
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_if_any, draws_of, hard_draws
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.ensemble.partitions import smallest_dtype
+from posterior_consensus.ensemble.partitions import alone, canonical_rows, smallest_dtype
 from posterior_consensus.kernels import contingency
 from posterior_consensus.kernels import loss as loss_kernels
 from posterior_consensus.kernels.loss import GeneralLoss, LinearLoss
-from posterior_consensus.losses.partition_losses import binder, vi
-from posterior_consensus.losses.record import Loss, PairLoss, PartitionLoss
+from posterior_consensus.losses.partition_losses import ballet, binder, vi
+from posterior_consensus.losses.record import Loss, NoiseLoss, PairLoss, PartitionLoss
 
 Floats = npt.NDArray[np.float64]
 
 _AT_ONCE = 256  # rows of a matrix of losses
 
 
-def loss_matrix(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: PartitionLoss) -> Floats:
-    """Return the loss of every partition (P, n) against every draw, (P, N)."""
+def loss_matrix(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: PartitionLoss | NoiseLoss) -> Floats:
+    """Return the loss of every partition (P, n) against every draw, (P, N).
+
+    For a loss with noise, labels of -1 are noise.
+    """
+    if isinstance(loss, NoiseLoss):
+        if draws.noise is not None or partitions.min() < 0:
+            return _losses_with_noise(partitions, draws, loss)
+        loss = loss.binder
     arrays, n_clusters = loss.arrays(draws.n_items), partitions.max(axis=1).astype(np.int64) + 1
     joint, drawn = counting.joint_sums(draws.backend, partitions, arrays.h)
     own = contingency.size_sums(counting.alike(partitions, n_clusters, draws.backend.dtype), n_clusters, arrays.h)
     return loss.scale(draws.n_items) * loss_kernels.combine(arrays, joint, own, drawn)
+
+
+def _losses_with_noise(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: NoiseLoss) -> Floats:
+    """:func:`loss_matrix` where partitions or draws have noise."""
+    joining, separating = (loss.binder.numerator[term] for term in "BC")
+    backend, n = draws.backend, draws.n_items
+    noise, active = partitions < 0, np.ones((draws.n_draws, n), np.bool_) if draws.noise is None else ~draws.noise
+    labels = alone(partitions)
+    sizes = labels.max(axis=1).astype(np.int64) + 1
+    h = loss.binder.h(n)
+    both = counting.joint_sums(backend, counting.alike(labels, sizes, backend.dtype), h)[0]
+    in_clusters = canonical_rows(np.where(noise, np.arange(1, n + 1), 0).astype(smallest_dtype(n + 1)), n + 1)
+    drawn = counting.joint_sums(backend, counting.alike(*in_clusters, backend.dtype), h)[0]
+    own, items = np.empty(both.shape), np.empty(both.shape)
+    for row, (partition, is_noise) in enumerate(zip(labels, noise, strict=True)):
+        order = np.flatnonzero(~is_noise)
+        order = order[np.argsort(partition[order], kind="stable")]
+        starts = np.flatnonzero(np.diff(partition[order], prepend=-1))
+        found = np.zeros((draws.n_draws, 0), np.int64)
+        if order.size:
+            found = np.add.reduceat(active[:, order], starts, axis=1, dtype=np.int64)
+        own[row] = (found * (found - 1) // 2).sum(axis=1)
+        items[row] = order.size + np.count_nonzero(active, axis=1) - 2 * found.sum(axis=1)
+    sums = joining * (own - both) + separating * (drawn - both) + loss.noise * (n - 1) * items
+    return loss.scale(n) * sums
 
 
 def losses_of_draws(rows: npt.NDArray[np.intp], draws: PartitionDraws, loss: PartitionLoss) -> Floats:
@@ -90,12 +122,15 @@ def mean_between(partitions: npt.NDArray[Any], loss: PartitionLoss) -> float:
     return float(losses_between(partitions, loss)[np.triu_indices(len(partitions), 1)].mean())
 
 
-def draw_losses(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: PartitionLoss) -> Floats:
+def draw_losses(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: PartitionLoss | NoiseLoss) -> Floats:
     """Return the loss of every partition (P, n) expected given each draw, (P, N); only its mean counts.
 
     For Binder's loss the allocations are averaged out where their probabilities are known.
     """
-    marginal = None if draws.soft is None else draws.soft.losses(partitions, loss)
+    by_pairs = loss.binder if isinstance(loss, NoiseLoss) and partitions.min() >= 0 else loss
+    marginal = None
+    if draws.soft is not None and isinstance(by_pairs, PartitionLoss):
+        marginal = draws.soft.losses(partitions, by_pairs)
     return loss_matrix(partitions, draws, loss) if marginal is None else marginal
 
 
@@ -125,8 +160,11 @@ def least_loss(
 
 
 def usual_loss(source: PairSource) -> Loss:
-    """The loss if a user names none: "vi", or "binder" if there are no draws."""
-    return binder() if source.n_draws is None else vi()
+    """The loss if a user names none: "ballet" of runs with noise, "vi" of other draws, "binder" without draws."""
+    draws = draws_if_any(source)
+    if draws is None:
+        return binder()
+    return vi() if draws.noise is None else ballet()
 
 
 def loss_on(source: PairSource, loss: Loss) -> Loss:

@@ -18,6 +18,9 @@ from posterior_consensus.results.stored_as import own_name
 
 Floats = npt.NDArray[np.float64]
 
+NOISE = "noise"
+"""Name of an item's cluster where the item is in none."""
+
 _FAR_APART = 100  # larger integers, if clusters are few, do not number these
 
 
@@ -190,6 +193,21 @@ class Items:
             raise ValueError(f"`{name}` must label all {self.n_items} items; got {labels.size} labels.")
         return labels
 
+    def as_marked_labels(self, partition: Any, name: str = "partition") -> Labels:
+        """Labels (n_items,) as :meth:`as_labels` has them, but -1 where a result, or a label of -1, says noise."""
+        values = np.asarray(self.reordered(partition, name))
+        marked = of_result(partition, "noise")
+        if isinstance(marked, xr.DataArray):
+            noise = np.asarray(self.reordered(marked, name), np.bool_)
+        else:
+            noise = values == -1 if values.dtype.kind in "if" else np.zeros(values.shape, np.bool_)
+        if not noise.any() or noise.shape != (self.n_items,):
+            return self.as_labels(partition, name)
+        labels = np.full(self.n_items, -1, np.int32)
+        if not noise.all():
+            labels[~noise] = canonical_labels(values[~noise], name)
+        return labels
+
 
 def coords_of(index: pd.Index, dim: str) -> xr.Coordinates:
     """Coordinates of a dimension from an index of its items, with one or several levels."""
@@ -250,7 +268,7 @@ def cluster_names(partition: Any, values: Any) -> tuple[Hashable, ...]:
     first_labels = values[np.sort(np.unique(values, return_index=True)[1])].tolist()
     given = of_result(partition, "names")  # a consensus has them
     if given is not None:
-        return tuple(given[k] for k in first_labels)
+        return tuple(given[k] if k < len(given) else NOISE for k in first_labels)
     return tuple(int(name) if isinstance(name, float) else name for name in first_labels)
 
 

@@ -159,11 +159,11 @@ class Layers(display.Shown, Mapping[Any, PartitionDraws]):
     def joint(self) -> PartitionDraws:
         """Partitions of the items of all layers, named by both, whose clusters have items of one layer each."""
         samples = self.samples
-        first = np.cumsum([draws.n_clusters for draws in self.values()], axis=0)
+        first = np.cumsum([draws.backend.n_clusters for draws in self.values()], axis=0)
         ends = np.cumsum([draws.n_items for draws in self.values()])
         labels = np.empty((samples.n_draws, ends[-1]), smallest_dtype(int(first[-1].max())))
         for draws, last, end in zip(self.values(), first, ends, strict=True):
-            before = (last - draws.n_clusters).astype(labels.dtype)
+            before = (last - draws.backend.n_clusters).astype(labels.dtype)
             np.add(draws.labels, before[:, np.newaxis], out=labels[:, end - draws.n_items : end])
         names = [f"{layer}: {item}" for layer, draws in self.items() for item in draws.items.names]
         items = Items(len(names), "item", coords_of(pd.Index(names), "item"))
@@ -179,7 +179,7 @@ class Layers(display.Shown, Mapping[Any, PartitionDraws]):
             "items": [draws.n_items for draws in self.values()],
             "dimension": [draws.items.dim for draws in self.values()],
             "fewest": [draws.n_clusters.min() for draws in self.values()],
-            "most": [draws.most_clusters for draws in self.values()],
+            "most": [draws.n_clusters[draws.weights > 0].max() for draws in self.values()],
         }
         table = pd.DataFrame(columns, index=pd.Index([str(name) for name in self], name=self.dim))
         number = display.counted(len(self), "layer" if n_runs else "partition")

@@ -303,6 +303,15 @@ def canonical_labels(labels: npt.ArrayLike, name: str = "partition") -> Labels:
     return canonical_rows(codes[np.newaxis], n_codes)[0][0].astype(np.int32)
 
 
+def alone(labels: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
+    """Labels (..., n) with each item of label -1 in a cluster of its own, numbered after all others."""
+    noise = labels < 0
+    if not noise.any():
+        return labels.astype(np.int32, copy=False)
+    last = labels.max(axis=-1, keepdims=True, initial=-1).astype(np.int32)
+    return np.where(noise, last + np.cumsum(noise, axis=-1, dtype=np.int32), labels.astype(np.int32))
+
+
 def connected(first: npt.NDArray[Any], second: npt.NDArray[Any], n: int) -> Labels:
     """Labels (n,) of the connected components of a graph with these edges, numbered by first appearance."""
     edges = sparse.coo_array((np.ones(first.size, np.bool_), (first, second)), (n, n))
@@ -346,6 +355,15 @@ def enumerate_partitions(n_items: int) -> Iterator[npt.NDArray[np.uint8]]:
     seeds = _grow(np.zeros((1, 1), np.uint8), (n_items + 1) // 2)
     for seed in seeds:
         yield _grow(seed[np.newaxis], n_items)
+
+
+def partitions_with_noise(n_items: int) -> Iterator[npt.NDArray[np.int8]]:
+    """Yield every partition of every subset of the items once, as blocks of labels (n_partitions, n_items), -1 outside.
+
+    A partition of one more item lists them: the members of its cluster are outside. It is the first item, of label 0.
+    """
+    for block in enumerate_partitions(n_items + 1):
+        yield block[:, 1:].astype(np.int8) - np.int8(1)
 
 
 def _grow(partitions: npt.NDArray[np.uint8], n_items: int) -> npt.NDArray[np.uint8]:

@@ -88,15 +88,17 @@ def similarity_operator(source: PairSource) -> LinearOperator:
     return LinearOperator((n, n), dtype=np.float64, **products)
 
 
-def own_and_nearest(source: PairSource, labels: npt.NDArray[Any]) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
+def own_and_nearest(
+    source: PairSource, labels: npt.NDArray[Any], noise: int | None = None
+) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
     """Mean similarity (n,) of every item to the others of its cluster, the nearest other cluster, and that to it.
 
-    NaN for an item alone, and -1 and NaN if there is no other cluster.
+    NaN for an item alone, and -1 and NaN if there is no other cluster. `noise` is the label of items in no cluster.
     """
     if isinstance(source, ScoredPairs):
         return source.own_and_nearest(labels)
     n_clusters = int(labels.max()) + 1
-    if (draws := hard_draws(source)) is not None and n_clusters > 1:
+    if (draws := hard_draws(source)) is not None and n_clusters > 1 and noise is None:
         drawn = draws.backend
         if not memory.fits(4 * int(draws.starts[-1]) * n_clusters):
             begins = np.concatenate([[0], np.cumsum(drawn.sizes, dtype=np.int64)])
@@ -104,13 +106,13 @@ def own_and_nearest(source: PairSource, labels: npt.NDArray[Any]) -> tuple[Float
             sizes, kernel = np.bincount(labels), ensemble.own_and_nearest
             own, nearest, other = kernel(drawn.values, draws.starts, begins, addends, total, labels, sizes)
             return own, nearest, other
-    found = [one for _, one in source.map_links(labels, _own_and_nearest_of, np.bincount(labels))]
+    found = [one for _, one in source.map_links(labels, _own_and_nearest_of, np.bincount(labels), noise)]
     own, nearest, other = (np.concatenate(column) for column in zip(*found, strict=True))
     return own, nearest, other
 
 
 def _own_and_nearest_of(
-    links: Floats, labels: npt.NDArray[Any], total: float, sizes: npt.NDArray[np.intp]
+    links: Floats, labels: npt.NDArray[Any], total: float, sizes: npt.NDArray[np.intp], noise: int | None
 ) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
     """Result of :func:`own_and_nearest` for a block of items."""
     items, means = np.arange(labels.size), mean_similarities(links, labels, total, sizes)
@@ -118,9 +120,15 @@ def _own_and_nearest_of(
     if means.shape[1] == 1:
         return own, np.full(labels.size, -1, np.int32), np.full(labels.size, np.nan)
     means[items, labels] = -1.0
+    if noise is not None:
+        own[labels == noise] = np.nan
+        means[:, noise:] = -1.0
     ties = means >= means.max(axis=1, keepdims=True) - ROUNDING
     nearest = ties.argmax(axis=1).astype(np.int32)
-    return own, nearest, means[items, nearest]
+    other = means[items, nearest]
+    if noise is not None:
+        nearest[other < 0], other[other < 0] = -1, np.nan
+    return own, nearest, other
 
 
 def mean_similarities(links: Floats, labels: npt.NDArray[Any], total: float, sizes: npt.NDArray[np.intp]) -> Floats:

@@ -71,7 +71,7 @@ def transitions_of(
         for name, at in sides:
             draws = layers[name]
             labels = draws.backend.of_draws(np.arange(draws.n_draws)).take(at, axis=1)
-            drawn.append(contingency.Vectors(labels, draws.n_clusters, int(draws.n_clusters.max())))
+            drawn.append(contingency.Vectors(labels, draws.backend.n_clusters, int(draws.backend.n_clusters.max())))
             matched.append(targets[name][draws.starts[:-1, np.newaxis] + labels])
         shape = n_clusters[step.before], n_clusters[step.after]
         source, target, flows = _flows(matched, shape, layers.samples, prob)

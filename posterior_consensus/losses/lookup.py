@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, overload
 
-from posterior_consensus.losses.partition_losses import LOSSES, PAIR_LOSSES, vi
-from posterior_consensus.losses.record import Loss, PartitionLoss
+from posterior_consensus.losses.partition_losses import LOSSES, NOISE_LOSSES, PAIR_LOSSES, vi
+from posterior_consensus.losses.record import Loss, NoiseLoss, PartitionLoss
 from posterior_consensus.runtime.names import loss_meant
 
 AnyLoss = TypeVar("AnyLoss", bound=Loss)
@@ -25,7 +25,8 @@ def as_loss(loss: str | Loss | None, *partitions: Any, kind: type[Loss] = Loss, 
     Parameters
     ----------
     loss : str, PartitionLoss, PairLoss or None
-        None stands for the loss that the partitions were found under, and for `default` where that is not known.
+        None stands for the loss that the partitions were found under, and for `default` where that is not known. Where
+        a PartitionLoss is needed, it stands for "vi" if they were found under a NoiseLoss.
     *partitions : result object, DataArray or label vector
         What is judged; a result has its loss as `loss`.
     kind : type
@@ -42,6 +43,8 @@ def as_loss(loss: str | Loss | None, *partitions: Any, kind: type[Loss] = Loss, 
         If `loss` is neither a name nor a record.
     """
     record = _own_loss(partitions, default) if loss is None else _named(loss)
+    if loss is None and isinstance(record, NoiseLoss) and kind is PartitionLoss:
+        record = vi()  # to which each item of noise is a cluster of its own
     if not isinstance(record, kind):
         raise ValueError(
             f"`loss` must be a loss between two partitions here, such as {', '.join(map(repr, LOSSES))}; got "
@@ -51,8 +54,8 @@ def as_loss(loss: str | Loss | None, *partitions: Any, kind: type[Loss] = Loss, 
 
 
 def factories() -> dict[str, Callable[..., Loss]]:
-    """Return the factories of LOSSES and PAIR_LOSSES by name."""
-    return {**LOSSES, **PAIR_LOSSES}
+    """Return the factories of LOSSES, NOISE_LOSSES and PAIR_LOSSES by name."""
+    return {**LOSSES, **NOISE_LOSSES, **PAIR_LOSSES}
 
 
 def _named(loss: str | Loss) -> Loss:
@@ -76,6 +79,12 @@ def _own_loss(partitions: tuple[Any, ...], default: Loss | None) -> Loss:
         names = ", ".join(sorted({repr(loss.name) for loss in own}))
         raise ValueError(f"`loss` must be given, as the partitions were found under several losses; got {names}.")
     return own[0] if own else default or vi()
+
+
+def as_loss_of_draws(loss: str | Loss | None, *partitions: Any) -> PartitionLoss | NoiseLoss:
+    """Take a loss between an estimate and a draw, with noise or without, as :func:`as_loss` does."""
+    record = as_loss(loss, *partitions)
+    return record if isinstance(record, NoiseLoss) else as_loss(record, kind=PartitionLoss)
 
 
 def as_metric(loss: PartitionLoss, needed_by: str) -> PartitionLoss:

@@ -1,7 +1,8 @@
-"""Losses of partitions, one factory each; LOSSES and PAIR_LOSSES map their names.
+"""Losses of partitions, one factory each; LOSSES, NOISE_LOSSES and PAIR_LOSSES map their names.
 
 A loss between two partitions is a ratio of the sums A, B, C and top of :mod:`posterior_consensus.losses.record`. A
-loss of pairs is a function of the partition and the posterior similarity matrix.
+loss with noise also counts the items that one of the two calls noise. A loss of pairs is a function of the partition
+and the posterior similarity matrix.
 """
 
 from collections.abc import Callable
@@ -9,8 +10,8 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from posterior_consensus.losses.record import TERMS, Floats, PairLoss, PartitionLoss, pairs
-from posterior_consensus.runtime.arguments import check_between
+from posterior_consensus.losses.record import TERMS, Floats, NoiseLoss, PairLoss, PartitionLoss, pairs
+from posterior_consensus.runtime.arguments import check_between, check_number
 from posterior_consensus.runtime.tolerances import ROUNDING
 
 
@@ -111,6 +112,84 @@ def binder(a: float | None = None, *, tau: float | Literal["mean"] | None = None
         metric=a == 1,
         reference="https://doi.org/10.1093/biomet/65.1.31",
         parameters={"a": a},
+    )
+
+
+def ballet(noise: float = 1.0, *, a: float = 1.0) -> NoiseLoss:
+    """Define BALLET's loss of runs that call items noise: Binder's loss within clusters, and a cost of each noise item.
+
+    Parameters
+    ----------
+    noise : float
+        Cost of an item that is noise in one partition and in a cluster in the other, as a multiple of all n - 1 pairs
+        of the item. By default 1: as much as if the two disagreed on all of its pairs.
+    a : float in (0, 2)
+        Cost of separating a pair that the run co-clusters; 2 - a is the cost of joining a pair that it separates. By
+        default 1.
+
+    Returns
+    -------
+    NoiseLoss
+
+    Raises
+    ------
+    ValueError
+        If `noise` is not a positive number, or `a` is out of its range.
+
+    See Also
+    --------
+    as_runs : ``noise=`` names the label of noise.
+    binder : The same loss without noise, bit for bit.
+
+    Notes
+    -----
+    With S the items in clusters in the estimate, T those in clusters in the run, and m = `noise`,
+
+        L = (2 / n^2) [a #(pairs in S and T that only the run co-clusters)
+                       + (2 - a) #(pairs in S and T that only the estimate co-clusters)
+                       + m (n - 1) #(items in exactly one of S and T)].
+
+    This is the loss of [1]_ in the unit of :func:`binder`. It is a metric if a = 1 and m >= 1/2: it is then a sum over
+    pairs of a metric on what a partition says of the pair. With m < 1/2, separating an item would cost more than
+    calling it noise and taking it back.
+
+    Let q_i be the share of runs that call item i noise. In a partition of minimum expected loss, i is noise if
+    q_i > 1/2. If q_i <= 1/2, it is noise only if its pairs with items in clusters would cost more than m (n - 1) (1 - 2
+    q_i) in expectation, wherever it is put: almost half of the runs call it noise, and the others disagree on its
+    cluster. A larger m leaves this to the majority alone.
+
+    References
+    ----------
+    .. [1] Buch, Dewaskar and Dunson (2024), Bayesian level set clustering, arXiv:2403.04912.
+       https://doi.org/10.48550/arXiv.2403.04912
+
+    Examples
+    --------
+    Of the 3 pairs of items 0 to 2, one is separated; item 3 is noise in one of the two, and costs 3 pairs.
+
+    >>> import posterior_consensus as pc
+    >>> pc.partition_loss([0, 0, 0, 0], [0, 0, 0, -1], loss="ballet")
+    0.375
+    >>> runs = pc.as_runs([[0, 0, 1, -1], [0, 0, 1, 1], [0, 0, 1, -1]], noise=-1)
+    >>> best = pc.consensus_partition(runs, loss=pc.losses.ballet(), random_seed=1)
+    >>> best.noise.values
+    array([False, False, False,  True])
+    """
+    a = check_between("a", a, 2)
+    check_number("noise", noise)
+    if not 0 < noise < np.inf:
+        raise ValueError(f"`noise` must be a positive number; got {noise:g}.")
+    parameters = {"noise": float(noise), "a": a}
+    given = ", ".join(f"{key}={value:g}" for key, value in parameters.items() if value != 1)
+    return NoiseLoss(
+        name=f"ballet({given})" if given else "ballet",
+        formula=f"(2 / n^2) ({2 - a:g} (B' - A) + {a:g} (C' - A) + {noise:g} (n - 1) D)",
+        binder=binder(a),
+        noise=float(noise),
+        upper=f"2 * {max(a, 2 - a, noise):g}",
+        metric=a == 1 and noise >= 0.5,
+        reference="https://doi.org/10.48550/arXiv.2403.04912",
+        parameters=parameters,
     )
 
 
@@ -615,6 +694,9 @@ def _one_minus_pear(sizes: Floats, links: Floats, sums: Floats) -> Floats:
     is_trivial = best <= ROUNDING * of_pairs
     return np.where(is_trivial, 0.0, 1.0 - (joint - by_chance) / np.where(is_trivial, 1.0, best))
 
+
+NOISE_LOSSES: dict[str, Callable[..., NoiseLoss]] = {"ballet": ballet}
+"""Losses between partitions that may call items noise, by name."""
 
 PAIR_LOSSES: dict[str, Callable[..., PairLoss]] = {
     "vi_lower_bound": vi_lower_bound,

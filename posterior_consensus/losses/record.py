@@ -40,12 +40,12 @@ def _unscaled(n_items: int) -> float:
 
 @dataclass(frozen=True)
 class Loss(ABC):
-    """The criterion of a consensus partition: a :class:`PartitionLoss` or a :class:`PairLoss`.
+    """The criterion of a consensus partition: a :class:`PartitionLoss`, :class:`NoiseLoss` or :class:`PairLoss`.
 
     Attributes
     ----------
     name : str
-        Its key in LOSSES or PAIR_LOSSES, with parameters if they are not the defaults.
+        Its key in LOSSES, NOISE_LOSSES or PAIR_LOSSES, with parameters if they are not the defaults.
     formula : str
     unit : str
         "bits", or "" for a number without a unit.
@@ -108,7 +108,7 @@ class Loss(ABC):
         """Return the loss if it is Binder's, with any costs of the two kinds of pairs, else None."""
         return None
 
-    def by_draw(self) -> PartitionLoss | None:
+    def by_draw(self) -> PartitionLoss | NoiseLoss | None:
         """Return the loss if its posterior expectation is the mean of losses against draws, else None."""
         return None
 
@@ -190,6 +190,48 @@ class PartitionLoss(Loss):
         n = sizes.shape[-1]
         joint, together, drawn = ((x.sum(axis=-1) - n) / 2 for x in (links, sizes, sums))
         return self.scale(n) * (a * joint + b * together + c * drawn)
+
+
+@dataclass(frozen=True)
+class NoiseLoss(Loss):
+    """A loss between partitions that may call items noise: Binder's loss, and a cost of each item that one calls noise.
+
+    Pairs of items that both partitions have in clusters count as in `binder`. Each item that one of the two calls noise
+    and the other does not costs as much as `noise` (n - 1) pairs. Further attributes are those of :class:`Loss`.
+
+    Attributes
+    ----------
+    binder : PartitionLoss
+        Binder's loss, which it is without noise.
+    noise : float
+        Cost of an item that one calls noise and the other does not, in pairs with each other item.
+    """
+
+    binder: PartitionLoss
+    noise: float
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether its posterior expectation is a sum over the clusters and the noise: True."""
+        return True
+
+    @property
+    def needs(self) -> Need:
+        """Draws, because a similarity matrix does not say why items are apart."""
+        return "draws"
+
+    @property
+    def scale(self) -> Callable[[int], float]:
+        """Factor of a pair."""
+        return self.binder.scale
+
+    def by_draw(self) -> NoiseLoss:
+        """Return the loss."""
+        return self
+
+    def expected(self, sizes: Floats, links: Floats, sums: Floats) -> Floats:
+        """Return its posterior expectation (P,) without noise, see :meth:`Loss.expected`."""
+        return self.binder.expected(sizes, links, sums)
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.bounds.components import ComponentsInfo, Decomposition, components_of
-from posterior_consensus.ensemble.draws import draws_of, hard_draws
+from posterior_consensus.ensemble.draws import PartitionDraws, draws_of, hard_draws
 from posterior_consensus.ensemble.expectation import least_loss, mean_loss
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.partition_losses import binder
-from posterior_consensus.losses.record import Loss, PairLoss, PartitionLoss
+from posterior_consensus.losses.record import Loss, NoiseLoss, PairLoss, PartitionLoss
 from posterior_consensus.results.display import counted
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_count, check_seconds, warn
@@ -37,6 +37,7 @@ from posterior_consensus.search.local_search import (
     is_sparse,
 )
 from posterior_consensus.search.runs import Allowed, Runs, SearchInfo, is_less
+from posterior_consensus.search.with_noise import OnPairsWithNoise, WithNoise
 
 Start = Labels | Callable[[PairSource], Labels]
 """A partition to start from, or a function of the searched posterior that returns one."""
@@ -53,7 +54,10 @@ _BUDGET_KINKED, _PATIENCE_KINKED = 2e8, 2  # slopes change where B = C, so that 
 
 
 class Searched(NamedTuple):
-    """The best partition of a search, the record of its work, and a lower bound if the search found one."""
+    """The best partition of a search, the record of its work, and a lower bound if the search found one.
+
+    Labels of -1 are noise.
+    """
 
     labels: Labels
     info: SearchInfo | ComponentsInfo
@@ -82,6 +86,14 @@ def search(
     """
     began = time.monotonic()
     _check_options(n_starts, n_agree, seconds, n_jobs)
+    effort: dict[str, Any] = {"n_starts": n_starts, "n_agree": n_agree, "n_perturbations": n_perturbations}
+    effort |= {"seconds": seconds, "n_jobs": n_jobs, "progressbar": progressbar, "rng": rng}
+    effort |= {"n_clusters": n_clusters, "max_clusters": max_clusters, "from_unconstrained": from_unconstrained}
+    if isinstance(loss, NoiseLoss):
+        runs = draws_of(draws)
+        if runs.noise is None:
+            return search(draws, loss.binder, starts=starts, **effort)
+        return _search_with_noise(runs.without_zero_weights(), loss, starts, effort)
     is_free = n_clusters is None and max_clusters is None
     parts = components_of(draws, loss) if is_free or isinstance(draws, ScoredPairs) else None
     if parts is not None:
@@ -92,17 +104,34 @@ def search(
         return search_by_component(draws, parts, loss, **options)
     if isinstance(loss, PairLoss):
         if loss.pair_threshold is not None:
-            options = {"n_starts": n_starts, "n_agree": n_agree, "n_perturbations": n_perturbations}
-            options |= {"seconds": seconds, "n_jobs": n_jobs, "progressbar": progressbar, "rng": rng}
-            options |= {"n_clusters": n_clusters, "max_clusters": max_clusters}
-            options |= {"from_unconstrained": from_unconstrained}
-            return _along_thresholds(draws, loss, loss.pair_threshold, starts, options)
+            return _along_thresholds(draws, loss, loss.pair_threshold, starts, effort)
         if loss.item_terms is None:
             raise ValueError(
                 f"`loss` must have `item_terms` or `pair_threshold` for greedy search; {loss.name!r} has neither. Give "
                 "its PairLoss one of them, or take another method, such as method='hierarchical'."
             )
         starts = [partial(_best_cut, loss, n_clusters, max_clusters), *starts]  # the local search itself cuts no tree
+    return _search_whole(draws, loss, starts, began=began, **effort)
+
+
+def _search_whole(
+    draws: PairSource,
+    loss: Loss,
+    starts: Sequence[Start],
+    *,
+    n_clusters: int | None,
+    max_clusters: int | None,
+    rng: np.random.Generator,
+    progressbar: bool,
+    n_starts: int | None,
+    n_agree: int,
+    n_perturbations: int | None,
+    seconds: float | None,
+    n_jobs: int,
+    from_unconstrained: bool,
+    began: float,
+) -> Searched:
+    """Search a posterior, or a sample of it, by runs and restarts; the arguments are those of :func:`search`."""
     draws = draws.without_zero_weights()  # which must not take a place in the samples
     limits = Limits(n_clusters, n_clusters) if n_clusters is not None else Limits(1, max_clusters or draws.n_items)
     sample = sample_of(draws, loss, limits, rng)
@@ -154,6 +183,20 @@ def search_by_component(
     return Searched(found.labels, found.info, expected - found.gap)
 
 
+def _search_with_noise(
+    draws: PartitionDraws, loss: NoiseLoss, starts: Sequence[Start], effort: dict[str, Any]
+) -> Searched:
+    """Search the items that may be in clusters, with one more item that stands for the noise."""
+    began = time.monotonic()
+    problem = WithNoise.of(draws, loss)
+    given: list[Start] = [
+        start if callable(start) else problem.part_of(draws.items.as_marked_labels(start, "starts")) for start in starts
+    ]
+    found = _search_whole(problem.draws, problem.loss, given, began=began, **effort)
+    assert isinstance(found.info, SearchInfo)
+    return Searched(problem.whole(found.labels), problem.info(found.info))
+
+
 def _check_options(n_starts: int | None, n_agree: int, seconds: float | None, n_jobs: int) -> None:
     if n_starts is not None:
         check_count("n_starts", n_starts)
@@ -192,6 +235,8 @@ def _local_search(source: PairSource, loss: Loss, limits: Limits, stop: npt.NDAr
     """The local search for these draws and this loss."""
     if isinstance(loss, PairLoss):
         return OnItemTerms(source, loss, limits, stop)
+    if isinstance(loss, NoiseLoss):
+        return OnPairsWithNoise(draws_of(source), loss, limits, stop)
     record = as_loss(loss, kind=PartitionLoss)
     if record.needs == "pairs" and not _is_cheaper_over_draws(source):
         return OnPairs(source, record, limits, stop)

@@ -222,7 +222,7 @@ class OnBlocks:
         Items that prefer a singleton are allocated one by one, so that they can join each other.
         """
         draws, rows, labels = self._draws, self._sample.rows, self._sample.labels
-        starts = np.concatenate([[0], np.cumsum(draws.n_clusters[rows])])
+        starts = np.concatenate([[0], np.cumsum(draws.backend.n_clusters[rows])])
         width = int(of_sample.max()) + 1 + _SPARE
         few = Draws(searched(labels), starts, self._sample.draws.weights)
         state = tables_of(few, of_sample.copy(), width)

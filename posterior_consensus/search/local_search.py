@@ -224,7 +224,7 @@ class OnDraws(LocalSearch):
 
     def operations(self, n_clusters: int) -> float:
         """What a restart counts as: a scan over so many clusters, or over the mean number in a draw if that is more."""
-        return float(self._labels.size) * max(n_clusters, float(self._draws.n_clusters.mean()))
+        return float(self._labels.size) * max(n_clusters, float(self._draws.backend.n_clusters.mean()))
 
     def companions(self, i: int, quantile: float) -> npt.NDArray[np.bool_]:
         """The items that item i is with in the draw at this quantile of the weights."""
@@ -249,7 +249,7 @@ class OnDraws(LocalSearch):
         return self._some(rows, times[rows] / quantiles.size)
 
     def _some(self, rows: npt.NDArray[np.intp], weights: npt.NDArray[np.float64]) -> AnyDraws:
-        starts = np.concatenate([[0], np.cumsum(self._draws.n_clusters[rows])])
+        starts = np.concatenate([[0], np.cumsum(self._draws.backend.n_clusters[rows])])
         return self._kind(self._labels[rows], starts, weights)
 
     def _descend(
@@ -278,7 +278,7 @@ class OnDrawsNonlinear(OnDraws):
             return []
         fewest, most = self.limits.fewest, min(self.limits.most, self._draws.n_items)
         merges = tree(self._draws.similarity(), "average")
-        drawn = np.clip(self._draws.n_clusters, fewest, most)
+        drawn = np.clip(self._draws.backend.n_clusters, fewest, most)
         numbers = np.unique(np.geomspace(fewest, drawn.max(), _CUTS).round().astype(np.int64))
         losses = []
         for labels in cut(merges, numbers).astype(np.int32):
@@ -558,7 +558,7 @@ def _last_depth(n_draws: int) -> Depth:
 
 def is_sparse(draws: PartitionDraws, fewest: int = 1) -> bool:
     """Whether few enough cells of the tables are not zero; of few clusters that are requested there are few columns."""
-    columns = draws.n_clusters.mean()
+    columns = draws.backend.n_clusters.mean()
     if fewest > 1:
         columns = min(columns, fewest)
     return bool(columns > _SPARSE_ROW and _columns_like_sparse(draws) < columns)
@@ -567,7 +567,7 @@ def is_sparse(draws: PartitionDraws, fewest: int = 1) -> bool:
 def _columns_like_sparse(draws: PartitionDraws) -> float:
     """Estimate how many dense cells take as long as a sparse row, from tables of some draws with other draws."""
     rows = np.linspace(0, draws.n_draws - 1, 2 * _PAIRS_OF_DRAWS).astype(np.intp)
-    labels, n_clusters = draws.backend.take(rows).values, draws.n_clusters[rows]
+    labels, n_clusters = draws.backend.take(rows).values, draws.backend.n_clusters[rows]
     cells = 0.0
     for one, other in np.arange(rows.size).reshape(-1, 2):
         pairs = labels[one].astype(np.int64) * int(n_clusters[other]) + labels[other]

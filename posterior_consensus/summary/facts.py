@@ -36,7 +36,7 @@ from posterior_consensus.summary.record import (
     uses_sampled_labels,
 )
 
-_LOSS_NAMES = {"vi": "variation of information", "binder": "Binder loss"}
+_LOSS_NAMES = {"vi": "variation of information", "binder": "Binder loss", "ballet": "BALLET loss"}
 _GIVEN = "with the items' allocations given by their probabilities in each draw [gelfand1990]."
 _SAMPLED = (
     "with the items' allocations sampled from their probabilities in each draw, and the co-clustering probabilities "
@@ -44,6 +44,7 @@ _SAMPLED = (
 )
 _BY = {"": "", "interrupted": "Ctrl-C", "seconds": "the time limit"}  # cause of an early end of a search
 _HALF = 0.5  # mean similarity to the rest of its cluster below which an item is ambiguous
+_DOUBTFUL = 0.3, 0.7  # shares of runs that call an item noise between which it is in doubt
 _MOST_NAMED = 6
 _MOST_SIZES = 10
 _MOST_CHANGES = 3
@@ -115,8 +116,10 @@ def _by_name(samples: Samples) -> Iterator[tuple[str, npt.NDArray[np.intp]]]:
 
 
 def sizes(summary: SummaryRecord) -> Fact:
-    """Number and sizes of the clusters."""
+    """Number and sizes of the clusters, and the number of items of noise."""
     values = summary.consensus.cluster_sizes.values
+    if values.size == 0:
+        return Fact(findings=["All items are noise, in no cluster."], methods="no cluster")
     items, clusters = counted(int(values.sum()), "item"), counted(values.size, "cluster")
     least, most = int(values.min()), int(values.max())
     if values.size == 1:
@@ -130,7 +133,29 @@ def sizes(summary: SummaryRecord) -> Fact:
     else:
         *larger, last = sorted(values.tolist(), reverse=True)
         said = f"The {items} fall into {clusters}, of {', '.join(map(str, larger))} and {counted(last, 'item')}"
-    return Fact(findings=[f"{said}."], methods=clusters)
+    n_noise = summary.consensus.n_noise
+    noise = f"{'is' if n_noise == 1 else 'are'} noise, in no cluster" if n_noise else ""
+    findings = [f"{said}."] + [f"{counted(n_noise, 'further item')} {noise}."] * bool(noise)
+    return Fact(findings=findings, methods=clusters + (f" and {counted(n_noise, 'item')} of noise" if noise else ""))
+
+
+def noise(summary: SummaryRecord) -> Fact:
+    """Items of noise, and those in doubt between noise and a cluster."""
+    table = summary.items.to_dataframe()
+    if "noise" not in table:
+        return Fact()
+    share = table["noise"]
+    doubtful = share[(share >= _DOUBTFUL[0]) & (share <= _DOUBTFUL[1])]
+    doubtful = doubtful.iloc[(doubtful - _HALF).abs().argsort(kind="stable")]
+    low, high = (f"{100 * one:.0f}%" for one in _DOUBTFUL)
+    total = f"{counted(summary.consensus.n_noise, 'item')} in no cluster"
+    if doubtful.empty:
+        doubt = f"no item is called noise by {low} to {high} of the runs"
+    else:
+        named = display.listed(doubtful.index.tolist(), _MOST_NAMED)
+        are = "item is" if doubtful.size == 1 else "items are"
+        doubt = f"{doubtful.size:,} {are} called noise by {low} to {high} of the runs: {named}"
+    return Fact("noise", f"{total}; {doubt}", [f"{capitalized(doubt)}."], f"{capitalized(doubt.partition(':')[0])}.")
 
 
 def number(summary: SummaryRecord) -> Fact:
@@ -275,7 +300,10 @@ def ball(summary: SummaryRecord) -> Fact:
     found, words = summary.ball, words_of(summary)
     prob = f"{100 * found.prob:.6g}%"
     radius = f"{display.quantity(found.radius, found.loss.unit, 3)} ({found.loss.name})"
-    least, most = (np.unique(bound[0]).size for bound in (found.upper_vertical, found.lower_vertical))
+    distances = found.distances.values
+    is_inside = (distances <= found.radius + SAME * distances.max(initial=0.0)) & (summary.draws.weights > 0)
+    numbers = summary.draws.n_clusters[is_inside]
+    least, most = int(numbers.min()), int(numbers.max())
     inside, bounds, grows = counted(least, "cluster"), f"{counted(most, 'cluster')} each", ""
     if least != most:
         inside, grows = f"{least:,} to {most:,} clusters", f", a range that grows with the number of {words.draws}"
@@ -564,7 +592,19 @@ def _second_searches(summary: SummaryRecord) -> Iterator[str]:
 
 
 _TOPICS = (
-    *(sizes, number, links, improbable_number, groups, ball, expected_loss, optimality, more_draws, other_labels),
+    *(
+        sizes,
+        noise,
+        number,
+        links,
+        improbable_number,
+        groups,
+        ball,
+        expected_loss,
+        optimality,
+        more_draws,
+        other_labels,
+    ),
     *(rough_error, ambiguous, draws, omissions, chains),
 )
 

@@ -22,8 +22,8 @@ from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import HasDraws
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS
-from posterior_consensus.losses.lookup import as_loss
-from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.losses.lookup import as_loss_of_draws
+from posterior_consensus.losses.record import NoiseLoss, PartitionLoss
 from posterior_consensus.results import stored_as
 from posterior_consensus.results.display import Tabled
 from posterior_consensus.results.stored_as import as_dataset
@@ -61,9 +61,9 @@ class HasConsensus(HasDraws):
         return self.consensus.n_clusters
 
     @property
-    def loss(self) -> PartitionLoss:
+    def loss(self) -> PartitionLoss | NoiseLoss:
         """Loss minimized by the consensus."""
-        return as_loss(self.consensus.loss, kind=PartitionLoss)
+        return as_loss_of_draws(self.consensus.loss)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,10 +110,10 @@ class SummaryRecord(HasConsensus, Tabled):
         return as_dataset(self)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Tabulate the clusters: size, share, mean similarity of the items, and the first few items."""
+        """Tabulate the clusters: size, share, mean similarity of the items, and the first few items; noise is last."""
         table = self.consensus.to_dataframe()
         similarity = pd.Series(self.items.similarity.values).groupby(self.consensus.labels.values).mean()
-        table.insert(2, "together", similarity.to_numpy())
+        table.insert(2, "together", similarity.iloc[: self.n_clusters].reindex(range(len(table))).to_numpy())
         return table
 
 

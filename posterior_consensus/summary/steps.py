@@ -18,7 +18,7 @@ from posterior_consensus.diagnostics.diagnosis import diagnose_within
 from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.losses.lookup import as_loss
+from posterior_consensus.losses.lookup import as_loss, as_loss_of_draws
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import Clock
@@ -52,9 +52,9 @@ def consensus_within(
 
 
 def ball_loss(consensus: ConsensusPartition) -> str | PartitionLoss:
-    """Loss for distances to a partition: the loss of its search, or VI if that is not a metric."""
-    found_under = as_loss(consensus.loss, kind=PartitionLoss)
-    return found_under if found_under.metric else "vi"
+    """Loss for distances to a partition: the loss of its search, or VI if that has noise or is not a metric."""
+    found_under = as_loss_of_draws(consensus.loss)
+    return found_under if isinstance(found_under, PartitionLoss) and found_under.metric else "vi"
 
 
 def summary_of(

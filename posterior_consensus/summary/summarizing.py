@@ -8,8 +8,8 @@ from posterior_consensus.consensus.methods import check_no_method
 from posterior_consensus.consensus.partition import check_options
 from posterior_consensus.ensemble.layers import Layers
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
-from posterior_consensus.losses.lookup import as_loss
-from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.losses.lookup import as_loss_of_draws
+from posterior_consensus.losses.record import NoiseLoss, PartitionLoss
 from posterior_consensus.runtime.arguments import RandomSeed, check_between
 from posterior_consensus.runtime.executor import Clock
 from posterior_consensus.sources.conversion import opened
@@ -26,7 +26,7 @@ _PROB = 0.95  # of the credible ball
 def summarize(
     idata: Layers,
     *,
-    loss: str | PartitionLoss | None = None,
+    loss: str | PartitionLoss | NoiseLoss | None = None,
     prob: float = _PROB,
     answers: bool = True,
     seconds: float | None = None,
@@ -54,7 +54,7 @@ def summarize(
     var_name: str | None = None,
     *,
     model: Any = None,
-    loss: str | PartitionLoss | None = None,
+    loss: str | PartitionLoss | NoiseLoss | None = None,
     prob: float = _PROB,
     group: str = "posterior",
     sample_dims: str | Sequence[str] | None = None,
@@ -74,7 +74,7 @@ def summarize(
     var_name: str | None = None,
     *,
     model: Any = None,
-    loss: str | PartitionLoss | None = None,
+    loss: str | PartitionLoss | NoiseLoss | None = None,
     prob: float = _PROB,
     group: str = "posterior",
     sample_dims: str | Sequence[str] | None = None,
@@ -100,9 +100,9 @@ def summarize(
         Name of the variable of labels or allocation probabilities; with `model`, of the mixture.
     model : pymc.Model, optional
         PyMC model of a posterior with marginalized labels; see :func:`allocation_probabilities`.
-    loss : str or PartitionLoss, optional
-        Loss whose posterior expectation the consensus minimizes; by default "vi". For scored pairs Binder's loss, with
-        the pair threshold ``tau``, 0.5 by default.
+    loss : str, PartitionLoss or NoiseLoss, optional
+        Loss whose posterior expectation the consensus minimizes; by default "vi", or "ballet" of runs with noise. For
+        scored pairs Binder's loss, with the pair threshold ``tau``, 0.5 by default.
     prob : float in (0, 1)
         Probability of the credible ball; not with scored pairs, which have no draws.
     group : str
@@ -174,7 +174,7 @@ def summarize(
         raise TypeError("`var_name` must be one name; several layers are read by as_layers: summarize(as_layers(...)).")
     check_options(options, inspect.signature(summarize).parameters)
     check_no_method(loss)
-    as_loss(loss, kind=PartitionLoss)  # report an invalid loss before the model is read
+    as_loss_of_draws(loss)  # report an invalid loss before the model is read
     check_between("prob", prob, 1)
     clock = Clock(seconds)
     if isinstance(idata, Layers):

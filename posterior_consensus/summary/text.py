@@ -6,7 +6,7 @@ from importlib import resources
 import posterior_consensus
 from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.losses.partition_losses import tau_of
-from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display
 from posterior_consensus.results.display import counted
 from posterior_consensus.results.words import words_of
@@ -17,6 +17,7 @@ REFERENCES = {
     "balocchi2025": "Balocchi and Wade (2025), https://doi.org/10.48550/arXiv.2506.16295",
     "bansal2004": "Bansal, Blum and Chawla (2004), https://doi.org/10.1023/B:MACH.0000033116.57574.95",
     "binder1978": "Binder (1978), https://doi.org/10.1093/biomet/65.1.31",
+    "buch2024": "Buch, Dewaskar and Dunson (2024), https://doi.org/10.48550/arXiv.2403.04912",
     "dahl2022": "Dahl, Johnson and Mueller (2022), https://doi.org/10.1080/10618600.2022.2069779",
     "gelfand1990": "Gelfand and Smith (1990), https://doi.org/10.1080/01621459.1990.10476213",
     "gelman1992": "Gelman and Rubin (1992), https://doi.org/10.1214/ss/1177011136",
@@ -79,8 +80,9 @@ def how_found(summary: SummaryRecord) -> str:
         chosen = f", calibrated on the same {spoken.draws}," if best.threshold.calibrated else ""
         threshold = f" at a pair threshold of {best.threshold.tau:.3g}{chosen}"
     how = "by greedy search [dahl2022]" if best.method == "greedy" else f"by the method {best.method!r}"
-    if isinstance(best.info, ComponentsInfo) and best.method == "greedy":
-        tau = f"{tau_of(summary.loss):.3g}"
+    binder = summary.loss.as_binder()
+    if binder is not None and isinstance(best.info, ComponentsInfo) and best.method == "greedy":
+        tau = f"{tau_of(binder):.3g}"
         how = f"in each connected component of the pairs whose {spoken.together} exceeds {tau},"
     return (
         f"{requested} of minimum {spoken.minimized} {name_of(best.loss)}{f' [{key}]' if key else ''}{spoken.to_draws}"
@@ -96,7 +98,7 @@ def about_number(summary: SummaryRecord) -> str:
     return f"{number} [miller2014]"
 
 
-def with_references(text: str, loss: PartitionLoss) -> str:
+def with_references(text: str, loss: Loss) -> str:
     """Sentences, followed by the references that they cite and the reference of the loss."""
     cited = [f"{REFERENCES[key]} [{key}]" for key in cited_keys(text)]
     if loss_key(loss) is None and loss.reference:
@@ -104,7 +106,7 @@ def with_references(text: str, loss: PartitionLoss) -> str:
     return text + "\n\n" + "\n".join(cited)
 
 
-def loss_key(loss: PartitionLoss) -> str | None:
+def loss_key(loss: Loss) -> str | None:
     """Key of the reference that defines a loss; None for a user's loss."""
     matches = (key for key, text in REFERENCES.items() if loss.reference and text.endswith(loss.reference))
     return next(matches, None)

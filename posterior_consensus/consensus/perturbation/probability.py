@@ -54,8 +54,9 @@ class Mode(NamedTuple):
         gains = np.log1p(n_labels * (1 - self.noise) / self.noise * self.memberships)
         table = ensemble.scatter(draws.labels, draws.starts, gains)
         log_sums = np.full(draws.n_draws, -np.inf)
-        for number in np.unique(draws.n_clusters[draws.n_clusters <= n_labels]):
-            for rows in _parts(np.flatnonzero(draws.n_clusters == number), table.shape[1]):
+        n_clusters = draws.backend.n_clusters
+        for number in np.unique(n_clusters[n_clusters <= n_labels]):
+            for rows in _parts(np.flatnonzero(n_clusters == number), table.shape[1]):
                 log_sums[rows] = _log_sums(table[draws.starts[rows, np.newaxis] + np.arange(number)], spare)
         return log_sums + draws.n_items * np.log(self.noise / n_labels)
 

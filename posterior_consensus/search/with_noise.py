@@ -1,0 +1,207 @@
+"""Search for the least of a loss with noise: which items are noise, and the partition of the others.
+
+An item that more than half of the runs call noise is noise in every optimum: calling it so saves cost, whatever the
+others do. Only the others are searched. Their partition has one more item, which stands for the noise: the items of its
+cluster are noise. So a search with noise is a search over partitions, whose runs and restarts are those of any loss.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels, canonical_rows
+from posterior_consensus.kernels.pair_moves import Costs
+from posterior_consensus.losses.record import NoiseLoss
+from posterior_consensus.runtime.tolerances import ROUNDING
+from posterior_consensus.search.local_search import (
+    Limits,
+    Optimum,
+    OverSimilarities,
+    Stop,
+    Uniforms,
+    descend_pairs,
+    numbered,
+)
+from posterior_consensus.search.runs import SearchInfo, without_gaps
+
+_RUNS = 4  # runs from which a search starts, too
+
+
+class WithNoise(NamedTuple):
+    """Runs of the items that may be in clusters, and of the item that stands for the noise.
+
+    Attributes
+    ----------
+    items : ndarray of shape (n_searched,)
+        Positions of the items that at most half of the runs call noise.
+    n_items : int
+        Number of all items.
+    draws : PartitionDraws
+        Runs of `items` and one more, which is with those that the run calls noise.
+    loss : NoiseLoss
+        The loss with the same cost of an item in pairs.
+    fixed : float
+        Expected loss of the other items.
+    """
+
+    items: npt.NDArray[np.intp]
+    n_items: int
+    draws: PartitionDraws
+    loss: NoiseLoss
+    fixed: float
+
+    @classmethod
+    def of(cls, draws: PartitionDraws, loss: NoiseLoss) -> Self:
+        """Make the problem of runs with noise."""
+        assert draws.noise is not None
+        n, share = draws.n_items, draws.noise_share
+        items = np.flatnonzero(share <= 0.5 + ROUNDING)
+        labels = draws.backend.of_items(items).values
+        noise = np.column_stack([draws.noise[:, items], np.ones(draws.n_draws, np.bool_)])
+        n_codes = int(labels.max(initial=0)) + 2
+        codes = np.pad(labels, ((0, 0), (0, 1))).astype(np.min_scalar_type(n_codes))
+        codes[noise] = n_codes - 1
+        own = PartitionDraws.of(canonical_rows(codes, n_codes)[0], samples=draws.samples)
+        pairs = loss.noise * (n - 1)
+        fixed = pairs * float(np.sum(1.0 - np.delete(share, items)))
+        return cls(items, n, own, replace(loss, noise=pairs / max(items.size, 1)), loss.scale(n) * fixed)
+
+    def part_of(self, labels: npt.NDArray[Any]) -> Labels:
+        """Labels (n_items,), -1 for noise, as a partition of the searched items and the one more."""
+        own = np.append(labels[self.items], -1)
+        return canonical_labels(own + 1)
+
+    def whole(self, partition: Labels) -> Labels:
+        """Labels (n_items,) of a partition of the searched items and the one more: -1 for noise."""
+        labels = np.full(self.n_items, -1, np.int32)
+        labels[self.items] = np.where(partition[:-1] == partition[-1], -1, partition[:-1])
+        return labels
+
+    def info(self, info: SearchInfo) -> SearchInfo:
+        """The record of the search, with expected losses of all items."""
+        factor = self.loss.scale(self.n_items) / self.loss.scale(self.draws.n_items)
+        losses = [[factor * value + self.fixed for value in values] for values in (info.expected_losses, info.trace)]
+        return replace(info, expected_losses=losses[0], trace=losses[1])
+
+
+class OnPairsWithNoise(OverSimilarities):
+    """Search over pairs: the partition of the items in clusters, and who they are, in turn.
+
+    Pairs of items in clusters cost a p_ij if they are apart, and W_ij = a p_ij - b (r_ij - p_ij) less if they are
+    together, with p_ij the share of runs in which they are together, and r_ij in which both are in clusters. Given the
+    noise, this is a search of all kinds of moves with the weights W. Given the clusters, an item is noise if that costs
+    less than its pairs. No joint move of several items into the noise, or out of it into one cluster, then lowers the
+    loss: their pairs with each other only make that dearer.
+    """
+
+    runs_a_check = 10
+    always_rearranges = True
+
+    def __init__(self, draws: PartitionDraws, loss: NoiseLoss, limits: Limits, stop: Stop) -> None:
+        self.limits, self._stop, self._draws = limits, stop, draws
+        self.bytes_a_cluster = 8 * draws.n_items
+        labels, weights = draws.labels, draws.weights
+        active = (labels[:, :-1] != labels[:, -1:]).astype(np.float64)
+        self._share = 1.0 - weights @ active
+        self.similarity = draws.similarity()  # with the one more item
+        apart, joined = loss.binder.numerator["C"], loss.binder.numerator["B"]
+        both = active.T @ (weights[:, np.newaxis] * active)
+        # Items that are noise in the same run are together here, with the one more item.
+        together = self.similarity[:-1, :-1] - (1.0 - np.add.outer(1.0 - self._share, 1.0 - self._share) + both)
+        np.maximum(together, 0.0, out=together)
+        np.fill_diagonal(together, 0.0)
+        self._pairs = apart * together
+        self._weights = self._pairs - joined * (both - together)
+        np.fill_diagonal(self._weights, 0.0)
+        self._cost = loss.noise * self._share.size  # of an item
+        self._in_one = self._cost * float(np.sum(1.0 - self._share))
+
+    def cuts(self) -> list[Labels]:
+        """Some runs, from which a search starts."""
+        return list(self._draws.some_labels(_RUNS).astype(np.int32))
+
+    def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: Uniforms) -> Optimum:
+        """Search from a partition, its clusters dissolved and split in this order of the items."""
+        return self._descend(labels, order)
+
+    def operations(self, n_clusters: int) -> float:
+        """What a restart counts as: about one pass over the pairs."""
+        return float(self._draws.n_items) ** 2
+
+    def _descend(self, labels: Labels, order: npt.NDArray[Any]) -> Optimum:
+        partition = labels[:-1].copy()
+        noise = (partition == labels[-1]) & (partition >= 0)
+        tally = np.zeros(6, np.int64)
+        while True:
+            value = self._cluster(partition, noise, order, tally)
+            if self._stop[0] or not self._flip(partition, noise):
+                break
+        items = np.flatnonzero(~noise)
+        value += 0.5 * float(self._pairs[np.ix_(items, items)].sum())
+        value += self._cost * float(np.where(noise, 1.0 - self._share, self._share).sum())
+        whole = np.append(np.where(noise, -1, partition), -1).astype(np.int32) + 1
+        return Optimum(numbered(whole), value, self._in_one, tally)
+
+    def _cluster(
+        self, partition: Labels, noise: npt.NDArray[np.bool_], order: npt.NDArray[Any], tally: npt.NDArray[np.int64]
+    ) -> float:
+        """Search for the clusters of the items that are not noise, in place; return what their pairs save."""
+        items = np.flatnonzero(~noise)
+        partition[noise] = -1
+        if not items.size:
+            return 0.0
+        place = np.full(partition.size + 1, -1)
+        place[items] = np.arange(items.size)
+        own = without_gaps(partition[items].astype(np.int64))
+        weights = self._weights if items.size == partition.size else self._weights[np.ix_(items, items)]
+        own_order = place[order][place[order] >= 0]
+        fewest = min(self.limits.fewest, items.size)
+        limits = Limits(fewest, max(fewest, min(self.limits.most, items.size)))
+        value, counted = descend_pairs(weights, Costs(-1.0, 0.0), own, own_order, limits, self._stop)
+        tally += counted
+        partition[items] = own
+        return float(value)
+
+    def _flip(self, partition: Labels, noise: npt.NDArray[np.bool_]) -> int:
+        """Make items noise, or put them into clusters, one by one where that lowers the loss; return how many."""
+        if not noise.size:
+            return 0
+        width = int(partition.max()) + 2
+        members = (partition == np.arange(width)[:, np.newaxis]).astype(np.float64)
+        links, sizes = members @ self._weights, members.sum(axis=1).astype(np.int64)
+        apart = self._pairs @ (~noise).astype(np.float64)
+        saved = self._cost * (1.0 - 2.0 * self._share)  # by calling an item not noise
+        rounding, flips = ROUNDING * partition.size, 0
+        while True:
+            number = int(np.count_nonzero(sizes))
+            if number == width:
+                width += 1
+                links, sizes = np.vstack([links, np.zeros(noise.size)]), np.append(sizes, 0)
+            open_to = sizes > (0 if number >= self.limits.most else -1)
+            target = np.where(open_to[:, np.newaxis], links, -np.inf).argmax(axis=0)
+            cluster = np.where(noise, target, partition)
+            gain = (apart - links[cluster, np.arange(noise.size)] - saved) * np.where(noise, -1.0, 1.0)
+            if number <= self.limits.fewest > 1:
+                gain[~noise & (sizes[cluster] == 1)] = 0.0
+            i = int(gain.argmax())
+            if gain[i] <= rounding:
+                return flips
+            k, sign = int(cluster[i]), 1 if noise[i] else -1
+            apart += sign * self._pairs[i]
+            links[k] += sign * self._weights[i]
+            sizes[k] += sign
+            if sizes[k] == 0:
+                links[k] = 0.0  # without rounding
+            partition[i], noise[i] = (k, False) if sign > 0 else (-1, True)
+            flips += 1
+
+    def companions(self, i: int, quantile: float) -> npt.NDArray[np.bool_]:
+        """The items that are together with an item, or noise with it, more often than this, and itself."""
+        near: npt.NDArray[np.bool_] = self.similarity[i] > quantile
+        near[i] = True
+        return near

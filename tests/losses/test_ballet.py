@@ -1,0 +1,183 @@
+"""BALLET's loss of runs that call items noise."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import posterior_consensus as pc
+from posterior_consensus.losses import ballet
+from tests import reference
+
+CASES = [(1.0, 1.0), (0.5, 1.0), (0.25, 0.5), (2.0, 1.6)]  # cost of noise, and of separating a pair
+
+
+def random_runs(rng, n_items, weighted=False):
+    """Labels of runs that often call items noise, -1, and the runs."""
+    n_runs = int(rng.integers(2, 10))
+    labels = rng.integers(0, rng.integers(1, 4), (n_runs, n_items))
+    agree = rng.random(labels.shape) < rng.choice([0.0, 0.6])
+    labels = np.where(agree, rng.integers(0, 3, n_items), labels)
+    labels = np.where(rng.random(labels.shape) < rng.choice([0.1, 0.3, 0.5]), -1, labels)
+    labels[0, 0], labels[-1, -1] = 0, -1
+    runs = pc.as_runs(labels, noise=-1)
+    weights = rng.random(n_runs) if weighted else np.ones(n_runs)
+    return labels, replace(runs, samples=runs.samples.weighted(weights / weights.sum()))
+
+
+@pytest.mark.parametrize(("noise", "a"), CASES)
+def test_value_is_the_definition(noise, a):
+    rng = np.random.default_rng(1)
+    labels, runs = random_runs(rng, 7)
+    others = random_runs(rng, 7)[0]
+    expected = [[reference.ballet(one, other, noise, a) for other in labels] for one in labels]
+    assert_allclose(pc.partition_loss(runs, loss=ballet(noise, a=a)), expected, rtol=1e-12)
+    for one, other in zip(labels, others, strict=False):
+        found = pc.partition_loss(one, other, loss=ballet(noise, a=a))
+        assert found == pytest.approx(reference.ballet(one, other, noise, a), rel=1e-12)
+
+
+@pytest.mark.parametrize("a", [1.0, 0.5])
+def test_without_noise_it_is_binders_loss(a):
+    draws = pc.as_partition_draws(np.random.default_rng(2).integers(0, 3, (20, 8)))
+    options = {"random_seed": 1, "progressbar": False}
+    ours, theirs = (pc.consensus_partition(draws, loss=one, **options) for one in (ballet(a=a), pc.binder(a)))
+    assert_array_equal(ours.labels, theirs.labels)
+    assert ours.expected_loss == theirs.expected_loss
+    assert not ours.noise.any()
+    assert theirs.noise is None
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_search_finds_the_minimum(seed):
+    rng = np.random.default_rng(seed)
+    labels, runs = random_runs(rng, int(rng.integers(2, 7)), weighted=seed % 2 == 1)
+    noise, a = CASES[seed % 4]
+    best = pc.consensus_partition(runs, loss=ballet(noise, a=a), random_seed=1, progressbar=False)
+    distinct = list(reference.partitions_with_noise(labels.shape[1]))
+    values = [
+        sum(w * reference.ballet(one, run, noise, a) for w, run in zip(runs.weights, labels, strict=True))
+        for one in distinct
+    ]
+    assert best.expected_loss == pytest.approx(min(values), abs=1e-12)
+    listed = pc.consensus_partition(runs, loss=ballet(noise, a=a), method="enumeration", progressbar=False)
+    assert listed.expected_loss == pytest.approx(min(values), abs=1e-12)
+    assert listed.info.n_candidates == len(distinct)
+    assert best.noise.values[runs.noise_share > 0.5].all()
+    draw = pc.consensus_partition(runs, loss=ballet(noise, a=a), method="best_draw", progressbar=False)
+    assert draw.expected_loss == pytest.approx(
+        min(runs.weights @ row for row in pc.partition_loss(runs, loss=ballet(noise, a=a)).values)
+    )
+
+
+def test_the_majority_of_runs_decides():
+    # Items 0 to 4 are together wherever they are in clusters; the last two are noise in 3 and 2 of 5 runs.
+    labels = np.zeros((5, 7), int)
+    labels[:3, 5], labels[:2, 6] = -1, -1
+    best = pc.consensus_partition(pc.as_runs(labels, noise=-1), random_seed=1, progressbar=False)
+    assert best.noise.values.tolist() == [False] * 5 + [True, False]
+    assert best.loss == ballet()
+
+
+def test_an_item_on_which_the_others_disagree_is_noise():
+    # Two clusters of ten; an item is in either in 3 of 10 runs, and noise in 4.
+    labels = np.repeat([[0] * 10 + [1] * 10 + [-1]], 10, axis=0)
+    labels[:3, -1], labels[3:6, -1] = 0, 1
+    runs = pc.as_runs(labels, noise=-1)
+    by_cost = {
+        m: pc.consensus_partition(runs, loss=ballet(m), random_seed=1, progressbar=False).n_noise for m in (1, 2)
+    }
+    # Its 20 pairs cost 10 x 0.3 for the other cluster, and 10 x 0.3 for its own; noise costs m x 20 x (1 - 2 x 0.4).
+    assert by_cost == {1: 1, 2: 0}
+
+
+@pytest.mark.parametrize(("noise", "holds"), [(0.5, True), (1.0, True), (0.4, False)])
+def test_it_is_a_metric_if_noise_costs_half_a_pair(noise, holds):
+    loss = ballet(noise)
+    assert loss.metric is holds
+    distinct = np.array(list(reference.partitions_with_noise(4)))
+    values = np.array([[reference.ballet(one, other, noise) for other in distinct] for one in distinct])
+    over = (values[:, :, np.newaxis] + values[np.newaxis]).min(axis=1)
+    assert np.all(over >= values - 1e-12) is np.bool_(holds)
+    assert_array_equal(values == 0, np.eye(len(distinct), dtype=bool))
+    assert not ballet(noise, a=0.9).metric
+
+
+@pytest.mark.parametrize(
+    "limits", [{"n_clusters": 1}, {"n_clusters": 3}, {"max_clusters": 1}, {"max_clusters": "draws"}]
+)
+def test_limits_count_clusters_without_noise(limits):
+    labels, runs = random_runs(np.random.default_rng(5), 6)
+    best = pc.consensus_partition(runs, **limits, random_seed=1, progressbar=False)
+    number = limits.get("n_clusters")
+    most = limits.get("max_clusters", number)
+    most = int(runs.n_clusters.max()) if most == "draws" else most
+    assert best.n_clusters == number if number else best.n_clusters <= most
+    allowed = [
+        one for one in reference.partitions_with_noise(6) if (max(one) + 1 == number if number else max(one) < most)
+    ]
+    least = min(reference.expected(one, labels, reference.ballet) for one in allowed)
+    assert best.expected_loss == pytest.approx(least, abs=1e-12)
+
+
+def test_bound_is_below_the_minimum():
+    rng = np.random.default_rng(3)
+    for weighted, _ in product((False, True), range(3)):
+        _, runs = random_runs(rng, 5, weighted)
+        best = pc.consensus_partition(runs, method="enumeration", progressbar=False)
+        proof = pc.certify(runs, best, progressbar=False)
+        assert proof.expected_loss == pytest.approx(best.expected_loss)
+        assert 0 <= proof.lower_bound <= best.expected_loss + 1e-12
+
+
+def test_a_partition_with_noise_names_it():
+    labels = [[0, -1, 0, 1, 1, -1]] * 3
+    best = pc.consensus_partition(pc.as_runs(labels, noise=-1), random_seed=1, progressbar=False)
+    assert best.labels.values.tolist() == [0, 2, 0, 1, 1, 3]
+    assert best.n_clusters == 2
+    assert best.n_noise == 2
+    assert best.cluster_sizes.values.tolist() == [2, 2]
+    assert best.clusters == {0: [0, 2], 1: [3, 4]}
+    assert best.with_names(["x", "y"]).named_labels.values.tolist() == ["x", "noise", "x", "y", "y", "noise"]
+    assert best.to_dataframe().loc["noise", "size"] == 2
+    again = pc.results.ConsensusPartition.from_dataset(best.to_dataset())
+    assert again.noise.equals(best.noise)
+    assert again.loss == best.loss
+    assert pc.partition_loss(best, labels[0], loss="ballet") == 0
+    assert pc.expected_loss(pc.as_runs(labels, noise=-1), best)["expected_loss"] == 0
+    assert pc.partition_loss(best, [0, 1, 0, 2, 2, 3], loss="vi") == 0  # noise items are clusters of their own
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda runs: ballet(0.0), "`noise` must be a positive number"),
+        (lambda runs: ballet(a=2.0), "`a` must"),
+        (lambda runs: pc.consensus_partition(runs, loss="ballet", method="kcc"), "`method` must .* 'greedy'"),
+        (lambda runs: pc.consensus_partition(runs, refine="jacobi"), "`refine` must be None"),
+        (lambda runs: pc.credible_ball(runs, [0, 0, 1], loss="ballet"), "between two partitions"),
+    ],
+)
+def test_what_has_no_noise_says_so(call, words):
+    runs = pc.as_runs([[0, 0, -1], [0, 0, 1]], noise=-1)
+    with pytest.raises(ValueError, match=words):
+        call(runs)
+
+
+def test_other_methods_have_no_noise():
+    runs = pc.as_runs([[0, 0, -1], [0, 0, 1], [0, 0, -1]], noise=-1)
+    best = pc.consensus_partition(runs, method="hierarchical", progressbar=False)
+    assert best.loss == pc.vi()
+    assert best.noise is None
+
+
+def test_all_items_can_be_noise():
+    labels = np.full((4, 3), -1)
+    labels[0] = 0
+    best = pc.consensus_partition(pc.as_runs(labels, noise=-1), random_seed=1, progressbar=False)
+    assert best.noise.all()
+    assert best.n_clusters == 0
+    assert best.clusters == {}
+    assert "3 of noise" in repr(best)
