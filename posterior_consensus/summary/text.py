@@ -32,7 +32,7 @@ REFERENCES = {
     "wade2018": "Wade and Ghahramani (2018), https://doi.org/10.1214/17-BA1073",
 }
 _LINES = (
-    *("draws", "expected_loss", "optimality", "ball", "number", "ambiguous", "links", "groups", "more_draws"),
+    *("draws", "expected_loss", "optimality", "ball", "number", "noise", "ambiguous", "links", "groups", "more_draws"),
     *("chains", "omissions"),
 )
 _METHODS = (

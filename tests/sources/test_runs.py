@@ -287,5 +287,6 @@ def test_many_clusters_and_noise_have_wide_labels():
     labels[2, 0] = 5
     runs = pc.as_runs(labels, noise=-1)
     assert runs.labels.dtype == np.uint32
-    assert runs.n_clusters.tolist() == [70_000, 1, 70_000]
+    assert runs.backend.n_clusters.tolist() == [70_000, 1, 70_000]
+    assert runs.n_clusters.tolist() == [70_000, 1, 1]
     assert_array_equal(runs.labels[0], labels[0])
