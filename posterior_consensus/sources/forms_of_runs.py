@@ -39,12 +39,15 @@ class Runs(NamedTuple):
     names : Index or None
         Names of the runs.
     items : Items
+    are_chosen : bool
+        Whether all are runs: of a table whose columns the user did not choose, some may name or count the items.
     """
 
     vectors: Iterable[Any]
     n_runs: int
     names: pd.Index | None
     items: Items
+    are_chosen: bool = True
 
 
 def is_files(data: Any) -> bool:
@@ -130,13 +133,7 @@ def _of_table(table: pd.DataFrame, keys: Keys | None, axis: int | str | None) ->
     table = table.T if axis == 0 else table
     if keys is not None:
         table = table.iloc[:, _chosen(table.columns, keys)]
-    elif axis != 0 and table.shape[1] > 1 and _numbers_rows(table.iloc[:, 0]):
-        name = table.columns[0]
-        raise ValueError(
-            f"`data` must have runs in its columns; {name!r} differs in all rows. If it names the items, make it the "
-            f"index, by .set_index({name!r}); else choose runs by `keys`."
-        )
-    return _of_columns(table, table.index)
+    return _of_columns(table, table.index)._replace(are_chosen=keys is not None or table.shape[1] == 1)
 
 
 def _with_names(table: pd.DataFrame) -> pd.DataFrame:
@@ -151,11 +148,6 @@ def _with_names(table: pd.DataFrame) -> pd.DataFrame:
 def _is_count(index: pd.Index) -> bool:
     """Whether an index counts from 0."""
     return index.nlevels == 1 and index.equals(pd.RangeIndex(len(index)))
-
-
-def _numbers_rows(column: pd.Series) -> bool:
-    """Whether a column of integers has no repetition, unlike labels of more than a few items."""
-    return len(column) > 4 and getattr(column.dtype, "kind", "") in "iu" and column.is_unique
 
 
 def _of_columns(table: pd.DataFrame, index: pd.Index) -> Runs:

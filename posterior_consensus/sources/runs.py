@@ -22,6 +22,7 @@ from posterior_consensus.sources.conversion import opened
 from posterior_consensus.sources.forms_of_runs import Keys, Runs, found_runs, is_files
 from posterior_consensus.sources.matrices import similarity_of_present
 
+_FEW = 20  # items, which a run may well separate
 _IN_NAME = "{}"  # what runs differ in, in a pattern of their names
 
 
@@ -339,6 +340,11 @@ def _coded(labels: Any, runs: Runs, run: int, noise: Any, missing: Any) -> _Code
             is_missing |= absent
         else:
             raise _no_cluster(runs, run, absent, "NaN", "numpy.nan")
+    if not runs.are_chosen and found.size == codes.size > _FEW:
+        raise ValueError(
+            f"{_name(runs, run)} must have clusters of several items; got {found.size} labels that all differ. If it "
+            "names or counts the items, make it the index or leave it out by `keys`; if it is a run, name it in `keys`."
+        )
     rest = np.flatnonzero(~(of_noise | of_missing))
     _check(found[rest], lambda index: codes == rest[index[0]], runs, run)
     return _Coded(codes, found.size, *(one if one.any() else None for one in (is_noise, is_missing)))

@@ -245,11 +245,12 @@ def test_errors_with_missing_items_are_those_of_the_runs_that_had_both(rng):
 
 def test_errors_name_what_is_wrong():
     annotated = SimpleNamespace(obs=CELLS, obs_names=CELLS.index)
-    counted = pd.DataFrame({"id": range(9), "a": [0, 1, 0] * 3})
+    assert pc.as_runs(pd.DataFrame({"one": range(21)})).n_clusters.tolist() == [21]
+    counted = pd.DataFrame({"id": range(21), "a": [0, 1, 0] * 7})
     cases = [
         (annotated, ValueError, "`keys` must name the columns of `obs`", "'n_genes'"),
         (CELLS, ValueError, "run 'n_genes'", "got 0.5 at item 'AAC'", "`keys`"),
-        (counted, ValueError, "'id' differs in all rows", ".set_index('id')"),
+        (counted, ValueError, "run 'id'", "21 labels that all differ", "`keys`"),
         (TABLE.rename_axis("draw"), ValueError, "rows are named 'draw'", "axis=0"),
         (TABLE[["leiden_0", "leiden_0"]], ValueError, "name each run once", "'leiden_0' is the name of 2 runs"),
         (TABLE.iloc[:0], ValueError, "at least one run of one item", "0 items"),
@@ -263,6 +264,7 @@ def test_errors_name_what_is_wrong():
         ("posterior.nc", FileNotFoundError, "posterior.nc"),
     ]
     check_all(pc.as_runs, cases)
+    assert pc.as_runs(counted, ["id", "a"]).n_clusters.tolist() == [21, 2]
     check_all(lambda keys: pc.as_runs(CELLS, keys), [("louvian*", ValueError, "`keys`", "'louvian*'", "'leiden_0'")])
     check_all(lambda axis: pc.as_runs(LABELS, axis=axis), [(2, ValueError, "`axis` must be 0 or 1", "got 2")])
     check_all(lambda axis: pc.as_runs(TABLE, axis=axis), [("cell", ValueError, "`axis`", "'cell'")])
