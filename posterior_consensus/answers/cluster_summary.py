@@ -227,9 +227,10 @@ def cluster_summary(
         agrees = agreement(source, labels)
         rows, share = np.flatnonzero(agrees), float(source.samples.mean(agrees))
         if not share > 0:
+            draw = source.samples.words.draw
             raise ValueError(
-                f"`partition` must have clusters that some draw contains; none of {source.n_draws} draws clusters the "
-                f"{int((labels >= 0).sum())} assigned items like this. Assign fewer items, as by "
+                f"`partition` must have clusters that some {draw} contains; none of {source.n_draws} {draw}s clusters "
+                f"the {int((labels >= 0).sum())} assigned items like this. Assign fewer items, as by "
                 "partial_partition(draws, prob)."
             )
         first = np.array([np.argmax(labels == k) for k in range(labels.max() + 1)])

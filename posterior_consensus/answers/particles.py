@@ -512,7 +512,8 @@ class Particles(Stored):
             ("path", before),
             ("meet", f"{int(self.meet().max()) + 1} sets of items that all particles co-cluster"),
         ]
-        return f"Particles: {display.counted(self.n_particles, 'particle')}, {self.status}", lines, self.to_dataframe()
+        status = self.status.replace("group", words_of(self).group).replace("chains", words_of(self).chains)
+        return f"Particles: {display.counted(self.n_particles, 'particle')}, {status}", lines, self.to_dataframe()
 
 
 class Effort(NamedTuple):
@@ -676,7 +677,8 @@ def find_particles(
         particle_search = ParticleSearch(labels, record, executor, clock, n_starts, rng)
         distinct = particle_search.n_distinct
         if number is not None and number > distinct:
-            raise ValueError(f"`n_particles` must be at most the number of distinct draws, {distinct}; got {number}.")
+            what = f"the number of distinct {draws.samples.words.draws}, {distinct}"
+            raise ValueError(f"`n_particles` must be at most {what}; got {number}.")
         found = particle_search.along(consensus, number, most, effort.most_work, progressbar)
     stopped = executor.stopped or stopped or "seconds" * found.is_cut
     if stopped == "interrupted":

@@ -155,7 +155,7 @@ def diagnose_within(
     plain, samples = draws.as_sampled(), draws.samples
     whole = plain.of_some_items()
     center = central_draw(plain, whole[1], record) if partition is None else draws.as_labels(partition)
-    name = "distance to central draw" if partition is None else "distance to consensus"
+    name = f"distance to central {samples.words.draw}" if partition is None else "distance to consensus"
     own = size_traces(plain) if layers is None else layer_traces(layers, center, record)
     traces = _traces(plain, own, {name: center}, references, record).assign_coords(samples.coords)
     named = {"summary": traces["summary"], "unit": traces["unit"]}
@@ -225,7 +225,8 @@ def _traces(
     distances = dict(zip(named, loss_matrix(np.stack(list(named.values())), draws, loss), strict=True))
     if references is None:
         far = far_distances(draws, next(iter(distances.values())), loss)
-        distances |= dict(zip(("distance to far draw", "distance to opposite draw"), far, strict=True))
+        names = (f"distance to {kind} {draws.samples.words.draw}" for kind in ("far", "opposite"))
+        distances |= dict(zip(names, far, strict=True))
     followed = own | {name: (row, loss.unit) for name, row in distances.items()}
     values, units = zip(*followed.values(), strict=True)
     coords = {"summary": list(followed), "unit": ("summary", list(units))}

@@ -11,6 +11,7 @@ from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
+from posterior_consensus.results.words import words_of
 
 _STORED_SAMPLE = {"sample": "trace_sample", "chain": "trace_chain", "draw": "trace_draw"}
 STATISTICS = ("rhat", "ess_bulk", "ess_tail")
@@ -106,27 +107,31 @@ class Diagnosis(Stored):
         return xr.Dataset(arrays, {"chain": chain[first], "draw": draw[samples.chains[0][: values.shape[-1]]]})
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Tabulate the scalar summaries."""
-        return self.summaries.reset_coords(drop=True).to_dataframe()
+        """Tabulate the scalar summaries; those of runs have a mean and its error."""
+        table = self.summaries.reset_coords(drop=True).to_dataframe()
+        return table[["mean", "mcse"]] if self.independent else table
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         rhat, ess = (
             "unknown" if np.isnan(value) else f"{value:.{digits}f}"
             for value, digits in ((self.partition_rhat, 3), (self.partition_ess, 0))
         )
+        words, chains = words_of(self), display.counted(self.n_chains, words_of(self).chain)
         partition = f"R-hat {rhat}, ESS {ess} of {display.counted(self.n_draws, 'draw')}"
         lines = [("verdict", self.verdict), ("partition", partition)]
+        if self.independent:
+            lines[1] = (words.draws, str(self.n_draws))
         if self.n_compared < self.items.size:
             lines.insert(1, ("pairs", f"of {self.n_compared:,} of the {self.items.size:,} items, chosen at random"))
         if not np.isnan(self.gap.size):
             (low, high), (least, most) = self.gap.chains, self.gap.shares
-            pair = f"items {' and '.join(self.gap_items)}, co-clustered with probability"
-            size = display.with_error(f"{self.gap.size:.3f}", self.gap.mcse)
-            where = f"{size}: {pair} {least:.2f} in chain {low}, {most:.2f} in chain {high}"
+            how = words.similarity if self.independent else "co-clustered with probability"
+            pair = f"items {' and '.join(self.gap_items)}, {how}"
+            size = display.with_error(f"{self.gap.size:.3f}", self.gap.mcse, words=words)
+            where = f"{size}: {pair} {least:.2f} in {words.chain} {low}, {most:.2f} in {words.chain} {high}"
             lines.append(("largest difference", where))
-        if self.pairs.sizes["pair"]:
+        if self.pairs.sizes["pair"] and not self.independent:
             lines.append((display.counted(self.pairs.sizes["pair"], "pair"), self._worst_pairs()))
-        chains = display.counted(self.n_chains, "chain")
         return f"Diagnosis: {chains}, {self.status}", lines, self.to_dataframe()
 
     def _worst_pairs(self) -> str:

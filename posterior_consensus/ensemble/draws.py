@@ -14,7 +14,7 @@ import xarray as xr
 from posterior_consensus.ensemble.allocations import AllocationProbabilities
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.labels import ArrayLabels, LabelBackend, fingerprints
-from posterior_consensus.ensemble.pairs import PairSource, Result
+from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource, Result
 from posterior_consensus.ensemble.partitions import distinct_rows
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
@@ -130,6 +130,10 @@ class PartitionDraws(PairSource):
     def denominator(self) -> int | None:
         """Number of draws if similarities are plain counts / N, else None."""
         return self.n_draws if self.soft is None and not self.samples.is_weighted else None
+
+    def as_pairs(self) -> PairSimilarity:
+        """Return the similarities of pairs alone, which know whether they are of runs."""
+        return replace(super().as_pairs(), samples=self.samples)
 
     def labels_only(self) -> PartitionDraws:
         """Return the labels without allocation probabilities."""

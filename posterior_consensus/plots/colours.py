@@ -91,9 +91,11 @@ def chain_colour(k: int, n_chains: int) -> str:
     return _CHAIN_COLOURS[k % len(_CHAIN_COLOURS) if n_chains <= MOST_CHAINS else 0]
 
 
-def chain_labels(names: Sequence[Any], together: str | None) -> list[str | None]:
-    """Legend entries for the chains; a single entry for too many chains."""
-    return [f"chain {name}" for name in names] if len(names) <= MOST_CHAINS else [together, *[None] * (len(names) - 1)]
+def chain_labels(names: Sequence[Any], together: str | None, chain: str = "chain") -> list[str | None]:
+    """Legend entries for the chains, or groups of runs; a single entry for too many."""
+    return (
+        [f"{chain} {name}" for name in names] if len(names) <= MOST_CHAINS else [together, *[None] * (len(names) - 1)]
+    )
 
 
 def chain_line(k: int, n_chains: int) -> dict[str, Any]:

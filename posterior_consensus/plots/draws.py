@@ -14,6 +14,7 @@ from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import COLOURS, MARK, MOST_CHAINS, chain_colour, chain_line, ink
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.results.stored_as import own_in
+from posterior_consensus.results.words import words_of
 
 _RANK_BINS = 20
 _MOST_IN_ROW = 4  # rows of legend entries next to the first row
@@ -84,20 +85,21 @@ def plot_traces(diagnosis: Diagnosis, *, figsize: Size = None, axes: Any = None)
         _draw_row(left, right, one.values, chains)
         rhat = float(diagnosis.summaries["rhat"].sel(summary=name))
         left.set_title(frame.with_unit(name, one["unit"].item()), loc="left", fontsize="small")
-        if not np.isnan(rhat):
+        if not np.isnan(rhat) and not diagnosis.independent:
             right.set_title(f"R-hat {rhat:.3f}", loc="right", fontsize="small")
     for ax in axes.ravel():
         ax.tick_params(labelsize="small")
     frame.tick_integers(axes[-1, 0].xaxis)
     for ax in axes[:-1].ravel():
         ax.tick_params(labelbottom=False)
-    axes[-1, 0].set_xlabel("draw of the chain", fontsize="small")
-    axes[-1, 1].set_xlabel("rank among the draws of all chains", fontsize="small")
+    words = words_of(diagnosis)
+    axes[-1, 0].set_xlabel(f"{words.draw} of the {words.chain}", fontsize="small")
+    axes[-1, 1].set_xlabel(f"rank among the {words.draws} of all {words.chains}", fontsize="small")
     if 1 < len(chains) <= MOST_CHAINS:
         looks = [chain_line(k, len(chains)) | {"linewidth": 2.0} for k in range(len(chains))]
         entries = [Line2D([], [], label=str(chain[rows[0]]), **look) for rows, look in zip(chains, looks, strict=True)]
         place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.1), "ncols": -(-len(chains) // _MOST_IN_ROW)}
-        frame.add_legend(axes[0, 1], entries, title="chain", title_fontsize="small", **place)
+        frame.add_legend(axes[0, 1], entries, title=words.chain, title_fontsize="small", **place)
     return axes
 
 
@@ -294,8 +296,10 @@ def plot_density_peaks(density: PartitionDensity, *, figsize: Size = None, ax: A
     """
     frame.check_result("density", density, PartitionDensity, "partition_density")
     ax = frame.new_axes(ax, figsize, 5.6, 3.6)
-    scores = density.scores.values
-    ax.scatter(scores, density.to_higher.values, s=12, color=COLOURS[1], linewidths=0, label="calibration draws")
+    scores, words = density.scores.values, words_of(density)
+    ax.scatter(
+        scores, density.to_higher.values, s=12, color=COLOURS[1], linewidths=0, label=f"calibration {words.draws}"
+    )
     marked = own_in(density.modes, "score").values
     losses = np.asarray(partition_loss(density.modes.values, loss=density.loss))
     heights = np.where(marked == marked.max(), density.to_higher.values.max(), to_higher(marked, losses))
@@ -306,7 +310,7 @@ def plot_density_peaks(density: PartitionDensity, *, figsize: Size = None, ax: A
             ax.axvline(least, color=ink(), linewidth=0.8, linestyle=":")
             ax.text(least, 1.0, f" {prob:.0%} set", transform=ax.get_xaxis_transform(), va="top", fontsize="small")
     unit = f", {density.loss.unit}" if density.loss.unit else ""
-    ax.set(xlabel="score", ylabel=f"{density.loss.name} to the nearest\ndraw of higher score{unit}")
+    ax.set(xlabel="score", ylabel=f"{density.loss.name} to the nearest\n{words.draw} of higher score{unit}")
     highest = max(heights.max(), density.to_higher.values.max())
     ax.set_ylim(0.0, 1.15 * highest or 1.0)  # leaves room for the names of the sets
     frame.add_legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)

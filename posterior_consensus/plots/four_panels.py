@@ -55,10 +55,11 @@ def number_or_sizes(draws: PartitionDraws, partition: Any, *, ax: Axes | None = 
     sizes = np.pad(sizes, ((0, 0), (0, max(0, own.size - number))))  # a consensus may have more clusters than the draws
     low, high = np.quantile(sizes, [0.05, 0.95], axis=0, weights=draws.weights, method="inverted_cdf")
     ax = new_axes(ax, None, 5.6, 3.4)
-    draw_means(ax, np.arange(1, sizes.shape[1] + 1), draws.samples.mean(sizes.T.astype(np.float64)), low, high, own)
+    mean, name = draws.samples.mean(sizes.T.astype(np.float64)), draws.samples.words.mean
+    draw_means(ax, np.arange(1, sizes.shape[1] + 1), mean, low, high, own, name)
     tick_integers(ax.xaxis)
     ax.set(xlabel="cluster, the largest first", ylabel="items")
-    ax.set_title(f"Every draw has {counted(number, 'cluster')}.", fontsize="medium")
+    ax.set_title(f"Every {draws.samples.words.draw} has {counted(number, 'cluster')}.", fontsize="medium")
     add_legend(ax, loc="upper right")
     return ax
 

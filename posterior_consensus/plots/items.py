@@ -16,6 +16,7 @@ from posterior_consensus.plots.data import observed_table
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import check_order, coordinate, item_row, name_row, numbers_along, plain
 from posterior_consensus.results.stored_as import own_in
+from posterior_consensus.results.words import words_of
 
 _MOST_FEATURES = 6
 _PALE = 0.3  # opacity of the background
@@ -80,7 +81,7 @@ def plot_membership(
     ax = frame.new_axes(ax, figsize, 7.2, 3.0)
     items = Items.along(membership.cluster, str(membership.cluster.dims[0]))
     row = item_row(ax, items, cluster, order, then=[-own], certainty=own)
-    ax.set(ylim=(0, 1), ylabel="posterior probability")
+    ax.set(ylim=(0, 1), ylabel=words_of(membership).on_axis)
     edges = np.arange(row.at.size + 1, dtype=np.float64) - 0.5
     draw_shares(ax, membership, row.at, edges, by_cluster=row.along is None, patterned=row.patterned)
     name_row(ax, row, _names(membership)[: cluster.max() + 1])
@@ -203,7 +204,7 @@ def plot_item_uncertainty(
     room = frame.extent(ax)[0] / row.at.size  # points per item
     points = {"s": float(np.clip(room, 3.0, 5.0)) ** 2, "edgecolors": ink(), "linewidths": 0.6 if room > 4 else 0.2}
     frame.scatter_clusters(ax, elsewhere, height, numbers[nearest], **points, zorder=2.5, clip_on=False)
-    ax.set(ylim=(0, 1.02), ylabel="mean posterior similarity")
+    ax.set(ylim=(0, 1.02), ylabel=f"mean {words_of(items).similarity}")
     name_row(ax, row, [str(name) for name in items.names])
     bar, dot = (
         Patch(color=NEUTRAL, alpha=0.6, label="with own cluster"),
@@ -300,7 +301,7 @@ def plot_regimes(
         ax.set_ylabel(f"feature {feature}" if feature.isdigit() else feature, wrap=True)
         ax.tick_params(labelbottom=False)
     draw_shares(grid[-1], membership, in_row, edges)
-    grid[-1].set(ylim=(0, 1), ylabel="posterior probability", xlabel=name)
+    grid[-1].set(ylim=(0, 1), ylabel=words_of(membership).on_axis, xlabel=name)
     for ax in grid:
         ax.set_xlim(edges[0], edges[-1])
         if dated:

@@ -16,6 +16,7 @@ from posterior_consensus.plots.colours import BARS, COLOURS, MARK, NEUTRAL, PRIO
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import Places
 from posterior_consensus.results.display import as_text, counted
+from posterior_consensus.results.words import words_of
 
 _MOST_NAMED = 20  # links with names
 _MOST_OF_FOUR = 15  # the same in each of four panels
@@ -81,9 +82,10 @@ def plot_links(links: Links | ScoredLinks, *, figsize: Size = None, axes: Any = 
         draw_closest(grid[1, 1], links)
         return grid
     grid = frame.grid_axes(axes, figsize, 1, 2, 10.0, 4.4)
-    _draw_histogram(
-        grid[0, 0], links.pairs["probability"].values, links.within, f"pairs with probability > {links.above:g}"
-    )
+    word = words_of(links).probability
+    pairs = f"pairs with {word} > {links.above:g}"
+    _draw_histogram(grid[0, 0], links.pairs["probability"].values, links.within, pairs)
+    grid[0, 0].set_xlabel(f"{word} of a link")
     for edge in (UNLIKELY, SURE):
         grid[0, 0].axvline(edge, color=ink(), linewidth=0.8, linestyle=":")
     _draw_uncertain(grid[0, 1], links)
@@ -167,7 +169,7 @@ def _draw_uncertain(ax: Axes, links: Links) -> None:
     _name_pairs(ax, at, *(items.named(links.pairs[end].values[shown]) for end in ("first", "second")))
     some = f"{shown.size} of " if shown.size < nearest.size else ""
     ax.set_title(f"{some}{counted(nearest.size, 'uncertain link')}", fontsize="medium")
-    ax.set(xlim=(0.0, 1.0), xlabel="probability of a link")
+    ax.set(xlim=(0.0, 1.0), xlabel=f"{words_of(links).probability} of a link")
 
 
 def _name_pairs(ax: Axes, places: npt.NDArray[np.intp], first: Iterable[Any], second: Iterable[Any]) -> None:
@@ -222,7 +224,8 @@ def plot_cluster_sizes(links: Links, *, figsize: Size = None, ax: Axes | None = 
     ax = frame.new_axes(ax, figsize, 5.6, 3.4)
     table = links.sizes.isel(size=slice(None, -1))
     at = np.arange(table.sizes["size"])
-    draw_means(ax, at, table["mean"].values, table["lower"].values, table["upper"].values, table["partition"].values)
+    low, high, own = (table[name].values for name in ("lower", "upper", "partition"))
+    draw_means(ax, at, table["mean"].values, low, high, own, words_of(links).mean)
     if table["prior"].notnull().all():
         ax.plot(at, table["prior"], "o", color=PRIOR, markersize=5, linestyle="", label="prior mean")
     ax.set_xticks(at, [str(size).replace(" or ", " or\n") for size in table["size"].values])
@@ -232,9 +235,9 @@ def plot_cluster_sizes(links: Links, *, figsize: Size = None, ax: Axes | None = 
     return ax
 
 
-def draw_means(ax: Axes, at: Places, mean: Floats, low: Any, high: Any, own: Any) -> None:
-    """Plot bars of posterior means with intervals, and the partition's own numbers, at the first places."""
-    ax.bar(at, mean, width=0.8, color=BARS, label="posterior mean")
+def draw_means(ax: Axes, at: Places, mean: Floats, low: Any, high: Any, own: Any, name: str) -> None:
+    """Plot bars of means of this name with intervals, and the partition's own numbers, at the first places."""
+    ax.bar(at, mean, width=0.8, color=BARS, label=name)
     ax.vlines(at, low, high, colors=COLOURS[0], linewidths=2.5, label="central 90% interval")
     ax.plot(at[: own.size], own, "D", color=MARK, markersize=5, linestyle="", label="partition", clip_on=False)
     ax.set_ylim(0.0, None)

@@ -18,7 +18,7 @@ from posterior_consensus.losses.partition_losses import vi
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.plots import colours, frame
 from posterior_consensus.plots.frame import Axes, Size
-from posterior_consensus.results.display import counted
+from posterior_consensus.results.display import capitalized, counted
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.runtime.arguments import is_integer
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME
@@ -132,7 +132,7 @@ def plot_draws_map(
         inside = reached <= ball.radius * (1 + SAME) + ROUNDING
     groups = _by_chain(shown) if particles is None else _by_particle(shown, particles)
     first = np.argmax(squares <= _LEAST, axis=1)  # first of the equal draws
-    _draw_groups(ax, groups, placed, inside, first)
+    _draw_groups(ax, groups, placed, inside, first, draws.samples.words.draw)
     if ball is not None and not inside.all():
         text = f"outside of the {ball.prob:.0%} ball"
         ax.scatter([], [], s=_AREA, linewidth=0.7, facecolor="none", edgecolor=colours.ink(), label=text)
@@ -142,11 +142,11 @@ def plot_draws_map(
             continue
         style: dict[str, Any] = {"color": colours.MARK, "marker": symbol, "edgecolor": "white", "linewidth": 0.9}
         ax.scatter(x, y, 190 if symbol == "*" else 80, label=name, zorder=4, **style)
-    unit = f", {metric.unit}" if metric.unit else ""
+    unit, words = f", {metric.unit}" if metric.unit else "", draws.samples.words
     ax.set_xlabel(f"first axis ({metric.name}{unit}): {shares[0]:.0%} of the variation")
     some = f"\ndistances over {at.size:,} of {draws.n_items:,} items" if at.size < draws.n_items else ""
     ax.set_ylabel(f"second axis: {shares[1]:.0%} of it{some}")
-    _as_map(ax, shares, "Draws that are close on it can be at a large distance.")
+    _as_map(ax, shares, f"{capitalized(words.draws)} that are close on it can be at a large distance.")
     if len(ax.get_legend_handles_labels()[0]) > 1:
         frame.add_legend(ax)
     return ax
@@ -225,7 +225,7 @@ class _Group(NamedTuple):
 
 def _by_chain(shown: PartitionDraws) -> list[_Group]:
     samples, n_chains = shown.samples, len(shown.samples.chains)
-    labels = colours.chain_labels(samples.chain_names, "draws")
+    labels = colours.chain_labels(samples.chain_names, samples.words.draws, samples.words.chain)
     return [
         _Group(rows, colours.chain_colour(k, n_chains), colours.chain_marker(k, n_chains), label)
         for k, (rows, label) in enumerate(zip(samples.chains, labels, strict=True))
@@ -244,7 +244,12 @@ def _by_particle(shown: PartitionDraws, particles: Particles) -> list[_Group]:
 
 
 def _draw_groups(
-    ax: Axes, groups: list[_Group], places: Floats, inside: npt.NDArray[np.bool_], first: npt.NDArray[np.intp]
+    ax: Axes,
+    groups: list[_Group],
+    places: Floats,
+    inside: npt.NDArray[np.bool_],
+    first: npt.NDArray[np.intp],
+    draw: str,
 ) -> None:
     """Plot a point for equal draws of a group, with area proportional to their number, and a legend of areas."""
     parts = [(group, full, group.rows[inside[group.rows] == full]) for group in groups for full in (True, False)]
@@ -258,10 +263,10 @@ def _draw_groups(
     for _, colour, marker, name in groups:
         ax.scatter([], [], _AREA, facecolor=colour, edgecolor=colour, marker=marker, label=name, **style)
     for count in sorted({1, min(most, round(_IN_LEGEND / area))}) if most > 1 else ():
-        label = counted(count, "equal draw") if count > 1 else "1 draw"
+        label = counted(count, f"equal {draw}") if count > 1 else f"1 {draw}"
         ax.scatter([], [], area * count, facecolor="none", edgecolor=colours.NEUTRAL, label=label)
     if most * area > _IN_LEGEND:
-        ax.scatter([], [], 0.0, label=f"(largest: {most:,} equal draws)")
+        ax.scatter([], [], 0.0, label=f"(largest: {most:,} equal {draw}s)")
 
 
 def plot_items_map(

@@ -13,6 +13,7 @@ from posterior_consensus.plots.colours import BARS, MARK, NEUTRAL, PRIOR, chain_
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.priors.record import PartitionPrior, check_prior
 from posterior_consensus.results.display import counted
+from posterior_consensus.results.words import words_of
 from posterior_consensus.sources.conversion import as_draws, own_partition
 
 _VISIBLE = 0.01  # share of the largest probability that is visible
@@ -80,9 +81,10 @@ def plot_n_clusters(
     numbers = np.arange(fewest, most + 1)
     ax = frame.new_axes(ax, figsize, 5.6, 3.4)
     shares = np.bincount(draws.n_clusters - fewest, draws.weights)
-    ax.bar(numbers, shares, width=0.8, color=BARS, label="all chains")
+    words = draws.samples.words
+    ax.bar(numbers, shares, width=0.8, color=BARS, label=f"all {words.chains}")
     chains, n_chains = draws.samples.chains, len(draws.samples.chains)
-    labels = chain_labels(draws.samples.chain_names, "each chain")
+    labels = chain_labels(draws.samples.chain_names, f"each {words.chain}", words.chain)
     for k, rows in enumerate(chains if n_chains > 1 and fewest < most else []):
         weights = draws.weights[rows]
         if weights.sum() > 0:
@@ -96,11 +98,11 @@ def plot_n_clusters(
         clusters = int(draws.as_labels(partition).max()) + 1
         frame.mark_value(ax, clusters, f"partition: {clusters}", zorder=1.5)
     if numbers.size == 1:
-        ax.set_title(f"Every draw has {counted(int(numbers[0]), 'cluster')}.", fontsize="medium")
+        ax.set_title(f"Every {words.draw} has {counted(int(numbers[0]), 'cluster')}.", fontsize="medium")
     low, high = ax.get_xlim()
     ax.set_xlim(min(low, fewest - 1), max(high, most + 1))  # so that integers have ticks
     frame.tick_integers(ax.xaxis)
-    ax.set(xlabel="number of clusters", ylabel="posterior probability" if prior is None else "probability")
+    ax.set(xlabel="number of clusters", ylabel=words.on_axis if prior is None else words.probability)
     if len(ax.get_legend_handles_labels()[0]) > 1:
         frame.add_legend(ax)
     return ax
@@ -164,16 +166,16 @@ def plot_loss_by_n_clusters(losses: LossByNClusters, *, figsize: Size = None, ax
     numbers, drawn = table["n_clusters"].values, losses.n_draws is not None
     size, ratios = (5.6, 4.6 if drawn else 3.2), (2.0, 1.0)[: 1 + drawn]
     grid = frame.grid_axes(axes, figsize, 1 + drawn, 1, *size, height_ratios=ratios).ravel()
-    errors = frame.ERRORS * table["difference_mcse"].fillna(0.0).values
+    errors, words = frame.ERRORS * table["difference_mcse"].fillna(0.0).values, words_of(losses)
     points: dict[str, Any] = {"color": ink(), "marker": "o", "markersize": 4, "linewidth": 1.0, "capsize": 2}
     grid[0].errorbar(numbers, table["expected_loss"].values, errors, **points)
-    grid[0].set_ylabel(frame.with_unit(f"expected {losses.loss.name}", losses.loss.unit))
+    grid[0].set_ylabel(frame.with_unit(f"{words.expected} {losses.loss.name}", losses.loss.unit))
     if drawn:
         height, error = table["probability"].values, frame.ERRORS * table["probability_mcse"].fillna(0.0).values
         style = {"ecolor": NEUTRAL, "capsize": 2, "error_kw": {"linewidth": 1.0}}
         bars = np.stack([np.minimum(error, height), error])
         grid[1].bar(numbers, height, width=0.8, color=BARS, yerr=bars, **style)
-        grid[1].set_ylabel("posterior\nprobability")
+        grid[1].set_ylabel(words.on_axis.replace(" ", "\n", 1))
         grid[1].set_ylim(0.0, None)
     for ax in grid:
         frame.mark_value(ax, losses.best, f"minimum: {losses.best}")

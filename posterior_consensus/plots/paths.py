@@ -24,6 +24,7 @@ from posterior_consensus.plots.colours import (
     on_dark,
 )
 from posterior_consensus.plots.frame import Axes, Grid, Size
+from posterior_consensus.results.words import words_of
 from posterior_consensus.runtime.tolerances import SAME
 
 _MUCH = 10  # ratio of the numbers of clusters from which the axis is logarithmic
@@ -359,20 +360,19 @@ def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, a
     """
     frame.check_result("partial", partial, PartialPartition, "partial_partition")
     ax = frame.new_axes(ax, figsize, 5.6, 3.4)
-    sizes, probability = partial.curve["n_items"].values, partial.curve.values
+    sizes, probability, draws = partial.curve["n_items"].values, partial.curve.values, words_of(partial).draws
     ax.fill_between(sizes, probability, step="post", color=OPEN, alpha=0.35, linewidth=0.0)
     ax.step(sizes, probability, where="post", color=ink(), linewidth=1.2)
     requested = f"requested, {partial.prob:g}"
     ax.axhline(partial.prob, color=MARK, linewidth=1.3, linestyle="--", label=requested, zorder=1.5)
-    result = f"{partial.n_items} items, {partial.search_probability:.3g} of the draws"
+    result = f"{partial.n_items} items, {partial.search_probability:.3g} of the {draws}"
     ax.plot(partial.n_items, partial.search_probability, "o", color=MARK, markersize=6, clip_on=False, label=result)
     held_out = f"cross-validated, {partial.probability:.3g}"
     error = np.nan_to_num(partial.mcse)
     bar: dict[str, Any] = {"color": ink(), "markersize": 10, "capsize": 3, "linewidth": 1.2, "clip_on": False}
     ax.errorbar(partial.n_items, partial.probability, error, fmt="_", label=held_out, **bar)
-    ax.set(
-        xlim=(0, sizes[-1]), ylim=(0, 1), ylabel="share of draws that agree", xlabel=f"assigned items, of {sizes[-1]}"
-    )
+    ax.set(xlim=(0, sizes[-1]), ylim=(0, 1))
+    ax.set(ylabel=f"share of {draws} that agree", xlabel=f"assigned items, of {sizes[-1]}")
     frame.tick_integers(ax.xaxis)
     frame.add_legend(ax, loc="best")
     return ax
@@ -427,7 +427,8 @@ def plot_stable_components(components: StableComponents, *, figsize: Size = None
     label = f"level {components.level:g}: {components.n_components}"
     ax.plot(components.level, components.n_components, "o", color=MARK, label=label, clip_on=False, zorder=3)
     ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.05 * numbers.max()))
-    ax.set(xlabel="level: minimum share of the draws that agree", ylabel="stable components")
+    agree = f"level: minimum share of the {words_of(components).draws} that agree"
+    ax.set(xlabel=agree, ylabel="stable components")
     frame.tick_integers(ax.yaxis)
     frame.add_legend(ax, loc="lower left" if numbers.min() == numbers.max() else "upper left")
     return ax

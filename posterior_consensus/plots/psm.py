@@ -22,6 +22,7 @@ from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import MARK, NEUTRAL, as_cmap, ink, ink_on
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import Along, Places, check_order, label_along
+from posterior_consensus.results.words import Words, words_of
 from posterior_consensus.runtime.arguments import check_count
 from posterior_consensus.sources.conversion import as_draws, as_source, own_partition
 from posterior_consensus.sources.matrices import as_pair_similarity
@@ -169,7 +170,7 @@ def _plot_one(source: PairSource, partition: Any, order: Any, cmap: Colormap, fi
     in_row = item_order(values, labels, None if along is None else along.rank[at])
     ax = frame.new_axes(ax, figsize, 5.6, 4.8, framed=True, layout="compressed")
     image = ax.imshow(values[np.ix_(in_row, in_row)], cmap=cmap, vmin=0.0, vmax=1.0, interpolation="nearest")
-    frame.add_colour_bar(ax, image, "co-clustering probability")
+    frame.add_colour_bar(ax, image, words_of(source).together)
     ax.set(xlabel=frame.with_share(items.dim, at.size, items.n_items), ylabel=items.dim)
     clusters = None if labels is None else _draw_clusters(ax, labels[in_row], partition, given)
     _name_sides(ax, along, items, at[in_row], clusters)
@@ -188,7 +189,7 @@ def _name_sides(
 
 
 def _plot_chains(draws: PartitionDraws, partition: Any, order: Any, cmap: Colormap, figsize: Size, axes: Any) -> Grid:
-    labels = None if partition is None else draws.as_labels(partition)
+    labels, words = None if partition is None else draws.as_labels(partition), draws.samples.words
     at = frame.some_of(draws.n_items, frame.MOST_OF_PAIRS, frame.SOME_OF_PAIRS)
     plain = draws.as_sampled() if at.size == draws.n_items else draws.as_sampled().of_items(at)
     along, chains = check_order(order, draws.items), plain.samples.chains
@@ -200,7 +201,7 @@ def _plot_chains(draws: PartitionDraws, partition: Any, order: Any, cmap: Colorm
     for ax, rows in zip(axes, chains, strict=True):
         values = plain.take(rows).shared_similarity[np.ix_(in_row, in_row)]
         image = draw_parted(ax, values, labels[in_row], cmap, 0.0, 1.0)
-        ax.set_title(f"chain {draws.samples.chain[rows[0]]}", fontsize="medium", parse_math=False)
+        ax.set_title(f"{words.chain} {draws.samples.chain[rows[0]]}", fontsize="medium", parse_math=False)
         ax.set(xticks=[], yticks=[])
         if marked:
             ax.plot(marked, marked[::-1], "o", markersize=9, markerfacecolor="none", markeredgecolor=MARK)
@@ -210,11 +211,11 @@ def _plot_chains(draws: PartitionDraws, partition: Any, order: Any, cmap: Colorm
     if at.size < draws.n_items:
         name = axes[0].get_xlabel() or draws.items.dim
         axes[0].set_xlabel(frame.with_share(name, at.size, draws.n_items), fontsize="small")
-    frame.add_colour_bar(list(axes), image, "co-clustering probability", pad=0.02)
+    frame.add_colour_bar(list(axes), image, words.together, pad=0.02)
     if marked:
         first, second = draws.items.named(at[list(gap.items)])
         title = f"largest difference {gap.size:.2f}: {draws.items.dim} {first} and {second}, "
-        title += f"chains {gap.chains[0]} and {gap.chains[1]}"
+        title += f"{words.chains} {gap.chains[0]} and {gap.chains[1]}"
         axes[0].figure.suptitle(title.replace("$", r"\$"), fontsize="medium", wrap=True)
     return axes
 
@@ -373,7 +374,9 @@ def plot_posterior_comparison(
     along = check_order(order, items)
     mean = comparison.similarity.mean(comparison.similarity.dims[:1]).values
     in_row = item_order(mean, labels, None if along is None else along.rank)
-    _draw_matrix(grid[0], difference.values[np.ix_(in_row, in_row)], labels[in_row], colours, comparison.names)
+    words = words_of(comparison)
+    in_order = difference.values[np.ix_(in_row, in_row)]
+    _draw_matrix(grid[0], in_order, labels[in_row], colours, comparison.names, words)
     grid[0].set(xlabel=items.dim, ylabel=items.dim)
     clusters = None
     if partition is not None and along is None:
@@ -384,12 +387,17 @@ def plot_posterior_comparison(
 
 
 def _draw_matrix(
-    ax: Axes, values: npt.NDArray[np.float64], labels: npt.NDArray[np.int32], colours: Any, names: tuple[str, str]
+    ax: Axes,
+    values: npt.NDArray[np.float64],
+    labels: npt.NDArray[np.int32],
+    colours: Any,
+    names: tuple[str, str],
+    words: Words,
 ) -> None:
     most = max(_LEAST_SCALE, float(np.abs(values).max()))
     image = draw_parted(ax, values, labels, colours, -most, most)
     first, second = frame.short_names(names, frame.LONGEST)
-    frame.add_colour_bar(ax, image, f"co-clustering probability,\n{second} minus {first}")
+    frame.add_colour_bar(ax, image, f"{words.together},\n{second} minus {first}")
 
 
 def _draw_items(ax: Axes, comparison: PosteriorComparison, n_items: int) -> None:
@@ -401,6 +409,7 @@ def _draw_items(ax: Axes, comparison: PosteriorComparison, n_items: int) -> None
     ax.set_yticks(places, frame.short_names(table.index, frame.LONGEST), fontsize="small", parse_math=False)
     ax.invert_yaxis()
     ax.set_xlim(left=0)
-    ax.set(xlabel="mean absolute difference of\nits co-clustering probabilities", ylabel=str(table.index.name or ""))
+    together = "agreement" if comparison.independent else "co-clustering probabilities"
+    ax.set(xlabel=f"mean absolute difference of\nits {together}", ylabel=str(table.index.name or ""))
     ax.spines[["top", "right"]].set_visible(False)
     frame.add_legend(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0))

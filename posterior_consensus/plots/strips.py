@@ -22,6 +22,7 @@ from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import item_row, name_row
 from posterior_consensus.results.display import counted, quantity
 from posterior_consensus.results.stored_as import own_in
+from posterior_consensus.results.words import words_of
 
 HEIGHT = 0.36  # of half a strip, with strips 1 apart
 
@@ -157,7 +158,7 @@ def plot_credible_ball(
     ax = frame.new_axes(ax, figsize, 7.2, 2.9)
     draw_strips(ax, partitions, captions, "center", order)
     radius = quantity(ball.radius, ball.loss.unit, 3)
-    ax.set_title(f"{ball.prob:.0%} credible ball under {ball.loss.name}, radius {radius}", fontsize="medium")
+    ax.set_title(f"{ball.prob:.0%} {words_of(ball).ball} under {ball.loss.name}, radius {radius}", fontsize="medium")
     return ax
 
 
@@ -239,7 +240,9 @@ def plot_particles(
         ax.hlines([floor], -0.5, shown.size - 0.5, colors=ink(), linewidths=0.8)
     distance = quantity(particles.distance, particles.loss.unit, 3)
     kind = "Wasserstein distance" if particles.loss.metric else "mean loss"
-    ax.set_title(f"{kind} from the posterior {distance} ({particles.loss.name})", fontsize="medium")
+    ax.set_title(
+        f"{kind} from the {words_of(particles).posterior} {distance} ({particles.loss.name})", fontsize="medium"
+    )
     return ax
 
 

@@ -22,6 +22,8 @@ class Words(NamedTuple):
         The same of a pair, on axes and colour bars.
     probability, probable : str
         A probability, or a share of runs; the most probable, or most frequent.
+    on_axis, mean : str
+        A posterior probability, and a posterior mean, as names of axes and bars.
     ball : str
         A ball with a given share of the draws.
     error, mcse, size : str
@@ -45,6 +47,8 @@ class Words(NamedTuple):
     together: str
     probability: str
     probable: str
+    on_axis: str
+    mean: str
     ball: str
     error: str
     mcse: str
@@ -77,6 +81,8 @@ DRAWS = Words(
     together="co-clustering probability",
     probability="probability",
     probable="probable",
+    on_axis="posterior probability",
+    mean="posterior mean",
     ball="credible ball",
     error="Monte Carlo standard error",
     mcse="MCSE",
@@ -98,6 +104,8 @@ RUNS = Words(
     together="agreement",
     probability="share of runs",
     probable="frequent",
+    on_axis="share of runs",
+    mean="mean over runs",
     ball="ball",
     error="standard error",
     mcse="SE",

@@ -197,8 +197,8 @@ class Summary(SummaryRecord, display.Shown):
         """Write findings, and tables for a spreadsheet, to files in a folder.
 
         ``clusters.csv`` has a row per cluster, ``items.csv`` a row per item, ``convergence.csv`` the convergence
-        diagnostics, and ``findings.txt`` a sentence per line. With `links`, ``links.csv`` has a row per pair, and
-        ``cluster_sizes.csv`` a row per size of clusters.
+        diagnostics, or ``comparison.csv`` the means over runs, and ``findings.txt`` a sentence per line. With `links`,
+        ``links.csv`` has a row per pair, and ``cluster_sizes.csv`` a row per size of clusters.
 
         Parameters
         ----------
@@ -217,7 +217,8 @@ class Summary(SummaryRecord, display.Shown):
         TypeError
             If `folder` is not a path.
         """
-        tables = {"clusters": self, "items": self.items, "convergence": self.diagnosis}
+        compared = "comparison" if self.independent else "convergence"
+        tables = {"clusters": self, "items": self.items, compared: self.diagnosis}
         frames = {name: result.to_dataframe() for name, result in tables.items()}
         if self.links is not None:
             frames |= {"links": self.links.to_dataframe(), "cluster_sizes": self.links.sizes.to_dataframe()}

@@ -24,6 +24,7 @@ from posterior_consensus.summary.report.still import (
     of_layers,
     of_links,
     pairs_heading,
+    spoken_table,
     table,
     uncertain,
 )
@@ -122,10 +123,10 @@ def _page(summary: SummaryRecord, *, progressbar: bool) -> str:
         ),
         f"<h2>Clusters</h2>{clusters(summary)}",
         *(f"<h2>{html.escape(head)}</h2>{''.join(parts)}" for head, parts in stills.items()),
-        f"<h2>Items with the smallest margin</h2>{table(uncertain(summary))}",
+        f"<h2>Items with the smallest margin</h2>{spoken_table(summary, uncertain(summary))}",
         *_compared(summary),
         f"<h2>For the section on methods</h2><pre>{html.escape(methods_text(summary))}</pre>",
-        f"<h2>Time</h2>{table(pd.DataFrame({'seconds': summary.seconds}))}",
+        f"<h2>Time</h2>{spoken_table(summary, pd.DataFrame({'seconds': summary.seconds}))}",
     ]
     return whole_page(title, sections)
 
@@ -137,7 +138,7 @@ def _compared(summary: SummaryRecord) -> list[str]:
         heading = "Comparison of groups"
         if len(summary.draws.samples.chains) == 1:
             return []
-    return [f"<h2>{heading}</h2>{table(summary.diagnosis.to_dataframe())}"]
+    return [f"<h2>{heading}</h2>{spoken_table(summary, summary.diagnosis.to_dataframe())}"]
 
 
 def whole_page(title: str, sections: list[str]) -> str:

@@ -57,7 +57,7 @@ def figures(summary: SummaryRecord) -> dict[str, list[str]]:
     if summary.answers is not None and summary.answers.n_particles > 1:
         groups = f"{words.group}s of {words.draws}"
         sections[display.capitalized(groups)] = [
-            table(summary.answers.to_dataframe()),
+            spoken_table(summary, summary.answers.to_dataframe()),
             figure(plot_particles, summary.answers, text=f"The partitions of the {groups}, with their weights."),
         ]
     if summary.observed is not None:
@@ -90,15 +90,16 @@ def of_links(summary: SummaryRecord) -> dict[str, list[str]]:
     if links is None:
         return {}
     uncertain = links.uncertain
-    listed = [table(uncertain.head(_MOST_LINKS))]
+    listed = [spoken_table(summary, uncertain.head(_MOST_LINKS))]
     if len(uncertain) > _MOST_LINKS:
         rows = uncertain.head(_MOST_FOLDED)
-        listed.append(folded(f"{len(rows):,} of {display.counted(len(uncertain), 'uncertain link')}", table(rows)))
+        title = f"{len(rows):,} of {display.counted(len(uncertain), 'uncertain link')}"
+        listed.append(folded(title, spoken_table(summary, rows)))
     return {
         "Links": [figure(link_panels, summary.draws, links, text=_spoken(_LINKS, summary))],
         "Uncertain links": listed,
-        "Clusters that could be joined": [table(links.between_clusters().head(_MOST_LINKS))],
-        "Clusters by size": [table(links.sizes.to_dataframe().dropna(axis="columns", how="all"))],
+        "Clusters that could be joined": [spoken_table(summary, links.between_clusters().head(_MOST_LINKS))],
+        "Clusters by size": [spoken_table(summary, links.sizes.to_dataframe().dropna(axis="columns", how="all"))],
     }
 
 
@@ -170,6 +171,13 @@ def _on_dark(png: bytes, *, is_map: bool) -> bytes:
 def table(frame: pd.DataFrame) -> str:
     """Return a table as HTML."""
     return frame.to_html(float_format=display.number, na_rep="-", border=0)
+
+
+def spoken_table(summary: SummaryRecord, frame: pd.DataFrame) -> str:
+    """Return a table as HTML whose columns and rows are called as runs are, if the draws are runs."""
+    words = words_of(summary)
+    columns = {"probability": words.probability, "mcse": words.mcse}
+    return table(frame.rename(columns=columns, index={"draws": words.draws}) if summary.independent else frame)
 
 
 def folded(title: str, body: str) -> str:

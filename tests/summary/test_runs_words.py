@@ -1,0 +1,180 @@
+"""No text or figure of independent runs speaks of posteriors, chains, draws or convergence."""
+
+import re
+from contextlib import suppress
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+import posterior_consensus as pc
+
+QUIET = {"random_seed": 1, "progressbar": False}
+FORBIDDEN = re.compile(
+    r"posterior|\bprior|\bchains?\b|\bdraws?\b|mcmc|monte carlo|mcse|r-hat|\brhat|converge|sampler|burn.?in|credible"
+    r"|probab|effective sample",
+    re.IGNORECASE,
+)
+CODE = re.compile(r"`[^`]*`|\b[A-Z]\w*[a-z][A-Z]\w*|\b\w+_\w*|https?://\S+")
+ALLOWED = re.compile(r"A share of runs is not a probability|Draw a box")
+
+
+def said(text, where):
+    """Fail if a text has words of chains; names of code are left out."""
+    plain = ALLOWED.sub("", CODE.sub("", text))
+    found = [plain[max(0, one.start() - 60) : one.end() + 40] for one in FORBIDDEN.finditer(plain)]
+    assert not found, f"{where}: {found}"
+
+
+def clustered(rng, truth, n_runs, changed):
+    """Runs that find the same clusters but for a share of the items."""
+    labels = np.tile(truth, (n_runs, 1))
+    moved = rng.random(labels.shape) < changed
+    labels[moved] = rng.integers(truth.max() + 1, size=int(moved.sum()))
+    return labels
+
+
+def of_two(rng):
+    truth = np.repeat(np.arange(4), 10)
+    return np.concatenate([clustered(rng, truth, 20, 0.05), clustered(rng, np.roll(truth // 2, 5), 20, 0.05)])
+
+
+def few_clusters(rng, n_runs=40, changed=0.1):
+    return clustered(rng, np.repeat(np.arange(4), 10), n_runs, changed)
+
+
+def small_clusters(rng):
+    return clustered(rng, np.repeat(np.arange(60), 2), 30, 0.05)
+
+
+def with_noise(rng):
+    labels = few_clusters(rng)
+    labels[:, 35:] = np.where(rng.random((40, 5)) < 0.7, -1, labels[:, 35:])
+    return labels
+
+
+NAMES = [f"cell {k}" for k in range(40)]
+TWO = ["leiden"] * 20 + ["louvain"] * 20
+CASES = {
+    "many": lambda rng: (few_clusters(rng, 150), {}),
+    "some": lambda rng: (few_clusters(rng), {}),
+    "few": lambda rng: (few_clusters(rng, 3), {}),
+    "one": lambda rng: (few_clusters(rng, 1), {}),
+    "equal": lambda rng: (few_clusters(rng, 8, 0.0), {}),
+    "groups that agree": lambda rng: (few_clusters(rng), {"groups": TWO}),
+    "groups that differ": lambda rng: (of_two(rng), {"groups": TWO}),
+    "two kinds": lambda rng: (of_two(rng), {}),
+    "small clusters": lambda rng: (small_clusters(rng), {}),
+    "noise": lambda rng: (with_noise(rng), {"noise": -1}),
+    "noise in groups": lambda rng: (with_noise(rng), {"noise": -1, "groups": TWO}),
+}
+
+
+def without_table(shown):
+    """What a record prints above its table, whose columns are names of code."""
+    return shown.partition("\n\n")[0]
+
+
+def runs_of(name):
+    labels, options = CASES[name](np.random.default_rng(7))
+    return pc.as_runs(labels, **options)
+
+
+def summary_of(name, **options):
+    summary = pc.summarize(runs_of(name), **QUIET, **options)
+    answers = None if summary.answers is None else replace(summary.answers, verdict="VERDICT")
+    return replace(summary, diagnosis=replace(summary.diagnosis, verdict="VERDICT"), answers=answers)
+
+
+def texts_of(axes):
+    """Every text that the figure of some axes shows."""
+    figure = np.ravel(axes)[0].figure
+    figure.canvas.draw()
+    shown = [text.get_text() for text in figure.findobj(plt.Text) if text.get_visible()]
+    plt.close(figure)
+    return "\n".join(shown)
+
+
+def records(summary):
+    """What a summary holds and what can be computed from its runs, by name."""
+    runs, best = summary.draws, summary.consensus
+    yield from ((name, value) for name, value in vars(summary).items() if hasattr(value, "_parts"))
+    yield "pairs", runs.as_pairs()
+    yield "membership", pc.membership(runs, best)
+    yield "links", pc.links(runs, best)
+    yield "stable components", pc.stable_components(runs, 0.8)
+    yield "merges", pc.cluster_merges(runs, best, progressbar=False)
+    with suppress(ValueError):  # no run has exactly the consensus
+        yield "cluster summary", pc.cluster_summary(runs, best)
+    yield "comparison", pc.compare_partitions(runs, [best, np.zeros(runs.n_items, int)])
+    if runs.n_draws > 1:
+        yield "partial partition", pc.partial_partition(runs, 0.5, random_seed=1)
+        yield "density", pc.partition_density(runs, **QUIET)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_texts(name, tmp_path):
+    summary = summary_of(name)
+    for text in (without_table(repr(summary)), *summary.findings(), *summary.left_out(), summary.methods_text()):
+        said(text, "summary")
+    assert not re.search("gelman1992|vehtari2021|miller2014|gelfand1990", summary.methods_text())
+    written = summary.to_csv(tmp_path / "tables")
+    assert "comparison.csv" in {path.name for path in written.iterdir()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_records(name):
+    for what, record in records(summary_of(name)):
+        said(without_table(repr(record)), what)
+
+
+@pytest.mark.parametrize("name", ["some", "groups that differ"])
+def test_stored_records_keep_their_words(name):
+    summary = summary_of(name)
+    for what, record in records(summary):
+        if hasattr(record, "to_dataset"):
+            again = type(record).from_dataset(record.to_dataset())
+            said(without_table(repr(again)), what)
+    again = pc.results.Summary.from_dataset(summary.to_dataset(), summary.draws)
+    assert again.findings() == summary.findings()
+
+
+def figures(summary):
+    """Figures of runs, by name."""
+    runs, best = summary.draws, summary.consensus
+    yield "summary", summary.plot()
+    yield "psm", pc.plot_psm(runs, best)
+    yield "psm by group", pc.plot_psm(runs, best, by="chain")
+    yield "numbers", pc.plot_n_clusters(runs, best)
+    yield "map", pc.plot_draws_map(runs, best, ball=summary.ball)
+    yield "items map", pc.plot_items_map(runs, best)
+    yield "traces", summary.diagnosis.plot()
+    yield "ball", summary.ball.plot()
+    yield "items", summary.items.plot()
+    yield "membership", pc.membership(runs, best).plot()
+    yield "links", pc.links(runs, best).plot()
+    yield "sizes", pc.plot_cluster_sizes(pc.links(runs, best))
+    yield "components", pc.stable_components(runs, 0.8).plot()
+    yield "dendrogram", pc.cluster_merges(runs, best, progressbar=False).plot()
+    yield "particles", pc.particles(runs, **QUIET).plot()
+    yield "density", pc.partition_density(runs, **QUIET).plot()
+    yield "partial partition", pc.partial_partition(runs, 0.5, random_seed=1).plot()
+    yield "by number", pc.loss_by_n_clusters(runs, n_clusters=[2, 3, 4], **QUIET).plot()
+    yield "path", pc.loss_path(runs, loss="binder", values=[0.2, 0.6], method="best_draw").plot()
+    yield "data", pc.plot_data(np.arange(80.0).reshape(40, 2), best)
+
+
+@pytest.mark.parametrize("name", ["some", "groups that differ", "equal", "noise in groups"])
+def test_figures(name):
+    for what, axes in figures(summary_of(name)):
+        said(texts_of(axes), what)
+
+
+@pytest.mark.parametrize("name", ["some", "groups that differ", "small clusters"])
+def test_reports(name, tmp_path):
+    summary = summary_of(name)
+    page = summary.to_html(tmp_path / "report.html", progressbar=False).read_text(encoding="utf-8")
+    page = re.sub(r"(?s)<(script|style).*?</\1>", "", page)
+    alt = " ".join(re.findall(r'alt="([^"]*)"', page))
+    said(alt + re.sub(r"(?s)<[^>]*>", "\n", page), "report")
