@@ -13,7 +13,7 @@ from posterior_consensus.bounds.components import ComponentsInfo, Decomposition,
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of, hard_draws
 from posterior_consensus.ensemble.expectation import least_loss, mean_loss
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.partition_losses import binder
@@ -37,7 +37,7 @@ from posterior_consensus.search.local_search import (
     is_sparse,
 )
 from posterior_consensus.search.runs import Allowed, Runs, SearchInfo, is_less
-from posterior_consensus.search.with_noise import OnPairsWithNoise, WithNoise
+from posterior_consensus.search.with_noise import OnAllWithNoise, OnPairsWithNoise, WithNoise
 
 Start = Labels | Callable[[PairSource], Labels]
 """A partition to start from, or a function of the searched posterior that returns one."""
@@ -192,9 +192,22 @@ def _search_with_noise(
     given: list[Start] = [
         start if callable(start) else problem.part_of(draws.items.as_marked_labels(start, "starts")) for start in starts
     ]
-    found = _search_whole(problem.draws, problem.loss, given, began=began, **effort)
+    sample = problem.sample(effort["rng"])
+    if sample is None:
+        found = _search_whole(problem.draws, problem.loss, given, began=began, **effort)
+        assert isinstance(found.info, SearchInfo)
+        return Searched(problem.whole(found.labels), problem.info(found.info))
+    some = np.append(sample, problem.items.size)
+    part = problem.draws.of_items(some)
+    of_part = [start if callable(start) else canonical_labels(start[some]) for start in given]
+    found = _search_whole(part, problem.loss, of_part, began=began, **effort)
     assert isinstance(found.info, SearchInfo)
-    return Searched(problem.whole(found.labels), problem.info(found.info))
+    seconds = effort["seconds"]
+    of_all = OnAllWithNoise(problem, lambda: seconds is not None and time.monotonic() > began + seconds)
+    wholes = [of_all.extended(sample, found.labels), *(start for start in given if not callable(start))]
+    best, _ = min((of_all.descend(labels) for labels in wholes), key=lambda one: one[1])
+    info = replace(found.info, sample=[sample.size, draws.n_draws], seconds=time.monotonic() - began)
+    return Searched(problem.whole(best), info)
 
 
 def _check_options(n_starts: int | None, n_agree: int, seconds: float | None, n_jobs: int) -> None:

@@ -3,10 +3,14 @@
 An item that more than half of the runs call noise is noise in every optimum: calling it so saves cost, whatever the
 others do. Only the others are searched. Their partition has one more item, which stands for the noise: the items of its
 cluster are noise. So a search with noise is a search over partitions, whose runs and restarts are those of any loss.
+
+Of many items, a sample is searched. All items are then scored against its clusters and the noise, and moved to where
+the loss is least. That is repeated until no item gains.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
@@ -17,6 +21,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, canonical_rows
 from posterior_consensus.kernels.pair_moves import Costs
 from posterior_consensus.losses.record import NoiseLoss
+from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.local_search import (
     Limits,
@@ -30,6 +35,10 @@ from posterior_consensus.search.local_search import (
 from posterior_consensus.search.runs import SearchInfo, without_gaps
 
 _RUNS = 4  # runs from which a search starts, too
+_MATRICES = 6  # of 8 bytes a pair that a search over pairs keeps
+_MOST = 5000  # items up to which all pairs are searched, if memory allows: more took longer and gained nothing
+_SAMPLE = 4096  # items of a sample that is searched of more
+_PASSES = 50  # over all items after it, at most
 
 
 class WithNoise(NamedTuple):
@@ -71,6 +80,14 @@ class WithNoise(NamedTuple):
         fixed = pairs * float(np.sum(1.0 - np.delete(share, items)))
         return cls(items, n, own, replace(loss, noise=pairs / max(items.size, 1)), loss.scale(n) * fixed)
 
+    def sample(self, rng: np.random.Generator) -> npt.NDArray[np.intp] | None:
+        """Positions among the searched items of a sample of them, if they are many."""
+        n = self.items.size
+        if n <= _MOST and memory.fits(8 * _MATRICES * n**2):
+            return None
+        number = min(n, _SAMPLE, int((memory.budget() / (8 * _MATRICES)) ** 0.5))
+        return np.sort(rng.choice(n, max(1, number), replace=False, shuffle=False))
+
     def part_of(self, labels: npt.NDArray[Any]) -> Labels:
         """Labels (n_items,), -1 for noise, as a partition of the searched items and the one more."""
         own = np.append(labels[self.items], -1)
@@ -87,6 +104,97 @@ class WithNoise(NamedTuple):
         factor = self.loss.scale(self.n_items) / self.loss.scale(self.draws.n_items)
         losses = [[factor * value + self.fixed for value in values] for values in (info.expected_losses, info.trace)]
         return replace(info, expected_losses=losses[0], trace=losses[1])
+
+
+class _Scores(NamedTuple):
+    """Expected loss of a partition, and the best place of each item, given all others."""
+
+    value: float
+    targets: Labels
+    gains: npt.NDArray[np.float64]
+
+
+class OnAllWithNoise:
+    """Moves of all items of a problem at once, by tables of the runs' clusters by those of a partition."""
+
+    def __init__(self, problem: WithNoise, is_over: Callable[[], bool]) -> None:
+        self._draws, self._loss, self._is_over = problem.draws, problem.loss, is_over
+        labels = problem.draws.labels
+        self._active = labels != labels[:, -1:]
+        self._weights = problem.draws.weights
+        self._share = 1.0 - self._weights @ self._active
+        self._apart, self._joined = (problem.loss.binder.numerator[term] for term in "CB")
+
+    def extended(self, sample: npt.NDArray[np.intp], labels: Labels) -> Labels:
+        """The partition of all items that a partition of some of them and of the one more leads to, by a score each."""
+        own = np.full(self._share.size, labels.max() + 1, np.int32)  # a cluster that counts for nothing
+        own[sample], own[-1] = labels[:-1], labels[-1]
+        targets = self._scored(own, unknown=int(labels.max()) + 1).targets
+        own[:-1] = np.where(own[:-1] > labels.max(), targets[:-1], own[:-1])
+        return own
+
+    def descend(self, labels: Labels) -> tuple[Labels, float]:
+        """Move items until none gains; where all moves at once raise the loss, only the half that gains most."""
+        scores = self._scored(labels)
+        share = 1.0
+        for _ in range(_PASSES):
+            moving = np.flatnonzero(scores.gains > ROUNDING * labels.size)
+            if not moving.size or self._is_over():
+                break
+            kept = max(1, int(share * moving.size))
+            moving = moving[np.argsort(-scores.gains[moving], kind="stable")[:kept]]
+            new = labels.copy()
+            new[moving] = scores.targets[moving]
+            new = np.unique(new, return_inverse=True)[1].astype(np.int32)
+            after = self._scored(new)
+            if after.value < scores.value:
+                labels, scores, share = new, after, min(1.0, 2.0 * share)
+            elif moving.size > 1:
+                share /= 2.0
+            else:
+                break
+        return labels, scores.value
+
+    def _scored(self, labels: Labels, unknown: int | None = None) -> _Scores:
+        """Score all items against the clusters and the noise; the cluster `unknown` counts for nothing."""
+        n, width, noise = labels.size - 1, int(labels.max()) + 1, int(labels[-1])
+        known = 1.0 if unknown is None else (np.count_nonzero(labels != unknown) - 1) / n
+        cost = self._loss.noise * n * known
+        order = np.argsort(labels, kind="stable")
+        starts = np.flatnonzero(np.diff(labels[order], prepend=-1))
+        active = np.zeros((self._weights.size, width))
+        active[:, labels[order[starts]]] = np.add.reduceat(self._active[:, order], starts, axis=1, dtype=np.int64)
+        both = self._weights[:, np.newaxis] * active
+        neither = self._weights[:, np.newaxis] * (np.bincount(labels, minlength=width) - active)
+        value, targets, gains = 0.0, labels.copy(), np.zeros(labels.size)
+        for items, (links, total) in self._draws.map_links(labels, _links_and_total):
+            own, rows = labels[items], np.arange(len(links))
+            mine, share = self._active[:, items].astype(np.float64), self._share[items]
+            together, in_both = links / total - (1.0 - mine).T @ neither, mine.T @ both
+            together[rows, own] += share  # an item is together with itself in neither
+            in_both[rows, own] -= 1.0 - share
+            counted = np.ones(width, np.bool_)
+            counted[[one for one in (noise, unknown) if one is not None]] = False
+            alone = self._apart * together[:, counted].sum(axis=1)
+            costs = alone[:, np.newaxis] - (self._apart + self._joined) * together + self._joined * in_both
+            costs += (cost * share)[:, np.newaxis]
+            costs[:, noise] = cost * (1.0 - share)
+            if unknown is not None:
+                costs[:, unknown] = np.inf
+            targets[items] = costs.argmin(axis=1)
+            now = costs[rows, own]
+            gains[items] = now - costs.min(axis=1)
+            linear = np.where(own == noise, cost * (1.0 - share), cost * share)
+            value += float(np.sum(0.5 * (now + linear)[: n - items.start]))
+        targets[-1], gains[-1] = labels[-1], 0.0
+        return _Scores(value, targets, gains)
+
+
+def _links_and_total(
+    links: npt.NDArray[np.float64], labels: npt.NDArray[Any], total: float
+) -> tuple[npt.NDArray[np.float64], float]:
+    """What `map_links` gives."""
+    return links, total
 
 
 class OnPairsWithNoise(OverSimilarities):

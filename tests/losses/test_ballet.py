@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import posterior_consensus as pc
 from posterior_consensus.losses import ballet
+from posterior_consensus.search import with_noise
 from tests import reference
 
 CASES = [(1.0, 1.0), (0.5, 1.0), (0.25, 0.5), (2.0, 1.6)]  # cost of noise, and of separating a pair
@@ -181,3 +182,108 @@ def test_all_items_can_be_noise():
     assert best.n_clusters == 0
     assert best.clusters == {}
     assert "3 of noise" in repr(best)
+
+
+def test_scores_of_all_items_are_differences_of_the_loss():
+    rng = np.random.default_rng(6)
+    for noise, a in CASES:
+        _, runs = random_runs(rng, 10, weighted=a != 1)
+        problem, loss = with_noise.WithNoise.of(runs, ballet(noise, a=a)), ballet(noise, a=a)
+        labels = np.unique(rng.integers(0, 4, problem.items.size + 1), return_inverse=True)[1].astype(np.int32)
+
+        def value_of(own, runs=runs, problem=problem, loss=loss):
+            return pc.expected_loss(runs, problem.whole(own), loss=loss)["expected_loss"].item() / loss.scale(10)
+
+        every = with_noise.OnAllWithNoise(problem, lambda: False)
+        scores = every._scored(labels)
+        assert scores.value + problem.fixed / loss.scale(10) == pytest.approx(value_of(labels))
+        for i in range(labels.size - 1):
+            moved = labels.copy()
+            moved[i] = scores.targets[i]
+            assert scores.gains[i] == pytest.approx(value_of(labels) - value_of(moved), abs=1e-9)
+        best, value = every.descend(labels)
+        assert value + problem.fixed / loss.scale(10) == pytest.approx(value_of(best))
+        assert value <= scores.value
+
+
+def test_many_items_are_searched_by_a_sample(monkeypatch):
+    rng = np.random.default_rng(7)
+    truth = np.repeat([0, 1, 2, -1], 25)
+    labels = np.where(rng.random((20, 100)) < 0.2, rng.integers(-1, 3, (20, 100)), truth)
+    runs, options = pc.as_runs(labels, noise=-1), {"random_seed": 1, "progressbar": False}
+    whole = pc.consensus_partition(runs, **options)
+    monkeypatch.setattr(with_noise, "_MOST", 10)
+    monkeypatch.setattr(with_noise, "_SAMPLE", 30)
+    best = pc.consensus_partition(runs, **options)
+    assert best.info.sample == [30, 20]
+    assert_array_equal(best.labels, whole.labels)
+    assert best.expected_loss == whole.expected_loss
+    again = pc.consensus_partition(runs.take(rng.permutation(20)), starts=[truth], **options)
+    assert_array_equal(again.labels, whole.labels)
+
+
+def test_items_have_their_share_of_noise():
+    labels = np.array([[0, 0, 1, 1, -1, -1], [0, 0, 1, 1, -1, 1], [0, 0, 1, -1, -1, -1], [1, 1, 0, 0, 0, -1]])
+    runs = pc.as_runs(labels, noise=-1)
+    best = pc.consensus_partition(runs, random_seed=1, progressbar=False)
+    items = pc.item_uncertainty(runs, best)
+    share = np.mean(labels == -1, axis=0)
+    assert_allclose(items.noise, share)
+    assert_array_equal(runs.noise_share, share)
+    table = items.to_dataframe()
+    assert table["cluster"].tolist() == [0, 0, 1, 1, "noise", "noise"]
+    assert np.isnan(table["similarity"]).tolist() == [False] * 4 + [True] * 2
+    assert table["nearest"].tolist() == [1, 1, 0, 0, 1, 1]  # never noise
+    assert_allclose(items.nearest_similarity[4], np.mean([0.25, 0.25]))
+    assert_allclose(items.membership, [1, 1, 1, 0.75, 0.75, 0.75])
+    assert (items.noise_mcse > 0).all()
+
+    found = pc.membership(runs, best)
+    assert found.probabilities["consensus_cluster"].values.tolist() == [0, 1, "noise", "elsewhere"]
+    assert_allclose(found.probabilities[:, 2], share)
+    assert_allclose(found.mcse[:, 2], items.noise_mcse)
+    assert_allclose(found.probabilities.sum(axis=1), 1)
+    assert "in 2 clusters" in repr(found)
+    assert_allclose(pc.membership(runs, [0, 0, 1, 1, 1, 1]).probabilities[:, 2], share)
+
+
+def test_runs_count_clusters_without_noise():
+    runs = pc.as_runs([[0, 0, -1, -1], [0, 1, 2, 2], [-1, -1, -1, 0]], noise=-1)
+    assert runs.n_clusters.tolist() == [1, 3, 1]
+    assert runs.backend.n_clusters.tolist() == [3, 3, 4]
+    assert runs.noise_rows().tolist() == [False, True, True, False, False, False, True, True, True, False]
+    assert runs.marked_labels().tolist() == [[0, 0, -1, -1], [0, 1, 2, 2], [-1, -1, -1, 3]]
+
+
+def test_summary_speaks_of_noise():
+    rng = np.random.default_rng(8)
+    truth = np.repeat([0, 1, -1], [12, 10, 8])
+    labels = np.where(rng.random((40, 30)) < 0.15, rng.integers(-1, 2, (40, 30)), truth)
+    labels[:18, 0] = -1
+    runs = pc.as_runs(labels, noise=-1)
+    summary = pc.summarize(runs, random_seed=1, progressbar=False)
+    found = summary.findings()
+    assert found[:2] == [
+        "The 22 items fall into 2 clusters, of 12 and 10 items.",
+        "8 further items are noise, in no cluster.",
+    ]
+    assert found[2].startswith("1 item is called noise by 30% to 70% of the runs: 0")
+    assert summary.ball.loss == pc.vi()
+    assert "2 clusters and 8 items of noise" in summary.methods_text()
+    assert "[buch2024]" in summary.methods_text()
+    assert "2 clusters" in next(line for line in found if "within" in line)
+    assert summary.to_dataframe().loc["noise", "size"] == 8
+    assert summary.certificate.lower_bound <= summary.consensus.expected_loss
+
+
+def test_other_results_take_runs_with_noise():
+    labels = np.random.default_rng(9).integers(-1, 2, (12, 8))
+    runs, options = pc.as_runs(labels, noise=-1), {"random_seed": 1, "progressbar": False}
+    best = pc.consensus_partition(runs, **options)
+    along = pc.loss_by_n_clusters(runs, **options)
+    assert along.loss == ballet()
+    assert along.table["expected_loss"].min() >= best.expected_loss - 1e-12
+    assert pc.cluster_merges(runs, best, progressbar=False).loss == ballet()
+    assert pc.credible_ball(runs, best).loss == pc.vi()
+    assert pc.partial_partition(runs).labels.size == 8
+    assert pc.particles(runs, 2, **options).n_particles == 2
