@@ -307,6 +307,7 @@ def align_partitions(partitions: Any) -> AlignedPartitions:
         raise ValueError(f"`partitions` must hold at least two partitions; got {len(named)}.")
     given = {f"`partitions[{name!r}]`": partition for name, partition in named.items()}
     items, values, places = over_all_items(given)
+    values = {name: _with_one_noise(given[name], own) for name, own in values.items()}
     labels = np.full((len(given), items.n_items), -1, np.int32)
     names = list[Hashable]()
     for row, name in enumerate(given):
@@ -318,6 +319,14 @@ def align_partitions(partitions: Any) -> AlignedPartitions:
         labels[row, at] = numbers[own]
     by_partition = items.array(labels, "labels", ("partition", ...), {"partition": list(named)})
     return AlignedPartitions(by_partition, tuple(names))
+
+
+def _with_one_noise(partition: Any, values: Any) -> Any:
+    """Labels of a partition, whose items of noise, if it has some, are in one more cluster."""
+    noise = of_result(partition, "noise")
+    if not isinstance(noise, xr.DataArray) or noise.shape != np.shape(values) or not isinstance(values, xr.DataArray):
+        return values
+    return values.copy(data=np.where(noise, partition.n_clusters, values))
 
 
 def numbers_in(reference: Any, items: Items) -> tuple[Labels, list[Hashable]]:

@@ -168,10 +168,11 @@ def plot_item_uncertainty(
     The bar, in the cluster's colour, is the mean similarity to the rest of the cluster; an item alone in its cluster
     has none. The point, in the other cluster's colour, is the mean similarity to that cluster. If it is above the bar,
     the item is more similar to the other cluster than to its own. Beyond twenty colours, bars have patterns and points
-    other shapes. Items are named if the axes have room for their names, else clusters or values of the coordinate. In
-    the order of clusters, the axis needs 12 points per cluster. With less, it shows the largest clusters and those with
-    the lowest mean similarity, with at most six evenly spaced items each. Beyond 20,000 items, a random sample of
-    20,000 is shown. The axis label notes what is shown.
+    other shapes. For runs with noise, a cross is the share of runs that call the item noise. Items are named if the
+    axes have room for their names, else clusters or values of the coordinate. In the order of clusters, the axis needs
+    12 points per cluster. With less, it shows the largest clusters and those with the lowest mean similarity, with at
+    most six evenly spaced items each. Beyond 20,000 items, a random sample of 20,000 is shown. The axis label notes
+    what is shown.
 
     Examples
     --------
@@ -204,6 +205,16 @@ def plot_item_uncertainty(
     room = frame.extent(ax)[0] / row.at.size  # points per item
     points = {"s": float(np.clip(room, 3.0, 5.0)) ** 2, "edgecolors": ink(), "linewidths": 0.6 if room > 4 else 0.2}
     frame.scatter_clusters(ax, elsewhere, height, numbers[nearest], **points, zorder=2.5, clip_on=False)
+    shares = []
+    if items.noise is not None:
+        style: dict[str, Any] = {
+            "color": ink(),
+            "linewidths": 0.8,
+            "marker": "x",
+            "s": float(np.clip(room, 2.5, 4)) ** 2,
+        }
+        ax.scatter(np.arange(row.at.size), items.noise.values[row.at], **style, zorder=2.6, clip_on=False)
+        shares.append(frame.point("share as noise", "x", ink(), markersize=4))
     ax.set(ylim=(0, 1.02), ylabel=f"mean {words_of(items).similarity}")
     name_row(ax, row, [str(name) for name in items.names])
     bar, dot = (
@@ -211,7 +222,11 @@ def plot_item_uncertainty(
         frame.point("with nearest other", "o", NEUTRAL, markersize=4),
     )
     frame.add_legend(
-        ax, [bar, dot], loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2 if frame.extent(ax)[0] > 250 else 1
+        ax,
+        [bar, dot, *shares],
+        loc="lower right",
+        bbox_to_anchor=(1.0, 1.0),
+        ncols=2 + len(shares) if frame.extent(ax)[0] > 250 else 1,
     )
     return ax
 

@@ -95,7 +95,8 @@ def plot_n_clusters(
     if prior is not None:
         fewest, most = _draw_prior(ax, check_prior(prior), draws.n_items, fewest, most)
     if partition is not None:
-        clusters = int(draws.as_labels(partition).max()) + 1
+        labels_of = draws.as_labels if draws.noise is None else draws.items.as_marked_labels
+        clusters = int(labels_of(partition).max()) + 1
         frame.mark_value(ax, clusters, f"partition: {clusters}", zorder=1.5)
     if numbers.size == 1:
         ax.set_title(f"Every {words.draw} has {counted(int(numbers[0]), 'cluster')}.", fontsize="medium")

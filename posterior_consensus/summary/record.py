@@ -51,6 +51,11 @@ class HasConsensus(HasDraws):
         return self.consensus.labels
 
     @property
+    def noise(self) -> xr.DataArray | None:
+        """Whether each item is noise; None for a loss without noise."""
+        return self.consensus.noise
+
+    @property
     def names(self) -> tuple[Hashable, ...]:
         """Names of the consensus's clusters, by number."""
         return self.consensus.names
