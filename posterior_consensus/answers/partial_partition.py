@@ -265,6 +265,9 @@ def partial_partition(
     its size [2]_. The result is the largest set with probability at least `prob`, and the most probable of these. It is
     not proven to be the largest unless its size equals `n_items_bound`. Up to eight items, all sets are enumerated.
 
+    Items are unassigned because the draws disagree on them. That is not noise: an item that a run calls noise is a
+    cluster of its own in that run, and is assigned to a cluster of one if enough runs call it so.
+
     The bound uses pairs. Every two items of Q must be co-clustered, or in different clusters, with probability at least
     `prob`. A colouring of the graph of such pairs bounds the size of Q.
 

@@ -52,11 +52,11 @@ def consensus_partition(
     draws : PairSimilarity, ScoredPairs, PartitionDraws or any posterior that :func:`summarize` takes
         Posterior draws of the partition. A similarity matrix alone (:func:`as_pair_similarity`) allows losses and
         methods of pairs only, and scored pairs Binder's loss only.
-    loss : str, PartitionLoss or PairLoss, optional
+    loss : str, PartitionLoss, NoiseLoss or PairLoss, optional
         Loss whose posterior expectation is minimized: a name in LOSSES, or a record such as ``binder(a=0.5)``. Or a
         function of the posterior similarity matrix, by its name in PAIR_LOSSES: "vi_lower_bound", "pear", or
-        "within_variance", which needs `n_clusters` or `max_clusters`. By default "vi", or "binder" if there are no
-        draws.
+        "within_variance", which needs `n_clusters` or `max_clusters`. By default "vi", "ballet" of runs that call items
+        noise, or "binder" if there are no draws.
     method : str or callable
         A name in METHODS, or a function of the same signature.
 
@@ -155,6 +155,10 @@ def consensus_partition(
     With Binder's loss and at most 5,000 items, other results have a lower bound of the minimum expected loss over all
     partitions too, and the optimality gap, but not after a search that was stopped, or that took more than half of
     ``seconds``.
+
+    Of runs with noise, "greedy", "enumeration" and "best_draw" report items as noise, under "ballet" by default. Items
+    that more than half of the runs call noise are. Beyond 5,000 other items, the search uses 4,096 of them. With other
+    methods the default is "vi".
 
     The pages on search and on bounds describe the algorithms, and ``help(METHODS[name].function)`` each method.
 
