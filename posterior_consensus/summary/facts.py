@@ -430,7 +430,8 @@ def _several_groups(summary: SummaryRecord, found: Particles) -> Fact:
     )
     if mixed:
         return Fact(name, line, findings, methods)
-    return Fact(name, f"{line}; the {words.chains} do not mix between them", findings)
+    apart = "the groups are of different kinds" if summary.independent else "the chains do not mix between them"
+    return Fact(name, f"{line}; {apart}", findings)
 
 
 def named_groups(summary: SummaryRecord) -> Iterator[tuple[str, Labels]]:
@@ -524,16 +525,10 @@ def chains(summary: SummaryRecord) -> Fact:
 
 
 def _runs(summary: SummaryRecord) -> Fact:
-    """Verdict on independent runs: whether their groups differ, if there are several."""
-    diagnosis, compared = summary.diagnosis, len(summary.draws.samples.chains) > 1
-    size = diagnosis.gap.size
-    methods = ""
-    if compared and not np.isnan(size):
-        methods = (
-            "The groups of runs were compared by the number of clusters, the cluster sizes, distances to partitions, "
-            f"and agreement: the largest difference between two groups' agreement on a pair was {size:.2f}."
-        )
-    return Fact("groups" if compared else "repetition", diagnosis.verdict, [diagnosis.verdict], methods)
+    """Verdict on independent runs: how far they are apart, and whether their groups differ, if there are several."""
+    verdict, has_groups = summary.diagnosis.verdict, len(summary.draws.samples.chains) > 1
+    methods = "" if summary.diagnosis.status == "disagree" else verdict  # which begins the methods text
+    return Fact("groups" if has_groups else "repetition", verdict, [verdict], methods)
 
 
 def omissions(summary: SummaryRecord) -> Fact:

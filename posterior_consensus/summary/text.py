@@ -65,7 +65,10 @@ def methods_text(summary: SummaryRecord) -> str:
         words |= {"report": "The", "has": " has", "and_": " and"}
     text = " ".join(filter(None, (sentence.format(**words) for sentence in _METHODS)))
     if is_bad:
-        text = f"These results must not be reported. {summary.diagnosis.verdict}\n\n{text}"
+        warning = (
+            "One partition must not stand for all" if summary.independent else "These results must not be reported"
+        )
+        text = f"{warning}. {summary.diagnosis.verdict}\n\n{text}"
     return with_references(text, summary.loss)
 
 

@@ -123,6 +123,15 @@ def test_texts(name, tmp_path):
     assert "comparison.csv" in {path.name for path in written.iterdir()}
 
 
+@pytest.mark.parametrize("name", ["some", "equal", "groups that differ", "small clusters", "noise in groups"])
+def test_what_is_said(name, approved):
+    summary = summary_of(name)
+    sentences, _, _ = summary.methods_text().rpartition("\n\n")
+    shown = re.sub(r"(?m)^  time .*\n", "", without_table(repr(summary)) + "\n")
+    text = "\n".join([shown, *summary.findings(), "", re.sub(r"(?<=_consensus )\d[\w.]*", "VERSION", sentences)])
+    approved("runs", name, text)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_records(name):
     for what, record in records(summary_of(name)):
