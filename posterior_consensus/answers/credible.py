@@ -52,6 +52,9 @@ class CredibleBall(Stored):
         The metric.
     independent : bool
         Whether the draws are independent runs of programs.
+    own_numbers : tuple of int, or None
+        For runs with noise, the numbers of clusters of the center and of the first of each kind of bounds, without
+        items of noise, which are clusters of their own in the partitions.
     """
 
     _figure = "plot_credible_ball"
@@ -71,6 +74,13 @@ class CredibleBall(Stored):
     distances: xr.DataArray = field(metadata=stored_as.array("ball_distance", _STORED_SAMPLE, name="distance"))
     loss: PartitionLoss = field(metadata=stored_as.loss("ball_"))
     independent: bool = field(default=False, metadata=stored_as.if_true("ball_independent"))
+    own_numbers: tuple[int, ...] | None = field(default=None, metadata=stored_as.names("ball_n_clusters"))
+
+    @property
+    def n_clusters(self) -> tuple[int, ...]:
+        """Number of clusters of the center and of the first of each kind of bounds, without noise."""
+        first = [self.center, *(getattr(self, name)[0] for name in BALL_BOUNDS)]
+        return self.own_numbers or tuple(np.unique(labels).size for labels in first)
 
     def to_dataframe(self) -> pd.DataFrame:
         """Tabulate the center and the bounds.
@@ -80,10 +90,11 @@ class CredibleBall(Stored):
         pandas.DataFrame
             A row for each, with its number of clusters, its distance from the center, and the number of ties.
         """
-        rows = [("center", np.unique(self.center).size, 0.0, 1)]
-        for name in BALL_BOUNDS:
+        numbers = self.n_clusters
+        rows = [("center", numbers[0], 0.0, 1)]
+        for name, number in zip(BALL_BOUNDS, numbers[1:], strict=True):
             bound = getattr(self, name)
-            rows.append((name, np.unique(bound[0]).size, float(stored_as.own_in(bound, "distance")[0]), bound.shape[0]))
+            rows.append((name, number, float(stored_as.own_in(bound, "distance")[0]), bound.shape[0]))
         return pd.DataFrame(rows, columns=["partition", "n_clusters", "distance", "ties"]).set_index("partition")
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
@@ -98,7 +109,7 @@ class CredibleBall(Stored):
                 f"{self.distances.size}{effective}; bounds are extremes of these {words.draws}, without errors",
             ),
         ]
-        clusters = display.counted(np.unique(self.center).size, "cluster")
+        clusters = display.counted(self.n_clusters[0], "cluster")
         return f"CredibleBall: {self.prob:.0%} around {clusters}", lines, self.to_dataframe()
 
 
@@ -192,7 +203,14 @@ def credible_ball(
         distances=given.samples.array(distances[given.own_order], "distance", loss=metric.name, unit=metric.unit),
         loss=metric,
         independent=draws.independent,
+        own_numbers=None if draws.noise is None else _without_noise(draws, partition, farthest),
     )
+
+
+def _without_noise(draws: PartitionDraws, partition: Any, farthest: dict[str, npt.NDArray[np.intp]]) -> tuple[int, ...]:
+    """Number of clusters of a partition, and of the first of each kind of the farthest runs, without noise."""
+    own = int(draws.items.as_marked_labels(partition).max()) + 1
+    return own, *(int(draws.n_clusters[rows[0]]) for rows in farthest.values())
 
 
 def _quantile(distances: npt.NDArray[np.float64], draws: PartitionDraws, prob: float, tie: float) -> float:

@@ -164,7 +164,11 @@ def compare_partitions(draws: Any, partitions: Any, *, loss: str | PartitionLoss
             raise KeyboardInterrupt
         excess = halves.excess
         clear &= losses.difference - 2 * excess > _CLEAR * np.hypot(losses.difference_mcse, 2 * excess)
-    columns = dict(zip(_COLUMNS, (labels.max(axis=1).astype(np.int64) + 1, *losses, clear), strict=True))
+    numbers = labels.max(axis=1).astype(np.int64) + 1
+    if draws.noise is not None:  # whose items are in no cluster of a partition that lists them
+        marked = [draws.items.as_marked_labels(partition, "partitions") for partition in named.values()]
+        numbers = np.array([one.max() + 1 for one in marked], np.int64)[order]
+    columns = dict(zip(_COLUMNS, (numbers, *losses, clear), strict=True))
     names = np.array(list(named))[order]
     return PartitionComparison(
         labels=draws.items.array(labels, "labels", ("partition", ...), {"partition": names}),

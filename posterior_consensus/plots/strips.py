@@ -147,13 +147,13 @@ def plot_credible_ball(
     4
     """
     frame.check_result("ball", ball, CredibleBall, "credible_ball")
-    partitions, captions = [ball.center], [f"center\n{counted(np.unique(ball.center).size, 'cluster')}"]
-    for name in BALL_BOUNDS:
+    partitions, captions = [ball.center], [f"center\n{counted(ball.n_clusters[0], 'cluster')}"]
+    for name, number in zip(BALL_BOUNDS, ball.n_clusters[1:], strict=True):
         bound = getattr(ball, name)
         partitions.append(bound[0])
         distance = quantity(float(own_in(bound, "distance")[0]), ball.loss.unit, 3)
         ties = f" ({len(bound)} tie)" if len(bound) > 1 else ""
-        clusters = counted(np.unique(bound[0]).size, "cluster")
+        clusters = counted(number, "cluster")
         captions.append(f"{name.replace('_', ' ')}\n{clusters}, at {distance}{ties}")
     ax = frame.new_axes(ax, figsize, 7.2, 2.9)
     draw_strips(ax, partitions, captions, "center", order)

@@ -284,6 +284,13 @@ def test_other_results_take_runs_with_noise():
     assert along.loss == ballet()
     assert along.table["expected_loss"].min() >= best.expected_loss - 1e-12
     assert pc.cluster_merges(runs, best, progressbar=False).loss == ballet()
-    assert pc.credible_ball(runs, best).loss == pc.vi()
+    ball = pc.credible_ball(runs, best)
+    assert ball.loss == pc.vi()
+    assert ball.n_clusters[0] == best.n_clusters
+    inside = runs.n_clusters[ball.distances.values <= ball.radius]
+    assert ball.n_clusters[2:] == (inside.min(), inside.max())
+    again = pc.results.CredibleBall.from_dataset(ball.to_dataset())
+    assert again.to_dataframe().equals(ball.to_dataframe())
+    assert pc.compare_partitions(runs, {"best": best}).table["n_clusters"].item() == best.n_clusters
     assert pc.partial_partition(runs).labels.size == 8
     assert pc.particles(runs, 2, **options).n_particles == 2
