@@ -1,10 +1,9 @@
 # %% [markdown]
 # # My runs hold different items: how do I combine them?
 #
-# Mark the missing items by NaN, the mask of a NumPy masked array, NA in a CSV file or, among numbers only, -1.
-# Then call `as_pair_similarity(runs, missing="pairwise")`. The similarity of two items is then the number of runs that
-# co-cluster them, divided by the number of runs that hold both. Random subsamples, folds of a cross-validation, and
-# panels whose members come and go are such runs.
+# Mark the missing items by a label of your choice, and call `as_runs(runs, missing=-1)`. The similarity of two items is
+# then the number of runs that co-cluster them, divided by the number of runs that hold both. Random subsamples, folds
+# of a cross-validation, and panels whose members come and go are such runs.
 #
 # The items are 900 handwritten digits of 8 x 8 pixels. k-means clusters 30 random subsamples of 70% of them into 15
 # clusters, because people write some digits in several ways.
@@ -25,7 +24,7 @@ pixels, truth = digits.data[:900], digits.target[:900]
 runs = np.full((30, len(pixels)), -1)
 for labels, (held, _) in zip(runs, ShuffleSplit(30, train_size=0.7, random_state=1).split(pixels), strict=True):
     labels[held] = KMeans(15, random_state=1).fit_predict(pixels[held])
-pairs = pc.as_pair_similarity(runs, missing="pairwise")
+pairs = pc.as_runs(runs, missing=-1)
 best = pc.consensus_partition(pairs, loss="pear", random_seed=1, progressbar=False)
 display(best)
 
@@ -65,22 +64,20 @@ ax = pc.plot_psm(pairs, best)
 
 # %% [markdown]
 # Blocks off the diagonal are pairs of clusters that some runs separate and others join. The standard error of a
-# similarity comes from batches of successive runs that hold the pair, so shuffle runs that are sorted. The error is 0
-# for pairs on which all these runs agree. With fewer than about 50 runs, as here, the errors are rough and typically
-# too small.
+# similarity is that of a share of independent runs, those that hold the pair.
 
 # %%
-errors = pc.diagnostics.similarity_mcse(pairs).values[np.triu_indices(len(pixels), 1)]
-print(
-    f"pairs on which runs differ: {np.mean(errors > 0):.0%}, median standard error {np.median(errors[errors > 0]):.3f}"
-)
+upper = np.triu_indices(len(pixels), 1)
+similarity, errors = pairs.values[upper], pc.diagnostics.similarity_mcse(pairs).values[upper]
+differ = (similarity > 0) & (similarity < 1)
+print(f"pairs on which runs differ: {differ.mean():.0%}, median standard error {np.median(errors[differ]):.3f}")
 
 # %% [markdown]
 # With few or small subsamples, no run holds some pairs. Their similarity is unknown:
 
 # %%
 try:
-    pc.as_pair_similarity(runs[:5], missing="pairwise")
+    pc.as_runs(runs[:5], missing=-1)
 except ValueError as error:
     print(error)
 

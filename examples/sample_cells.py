@@ -1,12 +1,12 @@
 """Cluster cells by Leiden with several seeds and resolutions, and by HDBSCAN on UMAP with several seeds.
 
-The data are 700 peripheral blood mononuclear cells and 765 genes: the subset of the 68,000 cells of Zheng et al. (2017),
-https://doi.org/10.1038/ncomms14049, that scanpy ships as ``sc.datasets.pbmc68k_reduced()``, with principal components,
-neighbours and UMAP. ``bulk_labels`` are types that Zheng et al. assigned by the correlation with purified cells; they
-are no truth. 10x Genomics published the counts under CC BY 4.0.
+The data are 700 peripheral blood mononuclear cells and 765 genes: the subset of the 68,000 cells of Zheng et al.
+(2017), https://doi.org/10.1038/ncomms14049, that scanpy ships as ``sc.datasets.pbmc68k_reduced()``, with principal
+components, neighbours and UMAP. ``bulk_labels`` are types that Zheng et al. assigned by the correlation with purified
+cells; they are no truth. 10x Genomics published the counts under CC BY 4.0.
 
-Run ``python sample_cells.py`` to write ``data/cells.csv``, a row for each cell and a column for each run. It takes half a
-minute, and needs scanpy and leidenalg: ``pip install scanpy leidenalg``.
+Run ``python sample_cells.py`` to write ``data/cells.csv``, a row for each cell and a column for each run. It takes half
+a minute, and needs scanpy and leidenalg: ``pip install scanpy leidenalg``.
 """
 
 from pathlib import Path

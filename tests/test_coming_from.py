@@ -1,8 +1,9 @@
-"""Every call in the tables of the pages "Coming from R", "from graph-tool" and "from splink" runs."""
+"""Every call in the tables of the pages "Coming from R", "from graph-tool", "from splink" and "from scanpy" runs."""
 
 import ast
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -15,7 +16,8 @@ from tests.catalogue.posteriors import noisy_draws
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = {
-    page: (DOCS / page).read_text(encoding="utf-8") for page in ("from_r.md", "from_graph_tool.md", "from_splink.md")
+    page: (DOCS / page).read_text(encoding="utf-8")
+    for page in ("from_r.md", "from_graph_tool.md", "from_splink.md", "from_scanpy.md")
 }
 CALL = re.compile(r"`((?:1 - )?(?:pc|found|density|kde|modes)\.[^`]*)`")
 N_DRAWS, N_ITEMS, K = 40, 8, 3
@@ -79,6 +81,26 @@ def linkage():
     }
 
 
+@pytest.fixture(scope="module")
+def clustered():
+    """What the page for users of scanpy calls things."""
+    labels = noisy_draws(np.random.default_rng(3), 20, 15, 3, 0.1)
+    topics = [np.where(np.random.default_rng(k).random(15) < 0.3, -1, run) for k, run in enumerate(labels)]
+    keys = [f"leiden_{resolution}_{seed}" for resolution in (0.4, 0.6) for seed in range(10)]
+    cells = [f"cell{k}" for k in range(15)]
+    obs = pd.DataFrame(labels.T.astype(str), cells, keys)
+    adata = SimpleNamespace(obs=obs, obs_names=obs.index, uns={})
+    runs = pc.as_runs(adata, "leiden_*", groups="leiden_{}_*")
+    layers, hdbscan_runs = pc.as_layers(runs), pc.as_runs(topics, noise=-1)
+    return {
+        **{"adata": adata, "keys": keys, "topics": topics, "assignments": labels.T, "runs": runs, "layers": layers},
+        **{"parts": [obs[key].iloc[k:] for k, key in enumerate(keys[:3])], "hdbscan_runs": hdbscan_runs},
+        **{"one": labels[0], "other": labels[1], "n": 15},
+        "summary": pc.summarize(layers[0.6], random_seed=1, answers=False),
+        "found": pc.compare_layers(layers, random_seed=1),
+    }
+
+
 def test_page_for_users_of_splink_prints_what_it_shows(capsys, monkeypatch):
     monkeypatch.chdir(DOCS.parent)
     ((code, shown),) = re.findall(
@@ -90,13 +112,13 @@ def test_page_for_users_of_splink_prints_what_it_shows(capsys, monkeypatch):
 
 @pytest.mark.filterwarnings("ignore")  # of draws that are few
 @pytest.mark.parametrize("part", range(8))
-def test_calls_run(part, names, linkage, tmp_path, monkeypatch):
+def test_calls_run(part, names, linkage, clustered, tmp_path, monkeypatch):
     pd.DataFrame(names["x"]).add_prefix("z").to_csv(tmp_path / "draws.csv")  # which the pages read
     monkeypatch.chdir(tmp_path)
     some = calls()[part::8]
     assert len(some) > 5
     for page, code in some:
-        eval(code, names | linkage if page == "from_splink.md" else dict(names))
+        eval(code, names | {"from_splink.md": linkage, "from_scanpy.md": clustered}.get(page, {}))
         plt.close("all")
 
 

@@ -240,7 +240,7 @@ class ConsensusPartition(HasLabels, Stored):
             "mcse": self.mcse,
             "method": self.method,
             "n_clusters": self.n_clusters,
-            "n_draws": self.n_draws,
+            f"n_{words_of(self).draws}": self.n_draws,
             "lower_bound": self.lower_bound,
             "versions": {"posterior_consensus": posterior_consensus.__version__, "numpy": np.__version__},
         }

@@ -251,9 +251,8 @@ class Summary(SummaryRecord, display.Shown):
     def _annotations(self) -> dict[str, Annotations]:
         (best,), (certainty,) = self.consensus._annotations().values(), self.items._annotations().values()
         samples, facts = self.draws.samples, best.facts | {"methods": self.methods_text()}
-        facts[f"n_{samples.words.draw}s"] = facts.pop("n_draws")
         if len(samples.chains) > 1:
-            facts[f"{samples.words.chain}s"] = np.array([str(name) for name in samples.chain_names], dtype=object)
+            facts[samples.words.chains] = np.array([str(name) for name in samples.chain_names], dtype=object)
         return {"": Annotations(best.items, best.columns | certainty.columns, facts)}
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:

@@ -1,0 +1,124 @@
+# %% [markdown]
+# # From runs of a clustering program to one clustering
+#
+# Leiden, HDBSCAN and topic models find another clustering with another seed. Which one should a paper report, which
+# cells belong to another cluster in another run, and at which resolution do runs agree?
+#
+# The data are 700 blood cells that scanpy ships (Zheng et al. 2017). `sample_cells.py` ran Leiden with 20 seeds at each
+# of seven resolutions, and HDBSCAN on 20 UMAPs. Each run is a column of `adata.obs`. Where anndata is not installed, as
+# when this page was made, `read_cells` returns an object with the same `obs`, `obs_names`, `uns` and `obsm`. All code
+# is the same with an AnnData.
+
+# %%
+from cells import read_cells, umap
+from tutorial import display
+
+import posterior_consensus as pc
+
+adata = read_cells()
+display(adata.obs.iloc[:3, :5])
+
+# %% [markdown]
+# ## Read the runs
+#
+# `as_runs` takes the columns whose names match a pattern. `groups` says what runs differ in besides the seed: what
+# stands in the place of `{}` in their names, here the resolution. Labels of different runs have nothing to do with each
+# other.
+
+# %%
+runs = pc.as_runs(adata, "leiden_*", groups="leiden_{}_*")
+display(runs)
+
+# %% [markdown]
+# ## Which resolution?
+#
+# `as_layers` makes a layer of each resolution, and `compare_layers` says how far two runs of one resolution are apart:
+# `distance` is the mean VI between two runs, `chance` what it would be if the labels of one were shuffled. `stability`
+# is 1 if all runs are equal, and 0 if they agree no more than by chance.
+
+# %%
+layers = pc.as_layers(runs)
+found = pc.compare_layers(layers, random_seed=1, progressbar=False)
+display(found)
+
+# %%
+axes = found.plot()
+
+# %% [markdown]
+# Stability does not fall steadily: runs disagree at 0.4, where some find seven clusters and others eight, and agree
+# again at 0.6, where all find nine. Stability is not correctness. At 0.2 all runs find the same seven clusters: the
+# program has one answer there, but there need not be seven types of cells.
+#
+# ## The consensus, and how certain each cell is
+#
+# One layer is summarized like any other runs. The partition has the smallest mean VI to the 20 runs.
+
+# %%
+summary = pc.summarize(layers[1.0], random_seed=1, progressbar=False)
+display(summary)
+
+# %%
+axes = summary.plot()
+
+# %% [markdown]
+# ## Back into the AnnData
+#
+# `attach` writes columns into `obs`, in place: `consensus` and `consensus_certainty`, a cell's mean share of runs in
+# which it is with another cell of its cluster. `uns["consensus"]` has loss, method, numbers and versions. All of it is
+# stored by `adata.write_h5ad`. Cells are paired by name, so it does not matter if some were filtered out meanwhile.
+#
+# With scanpy, the figure is `sc.pl.umap(adata, color=["consensus", "consensus_certainty"])`.
+
+# %%
+adata = pc.attach(adata, summary)
+display(adata.obs[["consensus", "consensus_certainty"]].head(3))
+print({name: value for name, value in adata.uns["consensus"].items() if name != "methods"})
+
+# %%
+axes = umap(adata, color=["consensus", "consensus_certainty"])
+
+# %% [markdown]
+# Which cells change clusters from run to run, and where do they go?
+
+# %%
+cells = summary.items.to_dataframe().nsmallest(5, "margin")
+display(cells[["cluster", "similarity", "nearest", "nearest_similarity"]].round(2))
+
+# %% [markdown]
+# A low certainty means that the runs disagree on a cell. Whether the cell lies between two types, or the program has
+# difficulties, runs cannot say. Nor is a share of runs a probability: all runs can make the same mistake.
+#
+# ## Noise
+#
+# HDBSCAN leaves cells out, with the label -1. `noise=-1` says so: in that run, such a cell is together with no other.
+# The default loss is then `"ballet"`: it counts pairs, and cells that only one of two partitions calls noise. The
+# consensus leaves out cells that most runs leave out.
+
+# %%
+trees = pc.as_runs(adata, "hdbscan_*", noise=-1)
+dense = pc.summarize(trees, random_seed=1, progressbar=False)
+display(dense)
+
+# %%
+adata = pc.attach(adata, dense, group="dense")
+print(adata.obs["dense_noise"].value_counts())
+axes = umap(adata, color=["dense", "dense_certainty"])
+
+# %% [markdown]
+# ## Do two programs agree?
+#
+# Leiden and HDBSCAN as two groups of runs: if groups differ by more than their runs do, the programs find different
+# clusters, and one consensus of both would describe neither.
+
+# %%
+both = pc.as_runs(adata, ["leiden_1.0_*", "hdbscan_*"], groups="{}_*", noise=-1)
+display(pc.diagnose(both))
+
+# %% [markdown]
+# ## For a paper
+#
+# `methods_text` has the sentences. `summary.to_html("report.html")` writes a report, and `summary.to_csv("tables")` its
+# tables. [From scanpy](../from_scanpy.md) has these steps in the words of scanpy, HDBSCAN and BERTopic.
+
+# %%
+print(summary.methods_text())
