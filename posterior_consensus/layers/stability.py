@@ -12,6 +12,7 @@ from posterior_consensus.answers.alignment import AlignedPartitions
 from posterior_consensus.layers.between_runs import DISTANCES, STABILITY
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.annotations import Annotations
 from posterior_consensus.results.stored_as import Stored
 
 _OWN = {"layer": "stability_layer"}  # where they are stored
@@ -112,6 +113,9 @@ class LayerStability(Stored):
         """The sentences of the verdict, and where clusters split or merge from each layer to the next one."""
         said = [*self._about_stability(), *self._about_partitions()]
         return "\n".join([*said, *([self.partitions.in_words()] if len(self.layers) > 1 else [])])
+
+    def _annotations(self) -> dict[str, Annotations]:
+        return self.partitions._annotations()
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each layer, with the columns of `stability`."""

@@ -29,7 +29,8 @@ def annotate(data: Any, results: Sequence[Any], group: str) -> None:
                 "`results` must be about single items to become columns of `obs`, such as a summary, a partition or an "
                 f"item uncertainty; got {type(result).__name__}. Keep it by its to_dataset()."
             )
-        for layer, said in result._annotations().items():
+        for layer_name, said in result._annotations().items():
+            layer = layer_name.replace("/", "_")  # a slash divides keys of an h5ad file
             at = _positions(said.items, data.obs.index)
             for kind, values in said.columns.items():
                 name = "_".join(part for part in (group, layer, kind) if part)
