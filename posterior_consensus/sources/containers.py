@@ -145,7 +145,9 @@ def attach(data: Container, *results: HasDataset | HasDataTree, group: str = "co
     - ``obs["consensus"]``, the partition: an ordered categorical of text, whose categories are the names of the
       clusters by number;
     - ``obs["consensus_certainty"]``, of a summary or an item uncertainty: each item's mean similarity to the rest of
-      its cluster, NaN alone;
+      its cluster, NaN alone and for noise;
+    - ``obs["consensus_noise"]``, under a loss with noise such as :func:`losses.ballet`: whether the item is noise. Its
+      category is missing;
     - ``uns["consensus"]``, a dict: loss, method, expected loss, its standard error, numbers of runs and clusters, the
       names of groups, the versions of the packages, for a summary its methods text, and the names of the columns.
 

@@ -87,6 +87,18 @@ def test_a_second_call_replaces_what_the_first_wrote(adata, runs, best):
     assert np.isfinite(adata.obs["other_certainty"]).any()
 
 
+def test_noise_is_in_no_category():
+    runs = pc.as_runs([[0, 0, 0, 1, 1, -1]] * 3 + [[0, 0, -1, 1, 1, 1]], noise=-1)
+    adata = annotated(pd.DataFrame(index=CELLS[:6]))
+    best = pc.consensus_partition(runs, random_seed=1, n_starts=2)
+    pc.attach(adata, best, pc.item_uncertainty(runs, best))
+    column, is_noise = adata.obs["consensus"], [False] * 5 + [True]
+    assert column.tolist()[:5] == ["0", "0", "0", "1", "1"] and column.cat.categories.tolist() == ["0", "1"]
+    assert adata.obs["consensus_noise"].dtype == bool and adata.obs["consensus_noise"].tolist() == is_noise
+    assert column.isna().tolist() == adata.obs["consensus_certainty"].isna().tolist() == is_noise
+    assert (adata.uns["consensus"]["n_clusters"], adata.uns["consensus"]["n_noise"]) == (2, 1)
+
+
 def test_partitions_of_several_layers_have_columns_each(adata):
     aligned = pc.align_partitions({"0.5": adata.obs["leiden_0"], "1.0": adata.obs["leiden_1"]})
     pc.attach(adata, aligned, group="leiden")
