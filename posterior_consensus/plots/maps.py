@@ -327,8 +327,8 @@ def plot_items_map(
     ['0', '2']
     """
     source, partition = as_source(draws), partition_of(draws, partition)
-    labels = source.as_labels(partition)
     items = item_uncertainty(source, partition)
+    labels = items.cluster.values
     embedding = item_embedding(source, n_axes=min(2, source.n_items), center=center)
     places = np.zeros((source.n_items, 2))
     places[:, : embedding.shape[1]] = embedding.values
