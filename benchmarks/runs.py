@@ -80,9 +80,9 @@ def average_linkage(runs: np.ndarray, n_clusters: int) -> np.ndarray:
 
 
 PEERS = {
-    "netneurotools, `find_consensus`": Peer(find_consensus, "netneurotools", 6, takes_number=False),
+    "netneurotools, `find_consensus`": Peer(find_consensus, "netneurotools", 7.2, takes_number=False),
     "ensembleclustering, `cluster_ensembles`": Peer(cluster_ensembles, "ensembleclustering"),
-    "SciPy, average linkage": Peer(average_linkage, "scipy", 1.5),
+    "SciPy, average linkage": Peer(average_linkage, "scipy", 1.25),
 }
 OURS = {"ours, VI": "vi", "ours, Binder": "binder", "ours, `summarize`": None}
 
