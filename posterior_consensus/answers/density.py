@@ -349,7 +349,7 @@ def partition_density(
         to_higher=calibrating.samples.array(separations, "to_higher", unit=record.unit),
         training=all_draws.items.array(
             training.labels, "training", ("sample", ...), training.samples.coords_and_weights
-        ),
+        ).assign_attrs(training.samples.attrs),
         bandwidth=h,
         sensitivity=_sensitivity(ends[:1], score, scores, to_training, calibrating.samples),
         step=step,

@@ -199,7 +199,7 @@ class _Regions:
     def _effective(self, values: Floats) -> Floats:
         """Effective sample size for the mean of each row; NaN if there is no standard error."""
         most = self._samples.effective_draws
-        if self._independent:
+        if self._independent or self._samples.independent:
             return np.full(len(values), most)
         error = self._samples.mcse(values)
         variance = self._samples.mean(np.square(values))

@@ -133,6 +133,8 @@ def judged(
         Smallest share of the draws that a group must have to be found.
     """
     n_modes = len(at_modes)
+    if draws.independent:
+        return _judged_runs(draws, at_modes, number, least)
     if not draws.samples.has_errors:
         return "unknown", (), "A chain has fewer than four draws, too few to find groups: run longer chains."
     if number == 1:
@@ -157,6 +159,53 @@ def judged(
         verdict += f" {more}" if number > n_modes else f" {counted(number, 'particle')} are too few for them."
     status = "chains in different groups" if visited.belonging else "several groups"
     return status, visited.belonging, f"{verdict} {doubt}".rstrip()
+
+
+def _judged_runs(
+    draws: PartitionDraws, at_modes: Floats, number: int | None, least: float
+) -> tuple[str, tuple[object, ...], str]:
+    """Result of :func:`judged` for independent runs, whose groups are those that the user named."""
+    n_modes, samples = len(at_modes), draws.samples
+    if not samples.has_errors:
+        return "unknown", (), "There are fewer than four runs, too few to find kinds of them: add runs."
+    if number == 1:
+        return (
+            "unknown",
+            (),
+            "One particle was requested, the consensus partition; kinds of runs were not searched for.",
+        )
+    if n_modes == 1:
+        if least > _HALF:
+            return "unknown", (), "There are too few runs to tell one kind of them from several: add runs."
+        divided = f"The runs are of one kind: no valley lies between the {number} particles, which divide them."
+        alone = f"No second kind of runs was found; none below {at_least(least)} of them can be found."
+        return "one group", (), alone if number is None else divided
+    visited, shares = visits(draws, at_modes), samples.mean(at_modes)
+    errors = samples.probability_errors(shares, samples.mcse(at_modes))
+    known = joined([f"{one:.2f} (SE {error:.2g})" for one, error in zip(shares, errors, strict=True)])
+    verdict = f"The runs are of {_word(n_modes).lower()} kinds, with shares of {known} of the runs."
+    if visited.belonging:
+        verdict = f"{_kinds_of_groups(visited)}. {verdict} The shares depend on the number of runs in each group."
+    elif visited.differs.any():
+        verdict += " Their shares differ between the groups."
+    elif len(visited.names) > 1 and not (visited.shares == 0).any():
+        verdict += f" Every group has {'both' if n_modes == 2 else 'all of them'}."
+    if number is not None and number != n_modes:
+        more = f"The {number} particles divide them."
+        verdict += f" {more}" if number > n_modes else f" {counted(number, 'particle')} are too few for them."
+    return "chains in different groups" if visited.belonging else "several groups", visited.belonging, verdict
+
+
+def _kinds_of_groups(visited: Visits) -> str:
+    """Name the groups of runs that are of one kind, and the kinds that other groups hardly have."""
+    stay = visited.shares > 1 - _NEARLY_NONE
+    miss = visited.apart & ~stay.any(axis=1, keepdims=True)
+    clauses = []
+    for what, where in (("nearly all runs of {} are of the {} kind", stay), ("hardly any of {} of the {} kind", miss)):
+        for k in np.flatnonzero(where.any(axis=0)).tolist():
+            names = joined([visited.names[c] for c in np.flatnonzero(where[:, k])])
+            clauses.append(what.format(names, ordinal(k)))
+    return display.capitalized(joined(clauses))
 
 
 def _of_modes(visited: Visits, weights: Floats, errors: Floats, sizes: Floats) -> str:
@@ -276,8 +325,9 @@ class Particles(Stored):
     loss : PartitionLoss
         The loss between partitions.
     status : {"one group", "several groups", "chains in different groups", "unknown"}
-        Groups of draws found. "unknown" if there are too few effective draws to distinguish one group from several, if
-        the chains disagree although no second group was found, or if one particle was requested.
+        Groups of draws found; of independent runs, "chains" are their groups, and groups are kinds of runs. "unknown"
+        if there are too few effective draws to distinguish one group from several, if the chains disagree although no
+        second group was found, or if one particle was requested.
     least_share : float
         Share of the draws below which a group cannot be found: 7.4 effective draws.
     chains : tuple

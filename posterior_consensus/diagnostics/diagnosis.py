@@ -9,6 +9,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.diagnostics.copies import copies
+from posterior_consensus.diagnostics.groups import judge_runs, run_spread
 from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.diagnostics.sequence import clear_burn_in
 from posterior_consensus.diagnostics.traces import (
@@ -151,6 +152,7 @@ def diagnose_within(
 ) -> Diagnosis:
     """Like :func:`diagnose`, but over the pairs of fewer items if all pairs would take longer than `seconds`."""
     record = as_loss(loss, partition, kind=PartitionLoss)
+    given, draws = draws, draws.in_fixed_order()
     n_pairs, rng = check_count("n_pairs", n_pairs), as_generator(random_seed, otherwise=0)
     plain, samples = draws.as_sampled(), draws.samples
     whole = plain.of_some_items()
@@ -169,7 +171,7 @@ def diagnose_within(
     diagnosis = Diagnosis(
         status="unknown",
         verdict="",
-        traces=traces,
+        traces=traces.isel(sample=given.own_order),
         summaries=_statistics(draws, "summary", named, traces.values, mcse=samples.mcse(traces.values)),
         pairs=pairs,
         partition_rhat=variance.rhat,
@@ -177,14 +179,18 @@ def diagnose_within(
         gap=gap if np.isnan(gap.size) else replace(gap, items=(int(of_gap[0]), int(of_gap[1]))),
         gap_items=(first, second),
         n_compared=some.n_items,
-        odd_chain=odd_chain(some, gap, together),
+        odd_chain=None if draws.independent else odd_chain(some, gap, together),
         items=draws.items.array(center, "center"),
         n_chains=len(samples.chains),
         n_draws=draws.n_draws,
         effective_draws=samples.effective_draws,
         loss=record,
         independent=draws.independent,
+        spread=run_spread(draws, some, record) if draws.independent else None,
     )
+    if diagnosis.spread is not None:
+        status, verdict = judge_runs(draws, diagnosis.spread, gap, diagnosis.gap_items, record)
+        return replace(diagnosis, status=status, verdict=verdict)
     typical = traces.values[: traces["summary"].values.tolist().index(name) + 1]  # far draws are extreme by nature
     still = still_chains(plain, whole[1])
     evidence = Evidence(
@@ -240,6 +246,8 @@ def _of_pairs(
     traces = together_trace(some, chosen)
     names = {f"pair_{name}": ("pair", draws.items.named(at[chosen[:, k]])) for k, name in enumerate(_OF_PAIR)}
     pairs = _statistics(draws, "pair", names, traces)
+    if draws.independent:
+        return pairs, np.nan
     return pairs, float(np.fmax.reduce(pairs["rhat"].values[differ(some, traces)], initial=np.nan))
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from posterior_consensus.diagnostics.groups import RunSpread
 from posterior_consensus.ensemble.chains import Gap
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.losses.record import PartitionLoss
@@ -23,9 +24,10 @@ class Diagnosis(Stored):
 
     Attributes
     ----------
-    status : {"agree", "short", "disagree", "unknown"}
+    status : {"agree", "short", "disagree", "unknown", "runs"}
         "short": no sign of disagreement, but too few effective draws. "unknown": one chain; chains that are too short,
-        never move or are copies of one another; or weights that leave too few effective draws.
+        never move or are copies of one another; or weights that leave too few effective draws. Groups of independent
+        runs agree or disagree, or are too small to tell; "runs": runs without groups, which have nothing to agree on.
     verdict : str
         The evidence for the status, and the next step.
     traces : xarray.DataArray of shape (summary, sample)
@@ -59,6 +61,9 @@ class Diagnosis(Stored):
         Loss that measures distance.
     independent : bool
         Whether the draws are independent runs of programs.
+    spread : RunSpread or None
+        For independent runs, the mean distance between two of them, ``distance`` and ``distance_mcse``, also ``within``
+        and ``between`` groups, and the ``p_value`` of the test of equal groups. None for chains.
     """
 
     _figure = "plot_traces"
@@ -80,6 +85,7 @@ class Diagnosis(Stored):
     effective_draws: float = field(metadata=stored_as.number("effective_draws"))
     loss: PartitionLoss = field(metadata=stored_as.loss("diagnosis_"))
     independent: bool = field(default=False, metadata=stored_as.if_true("diagnosis_independent"))
+    spread: RunSpread | None = field(default=None, metadata=stored_as.record(RunSpread))
 
     @property
     def worst_rhat(self) -> float:

@@ -113,13 +113,18 @@ def arviz_statistics(draws: PartitionDraws, values: Floats) -> dict[str, Floats]
     """R-hat and effective sample sizes of traces (n_traces, n_draws), as ArviZ computes them.
 
     NaN for chains of fewer than four draws and for traces with missing values. R-hat is also NaN for one chain or a
-    constant, and infinite if constant chains differ. Effective sample sizes use the weights, R-hat ignores them.
+    constant, and infinite if constant chains differ. Effective sample sizes use the weights, R-hat ignores them. Runs
+    have no R-hat, and an effective size of their number.
     """
     from arviz_stats.base import array_stats
 
-    chains = draws.samples.by_chain(values)
     statistics = {name: np.full(len(values), np.nan) for name in STATISTICS}
     known = np.flatnonzero(~np.isnan(values).any(axis=1))
+    if draws.samples.independent:
+        for name in STATISTICS[1:]:
+            statistics[name][known] = draws.samples.effective_draws if draws.samples.has_errors else np.nan
+        return statistics
+    chains = draws.samples.by_chain(values)
     if chains.shape[-1] < 4 or known.size == 0:
         return statistics
     chains = chains[known]

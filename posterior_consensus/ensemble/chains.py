@@ -211,10 +211,18 @@ def _error_of_difference(
 
     With the batches k of chain c, of n_ck draws and share m_ck, the variance of a chain of one draw is
     sum_ck n_ck (m_ck - m_c)^2 / (number of batches - number of chains).
+
+    For groups of independent runs, the shares of 0 and 1 of a group have an error too: a run that co-clusters the pair
+    and one that does not are added to each group (Agresti and Caffo 2000, The American Statistician 54(4), 280-288,
+    https://doi.org/10.1080/00031305.2000.10474560).
     """
     chains = samples.chains
     if not samples.has_errors:
         return np.nan
+    if samples.independent:
+        sizes = np.array([chains[k].size + 2 for k in pair])
+        added = np.array([(shares[k] * chains[k].size + 1) for k in pair]) / sizes
+        return float(np.sqrt(np.sum(added * (1 - added) / sizes)))
     share = np.empty(samples.n_draws)
     for rows, own in zip(chains, shares, strict=True):
         share[rows] = own

@@ -20,6 +20,7 @@ from posterior_consensus.results.words import Words, words_for
 from posterior_consensus.runtime.tolerances import ROUNDING
 
 _IDS = ("chain", "draw")
+_INDEPENDENT = "independent"
 _PAIRED = "Draws are paired by `chain` and `draw`; arrays without these, such as `.values`, by place."
 
 FEWEST_DRAWS = 4  # a chain, or independent runs together, need for a Monte Carlo standard error
@@ -68,7 +69,7 @@ class Samples:
     def along(cls, values: xr.DataArray) -> Samples:
         """Samples from an array that :meth:`array` built."""
         chain, draw, weights = (own_in(values, name).values for name in ("chain", "draw", "weight"))
-        return cls(chain, draw, weights)
+        return cls(chain, draw, weights, independent=bool(values.attrs.get(_INDEPENDENT)))
 
     @property
     def n_draws(self) -> int:
@@ -102,7 +103,12 @@ class Samples:
 
     def array(self, values: npt.NDArray[Any], name: str, **attrs: str) -> xr.DataArray:
         """Build a DataArray of one value per draw, shape (n_draws,), with the draws' coordinates and weights."""
-        return xr.DataArray(values, self.coords_and_weights, ("sample",), name, attrs)
+        return xr.DataArray(values, self.coords_and_weights, ("sample",), name, attrs | self.attrs)
+
+    @property
+    def attrs(self) -> dict[str, int]:
+        """Attributes by which :meth:`along` knows independent runs."""
+        return {_INDEPENDENT: 1} if self.independent else {}
 
     @cached_property
     def chains(self) -> list[npt.NDArray[np.intp]]:

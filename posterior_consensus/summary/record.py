@@ -21,7 +21,7 @@ from posterior_consensus.diagnostics.comparison import ExcessLoss
 from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import HasDraws
-from posterior_consensus.ensemble.samples import FEWEST_DRAWS
+from posterior_consensus.ensemble.samples import FEWEST_DRAWS, evenly_spaced
 from posterior_consensus.losses.lookup import as_loss_of_draws
 from posterior_consensus.losses.record import NoiseLoss, PartitionLoss
 from posterior_consensus.results import stored_as
@@ -172,7 +172,16 @@ def stopped(best: ConsensusPartition) -> str:
 
 
 def some_draws(draws: PartitionDraws) -> PartitionDraws:
-    """Select draws evenly spaced in each chain, or at even quantiles of the weights, with multiplicity as weight."""
+    """Select draws evenly spaced in each chain, or at even quantiles of the weights, with multiplicity as weight.
+
+    Independent runs stay in their order, and are chosen by the one that does not depend on it.
+    """
+    if draws.independent:
+        if draws.n_draws <= _SOME_DRAWS:
+            return draws
+        if not draws.samples.is_weighted:
+            return draws.take(np.flatnonzero(np.isin(draws.own_order, evenly_spaced(draws.n_draws, _SOME_DRAWS))))
+        draws = draws.in_fixed_order()
     if draws.n_draws > _SOME_DRAWS and draws.samples.is_weighted:
         shares = (np.arange(_SOME_DRAWS) + 0.5) / _SOME_DRAWS
         rows, times = np.unique(draws.samples.at_quantiles(shares), return_counts=True)

@@ -1,0 +1,154 @@
+"""Independent runs: effective numbers, errors of shares, and how often verdicts on groups and kinds of runs are wrong.
+
+Four tables of simulated runs whose truth is known. Runs are those of a program that finds the same clusters but for
+items that it moves at random, and now and then divides a cluster or joins two, as Leiden does; at another resolution it
+finds twice as many clusters.
+"""
+
+import numpy as np
+
+import posterior_consensus as pc
+
+N_ITEMS = 60
+SIZES = (20, 40, 100, 400)
+SHARES = (0.02, 0.1, 0.3, 0.5, 0.9)
+
+
+def tables(smallest):
+    few = slice(1 if smallest else None)
+    n_sets = 3 if smallest else 200
+    yield "", [_effective(3 if smallest else 100)]
+    yield "", (_of_shares(n, share, 20 if smallest else 2_000) for n in SIZES[few] for share in SHARES[few])
+    yield "", (_of_groups(name, *case, n_sets) for name, case in list(GROUPS.items())[few])
+    yield "", (_of_kinds(name, *case, 2 if smallest else 100) for name, case in list(KINDS.items())[few])
+
+
+def runs_of(rng, n_runs, n_clusters, moved=0.1, divided=0.3):
+    """Labels (n_runs, items) of a program that moves items and, in some runs, divides a cluster or joins two."""
+    truth = np.arange(N_ITEMS) * n_clusters // N_ITEMS
+    labels = np.tile(truth, (n_runs, 1))
+    for row in labels:
+        if rng.random() < divided:
+            one, other = rng.choice(n_clusters, 2, replace=False)
+            if rng.random() < 0.5:
+                row[row == one] = other
+            else:
+                row[(row == one) & (rng.random(N_ITEMS) < 0.5)] = n_clusters
+    anew = rng.random(labels.shape) < moved
+    labels[anew] = rng.integers(n_clusters, size=anew.sum())
+    return labels
+
+
+def _effective(n_sets):
+    sizes = []
+    for seed in range(n_sets):
+        rng = np.random.default_rng(seed)
+        labels = np.sort(runs_of(rng, 40, 4).view("S480"), axis=0).view(np.int64)  # equal runs follow each other
+        for order in (np.arange(40), rng.permutation(40)):
+            found = pc.diagnose(pc.as_runs(labels[order]))
+            sizes += [found.partition_ess, found.least_ess, found.summaries["ess_bulk"].max().item()]
+    return {"sets": n_sets, "runs": 40, "smallest effective number": min(sizes), "largest": max(sizes)}
+
+
+def _of_shares(n_runs, share, n_sets):
+    """How often a probability is within two errors of the share, or of the centre that the error is made for."""
+    rng = np.random.default_rng(n_runs)
+    together = (rng.random((n_sets, n_runs)) < share).astype(float)
+    samples = pc.as_runs(np.zeros((n_runs, 2), int)).samples
+    shares, errors = samples.mean(together), samples.probability_mcse(together)
+    centre = (n_runs * shares + 2) / (n_runs + 4)
+    plain = together.std(axis=1, ddof=1) / np.sqrt(n_runs)
+    return {
+        "runs": n_runs,
+        "probability": share,
+        "within two errors": f"{np.mean(np.abs(shares - share) <= 2 * errors):.1%}",
+        "of the centre": f"{np.mean(np.abs(centre - share) <= 2 * errors):.1%}",
+        "within two s / sqrt(N)": f"{np.mean(np.abs(shares - share) <= 2 * plain):.1%}",
+    }
+
+
+def alike(*sizes):
+    """Groups of these sizes that are runs of one program."""
+    return lambda rng: ([runs_of(rng, size, 4) for size in sizes], False)
+
+
+def finer(n_first, n_others, moved=0.1):
+    """Two groups, of which one has other clusters."""
+    return lambda rng: ([runs_of(rng, n_first, 4, moved), runs_of(rng, n_others, 5, moved)], True)
+
+
+def noisier(size):
+    """Two groups with the same clusters, of which one moves more items."""
+    return lambda rng: ([runs_of(rng, size, 4, 0.1), runs_of(rng, size, 4, 0.2)], False)
+
+
+GROUPS = {
+    "alike, 5 + 5 runs": (alike(5, 5),),
+    "alike, 10 + 10": (alike(10, 10),),
+    "alike, 20 + 20": (alike(20, 20),),
+    "alike, 5 + 35": (alike(5, 35),),
+    "alike, 5 groups of 8": (alike(8, 8, 8, 8, 8),),
+    "alike, 100 + 100": (alike(100, 100),),
+    "4 or 5 clusters, 5 + 5": (finer(5, 5),),
+    "4 or 5 clusters, 10 + 10": (finer(10, 10),),
+    "4 or 5 clusters, half of the items at random, 10 + 10": (finer(10, 10, 0.5),),
+    "4 or 5 clusters, half of the items at random, 40 + 40": (finer(40, 40, 0.5),),
+    "same clusters, 10% or 20% at random, 10 + 10": (noisier(10),),
+    "same clusters, 10% or 20% at random, 40 + 40": (noisier(40),),
+}
+
+
+def _of_groups(name, made, n_sets):
+    found = []
+    for seed in range(n_sets):
+        parts, truth = made(np.random.default_rng(seed))
+        groups = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+        found.append(pc.diagnose(pc.as_runs(np.concatenate(parts), groups=groups)).status)
+    status = np.array(found)
+    return {
+        "groups": name,
+        "different clusters": "yes" if truth else "no",
+        "sets": n_sets,
+        '"disagree"': f"{np.mean(status == 'disagree'):.1%}",
+        '"unknown"': f"{np.mean(status == 'unknown'):.1%}",
+    }
+
+
+def one_kind(n_runs, moved=0.1, divided=0.3):
+    return lambda rng: runs_of(rng, n_runs, 4, moved, divided)
+
+
+def two_kinds(n_first, n_others, moved=0.1):
+    """Runs of two programs."""
+    return lambda rng: np.concatenate([runs_of(rng, n_first, 4, moved, 0.0), runs_of(rng, n_others, 5, moved, 0.0)])
+
+
+KINDS = {
+    "one kind, 20": (one_kind(20), 1),
+    "one kind, 40": (one_kind(40), 1),
+    "one kind, 100": (one_kind(100), 1),
+    "one kind, a third of the items at random, 40": (one_kind(40, 0.33), 1),
+    "one kind, no cluster divided, 40": (one_kind(40, 0.1, 0.0), 1),
+    "two kinds, 20 + 20": (two_kinds(20, 20), 2),
+    "two kinds, 50 + 50": (two_kinds(50, 50), 2),
+    "two kinds, 30 + 10": (two_kinds(30, 10), 2),
+    "two kinds, a third of the items at random, 50 + 50": (two_kinds(50, 50, 0.33), 2),
+}
+
+
+def _of_kinds(name, made, truth, n_sets):
+    found = []
+    for seed in range(n_sets):
+        runs = pc.as_runs(made(np.random.default_rng(seed)))
+        particles = pc.particles(runs, random_seed=seed, progressbar=False)
+        found.append(0 if particles.status == "unknown" else particles.n_particles)
+    number = np.array(found)
+    return {
+        "runs": name,
+        "kinds": truth,
+        "sets": n_sets,
+        "one kind": f"{np.mean(number == 1):.0%}",
+        "two kinds": f"{np.mean(number == 2):.0%}",
+        "more": f"{np.mean(number > 2):.0%}",
+        '"unknown"': f"{np.mean(number == 0):.0%}",
+    }

@@ -1,0 +1,250 @@
+"""Independent runs: how far apart two of them are, and whether groups of them find different clusters."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import combinations
+from math import factorial, prod
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.ensemble.chains import Gap
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.expectation import all_losses
+from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.ensemble.samples import FEWEST_DRAWS
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.runtime.tolerances import SAME
+
+LEVEL = 0.01
+_PERMUTATIONS = 1_999
+_ALL = 5_000  # assignments of runs to groups, all of which are compared
+_MOST_RUNS = 400  # compared pair by pair
+_MANY = 0.1  # share of runs that are the same partition, from which this is said
+
+
+@dataclass(frozen=True)
+class RunSpread:
+    """Distances between independent runs, and a test of whether their groups differ.
+
+    Attributes
+    ----------
+    distance : float
+        Mean loss between two runs; NaN for a single run.
+    distance_mcse : float
+        Its standard error, of the jackknife; NaN for fewer than four runs.
+    within, between : float
+        Mean loss between two runs of one group, and of different groups; NaN without several groups.
+    most_within : float
+        The largest mean loss between two runs of one group.
+    shift : float
+        The largest difference between the mean loss of two groups and the larger mean loss within these. Groups that
+        differ only in how much their runs vary have none above 0, up to chance.
+    p_value : float
+        Of the permutation test of equal groups; NaN without several groups of several runs.
+    least_p_value : float
+        The smallest that the numbers of runs allow.
+    n_runs : int
+        Number of runs compared: all, or 400.
+    most_equal : int
+        Number of runs that are the same partition, for the partition of most runs.
+    """
+
+    distance: float = field(metadata=stored_as.number("run_distance", measured=True))
+    distance_mcse: float = field(metadata=stored_as.number("run_distance_mcse", measured=True))
+    within: float = field(metadata=stored_as.number("run_distance_within", measured=True))
+    between: float = field(metadata=stored_as.number("run_distance_between", measured=True))
+    most_within: float = field(metadata=stored_as.number("run_distance_most_within", measured=True))
+    shift: float = field(metadata=stored_as.number("run_shift", measured=True))
+    p_value: float = field(metadata=stored_as.number("run_p_value"))
+    least_p_value: float = field(metadata=stored_as.number("run_least_p_value"))
+    n_runs: int = field(metadata=stored_as.attribute("run_number"))
+    most_equal: int = field(metadata=stored_as.attribute("run_most_equal"))
+
+
+def run_spread(draws: PartitionDraws, some: PartitionDraws, loss: PartitionLoss) -> RunSpread:
+    """Distances between runs in fixed order, with the labels of `some` of their items; weights are ignored.
+
+    Notes
+    -----
+    With the loss d made symmetric, the mean distance between two of N runs is a U-statistic, and its jackknife error
+    2 s / sqrt(N), where s is the standard deviation over runs of their mean distance to the others.
+
+    The test of equal groups compares the sum over groups of n_g times the mean of d over ordered pairs of their runs,
+    a run and itself included, with that of random groups of the same sizes [1]_. If all groups have one distribution,
+    the runs are exchangeable: then P(p <= a) <= a for every a, for any number of runs. All assignments of the runs are
+    compared if there are at most 5,000, else 1,999 random ones.
+
+    References
+    ----------
+    .. [1] Rizzo and Szekely (2010), Annals of Applied Statistics 4(2), 1034-1055. https://doi.org/10.1214/09-AOAS245
+    """
+    most_equal = int(np.unique(draws.backend.fingerprints(), return_counts=True)[1].max())
+    group = np.unique(draws.samples.chain, return_inverse=True)[1]
+    if draws.n_draws > _MOST_RUNS:  # the runs are in an order of their own, so that these are some at random
+        kept = np.sort(np.concatenate([rows[: _share(rows.size, group.size)] for rows in draws.samples.chains]))
+        some, group = some.take(kept), group[kept]
+    n = group.size
+    distances = all_losses(some, loss)
+    distances = (distances + distances.T) / 2
+    to_others = distances.sum(axis=1) / max(n - 1, 1)
+    error = 2 * float(np.sort(to_others).std(ddof=1)) / np.sqrt(n) if n >= FEWEST_DRAWS else np.nan
+    same = group[:, np.newaxis] == group
+    inside, outside = (_mean(distances, one & ~np.eye(n, dtype=bool)) for one in (same, ~same))
+    sizes = np.bincount(group)
+    tested = 1 < sizes.size < n
+    most_within, shift = _shift(distances, group) if tested else (np.nan, np.nan)
+    return RunSpread(
+        distance=_mean(distances, ~np.eye(n, dtype=bool)),
+        distance_mcse=error,
+        within=inside if sizes.size > 1 else np.nan,
+        between=outside,
+        most_within=most_within,
+        shift=shift,
+        p_value=_p_value(distances, group) if tested else np.nan,
+        least_p_value=_least_p_value(sizes) if tested else np.nan,
+        n_runs=n,
+        most_equal=most_equal,
+    )
+
+
+def _share(size: int, total: int) -> int:
+    """Runs of a group that are compared."""
+    return max(2, size * _MOST_RUNS // total)
+
+
+def _mean(distances: Floats, pairs: npt.NDArray[np.bool_]) -> float:
+    return float(np.sort(distances[pairs]).mean()) if pairs.any() else np.nan
+
+
+def _shift(distances: Floats, group: npt.NDArray[np.intp]) -> tuple[float, float]:
+    """The fields `most_within` and `shift` of :class:`RunSpread`."""
+    sizes = np.bincount(group)
+    of_groups = (np.arange(sizes.size) == group[:, np.newaxis]).astype(np.float64)
+    totals = of_groups.T @ distances @ of_groups
+    several = sizes > 1
+    within = np.full(sizes.size, -np.inf)
+    within[several] = np.diag(totals)[several] / (sizes * (sizes - 1))[several]
+    shifts = totals / np.outer(sizes, sizes) - np.maximum.outer(within, within)
+    others = np.isfinite(shifts) & ~np.eye(sizes.size, dtype=bool)
+    return float(within.max()), float(shifts[others].max())
+
+
+def _assignments(sizes: npt.NDArray[np.intp]) -> int:
+    """Number of assignments of the runs to groups of these sizes."""
+    return factorial(int(sizes.sum())) // prod(map(factorial, sizes.tolist()))
+
+
+def _least_p_value(sizes: npt.NDArray[np.intp]) -> float:
+    """Share of one division of the runs among all; groups of equal size can be exchanged."""
+    least = prod(map(factorial, np.bincount(sizes).tolist())) / _assignments(sizes)
+    return least if _assignments(sizes) <= _ALL else max(least, 1 / (1 + _PERMUTATIONS))
+
+
+def _p_value(distances: Floats, group: npt.NDArray[np.intp]) -> float:
+    """Share of the assignments of the runs whose groups are as tight as these."""
+    limit, sizes = _tightness(distances, group[np.newaxis])[0] * (1 + SAME), np.bincount(group)
+    if _assignments(sizes) <= _ALL:
+        ways = np.array(list(_divisions(np.arange(group.size), sizes.tolist())))
+        return float(np.mean(_tightness(distances, ways) <= limit))
+    rng = np.random.default_rng(0)
+    others = _tightness(distances, rng.permuted(np.tile(group, (_PERMUTATIONS, 1)), axis=1))
+    return float((1 + np.sum(others <= limit)) / (1 + _PERMUTATIONS))
+
+
+def _tightness(distances: Floats, groups: npt.NDArray[np.intp]) -> Floats:
+    """Sum over groups of n_g times the mean distance between two of its runs, for assignments (R, N)."""
+    total = np.zeros(len(groups))
+    for k in range(int(groups[0].max()) + 1):
+        own = (groups == k).astype(np.float64)
+        total += np.einsum("rt,rt->r", own @ distances, own) / own[0].sum()
+    return total
+
+
+def _divisions(rows: npt.NDArray[np.intp], sizes: list[int]) -> Iterator[npt.NDArray[np.intp]]:
+    """All assignments (N,) of the rows to groups of these sizes; equal groups in either order."""
+    if len(sizes) == 1:
+        yield np.zeros(rows.size, np.intp)
+        return
+    for chosen in combinations(range(rows.size), sizes[0]):
+        rest = np.delete(np.arange(rows.size), chosen)
+        for others in _divisions(rest, sizes[1:]):
+            found = np.zeros(rows.size, np.intp)
+            found[rest] = others + 1
+            yield found
+
+
+def judge_runs(
+    draws: PartitionDraws, spread: RunSpread, gap: Gap, items: tuple[str, str], loss: PartitionLoss
+) -> tuple[str, str]:
+    """Return the status and verdict of independent runs.
+
+    Parameters
+    ----------
+    draws : PartitionDraws
+        The runs.
+    spread : RunSpread
+        Distances between them.
+    gap : Gap
+        Largest difference between two groups' agreement on a pair.
+    items : tuple of str
+        Names of this pair.
+    loss : PartitionLoss
+        Loss that measures distance.
+    """
+    samples, n = draws.samples, draws.n_draws
+    if draws.n_items == 1:
+        return "runs", "There is a single item, hence a single partition."
+    if n == 1:
+        return "unknown", (
+            "There is a single run, whose partition this is: how far another run would be from it is unknown. Repeat "
+            "the program with other seeds."
+        )
+    if spread.most_equal == n:
+        return "unknown", (
+            f"All {n} runs are the same partition: either the programs always find it, or their seed is fixed. Give "
+            "each run a seed of its own."
+        )
+    if samples.effective_draws < FEWEST_DRAWS <= n:
+        return "unknown", f"The weights leave too few effective runs: {samples.about_weights}."
+    equal = _of_equal_runs(draws, spread)
+    if len(samples.chains) == 1:
+        mean = display.quantity(spread.distance, loss.unit, 3)
+        mean = display.with_error(mean, spread.distance_mcse, words=samples.words)
+        return "runs", f"The mean {loss.name} between two of the {n} runs is {mean}.{equal}"
+    between, within = (display.quantity(one, loss.unit, 3) for one in (spread.between, spread.within))
+    inside = f", and {within} between two of the same group" * (not np.isnan(spread.within))
+    apart = f"the mean {loss.name} is {between} between two runs of different groups{inside}"
+    if np.isnan(spread.p_value) or spread.least_p_value > LEVEL:
+        return "unknown", (
+            f"The groups have too few runs to tell whether they find different clusters; {apart}. Five runs in each "
+            f"group are enough.{equal}"
+        )
+    test = f"permutation test, p = {spread.p_value:.2g}"
+    if spread.p_value > LEVEL:
+        return "agree", (
+            f"The groups do not differ by more than their runs do ({test}): {apart}. Agreement on a pair differs by at "
+            f"most {gap.size:.2f} between groups.{equal}"
+        )
+    if spread.shift <= 0:
+        most = display.quantity(spread.most_within, loss.unit, 3)
+        return "unknown", (
+            f"The runs of some groups vary more ({test}), so it cannot be told whether the groups find different "
+            f"clusters: {apart}, and {most} in the group of the largest spread.{equal}"
+        )
+    size = display.with_error(f"{gap.size:.2f}", gap.mcse, words=samples.words)
+    where = f"on items {' and '.join(items)}, by {size} between {gap.chains[0]} and {gap.chains[1]}"
+    return "disagree", (
+        f"The groups find different clusters ({test}): {apart}. Their agreement differs most {where}.{equal}"
+    )
+
+
+def _of_equal_runs(draws: PartitionDraws, spread: RunSpread) -> str:
+    """Sentence on runs that are the same partition, which a fixed seed would make; empty if there are few."""
+    hashes, chains = draws.backend.fingerprints(), draws.samples.chains
+    still = [draws.samples.chain.item(rows[0]) for rows in chains if rows.size > 1 and np.ptp(hashes[rows]) == 0]
+    if still:
+        return f" All runs of {display.joined(still)} are the same partition; if their seed is fixed, they are one run."
+    many = spread.most_equal > max(1, _MANY * draws.n_draws)
+    return f" {spread.most_equal} of the {draws.n_draws} runs are the same partition." * many
