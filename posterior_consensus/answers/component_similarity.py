@@ -482,7 +482,7 @@ def _similarity_of(
     source: PartitionDraws, components: Numbers, families: Sequence[tuple[Any, Parameters]]
 ) -> ComponentSimilarity:
     """The similarities, and the partition of each draw."""
-    labels, n_clusters = source.labels, source.n_clusters
+    labels, n_clusters = source.labels, source.backend.n_clusters
     # Components that have items, in the order of their first item; padded with the first one.
     occupied = np.zeros((source.n_draws, int(n_clusters.max())), np.intp) + components[:, :1]
     np.put_along_axis(occupied, labels.astype(np.intp), components, axis=1)

@@ -158,7 +158,7 @@ def a_strings(draws: Any) -> xr.DataArray:
            [0, 0, 1]], dtype=int8)
     """
     source = as_draws(draws)
-    n_items, n_draws, width = source.n_items, source.n_draws, int(source.n_clusters.max())
+    n_items, n_draws, width = source.n_items, source.n_draws, int(source.backend.n_clusters.max())
     memory.check(n_items * n_draws * width, f"A-strings of {n_items} items, {n_draws} draws and {width} clusters")
     strings = np.equal.outer(source.labels.T, np.arange(width)).astype(np.int8)
     samples = source.samples

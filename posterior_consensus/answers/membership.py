@@ -256,13 +256,12 @@ class _Named(NamedTuple):
 
 def _with_noise_last(source: PairSource, partition: Any) -> _Named:
     """The clusters of a partition by their names, and the noise after them if draws have noise."""
-    draws, given = draws_if_any(source), np.asarray(source.items.reordered(partition))
+    draws = draws_if_any(source)
     if draws is None or draws.noise is None:
-        return _Named(
-            source.as_labels(partition), cluster_names(partition, given), cluster_numbers(partition, given), None
-        )
+        labels, given = source.as_labels(partition), source.items.reordered(partition)
+        return _Named(labels, cluster_names(partition, given), cluster_numbers(partition, given), None)
     labels = source.items.as_marked_labels(partition)
-    given = given[labels >= 0]
+    given = np.asarray(source.items.reordered(partition))[labels >= 0]
     names, numbers = cluster_names(partition, given), cluster_numbers(partition, given)
     if NOISE in names:
         raise ValueError(f"`partition` must name no cluster {NOISE!r}, as runs call items so; rename it.")

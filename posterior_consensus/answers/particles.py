@@ -178,7 +178,7 @@ def _judged_runs(
         if least > _HALF:
             return "unknown", (), "There are too few runs to tell one kind of them from several: add runs."
         divided = f"The runs are of one kind: no valley lies between the {number} particles, which divide them."
-        alone = f"No second kind of runs was found; none below {at_least(least)} of them can be found."
+        alone = f"No second kind of runs was found; {unseen_kinds(least)}."
         return "one group", (), alone if number is None else divided
     visited, shares = visits(draws, at_modes), samples.mean(at_modes)
     errors = samples.probability_errors(shares, samples.mcse(at_modes))
@@ -273,6 +273,11 @@ def _of_chains_apart(draws: PartitionDraws) -> str:
         f"{gap.chains[1]}, "
         "although no second group was found. Run longer chains, or a sampler that mixes better."
     )
+
+
+def unseen_kinds(share: float) -> str:
+    """Clause on kinds of runs that a search does not find, given the smallest share that it can find."""
+    return f"a kind of fewer than {at_least(share)} of the runs, or one that their spread hides, would not be found"
 
 
 def at_least(share: float) -> str:

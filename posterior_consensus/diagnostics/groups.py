@@ -51,12 +51,12 @@ class RunSpread:
         Number of runs that are the same partition, for the partition of most runs.
     """
 
-    distance: float = field(metadata=stored_as.number("run_distance", measured=True))
-    distance_mcse: float = field(metadata=stored_as.number("run_distance_mcse", measured=True))
-    within: float = field(metadata=stored_as.number("run_distance_within", measured=True))
-    between: float = field(metadata=stored_as.number("run_distance_between", measured=True))
-    most_within: float = field(metadata=stored_as.number("run_distance_most_within", measured=True))
-    shift: float = field(metadata=stored_as.number("run_shift", measured=True))
+    distance: float = field(metadata=stored_as.number("run_distance"))
+    distance_mcse: float = field(metadata=stored_as.number("run_distance_mcse"))
+    within: float = field(metadata=stored_as.number("run_distance_within"))
+    between: float = field(metadata=stored_as.number("run_distance_between"))
+    most_within: float = field(metadata=stored_as.number("run_distance_most_within"))
+    shift: float = field(metadata=stored_as.number("run_shift"))
     p_value: float = field(metadata=stored_as.number("run_p_value"))
     least_p_value: float = field(metadata=stored_as.number("run_least_p_value"))
     n_runs: int = field(metadata=stored_as.attribute("run_number"))

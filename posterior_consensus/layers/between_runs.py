@@ -97,7 +97,7 @@ def stability_of(
         similarity = own_and_nearest(draws, labels)[0]
         agreement = float(np.nanmean(similarity)) if np.isfinite(similarity).any() else np.nan
         to_consensus = float(draws.samples.mean(draw_losses(labels[np.newaxis], draws, loss))[0])
-        counts = draws.n_draws, int(draws.n_clusters.min()), draws.most_clusters, int(labels.max()) + 1
+        counts = draws.n_draws, int(draws.n_clusters.min()), int(draws.n_clusters.max()), int(labels.max()) + 1
         rows.append((*counts, mean, error, chance, 1 - mean / unit, error / unit, to_consensus, agreement))
     columns = zip(STABILITY, zip(*rows, strict=True), strict=True)
     found = {name: ("layer", np.array(column)) for name, column in columns}

@@ -197,8 +197,7 @@ def _header(dtype: np.dtype[Any], items: Items, samples: Samples) -> bytes:
         raise TypeError(f"`data` must have coordinates whose names are text, as a store keeps them; got {odd[0]!r}.")
     renamed = _stored_names(names)
     about = storable(_renamed(xr.Dataset(coords=items.coords), renamed))
-    about = about.assign(weight=("sample", samples.weights))
-    about = about.assign_attrs(format=_FORMAT, renamed=json.dumps(renamed), **samples.attrs)
+    about = about.assign(weight=("sample", samples.weights)).assign_attrs(format=_FORMAT, renamed=json.dumps(renamed))
     about = about.assign_coords(chain=("sample", samples.chain), draw=("sample", samples.draw))
     about = about.assign({N_CLUSTERS: ("sample", np.zeros(samples.n_draws, np.int64))})
     file, item_dim = BytesIO(), renamed.get(items.dim, items.dim)
@@ -265,7 +264,7 @@ def stored_draws(path: Path, *, progressbar: bool, is_new: bool = False) -> Part
             labels, offset = variables[LABELS], variables[LABELS].id.get_offset()
             array = np.ndarray(labels.shape, labels.dtype, content, offset)
         about, items = _read_about(file)
-    samples = Samples.along(about[N_CLUSTERS].assign_coords(weight=about["weight"]).assign_attrs(about.attrs))
+    samples = Samples(about["chain"].values, about["draw"].values, about["weight"].values)
     origin = MappedFile(path, offset, mark, progressbar)
     return PartitionDraws(items, samples, ArrayLabels(array, about[N_CLUSTERS].values, origin))
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from posterior_consensus.answers.alignment import differences
 from posterior_consensus.answers.links import MANY, SMALL, SURE, UNLIKELY, range_of
-from posterior_consensus.answers.particles import Particles, at_least
+from posterior_consensus.answers.particles import Particles, at_least, unseen_kinds
 from posterior_consensus.bounds.bound import status
 from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.consensus.record import reached_in_words
@@ -394,11 +394,11 @@ def groups(summary: SummaryRecord) -> Fact:
         return Fact(name, line, [found.verdict])
     n_draws, least = found.assignment.size, at_least(found.least_share)
     few = "" if n_draws == summary.draws.n_draws else f" (searched on {n_draws:,} of the {draws})"
-    methods = (
-        f"A search for {name} of {draws}, on {n_draws:,} of them, found no second {words.group}; none below {least} of "
-        f"{whole_of(summary)} can be found."
-    )
-    line = f"no second {words.group} of {draws} found; none below {least} can be{few}"
+    unseen, limit = f"none below {least} of {whole_of(summary)} can be found", f"; none below {least} can be"
+    if summary.independent:  # runs that differ much from each other hide kinds of any share
+        unseen, limit = unseen_kinds(found.least_share), ""
+    methods = f"A search for {name} of {draws}, on {n_draws:,} of them, found no second {words.group}; {unseen}."
+    line = f"no second {words.group} of {draws} found{limit}{few}"
     return Fact(name, line, methods=methods)
 
 

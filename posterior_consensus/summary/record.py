@@ -153,7 +153,7 @@ def no_halves_because(draws: PartitionDraws, best: ConsensusPartition, diagnosis
     if diagnosis.status == "disagree":
         return f"the {words.chains} do not agree"
     if diagnosis.status == "unknown" and diagnosis.n_chains > 1:
-        return "convergence is unknown"
+        return "the groups have no verdict" if draws.independent else "convergence is unknown"
     of_loss = draws.samples.effective_draws if best.mcse == 0 else best.ess
     ess = float(np.fmin(of_loss, diagnosis.partition_ess))
     if not ess >= _FEWEST:

@@ -10,6 +10,7 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
+from posterior_consensus.ensemble.samples import Samples
 from tests.catalogue.functions import LENGTH, N_DRAWS, N_ITEMS, functions_of
 from tests.catalogue.posteriors import noisy_draws
 
@@ -44,7 +45,7 @@ def numbers(value, order, path=""):
                     at = np.argsort(order[names] if names.dtype.kind == "i" else names)
                     value = value.isel({dim: at})
         return {path: value.values}
-    if isinstance(value, plt.Axes | plt.Figure):
+    if isinstance(value, plt.Axes | plt.Figure | Samples):
         return {}
     if is_dataclass(value):
         value = {field.name: getattr(value, field.name) for field in fields(value)}

@@ -112,8 +112,8 @@ def model_draws(
     else:
         median = np.median(used.n_clusters)
     typical = min(n_clusters or int(median), int(used.n_clusters.max()))
-    labels = used.backend if in_blocks else ArrayLabels(used.labels, used.n_clusters)
-    return ModelDraws(labels, np.maximum(used.n_clusters, typical), counts, per_draw, in_blocks)
+    labels = used.backend if in_blocks else ArrayLabels(used.labels, used.backend.n_clusters)
+    return ModelDraws(labels, np.maximum(used.backend.n_clusters, typical), counts, per_draw, in_blocks)
 
 
 def is_large(backend: LabelBackend, n_clusters: int) -> bool:
