@@ -85,7 +85,7 @@ def test_table_of_cells_and_runs(rng):
         with pytest.warns(UserWarning, match=rf"as 3000 draws of {table.shape[1]} items.*call as_runs\(table\)"):
             pc.as_partition_draws(table)
     pc.as_runs(obs)
-    with pytest.warns(UserWarning, match=r"`axis`.*taken as 3000 runs of 40 items.*give axis=0"):
+    with pytest.warns(UserWarning, match=r"`axis`.*taken as 40 runs of 3000 items.*give axis=0"):
         pc.as_runs(obs.reset_index(drop=True).T.reset_index(drop=True))
 
 
