@@ -241,7 +241,8 @@ def _rearrange(search, state, items, n_clusters, margins, apart):
     if n_clusters >= search.fewest:
         if not is_linear(loss):
             gain = level(loss, draws, state) - before
-        if gain < -10.0 * search.rounding:
+        # A sum of many items' scores has an error of its own: by it alone a cluster would be dissolved and made again.
+        if gain < -max(10.0, 0.1 * items.size) * search.rounding:
             return True
     for i in items:
         if state.partition[i] != old:
