@@ -63,14 +63,38 @@ class RunSpread:
     most_equal: int = field(metadata=stored_as.attribute("run_most_equal"))
 
 
+def run_distances(draws: PartitionDraws, loss: PartitionLoss) -> Floats:
+    """Losses (n, n) between the runs, the mean of both orders of two."""
+    losses = all_losses(draws, loss)
+    return losses if loss.is_symmetric else (losses + losses.T) / 2
+
+
+def within(distances: Floats) -> tuple[float, float]:
+    """Mean distance of two different runs, and its standard error by the jackknife over runs; NaN if unknown.
+
+    With the sum r_i of distances of run i, the mean without run i is (sum of r - 2 r_i) / ((n - 1) (n - 2)), and the
+    squared error (n - 1) / n times the sum of squared differences of these from their mean. If all r_i are equal,
+    as of runs of which a half has one partition and a half another, that is 0. So it is at least the share that single
+    distances have in the variance of such a mean, 2 / (n (n - 1)) times their variance.
+    """
+    n = len(distances)
+    if n < 2:
+        return np.nan, np.nan
+    sums = distances.sum(axis=1)
+    mean = float(sums.sum() / (n * (n - 1)))
+    if n < FEWEST_DRAWS:
+        return mean, np.nan
+    without = (sums.sum() - 2 * sums) / ((n - 1) * (n - 2))
+    of_runs = (n - 1) / n * np.sum(np.square(without - without.mean()))
+    of_pairs = 2 / (n * (n - 1)) * distances[np.triu_indices(n, 1)].var()
+    return mean, float(np.sqrt(max(of_runs, of_pairs)))
+
+
 def run_spread(draws: PartitionDraws, some: PartitionDraws, loss: PartitionLoss) -> RunSpread:
     """Distances between runs in fixed order, with the labels of `some` of their items; weights are ignored.
 
     Notes
     -----
-    With the loss d made symmetric, the mean distance between two of N runs is a U-statistic, and its jackknife error
-    2 s / sqrt(N), where s is the standard deviation over runs of their mean distance to the others.
-
     The test of equal groups compares the sum over groups of n_g times the mean of d over ordered pairs of their runs,
     a run and itself included, with that of random groups of the same sizes [1]_. If all groups have one distribution,
     the runs are exchangeable: then P(p <= a) <= a for every a, for any number of runs. All assignments of the runs are
@@ -85,18 +109,15 @@ def run_spread(draws: PartitionDraws, some: PartitionDraws, loss: PartitionLoss)
     if draws.n_draws > _MOST_RUNS:  # the runs are in an order of their own, so that these are some at random
         kept = np.sort(np.concatenate([rows[: _share(rows.size, group.size)] for rows in draws.samples.chains]))
         some, group = some.take(kept), group[kept]
-    n = group.size
-    distances = all_losses(some, loss)
-    distances = (distances + distances.T) / 2
-    to_others = distances.sum(axis=1) / max(n - 1, 1)
-    error = 2 * float(np.sort(to_others).std(ddof=1)) / np.sqrt(n) if n >= FEWEST_DRAWS else np.nan
+    n, distances = group.size, run_distances(some, loss)
+    distance, error = within(distances)
     same = group[:, np.newaxis] == group
     inside, outside = (_mean(distances, one & ~np.eye(n, dtype=bool)) for one in (same, ~same))
     sizes = np.bincount(group)
     tested = 1 < sizes.size < n
     most_within, shift = _shift(distances, group) if tested else (np.nan, np.nan)
     return RunSpread(
-        distance=_mean(distances, ~np.eye(n, dtype=bool)),
+        distance=distance,
         distance_mcse=error,
         within=inside if sizes.size > 1 else np.nan,
         between=outside,

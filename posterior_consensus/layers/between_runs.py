@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from posterior_consensus.diagnostics.groups import run_distances, within
 from posterior_consensus.ensemble.chains import half_energy
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.expectation import all_losses, draw_losses, loss_matrix, losses_between
+from posterior_consensus.ensemble.expectation import draw_losses, loss_matrix, losses_between
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.layers import Layers
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
@@ -54,33 +55,6 @@ def compared_runs(draws: PartitionDraws) -> PartitionDraws:
     """The runs of a layer, at most 200, of which all pairs are compared, in an order of their own."""
     draws = draws.in_fixed_order()
     return draws if draws.n_draws <= MOST_RUNS else draws.take(evenly_spaced(draws.n_draws, MOST_RUNS))
-
-
-def run_distances(draws: PartitionDraws, loss: PartitionLoss) -> Floats:
-    """Losses (n, n) between the runs, the mean of both orders of two."""
-    losses = all_losses(draws, loss)
-    return losses if loss.is_symmetric else (losses + losses.T) / 2
-
-
-def within(distances: Floats) -> tuple[float, float]:
-    """Mean distance of two different runs, and its standard error by the jackknife over runs; NaN if unknown.
-
-    With the sum r_i of distances of run i, the mean without run i is (sum of r - 2 r_i) / ((n - 1) (n - 2)), and the
-    squared error (n - 1) / n times the sum of squared differences of these from their mean. If all r_i are equal,
-    as of runs of which a half has one partition and a half another, that is 0. So it is at least the share that single
-    distances have in the variance of such a mean, 2 / (n (n - 1)) times their variance.
-    """
-    n = len(distances)
-    if n < 2:
-        return np.nan, np.nan
-    sums = distances.sum(axis=1)
-    mean = float(sums.sum() / (n * (n - 1)))
-    if n < FEWEST_DRAWS:
-        return mean, np.nan
-    without = (sums.sum() - 2 * sums) / ((n - 1) * (n - 2))
-    of_runs = (n - 1) / n * np.sum(np.square(without - without.mean()))
-    of_pairs = 2 / (n * (n - 1)) * distances[np.triu_indices(n, 1)].var()
-    return mean, float(np.sqrt(max(of_runs, of_pairs)))
 
 
 def stability_of(

@@ -82,7 +82,7 @@ def plot_n_clusters(
     ax = frame.new_axes(ax, figsize, 5.6, 3.4)
     shares = np.bincount(draws.n_clusters - fewest, draws.weights)
     words = draws.samples.words
-    ax.bar(numbers, shares, width=0.8, color=BARS, label=f"all {words.chains}")
+    ax.bar(numbers, shares, width=0.8, color=BARS, label=f"all {words.draws if draws.independent else words.chains}")
     chains, n_chains = draws.samples.chains, len(draws.samples.chains)
     labels = chain_labels(draws.samples.chain_names, f"each {words.chain}", words.chain)
     for k, rows in enumerate(chains if n_chains > 1 and fewest < most else []):

@@ -174,6 +174,8 @@ def as_runs(
     for argument, label in (("noise", noise), ("missing", missing)):
         if not (label is None or is_number(label) or isinstance(label, str)):
             raise TypeError(f"`{argument}` must be one label, an integer, text or NaN; got {label!r}.")
+    if noise is not None and str(noise) == str(missing):
+        raise ValueError(f"`noise` and `missing` must differ; got {noise!r} for both.")
     if is_made(data):
         made = {"keys": keys, "axis": axis, "noise": noise, "missing": missing}
         return _of_draws(data, groups, made)

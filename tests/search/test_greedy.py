@@ -310,3 +310,13 @@ def test_rounds_along_thresholds_search_without_constraints_only_if_there_is_no_
         kinds.clear()
         find(draws, "pear", n_clusters=3, starts=starts)
         assert ("unconstrained" in kinds) == (not starts)
+
+
+def test_rounding_of_many_scores_is_no_gain(rng):
+    """Clusters of thousands of items, dissolved and made again, have the same loss but for the error of a long sum."""
+    n, n_pairs = 50_000, 8
+    truth = rng.choice(2 * n_pairs, n, p=rng.dirichlet(np.full(2 * n_pairs, 3.0)))
+    runs = np.where(rng.random((40, n)) < 0.15, truth ^ 1, truth)
+    is_joined = np.take_along_axis(rng.random((40, n_pairs)) < 0.3, runs // 2, axis=1)
+    found = pc.consensus_partition(np.where(is_joined, runs & ~1, runs), seconds=60, random_seed=1, progressbar=False)
+    assert found.info.stopped == ""

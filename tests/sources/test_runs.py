@@ -304,3 +304,8 @@ def test_stored_results_are_of_runs():
     density = pc.partition_density(runs, random_seed=1)
     same = pc.results.PartitionDensity.from_dataset(density.to_dataset())
     assert same.contains(labels[0], 0.9).values.tolist() == density.contains(labels[0], 0.9).values.tolist()
+
+
+def test_one_label_is_not_noise_and_missing():
+    with pytest.raises(ValueError, match=r"`noise` and `missing`.*-1"):
+        pc.as_runs([[0, -1], [0, 0]], noise=-1, missing=-1)
