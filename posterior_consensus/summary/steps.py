@@ -116,7 +116,8 @@ def _alternative(
     if alternative is None:
         return None
     match = align_partitions({"consensus": consensus, "alternative": alternative})["alternative"]
-    names = [match.names[k] for k in dict.fromkeys(match.labels.values.tolist())]
+    in_clusters = alternative.labels.values < alternative.n_clusters  # labels beyond are items of noise
+    names = [match.names[k] for k in dict.fromkeys(match.labels.values[in_clusters].tolist())]
     return alternative if tuple(names) == alternative.names else alternative.with_names(names)
 
 

@@ -294,3 +294,14 @@ def test_other_results_take_runs_with_noise():
     assert pc.compare_partitions(runs, {"best": best}).table["n_clusters"].item() == best.n_clusters
     assert pc.partial_partition(runs).labels.size == 8
     assert pc.particles(runs, 2, **options).n_particles == 2
+
+
+def test_summary_names_the_clusters_of_the_most_frequent_number():
+    """Of runs that divide a cluster, each in another way, which the partition leaves whole; some items are noise."""
+    rng = np.random.default_rng(0)
+    labels = np.tile(np.arange(80) // 20, (24, 1))
+    labels[(labels == 0) & (rng.random(labels.shape) < 0.25)] = 4
+    labels[:, :6] = np.where(rng.random((24, 6)) < 0.8, -1, labels[:, :6])
+    summary = pc.summarize(pc.as_runs(labels, noise=-1), random_seed=1, progressbar=False)
+    assert summary.alternative.n_clusters == 5 > summary.n_clusters
+    assert set(summary.alternative.names) >= set(range(1, summary.n_clusters))
