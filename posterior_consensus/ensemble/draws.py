@@ -186,8 +186,9 @@ class PartitionDraws(PairSource):
     def in_fixed_order(self) -> Self:
         """Return independent runs in an order that depends on the runs alone, and draws of chains as they are.
 
-        Runs are sorted by a hash of their labels and noise, and equal runs by weight, group and name. What is sampled,
-        cut into parts or added up in this order does not depend on the order in which the runs came.
+        Runs are sorted by a hash of their labels and noise. Repeated ones take random places, so that parts of this
+        order are runs at random. What is sampled, cut into parts or added up does not depend on the order in which the
+        runs came.
         """
         return self if self._ordered is None else self._ordered
 
@@ -210,7 +211,18 @@ class PartitionDraws(PairSource):
             hashes = hashes * np.uint64(3) + fingerprints(self.noise, slice(0, self.n_items))
         groups = np.unique(self.samples.chain, return_inverse=True)[1]
         names = np.unique(self.samples.draw.astype(str), return_inverse=True)[1] * self.samples.named
-        order = np.lexsort((names, groups, self.weights, hashes))
+        keys = (names, groups, self.weights, hashes)
+        by_hash = np.lexsort(keys)
+        places = hashes[by_hash]
+        repeated = np.flatnonzero(places[1:] == places[:-1]) + 1
+        if repeated.size == 0:
+            return None if np.array_equal(by_hash, np.arange(self.n_draws)) else by_hash
+        rng = np.random.default_rng(0)
+        places[repeated] = rng.integers(2**64 - 1, size=repeated.size, dtype=np.uint64, endpoint=True)
+        is_new = np.any([key[by_hash][1:] != key[by_hash][:-1] for key in keys], axis=0)
+        kinds = np.append(0, np.cumsum(is_new))[np.argsort(places, kind="stable")]
+        order = np.empty_like(by_hash)
+        order[np.argsort(kinds, kind="stable")] = by_hash  # runs equal in all keys keep their order
         return None if np.array_equal(order, np.arange(self.n_draws)) else order
 
     def of_some_items(self, most: int | None = None) -> tuple[npt.NDArray[np.intp], PartitionDraws]:

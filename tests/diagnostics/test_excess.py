@@ -130,3 +130,8 @@ def test_a_quarter_estimates_the_excess_and_the_whole_bounds_it():
         excess, value, limit = measured("vi", stay, n_draws, 60)
         assert value.mean() == pytest.approx(excess.mean(), rel=0.35)
         assert 0.82 < np.mean(excess <= limit + 1e-12) <= 1.0
+
+
+def test_halves_of_repeated_runs_are_runs_at_random():
+    labels = np.repeat([[0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 2, 2]], [60, 40], axis=0)
+    assert excess_of(pc.as_runs(labels)).value == 0.0
