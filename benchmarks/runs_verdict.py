@@ -1,17 +1,22 @@
-"""Independent runs: effective numbers, errors of shares, and how often verdicts on groups and kinds of runs are wrong.
+"""Independent runs: effective numbers, errors of shares, and how often what is said of them is wrong.
 
-Four tables of simulated runs whose truth is known. Runs are those of a program that finds the same clusters but for
-items that it moves at random, and now and then divides a cluster or joins two, as Leiden does; at another resolution it
-finds twice as many clusters.
+Five tables of simulated runs whose truth is known: also verdicts on groups and kinds of runs, and the effect of more
+runs. Runs are those of a program that finds the same clusters but for items that it moves at random, and now and then
+divides a cluster or joins two, as Leiden does; at another resolution it finds twice as many clusters.
 """
 
 import numpy as np
 
 import posterior_consensus as pc
+from posterior_consensus.diagnostics.comparison import excess_loss
+from posterior_consensus.ensemble.expectation import mean_loss
+from posterior_consensus.losses.lookup import as_loss
 
 N_ITEMS = 60
 SIZES = (20, 40, 100, 400)
 SHARES = (0.02, 0.1, 0.3, 0.5, 0.9)
+N_FRESH = 10_000
+ROUNDING = 1e-12
 
 
 def tables(smallest):
@@ -21,6 +26,8 @@ def tables(smallest):
     yield "", (_of_shares(n, share, 20 if smallest else 2_000) for n in SIZES[few] for share in SHARES[few])
     yield "", (_of_groups(name, *case, n_sets) for name, case in list(GROUPS.items())[few])
     yield "", (_of_kinds(name, *case, 2 if smallest else 100) for name, case in list(KINDS.items())[few])
+    cases = [(name, loss) for name in MORE for loss in ("vi", "binder")][few]
+    yield "", (row for case in cases for row in _of_more(*case, (10, 20, 40, 100)[few], 2 if smallest else 100))
 
 
 def runs_of(rng, n_runs, n_clusters, moved=0.1, divided=0.3):
@@ -152,3 +159,71 @@ def _of_kinds(name, made, truth, n_sets):
         "more": f"{np.mean(number > 2):.0%}",
         '"unknown"': f"{np.mean(number == 0):.0%}",
     }
+
+
+def at_random(moved, divided=0.3):
+    """Runs of one program that moves this share of the items."""
+    return lambda rng, n_runs: runs_of(rng, n_runs, 4, moved, divided)
+
+
+def between_clusters(most):
+    """Items leave their cluster with probabilities of their own, up to the given one, mostly for the same other."""
+    home = np.arange(N_ITEMS) * 4 // N_ITEMS
+    leave = most * np.tile(np.linspace(0, 1, N_ITEMS // 4), 4)
+
+    def made(rng, n_runs):
+        shape = n_runs, N_ITEMS
+        other = np.where(rng.random(shape) < 0.7, (home + 1) % 4, rng.integers(5, size=shape))
+        return np.where(rng.random(shape) < leave, other, home)
+
+    return made
+
+
+def few_partitions(*shares):
+    """Each run is one of a few partitions: four clusters, two of these joined, or one divided."""
+    four = np.arange(N_ITEMS) * 4 // N_ITEMS
+    partitions = np.stack([four, np.minimum(four, 2), np.where(np.arange(N_ITEMS) < N_ITEMS // 8, 4, four)])
+    return lambda rng, n_runs: partitions[rng.choice(len(shares), n_runs, p=shares)]
+
+
+MORE = {
+    "10% of the items at random": at_random(0.1),
+    "33% at random": at_random(0.33),
+    "items between clusters, up to 0.5": between_clusters(0.5),
+    "items between clusters, up to 0.8": between_clusters(0.8),
+    "three partitions, 40%, 35% and 25%": few_partitions(0.4, 0.35, 0.25),
+    "two partitions, 55% and 45%": few_partitions(0.55, 0.45),
+}
+
+
+def _of_more(name, loss, numbers, n_sets):
+    """What sets of runs say of more runs, against the best partition for 10,000 fresh runs and for twice as many."""
+    made, record = MORE[name], as_loss(loss)
+    asked = {"loss": loss, "random_seed": 1, "progressbar": False}
+    fresh = pc.as_runs(made(np.random.default_rng(0), N_FRESH))
+    optimum = pc.consensus_partition(fresh, **asked)
+    for n_runs in numbers:
+        found = []
+        for seed in range(n_sets):
+            twice = made(np.random.default_rng((seed, n_runs)), 2 * n_runs)
+            runs = pc.as_runs(twice[:n_runs])
+            best, later = (pc.consensus_partition(one, **asked) for one in (runs, pc.as_runs(twice)))
+            labels = np.stack([one.labels.values for one in (best, later, optimum)])
+            own, of_twice, least = mean_loss(fresh, labels, record)
+            halves = excess_loss(runs, best, "vi", random_seed=1)
+            least = min(own, of_twice, least)
+            found.append((own - least, (own - least) / least, (own - of_twice) / least, halves.value, halves.limit))
+        excess, relative, gain, value, limit = np.array(found).T
+        none = limit == 0
+        yield {
+            "runs": name,
+            "loss": loss,
+            "number": n_runs,
+            "excess, mean": excess.mean(),
+            "X / 4, mean": value.mean(),
+            '"no effect"': np.sum(none),
+            "of these, excess above 1%": np.sum(none & (relative > 0.01)),
+            "twice as many runs gain 1%": np.sum(none & (gain > 0.01)),
+            "X > 0": np.sum(~none),
+            "of these, excess above X": np.sum(~none & (excess > limit + ROUNDING)),
+        }

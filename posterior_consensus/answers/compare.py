@@ -23,6 +23,7 @@ from posterior_consensus.losses.lookup import as_loss, as_metric
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
+from posterior_consensus.results.words import words_of
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count
 from posterior_consensus.runtime.executor import NO_TIME
@@ -320,26 +321,30 @@ class PosteriorComparison(Stored):
     @property
     def verdict(self) -> str:
         """Whether the posteriors differ beyond Monte Carlo error, and in which respects, in a few sentences."""
-        both, p_values = f"the posteriors {self.names[0]} and {self.names[1]}", self._p_values
+        words, p_values = words_of(self), self._p_values
+        both = f"the posteriors {self.names[0]} and {self.names[1]}"
+        more, error = "Run longer chains, and see whether they agree.", "Monte Carlo error"
+        equal = "the posteriors are equal"
+        if self.independent:
+            both = f"the runs of {self.names[0]} and of {self.names[1]}"
+            equal, error = "they are equal", "chance"
+            more = "Add runs, or name both as `groups` of `as_runs`: `diagnose` compares groups of five runs or more."
         least = int(self.ess.values.argmin())
         size = float(self.ess[least])
-        known = "an unknown effective sample size" if np.isnan(size) else f"an effective sample size of {size:.2g}"
-        of_ess = f"{self.names[least]} has {known} for each chain"
+        known = f"an unknown {words.size}" if np.isnan(size) else f"an {words.size} of {size:.2g}"
+        of_ess = f"{self.names[least]} has {known}{' for each chain' * (not self.independent)}"
         if np.isnan(list(p_values.values())).any():
-            return (
-                f"There are too few effective draws to test whether {both} differ: {of_ess}. Run longer chains, and "
-                "see whether they agree."
-            )
-        is_rough = size < _RELIABLE
+            return f"There are too few effective {words.draws} to test whether {both} differ: {of_ess}. {more}"
+        is_rough = size < _RELIABLE and not self.independent
         rough = f" The p-values are rough, as {of_ess}: run longer chains." if is_rough else ""
         found = [name for name, p_value in p_values.items() if p_value <= _LEVEL]
         if found:
             reasons = display.joined([self._in_words(name, p_values[name]) for name in found])
             return f"{display.capitalized(both)} {'seem to ' * is_rough}differ in {reasons}.{rough}"
         return (
-            f"No difference between {both} is beyond Monte Carlo error: the smallest p-value of the tests of "
+            f"No difference between {both} is beyond {error}: the smallest p-value of the tests of "
             f"{display.joined(list(p_values))} is {min(p_values.values()):.2g}, corrected for their number. This does "
-            f"not show that the posteriors are equal.{rough}"
+            f"not show that {equal}.{rough}"
         )
 
     @property
@@ -355,6 +360,8 @@ class PosteriorComparison(Stored):
         if name == "partitions":
             energy = display.quantity(float(of.sel(measure="energy")), self.loss.unit, 2)
             how = f"two draws are {energy} farther apart than two of one posterior"
+            if self.independent:
+                how = f"two runs, one of each, are {energy} farther apart than two of the same"
         elif name == "similarities":
             how = f"{float(of.sel(measure='rms similarity')):.2g} in the root mean square"
         elif name == "numbers of clusters":
@@ -377,26 +384,27 @@ class PosteriorComparison(Stored):
         return table.sort_values("difference", ascending=False, kind="stable")
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        lines = []
+        lines, words = [], words_of(self)
         for name in _MEASURES:
             row = self.distances.sel(measure=name)
             value, error, size, chance, p_value = (float(row[column]) for column in _DISTANCES)
             if np.isnan(value):
                 continue
             unit = self.loss.unit if name in ("energy", "draws", "particles") else ""
-            text = display.with_error(display.quantity(value, unit, 4), error, size)
+            text = display.with_error(display.quantity(value, unit, 4), error, size, words)
             if not np.isnan(chance):
                 text += f", by chance {display.quantity(chance, unit, 4)}"
-            lines.append((name, text if np.isnan(p_value) else f"{text}, p-value {p_value:.2g}"))
+            shown = words.draws if name == "draws" else name
+            lines.append((shown, text if np.isnan(p_value) else f"{text}, p-value {p_value:.2g}"))
         ends = ", ".join(
             f"{value:.4g} within {name}" for name, value in zip(self.names, self.within.values, strict=True)
         )
-        halves = ("halves", f"{ends} ({self.n_matched} draws each, {self.loss.name})")
-        lines.insert([name for name, _ in lines].index("draws") + 1, halves)
+        halves = ("halves", f"{ends} ({self.n_matched} {words.draws} each, {self.loss.name})")
+        lines.insert([name for name, _ in lines].index(words.draws) + 1, halves)
         lines.insert(0, ("verdict", self.verdict))
         for name, table in zip(self.names, (self.weights_a, self.weights_b), strict=True):
             weights = zip(*(table[column].values.tolist() for column in _OF_PARTICLES), strict=True)
-            listed = [display.with_error(f"{weight:.2f}", mcse, ess) for weight, mcse, ess in weights]
+            listed = [display.with_error(f"{weight:.2f}", mcse, ess, words) for weight, mcse, ess in weights]
             lines.append((f"particles of {name}", "; ".join(listed)))
         if self.stopped:
             lines.append(("interrupted", "Ctrl-C ended the search for particles; a longer one may find more"))

@@ -233,10 +233,10 @@ def judge_runs(
     if len(samples.chains) == 1:
         mean = display.quantity(spread.distance, loss.unit, 3)
         mean = display.with_error(mean, spread.distance_mcse, words=samples.words)
-        return "runs", f"The mean {loss.name} between two of the {n} runs is {mean}.{equal}"
+        return "runs", f"The mean {display.name_of(loss)} between two of the {n} runs is {mean}.{equal}"
     between, within = (display.quantity(one, loss.unit, 3) for one in (spread.between, spread.within))
     inside = f", and {within} between two of the same group" * (not np.isnan(spread.within))
-    apart = f"the mean {loss.name} is {between} between two runs of different groups{inside}"
+    apart = f"the mean {display.name_of(loss)} is {between} between two runs of different groups{inside}"
     if np.isnan(spread.p_value) or spread.least_p_value > LEVEL:
         return "unknown", (
             f"The groups have too few runs to tell whether they find different clusters; {apart}. Five runs in each "

@@ -112,7 +112,7 @@ def sequential_distances(draws: Any, *, loss: str | PartitionLoss | None = None,
     Raises
     ------
     ValueError
-        If `lag` is below 1, or the draws are invalid as for :func:`as_partition_draws`.
+        If `lag` is below 1, `draws` are independent runs, or they are invalid as for :func:`as_partition_draws`.
 
     See Also
     --------
@@ -156,6 +156,11 @@ def sequential_distances(draws: Any, *, loss: str | PartitionLoss | None = None,
     array([0., 0.])
     """
     draws, record, lag = as_draws(draws).as_sampled(), as_loss(loss, kind=PartitionLoss), check_count("lag", lag)
+    if draws.independent:
+        raise ValueError(
+            f"`draws` must be successive draws of chains; got {draws.n_draws} independent runs, whose order says "
+            "nothing. `diagnose` computes the mean distance between two runs."
+        )
     steps, to_half = np.full(draws.n_draws, np.nan), np.empty(draws.n_draws)
     columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
     kept = []

@@ -217,7 +217,7 @@ class PartitionDraws(PairSource):
         repeated = np.flatnonzero(places[1:] == places[:-1]) + 1
         if repeated.size == 0:
             return None if np.array_equal(by_hash, np.arange(self.n_draws)) else by_hash
-        rng = np.random.default_rng(0)
+        rng = np.random.default_rng(int(hashes.sum()))
         places[repeated] = rng.integers(2**64 - 1, size=repeated.size, dtype=np.uint64, endpoint=True)
         is_new = np.any([key[by_hash][1:] != key[by_hash][:-1] for key in keys], axis=0)
         kinds = np.append(0, np.cumsum(is_new))[np.argsort(places, kind="stable")]

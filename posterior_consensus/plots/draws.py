@@ -11,12 +11,13 @@ from posterior_consensus.diagnostics.independence import NearIndependence
 from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.diagnostics.sequence import SequentialDistances
 from posterior_consensus.plots import frame
-from posterior_consensus.plots.colours import COLOURS, MARK, MOST_CHAINS, chain_colour, chain_line, ink
+from posterior_consensus.plots.colours import COLOURS, MARK, MOST_CHAINS, chain_colour, chain_line, chain_marker, ink
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.results.words import words_of
 
 _RANK_BINS = 20
+_POINT = 3.0  # size of a run's mark
 _MOST_IN_ROW = 4  # rows of legend entries next to the first row
 _WIDTH, _SUMMARY, _DISTANCE = 7.6, 1.25, 2.3  # inches: width of figures along chains, and heights of a row
 _RESAMPLE_BINS = 40
@@ -39,7 +40,8 @@ def plot_traces(diagnosis: Diagnosis, *, figsize: Size = None, axes: Any = None)
     Returns
     -------
     ndarray of matplotlib.axes.Axes, shape (n_summaries, 2)
-        Traces on the left, with a colour for each chain, and histograms of ranks on the right.
+        Traces on the left, with a colour for each chain, and histograms of ranks on the right. Independent runs have no
+        traces: the values of each group are sorted, and each is a point at the share of the group's runs below it.
 
     Raises
     ------
@@ -79,31 +81,38 @@ def plot_traces(diagnosis: Diagnosis, *, figsize: Size = None, axes: Any = None)
     axes = frame.grid_axes(axes, figsize, len(names), 2, _WIDTH, _SUMMARY * len(names) + 0.4, width_ratios=(2, 1))
     chain = traces["chain"].values
     _, first = np.unique(chain, return_index=True)
-    chains = [np.flatnonzero(chain == chain[at]) for at in np.sort(first)]
+    first = first if diagnosis.independent else np.sort(first)  # groups of runs are sorted by name, as elsewhere
+    chains = [np.flatnonzero(chain == chain[at]) for at in first]
     for name, (left, right) in zip(names, axes, strict=True):
         one = traces.sel(summary=name)
-        _draw_row(left, right, one.values, chains)
+        _draw_row(left, right, one.values, chains, independent=diagnosis.independent)
         rhat = float(diagnosis.summaries["rhat"].sel(summary=name))
         left.set_title(frame.with_unit(name, one["unit"].item()), loc="left", fontsize="small")
         if not np.isnan(rhat) and not diagnosis.independent:
             right.set_title(f"R-hat {rhat:.3f}", loc="right", fontsize="small")
     for ax in axes.ravel():
         ax.tick_params(labelsize="small")
-    frame.tick_integers(axes[-1, 0].xaxis)
+    if not diagnosis.independent:
+        frame.tick_integers(axes[-1, 0].xaxis)
     for ax in axes[:-1].ravel():
         ax.tick_params(labelbottom=False)
     words = words_of(diagnosis)
-    axes[-1, 0].set_xlabel(f"{words.draw} of the {words.chain}", fontsize="small")
+    along = "share of the runs, sorted by value" if diagnosis.independent else "draw of the chain"
+    axes[-1, 0].set_xlabel(along, fontsize="small")
     axes[-1, 1].set_xlabel(f"rank among the {words.draws} of all {words.chains}", fontsize="small")
     if 1 < len(chains) <= MOST_CHAINS:
         looks = [chain_line(k, len(chains)) | {"linewidth": 2.0} for k in range(len(chains))]
+        if diagnosis.independent:
+            looks = [look | {"marker": chain_marker(k, len(chains))} for k, look in enumerate(looks)]
         entries = [Line2D([], [], label=str(chain[rows[0]]), **look) for rows, look in zip(chains, looks, strict=True)]
         place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.1), "ncols": -(-len(chains) // _MOST_IN_ROW)}
         frame.add_legend(axes[0, 1], entries, title=words.chain, title_fontsize="small", **place)
     return axes
 
 
-def _draw_row(left: Axes, right: Axes, values: npt.NDArray[np.float64], chains: list[npt.NDArray[np.intp]]) -> None:
+def _draw_row(
+    left: Axes, right: Axes, values: npt.NDArray[np.float64], chains: list[npt.NDArray[np.intp]], *, independent: bool
+) -> None:
     if np.isnan(values).any():
         return
     edges = np.linspace(0.0, 1.0, min(_RANK_BINS, max(1, min(rows.size for rows in chains) // 3)) + 1)
@@ -111,12 +120,17 @@ def _draw_row(left: Axes, right: Axes, values: npt.NDArray[np.float64], chains: 
     ranks = _shares(tied, tied.max() + 1)
     for k, rows in enumerate(chains):
         style = chain_line(k, len(chains))
-        left.plot(np.arange(rows.size), values[rows], linewidth=0.6, alpha=0.8, **style)
+        if independent:
+            below = (np.arange(rows.size) + 0.5) / rows.size
+            marker = chain_marker(k, len(chains))
+            left.plot(below, np.sort(values[rows]), marker, color=style["color"], markersize=_POINT, alpha=0.8)
+        else:
+            left.plot(np.arange(rows.size), values[rows], linewidth=0.6, alpha=0.8, **style)
         interpolated = np.interp(edges, ranks, _shares(tied[rows], tied.max() + 1))
         right.stairs(np.diff(interpolated) / np.diff(edges), edges, baseline=None, linewidth=1.1, **style)
     right.axhline(1.0, color=ink(), linewidth=0.7, linestyle=":")
     right.set(xlim=(0, 1), ylim=(0, None))
-    left.set_xlim(0, max(rows.size for rows in chains) - 1 or 1)
+    left.set_xlim(0, 1 if independent else max(rows.size for rows in chains) - 1 or 1)
 
 
 def _shares(tied: npt.NDArray[np.intp], n_values: int) -> npt.NDArray[np.float64]:

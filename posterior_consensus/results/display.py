@@ -20,6 +20,7 @@ from posterior_consensus.runtime.names import no_attribute
 from posterior_consensus.runtime.tolerances import ROUNDING
 
 MOST_ROWS = 12  # so that a result fits on one screen
+_LOSS_NAMES = {"vi": "variation of information", "binder": "Binder loss", "ballet": "BALLET loss"}
 _WIDTH = 100  # characters of a line's value
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _ESCAPED = str.maketrans(
@@ -60,6 +61,11 @@ def interval(low: int, high: int, share: float, of: str) -> str:
     if low == high:
         return f"{low:,} in {percent(share)} of {of}"
     return f"central 90% interval {low:,} to {high:,}, which has {percent(share)} of {of}"
+
+
+def name_of(loss: Loss) -> str:
+    """Name of a loss in sentences."""
+    return _LOSS_NAMES.get(loss.name, loss.name)
 
 
 def name_and_unit(loss: Loss) -> str:

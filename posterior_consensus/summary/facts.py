@@ -36,7 +36,6 @@ from posterior_consensus.summary.record import (
     uses_sampled_labels,
 )
 
-_LOSS_NAMES = {"vi": "variation of information", "binder": "Binder loss", "ballet": "BALLET loss"}
 _GIVEN = "with the items' allocations given by their probabilities in each draw [gelfand1990]."
 _SAMPLED = (
     "with the items' allocations sampled from their probabilities in each draw, and the co-clustering probabilities "
@@ -148,14 +147,15 @@ def noise(summary: SummaryRecord) -> Fact:
     doubtful = share[(share >= _DOUBTFUL[0]) & (share <= _DOUBTFUL[1])]
     doubtful = doubtful.iloc[(doubtful - _HALF).abs().argsort(kind="stable")]
     low, high = (f"{100 * one:.0f}%" for one in _DOUBTFUL)
-    total = f"{counted(summary.consensus.n_noise, 'item')} in no cluster"
+    of_noise = summary.consensus.noise is not None  # else the loss puts every item in a cluster
+    total = f"{counted(summary.consensus.n_noise, 'item')} in no cluster; " * of_noise
     if doubtful.empty:
         doubt = f"no item is called noise by {low} to {high} of the runs"
     else:
         named = display.listed(doubtful.index.tolist(), _MOST_NAMED)
         are = "item is" if doubtful.size == 1 else "items are"
         doubt = f"{doubtful.size:,} {are} called noise by {low} to {high} of the runs: {named}"
-    return Fact("noise", f"{total}; {doubt}", [f"{capitalized(doubt)}."], f"{capitalized(doubt.partition(':')[0])}.")
+    return Fact("noise", f"{total}{doubt}", [f"{capitalized(doubt)}."], f"{capitalized(doubt.partition(':')[0])}.")
 
 
 def number(summary: SummaryRecord) -> Fact:
@@ -223,7 +223,7 @@ def expected_loss(summary: SummaryRecord) -> Fact:
     """Expected loss of the partition, with its error."""
     best, words = summary.consensus, words_of(summary)
     short, value = (display.quantity(best.expected_loss, best.loss.unit, digits) for digits in (3, 4))
-    finding = f"The {words.minimized} {name_of(best.loss)} of this partition{words.to_draws} is {short}."
+    finding = f"The {words.minimized} {display.name_of(best.loss)} of this partition{words.to_draws} is {short}."
     methods = (
         f"{words.an_expected} loss of {value} on the {words.draws} it was minimized on ({words.error} "
         f"{_figure(best.mcse, '.2g')}{_rough_because(best.ess, words)})"
@@ -250,14 +250,9 @@ def _rough_because(ess: float, words: Words) -> str:
     return f", rough because of an {words.size} of {ess:.3g}" if display.is_rough(ess, words) else ""
 
 
-def name_of(loss: Loss) -> str:
-    """Name of a loss in sentences."""
-    return _LOSS_NAMES.get(loss.name, loss.name)
-
-
 def expectation(loss: Loss, value: float, words: Words) -> str:
     """Name and value of an expected loss."""
-    return f"{words.expected} {name_of(loss)} {display.quantity(value, loss.unit, 3)}"
+    return f"{words.expected} {display.name_of(loss)} {display.quantity(value, loss.unit, 3)}"
 
 
 def _figure(value: float, form: str) -> str:

@@ -27,12 +27,12 @@ from posterior_consensus.plots.frame import Grid
 from posterior_consensus.plots.layers import plot_layer_stability, plot_layers
 from posterior_consensus.results import display
 from posterior_consensus.results.annotations import Annotations
-from posterior_consensus.results.display import counted
+from posterior_consensus.results.display import counted, name_of
 from posterior_consensus.results.stored_as import as_json, names_from_json
 from posterior_consensus.runtime.executor import Clock
 from posterior_consensus.runtime.progress import track, waiting
 from posterior_consensus.sources.layers import as_layers
-from posterior_consensus.summary.facts import ambiguous_items, draws_in_words, name_of
+from posterior_consensus.summary.facts import ambiguous_items, draws_in_words
 from posterior_consensus.summary.report.page import write_layers_report
 from posterior_consensus.summary.steps import SEARCH, ball_loss, consensus_within, summary_of
 from posterior_consensus.summary.summary import Posterior, Summary

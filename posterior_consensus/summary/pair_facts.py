@@ -16,7 +16,7 @@ from posterior_consensus.results.display import as_text, capitalized, counted
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.tolerances import ROUNDING
-from posterior_consensus.summary.facts import Fact, name_of
+from posterior_consensus.summary.facts import Fact
 from posterior_consensus.summary.pair_record import PairsRecord
 from posterior_consensus.summary.text import with_references
 
@@ -300,5 +300,5 @@ def methods_text(summary: PairsRecord) -> str:
     method = summary.consensus.method
     by_component = "within each connected component of the pairs above it"
     how = by_component if isinstance(summary.consensus.info, ComponentsInfo) else f"by the method {method!r}"
-    words |= {"loss": name_of(summary.loss), "how": how, "version": posterior_consensus.__version__}
+    words |= {"loss": display.name_of(summary.loss), "how": how, "version": posterior_consensus.__version__}
     return with_references(" ".join(filter(None, (one.format(**words) for one in _METHODS))), summary.loss)

@@ -37,7 +37,7 @@ OTHER_LABELS = "labels sampled anew"  # a step
 TOO_MANY = f"there are more than {memory.LABELS_TO_SEARCH_AGAIN:,} labels"
 _IMPROBABLE = 0.05  # posterior probability below which a number of clusters is reported as improbable
 _SOME_DRAWS = 500
-_FEWEST = 100  # effective draws; with fewer, agreement of halves proves little
+_FEWEST, _FEWEST_RUNS = 100, 20  # effective draws, or runs; with fewer, agreement of halves proves little
 
 
 class HasConsensus(HasDraws):
@@ -156,8 +156,9 @@ def no_halves_because(draws: PartitionDraws, best: ConsensusPartition, diagnosis
         return "the groups have no verdict" if draws.independent else "convergence is unknown"
     of_loss = draws.samples.effective_draws if best.mcse == 0 else best.ess
     ess = float(np.fmin(of_loss, diagnosis.partition_ess))
-    if not ess >= _FEWEST:
-        return f"the {words.size} is {'unknown' if np.isnan(ess) else f'{ess:.3g}, below {_FEWEST}'}"
+    fewest = _FEWEST_RUNS if draws.independent else _FEWEST
+    if not ess >= fewest:
+        return f"the {words.size} is {'unknown' if np.isnan(ess) else f'{ess:.3g}, below {fewest}'}"
     return TOO_MANY if draws.n_items * draws.n_draws > memory.LABELS_TO_SEARCH_AGAIN else ""
 
 

@@ -8,9 +8,9 @@ from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.losses.partition_losses import tau_of
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display
-from posterior_consensus.results.display import counted
+from posterior_consensus.results.display import counted, name_of
 from posterior_consensus.results.words import words_of
-from posterior_consensus.summary.facts import facts_of, name_of
+from posterior_consensus.summary.facts import facts_of
 from posterior_consensus.summary.record import SummaryRecord
 
 REFERENCES = {

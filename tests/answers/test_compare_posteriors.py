@@ -311,3 +311,21 @@ def test_draws_without_weight_do_not_hide_a_difference(shape, rng):
     both = [noisy(rng, TRUTH, shape[1], shape[0], noise) for noise in (0.05, 0.6)]
     found = pc.compare_posteriors(*(pc.as_partition_draws(z, weights=weights) for z in both), n_particles=1)
     assert smallest_p_value(found) < 0.05
+
+
+def test_runs_are_compared_without_words_of_chains():
+    rng = np.random.default_rng(1)
+
+    def runs(n_runs, truth):
+        labels = np.where(rng.random((n_runs, 12)) < 0.1, rng.integers(3, size=(n_runs, 12)), truth)
+        return pc.as_runs(labels)
+
+    one, other = np.repeat([0, 1, 2], 4), np.repeat([0, 1], 6)
+    compared = [
+        pc.compare_posteriors(runs(60, one), runs(n, truth), n_particles=1, random_seed=1, progressbar=False)
+        for n, truth in ((60, one), (60, other), (20, one))
+    ]
+    equal, differ, few = (found.verdict for found in compared)
+    assert compared[0].independent and "between the runs of a and of b is beyond chance" in equal
+    assert differ.startswith("The runs of a and of b differ in partitions") and "rough" not in differ
+    assert "b has an effective number of runs of 20" in few and "`groups` of `as_runs`" in few

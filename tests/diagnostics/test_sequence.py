@@ -193,3 +193,8 @@ def test_no_burn_in_is_seen_in_stationary_chains_or_other_modes(rng):
         np.cumsum(rng.random((4, 500)) < 0.01, axis=1)[..., np.newaxis] % 2, *np.repeat([[0, 1], [0, 2]], 8, 1)
     )
     assert "burn-in" not in pc.diagnose(np.where(rng.random((4, 500, 16)) < 0.05, 1, modes)).verdict
+
+
+def test_runs_have_no_sequence(rng):
+    with pytest.raises(ValueError, match=r"`draws` must be successive draws.* got 8 independent runs.*`diagnose`"):
+        pc.diagnostics.sequential_distances(pc.as_runs(noisy_draws(rng, 8, 6, 2, 0.2)))

@@ -29,6 +29,20 @@ def test_traces_are_drawn_by_chain_and_ranks_compared():
         np.testing.assert_allclose(heights.mean(axis=1), 1)
 
 
+def test_values_of_runs_are_sorted_points_by_group():
+    runs = pc.as_runs(draws_of(1, 40, 8).labels, groups=["b"] * 10 + ["a"] * 30)
+    found = pc.diagnose(runs)
+    axes = pc.plot_traces(found)
+    assert [text.get_text() for text in axes[0, 1].get_legend().get_texts()] == ["a", "b"]
+    for ax, values in zip(axes[:, 0], found.traces.values, strict=True):
+        for line, own in zip(ax.lines, (values[10:], values[:10]), strict=True):
+            assert line.get_linestyle() == "None" and line.get_marker() != "None"
+            np.testing.assert_array_equal(line.get_ydata(), np.sort(own))
+            np.testing.assert_allclose(line.get_xdata().mean(), 0.5)
+        assert ax.get_xlim() == (0, 1)
+    assert axes[-1, 0].get_xlabel() == "share of the runs, sorted by value"
+
+
 def test_rows_of_traces_are_of_one_height():
     axes = pc.plot_traces(pc.diagnose(draws_of(12, 20, 6)))
     axes[0, 0].figure.canvas.draw()

@@ -108,6 +108,7 @@ def records(summary):
     if runs.n_draws > 1:
         yield "partial partition", pc.partial_partition(runs, 0.5, random_seed=1)
         yield "density", pc.partition_density(runs, **QUIET)
+        yield "posteriors", pc.compare_posteriors(runs, runs.take(slice(0, runs.n_draws // 2)), n_particles=1, **QUIET)
 
 
 @pytest.mark.parametrize("name", CASES)

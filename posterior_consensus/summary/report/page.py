@@ -14,7 +14,6 @@ from posterior_consensus.layers.stability import LayerStability
 from posterior_consensus.results import display
 from posterior_consensus.results.words import Words, words_of
 from posterior_consensus.runtime.files import written_whole
-from posterior_consensus.summary.facts import name_of
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.report.payload import payload_of, payload_of_layers
 from posterior_consensus.summary.report.still import (
@@ -104,7 +103,7 @@ def _head(summary: SummaryRecord) -> str:
     """Description of the posterior in one line."""
     of_draws = "; ".join(f"{name}: {value}" for name, value in summary.draws.samples.lines())
     expected = display.quantity(summary.consensus.expected_loss, summary.loss.unit, 3)
-    loss = f"{name_of(summary.loss)}, {words_of(summary).expected} {expected}"
+    loss = f"{display.name_of(summary.loss)}, {words_of(summary).expected} {expected}"
     return f"{summary.source}. {display.capitalized(of_draws)}. Loss: {loss}."
 
 
