@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import combinations
 from math import factorial, prod
 
@@ -123,7 +124,7 @@ def run_spread(draws: PartitionDraws, some: PartitionDraws, loss: PartitionLoss)
         between=outside,
         most_within=most_within,
         shift=shift,
-        p_value=_p_value(distances, group) if tested else np.nan,
+        p_value=permutation_p_value(distances, group) if tested else np.nan,
         least_p_value=_least_p_value(sizes) if tested else np.nan,
         n_runs=n,
         most_equal=most_equal,
@@ -163,15 +164,23 @@ def _least_p_value(sizes: npt.NDArray[np.intp]) -> float:
     return least if _assignments(sizes) <= _ALL else max(least, 1 / (1 + _PERMUTATIONS))
 
 
-def _p_value(distances: Floats, group: npt.NDArray[np.intp]) -> float:
-    """Share of the assignments of the runs whose groups are as tight as these."""
-    limit, sizes = _tightness(distances, group[np.newaxis])[0] * (1 + SAME), np.bincount(group)
+def permutation_p_value(distances: Floats, group: npt.NDArray[np.intp]) -> float:
+    """Share of the assignments of runs to groups of these sizes whose groups are as tight as these, numbered from 0.
+
+    See :func:`run_spread`. Distances are symmetric, between the runs (N, N).
+    """
+    limit = _tightness(distances, group[np.newaxis])[0] * (1 + SAME)
+    return float(np.mean(_tightness(distances, _ways(tuple(group.tolist()))) <= limit))
+
+
+@lru_cache(maxsize=4)  # pairs of layers often have the same numbers of runs
+def _ways(group: tuple[int, ...]) -> npt.NDArray[np.intp]:
+    """Assignments (R, N) of runs to groups of these sizes: all, or the given one and random ones."""
+    sizes = np.bincount(group)
     if _assignments(sizes) <= _ALL:
-        ways = np.array(list(_divisions(np.arange(group.size), sizes.tolist())))
-        return float(np.mean(_tightness(distances, ways) <= limit))
-    rng = np.random.default_rng(0)
-    others = _tightness(distances, rng.permuted(np.tile(group, (_PERMUTATIONS, 1)), axis=1))
-    return float((1 + np.sum(others <= limit)) / (1 + _PERMUTATIONS))
+        return np.array(list(_divisions(np.arange(len(group)), sizes.tolist())))
+    others = np.random.default_rng(0).permuted(np.tile(group, (_PERMUTATIONS, 1)), axis=1)
+    return np.concatenate([[group], others])
 
 
 def _tightness(distances: Floats, groups: npt.NDArray[np.intp]) -> Floats:

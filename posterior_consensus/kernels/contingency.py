@@ -12,6 +12,8 @@ _FEW_CELLS = 256  # of a mean table, up to which counting bits takes a half to a
 _MANY_ITEMS = 1 << 25  # counted in all tables, from which that is worth compiling a kernel for
 _ROWS, _COLUMNS = 512, 256  # clusters of a block of partitions and of draws, whose bits the nearest caches hold
 _MOST_BITS = 1 << 26  # of a block
+_TINY = 1e-20  # probability of a count, relative to that of the mode, from which the others do not matter
+_STEPS = 64  # elementary steps of the expectation of a cell, about
 
 
 class Vectors(NamedTuple):
@@ -242,6 +244,51 @@ def paired_joint_sums(labels, n_clusters, rows, others, h):
     shape = n_clusters[rows].max(initial=0), n_clusters[others].max(initial=0)
     arguments = labels, n_clusters, rows, others, shape, h, sums
     in_blocks(_paired_joint_sums, 0, rows.size, *arguments, work=labels.shape[1])
+    return sums
+
+
+@inner
+def _expected(a, b, h):
+    """E h(X) of the count X of items that clusters of a and b of n random items have in common.
+
+    X is hypergeometric. Probabilities follow from their ratios, from the mode outwards.
+    """
+    n = h.size - 1
+    mode = (a + 1) * (b + 1) // (n + 2)
+    total, value = 1.0, h[mode]
+    ratio, x = 1.0, mode
+    while ratio > _TINY:
+        ratio *= (float(a - x) * float(b - x)) / (float(x + 1) * float(n - a - b + x + 1))
+        x += 1
+        total += ratio
+        value += ratio * h[min(x, n)]  # beyond the last count, where the ratio is 0
+    ratio, x = 1.0, mode
+    while ratio > _TINY:
+        ratio *= (float(x) * float(n - a - b + x)) / (float(a - x + 1) * float(b - x + 1))
+        x -= 1
+        total += ratio
+        value += ratio * h[max(x, 0)]
+    return value / total
+
+
+@jit
+def _expected_sums(first, last, sizes, numbers, starts, rows, others, h, sums):
+    for p in range(first, last):
+        total = 0.0
+        for k in range(starts[rows[p]], starts[rows[p] + 1]):
+            for other in range(starts[others[p]], starts[others[p] + 1]):
+                total += numbers[k] * numbers[other] * _expected(sizes[k], sizes[other], h)
+        sums[p] = total
+
+
+def expected_sums(sizes, numbers, starts, rows, others, h):
+    """Expected sums of h (P,) over the joint cells of draws `rows[p]` and `others[p]`, the items of one permuted.
+
+    Draw t has clusters of the distinct sizes from `starts[t]` to `starts[t + 1]`, and `numbers` of each.
+    """
+    sums = np.empty(rows.size)
+    work = int(np.diff(starts).max(initial=0)) ** 2 * _STEPS
+    in_blocks(_expected_sums, 0, rows.size, sizes, numbers, starts, rows, others, h, sums, work=work)
     return sums
 
 

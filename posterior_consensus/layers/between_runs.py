@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping
 from itertools import combinations
-from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from posterior_consensus.diagnostics.groups import run_distances, within
+from posterior_consensus.diagnostics.groups import permutation_p_value, run_distances, within
 from posterior_consensus.ensemble.chains import half_energy
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import draw_losses, loss_matrix, losses_between
@@ -17,7 +16,6 @@ from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.layers import Layers
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS, evenly_spaced
-from posterior_consensus.ensemble.similarity import own_and_nearest
 from posterior_consensus.layers.chance import chance_losses
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results.stored_as import names_as_coordinate
@@ -26,7 +24,6 @@ from posterior_consensus.runtime.tolerances import ROUNDING
 
 MOST_RUNS = 200  # of a layer, of which all pairs are compared
 _ENOUGH_PAIRS = 100  # of runs of a layer, for what random labels have
-_PERMUTATIONS = 999
 
 STABILITY = (
     *("n_runs", "fewest", "most", "n_clusters", "distance", "error", "chance", "stability", "stability_error"),
@@ -42,7 +39,7 @@ class Distances(NamedTuple):
     ----------
     mean, error : float
     separation, p_value : float
-        Half the energy distance of two layers, and the share of exchanges of their runs with one at least as large.
+        Half the energy distance of two layers, and the p-value of the test of equal groups, see :func:`run_spread`.
     """
 
     mean: float
@@ -68,14 +65,30 @@ def stability_of(
     for name, draws in layers.items():
         labels, (mean, error), chance = partitions[name], within(own[name]), _chance(compared_runs(draws), loss)
         unit = chance if chance > ROUNDING else np.nan
-        similarity = own_and_nearest(draws, labels)[0]
-        agreement = float(np.nanmean(similarity)) if np.isfinite(similarity).any() else np.nan
         to_consensus = float(draws.samples.mean(draw_losses(labels[np.newaxis], draws, loss))[0])
         counts = draws.n_draws, int(draws.n_clusters.min()), int(draws.n_clusters.max()), int(labels.max()) + 1
-        rows.append((*counts, mean, error, chance, 1 - mean / unit, error / unit, to_consensus, agreement))
+        rows.append(
+            (*counts, mean, error, chance, 1 - mean / unit, error / unit, to_consensus, _agreement(draws, labels))
+        )
     columns = zip(STABILITY, zip(*rows, strict=True), strict=True)
     found = {name: ("layer", np.array(column)) for name, column in columns}
     return xr.Dataset(found, {"layer": names_as_coordinate(list(layers))})
+
+
+def _agreement(draws: PartitionDraws, labels: Labels) -> float:
+    """Mean over items of their mean similarity to the others of their cluster; NaN if all are alone.
+
+    That is a sum over the joint cells of each cluster with those of the runs, without similarities of single items.
+    """
+    sizes, width = np.bincount(labels), int(draws.backend.n_clusters.max())
+    together = np.zeros(sizes.size)
+    for _, runs in draws.backend.blocks(1):
+        cells, counts = np.unique(labels.astype(np.int64) * width + runs[0], return_counts=True)
+        together += np.bincount(cells // width, counts * (counts - 1), sizes.size)
+    several = sizes > 1
+    if not several.any():
+        return np.nan
+    return float((together[several] / (sizes[several] - 1)).sum() / (draws.n_draws * sizes[several].sum()))
 
 
 def _chance(draws: PartitionDraws, loss: PartitionLoss) -> float:
@@ -154,21 +167,7 @@ def compared(own: Floats, others: Floats, across: Floats) -> Distances:
     if min(n, m) < 2:
         return Distances(float(across.mean()), error, np.nan, np.nan)
     distances = np.block([[own, across], [across.T, others]])
-    pairs = 1.0 - np.eye(n + m)
-    ours = _exchanges(n, m)
-    energies = half_energy(distances, ours, ~ours, pairs)
-    larger = energies >= energies[0] - ROUNDING
-    return Distances(float(across.mean()), error, float(energies[0]), float(larger.mean()))
-
-
-def _exchanges(n: int, m: int) -> npt.NDArray[np.bool_]:
-    """Which of n + m runs are in the first set (R, n + m): as they are, then all other choices, or 999 random ones."""
-    first = np.arange(n + m) < n
-    if comb(n + m, n) <= _PERMUTATIONS:
-        chosen = np.array(list(combinations(range(n + m), n)))
-        exchanged = np.zeros((len(chosen), n + m), np.bool_)
-        np.put_along_axis(exchanged, chosen, True, axis=1)
-        return exchanged
-    exchanged = np.random.default_rng(0).permuted(np.tile(first, (_PERMUTATIONS + 1, 1)), axis=1)
-    exchanged[0] = first
-    return exchanged
+    layer = np.repeat([0, 1], [n, m])
+    ours = layer[np.newaxis] == 0
+    separation = float(half_energy(distances, ours, ~ours, 1.0 - np.eye(n + m))[0])
+    return Distances(float(across.mean()), error, separation, permutation_p_value(distances, layer))

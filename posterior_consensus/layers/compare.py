@@ -149,9 +149,10 @@ def compare_layers(
     The permutation keeps the sizes of clusters, so `stability` can be compared between layers: 1 if all runs are equal,
     0 if they are as far apart as random labels of their sizes. For a loss that is linear in the sum A over joint cells,
     such as VI and Binder's loss, `chance` is exact [3]_; another loss is taken at the expectation of A. The `error` of
-    the distance is the jackknife's over runs. The permutations that `p_value` takes exchange the runs of two layers:
-    all of them, or 999 at random. It is a p-value if the runs are independent. Beyond 200 runs of a layer, 200 are
-    compared with each other; the consensus partition is of all.
+    the distance is the jackknife's over runs. `p_value` is that of the test of equal groups by sums of distances within
+    the two layers, each divided by its number of runs [4]_. All exchanges of runs between the layers are compared if
+    there are at most 5,000, else 1,999 random ones. Beyond 200 runs of a layer, 200 are compared with each other; the
+    consensus partition is of all.
 
     References
     ----------
@@ -161,6 +162,7 @@ def compare_layers(
        https://doi.org/10.1016/j.jspi.2013.03.018
     .. [3] Vinh, Epps and Bailey (2010), Journal of Machine Learning Research 11, 2837-2854.
        https://jmlr.org/papers/v11/vinh10a.html
+    .. [4] Rizzo and Szekely (2010), Annals of Applied Statistics 4(2), 1034-1055. https://doi.org/10.1214/09-AOAS245
 
     Examples
     --------

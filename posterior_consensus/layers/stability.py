@@ -40,9 +40,10 @@ class LayerStability(Stored):
     distances : xarray.Dataset
         Over ``layer`` and ``other_layer``, by the items that both have: the mean ``distance`` between a run of the one
         and a run of the other, and its standard ``error``; ``separation``, how much larger it is than the mean distance
-        of two runs of one of them; ``p_value``, the share of exchanges of runs between the layers whose separation is
-        at least as large; ``consensus_distance`` of the consensus partitions, and whether they are the ``same``; the
-        number of items ``n_common``. A layer and itself have its own distance. NaN for layers that were not compared.
+        of two runs of one of them; ``p_value``, the share of exchanges of runs between the layers after which runs
+        of one layer are at least as close; ``consensus_distance`` of the consensus partitions, and whether they are the
+        ``same``; the number of items ``n_common``. A layer and itself have its own distance. NaN for layers that were
+        not compared.
     partitions : AlignedPartitions
         Consensus partition of each layer. A cluster keeps its name from a layer to the next one.
     dim : str

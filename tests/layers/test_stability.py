@@ -8,7 +8,7 @@ import pytest
 
 import posterior_consensus as pc
 from posterior_consensus.layers import between_runs
-from posterior_consensus.layers.chance import expected_joint_sum
+from posterior_consensus.layers.chance import expected_joint_sums
 
 QUIET = {"random_seed": 1, "progressbar": False}
 RNG = np.random.default_rng(5)
@@ -81,13 +81,13 @@ def test_chance_of_a_ratio_is_close_to_the_mean_over_permutations():
 
 
 def test_chance_of_many_items_and_of_one_cluster_with_all():
-    sizes = np.array([1, 3, 99_996]), np.array([1, 1, 1])
-    alone = np.array([100_000]), np.array([1])
+    sizes = [np.array([1, 3, 99_996]), np.array([100_000])]
+    one, other = np.array([0, 0]), np.array([1, 0])
     h = pc.losses.vi().h(100_000)
-    assert expected_joint_sum(sizes, alone, h) == pytest.approx(h[[1, 3, 99_996]].sum(), rel=1e-12)
+    assert expected_joint_sums(sizes, one, other, h)[0][0] == pytest.approx(h[[1, 3, 99_996]].sum(), rel=1e-12)
     pairs = pc.binder().h(100_000)
     expected = pairs[[1, 3, 99_996]].sum() ** 2 / pairs[-1]
-    assert expected_joint_sum(sizes, sizes, pairs) == pytest.approx(expected, rel=1e-12)
+    assert expected_joint_sums(sizes, one, other, pairs)[0][1] == pytest.approx(expected, rel=1e-12)
 
 
 def test_order_and_numbers_of_runs_change_nothing(found):
@@ -157,10 +157,17 @@ def test_exchanges_of_runs_give_the_p_value():
     found = pc.compare_layers({"a": pc.as_runs(same * 3), "b": pc.as_runs(other * 3)}, **QUIET)
     assert found.steps["p_value"].item() == pytest.approx(2 / 20)
     found = pc.compare_layers({"a": pc.as_runs(same * 9), "b": pc.as_runs(other * 8)}, **QUIET)
-    assert found.steps["p_value"].item() == 0.001
+    assert found.steps["p_value"].item() == 1 / 2000
     found = pc.compare_layers({"a": pc.as_runs(same * 9), "b": pc.as_runs(same * 8)}, **QUIET)
     assert found.steps["p_value"].item() == 1
     assert found.same_partition == [["a", "b"]]
+
+
+def test_layers_and_groups_have_one_test():
+    """Of 4 runs against 6, all 210 exchanges are compared, so that no random ones differ."""
+    runs = pc.as_runs(made(10, wrong=0.3), groups=["a"] * 4 + ["b"] * 6)
+    p_value = pc.compare_layers(runs, **QUIET).steps["p_value"].item()
+    assert p_value == pytest.approx(pc.diagnose(runs).spread.p_value, rel=1e-12) != 1
 
 
 @pytest.mark.slow
