@@ -342,6 +342,8 @@ def numbered_as(labels: Labels, reference: Labels, names: list[Hashable]) -> tup
     label below 0 are in no cluster.
     """
     renumbered, at = np.full_like(labels, -1), np.flatnonzero(labels >= 0)
+    if not at.size:
+        return renumbered, names
     own = canonical_labels(labels[at])
     numbers, names = _matched(own, reference[at], names)
     renumbered[at] = numbers[own]

@@ -1,7 +1,8 @@
 """The credible ball: the smallest ball around a partition with a given posterior probability."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,7 @@ import xarray as xr
 from posterior_consensus.answers.alignment import numbered_as, numbers_in
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import loss_matrix
-from posterior_consensus.ensemble.partitions import distinct_rows
+from posterior_consensus.ensemble.partitions import Labels, distinct_rows
 from posterior_consensus.losses.lookup import as_loss, as_metric
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
@@ -190,9 +191,8 @@ def credible_ball(
     }
     share = inside.astype(np.float64)
     farthest = {name: np.flatnonzero(own & (distances >= distances[own].max() - tie)) for name, own in among.items()}
-    bounds = _bounds(draws, distances, farthest)
-    for bound in bounds.values():
-        bound.values = [numbered_as(labels, numbers, names)[0] for labels in bound.values]
+    in_clusters = None if draws.noise is None else draws.items.as_marked_labels(partition) >= 0
+    bounds = _bounds(draws, distances, farthest, _Center(numbers, names, in_clusters))
     return CredibleBall(
         center=draws.items.array(numbers, "center"),
         radius=radius,
@@ -223,8 +223,33 @@ def _quantile(distances: npt.NDArray[np.float64], draws: PartitionDraws, prob: f
     return float(distances[distances <= edge + tie].max())
 
 
+class _Center(NamedTuple):
+    """Numbers (n_items,) of the center's clusters, their names and, for runs with noise, which items are in one."""
+
+    numbers: Labels
+    names: list[Hashable]
+    in_clusters: npt.NDArray[np.bool_] | None
+
+    def number(self, labels: Labels, noise: npt.NDArray[np.bool_] | None) -> Labels:
+        """Labels of a draw with the numbers of matched clusters; noise is matched with noise alone, item by item.
+
+        Each item of noise is a cluster of its own in the labels; a table of these would be too large.
+        """
+        if noise is None or self.in_clusters is None:
+            return numbered_as(labels, self.numbers, self.names)[0]
+        reference = np.where(self.in_clusters, self.numbers, -1)
+        found = numbered_as(np.where(noise, -1, labels), reference, self.names)[0]
+        both, new = noise & ~self.in_clusters, noise & self.in_clusters
+        found[both] = self.numbers[both]
+        found[new] = max(len(self.names), int(found.max(initial=-1)) + 1) + np.arange(np.count_nonzero(new))
+        return found
+
+
 def _bounds(
-    draws: PartitionDraws, distances: npt.NDArray[np.float64], farthest: dict[str, npt.NDArray[np.intp]]
+    draws: PartitionDraws,
+    distances: npt.NDArray[np.float64],
+    farthest: dict[str, npt.NDArray[np.intp]],
+    center: _Center,
 ) -> dict[str, xr.DataArray]:
     """Distinct partitions among the farthest rows, in the order of the draws; all rows are read at once."""
     rows = np.unique(np.concatenate(list(farthest.values())))
@@ -235,5 +260,7 @@ def _bounds(
         distinct = np.sort(distinct_rows(tied)[0])
         dim = f"{name}_bound"
         coords = {"distance": (dim, distances[ties[distinct]])}
-        bounds[name] = draws.items.array(tied[distinct].astype(np.int32), name, (dim, ...), coords)
+        noise = [None] * distinct.size if draws.noise is None else draws.noise[ties[distinct]]
+        values = [center.number(*one) for one in zip(tied[distinct].astype(np.int32), noise, strict=True)]
+        bounds[name] = draws.items.array(np.array(values), name, (dim, ...), coords)
     return bounds

@@ -74,3 +74,19 @@ def test_the_share_of_the_draws_in_the_ball_has_an_error():
     assert ball.coverage == 0.8
     assert ball.coverage_mcse == pytest.approx(float(samples.probability_mcse(inside, ball.distances.values)))
     assert ball.coverage_mcse == pytest.approx(0.04, abs=0.01)
+
+
+def test_noise_of_bounds_is_matched_with_noise_alone():
+    center, middle = [0, 0, 0, 1, 1, 1, -1, -1], [0, 0, 0, 1, 1, 1, 1, -1]
+    far = [1, 1, 1, -1, 2, 2, 2, -1]  # its cluster 2 has item 6, which is noise in the center
+    runs = pc.as_runs([*[center] * 5, *[middle] * 2, far], noise=-1)
+    best = pc.consensus_partition(runs, random_seed=1, progressbar=False)
+    assert best.labels.values.tolist() == [0, 0, 0, 1, 1, 1, 2, 3]
+    ball = pc.credible_ball(runs, best, prob=0.999)
+    assert ball.horizontal.values.tolist() == [[0, 0, 0, 4, 1, 1, 1, 3]]
+
+
+def test_a_run_of_noise_alone_is_a_bound():
+    runs = pc.as_runs([*[[0, 0, 1, 1]] * 3, [-1] * 4], noise=-1)
+    best = pc.consensus_partition(runs, random_seed=1, progressbar=False)
+    assert pc.credible_ball(runs, best, prob=0.999).horizontal.values.tolist() == [[2, 3, 4, 5]]
