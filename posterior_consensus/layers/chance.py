@@ -1,5 +1,7 @@
 """Expected loss between random labels: the two partitions keep the sizes of their clusters, but not their items."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -25,7 +27,7 @@ def chance_losses(
 
 
 def expected_joint_sums(
-    sizes: list[npt.NDArray[np.integer]], rows: npt.NDArray[np.intp], others: npt.NDArray[np.intp], h: Floats
+    sizes: Sequence[npt.NDArray[np.integer]], rows: npt.NDArray[np.intp], others: npt.NDArray[np.intp], h: Floats
 ) -> tuple[Floats, Floats]:
     """Expected sums of h (P,) over the joint cells of two partitions each, and (N,) over the clusters of each.
 
