@@ -264,14 +264,17 @@ def extended(
 
     Every other item joins the cluster with the largest mean similarity, over the draws `nearest` to the partition.
     """
-    labels = np.ascontiguousarray(draws.backend.columns(at).T)
+    backend, is_noise = draws.with_one_noise
+    labels = np.ascontiguousarray(backend.columns(at).T)
     sizes = [np.bincount(partition) for partition in partitions]
     counts = [
-        ensemble.joint_counts(labels, draws.starts, one, k.size) for one, k in zip(partitions, sizes, strict=True)
+        ensemble.joint_counts(labels, backend.starts, one, k.size) for one, k in zip(partitions, sizes, strict=True)
     ]
+    for table in counts:
+        table[is_noise] = 0  # which is together with nothing
     weights = [draws.weights * (nearest == k) for k in range(len(partitions))]
     full = np.empty((len(partitions), draws.n_items), np.int32)
-    for items, joined in draws.backend.map_blocks(_joined, draws.starts, counts, sizes, weights):
+    for items, joined in backend.map_blocks(_joined, backend.starts, counts, sizes, weights):
         full[:, items] = joined
     full[:, at] = partitions
     return np.stack([canonical_labels(one) for one in full])

@@ -15,7 +15,7 @@ from posterior_consensus.ensemble.allocations import AllocationProbabilities
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.labels import ArrayLabels, LabelBackend, fingerprints
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource, Result
-from posterior_consensus.ensemble.partitions import distinct_rows
+from posterior_consensus.ensemble.partitions import canonical_rows, distinct_rows
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.kernels import coclustering, ensemble
@@ -99,6 +99,27 @@ class PartitionDraws(PairSource):
                 for own, noise, start in zip(labels, self.noise[:, items], self.starts[:-1], strict=True):
                     rows[start + own[noise].astype(np.int64)] = True
         return rows
+
+    @cached_property
+    def with_one_noise(self) -> tuple[LabelBackend, npt.NDArray[np.bool_]]:
+        """Labels in which all items of noise of a run are one cluster, and which of all clusters (R,) are such ones.
+
+        Tables of clusters then do not grow with the noise, and labels of many items need fewer bytes.
+        """
+        if self.noise is None:
+            return self.backend, np.zeros(int(self.starts[-1]), np.bool_)
+        labels = np.empty((self.n_draws, self.n_items), np.uint8)
+        n_clusters = np.empty(self.n_draws, np.int64)
+        for rows, drawn in self.backend.blocks(1):  # a run at a time: labels of noise are large numbers
+            codes = np.where(self.noise[rows], 0, drawn + np.uint32(1))
+            own, n_clusters[rows] = canonical_rows(codes, int(codes.max(initial=0)) + 1)
+            labels = labels.astype(np.promote_types(labels.dtype, own.dtype), copy=False)
+            labels[rows] = own
+        backend = ArrayLabels(labels, n_clusters)
+        is_noise = np.zeros(int(backend.starts[-1]), np.bool_)
+        runs = np.flatnonzero(self.noise.any(axis=1))
+        is_noise[backend.starts[runs] + labels[runs, self.noise[runs].argmax(axis=1)]] = True
+        return backend, is_noise
 
     def marked_labels(self) -> npt.NDArray[Any]:
         """Cluster of each item in each draw, -1 where the draw calls the item noise."""
@@ -452,9 +473,15 @@ class PartitionDraws(PairSource):
         if self.soft is not None:
             return super().map_links(labels, function, *arguments)
         addends, total = self.samples.addends
-        counts = self.backend.joint_counts(labels)
-        given = self.starts, addends, counts, labels, total, function, arguments
-        return self.backend.map_blocks(_apply_to_links, *given)
+        backend, is_noise = self.with_one_noise
+        counts, itself = backend.joint_counts(labels), np.array([total])
+        if self.noise is not None:  # which is together with nothing, not even with itself
+            counts = np.where(is_noise[:, np.newaxis], 0, counts)
+            itself = np.full(self.n_items, total)
+            for addend, noise in zip(addends, self.noise, strict=True):
+                itself -= addend * noise
+        given = backend.starts, addends, counts, labels, total, itself, function, arguments
+        return backend.map_blocks(_apply_to_links, *given)
 
     def signatures(self) -> npt.NDArray[np.intp]:
         """Group (n,) of each item: items with equal labels in all draws share one, but not with soft labels."""
@@ -540,12 +567,13 @@ def _apply_to_links(
     counts: npt.NDArray[np.int32],
     partition: npt.NDArray[Any],
     total: float,
+    itself: Floats,
     function: Callable[..., Result],
     arguments: tuple[Any, ...],
 ) -> Result:
-    """Call a function with the links of the block's items."""
+    """Call a function with the links of the block's items; `itself` is what all or each (n,) have with themselves."""
     links, own = ensemble.links(np.ascontiguousarray(labels), starts, weights, counts), partition[items]
-    links[np.arange(own.size), own] -= total
+    links[np.arange(own.size), own] -= itself if itself.size == 1 else itself[items]
     return function(links, own, total, *arguments)
 
 

@@ -55,7 +55,7 @@ def _losses_with_noise(partitions: npt.NDArray[Any], draws: PartitionDraws, loss
         starts = np.flatnonzero(np.diff(partition[order], prepend=-1))
         found = np.zeros((draws.n_draws, 0), np.int64)
         if order.size:
-            found = np.add.reduceat(active[:, order], starts, axis=1, dtype=np.int64)
+            found = np.stack([np.add.reduceat(one[order], starts, dtype=np.int64) for one in active])
         own[row] = (found * (found - 1) // 2).sum(axis=1)
         items[row] = order.size + np.count_nonzero(active, axis=1) - 2 * found.sum(axis=1)
     sums = joining * (own - both) + separating * (drawn - both) + loss.noise * (n - 1) * items

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, canonical_rows
 from posterior_consensus.kernels.pair_moves import Costs
 from posterior_consensus.losses.record import NoiseLoss
@@ -70,7 +71,7 @@ class WithNoise(NamedTuple):
         assert draws.noise is not None
         n, share = draws.n_items, draws.noise_share
         items = np.flatnonzero(share <= 0.5 + ROUNDING)
-        labels = draws.backend.of_items(items).values
+        labels = draws.with_one_noise[0].of_items(items).values
         noise = np.column_stack([draws.noise[:, items], np.ones(draws.n_draws, np.bool_)])
         n_codes = int(labels.max(initial=0)) + 2
         codes = np.pad(labels, ((0, 0), (0, 1))).astype(np.min_scalar_type(n_codes))
@@ -122,7 +123,8 @@ class OnAllWithNoise:
         labels = problem.draws.labels
         self._active = labels != labels[:, -1:]
         self._weights = problem.draws.weights
-        self._share = 1.0 - self._weights @ self._active
+        parts = slices(labels.shape[1], max(1, memory.CELLS_AT_ONCE // len(labels)))  # whose numbers are floats
+        self._share = 1.0 - np.concatenate([self._weights @ self._active[:, part] for part in parts])
         self._apart, self._joined = (problem.loss.binder.numerator[term] for term in "CB")
 
     def extended(self, sample: npt.NDArray[np.intp], labels: Labels) -> Labels:
@@ -163,7 +165,9 @@ class OnAllWithNoise:
         order = np.argsort(labels, kind="stable")
         starts = np.flatnonzero(np.diff(labels[order], prepend=-1))
         active = np.zeros((self._weights.size, width))
-        active[:, labels[order[starts]]] = np.add.reduceat(self._active[:, order], starts, axis=1, dtype=np.int64)
+        clusters = labels[order[starts]]
+        for row, in_cluster in zip(active, self._active, strict=True):  # one by one, as their numbers take 8 bytes
+            row[clusters] = np.add.reduceat(in_cluster[order], starts, dtype=np.int64)
         both = self._weights[:, np.newaxis] * active
         neither = self._weights[:, np.newaxis] * (np.bincount(labels, minlength=width) - active)
         value, targets, gains = 0.0, labels.copy(), np.zeros(labels.size)

@@ -335,7 +335,7 @@ ANSWERS = {
     **dict.fromkeys(("denominator", "labels_only", "as_sampled", "as_pairs", "check_memory", "by_chain")),
     **dict.fromkeys(("sample", "row_blocks", "without_zero_weights", "of_some_items", "noise", "independent")),
     **dict.fromkeys(("in_fixed_order", "own_order")),
-    **dict.fromkeys(("noise_rows", "marked_labels", "noise_share")),
+    **dict.fromkeys(("noise_rows", "with_one_noise", "marked_labels", "noise_share")),
     **dict.fromkeys(("as_labels", "links"), (PARTITION,)),
     "as_soft": ("This",),
     "reordered_to": lambda d: d.reordered_to(d.samples, "samples"),

@@ -252,6 +252,9 @@ def test_runs_count_clusters_without_noise():
     assert runs.n_clusters.tolist() == [1, 3, 1]
     assert runs.backend.n_clusters.tolist() == [3, 3, 4]
     assert runs.noise_rows().tolist() == [False, True, True, False, False, False, True, True, True, False]
+    one, is_noise = runs.with_one_noise
+    assert one.values.tolist() == [[0, 0, 1, 1], [0, 1, 2, 2], [0, 0, 0, 1]]
+    assert is_noise.tolist() == [False, True, False, False, False, True, False]
     assert runs.marked_labels().tolist() == [[0, 0, -1, -1], [0, 1, 2, 2], [-1, -1, -1, 3]]
 
 
