@@ -114,10 +114,17 @@ class ClusterMatch(HasLabels, Stored):
             One sentence.
         """
         before, after = self._shared
-        clauses = []
-        if before.size:
+        is_noise = np.array([name == NOISE for name in self.names])
+        was, became = is_noise[before], is_noise[after]
+        clauses, kept = [], ~(was | became)
+        if kept.any():
+            before, after = before[kept], after[kept]
             names, others = ([self.names[k] for k in dict.fromkeys(one.tolist())] for one in (before, after))
             clauses = differences(canonical_labels(before), canonical_labels(after), names, others)
+        if number := int(np.sum(~was & became)):
+            clauses.append(f"{counted(number, 'item')} become{'s' * (number == 1)} noise")
+        if number := int(np.sum(was & ~became)):
+            clauses.append(f"{counted(number, 'item')} {'is' if number == 1 else 'are'} noise no longer")
         return as_sentence([*clauses, *self.come_and_gone()])
 
     def come_and_gone(self) -> list[str]:
@@ -273,7 +280,8 @@ def align_partitions(partitions: Any) -> AlignedPartitions:
     The clusters of each partition are matched one to one with the clusters of the partition before it. The matching
     maximizes the total number of items in common, which is a linear assignment problem [1]_. Ties go to the largest
     sum of Jaccard similarities. A cluster without a partner, or without common items, gets a new name. The name of a
-    cluster that has ended is not used again, even for a later cluster of the same items.
+    cluster that has ended is not used again, even for a later cluster of the same items. Items that a result calls
+    noise are in one cluster, "noise", in all partitions.
 
     References
     ----------
@@ -307,31 +315,32 @@ def align_partitions(partitions: Any) -> AlignedPartitions:
         raise ValueError(f"`partitions` must hold at least two partitions; got {len(named)}.")
     given = {f"`partitions[{name!r}]`": partition for name, partition in named.items()}
     items, values, places = over_all_items(given)
-    values = {name: _with_one_noise(given[name], own) for name, own in values.items()}
-    labels = np.full((len(given), items.n_items), -1, np.int32)
-    names = list[Hashable]()
-    for row, name in enumerate(given):
-        own, at = canonical_labels(values[name], name.strip("`")), places[name]
+    labels, names = np.full((len(given), items.n_items), -1, np.int32), list[Hashable]()
+    is_noise = np.zeros(labels.shape, np.bool_)
+    for row, (name, partition) in enumerate(given.items()):
+        own, at = np.asarray(values[name]), places[name]
+        marked = of_result(partition, "noise")
+        if isinstance(marked, xr.DataArray) and marked.any():
+            is_noise[row, at] = marked.values
+            own, at = own[~marked.values], at[~marked.values]
+        if not at.size:
+            continue
+        found = canonical_labels(own, name.strip("`"))
         if row == 0:
-            numbers, names = _numbered(given[name], values[name])
+            numbers, names = numbered(partition, own)
         else:
-            numbers, names = _matched(own, labels[row - 1, at], names)
-        labels[row, at] = numbers[own]
+            numbers, names = _matched(found, labels[row - 1, at], names)
+        labels[row, at] = numbers[found]
+    if is_noise.any():
+        labels[is_noise] = len(names)
+        names = [*names, NOISE]
     by_partition = items.array(labels, "labels", ("partition", ...), {"partition": list(named)})
     return AlignedPartitions(by_partition, tuple(names))
 
 
-def _with_one_noise(partition: Any, values: Any) -> Any:
-    """Labels of a partition, whose items of noise, if it has some, are in one more cluster."""
-    noise = of_result(partition, "noise")
-    if not isinstance(noise, xr.DataArray) or noise.shape != np.shape(values) or not isinstance(values, xr.DataArray):
-        return values
-    return values.copy(data=np.where(noise, partition.n_clusters, values))
-
-
 def numbers_in(reference: Any, items: Items) -> tuple[Labels, list[Hashable]]:
     """Number (n_items,) of each item's cluster in a reference, and the name of each number."""
-    numbers, names = _numbered(reference, items.reordered(reference, "reference"))
+    numbers, names = numbered(reference, items.reordered(reference, "reference"))
     return numbers[items.as_labels(reference, "reference")].astype(np.int32), names
 
 
@@ -350,8 +359,8 @@ def numbered_as(labels: Labels, reference: Labels, names: list[Hashable]) -> tup
     return renumbered, names
 
 
-def _numbered(partition: Any, values: Any) -> tuple[npt.NDArray[np.int64], list[Hashable]]:
-    """Numbers of the first partition's clusters, in order of first appearance, and the name of each number."""
+def numbered(partition: Any, values: Any) -> tuple[npt.NDArray[np.int64], list[Hashable]]:
+    """Numbers of a first partition's clusters, in order of first appearance, and the name of each number."""
     own, numbers = cluster_names(partition, values), cluster_numbers(partition, values)
     listed = list(of_result(partition, "names") or own)
     listed += [NOISE] * max(0, int(numbers.max()) + 1 - len(listed)) * (of_result(partition, "noise") is not None)

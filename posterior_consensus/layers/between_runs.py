@@ -14,7 +14,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import draw_losses, loss_matrix, losses_between
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.layers import Layers
-from posterior_consensus.ensemble.partitions import Labels, canonical_labels
+from posterior_consensus.ensemble.partitions import Labels, alone, canonical_labels
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS, evenly_spaced
 from posterior_consensus.layers.chance import chance_losses
 from posterior_consensus.losses.record import PartitionLoss
@@ -26,8 +26,8 @@ MOST_RUNS = 200  # of a layer, of which all pairs are compared
 _ENOUGH_PAIRS = 100  # of runs of a layer, for what random labels have
 
 STABILITY = (
-    *("n_runs", "fewest", "most", "n_clusters", "distance", "error", "chance", "stability", "stability_error"),
-    *("to_consensus", "agreement"),
+    *("n_runs", "fewest", "most", "n_clusters", "n_noise", "distance", "error", "chance", "stability"),
+    *("stability_error", "to_consensus", "agreement"),
 )
 DISTANCES = ("distance", "error", "separation", "p_value", "consensus_distance", "same", "n_common")
 
@@ -59,17 +59,23 @@ def stability_of(
 ) -> xr.Dataset:
     """How stable each layer is, with the columns STABILITY over ``layer``.
 
-    `own` are :func:`run_distances` of the :func:`compared_runs` of each layer, `partitions` its canonical labels.
+    `own` are :func:`run_distances` of the :func:`compared_runs` of each layer, `partitions` its canonical labels, -1
+    for noise, which is a cluster of its own in all losses.
     """
     rows = []
     for name, draws in layers.items():
-        labels, (mean, error), chance = partitions[name], within(own[name]), _chance(compared_runs(draws), loss)
+        marked, (mean, error), chance = partitions[name], within(own[name]), _chance(compared_runs(draws), loss)
+        labels = alone(marked)
         unit = chance if chance > ROUNDING else np.nan
         to_consensus = float(draws.samples.mean(draw_losses(labels[np.newaxis], draws, loss))[0])
-        counts = draws.n_draws, int(draws.n_clusters.min()), int(draws.n_clusters.max()), int(labels.max()) + 1
-        rows.append(
-            (*counts, mean, error, chance, 1 - mean / unit, error / unit, to_consensus, _agreement(draws, labels))
+        numbers = (
+            int(draws.n_clusters.min()),
+            int(draws.n_clusters.max()),
+            int(marked.max()) + 1,
+            int((marked < 0).sum()),
         )
+        relative = 1 - mean / unit, error / unit
+        rows.append((draws.n_draws, *numbers, mean, error, chance, *relative, to_consensus, _agreement(draws, labels)))
     columns = zip(STABILITY, zip(*rows, strict=True), strict=True)
     found = {name: ("layer", np.array(column)) for name, column in columns}
     return xr.Dataset(found, {"layer": names_as_coordinate(list(layers))})
@@ -144,10 +150,10 @@ def distances_between(
         across = loss_matrix(sides[0].labels, sides[1], loss)
         if not loss.is_symmetric:
             across = (across + loss_matrix(sides[1].labels, sides[0], loss).T) / 2
-        estimates = np.stack([canonical_labels(partitions[name][at]) for name, at in zip(ends, common, strict=True)])
+        estimates = np.stack([_numbered_anew(partitions[name][at]) for name, at in zip(ends, common, strict=True)])
         values = compared(of_sides[0], of_sides[1], across)._asdict()
         values["distance"] = values.pop("mean")
-        values["consensus_distance"] = losses_between(estimates, loss)[0, 1]
+        values["consensus_distance"] = losses_between(alone(estimates), loss)[0, 1]
         values["same"], values["n_common"] = np.array_equal(*estimates), common[0].size
         for name, value in values.items():
             found[name][one, other] = found[name][other, one] = value
@@ -156,6 +162,14 @@ def distances_between(
     return xr.Dataset(
         {name: (dims, values) for name, values in found.items()}, dict.fromkeys(dims, names_as_coordinate(names))
     )
+
+
+def _numbered_anew(labels: Labels) -> Labels:
+    """Canonical labels of some items, of which -1 stays."""
+    found, inside = np.full_like(labels, -1), labels >= 0
+    if inside.any():
+        found[inside] = canonical_labels(labels[inside])
+    return found
 
 
 def compared(own: Floats, others: Floats, across: Floats) -> Distances:

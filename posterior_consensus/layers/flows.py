@@ -7,11 +7,11 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from posterior_consensus.answers.alignment import AlignedPartitions, continued, numbers_in, over_all_items
+from posterior_consensus.answers.alignment import AlignedPartitions, continued, numbered, over_all_items
 from posterior_consensus.answers.membership import matched_clusters
 from posterior_consensus.diagnostics.traces import same_draw_losses
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import Floats, Items
+from posterior_consensus.ensemble.items import NOISE, Floats, Items
 from posterior_consensus.ensemble.layers import Layers, Step, steps_of
 from posterior_consensus.ensemble.partitions import Labels, smallest_dtype
 from posterior_consensus.ensemble.samples import Samples
@@ -213,15 +213,21 @@ def named_transitions(
 def aligned_by_items(
     layers: Layers, partitions: Mapping[Any, Any], estimates: Mapping[Any, Labels]
 ) -> AlignedPartitions:
-    """Partitions of layers of runs, whose clusters keep their names by the items in common, not those of each draw."""
+    """Partitions of layers of runs, whose clusters keep their names by the items in common, not those of each draw.
+
+    Items of the label -1 are in one cluster more of all layers, the noise.
+    """
     steps, partner_of = steps_of(layers), list[npt.NDArray[np.integer]]()
     for step in steps:
         after, before = estimates[step.after], estimates[step.before]
         common = np.zeros((int(after.max()) + 1, int(before.max()) + 1), np.int64)
-        np.add.at(common, (after[step.to], before[step.at]), 1)
-        partner_of.append(partners(common))
+        inside = (after[step.to] >= 0) & (before[step.at] >= 0)
+        np.add.at(common, (after[step.to][inside], before[step.at][inside]), 1)
+        partner_of.append(partners(common) if common.size else np.full(len(common), -1))
     numbers, names = _numbers(layers, partitions, estimates, list(zip(steps, partner_of, strict=True)))
-    return _over_all_items(layers, {name: numbers[name][estimates[name]] for name in layers}, names)[0]
+    labels = {name: np.append(numbers[name], len(names))[estimates[name]] for name in layers}
+    some = any(own.min() < 0 for own in estimates.values())
+    return _over_all_items(layers, labels, [*names, NOISE] if some else names)[0]
 
 
 def _numbers(
@@ -237,12 +243,14 @@ def _numbers(
         n_clusters = int(estimates[name].max()) + 1
         if name in into:
             before, partner = into[name]
-            numbers[name], names = continued(partner, numbers[before], names)
+            numbers[name], names = continued(partner, np.append(numbers[before], -1), names)
         elif names:
             numbers[name], names = continued(np.full(n_clusters, -1), np.array([-1]), names)
+        elif n_clusters:
+            values = np.asarray(draws.items.reordered(partitions[name]))
+            numbers[name], names = numbered(partitions[name], values[estimates[name] >= 0])
         else:
-            first, names = numbers_in(partitions[name], draws.items)
-            numbers[name] = first[np.unique(estimates[name], return_index=True)[1]].astype(np.int64)
+            numbers[name] = np.empty(0, np.int64)
     return numbers, names
 
 

@@ -20,7 +20,7 @@ _DIMS = {"layer": "compared_layer", "other_layer": "compared_other_layer"}
 _NEAR = 2.0  # standard errors
 _LEVEL = 0.05  # of the test of whether runs of two layers differ
 _MOST_NAMED = 6  # layers in a sentence
-_COUNTS = ("n_runs", "fewest", "most", "n_clusters")
+_COUNTS = ("n_runs", "fewest", "most", "n_clusters", "n_noise")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,21 +31,23 @@ class LayerStability(Stored):
     ----------
     stability : xarray.Dataset
         Over ``layer``: the number of runs ``n_runs``; the ``fewest`` and the ``most`` clusters of a run, and
-        ``n_clusters`` of the consensus partition; the mean ``distance`` of two different runs and its standard
-        ``error``; ``chance``, the mean distance that random labels of the same cluster sizes have; ``stability``,
-        1 - distance / chance, and ``stability_error``; ``to_consensus``, the mean distance of a run from the consensus
-        partition; ``agreement``, the mean over items of the mean share of runs that co-cluster an item with another
-        member of its consensus cluster. Distances are in the unit of `loss`. `distance` and `stability` are NaN for a
-        single run, errors below four runs, and `stability` if random labels have distance 0, as with one cluster.
+        ``n_clusters`` of the consensus partition, without noise, and its number of items of noise ``n_noise``; the mean
+        ``distance`` of two different runs and its standard ``error``; ``chance``, the mean distance that random labels
+        of the same cluster sizes have; ``stability``, 1 - distance / chance, and ``stability_error``; ``to_consensus``,
+        the mean distance of a run from the consensus partition; ``agreement``, the mean over items of the mean share of
+        runs that co-cluster an item with another member of its consensus cluster. Distances are in the unit of `loss`;
+        an item of noise is a cluster of its own in them. `distance` and `stability` are NaN for a single run, errors
+        below four runs, and `stability` if random labels have distance 0, as with one cluster.
     distances : xarray.Dataset
         Over ``layer`` and ``other_layer``, by the items that both have: the mean ``distance`` between a run of the one
         and a run of the other, and its standard ``error``; ``separation``, how much larger it is than the mean distance
-        of two runs of one of them; ``p_value``, the share of exchanges of runs between the layers after which runs
-        of one layer are at least as close; ``consensus_distance`` of the consensus partitions, and whether they are the
-        ``same``; the number of items ``n_common``. A layer and itself have its own distance. NaN for layers that were
-        not compared.
+        of two runs of one of them; ``p_value``, the share of exchanges of runs between the layers after which runs of
+        one layer are at least as close; ``consensus_distance`` of the consensus partitions, and whether they are the
+        ``same``, also in their noise; the number of items ``n_common``. A layer and itself have its own distance. NaN
+        for layers that were not compared.
     partitions : AlignedPartitions
-        Consensus partition of each layer. A cluster keeps its name from a layer to the next one.
+        Consensus partition of each layer. A cluster keeps its name from a layer to the next one; items of noise are in
+        one cluster, "noise".
     dim : str
         Name of the dimension that runs over layers.
     ordered : bool
@@ -138,7 +140,7 @@ class LayerStability(Stored):
         table, near = self.to_dataframe(), self.most_stable
         values = table["stability"]
         if values.isna().all():
-            why = "every run has one cluster" if (table["most"] == 1).all() else "a layer needs two runs"
+            why = "no run has two clusters" if (table["most"] < 2).all() else "a layer needs two runs"
             return [f"The stability is unknown: {why}."]
         if not near:
             return [f"Runs agree most for {self.dim} {values.idxmax()}; the error is unknown, for want of four runs."]
@@ -165,6 +167,7 @@ class LayerStability(Stored):
 
     def _parts(self) -> display.Parts:
         table = self.to_dataframe()
+        table = table if table["n_noise"].any() else table.drop(columns="n_noise")
         lines = [
             ("verdict", self.verdict),
             ("loss", display.name_and_unit(self.loss)),

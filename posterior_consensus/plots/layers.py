@@ -10,12 +10,12 @@ import pandas as pd
 
 from posterior_consensus.answers.alignment import AlignedPartitions
 from posterior_consensus.answers.membership import Membership
-from posterior_consensus.ensemble.items import Items
+from posterior_consensus.ensemble.items import NOISE, Items
 from posterior_consensus.layers.record import HasComparison, LayerComparison
 from posterior_consensus.layers.stability import LayerStability
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.alluvial import Column, draw_alluvial
-from posterior_consensus.plots.colours import NEUTRAL, as_cmap, ink
+from posterior_consensus.plots.colours import NEUTRAL, OPEN, as_cmap, ink
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.items import draw_shares
 from posterior_consensus.plots.rows import item_row, name_row
@@ -27,6 +27,7 @@ Compared = TypeVar("Compared", LayerComparison, LayerStability)
 
 _MOST_COLUMNS = 40
 _MOST_CAPTIONS = 14
+_SHORT = 4  # characters of a layer's name that need no more room below the axes
 _FAINT, _SURE = 0.12, 0.5  # opacities of a flow that may be none, and of one whose interval is a point
 _LEAST = 0.05  # expected items of a band
 
@@ -113,7 +114,7 @@ def plot_layers(comparison: LayerComparison | HasComparison, *, figsize: Size = 
     _name_layers(ax, [comparison.layers[j] for j in shown], [own.size - 1 for own in numbers])
     left_out = len(comparison.layers) - len(shown)
     note = f"{comparison.dim} ({len(shown)} of {left_out + len(shown)}, around the largest change)" * (left_out > 0)
-    ax.set_xlabel((note or comparison.dim) + ax.get_xlabel())
+    _label_layers(ax, note or comparison.dim)
     return grid
 
 
@@ -188,8 +189,9 @@ def plot_layer_stability(comparison: LayerStability | HasComparison, *, figsize:
     Above, the stability of each layer with two standard errors to either side: 1 if all runs are equal, 0 (dashed) for
     random labels of the same cluster sizes. Layers within two errors of the best are filled. In the middle, the fewest
     and the most clusters of a run as a line, and those of the consensus partition as a point. Below, the consensus
-    partitions: a cluster is as high as its number of items, and keeps its colour as long as it keeps its name. Clusters
-    are ordered such that few bands cross, as in :func:`plot_alluvial`. Of more than 40 layers, the first 40 are shown.
+    partitions: a cluster is as high as its number of items, and keeps its colour as long as it keeps its name; noise is
+    grey. Clusters are ordered such that few bands cross, as in :func:`plot_alluvial`. Of more than 40 layers, the first
+    40 are shown.
     The figure has what a clustering tree has [1]_, with the heights of clusters and bands to scale.
 
     References
@@ -211,23 +213,30 @@ def plot_layer_stability(comparison: LayerStability | HasComparison, *, figsize:
         raise ValueError("`comparison` must have at least two layers; got one.")
     n_clusters = [np.unique(row[row >= 0]).size for row in comparison.partitions.labels.values[: len(names)]]
     flow = min(max(3.2, 0.22 * max(n_clusters)), 7.0)
-    size = min(2.2 + 1.1 * len(names), 14.0), 3.4 + flow
+    longest = max(len(str(name)) for name in names)
+    size = min(3.4 + 1.1 * len(names), 14.0), 3.4 + flow + 0.06 * min(longest, 16) * (longest > _SHORT)
     grid = frame.grid_axes(axes, figsize, 3, 1, *size, height_ratios=(1.5, 1.2, flow)).ravel()
     table = comparison.to_dataframe().iloc[: len(names)]
     _plot_stability(grid[0], table, [name in comparison.most_stable for name in names])
     _plot_numbers(grid[1], table)
     _plot_flow(grid[2], comparison, len(names))
     left_out = len(comparison.layers) - len(names)
-    captions = [str(name) for name in names]
-    if len(names) > _MOST_CAPTIONS:
-        step = -(-len(names) // _MOST_CAPTIONS)
-        captions = [name if k % step == 0 else "" for k, name in enumerate(captions)]
     for ax in grid:
         ax.set_xlim(-0.3, len(names) - 0.7)
-        ax.set_xticks(range(len(names)), captions if ax is grid[2] else [""] * len(names), parse_math=False)
+        ax.set_xticks(range(len(names)), [""] * len(names))
+    captions = [str(name) for name in names]
+    if (longest + 1) * frame.CHARACTER <= frame.extent(grid[2])[0] / len(names):
+        frame.set_ticks(grid[2], "x", range(len(names)), captions)
+    else:
+        frame.label_some(grid[2], "x", np.array(captions))
     note = f" ({len(names)} of {left_out + len(names)})" * (left_out > 0)
-    grid[2].set_xlabel(f"{comparison.dim}{note}{grid[2].get_xlabel()}")
+    _label_layers(grid[2], f"{comparison.dim}{note}")
     return grid
+
+
+def _label_layers(ax: Axes, label: str) -> None:
+    """Label the axis of layers, above the note on repeated colours if there is one."""
+    ax.set_xlabel("\n".join(filter(None, (label, ax.get_xlabel()))))
 
 
 def _plot_stability(ax: Axes, table: pd.DataFrame, is_best: list[bool]) -> None:
@@ -236,9 +245,11 @@ def _plot_stability(ax: Axes, table: pd.DataFrame, is_best: list[bool]) -> None:
     error, best = frame.ERRORS * table["stability_error"].fillna(0.0).to_numpy(), np.array(is_best)
     ax.plot(at, values, color=NEUTRAL, linewidth=0.8, zorder=1)
     ax.errorbar(at, values, error, fmt="none", color=ink(), elinewidth=1.0, zorder=2)
-    for some, face, label in ((best, ink(), "within two errors of the best"), (~best, ax.get_facecolor(), "other")):
+    others = "other" if best.any() else "error unknown"
+    for some, face, label in ((best, ink(), "within two errors of the best"), (~best, ax.get_facecolor(), others)):
         style: dict[str, Any] = {"color": ink(), "markerfacecolor": face, "markersize": 5, "zorder": 3}
-        ax.plot(at[some], values[some], "o", label=label, **style)
+        if some.any():
+            ax.plot(at[some], values[some], "o", label=label, **style)
     ax.axhline(0.0, color=NEUTRAL, linewidth=1.0, linestyle="--", label="random labels")
     ax.set(ylabel="stability", ylim=(min(-0.05, np.nanmin(np.append(values - error, 0.0)) - 0.03), 1.05))
     frame.add_legend(ax)
@@ -251,7 +262,7 @@ def _plot_numbers(ax: Axes, table: pd.DataFrame) -> None:
     same = (table["fewest"] == table["most"]).to_numpy()
     ax.scatter(at[same], table["most"][same], marker="_", s=60, color=NEUTRAL, zorder=1.5)
     ax.scatter(at, table["n_clusters"], s=22, color=ink(), label="consensus", zorder=2)
-    ax.set_ylim(0, None)
+    ax.set_ylim(0, 1.1 * max(1, table["most"].max(), table["n_clusters"].max()))
     frame.tick_integers(ax.yaxis)
     ax.set_ylabel("clusters")
     frame.add_legend(ax)
@@ -270,10 +281,14 @@ def _plot_flow(ax: Axes, comparison: LayerStability, n_layers: int) -> None:
         np.add.at(table, tuple(np.searchsorted(side, row[both]) for side, row in zip(sides, rows, strict=True)), 1.0)
         tables.append(table)
     height = max(size.sum() for size in sizes)
-    clusters = [[str(partitions.names[k]) for k in own] for own in numbers]
-    columns = list(map(Column, [""] * n_layers, [size / height for size in sizes], clusters, numbers))
+    is_noise = np.array([name == NOISE for name in partitions.names])
+    clusters = [["" if is_noise[k] else str(partitions.names[k]) for k in own] for own in numbers]
+    colours = [np.where(is_noise[own], -1, own) for own in numbers]
+    columns = list(map(Column, [""] * n_layers, [size / height for size in sizes], clusters, colours))
     draw_alluvial(ax, columns, [table / height for table in tables], [_FAINT + _SURE * 0.66] * len(tables))
     ax.set_ylabel(counted(labels.shape[1], "item"))
+    if is_noise.any():
+        frame.add_legend(ax, [frame.point(NOISE, "s", OPEN)])
 
 
 def plot_layer_distances(

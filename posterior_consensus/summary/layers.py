@@ -92,12 +92,14 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each layer: numbers of items, clusters, groups, ambiguous items, losses, and status of chains.
 
-        Layers of runs have their number of runs and their stability in place of the status.
+        Layers of runs have their number of runs and their stability in place of the status, and those with noise the
+        number of items of noise.
         """
         rows = [
             {
                 "items": one.draws.n_items,
                 "clusters": one.consensus.n_clusters,
+                "noise": one.consensus.n_noise,
                 "expected_loss": one.consensus.expected_loss,
                 "mcse": one.consensus.mcse,
                 "radius": one.ball.radius,
@@ -108,6 +110,8 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
             for one in self.values()
         ]
         table = pd.DataFrame(rows, pd.Index(list(self), name=self.layers.dim))
+        if not self._has_noise:
+            table = table.drop(columns="noise")
         if not self.layers.are_runs:
             return table
         table = table.drop(columns="chains").assign(runs=[one.draws.n_draws for one in self.values()])
@@ -123,6 +127,10 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
     def _numbers(self) -> str:
         least, most = (of(one.consensus.n_clusters for one in self.values()) for of in (min, max))
         return f"{least} to {most} clusters" if least < most else counted(most, "cluster")
+
+    @property
+    def _has_noise(self) -> bool:
+        return any(one.draws.noise is not None for one in self.values())
 
     @property
     def _repetitions(self) -> str:
@@ -185,9 +193,10 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
         )
         yield f"For each layer we report the partition{how_found(first)}, of {self._numbers}."
         if self.comparison is not None:
+            noise = ", where each item of noise is a cluster of its own," * self._has_noise
             yield (
                 f"The stability of a layer is 1 - d / c, with the mean {name_of(self.comparison.loss)} d between two "
-                "of its runs, and c between random labels with the same sizes of clusters [vinh2010]."
+                f"of its runs, and c between random labels with the same sizes of clusters{noise} [vinh2010]."
             )
             yield self.comparison.verdict
         yield from self.left_out()
@@ -387,7 +396,7 @@ def _renamed(best: ConsensusPartition, match: ClusterMatch, items: Items) -> Con
         labels = items.reordered(match.labels)
     else:  # items of several dimensions are in one there
         labels = match.labels.sel(item=[f"{items.dim}: {item}" for item in items.names]).values
-    names = [match.names[k] for k in dict.fromkeys(labels.tolist())]
+    names = [match.names[k] for k in dict.fromkeys(labels[best.labels.values < best.n_clusters].tolist())]
     return best if tuple(names) == best.names else best.with_names(names)
 
 

@@ -174,3 +174,10 @@ def test_a_name_has_one_colour_in_all_figures(rng, names):
     aligned = pc.align_partitions({"a": best, "b": [0] * 24, "c": other})
     expected = [k for row in aligned.labels.values for k in dict.fromkeys(row.tolist())]
     assert colours(pc.plot_alluvial(aligned)) == [look(k) for k in expected] and len(expected) == 8
+
+
+def test_noise_neither_splits_nor_merges():
+    """Noise is no cluster: items become noise, and are noise no longer."""
+    runs = [[[0, 0, 0, 1, 1, -1]] * 3, [[0, 0, -1, 1, -1, 1]] * 3]
+    found = [pc.consensus_partition(pc.as_runs(own, noise=-1), random_seed=1, progressbar=False) for own in runs]
+    assert pc.align_partitions(found)[1].in_words() == "2 items become noise; 1 item is noise no longer."

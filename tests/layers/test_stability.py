@@ -1,6 +1,6 @@
 """Layers of runs: how stable each is, what random labels would have, and how layers differ."""
 
-from itertools import combinations, permutations
+from itertools import combinations, pairwise, permutations
 
 import numpy as np
 import pandas as pd
@@ -148,7 +148,7 @@ def test_one_cluster_has_no_stability():
     found = pc.compare_layers({"a": pc.as_runs([[0, 0, 0]] * 4)}, **QUIET)
     assert found.stability["distance"] == 0 and np.isnan(found.stability["stability"])
     assert found.most_stable == []
-    assert "one cluster" in found.verdict
+    assert "no run has two clusters" in found.verdict
 
 
 def test_exchanges_of_runs_give_the_p_value():
@@ -239,3 +239,136 @@ def test_figure_of_one_layer_is_refused_and_each_figure_names_the_other(found):
         pc.plot_layers(found)
     with pytest.raises(TypeError, match="plot_layers"):
         pc.plot_layer_stability(pc.compare_layers([made(5), made(5)], **QUIET))
+
+
+def with_noise(n_runs, k, often, rng=RNG, n_items=40):
+    """Runs that find k groups, and call some items noise: the first ones mostly, the others seldom."""
+    labels = made(n_runs, n_items=n_items, k=k, wrong=0.1, rng=rng)
+    share = np.where(np.arange(n_items) < often * n_items, 0.85, 0.05)
+    return np.where(rng.random(labels.shape) < share, -1, labels)
+
+
+NOISY = {1: with_noise(6, 2, 0.1), 2: with_noise(8, 3, 0.2), 3: with_noise(5, 4, 0.5)}
+
+
+def runs_with_noise(labels):
+    return pc.as_runs(
+        np.concatenate(list(labels.values())), groups=np.repeat(list(labels), [*map(len, labels.values())]), noise=-1
+    )
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    return pc.compare_layers(runs_with_noise(NOISY), **QUIET)
+
+
+def test_layers_with_noise_report_it(noisy):
+    """Partitions are those of each layer alone, their noise is one cluster, and no number of clusters counts it."""
+    for name, labels in NOISY.items():
+        runs = pc.as_runs(labels, noise=-1)
+        best = pc.consensus_partition(runs, loss="ballet", **QUIET)
+        found = noisy.partitions[name]
+        assert np.array_equal(found.named_labels.values == "noise", best.noise.values)
+        assert pc.partition_loss(found.labels.values[~best.noise], best.labels.values[~best.noise]) == 0
+        own = noisy.to_dataframe().loc[name]
+        assert (own["n_clusters"], own["n_noise"]) == (best.n_clusters, best.noise.sum())
+        assert (own["fewest"], own["most"]) == (runs.n_clusters.min(), runs.n_clusters.max())
+        assert own["agreement"] == pytest.approx(np.nanmean(pc.item_uncertainty(runs, best).similarity), rel=1e-12)
+        expected = pc.expected_loss(runs, best, loss="vi")["expected_loss"].item()
+        assert own["to_consensus"] == pytest.approx(expected, rel=1e-12)
+    flows = noisy.flow_table()
+    assert flows["items"].groupby(flows["before"]).sum().tolist() == [40, 40]
+    staying = flows.query("source == 'noise' and target == 'noise'")["items"].tolist()
+    are_noise = [noisy.partitions[name].named_labels.values == "noise" for name in NOISY]
+    assert staying == [np.sum(one & other) for one, other in pairwise(are_noise)]
+    assert "become noise" in noisy.in_words() and "cluster noise" not in noisy.in_words()
+
+
+def test_chance_with_noise_is_the_mean_over_all_permutations():
+    """Of every order of the items of one run, for each pair of runs: each item of noise is alone."""
+    labels = np.array([[0, 0, 0, 1, 1, -1], [0, 0, -1, -1, 1, 1], [0, -1, 0, 0, -1, -1]])
+    orders = [list(order) for order in permutations(range(6))]
+    apart = np.where(labels < 0, 10 + np.arange(6), labels)
+    expected = [
+        pc.partition_loss(pc.as_partition_draws(one[orders]), other).mean() for one, other in combinations(apart, 2)
+    ]
+    found = pc.compare_layers({"a": pc.as_runs(labels, noise=-1)}, **QUIET).stability["chance"].item()
+    assert found == pytest.approx(np.mean(expected), rel=1e-11)
+
+
+def test_runs_without_agreement_have_the_stability_of_chance():
+    """Random labels of random noise: the mean stability is 0 within three errors."""
+    rng, stability = np.random.default_rng(3), []
+    for _ in range(30):
+        sizes = np.repeat([0, 1, 2, -1], [10, 14, 6, 20])
+        runs = pc.as_runs(rng.permuted(np.tile(sizes, (4, 1)), axis=1), noise=-1)
+        found = pc.compare_layers({"a": runs}, partitions=[np.zeros(50, int)], **QUIET)
+        stability.append(found.stability["stability"].item())
+    assert abs(np.mean(stability)) < 3 * np.std(stability) / np.sqrt(30) < 0.02
+
+
+def test_equal_partitions_have_equal_noise():
+    """A cluster of one item is no noise, although both are alone in a loss."""
+    labels = {1: [[0, 0, 1, 1, -1]] * 4, 2: [[0, 0, 1, 1, 2]] * 4, 3: [[1, 1, 2, 2, -1]] * 5}
+    found = pc.compare_layers(runs_with_noise(labels), **QUIET)
+    assert found.same_partition == [[1, 3]]
+    assert found.distances["consensus_distance"].sel(layer=1, other_layer=2) == 0
+    assert found.steps["p_value"].tolist() == [1, 1]
+
+
+def test_noise_of_given_partitions():
+    """A vector's -1 is noise; the names of clusters are those given, and a new cluster has a new one."""
+    labels = {1: [[0, 0, 1, 1, -1]] * 2, 2: [[0, 0, 1, 1, 2]] * 2}
+    given = {1: [7, 7, 4, 4, -1], 2: [0, 0, -1, 1, 1]}
+    found = pc.compare_layers(runs_with_noise(labels), partitions=given, **QUIET)
+    assert found.partitions[1].named_labels.values.tolist() == [7, 7, 4, 4, "noise"]
+    names = found.partitions[2].named_labels.values.tolist()
+    assert names[:4] == [7, 7, "noise", 4] and names[4] == 4
+
+
+def test_layer_of_noise_alone():
+    """In the first or in the last layer, with other names between; no cluster, no stability."""
+    none, some = [[-1] * 5] * 4, [[0, 0, 1, 1, -1]] * 4
+    found = pc.compare_layers(runs_with_noise({1: none, 2: some, 3: none, 4: some}), **QUIET)
+    assert found.to_dataframe()["n_clusters"].tolist() == [0, 2, 0, 2]
+    assert np.isnan(found.stability["stability"]).values.tolist() == [True, False, True, False]
+    assert found.same_partition == [[1, 3], [2, 4]]
+    assert "4 items are noise no longer" in found.in_words()
+    found = pc.compare_layers(runs_with_noise({1: none, 2: [[0] * 5] * 4}), **QUIET)
+    assert "no run has two clusters" in found.verdict
+
+
+def test_summary_of_layers_with_noise():
+    """Has the same partitions and comparison, and stores both."""
+    layers = pc.as_layers(runs_with_noise(NOISY))
+    summary = pc.summarize(layers, **QUIET)
+    table, compared = summary.to_dataframe(), summary.comparison.to_dataframe()
+    assert table[["clusters", "noise"]].to_numpy().tolist() == compared[["n_clusters", "n_noise"]].to_numpy().tolist()
+    for name, one in summary.items():
+        assert (
+            one.consensus.named_labels.values.tolist()
+            == summary.comparison.partitions[name].named_labels.values.tolist()
+        )
+    again = pc.results.LayersSummary.from_datatree(summary.to_datatree(), layers)
+    assert again.comparison.partitions.names == summary.comparison.partitions.names
+    assert "cluster of its own" in summary.methods_text()
+
+
+def test_figure_has_noise_in_grey(noisy):
+    """In one block of each column, beside its legend; clusters have other colours."""
+    from matplotlib.colors import to_hex
+
+    ax = pc.plot_layer_stability(noisy)[2]
+    grey = [patch for patch in ax.patches if to_hex(patch.get_facecolor()) == "#bdbdbd"]
+    heights = np.array([patch.get_height() for patch in grey]) * 40
+    assert np.allclose(heights, noisy.to_dataframe()["n_noise"])
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["noise"]
+
+
+@pytest.mark.parametrize("name, upright", [("{}", False), ("resolution {} of twenty", True)])
+def test_names_of_many_layers_do_not_overlap(name, upright):
+    labels = {name.format(k): made(4, k=2) for k in range(20)}
+    ax = pc.plot_layer_stability(pc.compare_layers(layers_of(labels, ordered=True), **QUIET))[2]
+    shown = [text for text in ax.get_xticklabels() if text.get_text()]
+    assert len(shown) == 20
+    assert {text.get_rotation() > 0 for text in shown} == {upright}
