@@ -362,8 +362,9 @@ def agreement_path(
         items = next(iter(sources.values())).items
         sources = {name: _reordered(one, items) for name, one in sources.items()}
     if len(sources) < 2:
+        parts = "groups of runs" if several is None and as_draws(draws).independent else "chains"
         raise ValueError(
-            f"`draws` must have at least two chains, or be a list of several analyses; got {len(sources)}."
+            f"`draws` must have at least two {parts}, or be a list of several analyses; got {len(sources)}."
         )
     n_entries = (len(sources) + 1) * next(iter(sources.values())).n_items ** 2
     by_pairs = record.needs == "pairs" and memory.fits(8 * n_entries)

@@ -368,8 +368,8 @@ def _halves(
     """
     if draws.n_draws < 2:
         raise ValueError(
-            "`draws` must hold at least two draws of weight above 0, one for training and one for "
-            "calibration; got 1. Or give `calibration`."
+            f"`draws` must hold at least two {draws.samples.words.draws} of weight above 0, one for training and one "
+            "for calibration; got 1. Or give `calibration`."
         )
     step = -(-draws.n_draws // _MOST_DRAWS)
     rows = _every(draws, step)

@@ -525,7 +525,8 @@ class Particles(Stored):
         given = given.reordered_to(Samples.along(self.assignment), "`draws`")
         weights = np.where(self.assignment.values == k, given.weights, 0.0)
         if not weights.any():
-            raise ValueError(f"`k` must be a particle that is nearest to some draws; got {k}, nearest to none.")
+            some = f"some {given.samples.words.draws}"
+            raise ValueError(f"`k` must be a particle that is nearest to {some}; got {k}, nearest to none.")
         return replace(given, samples=given.samples.weighted(weights))
 
     def _check_number(self, name: str, k: Any) -> None:

@@ -150,10 +150,11 @@ def misclassification_distance(partition: Any, reference: Any) -> float:
 
 def checked_losses(draws: PartitionDraws, others: PartitionDraws, loss: PartitionLoss | NoiseLoss) -> Floats:
     """Losses (N, M) of draws against others, after a check of memory; `others` may be `draws`."""
+    words = draws.samples.words
     memory.check(
         8 * draws.n_draws * others.n_draws,
-        f"The matrix of losses of {draws.n_draws} draws against {others.n_draws}",
-        "Take fewer draws, such as draws.isel(draw=slice(None, None, 10)).",
+        f"The matrix of losses of {draws.n_draws} {words.draws} against {others.n_draws}",
+        f"Take fewer {words.draws}, such as draws.isel(draw=slice(None, None, 10)).",
     )
     if isinstance(loss, NoiseLoss):
         return loss_matrix(draws.marked_labels(), others, loss)

@@ -56,8 +56,10 @@ def best_draw(draws: PartitionDraws, loss: Loss, task: Task) -> Candidate:
     if len(candidates) == 0:
         limit = f"at most {task.max_clusters}" if task.n_clusters is None else f"{task.n_clusters}"
         clusters = draws.n_clusters[draws.weights > 0]
-        counts = f"{clusters.min()} to {clusters.max()}"
-        raise ValueError(f"method 'best_draw' needs a draw with {limit} clusters; the draws have {counts}.")
+        counts, words = f"{clusters.min()} to {clusters.max()}", draws.samples.words
+        raise ValueError(
+            f"method 'best_draw' needs a {words.draw} with {limit} clusters; the {words.draws} have {counts}."
+        )
     starts = range(0, len(candidates), _CANDIDATES_AT_ONCE)
     blocks = (candidates[i : i + _CANDIDATES_AT_ONCE] for i in track(starts, "Best draw", progressbar=task.progressbar))
     best, losses = least_loss(draws, loss, blocks)
@@ -295,10 +297,11 @@ def _thresholds(draws: PairSource, similarity: Floats, gap: int | None, threshol
             raise ValueError(f"`threshold` must be at least 0 and below 1; got {threshold!r}.")
         return [float(threshold)]
     if gap is not None:
-        most = draws_of(draws, "`gap`").n_draws
+        samples = draws_of(draws, "`gap`").samples
+        most = samples.n_draws
         check_integer("gap", gap)
         if not 0 <= gap <= most:
-            raise ValueError(f"`gap` must lie between 0 and the number of draws, {most}; got {gap}.")
+            raise ValueError(f"`gap` must lie between 0 and the number of {samples.words.draws}, {most}; got {gap}.")
         return [float(np.round(1.0 - gap / most, _DIGITS))]
     n_draws = draws.denominator()
     if n_draws is not None and n_draws <= _MOST_THRESHOLDS:

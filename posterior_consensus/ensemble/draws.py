@@ -519,6 +519,11 @@ def draws_of(source: PairSource, what: str = "This") -> PartitionDraws:
             f"{instead}."
         )
     losses = ", or choose loss='binder' or loss='vi_lower_bound', which need similarities only"
+    if isinstance(source, PairSimilarity) and source.samples is not None and source.samples.independent:
+        raise ValueError(
+            f"{what} needs runs that have all items; got runs with missing ones, which have shares of pairs, but no "
+            f"partitions. Keep the items that every run has{losses * (kind == 'loss')}."
+        )
     raise ValueError(
         f"{what} needs posterior draws; got a similarity matrix alone, which has pairwise probabilities, but no "
         f"partitions. Pass the draws it was computed from{losses * (kind == 'loss')}."

@@ -21,7 +21,7 @@ from posterior_consensus.runtime.tolerances import ROUNDING
 
 _IDS = ("chain", "draw")
 _INDEPENDENT = "independent"
-_PAIRED = "Draws are paired by `chain` and `draw`; arrays without these, such as `.values`, by place."
+_PAIRED = "{}s are paired by `chain` and `draw`; arrays without these, such as `.values`, by place."
 
 FEWEST_DRAWS = 4  # a chain, or independent runs together, need for a Monte Carlo standard error
 _MOST_BATCHES = 10  # per chain: batches stay long enough for slow chains, and more would hardly help
@@ -170,8 +170,13 @@ class Samples:
             if values.shape[: len(own)] == own and (more or values.ndim == len(own)):
                 return values.reshape(self.n_draws, *values.shape[len(own) :])
         wanted = f"({self.n_draws},)" + (f" or {self.shape}" if len(self.shape) > 1 else "")
-        what = "have the draws first" if more else "be one number per draw"
-        raise ValueError(f"{name} must {what}, of shape {wanted}; got shape {values.shape}. {_PAIRED}")
+        what = f"have the {self.words.draws} first" if more else f"be one number per {self.words.draw}"
+        raise ValueError(f"{name} must {what}, of shape {wanted}; got shape {values.shape}. {self._paired}")
+
+    @property
+    def _paired(self) -> str:
+        """Sentence of errors on what belongs to which draw."""
+        return _PAIRED.format(self.words.draw.capitalize())
 
     def _by_name(self, given: xr.DataArray, name: str) -> Any:
         """The array with the draws first, reordered to these draws if it names its draws."""
@@ -196,7 +201,7 @@ class Samples:
     def order_of(self, others: Samples, name: str) -> npt.NDArray[np.intp]:
         """Positions of `others` in these draws; by place if one side has no names. Errors use `name`."""
         if self.n_draws != others.n_draws:
-            raise ValueError(f"{name} must be of the same {others.n_draws} draws; got {self.n_draws}.")
+            raise ValueError(f"{name} must be of the same {others.n_draws} {others.words.draws}; got {self.n_draws}.")
         order = self._order_of(others, name)
         return np.arange(self.n_draws) if order is None else order
 
@@ -205,9 +210,10 @@ class Samples:
         own, wanted = (pd.MultiIndex.from_arrays([one.chain, one.draw], names=_IDS) for one in (self, others))
         order = positions(wanted, own)
         if order is None and self.named and others.named:
-            ids = [index.map("chain {0[0]}, draw {0[1]}".format) for index in (wanted, own)]
-            why = difference(ids[0], ids[1], "draws")
-            raise ValueError(f"{name} must be of the same draws; {why}. {_PAIRED}")
+            words = self.words
+            ids = [index.map(f"{words.chain} {{0[0]}}, {words.draw} {{0[1]}}".format) for index in (wanted, own)]
+            why = difference(ids[0], ids[1], words.draws)
+            raise ValueError(f"{name} must be of the same {words.draws}; {why}. {self._paired}")
         return order
 
     @property
@@ -449,13 +455,14 @@ class Samples:
         IndexError
             If there is no such row, the mask has another length, or no draw is left.
         """
+        some = f"{self.n_draws} {self.words.draws}"
         try:
             found = np.atleast_1d(np.arange(self.n_draws)[rows])
         except IndexError as error:
-            raise IndexError(f"`rows` must select some of the {self.n_draws} draws; {error}.") from None
+            raise IndexError(f"`rows` must select some of the {some}; {error}.") from None
         if found.ndim != 1 or found.size == 0:
             what = "none" if found.size == 0 else f"an array of shape {found.shape}"
-            raise IndexError(f"`rows` must select some of the {self.n_draws} draws, in one dimension; got {what}.")
+            raise IndexError(f"`rows` must select some of the {some}, in one dimension; got {what}.")
         return found
 
     def take(self, rows: npt.NDArray[np.intp]) -> Samples:
@@ -479,7 +486,8 @@ class Samples:
         if not sum(map(len, rows)):
             error = IndexError if by == "isel" else KeyError
             requested = ", ".join(f"{dim}={value!r}" for dim, value in wanted.items() if value != slice(None))
-            raise error(f"`chain` and `draw` must leave at least one of the {self.n_draws} draws; got {requested}.")
+            some = f"{self.n_draws} {self.words.draws}"
+            raise error(f"`chain` and `draw` must leave at least one of the {some}; got {requested}.")
         return np.concatenate(rows)
 
 
@@ -529,8 +537,9 @@ def reordered_by_name(given: xr.DataArray, wanted: Mapping[str, pd.Index], name:
             order = positions(names, given.indexes[dim])
             if order is None:
                 why = difference(names, given.indexes[dim], f"{dim}s")
+                paired = _PAIRED.format("Draw")
                 raise ValueError(
-                    f"{name} must be of the same draws; the coordinates of {dim!r} differ: {why}. {_PAIRED}"
+                    f"{name} must be of the same draws; the coordinates of {dim!r} differ: {why}. {paired}"
                 )
             given = given.isel({dim: order})
     return given

@@ -21,7 +21,7 @@ _POINT = 3.0  # size of a run's mark
 _MOST_IN_ROW = 4  # rows of legend entries next to the first row
 _WIDTH, _SUMMARY, _DISTANCE = 7.6, 1.25, 2.3  # inches: width of figures along chains, and heights of a row
 _RESAMPLE_BINS = 40
-_NAMES = {"posterior": "posterior, other draws", "product of marginals": "product of marginals"}
+_COMPARED = ("posterior", "product of marginals")
 _PROBS = (0.95, 0.5)
 
 
@@ -257,10 +257,13 @@ def plot_near_independence(independence: NearIndependence, *, figsize: Size = No
     values = independence.resampled
     low, high = float(values.min()), float(values.max())
     edges = np.linspace(low, high if high > low else low + 1.0, _RESAMPLE_BINS + 1)
-    for (name, text), colour in zip(_NAMES.items(), (COLOURS[2], COLOURS[9]), strict=True):
+    draws = words_of(independence).draws
+    other = "the other runs" if independence.independent else "posterior, other draws"
+    texts = other, "product of marginals"
+    for name, text, colour in zip(_COMPARED, texts, (COLOURS[2], COLOURS[9]), strict=True):
         ax.hist(values.sel(compared_with=name).values, edges.tolist(), color=colour, alpha=0.55, label=text)
     ax.axvline(0.0, color=ink(), linewidth=0.7, linestyle=":")
-    ax.set(xlabel="squared maximum mean discrepancy of draws from ...", ylabel="resamples")
+    ax.set(xlabel=f"squared maximum mean discrepancy of {draws} from ...", ylabel="resamples")
     ax.set_title(f"p-value {independence.p_value:.2g} for independent items", loc="left", fontsize="medium")
     ax.xaxis.set_major_locator(MaxNLocator(5))  # small numbers have long labels
     frame.add_legend(ax, loc="best")

@@ -320,10 +320,10 @@ def plot_modes(modes: PartitionModes, *, order: Any = "clusters", figsize: Size 
     shades = LinearSegmentedColormap.from_list("responsibility", [to_rgba(ink(), 0.06), to_rgba(ink())])
     for place, responsibilities in enumerate(shown.T):
         image = _draw_strip(draws, place, responsibilities, cmap=shades, vmin=0, vmax=1)
-    draws.set(ylim=items.get_ylim(), yticks=[], xlabel="draw")
+    draws.set(ylim=items.get_ylim(), yticks=[], xlabel=samples.words.draw)
     if len(samples.chains) > 1:
         sizes = np.array([rows.size for rows in samples.chains])
-        frame.label_clusters(draws, "x", sizes, [str(name) for name in samples.chain_names], "chain")
+        frame.label_clusters(draws, "x", sizes, [str(name) for name in samples.chain_names], samples.words.chain)
         draws.vlines(np.cumsum(sizes)[:-1] - 0.5, *draws.get_ylim(), colors=ink(), linewidths=0.8, linestyles=":")
     draws.tick_params(which="both", length=0)
     draws.spines[:].set_visible(False)

@@ -122,7 +122,7 @@ def _weighted(samples: Samples, weights: Any) -> Samples:
     wrong = ~((values >= lowest) & (values < np.inf))
     if wrong.any():
         row, allowed = wrong.argmax(), "finite or minus infinity" if is_log else "finite and not negative"
-        place = f"chain {samples.chain[row]}, draw {samples.draw[row]}"
+        place = f"{samples.words.chain} {samples.chain[row]}, {samples.words.draw} {samples.draw[row]}"
         raise ValueError(f"{name} must be {allowed}; got {values[row]!s} at {place}.")
     if np.all(values == lowest):
         raise ValueError(f"{name} must not all be {'minus infinity' if is_log else '0'}.")

@@ -5,9 +5,12 @@ from contextlib import suppress
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 
 import posterior_consensus as pc
+from posterior_consensus.cli import main
+from tests.catalogue.functions import functions_of
 
 QUIET = {"random_seed": 1, "progressbar": False}
 FORBIDDEN = re.compile(
@@ -16,7 +19,9 @@ FORBIDDEN = re.compile(
     re.IGNORECASE,
 )
 CODE = re.compile(r"`[^`]*`|\b[A-Z]\w*[a-z][A-Z]\w*|\b\w+_\w*|https?://\S+")
-ALLOWED = re.compile(r"A share of runs is not a probability|Draw a box")
+ALLOWED = re.compile(r"A share of runs is not a probability|Draw a box|in one mode with probability above")
+# Of chains, of strings without their runs, about priors, or with a weight for each of other draws.
+OTHERS = {"sequential_distances", "from_a_strings", "prior_sensitivity", "plot_prior_sensitivity", "reweight"}
 
 
 def said(text, where):
@@ -63,6 +68,7 @@ CASES = {
     "equal": lambda rng: (few_clusters(rng, 8, 0.0), {}),
     "groups that agree": lambda rng: (few_clusters(rng), {"groups": TWO}),
     "groups that differ": lambda rng: (of_two(rng), {"groups": TWO}),
+    "small groups that differ": lambda rng: (of_two(rng)[15:25], {"groups": TWO[15:25]}),
     "two kinds": lambda rng: (of_two(rng), {}),
     "small clusters": lambda rng: (small_clusters(rng), {}),
     "noise": lambda rng: (with_noise(rng), {"noise": -1}),
@@ -134,6 +140,67 @@ def test_what_is_said(name, approved):
 def test_records(name):
     for what, record in records(summary_of(name)):
         said(without_table(repr(record)), what)
+
+
+@pytest.fixture(scope="module")
+def all_functions():
+    """Every function of draws, of runs in two groups."""
+    return functions_of(pc.as_runs(few_clusters(np.random.default_rng(7))[:, ::6], groups=TWO), np.arange(7) // 2)
+
+
+@pytest.mark.parametrize("name", sorted(functions_of(None, None).keys() - OTHERS))
+def test_every_function(name, all_functions):
+    found = all_functions[name]()
+    for one in found if isinstance(found, list | tuple) else [found]:
+        if hasattr(one, "_repr_html_") and hasattr(one, "_parts"):
+            said(without_table(repr(one)), name)
+            said(re.sub(r"(?s)<table style.*|<[^>]*>", " ", one._repr_html_()), name)
+        elif isinstance(one, plt.Axes) or (isinstance(one, np.ndarray) and one.dtype == object):
+            said(texts_of(one), name)
+
+
+def test_a_summary_that_time_ends():
+    summary = summary_of("groups that differ", seconds=1e-3)
+    for text in (without_table(repr(summary)), *summary.findings(), *summary.left_out(), summary.methods_text()):
+        said(text, "summary")
+    assert "time limit" in " ".join(summary.left_out())
+
+
+def test_the_command_line(tmp_path, capsys):
+    path = tmp_path / "runs.csv"
+    names = [f"{name}_{k}" for k, name in enumerate(TWO)]
+    pd.DataFrame(of_two(np.random.default_rng(7)).T, NAMES, names).to_csv(path)
+    for options in ([], ["--groups", "{}_*"], ["--seconds", "0.001"]):
+        main([str(path), "--runs", "columns", *options])
+        shown = capsys.readouterr()
+        assert "40 independent runs" in shown.out
+        said(without_table(shown.out) + shown.err, options)
+
+
+def test_warnings_and_errors(rng):
+    labels = few_clusters(rng, 12)
+    with pytest.warns(UserWarning, match="`missing`") as warned:
+        pc.as_runs(labels, missing=-1)
+    pairs = pc.as_runs(np.where(rng.random(labels.shape) < 0.1, 9, labels), missing=9)
+    texts = [str(one.message) for one in warned]
+    runs = pc.as_runs(labels)
+    for call in (
+        lambda: pc.particles(pairs, **QUIET),
+        lambda: pc.as_partition_draws(runs, weights=[1.0, 2.0]),
+        lambda: pc.as_partition_draws(runs, weights=[-1.0, *[1.0] * 11]),
+        lambda: runs.take([12]),
+        lambda: runs.take([]),
+        lambda: pc.consensus_partition(runs, method="best_draw", n_clusters=9),
+        lambda: pc.particles(runs, n_particles=13, **QUIET),
+        lambda: pc.diagnostics.near_independence(runs),
+        lambda: pc.agreement.agreement_path(runs),
+    ):
+        with pytest.raises((ValueError, IndexError)) as refused:
+            call()
+        texts.append(str(refused.value))
+    for text in texts:
+        said(text.removeprefix("`draws`"), "warning or error")
+        assert "run" in text
 
 
 @pytest.mark.parametrize("name", ["some", "groups that differ"])

@@ -12,6 +12,7 @@ from posterior_consensus.consensus.perturbation.em import FittedModel, fitted_mo
 from posterior_consensus.consensus.selection import Candidate, Task
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import HasLabels
+from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
@@ -111,7 +112,7 @@ class PerturbationFit(HasLabels, Stored):
             ("noise", f"{display.number(self.noise)} of the labels are random{spread}"),
             ("expected error", f"{self.error_rate:.2g} of the items, if the model holds"),
             ("log-likelihood", display.number(self.log_likelihood)),
-            ("draws", str(self.draw_noise.size)),
+            (Samples.along(self.draw_noise).words.draws, str(self.draw_noise.size)),
             ("steps", f"{len(self.trace)}{'' if self.converged else ', not converged'}"),
         ]
         title = f"PerturbationFit: {self.labels.size} items ({self.labels.dims[0]}) in {clusters}"
@@ -276,12 +277,11 @@ def as_fit(draws: PartitionDraws, found: FittedModel) -> PerturbationFit:
     labels = memberships.argmax(axis=1).astype(np.int32)
     noise = np.full(draws.n_draws, np.nan)
     noise[draws.weights > 0] = state.parameters.noise
-    sample = draws.samples.coords_and_weights
     return PerturbationFit(
         labels=draws.items.array(labels, "labels"),
         memberships=draws.items.array(memberships, "memberships", (..., "consensus_cluster")),
         shares=xr.DataArray(memberships.mean(axis=0), dims="consensus_cluster", name="shares"),
-        draw_noise=xr.DataArray(noise, dims="sample", coords=sample, name="draw_noise"),
+        draw_noise=draws.samples.array(noise, "draw_noise"),
         log_likelihood=state.log_likelihood,
         trace=np.array(found.trace),
         converged=found.converged,
