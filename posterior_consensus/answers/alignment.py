@@ -338,10 +338,16 @@ def align_partitions(partitions: Any) -> AlignedPartitions:
     return AlignedPartitions(by_partition, tuple(names))
 
 
-def numbers_in(reference: Any, items: Items) -> tuple[Labels, list[Hashable]]:
-    """Number (n_items,) of each item's cluster in a reference, and the name of each number."""
-    numbers, names = numbered(reference, items.reordered(reference, "reference"))
-    return numbers[items.as_labels(reference, "reference")].astype(np.int32), names
+def numbers_in(reference: Any, items: Items, marked: Labels | None = None) -> tuple[Labels, list[Hashable]]:
+    """Number (n_items,) of each item's cluster in a reference, and the name of each number.
+
+    Labels of the reference in which noise is `marked` by -1 give it the number -1.
+    """
+    values = np.asarray(items.reordered(reference, "reference"))
+    labels = items.as_labels(reference, "reference") if marked is None else marked
+    in_clusters = labels >= 0
+    numbers, names = numbered(reference, values[in_clusters])
+    return np.append(numbers, -1)[labels].astype(np.int32), names
 
 
 def numbered_as(labels: Labels, reference: Labels, names: list[Hashable]) -> tuple[Labels, list[Hashable]]:
@@ -363,10 +369,11 @@ def numbered(partition: Any, values: Any) -> tuple[npt.NDArray[np.int64], list[H
     """Numbers of a first partition's clusters, in order of first appearance, and the name of each number."""
     own, numbers = cluster_names(partition, values), cluster_numbers(partition, values)
     listed = list(of_result(partition, "names") or own)
-    listed += [NOISE] * max(0, int(numbers.max()) + 1 - len(listed)) * (of_result(partition, "noise") is not None)
+    if of_result(partition, "noise") is not None:
+        listed += [NOISE] * max(0, int(numbers.max(initial=-1)) + 1 - len(listed))
     known = [*own, *listed]
     if known == numbers_of(known).tolist():
-        return numbers, list(range(max(known) + 1))
+        return numbers, list(range(max(known, default=-1) + 1))
     return numbers, listed
 
 

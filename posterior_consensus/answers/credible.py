@@ -1,8 +1,7 @@
 """The credible ball: the smallest ball around a partition with a given posterior probability."""
 
-from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -53,9 +52,8 @@ class CredibleBall(Stored):
         The metric.
     independent : bool
         Whether the draws are independent runs of programs.
-    own_numbers : tuple of int, or None
-        For runs with noise, the numbers of clusters of the center and of the first of each kind of bounds, without
-        items of noise, which are clusters of their own in the partitions.
+    noise_from : int, or None
+        For runs with noise, the number from which on a cluster of the center or of a bound is a single item of noise.
     """
 
     _figure = "plot_credible_ball"
@@ -75,13 +73,14 @@ class CredibleBall(Stored):
     distances: xr.DataArray = field(metadata=stored_as.array("ball_distance", _STORED_SAMPLE, name="distance"))
     loss: PartitionLoss = field(metadata=stored_as.loss("ball_"))
     independent: bool = field(default=False, metadata=stored_as.if_true("ball_independent"))
-    own_numbers: tuple[int, ...] | None = field(default=None, metadata=stored_as.names("ball_n_clusters"))
+    noise_from: int | None = field(default=None, metadata=stored_as.attribute("ball_noise_from"))
 
     @property
     def n_clusters(self) -> tuple[int, ...]:
         """Number of clusters of the center and of the first of each kind of bounds, without noise."""
         first = [self.center, *(getattr(self, name)[0] for name in BALL_BOUNDS)]
-        return self.own_numbers or tuple(np.unique(labels).size for labels in first)
+        most = np.inf if self.noise_from is None else self.noise_from
+        return tuple(np.unique(labels.values[labels.values < most]).size for labels in first)
 
     def to_dataframe(self) -> pd.DataFrame:
         """Tabulate the center and the bounds.
@@ -178,7 +177,10 @@ def credible_ball(
     draws = given.in_fixed_order()
     metric = as_metric(as_loss(loss, partition, kind=PartitionLoss), "a ball")
     prob = check_between("prob", prob, 1)
-    center, (numbers, names) = draws.as_labels(partition), numbers_in(partition, draws.items)
+    center, marked = draws.as_labels(partition), None
+    if draws.noise is not None:
+        marked = draws.items.as_marked_labels(partition)
+    numbers, names = numbers_in(partition, draws.items, marked)
     distances = loss_matrix(center[np.newaxis], draws, metric)[0]
     tie = SAME * float(distances.max(initial=0.0))
     radius = _quantile(distances, draws, prob, tie)
@@ -191,8 +193,12 @@ def credible_ball(
     }
     share = inside.astype(np.float64)
     farthest = {name: np.flatnonzero(own & (distances >= distances[own].max() - tie)) for name, own in among.items()}
-    in_clusters = None if draws.noise is None else draws.items.as_marked_labels(partition) >= 0
-    bounds = _bounds(draws, distances, farthest, _Center(numbers, names, in_clusters))
+    bounds, noise_from = _bounds(draws, distances, farthest), None
+    for bound in bounds.values():
+        bound.values = [numbered_as(labels, numbers, names)[0] for labels in bound.values]
+    if draws.noise is not None:
+        noise_from = 1 + max(int(numbers.max()), *(int(bound.max()) for bound in bounds.values()))
+        _number_noise([numbers, *(labels for bound in bounds.values() for labels in bound.values)], noise_from)
     return CredibleBall(
         center=draws.items.array(numbers, "center"),
         radius=radius,
@@ -203,14 +209,8 @@ def credible_ball(
         distances=given.samples.array(distances[given.own_order], "distance", loss=metric.name, unit=metric.unit),
         loss=metric,
         independent=draws.independent,
-        own_numbers=None if draws.noise is None else _without_noise(draws, partition, farthest),
+        noise_from=noise_from,
     )
-
-
-def _without_noise(draws: PartitionDraws, partition: Any, farthest: dict[str, npt.NDArray[np.intp]]) -> tuple[int, ...]:
-    """Number of clusters of a partition, and of the first of each kind of the farthest runs, without noise."""
-    own = int(draws.items.as_marked_labels(partition).max()) + 1
-    return own, *(int(draws.n_clusters[rows[0]]) for rows in farthest.values())
 
 
 def _quantile(distances: npt.NDArray[np.float64], draws: PartitionDraws, prob: float, tie: float) -> float:
@@ -223,44 +223,29 @@ def _quantile(distances: npt.NDArray[np.float64], draws: PartitionDraws, prob: f
     return float(distances[distances <= edge + tie].max())
 
 
-class _Center(NamedTuple):
-    """Numbers (n_items,) of the center's clusters, their names and, for runs with noise, which items are in one."""
-
-    numbers: Labels
-    names: list[Hashable]
-    in_clusters: npt.NDArray[np.bool_] | None
-
-    def number(self, labels: Labels, noise: npt.NDArray[np.bool_] | None) -> Labels:
-        """Labels of a draw with the numbers of matched clusters; noise is matched with noise alone, item by item.
-
-        Each item of noise is a cluster of its own in the labels; a table of these would be too large.
-        """
-        if noise is None or self.in_clusters is None:
-            return numbered_as(labels, self.numbers, self.names)[0]
-        reference = np.where(self.in_clusters, self.numbers, -1)
-        found = numbered_as(np.where(noise, -1, labels), reference, self.names)[0]
-        both, new = noise & ~self.in_clusters, noise & self.in_clusters
-        found[both] = self.numbers[both]
-        found[new] = max(len(self.names), int(found.max(initial=-1)) + 1) + np.arange(np.count_nonzero(new))
-        return found
+def _number_noise(partitions: list[Labels], first: int) -> None:
+    """Number items of label -1 from `first` on, in place: an item is the same cluster in all partitions."""
+    rest = np.logical_or.reduce([labels < 0 for labels in partitions[1:]]) & (partitions[0] >= 0)
+    order = np.append(np.flatnonzero(partitions[0] < 0), np.flatnonzero(rest))
+    places = np.empty(rest.size, np.int32)
+    places[order] = first + np.arange(order.size)
+    for labels in partitions:
+        labels[labels < 0] = places[labels < 0]
 
 
 def _bounds(
-    draws: PartitionDraws,
-    distances: npt.NDArray[np.float64],
-    farthest: dict[str, npt.NDArray[np.intp]],
-    center: _Center,
+    draws: PartitionDraws, distances: npt.NDArray[np.float64], farthest: dict[str, npt.NDArray[np.intp]]
 ) -> dict[str, xr.DataArray]:
-    """Distinct partitions among the farthest rows, in the order of the draws; all rows are read at once."""
+    """Distinct partitions among the farthest rows, -1 for noise, in the order of the draws; all are read at once."""
     rows = np.unique(np.concatenate(list(farthest.values())))
-    labels = draws.backend.of_draws(rows)
+    labels = draws.backend.of_draws(rows).astype(np.int32)
+    if draws.noise is not None:
+        labels[draws.noise[rows]] = -1
     bounds = {}
     for name, ties in farthest.items():
         tied = labels[np.searchsorted(rows, ties)]
         distinct = np.sort(distinct_rows(tied)[0])
         dim = f"{name}_bound"
         coords = {"distance": (dim, distances[ties[distinct]])}
-        noise = [None] * distinct.size if draws.noise is None else draws.noise[ties[distinct]]
-        values = [center.number(*one) for one in zip(tied[distinct].astype(np.int32), noise, strict=True)]
-        bounds[name] = draws.items.array(np.array(values), name, (dim, ...), coords)
+        bounds[name] = draws.items.array(tied[distinct], name, (dim, ...), coords)
     return bounds

@@ -11,9 +11,9 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.ensemble.allocations import AllocationProbabilities
-from posterior_consensus.ensemble.draws import PartitionDraws, draws_if_any
+from posterior_consensus.ensemble.draws import PartitionDraws, clusters_of, draws_if_any
 from posterior_consensus.ensemble.importance import most_pareto_k, smoothed
-from posterior_consensus.ensemble.items import NOISE, Floats, Items, cluster_names, cluster_numbers
+from posterior_consensus.ensemble.items import NOISE, Clusters, Floats, Items, cluster_names, cluster_numbers
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
@@ -70,7 +70,7 @@ class Membership(Stored):
         the last one if the probabilities are NaN.
     numbers : tuple of int
         Number of each cluster, which sets its colour in figures: its name if that is an integer. Of runs with noise,
-        noise is the last.
+        noise is the last, with the number -2.
     conditional_on : str
         What the probabilities of new items condition on, in words; empty for the items of the partition.
     ess : xarray.DataArray of shape (n_items,) or None
@@ -235,7 +235,7 @@ def membership(draws: Any, partition: Any = None) -> Membership:
            [0.  , 1.  , 0.  ]])
     """
     draws, partition = as_draws(draws).in_fixed_order(), partition_of(draws, partition)
-    own = _with_noise_last(draws, partition)
+    own = clusters_of(draws, partition)
     check_size(draws.n_items, own.labels)
     if draws.soft is None:
         values, errors = _of_labels(draws, own)
@@ -243,31 +243,6 @@ def membership(draws: Any, partition: Any = None) -> Membership:
         values, errors = of_components(draws, draws.soft, own.labels)
     errors = draws.samples.probability_errors(values, errors)
     return as_membership(values, errors, own.labels, draws.items, own.names, own.numbers, independent=draws.independent)
-
-
-class _Named(NamedTuple):
-    """Clusters of a partition; if draws have noise, items of noise are in one more, the last."""
-
-    labels: Labels
-    names: tuple[Hashable, ...]
-    numbers: npt.NDArray[np.int64]
-    noise: int | None  # number of the cluster of noise
-
-
-def _with_noise_last(source: PairSource, partition: Any) -> _Named:
-    """The clusters of a partition by their names, and the noise after them if draws have noise."""
-    draws = draws_if_any(source)
-    if draws is None or draws.noise is None:
-        labels, given = source.as_labels(partition), source.items.reordered(partition)
-        return _Named(labels, cluster_names(partition, given), cluster_numbers(partition, given), None)
-    labels = source.items.as_marked_labels(partition)
-    given = np.asarray(source.items.reordered(partition))[labels >= 0]
-    names, numbers = cluster_names(partition, given), cluster_numbers(partition, given)
-    if NOISE in names:
-        raise ValueError(f"`partition` must name no cluster {NOISE!r}, as runs call items so; rename it.")
-    last = len(names)
-    more = int(numbers.max(initial=-1)) + 1
-    return _Named(np.where(labels < 0, last, labels).astype(np.int32), (*names, NOISE), np.append(numbers, more), last)
 
 
 def check_size(n_items: int, labels: Labels) -> None:
@@ -352,7 +327,7 @@ def _targets(draws: PartitionDraws, labels: Labels, noise: int | None) -> Number
     return targets
 
 
-def _of_labels(draws: PartitionDraws, own: _Named) -> tuple[Floats, Floats]:
+def _of_labels(draws: PartitionDraws, own: Clusters) -> tuple[Floats, Floats]:
     n_columns = len(own.names) + 1
     targets = _targets(draws, own.labels, own.noise)
     targets[targets < 0] = n_columns - 1
@@ -578,7 +553,7 @@ def item_uncertainty(draws: Any, partition: Any = None) -> ItemUncertainty:
     3           1        0.75        0               0.000   0.750        1.00
     """
     source, partition = as_source(draws).in_fixed_order(), partition_of(draws, partition)
-    named = _with_noise_last(source, partition)
+    named = clusters_of(source, partition)
     similarity, nearest, nearest_similarity = own_and_nearest(source, named.labels, named.noise)
     own = own_membership(source, named.labels, named.noise)
     return ItemUncertainty(

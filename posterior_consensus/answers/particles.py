@@ -20,7 +20,7 @@ from posterior_consensus.answers.similarity_matrix import posterior_similarity_m
 from posterior_consensus.ensemble.chains import gap_is_real, largest_gap
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import Floats, loss_matrix, losses_between
-from posterior_consensus.ensemble.partitions import Labels, canonical_labels
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels, with_noise_from
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
@@ -30,7 +30,7 @@ from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.words import words_of
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count, is_integer, warn
 from posterior_consensus.runtime.executor import Clock, Executor
-from posterior_consensus.runtime.tolerances import ROUNDING
+from posterior_consensus.runtime.tolerances import ROUNDING, SAME
 from posterior_consensus.search.engine import search
 from posterior_consensus.sources.conversion import as_draws, own_partition
 
@@ -348,6 +348,9 @@ class Particles(Stored):
         The draws; None for particles that were read from a file.
     independent : bool
         Whether the draws are independent runs of programs.
+    noise_from : int, or None
+        For runs with noise, the number from which on a cluster is a single item of noise: an item alone in the
+        particle, which at least half of the runs in its region call noise.
     """
 
     _figure = "plot_particles"
@@ -377,6 +380,7 @@ class Particles(Stored):
     stopped: str = field(default="", metadata=stored_as.attribute("particle_stopped"))
     draws: PartitionDraws | None = field(default=None, compare=False)
     independent: bool = field(default=False, metadata=stored_as.if_true("particle_independent"))
+    noise_from: int | None = field(default=None, metadata=stored_as.attribute("particle_noise_from"))
 
     @property
     def n_particles(self) -> int:
@@ -385,8 +389,9 @@ class Particles(Stored):
 
     @property
     def n_clusters(self) -> xr.DataArray:
-        """Number of clusters of each particle."""
-        numbers = self._canonical.max(axis=1).astype(np.int32) + 1
+        """Number of clusters of each particle, without noise."""
+        most = np.inf if self.noise_from is None else self.noise_from
+        numbers = np.array([np.unique(row[row < most]).size for row in self.partitions.values], np.int32)
         return xr.DataArray(numbers, dims="particle", name="n_clusters")
 
     @property
@@ -708,7 +713,8 @@ def find_particles(
 ) -> Particles:
     """Search as :func:`particles` does; `one` is the partition of all items used for a single particle."""
     given, draws = draws, draws.in_fixed_order()
-    numbers = None if reference is None else numbers_in(reference, draws.items)
+    marked = None if reference is None or draws.noise is None else draws.items.as_marked_labels(reference, "reference")
+    numbers = None if reference is None else numbers_in(reference, draws.items, marked)
     record = as_loss(loss, kind=PartitionLoss)
     check_count("n_starts", n_starts)
     most = check_count("max_particles", max_particles)
@@ -745,12 +751,39 @@ def find_particles(
     elif at.size < draws.n_items:
         partitions = extended(draws, at, partitions, loss_matrix(partitions, labels, record).argmin(axis=0))
     result = _as_particles(draws, record, partitions, number, found, labels)
-    assignment = result.assignment.isel(sample=given.own_order)
+    nearest, assignment = result.assignment.values, result.assignment.isel(sample=given.own_order)
     result = replace(result, stopped=stopped, assignment=assignment, draws=given)
-    if numbers is None:
+    if numbers is None and draws.noise is None:
         return result
-    numbered = [numbered_as(partition, *numbers)[0] for partition in result.partitions.values]
-    return replace(result, partitions=result.partitions.copy(data=np.stack(numbered)))
+    numbered = result.partitions.values
+    if draws.noise is not None:
+        numbered = _marked(numbered, draws, draws.noise, nearest)
+    if numbers is not None:
+        numbered = np.stack([numbered_as(partition, *numbers)[0] for partition in numbered])
+    noise_from = None if draws.noise is None else int(numbered.max()) + 1
+    numbered = numbered if noise_from is None else with_noise_from(numbered, noise_from)
+    return replace(result, partitions=result.partitions.copy(data=numbered), noise_from=noise_from)
+
+
+def _marked(
+    partitions: npt.NDArray[np.int32],
+    draws: PartitionDraws,
+    noise: npt.NDArray[np.bool_],
+    nearest: npt.NDArray[np.int32],
+) -> npt.NDArray[np.int32]:
+    """Particles (L, n) with -1 for items that are alone, and noise in at least half of the runs of the region."""
+    marked = np.empty_like(partitions)
+    for k, labels in enumerate(partitions):
+        rows = np.flatnonzero((nearest == k) & (draws.weights > 0))
+        share = np.zeros(labels.size)
+        for row in rows.tolist():
+            share += draws.weights[row] * noise[row]
+        is_noise = (np.bincount(labels)[labels] == 1) & (share > 0)
+        is_noise &= share >= (_HALF - SAME) * draws.weights[rows].sum()
+        marked[k] = -1
+        if not is_noise.all():
+            marked[k, ~is_noise] = canonical_labels(labels[~is_noise])
+    return marked
 
 
 def _as_particles(

@@ -12,10 +12,10 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.ensemble.allocations import AllocationProbabilities
-from posterior_consensus.ensemble.items import Floats, Items
+from posterior_consensus.ensemble.items import Clusters, Floats, Items
 from posterior_consensus.ensemble.labels import ArrayLabels, LabelBackend, fingerprints
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource, Result
-from posterior_consensus.ensemble.partitions import canonical_rows, distinct_rows
+from posterior_consensus.ensemble.partitions import Labels, alone, canonical_labels, canonical_rows, distinct_rows
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.kernels import coclustering, ensemble
@@ -147,6 +147,12 @@ class PartitionDraws(PairSource):
 
     def __len__(self) -> int:
         return self.n_draws
+
+    def as_labels(self, partition: Any, name: str = "partition") -> Labels:
+        """Canonical labels (n_items,); if runs have noise, an item of label -1 is noise, alone in its cluster."""
+        if self.noise is None:
+            return super().as_labels(partition, name)
+        return canonical_labels(alone(self.items.as_marked_labels(partition, name)), name)
 
     def denominator(self) -> int | None:
         """Number of draws if similarities are plain counts / N, else None."""
@@ -533,6 +539,14 @@ def draws_of(source: PairSource, what: str = "This") -> PartitionDraws:
 def draws_if_any(source: PairSource) -> PartitionDraws | None:
     """Return the draws of a source; None for a matrix alone."""
     return source if isinstance(source, PartitionDraws) else None
+
+
+def clusters_of(source: PairSource, partition: Any) -> Clusters:
+    """Clusters of a partition, and noise after them if draws have noise; -1 in a label vector is then noise, too."""
+    draws = draws_if_any(source)
+    if draws is None or draws.noise is None:
+        return source.items.clusters_of(partition)
+    return draws.items.clusters_of(partition, marked=True).with_noise("partition")
 
 
 def hard_draws(source: PairSource) -> PartitionDraws | None:

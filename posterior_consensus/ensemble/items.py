@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,41 @@ Floats = npt.NDArray[np.float64]
 NOISE = "noise"
 """Name of an item's cluster where the item is in none."""
 
+NUMBER_OF_NOISE = -2
+"""Number of noise among the numbers of clusters, which set colours; unassigned items have -1."""
+
 _FAR_APART = 100  # larger integers, if clusters are few, do not number these
+
+
+class Clusters(NamedTuple):
+    """The clusters of a partition, and its noise, if it has some, in one more.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_items,), dtype int32
+        Clusters, numbered by first appearance; noise is in the last.
+    names : tuple
+        Users' names of the clusters.
+    numbers : ndarray of shape (n_clusters,), dtype int64
+        Number of each cluster, for its colour.
+    noise : int or None
+        Label of noise; None without noise.
+    """
+
+    labels: Labels
+    names: tuple[Hashable, ...]
+    numbers: npt.NDArray[np.int64]
+    noise: int | None
+
+    def with_noise(self, name: str) -> Clusters:
+        """These clusters, and noise even if no item is; errors call the partition `name`."""
+        if self.noise is not None:
+            return self
+        if NOISE in self.names:
+            raise ValueError(f"`{name}` must name no cluster {NOISE!r}, as runs call items so; rename it.")
+        last, numbers = len(self.names), np.append(self.numbers, NUMBER_OF_NOISE)
+        labels = np.where(self.labels < 0, last, self.labels).astype(np.int32)
+        return Clusters(labels, (*self.names, NOISE), numbers, last)
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,6 +242,17 @@ class Items:
             labels[~noise] = canonical_labels(values[~noise], name)
         return labels
 
+    def clusters_of(self, partition: Any, name: str = "partition", *, marked: bool = False) -> Clusters:
+        """Clusters of a partition of these items; noise of a result, and the label -1 if `marked`, is one more."""
+        values = self.reordered(partition, name)
+        if not marked and not isinstance(of_result(partition, "noise"), xr.DataArray):
+            labels = self.as_labels(partition, name)
+            return Clusters(labels, cluster_names(partition, values), cluster_numbers(partition, values), None)
+        labels = self.as_marked_labels(partition, name)
+        given = np.asarray(values)[labels >= 0]
+        found = Clusters(labels, cluster_names(partition, given), cluster_numbers(partition, given), None)
+        return found.with_noise(name) if (labels < 0).any() else found
+
 
 def coords_of(index: pd.Index, dim: str) -> xr.Coordinates:
     """Coordinates of a dimension from an index of its items, with one or several levels."""
@@ -273,10 +318,17 @@ def cluster_names(partition: Any, values: Any) -> tuple[Hashable, ...]:
 
 
 def numbers_of(names: Sequence[Hashable]) -> npt.NDArray[np.int64]:
-    """Number of each cluster for colours: its name if all names are small integers, else its place."""
+    """Number of each cluster: its name if all names are small integers, else its place."""
     small = max(_FAR_APART, 2 * len(names))
     integers = all(type(name) is int and 0 <= name < small for name in names)
     return np.array(names if integers else range(len(names)), np.int64)
+
+
+def numbers_for_colours(names: Sequence[Hashable]) -> npt.NDArray[np.int64]:
+    """Numbers of clusters by :func:`numbers_of`, of which noise, if named last, has its own."""
+    if not names or names[-1] != NOISE:
+        return numbers_of(names)
+    return np.append(numbers_of(names[:-1]), NUMBER_OF_NOISE)
 
 
 def cluster_numbers(partition: Any, values: Any) -> npt.NDArray[np.int64]:

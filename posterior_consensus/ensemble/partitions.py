@@ -305,11 +305,15 @@ def canonical_labels(labels: npt.ArrayLike, name: str = "partition") -> Labels:
 
 def alone(labels: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
     """Labels (..., n) with each item of label -1 in a cluster of its own, numbered after all others."""
-    noise = labels < 0
-    if not noise.any():
+    if not (labels < 0).any():
         return labels.astype(np.int32, copy=False)
-    last = labels.max(axis=-1, keepdims=True, initial=-1).astype(np.int32)
-    return np.where(noise, last + np.cumsum(noise, axis=-1, dtype=np.int32), labels.astype(np.int32))
+    return with_noise_from(labels, labels.max(axis=-1, keepdims=True, initial=-1) + 1)
+
+
+def with_noise_from(labels: npt.NDArray[Any], first: Any) -> npt.NDArray[np.int32]:
+    """Labels (..., n) with each item of label -1 in a cluster of its own, numbered from `first` on."""
+    noise = labels < 0
+    return np.where(noise, first - 1 + np.cumsum(noise, axis=-1), labels).astype(np.int32)
 
 
 def connected(first: npt.NDArray[Any], second: npt.NDArray[Any], n: int) -> Labels:

@@ -91,10 +91,11 @@ def partners(table: npt.NDArray[Any], starts: npt.NDArray[np.integer] | None = N
 
 
 def numbered_like(labels: Labels, others: Labels) -> Labels:
-    """Renumber clusters like the clusters matched to them in `others`; unmatched clusters come last."""
-    number = partners(contingency_table(labels, others))
+    """Renumber clusters like those matched to them in `others`; unmatched clusters come last, -1 is in none."""
+    table = contingency_table(labels.astype(np.int32) + 1, others.astype(np.int32) + 1)[1:, 1:]
+    number = partners(table) if table.size else np.full(len(table), -1)
     number[number < 0] = int(others.max()) + 1 + np.arange(np.sum(number < 0))
-    return number[labels].astype(np.int32)
+    return np.append(number, -1)[labels].astype(np.int32)
 
 
 def is_matched(common: Floats) -> npt.NDArray[np.bool_]:

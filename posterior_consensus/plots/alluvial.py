@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import xarray as xr
 
 from posterior_consensus.answers.alignment import AlignedPartitions, ClusterMatch
 from posterior_consensus.answers.credible import CredibleBall
 from posterior_consensus.answers.particles import Particles
-from posterior_consensus.ensemble.items import Floats, cluster_names, cluster_numbers, items_named_in
+from posterior_consensus.ensemble.items import NOISE, NUMBER_OF_NOISE, Clusters, Floats, Items, items_named_in
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, contingency_table
 from posterior_consensus.ensemble.switching import numbered_like
 from posterior_consensus.plots.colours import colours_of, ink_on, is_patterned, patch_style, repeats
@@ -130,11 +131,15 @@ def _aligned_columns(aligned: AlignedPartitions | ClusterMatch) -> _Columns:
         rows = dict(zip(map(str, aligned.partitions), aligned.labels.values, strict=True))
     numbers = [np.array(list(dict.fromkeys(row.tolist()))) for row in rows.values()]
     clusters = [["absent" if k < 0 else str(aligned.names[k]) for k in column.tolist()] for column in numbers]
+    noise = len(aligned.names) - 1 if aligned.names[-1] == NOISE else None
+    numbers = [np.where(column == noise, NUMBER_OF_NOISE, column) for column in numbers]
     return list(rows), [canonical_labels(row + 1) for row in rows.values()], clusters, numbers
 
 
 def _columns(partitions: Any) -> _Columns:
     """Names, canonical labels, names and colour numbers of clusters, in the order of the first partition's items."""
+    is_marked = isinstance(partitions, (CredibleBall, Particles))
+    noise_from = partitions.noise_from if is_marked else None
     if isinstance(partitions, CredibleBall):
         ball = partitions
         partitions = {
@@ -145,6 +150,8 @@ def _columns(partitions: Any) -> _Columns:
     if isinstance(partitions, Particles):
         weights = partitions.weights.values
         partitions = {f"particle {k}\nweight {w:.2f}": partitions.partitions[k] for k, w in enumerate(weights)}
+    if noise_from is not None:
+        partitions = {name: labels.where(labels < noise_from, -1) for name, labels in partitions.items()}
     if isinstance(partitions, Mapping):
         names, given = [str(name) for name in partitions], list(partitions.values())
     elif isinstance(partitions, (list, tuple)) or getattr(partitions, "ndim", 0) == 2:
@@ -157,18 +164,17 @@ def _columns(partitions: Any) -> _Columns:
     if len(given) < 2:
         raise ValueError(f"`partitions` must hold at least two partitions; got {len(given)}.")
     items = items_named_in(given)
-    columns, clusters, numbers = [], [], []
+    columns = list[Clusters]()
     for name, partition in zip(names, given, strict=True):
-        values = partition if items is None else items.reordered(partition, f"partitions[{name!r}]")
-        columns.append(canonical_labels(values, f"partitions[{name!r}]"))
-        if columns[-1].size != columns[0].size:
+        own = items or Items(canonical_labels(partition, f"partitions[{name!r}]").size, "item", xr.Coordinates())
+        columns.append(own.clusters_of(partition, f"partitions[{name!r}]", marked=is_marked))
+        if columns[-1].labels.size != columns[0].labels.size:
             raise ValueError(
-                f"`partitions` must label the same items; got {columns[0].size} labels of {names[0]!r} and "
-                f"{columns[-1].size} of {name!r}."
+                f"`partitions` must label the same items; got {columns[0].labels.size} labels of {names[0]!r} and "
+                f"{columns[-1].labels.size} of {name!r}."
             )
-        clusters.append(cluster_names(partition, values))
-        numbers.append(cluster_numbers(partition, values))
-    return names, columns, [list(map(str, column)) for column in clusters], _numbers(columns, clusters, numbers[0])
+    labels = [column.labels for column in columns]
+    return names, labels, [list(map(str, column.names)) for column in columns], _numbers(columns)
 
 
 def _orders(tables: list[Floats]) -> list[npt.NDArray[np.intp]]:
@@ -216,18 +222,22 @@ def _ends(shares: Floats, order: npt.NDArray[np.intp]) -> Floats:
     return ends
 
 
-def _numbers(columns: list[Labels], names: list[tuple[Hashable, ...]], first: Numbers) -> list[Numbers]:
+def _numbers(columns: list[Clusters]) -> list[Numbers]:
     """Colour number of each cluster in each column; clusters of the same name, or matched clusters, share it."""
-    numbers, known = [first], dict(zip(names[0], first.tolist(), strict=True))
-    for before, labels, own in zip(columns, columns[1:], names[1:], strict=False):
+    first = columns[0]
+    numbers, known = [first.numbers], dict(zip(first.names[: first.noise], first.numbers.tolist(), strict=False))
+    for before, column in itertools.pairwise(columns):
+        own = column.names[: column.noise]
         if any(isinstance(name, str) and name in known for name in own):
             new = (name for name in own if name not in known)
             known |= {name: k for k, name in enumerate(new, max(known.values()) + 1)}
-            numbers.append(np.array([known[name] for name in own]))
+            found = np.array([known[name] for name in own])
         else:
-            of_items = numbered_like(labels, numbers[-1][before].astype(np.int32))
-            numbers.append(of_items[np.unique(labels, return_index=True)[1]].astype(np.int64))
-            known |= dict(zip(own, numbers[-1].tolist(), strict=True))
+            labels = np.where(column.labels < len(own), column.labels, -1).astype(np.int32)
+            of_items = numbered_like(labels, np.maximum(numbers[-1][before.labels], -1).astype(np.int32))
+            found = of_items[np.unique(column.labels, return_index=True)[1]][: len(own)].astype(np.int64)
+            known |= dict(zip(own, found.tolist(), strict=True))
+        numbers.append(found if column.noise is None else np.append(found, NUMBER_OF_NOISE))
     return numbers
 
 

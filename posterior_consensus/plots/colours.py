@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus.ensemble.items import NUMBER_OF_NOISE
+
 if TYPE_CHECKING:
     from matplotlib.colors import Colormap
 
@@ -31,6 +33,7 @@ NEUTRAL = "#888888"  # legend entries that stand for any cluster
 BARS = "#C9D3DF"  # bars of a posterior, behind points and lines
 PRIOR = "#9A6700"  # visible on white, on black and on grey bars
 OPEN = "#BDBDBD"  # unassigned items of a partial partition
+NOISE_GREY = "#7D7D7D"  # items that runs put into no cluster
 
 
 def ink() -> str:
@@ -57,8 +60,9 @@ def _luminance(colours: Any) -> npt.NDArray[np.float64]:
 
 
 def colours_of(clusters: npt.NDArray[np.integer]) -> list[str]:
-    """Colour of each cluster number; numbers below 0 are unassigned items."""
-    return [COLOURS[k % len(COLOURS)] if k >= 0 else OPEN for k in clusters]
+    """Colour of each cluster number, of noise, and of unassigned items, whose number is -1."""
+    greys = {NUMBER_OF_NOISE: NOISE_GREY}
+    return [COLOURS[k % len(COLOURS)] if k >= 0 else greys.get(int(k), OPEN) for k in clusters]
 
 
 def patterns_of(clusters: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from posterior_consensus.answers.membership import ItemUncertainty, Membership
 from posterior_consensus.answers.membership import membership as membership_of
-from posterior_consensus.ensemble.items import Floats, Items, numbers_of
+from posterior_consensus.ensemble.items import Floats, Items, numbers_for_colours
 from posterior_consensus.ensemble.partitions import HasDraws
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import NEUTRAL, ink, patch_style
@@ -22,6 +22,7 @@ _MOST_FEATURES = 6
 _PALE = 0.3  # opacity of the background
 _PANEL = 7.2, 2.0  # inches: width of the figure, height of a panel
 _LEAST_ROOM = 2.5  # points per item; with less, points are invisible
+_ENTRY = 125.0  # points wide: an entry of the legend
 
 
 def plot_membership(
@@ -187,7 +188,7 @@ def plot_item_uncertainty(
     frame.check_result("items", items, ItemUncertainty, "item_uncertainty")
     cluster, single = items.cluster.values, np.isnan(items.similarity.values)
     own, other = np.nan_to_num(items.similarity.values), np.nan_to_num(items.nearest_similarity.values)
-    numbers = numbers_of(items.names)
+    numbers = numbers_for_colours(items.names)
     ax = frame.new_axes(ax, figsize, 7.2, 3.4)
     along = Items.along(items.cluster, str(items.cluster.dims[0]))
     row = item_row(ax, along, cluster, order, then=[-own, other], certainty=np.where(single, 1 - other, own))
@@ -221,13 +222,8 @@ def plot_item_uncertainty(
         Patch(color=NEUTRAL, alpha=0.6, label="with own cluster"),
         frame.point("with nearest other", "o", NEUTRAL, markersize=4),
     )
-    frame.add_legend(
-        ax,
-        [bar, dot, *shares],
-        loc="lower right",
-        bbox_to_anchor=(1.0, 1.0),
-        ncols=2 + len(shares) if frame.extent(ax)[0] > 250 else 1,
-    )
+    n_columns = int(np.clip(frame.extent(ax)[0] / _ENTRY, 1, 2 + len(shares)))
+    frame.add_legend(ax, [bar, dot, *shares], loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=n_columns)
     return ax
 
 

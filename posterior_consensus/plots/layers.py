@@ -10,12 +10,12 @@ import pandas as pd
 
 from posterior_consensus.answers.alignment import AlignedPartitions
 from posterior_consensus.answers.membership import Membership
-from posterior_consensus.ensemble.items import NOISE, Items
+from posterior_consensus.ensemble.items import NOISE, NUMBER_OF_NOISE, Items
 from posterior_consensus.layers.record import HasComparison, LayerComparison
 from posterior_consensus.layers.stability import LayerStability
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.alluvial import Column, draw_alluvial
-from posterior_consensus.plots.colours import NEUTRAL, OPEN, as_cmap, ink
+from posterior_consensus.plots.colours import NEUTRAL, NOISE_GREY, as_cmap, ink
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.items import draw_shares
 from posterior_consensus.plots.rows import item_row, name_row
@@ -283,12 +283,12 @@ def _plot_flow(ax: Axes, comparison: LayerStability, n_layers: int) -> None:
     height = max(size.sum() for size in sizes)
     is_noise = np.array([name == NOISE for name in partitions.names])
     clusters = [["" if is_noise[k] else str(partitions.names[k]) for k in own] for own in numbers]
-    colours = [np.where(is_noise[own], -1, own) for own in numbers]
+    colours = [np.where(is_noise[own], NUMBER_OF_NOISE, own) for own in numbers]
     columns = list(map(Column, [""] * n_layers, [size / height for size in sizes], clusters, colours))
     draw_alluvial(ax, columns, [table / height for table in tables], [_FAINT + _SURE * 0.66] * len(tables))
     ax.set_ylabel(counted(labels.shape[1], "item"))
     if is_noise.any():
-        frame.add_legend(ax, [frame.point(NOISE, "s", OPEN)])
+        frame.add_legend(ax, [frame.point(NOISE, "s", NOISE_GREY)])
 
 
 def plot_layer_distances(

@@ -11,7 +11,7 @@ from posterior_consensus.answers.membership import item_uncertainty
 from posterior_consensus.answers.particles import Particles
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import loss_matrix, losses_of_draws
-from posterior_consensus.ensemble.items import Floats, numbers_of
+from posterior_consensus.ensemble.items import Floats, numbers_for_colours
 from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.losses.partition_losses import vi
@@ -226,6 +226,8 @@ class _Group(NamedTuple):
 def _by_chain(shown: PartitionDraws) -> list[_Group]:
     samples, n_chains = shown.samples, len(shown.samples.chains)
     labels = colours.chain_labels(samples.chain_names, samples.words.draws, samples.words.chain)
+    if samples.independent and n_chains == 1:
+        labels = [samples.words.draws]
     return [
         _Group(rows, colours.chain_colour(k, n_chains), colours.chain_marker(k, n_chains), label)
         for k, (rows, label) in enumerate(zip(samples.chains, labels, strict=True))
@@ -335,7 +337,7 @@ def plot_items_map(
     shares = np.zeros(2)
     shares[: embedding.shape[1]] = own_in(embedding, "share").values
     ax = frame.new_axes(ax, figsize, 6.4, 4.4)
-    numbers = numbers_of(items.names)
+    numbers = numbers_for_colours(items.names)
     _draw_items(ax, places, labels, numbers)
     _draw_exemplars(ax, places, labels, numbers, items.exemplars, source.items.names)
     ax.set_xlabel(f"first axis: {shares[0]:.0%} of the variation")

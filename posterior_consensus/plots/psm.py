@@ -14,8 +14,8 @@ from posterior_consensus.answers.compare import PosteriorComparison
 from posterior_consensus.answers.partial_partition import PartialPartition
 from posterior_consensus.answers.similarity_matrix import posterior_similarity_matrix
 from posterior_consensus.ensemble.chains import largest_gap
-from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import Items, cluster_names, cluster_numbers
+from posterior_consensus.ensemble.draws import PartitionDraws, clusters_of
+from posterior_consensus.ensemble.items import Clusters, Items
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.plots import frame
@@ -30,6 +30,7 @@ from posterior_consensus.sources.matrices import as_pair_similarity
 if TYPE_CHECKING:
     from matplotlib.colors import Colormap
 
+_UNASSIGNED = -1  # number of unassigned items
 _PALE = 0.35  # opacity of unassigned items
 _MOST_CLUSTERS = 50  # clusters; more have thinner outlines
 _MOST_PARTED = 30  # clusters; the lines between more would cover the matrix
@@ -164,16 +165,15 @@ def _plot_one(source: PairSource, partition: Any, order: Any, cmap: Colormap, fi
     shown = source if at.size == source.n_items else source.of_items(at)
     along = check_order(order, items)
     values = posterior_similarity_matrix(shown).values
-    given = None if partition is None else _labels(partition, items)[at]
-    is_partial = isinstance(partition, PartialPartition)
-    labels = given if given is None or is_partial else canonical_labels(given)
+    clusters = None if partition is None else _clusters_of(partition, source)
+    labels = None if clusters is None else clusters.labels[at]
     in_row = item_order(values, labels, None if along is None else along.rank[at])
     ax = frame.new_axes(ax, figsize, 5.6, 4.8, framed=True, layout="compressed")
     image = ax.imshow(values[np.ix_(in_row, in_row)], cmap=cmap, vmin=0.0, vmax=1.0, interpolation="nearest")
     frame.add_colour_bar(ax, image, words_of(source).together)
     ax.set(xlabel=frame.with_share(items.dim, at.size, items.n_items), ylabel=items.dim)
-    clusters = None if labels is None else _draw_clusters(ax, labels[in_row], partition, given)
-    _name_sides(ax, along, items, at[in_row], clusters)
+    in_view = None if clusters is None else _draw_clusters(ax, clusters._replace(labels=clusters.labels[at[in_row]]))
+    _name_sides(ax, along, items, at[in_row], in_view)
     return ax
 
 
@@ -189,7 +189,7 @@ def _name_sides(
 
 
 def _plot_chains(draws: PartitionDraws, partition: Any, order: Any, cmap: Colormap, figsize: Size, axes: Any) -> Grid:
-    labels, words = None if partition is None else draws.as_labels(partition), draws.samples.words
+    labels, words = None if partition is None else clusters_of(draws, partition).labels, draws.samples.words
     at = frame.some_of(draws.n_items, frame.MOST_OF_PAIRS, frame.SOME_OF_PAIRS)
     plain = draws.as_sampled() if at.size == draws.n_items else draws.as_sampled().of_items(at)
     along, chains = check_order(order, draws.items), plain.samples.chains
@@ -233,20 +233,16 @@ def _chain_axes(axes: Any, figsize: Size, n_chains: int, below: float) -> Grid:
     return grid[:n_chains]
 
 
-def _draw_clusters(
-    ax: Axes, labels: npt.NDArray[np.int32], partition: Any, given: Any
-) -> tuple[npt.NDArray[np.intp], list[str]]:
+def _draw_clusters(ax: Axes, clusters: Clusters) -> tuple[npt.NDArray[np.intp], list[str]]:
     """Outline runs of items of a cluster, add a strip of colours above, and return their lengths and names."""
     from matplotlib.patches import Rectangle
 
-    if isinstance(partition, PartialPartition):
-        n_sure = int(partition.labels.max()) + 1
-        names, numbers = [*partition.names[:n_sure], "unassigned"], np.append(np.arange(n_sure), -1)
-        sure, image = labels < n_sure, ax.images[0]
+    labels, names, numbers, _ = clusters
+    assigned = numbers[labels] != _UNASSIGNED
+    if not assigned.all():
+        image = ax.images[0]
         ax.set_facecolor(image.cmap(0.0))  # pale means low similarity in any Matplotlib style
-        image.set_alpha(np.where(np.logical_and.outer(sure, sure), 1.0, _PALE))
-    else:
-        names, numbers = list(cluster_names(partition, given)), cluster_numbers(partition, given)
+        image.set_alpha(np.where(np.logical_and.outer(assigned, assigned), 1.0, _PALE))
     edges = frame.runs_of(labels)
     first, sizes, own = edges[:-1], np.diff(edges), labels[edges[:-1]]
     width = 1.3 if sizes.size <= _MOST_CLUSTERS else 0.5
@@ -262,12 +258,15 @@ def _is_matrix(psm: Any) -> bool:
     return isinstance(psm, xr.DataArray) and any(str(dim).endswith("_bis") for dim in psm.dims)
 
 
-def _labels(partition: Any, items: Items) -> npt.NDArray[Any]:
-    """The partition's own labels in the order of these items."""
-    if isinstance(partition, PartialPartition):
-        partition = partition.labels.where(partition.labels >= 0, partition.labels.max() + 1)
-    items.as_labels(partition)  # raises an error for an invalid partition
-    return np.asarray(items.reordered(partition))
+def _clusters_of(partition: Any, source: PairSource) -> Clusters:
+    """Clusters of a partition of the source's items; unassigned items, or noise, are in the last."""
+    if not isinstance(partition, PartialPartition):
+        return clusters_of(source, partition)
+    last = int(partition.labels.max()) + 1
+    labels = partition.labels.where(partition.labels >= 0, last)
+    source.as_labels(labels)  # raises an error for other items
+    names, numbers = (*partition.names[:last], "unassigned"), np.append(np.arange(last), _UNASSIGNED)
+    return Clusters(np.asarray(source.items.reordered(labels)), names, numbers, None)
 
 
 def draw_parted(
@@ -369,7 +368,8 @@ def plot_posterior_comparison(
     colours = as_cmap(cmap)
     difference = comparison.difference
     items = Items.along(difference, str(difference.dims[0]))
-    labels = np.zeros(items.n_items, np.int32) if partition is None else items.as_labels(partition)
+    given = None if partition is None else items.clusters_of(partition)
+    labels = np.zeros(items.n_items, np.int32) if given is None else given.labels
     grid = frame.grid_axes(axes, figsize, 1, 2, 9.6, 4.4, width_ratios=(1.25, 1.0), framed=True).ravel()
     along = check_order(order, items)
     mean = comparison.similarity.mean(comparison.similarity.dims[:1]).values
@@ -379,8 +379,8 @@ def plot_posterior_comparison(
     _draw_matrix(grid[0], in_order, labels[in_row], colours, comparison.names, words)
     grid[0].set(xlabel=items.dim, ylabel=items.dim)
     clusters = None
-    if partition is not None and along is None:
-        clusters = np.bincount(labels), [str(name) for name in cluster_names(partition, items.reordered(partition))]
+    if given is not None and along is None:
+        clusters = np.bincount(labels), [str(name) for name in given.names]
     _name_sides(grid[0], along, items, in_row, clusters)
     _draw_items(grid[1], comparison, n_items)
     return grid

@@ -12,7 +12,7 @@ import xarray as xr
 from posterior_consensus.answers.credible import BALL_BOUNDS, CredibleBall
 from posterior_consensus.answers.fitted_modes import PartitionModes
 from posterior_consensus.answers.particles import Particles
-from posterior_consensus.ensemble.items import Floats, Items
+from posterior_consensus.ensemble.items import NOISE, NUMBER_OF_NOISE, Floats, Items
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.switching import numbered_like
@@ -34,18 +34,29 @@ def draw_strips(
     by: str,
     order: Any,
     strengths: Sequence[Floats] | None = None,
+    noise_from: int | None = None,
 ) -> npt.NDArray[np.intp]:
     """Plot partitions in the first rows, each row with a caption; return the items shown, left to right.
 
     Clusters have the colour of the first partition's cluster matched to them. By cluster, items are ordered by their
     cluster in the first partition, which the axis calls `by`, then in each of the others. If there is no room for all
     clusters, the largest are shown and those whose co-members change most between the first and other partitions. Items
-    fade into the page as their `strengths` (n,) in a partition decrease from 1 to 0.
+    fade into the page as their `strengths` (n,) in a partition decrease from 1 to 0. Clusters from `noise_from` on are
+    items of noise.
     """
-    first, items = partitions[0].values, Items.along(partitions[0], str(partitions[0].dims[0]))
-    strips = [first, *(numbered_like(partition.values, first) for partition in partitions[1:])]
+    items = Items.along(partitions[0], str(partitions[0].dims[0]))
+    first, *rest = (_marked(partition.values, noise_from) for partition in partitions)
+    strips = [first, *(numbered_like(labels, first) for labels in rest)]
     names = [str(k) for k in range(max(int(labels.max()) + 1 for labels in strips))]
+    if any((labels < 0).any() for labels in strips):
+        strips = [np.where(labels < 0, len(names), labels).astype(np.int32) for labels in strips]
+        names.append(NOISE)
     return draw_numbered(ax, items, strips, names, captions, f"cluster of the {by}", order, strengths)
+
+
+def _marked(labels: Labels, noise_from: int | None) -> Labels:
+    """Labels (n,) with -1 for noise."""
+    return labels if noise_from is None else np.where(labels < noise_from, labels, -1).astype(np.int32)
 
 
 def draw_numbered(
@@ -58,19 +69,21 @@ def draw_numbered(
     order: Any,
     strengths: Sequence[Floats] | None = None,
 ) -> npt.NDArray[np.intp]:
-    """Plot strips of cluster numbers with given names, like :func:`draw_strips`."""
+    """Plot strips of cluster numbers with given names, like :func:`draw_strips`; noise is grey if it is named last."""
     from matplotlib.colors import to_rgba_array
     from matplotlib.patches import Rectangle
 
-    first = strips[0]
+    first, numbers = strips[0], np.arange(len(names))
+    if names[-1] == NOISE:
+        numbers[-1] = NUMBER_OF_NOISE
     changes = np.mean([_change(first, other) for other in strips[1:]] or [np.zeros(first.size)], axis=0)
     row = item_row(ax, items, first, order, then=strips[1:], certainty=-changes, doubted="least stable")
     for place, labels in enumerate(strips):
         shown = labels[row.at]
         alpha = None if strengths is None else strengths[place][row.at]
-        _draw_strip(ax, place, to_rgba_array(colours_of(shown), alpha), interpolation="nearest")
+        _draw_strip(ax, place, to_rgba_array(colours_of(numbers[shown]), alpha), interpolation="nearest")
         for start, end in pairwise(frame.runs_of(shown).tolist()) if row.patterned else ():
-            cluster = int(shown[start])
+            cluster = int(numbers[shown[start]])
             if patterns_of(np.array([cluster]))[0]:
                 ax.add_patch(Rectangle((start - 0.5, place - HEIGHT), end - start, 2 * HEIGHT, **patch_style(cluster)))
     ax.set_ylim(len(captions) - 0.5, -0.5)
@@ -156,7 +169,7 @@ def plot_credible_ball(
         clusters = counted(number, "cluster")
         captions.append(f"{name.replace('_', ' ')}\n{clusters}, at {distance}{ties}")
     ax = frame.new_axes(ax, figsize, 7.2, 2.9)
-    draw_strips(ax, partitions, captions, "center", order)
+    draw_strips(ax, partitions, captions, "center", order, noise_from=ball.noise_from)
     radius = quantity(ball.radius, ball.loss.unit, 3)
     ax.set_title(f"{ball.prob:.0%} {words_of(ball).ball} under {ball.loss.name}, radius {radius}", fontsize="medium")
     return ax
@@ -231,7 +244,8 @@ def plot_particles(
     if several:
         captions.append("co-members\nthat change")
     ax = frame.new_axes(ax, figsize, 7.2, 1.2 + 0.5 * len(captions))
-    shown = draw_strips(ax, list(particles.partitions), captions, "heaviest particle", order)
+    given, noise_from = list(particles.partitions), particles.noise_from
+    shown = draw_strips(ax, given, captions, "heaviest particle", order, noise_from=noise_from)
     if several:
         floor = len(partitions) + HEIGHT
         changes = _changes(partitions, particles.weights.values)[shown]

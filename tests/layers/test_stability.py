@@ -359,7 +359,7 @@ def test_figure_has_noise_in_grey(noisy):
     from matplotlib.colors import to_hex
 
     ax = pc.plot_layer_stability(noisy)[2]
-    grey = [patch for patch in ax.patches if to_hex(patch.get_facecolor()) == "#bdbdbd"]
+    grey = [patch for patch in ax.patches if to_hex(patch.get_facecolor()) == "#7d7d7d"]
     heights = np.array([patch.get_height() for patch in grey]) * 40
     assert np.allclose(heights, noisy.to_dataframe()["n_noise"])
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["noise"]

@@ -13,7 +13,7 @@ from posterior_consensus.answers.alignment import AlignedPartitions
 from posterior_consensus.answers.encodings import item_embedding
 from posterior_consensus.answers.membership import ItemUncertainty
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import Floats, Items, numbers_of
+from posterior_consensus.ensemble.items import Floats, Items, numbers_for_colours
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.ensemble.similarity import own_and_nearest
@@ -97,7 +97,7 @@ def payload_of_layers(
     mean = total / np.maximum(number, 1)
     np.fill_diagonal(mean, 1.0)
     of_items = _stacked(columns)
-    numbers = numbers_of(partitions.names)
+    numbers = numbers_for_colours(partitions.names)
     meta = {
         "clusters": [*map(str, partitions.names), _ABSENT],
         "colours": [*colours_of(numbers), NEUTRAL],
@@ -157,7 +157,7 @@ def _similarities(draws: PartitionDraws, n_matrices: int, labels: Labels) -> Arr
 def _clusters(items: ItemUncertainty, choices: list[Choice]) -> dict[str, list[str]]:
     """Name, colour and marker of each cluster, beginning with the reported partition."""
     n_named, n_clusters = len(items.names), max(int(choice.labels.max()) for choice in choices) + 1
-    numbers = np.append(numbers_of(items.names), np.arange(n_named, n_clusters))
+    numbers = np.append(numbers_for_colours(items.names), np.arange(n_named, n_clusters))
     return {
         "clusters": [*map(str, items.names), *(f"further {k + 1}" for k in range(n_clusters - n_named))],
         "colours": colours_of(numbers),
