@@ -12,6 +12,12 @@ from posterior_consensus.diagnostics.traces import same_draw_losses
 
 REPETITIONS, SIMULATED = 200, 60
 SIZES = ((50, 2_000, 1_000), (1_000, 100, 500))  # layers, items, draws
+OF_RUNS = (  # layers, items, runs of a layer, clusters that a layer has more than the one before, share of noise
+    (10, 100_000, 10, 3, 0.0),
+    (20, 100_000, 20, 3, 0.0),
+    (10, 100_000, 10, 50, 0.0),
+    (10, 100_000, 10, 3, 0.2),
+)
 CHAINS = {
     "4 of 250 independent draws": (4, 250, 1.0),
     "1 of 400 independent draws": (1, 400, 1.0),
@@ -74,6 +80,8 @@ def tables(smallest):
     )
     sizes = ((4, 50, 40), (60, 20, 40)) if smallest else SIZES
     yield "Time and memory", (_runner.apart(_of_time, *size) for size in sizes)
+    sizes = ((3, 60, 4, 3, 0.0), (3, 60, 4, 3, 0.2)) if smallest else OF_RUNS
+    yield "Layers of runs, time and memory", (_runner.apart(_of_runs, *size) for size in sizes)
 
 
 def coverage(strength: float, repetitions: int) -> tuple[float, float, float, float]:
@@ -272,6 +280,39 @@ def _of_time(n_layers, n_items, n_draws):
         "CPU seconds": call.cpu,
         "GB beyond the labels": call.gigabytes,
     }
+
+
+def _of_runs(n_layers, n_items, n_runs, n_more, noise):
+    few = make_runs(2, 300, n_runs, n_more, noise), make_runs(2, min(n_items, 20_000), n_runs, n_more, noise)
+    for layers in few:  # which compiles what few and many items need
+        pc.compare_layers(layers, random_seed=1, progressbar=False)
+    layers = make_runs(n_layers, n_items, n_runs, n_more, noise)
+    call = _runner.used(pc.compare_layers, layers, random_seed=1, progressbar=False)
+    return {
+        "layers x items x runs": f"{n_layers} x {n_items:,} x {n_runs}",
+        "clusters": " to ".join(str(number) for number in call.result.to_dataframe()["n_clusters"].iloc[[0, -1]]),
+        "noise": f"{noise:.0%}",
+        "seconds": call.seconds,
+        "CPU seconds": call.cpu,
+        "GB beyond the labels": call.gigabytes,
+    }
+
+
+def make_runs(n_layers: int, n_items: int, n_runs: int, n_more: int, noise: float) -> pc.results.Layers:
+    """Runs of 4, 4 + `n_more`, ... clusters of 1,000 groups: 5% of the groups and 3% of the items are anywhere."""
+    rng = np.random.default_rng(4)
+    group, often = rng.integers(1_000, size=n_items), np.where(rng.random(n_items) < noise, 0.8, 0.05)
+    rows = np.empty((n_layers, n_runs, n_items), np.int16)
+    for layer in range(n_layers):
+        k = 4 + n_more * layer
+        cluster = np.append(np.arange(min(k, 1_000)), rng.integers(k, size=max(1_000 - k, 0)))
+        for row in rows[layer]:
+            own = np.where(rng.random(1_000) < 0.05, rng.integers(k, size=1_000), cluster)
+            row[:] = np.where(rng.random(n_items) < 0.03, rng.integers(k, size=n_items), own[group])
+            if noise:
+                row[rng.random(n_items) < often] = -1
+    groups = np.repeat(np.arange(n_layers), n_runs)
+    return pc.as_layers(pc.as_runs(rows.reshape(-1, n_items), groups=groups, noise=-1 if noise else None))
 
 
 def _sampled(log_weights: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:

@@ -106,6 +106,7 @@ def _answers() -> None:
     pc.partial_partition(draws, **_QUIET)
     pc.membership(draws, best)
     pc.compare_layers({"one": draws, "other": draws}, **_QUIET)
+    pc.compare_layers(pc.as_runs(draws[0, :6], groups=[0, 0, 0, 1, 1, 1]), **_QUIET)
     pc.particles(draws, 3, **_QUIET)
     pc.partition_density(draws, random_seed=1)
     pc.cluster_merges(draws, best, progressbar=False)
