@@ -69,13 +69,11 @@ def draw_numbered(
     order: Any,
     strengths: Sequence[Floats] | None = None,
 ) -> npt.NDArray[np.intp]:
-    """Plot strips of cluster numbers with given names, like :func:`draw_strips`; noise is grey if it is named last."""
+    """Plot strips of cluster numbers with given names, like :func:`draw_strips`; noise is grey."""
     from matplotlib.colors import to_rgba_array
     from matplotlib.patches import Rectangle
 
-    first, numbers = strips[0], np.arange(len(names))
-    if names[-1] == NOISE:
-        numbers[-1] = NUMBER_OF_NOISE
+    first, numbers = strips[0], np.where(np.array(names) == NOISE, NUMBER_OF_NOISE, np.arange(len(names)))
     changes = np.mean([_change(first, other) for other in strips[1:]] or [np.zeros(first.size)], axis=0)
     row = item_row(ax, items, first, order, then=strips[1:], certainty=-changes, doubted="least stable")
     for place, labels in enumerate(strips):

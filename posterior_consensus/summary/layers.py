@@ -193,10 +193,10 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
         )
         yield f"For each layer we report the partition{how_found(first)}, of {self._numbers}."
         if self.comparison is not None:
-            noise = ", where each item of noise is a cluster of its own," * self._has_noise
+            noise = "; each item of noise is a cluster of its own" * self._has_noise
             yield (
                 f"The stability of a layer is 1 - d / c, with the mean {name_of(self.comparison.loss)} d between two "
-                f"of its runs, and c between random labels with the same sizes of clusters{noise} [vinh2010]."
+                f"of its runs, and c between random labels with the same sizes of clusters [vinh2010]{noise}."
             )
             yield self.comparison.verdict
         yield from self.left_out()

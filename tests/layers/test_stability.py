@@ -355,7 +355,7 @@ def test_summary_of_layers_with_noise():
 
 
 def test_figure_has_noise_in_grey(noisy):
-    """In one block of each column, beside its legend; clusters have other colours."""
+    """In one block of each column, beside its legend, and in strips of items; clusters have other colours."""
     from matplotlib.colors import to_hex
 
     ax = pc.plot_layer_stability(noisy)[2]
@@ -363,6 +363,9 @@ def test_figure_has_noise_in_grey(noisy):
     heights = np.array([patch.get_height() for patch in grey]) * 40
     assert np.allclose(heights, noisy.to_dataframe()["n_noise"])
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["noise"]
+    strips = pc.plot_layer_items(noisy.partitions)[0].images
+    grey = [np.sum(np.all(np.isclose(strip.get_array()[0, :, :3], 0x7D / 255), axis=1)) for strip in strips]
+    assert grey == noisy.to_dataframe()["n_noise"].tolist()
 
 
 @pytest.mark.parametrize("name, upright", [("{}", False), ("resolution {} of twenty", True)])
