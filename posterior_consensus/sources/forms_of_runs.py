@@ -21,6 +21,7 @@ from posterior_consensus.sources.tables import says_draw
 Keys = Hashable | Sequence[Hashable]
 
 _RUN = ("run", "seed")  # names of a dimension of runs, next to those of draws
+_LABELS_OF_PROGRAMS = ("labels_", "topics_", "membership")  # of scikit-learn and HDBSCAN, BERTopic, igraph
 _MOST_NAMED = 8  # columns named in a message
 _FORMS = (
     "an object with `obs` and `obs_names`, a table, a sequence or a dict of label vectors, an array, or CSV or Parquet "
@@ -39,15 +40,15 @@ class Runs(NamedTuple):
     names : Index or None
         Names of the runs.
     items : Items
-    are_chosen : bool
-        Whether all are runs: of a table whose columns the user did not choose, some may name or count the items.
+    unnamed : frozenset of int
+        Positions of columns that the user did not name one by one, of which some may name or count the items.
     """
 
     vectors: Iterable[Any]
     n_runs: int
     names: pd.Index | None
     items: Items
-    are_chosen: bool = True
+    unnamed: frozenset[int] = frozenset()
 
 
 def is_files(data: Any) -> bool:
@@ -65,7 +66,8 @@ def found_runs(data: Any, keys: Keys | None, axis: int | str | None, *, is_parti
                 "`keys` must name the columns of `obs` that are runs, or be a pattern such as 'leiden_*'; present: "
                 f"{_some(data.obs.columns)}."
             )
-        return _of_columns(data.obs.iloc[:, _chosen(data.obs.columns, keys)], pd.Index(data.obs_names))
+        chosen, unnamed = _chosen(data.obs.columns, keys)
+        return _of_columns(data.obs.iloc[:, chosen], pd.Index(data.obs_names))._replace(unnamed=unnamed)
     if is_files(data):
         if isinstance(data, (list, tuple)):
             return _of_files([Path(one) for one in data], keys, axis, is_partial=is_partial)
@@ -82,12 +84,15 @@ def found_runs(data: Any, keys: Keys | None, axis: int | str | None, *, is_parti
     if isinstance(data, Mapping):
         _left_out("axis", axis, "a dict of label vectors")
         names = pd.Index(list(data), tupleize_cols=False)
-        names = names if keys is None else names[_chosen(names, keys)]
+        names = names if keys is None else names[_chosen(names, keys)[0]]
         return _of_vectors([data[name] for name in names], names, is_partial=is_partial)
     _left_out("keys", keys, "arrays and sequences, whose runs have no names")
     if isinstance(data, (list, tuple)) and axis in (None, 0):
         return _of_vectors(data, None, is_partial=is_partial)
     values = data if isinstance(data, xr.DataArray) else _plain(data)
+    if values.ndim == 0:
+        hint = " Make a list of it: as_runs(list(...))." if isinstance(data, Iterable) else ""
+        raise TypeError(f"`data` must be {_FORMS}; got {type(data).__name__}.{hint}")
     if values.ndim != 2:
         hint = " Chains of draws are read by as_partition_draws." if values.ndim == 3 else ""
         raise TypeError(f"`data` must be {_FORMS}; got {type(data).__name__} of shape {values.shape}.{hint}")
@@ -104,19 +109,23 @@ def _some(names: Iterable[Hashable]) -> str:
     return listing(names[:_MOST_NAMED]) + ", ..." * (len(names) > _MOST_NAMED)
 
 
-def _chosen(names: pd.Index, keys: Keys) -> list[int]:
-    """Positions of these names, in their order, and of names that patterns match, in the order of the table."""
-    found: dict[int, None] = {}
+def _chosen(names: pd.Index, keys: Keys) -> tuple[list[int], frozenset[int]]:
+    """Positions of these names, in their order, and of names that patterns match, in the order of the table.
+
+    With the places of the latter in this list.
+    """
+    found: dict[int, bool] = {}  # by position, whether it is named
     for key in [keys] if isinstance(keys, (str, tuple)) or not isinstance(keys, Iterable) else keys:
         at = [int(k) for k in names.get_indexer_for(pd.Index([key], tupleize_cols=False)) if k >= 0]
+        is_named = bool(at)
         if not at and isinstance(key, str):
             at = [k for k, name in enumerate(names) if fnmatchcase(str(name), key)]
         if not at:
             raise ValueError(f"`keys` must match columns; got {key!r}, present: {_some(names)}.")
-        found |= dict.fromkeys(at)
+        found |= {k: is_named or found.get(k, False) for k in at}
     if not found:
         raise ValueError(f"`keys` must match columns; got none, present: {_some(names)}.")
-    return list(found)
+    return list(found), frozenset(place for place, is_named in enumerate(found.values()) if not is_named)
 
 
 def _of_table(table: pd.DataFrame, keys: Keys | None, axis: int | str | None) -> Runs:
@@ -131,9 +140,11 @@ def _of_table(table: pd.DataFrame, keys: Keys | None, axis: int | str | None) ->
             "they are runs, give axis=0; draws of chains are read by as_partition_draws."
         )
     table = table.T if axis == 0 else table
+    unnamed = frozenset(range(table.shape[1]) if table.shape[1] > 1 else ())
     if keys is not None:
-        table = table.iloc[:, _chosen(table.columns, keys)]
-    return _of_columns(table, table.index)._replace(are_chosen=keys is not None or table.shape[1] == 1)
+        chosen, unnamed = _chosen(table.columns, keys)
+        table = table.iloc[:, chosen]
+    return _of_columns(table, table.index)._replace(unnamed=unnamed)
 
 
 def _with_names(table: pd.DataFrame) -> pd.DataFrame:
@@ -230,6 +241,7 @@ def _as_series(labels: Any, about: str) -> pd.Series:
     values = labels if isinstance(labels, (pd.Categorical, pd.Index)) else _plain(labels)
     if values.ndim != 1:
         hint = " This is a single partition." if values.ndim == 0 and np.isscalar(labels) else ""
+        hint = next((f" Take its `{name}`." for name in _LABELS_OF_PROGRAMS if hasattr(labels, name)), hint)
         raise TypeError(f"`data` must have a vector of labels for each run; {about} is {type(labels).__name__}.{hint}")
     return pd.Series(values)
 

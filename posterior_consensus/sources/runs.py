@@ -21,6 +21,7 @@ from posterior_consensus.sources.accumulate import PartitionAccumulator
 from posterior_consensus.sources.conversion import opened
 from posterior_consensus.sources.forms_of_runs import Keys, Runs, found_runs, is_files
 from posterior_consensus.sources.matrices import similarity_of_present
+from posterior_consensus.sources.plain_files import is_plain
 
 _FEW = 20  # items, which a run may well separate
 _IN_NAME = "{}"  # what runs differ in, in a pattern of their names
@@ -74,7 +75,7 @@ def as_runs(
         - An array, runs x items, or an .npy file of one. Runs of a DataArray are along its dimension "run" or "draw",
           if it has one.
         - A list of files, one for each run: a column of the items' names, and one of labels. Runs are named by files.
-        - Draws, or a summary, whose draws are then taken as runs.
+        - Draws of labels, or a summary, whose draws are then taken as runs.
     keys : str or sequence of str, optional
         Columns of the runs, or patterns such as ``"leiden_*"``. By default all columns of a table.
     axis : {0, 1} or str, optional
@@ -113,7 +114,8 @@ def as_runs(
     Warns
     -----
     UserWarning
-        If no label is `noise`, or none is `missing`.
+        If no label is `noise`, or none is `missing`. If a column that `keys` do not name, or name by a pattern alone,
+        has many numbers, all above 1, as counts have.
 
     See Also
     --------
@@ -191,19 +193,35 @@ def as_runs(
 def is_made(data: Any) -> bool:
     """Whether data are draws, or what is opened as such: a summary, an accumulator, a store."""
     if isinstance(data, (str, Path)):
-        return not is_files(data)
+        return not is_files(data) or bool(_files_of(Path(data)))
     return isinstance(data, (PairSource, HasDraws, PartitionAccumulator))
+
+
+def _files_of(path: Path) -> str:
+    """What to give instead of a folder of tables, or of a pattern of names; empty for any other path."""
+    if path.is_dir() and any(is_plain(one) for one in path.iterdir()):
+        return f"Give the folder's files: sorted(pathlib.Path({str(path)!r}).glob('*.csv'))."
+    if any(character in path.name for character in "*?[") and not path.exists():
+        return f"Give what matches: sorted(glob.glob({str(path)!r}))."
+    return ""
 
 
 def _of_draws(data: Any, groups: Any, made: Mapping[str, Any]) -> PartitionDraws:
     """Draws that are runs, whose names and groups stay if they are runs already."""
+    if isinstance(data, (str, Path)) and (hint := _files_of(Path(data))):
+        raise ValueError(f"`data` must be a file, or a list of files, one a run; got {str(data)!r}. {hint}")
     with opened(data) as (found, _):
         if not isinstance(found, PairSource):
             raise TypeError(
                 f"`data` must be a path to a CSV, TSV, Parquet or .npy file, or to a store; got {str(data)!r}. Open "
                 "it, and take the variable of the labels."
             )
-        draws = draws_of(found, "as_runs").labels_only()
+        draws = draws_of(found, "as_runs")
+    if draws.soft is not None:
+        raise ValueError(
+            "`data` must be draws of labels, as runs have no allocation probabilities; got draws with some. Leave the "
+            "probabilities out by draws.labels_only()."
+        )
     for argument, given in made.items():
         if given is not None:
             raise ValueError(f"`{argument}` must be left out for draws, which are made already; got {given!r}.")
@@ -342,13 +360,19 @@ def _coded(labels: Any, runs: Runs, run: int, noise: Any, missing: Any) -> _Code
             is_missing |= absent
         else:
             raise _no_cluster(runs, run, absent, "NaN", "numpy.nan")
-    if not runs.are_chosen and found.size == codes.size > _FEW:
+    if run in runs.unnamed and found.size == codes.size > _FEW:
         raise ValueError(
             f"{_name(runs, run)} must have clusters of several items; got {found.size} labels that all differ. If it "
             "names or counts the items, make it the index or leave it out by `keys`; if it is a run, name it in `keys`."
         )
     rest = np.flatnonzero(~(of_noise | of_missing))
     _check(found[rest], lambda index: codes == rest[index[0]], runs, run)
+    if run in runs.unnamed and rest.size > _FEW and found.dtype.kind in "iuf" and found[rest].min() > 1:
+        warn(
+            f"{_name(runs, run)} must be labels of clusters; got {rest.size} numbers from {found[rest].min():g} to "
+            f"{found[rest].max():g}, which may count something. If so, leave it out by `keys`; if it is a run, name it "
+            "in `keys`."
+        )
     return _Coded(codes, found.size, *(one if one.any() else None for one in (is_noise, is_missing)))
 
 

@@ -258,6 +258,15 @@ def test_errors_name_what_is_wrong():
         ([[0, 1, 0], [0, 0]], ValueError, "got 2 of run 1 for 3 items", "index of a Series"),
         ([0, 1, 0], TypeError, "run 0 is int", "single partition"),
         (5, TypeError, "`data` must be an object with `obs`", "got int"),
+        ((row for row in LABELS), TypeError, "`data` must be", "got generator", "list("),
+        ([SimpleNamespace(labels_=[0, 1])], TypeError, "run 0 is SimpleNamespace", "`labels_`"),
+        ("no*.csv", ValueError, "`data` must be a file, or a list", "got 'no*.csv'", "glob.glob('no*.csv')"),
+        (
+            pc.as_allocation_probabilities(np.full((4, 3, 2), 0.5)),
+            ValueError,
+            "`data` must be draws of labels",
+            "labels_only()",
+        ),
         (np.zeros((2, 3, 4), int), TypeError, "(2, 3, 4)", "as_partition_draws"),
         (xr.Dataset({"z": (("run", "item"), LABELS)}), TypeError, "data['labels']"),
         (pd.DataFrame({"a": [1, "x", 2]}, index=ITEMS), TypeError, "run 'a'", "int, str", "'x' at item 'ACC'"),
@@ -268,6 +277,18 @@ def test_errors_name_what_is_wrong():
     check_all(lambda keys: pc.as_runs(CELLS, keys), [("louvian*", ValueError, "`keys`", "'louvian*'", "'leiden_0'")])
     check_all(lambda axis: pc.as_runs(LABELS, axis=axis), [(2, ValueError, "`axis` must be 0 or 1", "got 2")])
     check_all(lambda axis: pc.as_runs(TABLE, axis=axis), [("cell", ValueError, "`axis`", "'cell'")])
+
+
+def test_counts_that_a_pattern_matches_are_noticed():
+    table = pd.DataFrame({"n_0": [0, 1, 0, 2] * 10, "n_genes": [*range(200, 230), *range(200, 210)]})
+    with pytest.warns(UserWarning, match=r"run 'n_genes' .* 30 numbers from 200 to 229"):
+        pc.as_runs(table, "n_*")
+    assert pc.as_runs(table, ["n_0", "n_genes"]).n_clusters.tolist() == [3, 30]
+
+
+def test_folder_of_files_is_no_run(tmp_path):
+    pd.Series([0, 1]).to_csv(tmp_path / "seed.csv")
+    check_all(pc.as_runs, [(tmp_path, ValueError, "`data` must be a file, or a list", "glob('*.csv')")])
 
 
 def test_error_is_that_of_independent_repetitions():
