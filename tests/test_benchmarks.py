@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy.stats import multivariate_normal
 
-from benchmarks import _runner
+from benchmarks import _runner, transposed
 from benchmarks._posteriors import dirichlet_process_draws
 from benchmarks.reproductions import consensus_paper
 
@@ -44,6 +44,14 @@ def test_cells_a_twentieth_apart_are_close():
     cells = {"method": "EM", "refined": False, "paper": [0.95, 0.95], "difference": [1.0 - 0.95, 0.051]}
     found = consensus_paper.agreement_by_row(pd.DataFrame(cells)).loc["EM"]
     assert (found["cells"], found["close"]) == (2, 1)
+
+
+@pytest.mark.slow
+def test_transposed_arrays_are_noticed():
+    """No array as it should be is warned of, and 95% of those with rows and columns exchanged are."""
+    found = list(transposed.judged(transposed.N_CASES, seed=1))
+    assert sum(one.as_it_is for one in found) == 0
+    assert sum(one.exchanged for one in found) >= 0.95 * len(found)
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from posterior_consensus.ensemble.partitions import HasLabels, as_array, is_part
 from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.runtime.arguments import warn
 from posterior_consensus.sources.tables import BY_COLUMN, check_apart
+from posterior_consensus.sources.transposed import rows_are_items
 
 Array = np.ndarray[Any, Any]
 Values = npt.NDArray[np.floating[Any]]
@@ -21,12 +22,11 @@ Values = npt.NDArray[np.floating[Any]]
 _AXES = {1: "draws x items", 2: "draws x items x components"}
 ONE_PARTITION = " This is a single partition; if a function takes draws and a partition, pass the draws first."
 
-_ROWS, _COLUMNS = 100, 400  # largest numbers examined
-_LEAST = 8  # smallest numbers of rows and columns to judge by
+_WAYS_OUT = {
+    2: "take its .T, or as_runs(data, axis=1) if its columns are independent runs",
+    3: "swap the last two axes",
+}
 _MOST_CHAINS = 16  # up to this number is usual, whatever their length
-_MOSTLY = 0.7  # a row's share of its most frequent label
-_FEWER = 0.1  # by which a column's share is smaller
-_SELDOM = 0.5  # a column's share of labels other than the most frequent label of the row
 
 SLIGHT = 1e-5  # in double precision; exceeds the rounding of computed values and of zeros
 _SINGLE = 1e-3  # for single precision: logarithms that are differences of large numbers
@@ -73,7 +73,7 @@ def array_of(data: Any, rest: tuple[str | None, ...]) -> xr.DataArray:
         raise ValueError(f"`data` must be an array of {axes} or chains x {axes}; got shape {values.shape}.{hint}")
     is_doubted = len(dims) == 2 and _warn_of_many_chains(values.shape)
     if len(rest) == 1 and values.size and not (is_doubted or _is_dask(values)):
-        warn_if_transposed(values, values.shape, "take its .T" if values.ndim == 2 else "swap the last two axes")
+        warn_if_transposed(values, values.shape, _WAYS_OUT[values.ndim])
     names = [name or default for name, default in zip(rest, ("item", "component"), strict=False)]
     for name in names:
         check_apart(name, dims)
@@ -184,7 +184,7 @@ def _fits_after_chains(values: Array, n_rest: tuple[int, ...]) -> bool:
 
 
 def warn_if_transposed(labels: npt.NDArray[Any], shape: tuple[int, ...], way_out: str) -> None:
-    """Warn if there are more items than draws, and most rows have mainly one label, typical of items, not draws.
+    """Warn if the labels say that rows are items, not draws.
 
     Parameters
     ----------
@@ -195,11 +195,11 @@ def warn_if_transposed(labels: npt.NDArray[Any], shape: tuple[int, ...], way_out
     way_out : str
         The remedy if the array is transposed.
     """
-    *_, n_draws, n_items = labels.shape
-    if _rows_are_items(labels.reshape(-1, n_items), n_draws):
+    if rows_are_items(labels):
+        n_items = labels.shape[-1]
         warn(
             f"`data` must have draws before items: shape {shape} is taken as {labels.size // n_items} draws of "
-            f"{n_items} items, but most rows have one label, as an item has in most draws. If its rows are items, "
+            f"{n_items} items, but its columns agree more, as draws do, and its rows less. If its rows are items, "
             f"{way_out}.",
         )
 
@@ -216,29 +216,6 @@ def _warn_of_many_chains(shape: tuple[int, ...]) -> bool:
             "axes.",
         )
     return are_many
-
-
-def _rows_are_items(labels: npt.NDArray[Any], n_draws: int) -> bool:
-    some = labels[evenly_spaced(len(labels), _ROWS)][:, evenly_spaced(labels.shape[1], _COLUMNS)]
-    if labels.shape[1] <= n_draws or min(some.shape) < _LEAST:
-        return False
-    try:
-        names, codes = np.unique(some, return_inverse=True)
-    except TypeError:  # text and missing values cannot be sorted
-        return False
-    codes = codes.reshape(some.shape)
-    rows, columns = _largest_shares(codes, names.size), _largest_shares(codes.T, names.size)
-    others = codes != np.median(codes, axis=1, keepdims=True)  # the median is a row's majority label
-    # An item that is seldom in the large cluster has other labels in most rows.
-    return bool(rows.mean() >= max(_MOSTLY, columns.mean() + _FEWER) and others.mean(axis=0).max() <= _SELDOM)
-
-
-def _largest_shares(codes: npt.NDArray[np.intp], n_codes: int) -> npt.NDArray[np.float64]:
-    """Share of the most frequent label in each row."""
-    at = np.arange(len(codes))[:, np.newaxis] * n_codes + codes
-    counts = np.bincount(at.ravel(), minlength=len(codes) * n_codes).reshape(len(codes), n_codes)
-    shares: npt.NDArray[np.float64] = counts.max(axis=1) / codes.shape[1]
-    return shares
 
 
 def has_components(values: Any) -> bool:

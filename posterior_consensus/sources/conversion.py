@@ -434,7 +434,7 @@ def as_partition_draws(
     -----
     UserWarning
         If an array seems to have another order of axes: more than 16 chains, and fewer draws than chains or at most 16
-        items; or more items than draws, and mainly one label in most rows. Also if the rows of a table look like items.
+        items; or columns that agree as draws do. Also if the names or labels of a table say that its rows are items.
 
     See Also
     --------

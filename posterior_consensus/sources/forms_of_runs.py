@@ -12,11 +12,12 @@ import xarray as xr
 
 from posterior_consensus.ensemble.items import Items, coords_of, difference, is_named, positions
 from posterior_consensus.ensemble.partitions import HasLabels, as_array, of_result
-from posterior_consensus.runtime.arguments import listing
+from posterior_consensus.runtime.arguments import listing, warn
 from posterior_consensus.sources.arrays import as_numpy
 from posterior_consensus.sources.containers import has_groups
 from posterior_consensus.sources.plain_files import check_once, is_plain, read_table
-from posterior_consensus.sources.tables import says_draw
+from posterior_consensus.sources.tables import has_text_names, says_draw
+from posterior_consensus.sources.transposed import rows_are_items, some_of_table
 
 Keys = Hashable | Sequence[Hashable]
 
@@ -88,6 +89,9 @@ def found_runs(data: Any, keys: Keys | None, axis: int | str | None, *, is_parti
         return _of_vectors([data[name] for name in names], names, is_partial=is_partial)
     _left_out("keys", keys, "arrays and sequences, whose runs have no names")
     if isinstance(data, (list, tuple)) and axis in (None, 0):
+        has_rows = all(isinstance(one, (list, tuple, np.ndarray)) for one in data)
+        if axis is None and has_rows and len({len(one) for one in data}) == 1:
+            _warn_if_transposed(rows := _plain(data), rows.shape, "columns", "axis=1")
         return _of_vectors(data, None, is_partial=is_partial)
     values = data if isinstance(data, xr.DataArray) else _plain(data)
     if values.ndim == 0:
@@ -97,6 +101,18 @@ def found_runs(data: Any, keys: Keys | None, axis: int | str | None, *, is_parti
         hint = " Chains of draws are read by as_partition_draws." if values.ndim == 3 else ""
         raise TypeError(f"`data` must be {_FORMS}; got {type(data).__name__} of shape {values.shape}.{hint}")
     return _of_array(values, axis)
+
+
+def _warn_if_transposed(rows: npt.NDArray[Any], shape: tuple[int, ...], are: str, way_out: str) -> None:
+    """Warn if labels, or some of them, with the supposed runs in rows look like items in rows.
+
+    `shape` is that of all runs and items, `are` what the runs may be instead: rows or columns.
+    """
+    if rows.ndim == 2 and rows_are_items(rows):
+        warn(
+            f"`axis` must say where the runs are: taken as {shape[0]} runs of {shape[1]} items, but {are} agree as "
+            f"runs do. If {are} are runs, give {way_out}; if not, give the `axis` that was taken."
+        )
 
 
 def _left_out(argument: str, given: Any, what: str) -> None:
@@ -139,6 +155,8 @@ def _of_table(table: pd.DataFrame, keys: Keys | None, axis: int | str | None) ->
             f"`data` must have a row for each item and a column for each run; its rows are named {by_row[0]!r}. If "
             "they are runs, give axis=0; draws of chains are read by as_partition_draws."
         )
+    if axis is None and keys is None and not has_text_names(table.index):
+        _warn_if_transposed(some_of_table(table).T, table.shape[::-1], "rows", "axis=0")
     table = table.T if axis == 0 else table
     unnamed = frozenset(range(table.shape[1]) if table.shape[1] > 1 else ())
     if keys is not None:
@@ -267,7 +285,10 @@ def _of_array(values: Any, axis: int | str | None) -> Runs:
     is_named_array = isinstance(values, xr.DataArray)
     dims = [str(dim) for dim in values.dims] if is_named_array else []
     if axis is None:
-        axis = next((k for k, dim in enumerate(dims) if says_draw(dim, _RUN)), 0)
+        axis = next((k for k, dim in enumerate(dims) if says_draw(dim, _RUN)), None)
+    if axis is None:
+        axis = 0
+        _warn_if_transposed(np.asarray(values), values.shape, "columns", f"axis={dims[1]!r}" if dims else "axis=1")
     axis = dims.index(axis) if axis in dims else axis
     if axis not in (0, 1):
         allowed = f", or one of {listing(dims)}" if dims else ""

@@ -12,6 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.runtime.arguments import listing, warn
+from posterior_consensus.sources.transposed import DECIDED, row_score, some_of_table
 
 _DIMS = ("chain", "draw")
 _DRAW = ("iteration", "iter", "draw")  # R's posterior has "iteration", within chains, and "draw", over all chains
@@ -182,15 +183,32 @@ def _refuse_statistics(table: pd.DataFrame, name: str) -> None:
 
 
 def _warn_of_items_as_rows(items: pd.DataFrame, name: str) -> None:
-    """Warn if columns count draws, or are only counted, like R's V1, V2, ..., and rows are fewer or have names."""
+    """Warn if the names or the labels say that rows are items.
+
+    Columns say so that count draws, or are only counted, like R's V1, V2, ..., if rows are fewer or have names. Other
+    names of rows say so unless the labels say that rows are draws.
+    """
     n_rows, n_columns = items.shape
-    has_names = items.index.inferred_type == "string" and _counted(items.index) is None
+    has_names = has_text_names(items.index)
     prefix = (_counted(items.columns) or "").rstrip("._- ")
-    if _key(prefix) in (*_DRAW, "run") or (is_counted(items.columns) and (has_names or n_columns > n_rows)):
+    are_draws = _key(prefix) in (*_DRAW, "run")
+    if are_draws or (is_counted(items.columns) and (has_names or n_columns > n_rows)):
+        is_doubted = True
+    else:
+        score = row_score(some_of_table(items))
+        is_doubted = score < DECIDED if has_names else score <= -DECIDED
+    if is_doubted:
         warn(
             f"`data` must have draws as rows and items as columns: {name} is taken as {n_rows} draws of {n_columns} "
-            "items. If its rows are items, take its transpose; if not, give other names to the columns.",
+            "items. If its rows are items and its columns independent runs, call as_runs(table); if its rows are items "
+            "and its columns draws, take its transpose. If its rows are draws, number them, and name the columns after "
+            "the items.",
         )
+
+
+def has_text_names(index: pd.Index) -> bool:
+    """Whether an index has text without repetition that does not count."""
+    return index.inferred_type == "string" and bool(index.is_unique) and _counted(index) is None
 
 
 def is_counted(names: pd.Index) -> bool:

@@ -25,7 +25,8 @@ def draws_of(kind):
     if kind == "one draw":
         return pc.as_partition_draws(rng.integers(3, size=(1, 1, 20)))
     if kind == "alone":  # tables of more cells than items are made another way
-        return pc.as_partition_draws(np.concatenate([np.tile(np.arange(70), (9, 1)), random_draws(rng, 9, 70, 60)]))
+        labels = np.concatenate([np.tile(np.arange(70), (9, 1)), random_draws(rng, 9, 70, 60)])
+        return pc.as_partition_draws(xr.DataArray(labels, dims=("sample", "item")))
     draws = pc.as_partition_draws(noisy_draws(rng, 80, 70, 5, 0.3).reshape(4, 20, 70))
     if kind == "weighted":
         return pc.as_partition_draws(draws, weights=np.r_[0.0, rng.exponential(size=79)])

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import posterior_consensus as pc
@@ -61,3 +62,39 @@ def test_ordinary_posteriors_do_not_warn(rng):
                     pc.as_partition_draws(draws.reshape(2, -1, n_items))
         for labels in DEGENERATE.values():
             pc.as_partition_draws(labels)
+
+
+def runs_in_columns(rng, n_items, n_runs):
+    """Items x runs of labels numbered by size, as Leiden's are."""
+    truth = rng.choice(6, n_items, p=[0.4, 0.2, 0.15, 0.1, 0.1, 0.05])
+    labels = np.where(
+        rng.random((n_items, n_runs)) < 0.1, rng.integers(6, size=(n_items, n_runs)), truth[:, np.newaxis]
+    )
+    for run in labels.T:
+        counts = np.bincount(run, minlength=6)
+        run[:] = np.argsort(np.argsort(-counts))[run]
+    return labels
+
+
+def test_table_of_cells_and_runs(rng):
+    """The column's names do not count, as resolutions: names of rows say it, or else the labels."""
+    keys = [f"leiden_{k / 7:.2f}" for k in range(40)]
+    cells = pd.Index([f"{'ACGT'[k % 4]}{'CATG'[k // 4 % 4]}{k // 16 * 7}-1" for k in range(3000)])
+    obs = pd.DataFrame(runs_in_columns(rng, 3000, 40).astype(str), cells, keys).astype("category")
+    for table in (obs, obs.iloc[:, :3], obs.reset_index(drop=True)):
+        with pytest.warns(UserWarning, match=rf"as 3000 draws of {table.shape[1]} items.*call as_runs\(table\)"):
+            pc.as_partition_draws(table)
+    pc.as_runs(obs)
+    with pytest.warns(UserWarning, match=r"`axis`.*taken as 3000 runs of 40 items.*give axis=0"):
+        pc.as_runs(obs.reset_index(drop=True).T.reset_index(drop=True))
+
+
+def test_runs_along_the_other_dimension(rng):
+    labels = runs_in_columns(rng, 300, 20)
+    for data in (labels, labels.tolist()):
+        with pytest.warns(UserWarning, match=r"`axis`.*300 runs of 20 items.*give axis=1"):
+            pc.as_runs(data)
+    with pytest.warns(UserWarning, match=r"`data`.*300 draws of 20 items.*as_runs\(data, axis=1\)"):
+        pc.as_partition_draws(labels)
+    for right in (pc.as_runs(labels.T), pc.as_runs(labels, axis=1)):
+        assert right.labels.shape == (20, 300)
