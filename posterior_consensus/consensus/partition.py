@@ -144,7 +144,7 @@ def consensus_partition(
     ``n_agree`` (3) runs reached the same minimum, which is an indication and no proof of the optimum, or after
     ``seconds``. Restarts from random changes follow (``n_perturbations``). Neither ``n_jobs``, the number of threads,
     nor a repeated call changes the result. Ctrl-C ends the search with a warning and the best partition so far. `info`
-    records the runs. From 131,072 items on, the search uses a sample, `info.sample`.
+    records the runs. From 2^22 labels or 131,072 items on, the search uses a sample, `info.sample`.
 
     Scored pairs are searched by component: items are connected if their similarity exceeds the pair threshold tau, and
     some optimum has no cluster across components. Components of up to 14 items are solved by comparing all their

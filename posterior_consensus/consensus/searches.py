@@ -82,9 +82,10 @@ def greedy(
     matrix. A search over draws also starts from cuts of the average-linkage tree if the posterior is small. With
     nonlinear losses (all but Binder's and VI) it does so up to 2,000 items.
 
-    From 131,072 items on, or if the labels exceed the memory budget, the search uses 65,536 items and at most 1,024
-    draws. Its partition is then extended to all items, and improved on all draws by moves of items and merges of
-    clusters. Posteriors of many small clusters, as in record linkage, are not sampled.
+    From 131,072 items on, from 2^22 labels of at least 32,768 items on, or if the labels exceed the memory budget, the
+    search uses half of the items, at most 65,536, and at most 1,024 draws. Its partition is then extended to all items,
+    and improved on all draws by moves of items and merges of clusters. Posteriors of many small clusters, as in record
+    linkage, are not sampled.
 
     Under Binder's loss without a number of clusters, draws of many small clusters are searched by component. Components
     of up to 14 items are solved exactly, and larger ones searched from `starts` and others, and bounded. `n_starts`,

@@ -53,8 +53,10 @@ from posterior_consensus.search.local_search import (
 )
 from posterior_consensus.search.runs import is_less
 
-_ITEMS, _DRAWS = 2**16, 2**10  # of the sample
-_TIMES_THE_SAMPLE = 2  # as many items as it has, from which a sample is searched
+_ITEMS, _DRAWS = 2**16, 2**10  # of the sample, at most
+_TIMES_THE_SAMPLE = 2  # as many items as it has, at least
+_LABELS = 2**22  # from which half of fewer items are searched; the benchmark "sampled" compares both searches
+_LEAST_ITEMS = 2**14  # of such a half: Binder's loss of fewer would be searched over pairs, which takes longer
 _SPARE = 8  # columns for clusters to come
 _AT_ONCE = 4096  # items for which the same tables are made ready, whose sums stay in the second cache
 
@@ -112,12 +114,15 @@ def sample_of(source: PairSource, loss: Loss, limits: Limits, rng: np.random.Gen
     if draws is None or not isinstance(loss, PartitionLoss):
         return None
     n_items, n_draws, drawn = draws.n_items, draws.n_draws, draws.backend
-    is_small = n_items < _TIMES_THE_SAMPLE * _ITEMS and memory.fits(n_items * n_draws * drawn.dtype.itemsize)
-    if is_small or limits.fewest >= _ITEMS or is_sparse(draws, limits.fewest):
+    n_sampled = min(_ITEMS, n_items)
+    if n_items * n_draws >= _LABELS and n_items >= _TIMES_THE_SAMPLE * _LEAST_ITEMS:
+        n_sampled = min(_ITEMS, n_items // _TIMES_THE_SAMPLE)
+    is_small = n_items < _TIMES_THE_SAMPLE * n_sampled and memory.fits(n_items * n_draws * drawn.dtype.itemsize)
+    if is_small or limits.fewest >= n_sampled or is_sparse(draws, limits.fewest):
         return None
     items, rows, samples = np.arange(n_items), np.arange(n_draws), draws.samples
-    if n_items > _ITEMS:
-        items = np.sort(rng.choice(n_items, _ITEMS, replace=False, shuffle=False))
+    if n_items > n_sampled:
+        items = np.sort(rng.choice(n_items, n_sampled, replace=False, shuffle=False))
     if n_draws > _DRAWS:
         times = np.bincount(samples.at_quantiles((np.arange(_DRAWS) + 0.5) / _DRAWS))
         rows = np.flatnonzero(times)

@@ -63,6 +63,17 @@ def test_search_over_blocks_finds_what_a_search_over_all_finds(loss, rng, lowere
     assert ours.expected_loss <= ordinary.expected_loss * (1 + 1e-4)
 
 
+@pytest.mark.parametrize(
+    ("n_draws", "n_items", "sample"),
+    [(10, 101, [50, 10]), (10, 99, None), (9, 111, None), (40, 80, [40, 40]), (40, 79, None), (1, 200, [100, 1])],
+)
+def test_half_of_the_items_is_a_sample_from_a_number_of_labels_on(n_draws, n_items, sample, rng, lowered, monkeypatch):
+    lowered(items=100, draws=100)
+    monkeypatch.setattr(large, "_LABELS", 1000)
+    monkeypatch.setattr(large, "_LEAST_ITEMS", 40)
+    assert found(noisy_draws(rng, n_draws, n_items, 4, 0.1)).info.sample == sample
+
+
 @pytest.mark.parametrize(("loss", "weights"), [("vi", WEIGHTS), ("binder", None), ("nvi", WEIGHTS)])
 def test_no_move_of_an_item_and_no_merge_lowers_the_loss(loss, weights, rng, lowered):
     labels, definition = noisy_draws(rng, 12, 18, 4, 0.5), reference.LOSSES[loss]
