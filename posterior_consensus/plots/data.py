@@ -58,9 +58,13 @@ def observed_table(data: Any, partition: Any, name: str = "partition") -> Observ
     feature = str(array.dims[1])
     features = array[feature].values if feature in array.coords else range(array.shape[1])
     values = array.values.astype(np.float64)
-    numbers, clusters = cluster_numbers(partition, own), [str(one) for one in cluster_names(partition, own)]
+    numbers, clusters = cluster_numbers(partition, own), cluster_names(partition, own)
+    if isinstance(own, xr.DataArray) and isinstance(of_result(partition, "noise"), xr.DataArray):
+        labels, clusters, numbers, _ = Items.along(own, dim).clusters_of(partition)
     items = _items(dim, array, own)
-    return Observed(values, [str(one) for one in features], labels, clusters, numbers, items, named)
+    return Observed(
+        values, [str(one) for one in features], labels, [str(one) for one in clusters], numbers, items, named
+    )
 
 
 def _dim_of_items(data: Any, labels: Any) -> str:

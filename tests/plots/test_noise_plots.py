@@ -64,3 +64,10 @@ def test_noise_of_aligned_partitions_is_grey():
     faces = {to_hex(patch.get_facecolor()).upper() for patch in ax.patches}
     assert faces == {*COLOURS[:2], NOISE_GREY}
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0\n2 clusters", "1\n2 clusters"]
+
+
+def test_noise_of_data_is_one_entry_of_the_legend():
+    best = pc.consensus_partition(runs(), random_seed=1, progressbar=False)
+    ax = pc.plot_data([[k, k % 3] for k in range(10)], best)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["0 (n = 3)", "1 (n = 3)", "noise (n = 4)"]
+    assert to_hex(ax.get_legend().legend_handles[2].get_color()).upper() == NOISE_GREY
