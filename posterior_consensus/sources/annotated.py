@@ -67,9 +67,11 @@ def _positions(items: xr.DataArray, names: pd.Index) -> npt.NDArray[np.intp]:
             raise ValueError(f"{where} must name each observation once; {twice!r} is the name of several.")
     found = present.get_indexer(wanted)
     if (unknown := wanted[found < 0]).size:
+        rest = f"Attach to the rest: adata[best.labels[{dim!r}].values]."
         raise ValueError(
-            f"`data` must have observations of the results, which have {counted(items.size, 'item')}; got "
-            f"{unknown[0]!r}{f' and {unknown.size - 1:,} others' if unknown.size > 1 else ''} that are none of them. "
-            f"Attach to the rest: adata[best.labels[{dim!r}].values]."
+            f"`data` must have observations of the results, which have {counted(items.size, 'item')}, {present[0]!r} "
+            f"to {present[-1]!r}; got {unknown[0]!r}{f' and {unknown.size - 1:,} others' if unknown.size > 1 else ''} "
+            "that are none of them. "
+            + (rest if unknown.size < wanted.size else "Attach to the data that the runs are from, or rename these.")
         )
     return found

@@ -119,6 +119,7 @@ def test_what_does_not_fit_is_refused(adata, runs, best):
     twice = adata.obs.rename(index={"cell7": "cell8"})
     cases = [
         (strange, ValueError, "`data`", "40 items", "'strange'", "best.labels['item'].values"),
+        (adata.obs.add_prefix("of ", axis=0), ValueError, "'cell0' to 'cell39'", "'of cell0' and 39 others", "rename"),
         (twice, ValueError, "`data`", "'cell8'"),
     ]
     check_all(lambda obs: pc.attach(annotated(obs), best), cases)
