@@ -1,4 +1,4 @@
-"""The worked examples of lecture notes on clustering aggregation and the singular value decomposition."""
+"""Worked examples of "Lecture 09: Clustering Aggregation", unsigned notes of a course (docs/developers/papers.md)."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,8 @@
 """README, documentation and tutorials as text: lines that fit, links that lead somewhere, names that exist."""
 
 import re
+import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 from tests.catalogue.functions import MODULES, PUBLIC, TOP
@@ -31,6 +33,41 @@ def test_no_line_is_too_long():
             if len(line) > WIDTH and not line.lstrip("# ").startswith("|")
         ]
     assert not failures
+
+
+def test_pages_have_names_of_their_own():
+    """They are all that a browser's tab and the list of pages show."""
+    site = [text for page, text in TEXTS.items() if page.suffix == ".md" and page.parent != ROOT]
+    notebooks = [text for page, text in TEXTS.items() if page.suffix == ".py" and "\n# %%" in text]
+    titles = [
+        *(title[1] for title in (re.search(r"^# (.+)", text, re.MULTILINE) for text in site) if title),
+        *(re.search(r"^# # (.+)", text, re.MULTILINE)[1] for text in notebooks),
+    ]
+    assert len(titles) > 50 and sorted(titles) == sorted(set(titles))
+
+
+def test_no_number_at_the_beginning_of_a_line_starts_a_list():
+    """In Markdown "1." does, also in the middle of a sentence."""
+    failures = []
+    for page, text in TEXTS.items():
+        lines = [re.sub(r"^# ?", "", line) for line in text.splitlines()] if page.suffix == ".py" else text.splitlines()
+        failures += [
+            (str(page.relative_to(ROOT)), number)
+            for number, (before, line) in enumerate(pairwise(lines), 2)
+            if re.match(r" {0,3}1[.)] ", line) and re.match(r" {0,3}\w", before)
+        ]
+    assert not failures
+
+
+def test_the_same_pythons_everywhere():
+    """In the metadata, in CI, and on the pages that have a range."""
+    metadata = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = [entry.rpartition(" ")[2] for entry in metadata["classifiers"] if ":: Python :: 3." in entry]
+    tested = set(re.findall(r'python: "([\d.]+)"', (ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8")))
+    assert tested == set(named) and metadata["requires-python"] == f">={named[0]}"
+    for text in TEXTS.values():
+        for first, last in re.findall(r"Python (3\.\d+) to (3\.\d+)", text):
+            assert [first, last] == [named[0], named[-1]]
 
 
 def test_links_to_files_lead_to_files():

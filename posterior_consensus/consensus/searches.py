@@ -78,9 +78,9 @@ def greedy(
     them and ends on all. Finally each cluster of the best partition is dissolved and reallocated (zealous updates), and
     split in two. With at most twelve items and about a thousand draws, all pairs of items are moved jointly.
 
-    Of three runs one begins at a draw, or of two with a nonlinear loss; none does if the search reads the similarity
-    matrix. A search over draws also starts from cuts of the average-linkage tree if the posterior is small. With
-    nonlinear losses (all but Binder's and VI) it does so up to 2,000 items.
+    Every third run begins at a draw; with a nonlinear loss, every second run. A search that reads the similarity matrix
+    begins at no draw. A search over draws also starts from cuts of the average-linkage tree if the posterior is small.
+    With nonlinear losses (all but Binder's and VI) it does so up to 2,000 items.
 
     From 131,072 items on, from 2^22 labels of at least 32,768 items on, or if the labels exceed the memory budget, the
     search uses half of the items, at most 65,536, and at most 1,024 draws. Its partition is then extended to all items,
