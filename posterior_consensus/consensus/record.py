@@ -253,12 +253,18 @@ class ConsensusPartition(HasLabels, Stored):
 
     def _of_clusters(self, most: int | None = None) -> pd.DataFrame:
         """A row for each cluster, at most `most`."""
-        names, members = list(self.names[:most]), members_of(self.labels, self.n_clusters)[:most]
-        if self.noise is not None and self.noise.any():
-            noise = self.labels.indexes.get(self.labels.dims[0], pd.RangeIndex(self.labels.size))[self.noise.values]
-            names, members = [*names, NOISE], [*members, noise.tolist()]
+        members = self._members(most)
+        names = [*self.names[:most], NOISE][: len(members)]
         index = pd.Index(names, name="cluster", tupleize_cols=False)
         return display.table_of_members(members, self.labels.size, str(self.labels.dims[0]), index)
+
+    def _members(self, most: int | None = None) -> list[list[Any]]:
+        """Items of each cluster, at most `most` of them, and those of noise if there are any."""
+        members = members_of(self.labels, self.n_clusters)[:most]
+        if self.noise is None or not self.noise.any():
+            return members
+        noise = self.labels.indexes.get(self.labels.dims[0], pd.RangeIndex(self.labels.size))[self.noise.values]
+        return [*members, noise.tolist()]
 
     def _of_records(self, records: xr.Dataset) -> pd.DataFrame:
         """A row for each record, with the names of its cluster and of the record outside."""

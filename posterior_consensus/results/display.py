@@ -29,6 +29,7 @@ _ESCAPED = str.maketrans(
         **{character: f"{{{character}}}" for character in "[]*"},  # an argument at the start of a row otherwise
         **{character: " " for character in "\n\r\t"},
         "\\": r"\textbackslash{}",
+        "…": r"\ldots{}",
         "~": r"\textasciitilde{}",
         "^": r"\textasciicircum{}",
         "<": r"\textless{}",
@@ -290,13 +291,17 @@ class Tabled:
         \bottomrule
         \end{tabular}
         """
-        table = self.to_dataframe()
-        if table.index.names != [None] or not isinstance(table.index, pd.RangeIndex):
-            table = table.reset_index(names=[name or "" for name in table.index.names], allow_duplicates=True)
-        kinds = ["r" if pd.api.types.is_numeric_dtype(kind) else "l" for kind in table.dtypes]
-        rows = [_row(column for column in table.columns), *map(_row, table.itertuples(index=False, name=None))]
-        lines = [rf"\begin{{tabular}}{{{''.join(kinds)}}}", r"\toprule", rows[0], r"\midrule", *rows[1:]]
-        return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+        return latex_table(self.to_dataframe())
+
+
+def latex_table(table: pd.DataFrame) -> str:
+    """Format a table as a ``tabular`` environment, see :meth:`Tabled.to_latex`."""
+    if table.index.names != [None] or not isinstance(table.index, pd.RangeIndex):
+        table = table.reset_index(names=[name or "" for name in table.index.names], allow_duplicates=True)
+    kinds = ["r" if pd.api.types.is_numeric_dtype(kind) else "l" for kind in table.dtypes]
+    rows = [_row(column for column in table.columns), *map(_row, table.itertuples(index=False, name=None))]
+    lines = [rf"\begin{{tabular}}{{{''.join(kinds)}}}", r"\toprule", rows[0], r"\midrule", *rows[1:]]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
 
 
 def _row(values: Any) -> str:

@@ -24,8 +24,9 @@ from posterior_consensus.ensemble.partitions import HasDraws
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS, evenly_spaced
 from posterior_consensus.losses.lookup import as_loss_of_draws
 from posterior_consensus.losses.record import NoiseLoss, PartitionLoss
+from posterior_consensus.plots.frame import shortened
 from posterior_consensus.results import stored_as
-from posterior_consensus.results.display import Tabled
+from posterior_consensus.results.display import Tabled, as_text, counted, latex_table
 from posterior_consensus.results.stored_as import as_dataset
 from posterior_consensus.results.work import ClusterLimits
 from posterior_consensus.runtime import memory
@@ -37,6 +38,7 @@ OTHER_LABELS = "labels sampled anew"  # a step
 TOO_MANY = f"there are more than {memory.LABELS_TO_SEARCH_AGAIN:,} labels"
 _IMPROBABLE = 0.05  # posterior probability below which a number of clusters is reported as improbable
 _SOME_DRAWS = 500
+_MOST_ROWS, _MOST_LISTED, _LONGEST = 20, 4, 40  # clusters of a table for print, and items and characters in a row
 _FEWEST, _FEWEST_RUNS = 100, 20  # effective draws, or runs; with fewer, agreement of halves proves little
 
 
@@ -120,6 +122,58 @@ class SummaryRecord(HasConsensus, Tabled):
         similarity = pd.Series(self.items.similarity.values).groupby(self.consensus.labels.values).mean()
         table.insert(2, "together", similarity.iloc[: self.n_clusters].reindex(range(len(table))).to_numpy())
         return table
+
+    def to_latex(self) -> str:
+        r"""Write :meth:`to_dataframe` as a LaTeX table that fits a page, with the rules of the package ``booktabs``.
+
+        Returns
+        -------
+        str
+            A ``tabular`` environment as of :meth:`ConsensusPartition.to_latex`. Of more than 20 clusters, it has the 20
+            largest and one row, "others", for the rest: their number of items, its share, and the mean similarity of
+            these items. First items are listed up to 40 characters. ``summary.consensus.to_latex()`` has all clusters.
+
+        Examples
+        --------
+        >>> import posterior_consensus as pc
+        >>> summary = pc.summarize([[0, 0, 1], [0, 0, 1]] * 8, random_seed=1, progressbar=False)
+        >>> print(summary.to_latex())
+        \begin{tabular}{rrrrl}
+        \toprule
+        cluster & size & share & together & item \\
+        \midrule
+        0 & 2 & 0.6667 & 1 & 0, 1 \\
+        1 & 1 & 0.3333 & -- & 2 \\
+        \bottomrule
+        \end{tabular}
+        """
+        table, dim = self.to_dataframe(), str(self.labels.dims[0])
+        table[dim] = [_first_of(items) for items in self.consensus._members()]
+        clusters, noise = table.iloc[: self.n_clusters], table.iloc[self.n_clusters :]
+        largest = np.argsort(-clusters["size"].to_numpy(), kind="stable")[:_MOST_ROWS]
+        rest = clusters.drop(index=clusters.index[largest])
+        if len(rest) < 2:  # a row for one cluster
+            return latex_table(table)
+        sizes, known = rest["size"], rest["together"].notna()
+        fewest, most = int(sizes.min()), int(sizes.max())
+        of = counted(most, "item") if fewest == most else f"{fewest} to {most} items"
+        row = {
+            "size": sizes.sum(),
+            "share": rest["share"].sum(),
+            "together": np.average(rest["together"][known], weights=sizes[known]) if known.any() else np.nan,
+            dim: f"{len(rest)} clusters of {of}",
+        }
+        others = pd.DataFrame(row, index=pd.Index(["others"], name="cluster"))
+        return latex_table(pd.concat([clusters.iloc[np.sort(largest)], others, noise]))
+
+
+def _first_of(items: list[Hashable]) -> str:
+    """The first items, at most four and to 40 characters in all; a long name alone is without its middle."""
+    names = [as_text(item) for item in items[:_MOST_LISTED]]
+    while len(names) > 1 and len(", ".join(names)) > _LONGEST:
+        names.pop()
+    names[0] = shortened(names[0], _LONGEST)
+    return ", ".join([*names, "..."] if len(names) < len(items) else names)
 
 
 def write_tables(folder: str | Path, frames: Mapping[str, pd.DataFrame], findings: Sequence[str]) -> Path:

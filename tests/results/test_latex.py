@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import posterior_consensus as pc
 from posterior_consensus.results.display import Tabled
@@ -59,3 +60,19 @@ def test_days_are_named_without_times():
     draws = pc.as_partition_draws(pd.DataFrame([[0, 0, 1]] * 8, columns=days))
     table = pc.consensus_partition(draws, n_starts=1, random_seed=1, progressbar=False).to_latex()
     assert "2020-01-01, 2020-01-02" in table and "00:00" not in table
+
+
+def test_a_summary_of_many_clusters_fits_a_page():
+    labels = np.repeat(np.arange(40), [30, 1, *range(2, 40)])
+    names = [f"a patient with a name of forty characters or more, {k}" for k in range(labels.size)]
+    z = array(np.tile(labels, (16, 1)), ("sample", "obs"), obs=names)
+    summary = pc.summarize(z, method="best_draw", random_seed=1, answers=False, progressbar=False)
+    table = summary.to_latex()
+    assert len(table.splitlines()) <= 27 and max(map(len, table.splitlines())) <= 90
+    found, frame = rows(table), summary.to_dataframe()
+    assert [row[0] for row in found[1:]] == ["0", *map(str, range(21, 40)), "others"]
+    rest = frame.iloc[1:21]
+    *numbers, said = found[-1][1:]
+    assert said == "20 clusters of 1 to 20 items" and [float(one) for one in numbers[::2]] == [rest["size"].sum(), 1.0]
+    assert float(numbers[1]) == pytest.approx(rest["share"].sum(), rel=1e-3)
+    assert len(rows(summary.consensus.to_latex())) == 41

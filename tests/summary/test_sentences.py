@@ -116,6 +116,18 @@ def test_every_loss_is_cited_and_has_an_entry(summary):
         assert text.split(", ")[-1] in bibtex([key]) or key == "posterior_consensus"
 
 
+def test_every_entry_has_the_fields_that_journals_ask_for():
+    for key, text in REFERENCES.items():
+        entry = bibtex([key])
+        fields = dict(re.findall(r"^  (\w+) = {(.+)},$", entry, re.MULTILINE))
+        wanted = {"article": {"journal", "volume", "pages", "year"}, "misc": {"eprint", "archiveprefix", "year"}}
+        kind = entry[1 : entry.index("{")]
+        assert set(fields) >= {"author", "title"} | wanted.get(kind, {"version"}), key
+        if "https://doi.org/" in text:
+            assert fields["url"] == f"https://doi.org/{fields['doi']}"
+            assert fields.get("eprint", "") in fields["doi"]
+
+
 def test_chains_that_disagree_have_no_single_mode_to_report(summary):
     assert "search for groups of draws" in summary.methods_text()
     apart = replace(summary, diagnosis=replace(summary.diagnosis, status="disagree"))
