@@ -13,17 +13,18 @@ from posterior_consensus.ensemble.items import NUMBER_OF_NOISE
 if TYPE_CHECKING:
     from matplotlib.colors import Colormap
 
-# Far apart in CIELAB for normal and deuteranopic vision, also from the chains' colours; visible on white and black.
+# Far apart in CAM02-UCS for normal vision and for each colour blindness, the first eight most; visible on white and
+# black. tests/plots/test_palettes.py has the distances.
 COLOURS = (
-    "#6655BB", "#88CCEE", "#44AA99", "#DDCC77", "#993366", "#228844", "#BB66BB", "#999933", "#EEBFBF", "#F7867D",
-    "#1F6A7D", "#F7A3D2", "#4E6144", "#6190F7", "#AC99BF", "#F7B54E", "#AC864E", "#61C890", "#7361A3", "#4E611F",
+    "#6655BB", "#88CCEE", "#44AA99", "#DDCC77", "#993366", "#228844", "#BB66BB", "#999933", "#AF9FFF", "#70CF30",
+    "#EF9F80", "#4080FF", "#406070", "#FF70BF", "#80408F", "#8F9FBF", "#9FCF9F", "#AF8F70", "#DFAFCF", "#CF808F",
 )  # fmt: skip
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++")
 MARKERS = ("o", "s", "^", "D", "v", "P")  # of points, instead of patterns
 N_STYLES = len(COLOURS) * len(HATCHES)
 _NARROW = 5.0  # points per cluster, below which patterns are left out
 
-_CHAIN_COLOURS = ("#0077BB", "#EE7733", "#33BBEE", "#6B6B6B")
+_CHAIN_COLOURS = ("#0077BB", "#EE7733", "#2DC3A5", "#6B6B6B")
 _CHAIN_LINES = ("-", "--", ":")
 _CHAIN_MARKERS = ("o", "D", "^")
 MOST_CHAINS = len(_CHAIN_COLOURS) * len(_CHAIN_LINES)  # chains with distinct lines
@@ -31,7 +32,7 @@ MOST_CHAINS = len(_CHAIN_COLOURS) * len(_CHAIN_LINES)  # chains with distinct li
 MARK = "#C1272D"  # the estimate, a default, a marked value
 NEUTRAL = "#888888"  # legend entries that stand for any cluster
 BARS = "#C9D3DF"  # bars of a posterior, behind points and lines
-PRIOR = "#9A6700"  # visible on white, on black and on grey bars
+PRIOR = "#875A87"  # visible on white, on black and on grey bars
 OPEN = "#BDBDBD"  # unassigned items of a partial partition
 NOISE_GREY = "#7D7D7D"  # items that runs put into no cluster
 

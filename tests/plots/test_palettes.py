@@ -1,0 +1,36 @@
+"""Colours that stand for different things are told apart with normal and with every dichromatic vision."""
+
+import numpy as np
+import pytest
+from colorspacious import cspace_convert
+from matplotlib.colors import to_rgba_array
+
+from posterior_consensus.plots.colours import BARS, COLOURS, MARK, NOISE_GREY, OPEN, PRIOR, chain_colour
+
+CHAINS = [chain_colour(k, 4) for k in range(4)]
+GREYS = [NOISE_GREY, OPEN]
+PALETTES = {
+    "chains": (CHAINS, 27, 21),
+    "chains and the estimate": ([*CHAINS, MARK], 24, 17),
+    "posterior, prior, estimate": ([BARS, PRIOR, MARK], 28, 28),
+    "two clusters": (COLOURS[:2], 40, 35),
+    "eight clusters": (COLOURS[:8], 20, 12),
+    "all clusters": ([*COLOURS, *GREYS], 15, 6.5),
+}
+
+
+def least_distance(colours, blindness):
+    """Least distance in CAM02-UCS of two colours, seen as in Machado, Oliveira and Fernandes (2009) at severity 100."""
+    seen = to_rgba_array(colours)[:, :3]
+    if blindness is not None:
+        space = {"name": "sRGB1+CVD", "cvd_type": blindness, "severity": 100}
+        seen = cspace_convert(seen, space, "sRGB1").clip(0, 1)
+    places = cspace_convert(seen, "sRGB1", "CAM02-UCS")
+    return np.linalg.norm(places[:, np.newaxis] - places, axis=-1)[np.triu_indices(len(places), 1)].min()
+
+
+@pytest.mark.parametrize("blindness", [None, "deuteranomaly", "protanomaly", "tritanomaly"])
+@pytest.mark.parametrize("palette", PALETTES)
+def test_colours_are_told_apart_by_everybody(palette, blindness):
+    colours, normal, blind = PALETTES[palette]
+    assert least_distance(colours, blindness) >= (normal if blindness is None else blind)
