@@ -2,8 +2,8 @@
 # # Reporting
 #
 # A paper needs a paragraph, a table, a figure, and a few statements about what the numbers are not. Here is each of
-# them for a mixture of 30 irises, measured by the length and width of their petals. Its six components have weights
-# Dirichlet(1/6, ..., 1/6), which approximates a Dirichlet process of concentration 1. The labels `z` are in the
+# them for a mixture of 30 irises, measured by the length and width of their petals. It is a sparse finite mixture: its
+# six components have weights Dirichlet(1/6, ..., 1/6), which leave components empty. The labels `z` are in the
 # posterior; `examples/sample_iris.py` sampled it with PyMC.
 
 # %%
@@ -21,7 +21,7 @@ summary = pc.summarize(idata, random_seed=1, progressbar=False)
 #
 # | report | where it is |
 # |---|---|
-# | model, prior, and above all the concentration parameter | your model |
+# | model, prior, and above all the parameter of the weights, such as a concentration | your model |
 # | [effect of the prior](../how_to/uncertainty.md#does-the-partition-depend-on-the-prior) | `pc.prior_sensitivity` |
 # | chains, draws, R-hat of the scalar summaries and of the partition | `methods_text()`, `summary.diagnosis` |
 # | warm-up, thinning, divergences, R-hat of the concentration and of the log posterior | your sampling, ArviZ |
@@ -83,6 +83,11 @@ print(again.methods_text() == summary.methods_text())
 # ## What must be said
 #
 # ### The number of clusters need not estimate the number of components
+#
+# The irises' model has six components, and draws leave some of them empty: the more, the smaller the parameter 1/6.
+# For sparse finite mixtures and Dirichlet process mixtures alike, the prior of this parameter decides more than the
+# kind of mixture (Frühwirth-Schnatter and Malsiner-Walli 2019,
+# [doi:10.1007/s11634-018-0329-y](https://doi.org/10.1007/s11634-018-0329-y)).
 #
 # Under a Dirichlet process mixture of fixed concentration, the posterior number of clusters is not a consistent
 # estimate of the number of components of a finite mixture (Miller and Harrison 2013,

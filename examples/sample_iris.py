@@ -1,4 +1,4 @@
-"""Sample a mixture with explicit labels for 30 irises: an approximate Dirichlet process in PyMC.
+"""Sample a mixture with explicit labels for 30 irises: a sparse finite mixture in PyMC.
 
 The data are petal length and width of every fifth of Fisher's 150 irises (Fisher 1936, Annals of Eugenics 7, 179-188),
 as scikit-learn ships them. The labels stay in the model, as ``pm.Categorical``: Gibbs steps draw them, NUTS all else.
