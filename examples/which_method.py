@@ -25,8 +25,8 @@ posteriors = {
 
 # %% [markdown]
 # Thirty irises have a narrow posterior, 82 velocities of galaxies a wide one. Every method gets variation of
-# information (VI) as the loss. Most try several numbers of clusters, and keep the one of smallest expected VI. The exceptions
-# are `boem`, which minimizes Binder's loss, `rpm_em`, `align_and_vote` and `cc_pivot`, whose [own
+# information (VI) as the loss. Most try several numbers of clusters, and keep the one of smallest expected VI. The
+# exceptions are `boem`, which minimizes Binder's loss, `rpm_em`, `align_and_vote` and `cc_pivot`, whose [own
 # criteria](../background/search.md) lead to a number. Three methods are left out: `exact` needs Binder's loss,
 # `enumeration` at most ten items, and `sdp` is the slowest.
 
