@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmarks._runner import ROOT
 
-GOLDEN, SHIPPED = ROOT / "tests" / "golden", ROOT / "examples" / "data"
+GOLDEN, SHIPPED = ROOT / "tests" / "golden", ROOT / "posterior_consensus" / "example_data"
 FOLDER = Path(os.environ.get("POSTERIORS", GOLDEN))  # others may not be redistributed
 
 

@@ -1,8 +1,8 @@
 """Convergence diagnostics of chains that sample one posterior: R-hat of the partition, verdicts, burn-in, independence.
 
-Three tables. The stored posteriors of examples/data. Four chains that are simulated from one distribution, so that each
-R-hat above a limit, verdict of disagreement or chain that is not settled is a false alarm. How often the test of
-near-independence rejects for items that are independent given the names of their clusters.
+Three tables. The stored posteriors of posterior_consensus/example_data. Four chains that are simulated from one
+distribution, so that each R-hat above a limit, verdict of disagreement or chain that is not settled is a false alarm.
+How often the test of near-independence rejects for items that are independent given the names of their clusters.
 """
 
 import numpy as np

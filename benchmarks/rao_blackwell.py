@@ -1,8 +1,8 @@
 """Error of the similarity matrix from allocation probabilities, beside that from sampled labels.
 
-The posterior is that of the galaxies (examples/data/galaxies.nc), a mixture of normals whose labels were summed out, so
-that the probabilities have a closed form. Its 4,000 draws stand for the whole posterior: the matrix of all of them is
-the truth, and estimates from a few of them, drawn at random, are compared with it.
+The posterior is that of the galaxies (posterior_consensus/example_data/galaxies.nc), a mixture of normals whose labels
+were summed out, so that the probabilities have a closed form. Its 4,000 draws stand for the whole posterior: the matrix
+of all of them is the truth, and estimates from a few of them, drawn at random, are compared with it.
 """
 
 import numpy as np

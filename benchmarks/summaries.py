@@ -1,8 +1,8 @@
 """What `summarize` finds in stored posteriors, and how long it takes.
 
-The posteriors are those of examples/data. The environment variable POSTERIORS names a folder with others in its
-subfolder pymc; those without labels, galaxies_marginal_*.nc, hold w, mu, sigma of ten components and the observed y,
-and are summarised with a model of these, where PyMC is installed.
+The posteriors are those of posterior_consensus/example_data. The environment variable POSTERIORS names a folder with
+others in its subfolder pymc; those without labels, galaxies_marginal_*.nc, hold w, mu, sigma of ten components and the
+observed y, and are summarised with a model of these, where PyMC is installed.
 """
 
 import os

@@ -1,23 +1,18 @@
 """A picture for the page of each plot and for the landing page, drawn when the documentation is built."""
 
 from functools import cache
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
 import posterior_consensus as pc
 
-DATA = Path(__file__).parents[1] / "examples" / "data"
-
 
 @cache
 def posterior(name):
-    with xr.open_datatree(DATA / f"{name}.nc", engine="h5netcdf") as file:
-        return file.load()
+    return pc.load_example(name)
 
 
 @cache
@@ -91,7 +86,7 @@ def plot_data():
 
 def plot_regimes():
     """The Nile's flow, normal with one change of its mean; draws of the year of change are under flat priors."""
-    flow = pd.read_csv(DATA / "nile.csv", index_col="year")["volume"]
+    flow = posterior("nile")["observed_data"]["flow"].to_series()
     before = np.arange(1, flow.size)  # years before the change
     squares = np.array([sum(part.var(ddof=0) * part.size for part in (flow[:k], flow[k:])) for k in before])
     log_density = -np.log(before * (flow.size - before)) / 2 - (flow.size - 2) / 2 * np.log(squares)

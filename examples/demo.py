@@ -1,23 +1,19 @@
 """From the posterior of a mixture to a clustering one can report: tables on the terminal, figures in a folder.
 
-The posterior, in data/galaxies.nc, is that of a Dirichlet process mixture for the velocities of 82 galaxies;
+The posterior, pc.load_example("galaxies"), is that of a Dirichlet process mixture for the velocities of 82 galaxies;
 sample_galaxies.py made it with PyMC, which this script does not need.
 """
 
 from pathlib import Path
 
-import xarray as xr
-
 import posterior_consensus as pc
 
-POSTERIOR = Path(__file__).parent / "data" / "galaxies.nc"
 FIGURES = Path("figures")
 
 
 def main() -> None:
     """Do the main job once."""
-    with xr.open_datatree(POSTERIOR, engine="h5netcdf") as file:
-        tree = file.load()
+    tree = pc.load_example("galaxies")
     summary = pc.summarize(tree, random_seed=1)
     show("The clustering to report", summary)
     show("In plain words", "\n".join(summary.findings()))

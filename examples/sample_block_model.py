@@ -7,7 +7,7 @@ Nodes i and j are linked with a probability that depends on their blocks alone,
 and the number of blocks is whatever it is (Kemp, Tenenbaum, Griffiths, Yamada and Ueda 2006, AAAI). The link
 probabilities are summed out, and each node's block is drawn in turn given all others.
 
-Run ``python sample_block_model.py`` to simulate a network, sample, and write ``data/block_model.nc`` with the groups
+Run ``python sample_block_model.py`` to simulate a network, sample, and write ``block_model.nc`` with the groups
 ``posterior`` and ``observed_data``. It takes seconds. All draws are kept, from the first on: the chains start from
 random partitions, and the burn-in is there to be seen.
 """
@@ -20,7 +20,7 @@ import numba
 import numpy as np
 import xarray as xr
 
-DATA = Path(__file__).parent / "data"
+EXAMPLES = Path(__file__).parents[1] / "posterior_consensus" / "example_data"
 SEED = 2023
 
 SIZES = (70, 50, 35, 25, 20)
@@ -177,5 +177,5 @@ def main(out):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Sample the blocks of a simulated network.")
-    parser.add_argument("--out", type=Path, default=DATA / "block_model.nc", help="file to write")
+    parser.add_argument("--out", type=Path, default=EXAMPLES / "block_model.nc", help="file to write")
     main(parser.parse_args().out)

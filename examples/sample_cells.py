@@ -5,7 +5,7 @@ The data are 700 peripheral blood mononuclear cells and 765 genes: the subset of
 components, neighbours and UMAP. ``bulk_labels`` are types that Zheng et al. assigned by the correlation with purified
 cells; they are no truth. 10x Genomics published the counts under CC BY 4.0.
 
-Run ``python sample_cells.py`` to write ``data/cells.csv``, a row for each cell and a column for each run. It takes half
+Run ``python sample_cells.py`` to write ``cells.csv``, a row for each cell and a column for each run. It takes half
 a minute, and needs scanpy and leidenalg: ``pip install scanpy leidenalg``.
 """
 
@@ -15,7 +15,7 @@ import pandas as pd
 import scanpy as sc
 from sklearn.cluster import HDBSCAN
 
-DATA = Path(__file__).parent / "data"
+EXAMPLES = Path(__file__).parents[1] / "posterior_consensus" / "example_data"
 RESOLUTIONS = (0.2, 0.4, 0.6, 0.8, 1.0, 1.5, 2.0)
 SEEDS = range(20)
 SMALL = {"min_cluster_size": 15, "min_samples": 5, "cluster_selection_method": "leaf"}
@@ -33,7 +33,7 @@ def main():
     for seed in SEEDS:
         again = sc.tl.umap(adata, random_state=seed, copy=True).obsm["X_umap"]
         columns[f"hdbscan_{seed}"] = HDBSCAN(**SMALL, copy=True).fit(again).labels_
-    pd.DataFrame(columns, adata.obs_names.rename("cell")).to_csv(DATA / "cells.csv", lineterminator="\n")
+    pd.DataFrame(columns, adata.obs_names.rename("cell")).to_csv(EXAMPLES / "cells.csv", lineterminator="\n")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ in the year before. The others, and all firms in the first year, then join by a 
 Quintana and Dahl 2022, doi:10.1080/10618600.2021.1987255). They redraw one firm in one year at a time. Here, one firm
 is redrawn in all years at once, by forward filtering and backward sampling.
 
-Run ``python sample_firms.py`` to write ``data/firms.nc``. It takes half a minute.
+Run ``python sample_firms.py`` to write ``firms.nc``. It takes half a minute.
 """
 
 import argparse
@@ -22,6 +22,7 @@ import pandas as pd
 import xarray as xr
 
 DATA = Path(__file__).parent / "data"
+EXAMPLES = Path(__file__).parents[1] / "posterior_consensus" / "example_data"
 SEED = 1958
 CHAINS, BURN_IN, DRAWS, THIN = 4, 1_000, 1_000, 5
 MASS, SPREAD, NOISE = 1.0, 2.0, (2.0, 0.05)  # concentration; variances
@@ -112,5 +113,5 @@ def main(out):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Sample which of Grunfeld's firms invest alike in each year.")
-    parser.add_argument("--out", type=Path, default=DATA / "firms.nc", help="file to write")
+    parser.add_argument("--out", type=Path, default=EXAMPLES / "firms.nc", help="file to write")
     main(parser.parse_args().out)

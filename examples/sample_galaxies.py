@@ -7,7 +7,7 @@ No ordering of the means, and no other device against label switching, is needed
 at the end (numbers and sizes of clusters, who is with whom) does not depend on the names of the
 labels.
 
-Run ``python sample_galaxies.py`` to write ``data/galaxies.nc`` with the groups ``posterior`` and
+Run ``python sample_galaxies.py`` to write ``galaxies.nc`` with the groups ``posterior`` and
 ``observed_data``.  It works with PyMC 5 (ArviZ 0.23) and with PyMC 6 (ArviZ 1), takes some
 minutes, and ends with a table that tells how well the four chains agree.
 """
@@ -25,6 +25,7 @@ from arviz_stats.base import array_stats
 from scipy import stats
 
 DATA = Path(__file__).parent / "data"
+EXAMPLES = Path(__file__).parents[1] / "posterior_consensus" / "example_data"
 SEED = 1990
 
 # The slow moves of this sampler are between explanations of the data: a wide cluster in the middle
@@ -279,5 +280,5 @@ def main(out):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Sample cluster labels for the galaxies data.")
-    parser.add_argument("--out", type=Path, default=DATA / "galaxies.nc", help="file to write")
+    parser.add_argument("--out", type=Path, default=EXAMPLES / "galaxies.nc", help="file to write")
     main(parser.parse_args().out)

@@ -3,7 +3,7 @@
 The data are petal length and width of every fifth of Fisher's 150 irises (Fisher 1936, Annals of Eugenics 7, 179-188),
 as scikit-learn ships them. The labels stay in the model, as ``pm.Categorical``: Gibbs steps draw them, NUTS all else.
 
-Run ``python sample_iris.py`` to write ``data/iris.nc`` with the groups ``posterior`` and ``observed_data``. It works
+Run ``python sample_iris.py`` to write ``iris.nc`` with the groups ``posterior`` and ``observed_data``. It works
 with PyMC 5 (ArviZ 0.23) and with PyMC 6 (ArviZ 1), takes some minutes, and ends with a table that tells how well the
 four chains agree.
 """
@@ -20,7 +20,7 @@ import xarray as xr
 from arviz_stats.base import array_stats
 from sklearn.datasets import load_iris
 
-DATA = Path(__file__).parent / "data"
+EXAMPLES = Path(__file__).parents[1] / "posterior_consensus" / "example_data"
 SEED = 1936
 CHAINS, TUNE, DRAWS, THIN = 4, 500, 20_000, 20
 
@@ -181,5 +181,5 @@ def main(out):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Sample a mixture with explicit labels for 30 irises.")
-    parser.add_argument("--out", type=Path, default=DATA / "iris.nc", help="file to write")
+    parser.add_argument("--out", type=Path, default=EXAMPLES / "iris.nc", help="file to write")
     main(parser.parse_args().out)

@@ -3,7 +3,7 @@
 The data are the flows at Aswan of 100 years (Cobb 1978, doi:10.1093/biomet/65.2.243), as R's ``datasets::Nile``. NUTS
 samples the parameters; ``pymc_extras.marginal.recover`` then samples a path of states for each draw.
 
-Run ``python sample_nile.py`` to write ``data/nile.nc`` with the groups ``posterior``, ``prior`` and ``observed_data``.
+Run ``python sample_nile.py`` to write ``nile.nc`` with the groups ``posterior``, ``prior`` and ``observed_data``.
 It needs pymc-extras 0.15, takes some minutes, and ends with a table that tells how well the four chains agree.
 """
 
@@ -22,6 +22,7 @@ from pymc_extras.distributions import DiscreteMarkovChain
 from pymc_extras.marginal import marginalize, recover
 
 DATA = Path(__file__).parent / "data"
+EXAMPLES = Path(__file__).parents[1] / "posterior_consensus" / "example_data"
 SEED = 1871
 CHAINS, TUNE, DRAWS, THIN, PRIOR_DRAWS = 4, 1_000, 2_000, 4, 1_000
 
@@ -128,5 +129,5 @@ def main(out):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Sample a hidden Markov model of the Nile's annual flow.")
-    parser.add_argument("--out", type=Path, default=DATA / "nile.nc", help="file to write")
+    parser.add_argument("--out", type=Path, default=EXAMPLES / "nile.nc", help="file to write")
     main(parser.parse_args().out)

@@ -4,7 +4,7 @@ The run is an example of a posterior that must not be summarised. The labels of 
 model, as ``pm.Categorical``, and Gibbs steps move one galaxy at a time: chains that have come to different explanations
 of the data stay there. sample_galaxies.py samples such a mixture well.
 
-Run ``python sample_not_converged.py`` to write ``data/galaxies_not_converged.nc`` with the groups ``posterior`` and
+Run ``python sample_not_converged.py`` to write ``galaxies_not_converged.nc`` with the groups ``posterior`` and
 ``observed_data``. It works with PyMC 5 (ArviZ 0.23) and with PyMC 6 (ArviZ 1), takes about a minute, and ends with a
 table that tells how badly the two chains agree. No seed is set, so that every run goes wrong in a way of its own.
 """
@@ -18,6 +18,7 @@ import xarray as xr
 from arviz_stats.base import array_stats
 
 DATA = Path(__file__).parent / "data"
+EXAMPLES = Path(__file__).parents[1] / "posterior_consensus" / "example_data"
 CHAINS, TUNE, DRAWS = 2, 300, 300
 N_COMPONENTS = 10
 
@@ -99,5 +100,5 @@ def main(out):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Sample the galaxies data badly.")
-    parser.add_argument("--out", type=Path, default=DATA / "galaxies_not_converged.nc", help="file to write")
+    parser.add_argument("--out", type=Path, default=EXAMPLES / "galaxies_not_converged.nc", help="file to write")
     main(parser.parse_args().out)

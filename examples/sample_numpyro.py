@@ -4,7 +4,7 @@ The model is that of sample_galaxies.py: a Dirichlet process mixture of normals,
 NumPyro keeps no model with its samples, so the probabilities are computed where the model is: the deterministic site
 ``log_prob_z`` holds log P(z_i = k | parameters, y_i) of every draw, which is all that is needed afterwards.
 
-Run ``python sample_numpyro.py`` to write ``data/galaxies_numpyro.nc``. It needs NumPyro (0.15 or later) beside ArviZ's
+Run ``python sample_numpyro.py`` to write ``galaxies_numpyro.nc``. It needs NumPyro (0.15 or later) beside ArviZ's
 arviz-base and arviz-stats, takes some minutes, and ends with a table that tells how well the four chains agree.
 """
 
@@ -21,6 +21,7 @@ import xarray as xr
 from arviz_stats.base import array_stats
 
 DATA = Path(__file__).parent / "data"
+EXAMPLES = Path(__file__).parents[1] / "posterior_consensus" / "example_data"
 SEED = 1990
 CHAINS, TUNE, DRAWS, THIN, TARGET_ACCEPT = 4, 1_000, 8_000, 40, 0.9
 N_COMPONENTS = 12
@@ -143,6 +144,6 @@ def main(out):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Sample the galaxies with NumPyro, with allocation probabilities.")
-    parser.add_argument("--out", type=Path, default=DATA / "galaxies_numpyro.nc", help="file to write")
+    parser.add_argument("--out", type=Path, default=EXAMPLES / "galaxies_numpyro.nc", help="file to write")
     numpyro.set_host_device_count(CHAINS)
     main(parser.parse_args().out)

@@ -12,7 +12,7 @@ the factor
 
     1 + sum over its values v of p_v ((1 + r / p_v)^c_v - 1).
 
-Run ``python sample_records.py`` to write ``data/records.nc``. It takes some minutes.
+Run ``python sample_records.py`` to write ``records.nc``. It takes some minutes.
 """
 
 import argparse
@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-DATA = Path(__file__).parent / "data"
+EXAMPLES = Path(__file__).parents[1] / "posterior_consensus" / "example_data"
 SEED = 400
 CHAINS, BURN_IN, DRAWS, THIN = 4, 50, 250, 4
 CONCENTRATION, DISCOUNT = 100.0, 0.7
@@ -136,7 +136,7 @@ def main(out):
     out : path_like
         The NetCDF file to write.
     """
-    records = pd.read_csv(DATA / "records.csv", dtype=str, index_col="record")
+    records = pd.read_csv(EXAMPLES / "record_fields.csv", dtype=str, index_col="record")
     records["year"] = records["date_of_birth"].str[:4]
     codes, frequencies = as_codes(records)
     rngs = np.random.default_rng(SEED).spawn(CHAINS)
@@ -163,5 +163,5 @@ def main(out):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Sample which records refer to the same person.")
-    parser.add_argument("--out", type=Path, default=DATA / "records.nc", help="file to write")
+    parser.add_argument("--out", type=Path, default=EXAMPLES / "records.nc", help="file to write")
     main(parser.parse_args().out)

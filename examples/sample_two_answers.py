@@ -5,7 +5,7 @@ island differ clearly. Those of the valley lie between coast and mountains, and 
 species, so that the plants of the valley are of the coast's species or of the mountains', all of them at once. A second
 posterior is that of the same model with four species, which has room for the valley.
 
-Run ``python sample_two_answers.py`` to write ``data/two_answers.nc`` with the groups ``posterior``, ``four_species``
+Run ``python sample_two_answers.py`` to write ``two_answers.nc`` with the groups ``posterior``, ``four_species``
 and ``observed_data``. It needs NumPy and xarray only, takes half a minute, and ends with a table that tells how often
 each chain visits either answer. Seeds are fixed.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-DATA = Path(__file__).parent / "data"
+EXAMPLES = Path(__file__).parents[1] / "posterior_consensus" / "example_data"
 SEED = 20
 CHAINS, BURN_IN, DRAWS, THIN = 4, 1_000, 750, 100
 
@@ -173,5 +173,5 @@ def main(out):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Sample a posterior that has two answers.")
-    parser.add_argument("--out", type=Path, default=DATA / "two_answers.nc", help="file to write")
+    parser.add_argument("--out", type=Path, default=EXAMPLES / "two_answers.nc", help="file to write")
     main(parser.parse_args().out)

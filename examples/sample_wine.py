@@ -4,7 +4,7 @@ The data are three of the thirteen measurements of wines of three cultivars (For
 Repository), as scikit-learn ships them. The labels are summed out of the model, and nothing is done against label
 switching: every chain may call the same cluster by another number.
 
-Run ``python sample_wine.py`` to write ``data/wine.nc`` with the groups ``posterior`` and ``observed_data``. It works
+Run ``python sample_wine.py`` to write ``wine.nc`` with the groups ``posterior`` and ``observed_data``. It works
 with PyMC 5 (ArviZ 0.23) and with PyMC 6 (ArviZ 1), takes some minutes, and ends with a table that tells how well the
 four chains agree.
 """
@@ -22,7 +22,7 @@ from arviz_stats.base import array_stats
 from scipy.stats import multivariate_normal
 from sklearn.datasets import load_wine
 
-DATA = Path(__file__).parent / "data"
+EXAMPLES = Path(__file__).parents[1] / "posterior_consensus" / "example_data"
 SEED = 178
 CHAINS, TUNE, DRAWS, THIN = 4, 500, 6_000, 12
 
@@ -199,5 +199,5 @@ def main(out):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Sample a mixture of multivariate normals for 178 wines.")
-    parser.add_argument("--out", type=Path, default=DATA / "wine.nc", help="file to write")
+    parser.add_argument("--out", type=Path, default=EXAMPLES / "wine.nc", help="file to write")
     main(parser.parse_args().out)

@@ -16,8 +16,8 @@ and the match probability is 1 / (1 + 2^-weight). Fields are taken as independen
 those of most such models, the scores are imperfect. Only pairs that agree in a blocking key are scored, so that some
 pairs of one person are missing from the table.
 
-Run ``python score_persons.py`` to write ``data/persons.csv``, with the true person of each record as ``person``, and
-``data/pairs.csv``, with the column names of splink. It takes some seconds.
+Run ``python score_persons.py`` to write ``persons.csv``, with the true person of each record as ``person``, and
+``pairs.csv``, with the column names of splink. It takes some seconds.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-DATA = Path(__file__).parent / "data"
+EXAMPLES = Path(__file__).parents[1] / "posterior_consensus" / "example_data"
 SEED, N_RECORDS = 47, 1_000
 DATA_SETS = ["school", "clinic", "library", "payroll", "council"]
 RECORDS_EACH = [0.4, 0.27, 0.18, 0.1, 0.05]  # shares of persons with one to five records
@@ -308,5 +308,5 @@ def main(out):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Make up records of persons, and score pairs of them.")
-    parser.add_argument("--out", type=Path, default=DATA, help="folder to write to")
+    parser.add_argument("--out", type=Path, default=EXAMPLES, help="folder to write to")
     main(parser.parse_args().out)

@@ -71,6 +71,7 @@ from posterior_consensus.sources.containers import attach as attach
 from posterior_consensus.sources.conversion import allocation_probabilities as allocation_probabilities
 from posterior_consensus.sources.conversion import as_allocation_probabilities as as_allocation_probabilities
 from posterior_consensus.sources.conversion import as_partition_draws as as_partition_draws
+from posterior_consensus.sources.examples import load_example as load_example
 from posterior_consensus.sources.layers import as_layers as as_layers
 from posterior_consensus.sources.matrices import as_pair_similarity as as_pair_similarity
 from posterior_consensus.sources.reweight import reweight as reweight

@@ -105,7 +105,7 @@ def test_draws_have_the_posterior_probabilities(firms, rng):
 
 def test_the_posterior_is_stored_with_its_data(firms):
     investment = pd.read_csv(firms.DATA / "grunfeld.csv", index_col="year")
-    with xr.open_datatree(firms.DATA / "firms.nc", engine="h5netcdf") as file:
+    with xr.open_datatree(firms.EXAMPLES / "firms.nc", engine="h5netcdf") as file:
         tree = file.load()
     assert investment.shape == (20, 11) and investment.to_numpy().sum() == pytest.approx(29328.618)
     assert (tree["observed_data"]["investment"].to_pandas() == investment).all(axis=None)

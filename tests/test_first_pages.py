@@ -1,7 +1,6 @@
 """The pages that a newcomer reads first: their code runs and prints what they show, and their links lead somewhere."""
 
 import re
-import shutil
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -21,10 +20,7 @@ def blocks(text, kind="python"):
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """Run a page's blocks, one after the other, where the stored posteriors are but nothing else is."""
-    (tmp_path / "examples" / "data").mkdir(parents=True)
-    for name in ("galaxies.nc", "iris.nc"):
-        shutil.copy(EXAMPLES / "data" / name, tmp_path / "examples" / "data")
+    """Run a page's blocks, one after the other, in an empty folder."""
     monkeypatch.chdir(tmp_path)
 
     def run_blocks(text):

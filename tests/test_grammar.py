@@ -16,7 +16,7 @@ AS_THEY_COME = "draws idata data layers a new psm matrix table strings partition
 RESULTS = """path ball merges density views items partial particles sequence diagnosis membership links losses
     independence comparison components sensitivity clusters similarity modes"""
 DATA = {*AS_THEY_COME.split(), *RESULTS.split()}
-WITHOUT_DATA = re.compile(r"binder|vi|losses\..*|priors\..*|simulate\.(?!misclassification)\w+")
+WITHOUT_DATA = re.compile(r"load_example|binder|vi|losses\..*|priors\..*|simulate\.(?!misclassification)\w+")
 OF_DATA = {name: function for name, function in FUNCTIONS.items() if not WITHOUT_DATA.fullmatch(name)}
 
 

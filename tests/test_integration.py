@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import posterior_consensus as pc
 from tests.helpers import written
 
-IRIS = Path(__file__).parents[1] / "examples" / "data" / "iris.nc"
+IRIS = Path(__file__).parents[1] / "posterior_consensus" / "example_data" / "iris.nc"
 
 
 def as_tree(data):

@@ -11,7 +11,7 @@ from scipy.spatial.distance import squareform
 from tests.helpers import example
 from tests.reference import canonical
 
-DATA = Path(__file__).parents[1] / "examples" / "data"
+DATA = Path(__file__).parents[1] / "posterior_consensus" / "example_data"
 N_RECORDS = 24
 
 

@@ -24,7 +24,7 @@ from posterior_consensus.kernels import _jit
 from tests.kernels.checks import MODULES, plain
 
 PACKAGE = Path(pc.__file__).parent
-GALAXIES = Path(__file__).parents[1] / "examples" / "data" / "galaxies.nc"
+GALAXIES = Path(__file__).parents[1] / "posterior_consensus" / "example_data" / "galaxies.nc"
 
 SUMMARY = (
     "import posterior_consensus as pc; from tests.test_quick_start import POSTERIORS, called; "

@@ -15,7 +15,7 @@ from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, associations, noisy_draws, sticky_chains, two_modes, unequal_chains
 from tests.helpers import GOOD, check
 
-DATA = Path(__file__).parents[2] / "examples" / "data"
+DATA = Path(__file__).parents[2] / "posterior_consensus" / "example_data"
 
 
 def halves(draws):

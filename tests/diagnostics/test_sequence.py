@@ -13,7 +13,7 @@ from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws, sticky_chains, unequal_chains
 from tests.helpers import GOOD, check
 
-BLOCK_MODEL = Path(__file__).parents[2] / "examples" / "data" / "block_model.nc"
+BLOCK_MODEL = Path(__file__).parents[2] / "posterior_consensus" / "example_data" / "block_model.nc"
 LOSSES = {
     "vi": ("vi", reference.vi),
     "nmi": ("nmi", reference.LOSSES["nmi"]),

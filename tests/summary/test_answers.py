@@ -9,7 +9,7 @@ import xarray as xr
 import posterior_consensus as pc
 from posterior_consensus.cli import as_json
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "data"
+EXAMPLES = Path(__file__).parents[2] / "posterior_consensus" / "example_data"
 FIRST = np.repeat([0, 1, 2], [20, 12, 8])
 SECOND = np.repeat([0, 3, 1, 2], [10, 10, 12, 8])  # the first cluster in two
 

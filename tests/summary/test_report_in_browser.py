@@ -130,7 +130,9 @@ def colours_of_first_picture(pdf):
 
 @pytest.fixture(scope="module")
 def galaxies(tmp_path_factory):
-    with xr.open_dataset("examples/data/galaxies.nc", group="posterior", engine="h5netcdf") as posterior:
+    with xr.open_dataset(
+        "posterior_consensus/example_data/galaxies.nc", group="posterior", engine="h5netcdf"
+    ) as posterior:
         draws = posterior.isel(draw=slice(None, None, 20)).load()
     summary = pc.summarize(draws, random_seed=1, progressbar=False)
     return summary, summary.to_html(tmp_path_factory.mktemp("galaxies") / "report.html")
