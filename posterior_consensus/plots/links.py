@@ -55,10 +55,10 @@ def plot_links(links: Links | ScoredLinks, *, figsize: Size = None, axes: Any = 
 
     Notes
     -----
-    On the left, pairs are counted by probability on a logarithmic axis; pairs in different clusters of the partition
-    are stacked on co-clustered pairs. On the right are at most 20 links with a probability from 0.05 to 0.95, the
-    nearest to 1/2. Lines extend two Monte Carlo standard errors to either side. Names of more than 24 characters lose
-    their middle.
+    On the left, numbers of pairs by probability, for pairs in one cluster of the partition and for other pairs. The
+    axis is logarithmic; an interval without a point has no pairs. The label has the number of pairs that `links` leaves
+    out. On the right are at most 20 links with a probability from 0.05 to 0.95, the nearest to 1/2. Lines extend two
+    Monte Carlo standard errors to either side. Names of more than 24 characters lose their middle.
 
     For scored pairs, the panels are: pairs by score; the number of clusters of each size; at most 15
     pairs that are decided against their score, the farthest from the threshold on top; and the 15 closest calls of
@@ -82,39 +82,58 @@ def plot_links(links: Links | ScoredLinks, *, figsize: Size = None, axes: Any = 
         draw_closest(grid[1, 1], links)
         return grid
     grid = frame.grid_axes(axes, figsize, 1, 2, 10.0, 4.4)
+    _draw_histogram(grid[0, 0], links.pairs["probability"].values, links.within, "pairs")
+    grid[0, 0].axvline(UNLIKELY, color=ink(), linewidth=0.8, linestyle=":", label="bounds of uncertain links")
+    grid[0, 0].axvline(SURE, color=ink(), linewidth=0.8, linestyle=":")
+    left_out = counted(_n_other_pairs(links), "pair")
     word = words_of(links).probability
-    pairs = f"pairs with {word} > {links.above:g}"
-    _draw_histogram(grid[0, 0], links.pairs["probability"].values, links.within, pairs)
-    grid[0, 0].set_xlabel(f"{word} of a link")
-    for edge in (UNLIKELY, SURE):
-        grid[0, 0].axvline(edge, color=ink(), linewidth=0.8, linestyle=":")
+    grid[0, 0].set_xlabel(f"{word} of a link\n(without {left_out} at {links.above:g} or less)")
+    _add_legend_above(grid[0, 0])
     _draw_uncertain(grid[0, 1], links)
     return grid
 
 
 def _draw_histogram(ax: Axes, probability: Floats, within: npt.NDArray[np.bool_], pairs: str) -> None:
-    """Plot numbers of pairs by probability, within and between clusters of the partition."""
-    parts = [probability[within], probability[~within]]
+    """Plot numbers of pairs by probability, within and between clusters of the partition, without bars.
+
+    A logarithmic axis has no zero at which bars could begin, or at which one bar could stand on another.
+    """
     names = ["in one cluster of the partition", "in different clusters"]
-    ax.hist(parts, _BINS.tolist(), stacked=True, color=[COLOURS[0], COLOURS[1]], label=names)
+    for own, colour, name in zip((within, ~within), COLOURS, names, strict=False):
+        numbers = np.histogram(probability[own], _BINS)[0].astype(np.float64)
+        numbers[numbers == 0] = np.nan
+        ax.stairs(numbers, _BINS, baseline=None, color=colour, linewidth=1.8)
+        style: dict[str, Any] = {"color": colour, "markeredgecolor": ink(), "markeredgewidth": 0.6, "markersize": 5}
+        ax.plot((_BINS[1:] + _BINS[:-1]) / 2, numbers, "o", label=name, **style)
     if probability.size:
         frame.scale_counts(ax)
-    ax.set(xlim=(0.0, 1.0), xlabel="probability of a link", ylabel=pairs)
+    ax.set(xlim=(0.0, 1.0), ylabel=f"number of {pairs}")
+
+
+def _n_other_pairs(links: Links | ScoredLinks) -> int:
+    """Number of pairs of items that the table of pairs leaves out."""
+    n = links.cluster.size
+    return n * (n - 1) // 2 - links.pairs.sizes["link"]
+
+
+def _add_legend_above(ax: Axes) -> None:
     frame.add_legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0))
 
 
 def draw_scores(ax: Axes, links: ScoredLinks) -> None:
     """Plot numbers of scored pairs by probability, with the threshold."""
     _draw_histogram(ax, links.pairs["probability"].values, links.joined, "scored pairs")
-    ax.set_xlabel(_SCORE)
-    ax.axvline(links.tau, color=MARK, linewidth=0.8, linestyle="--")
+    ax.set_xlabel(f"{_SCORE}\n(without {counted(_n_other_pairs(links), 'unscored pair')})")
+    ax.axvline(links.tau, color=MARK, linewidth=0.8, linestyle="--", label=f"threshold: {links.tau:.3g}")
+    _add_legend_above(ax)
 
 
 def draw_sizes(ax: Axes, links: ScoredLinks) -> None:
-    """Plot the number of clusters of each size, on a logarithmic axis."""
+    """Plot the number of clusters of each size, on a logarithmic axis, hence without bars."""
     counts = links.n_by_size
     at = np.arange(counts.size)
-    ax.bar(at, counts.to_numpy(), width=0.8, color=BARS)
+    ax.plot(at, counts.where(counts > 0), "D", color=MARK, markersize=5, clip_on=False)
+    ax.set_xlim(-0.5, counts.size - 0.5)
     frame.scale_counts(ax)
     ax.set_xticks(at, [size.replace(" or ", " or\n") for size in counts.index])
     ax.set(xlabel="records per cluster", ylabel="number of clusters")
@@ -168,8 +187,11 @@ def _draw_uncertain(ax: Axes, links: Links) -> None:
     ax.axvline(0.5, color=MARK, linewidth=0.8, linestyle="--", zorder=0.5)
     _name_pairs(ax, at, *(items.named(links.pairs[end].values[shown]) for end in ("first", "second")))
     some = f"{shown.size} of " if shown.size < nearest.size else ""
-    ax.set_title(f"{some}{counted(nearest.size, 'uncertain link')}", fontsize="medium")
-    ax.set(xlim=(0.0, 1.0), xlabel=f"{words_of(links).probability} of a link")
+    which = ", the nearest to 1/2" if some else ""
+    ax.set_title(f"{some}{counted(nearest.size, 'uncertain link')}{which}", fontsize="medium")
+    words = words_of(links)
+    known = f"\n(lines: two {words.mcse} to either side)" if np.any(error > 0) else ""
+    ax.set(xlim=(0.0, 1.0), xlabel=f"{words.probability} of a link{known}")
 
 
 def _name_pairs(ax: Axes, places: npt.NDArray[np.intp], first: Iterable[Any], second: Iterable[Any]) -> None:

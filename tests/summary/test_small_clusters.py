@@ -43,7 +43,7 @@ def test_it_tells_of_links_by_size_and_certainty(summary, told):
 def test_the_figure_is_of_links(summary):
     axes = summary.plot()
     assert axes.shape == (2, 2)
-    labels = [ax.get_xlabel() for ax in axes.flat]
+    labels = [ax.get_xlabel().split("\n")[0] for ax in axes.flat]
     assert labels == ["items per cluster", "number of clusters", "probability of a link", "probability of a link"]
 
 
