@@ -30,8 +30,7 @@ def copy_examples():
 
 copy_examples()
 sys.path.insert(0, str(HERE))  # pages take their pictures from gallery.py, and notebooks.py runs the tutorials
-# Notebooks import tutorial.py and the models of scripts that sampled, and this checkout's package.
-os.environ["PYTHONPATH"] = os.pathsep.join((str(EXAMPLES), str(HERE.parent)))
+os.environ["PYTHONPATH"] = str(HERE.parent)  # notebooks import this checkout's package, and no file beside them
 
 project = "posterior_consensus"
 author = "The posterior_consensus developers"
@@ -109,6 +108,16 @@ def write_reports(app, error):
         gallery.reports(Path(app.outdir) / "reports")
 
 
+def write_notebooks(app, error):
+    """Write each tutorial as a notebook beside its page, which links it."""
+    if error is None and app.builder.format == "html":
+        import notebooks
+
+        for file in TUTORIALS.glob("*.py"):
+            notebooks.write(file, Path(app.outdir) / "tutorials" / f"{file.stem}.ipynb")
+
+
 def setup(app):
     app.connect("missing-reference", link_by_name)
     app.connect("build-finished", write_reports)
+    app.connect("build-finished", write_notebooks)

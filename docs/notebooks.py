@@ -1,18 +1,23 @@
 """Run the tutorials when the documentation is built, all in one process: packages and kernels are loaded once."""
 
+import re
 from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
 
 import jupytext
 from jupyter_client import KernelManager
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell
 
+TUTORIALS = Path(__file__).parent / "tutorials"
+LINK = re.compile(r"\[([^\]]*)\]\((?!https?:)([^)]*)\)")  # to a page of the documentation
+
 
 @cache
 def process():
     manager = KernelManager()
-    manager.start_kernel(cwd=Path(__file__).parent / "tutorials")
+    manager.start_kernel(cwd=mkdtemp())  # as a notebook that was downloaded: nothing lies beside it
     return manager
 
 
@@ -24,4 +29,16 @@ def run(text):
     client.execute()
     client.kc.stop_channels()
     del notebook.cells[0]
+    (name,) = (file.stem for file in TUTORIALS.glob("*.py") if file.read_text(encoding="utf-8") == text)
+    notebook.cells[0].source += f'\n\n<a href="{name}.ipynb" download>Download this page as a notebook</a>'
     return notebook
+
+
+def write(script, file):
+    """Write a script with cells as a notebook to download, without the links that only work on its page."""
+    notebook = jupytext.read(script, fmt="py:percent")
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = LINK.sub(lambda link: link[1] or f"`{Path(link[2]).stem}`", cell.source)
+    notebook.metadata["kernelspec"] = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    jupytext.write(notebook, file, fmt="ipynb")

@@ -9,11 +9,11 @@
 import numpy as np
 import pymc as pm
 import xarray as xr
-from tutorial import DATA, display
 
 import posterior_consensus as pc
 
-velocity = xr.load_dataset(DATA / "galaxies.nc", group="observed_data", engine="h5netcdf")["velocity"]
+idata = pc.load_example("galaxies")  # data and, for below, the posterior
+velocity = idata["observed_data"]["velocity"]
 coords = {"galaxy": velocity["galaxy"].values, "component": np.arange(20)}
 with pm.Model(coords=coords) as model:
     alpha = pm.Gamma("alpha", alpha=4, beta=4)
@@ -30,15 +30,13 @@ with pm.Model(coords=coords) as model:
 #     idata = pm.sample(24_000, tune=2_000, chains=4, target_accept=0.9, random_seed=1990)
 # ```
 #
-# That is 96,000 draws, more than needed. Keep every 24th of the posterior: `.isel(draw=slice(None, None, 24))`. Here we
-# load the result. `examples/sample_galaxies.py` wrote the file. It also prints the divergences and shows that the
-# truncation hardly binds: no draw has galaxies in more than 17 components.
+# That is 96,000 draws, more than needed. Keep every 24th of the posterior: `.isel(draw=slice(None, None, 24))`. The
+# result was loaded above. `examples/sample_galaxies.py` in the repository made it. It also prints the divergences and
+# shows that the truncation hardly binds: no draw has galaxies in more than 17 components.
 
 # %%
-with xr.open_datatree(DATA / "galaxies.nc", engine="h5netcdf") as file:
-    idata = file.load()
-idata["posterior"] = xr.DataTree(idata["posterior"].to_dataset().drop_vars("z"))  # labels that the script added
-display(idata["posterior"].data_vars)
+del idata["posterior"]["z"]  # labels that the script added
+idata["posterior"].data_vars
 
 # %% [markdown]
 # ## The partition
@@ -50,7 +48,7 @@ display(idata["posterior"].data_vars)
 
 # %%
 summary = pc.summarize(idata, model=model, random_seed=1, progressbar=False)
-display(summary)
+summary
 
 # %% [markdown]
 # - **expected vi** is the posterior mean of the variation of information (VI), a distance between partitions, from this
@@ -84,7 +82,7 @@ axes[0, 0].figure.savefig("galaxies.pdf")
 
 # %%
 ax = pc.plot_data(velocity, summary.consensus, items=summary.items)
-ax.set_xlabel("velocity (1,000 km/s)")
+_ = ax.set_xlabel("velocity (1,000 km/s)")
 
 # %% [markdown]
 # ## The paragraph
@@ -105,7 +103,9 @@ print(summary.methods_text())
 # %%
 summary.to_html("galaxies.html", progressbar=False)
 idata = pc.attach(idata, summary)
-display(list(idata["consensus"].data_vars))
+list(idata["consensus"].data_vars)[:5]
+
+# %%
 idata.to_netcdf("galaxies_with_consensus.nc", engine="h5netcdf")
 
 # %% [markdown]
@@ -119,7 +119,10 @@ idata.to_netcdf("galaxies_with_consensus.nc", engine="h5netcdf")
 new = xr.DataArray([9.5, 17.0, 24.0, 28.0], dims="new", coords={"new": ["a", "b", "c", "d"]})
 new_draws = pc.allocation_probabilities(model, idata, observed={"velocity": new}, progressbar=False)
 predicted = pc.predict_allocation(new_draws, summary.draws, partition=summary.consensus)
-display(predicted.probabilities.to_pandas().round(2), predicted.ess.to_pandas().round())
+predicted.probabilities.to_pandas().round(2)
+
+# %%
+predicted.ess.to_pandas().round()
 
 # %% [markdown]
 # Next: [choose a loss](choosing_a_loss.py) for your question, and [write it up](reporting.py).

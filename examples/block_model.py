@@ -14,12 +14,10 @@
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
-import xarray as xr
-from tutorial import DATA, display
 
 import posterior_consensus as pc
 
-tree = xr.open_datatree(DATA / "block_model.nc", engine="h5netcdf").load()
+tree = pc.load_example("block_model")
 draws = pc.as_partition_draws(tree, "z")
 
 # %% [markdown]
@@ -39,7 +37,7 @@ axes = pc.diagnostics.plot_sequence(vi)
 # minus the normalized mutual information, gives nearly the same: `loss="nmi"`.
 
 # %%
-display(vi)
+vi
 
 # %%
 kept = draws.take(vi.kept)
@@ -54,7 +52,7 @@ print("after the burn-in: ", pc.diagnose(kept).verdict)
 
 # %%
 independence = pc.diagnostics.near_independence(kept, random_seed=1)
-display(independence)
+independence
 
 # %% [markdown]
 # Green are the distances between draws, red those from draws to the product of the marginals. They overlap, but not
@@ -65,7 +63,7 @@ display(independence)
 ax = pc.diagnostics.plot_near_independence(independence)
 
 # %%
-display([pc.diagnostics.near_independence(kept, random_seed=seed).p_value for seed in range(1, 5)])
+[pc.diagnostics.near_independence(kept, random_seed=seed).p_value for seed in range(1, 5)]
 
 # %% [markdown]
 # In [the posterior of plants](two_answers), whose draws form two groups, the plants of one place move jointly. The
@@ -73,7 +71,7 @@ display([pc.diagnostics.near_independence(kept, random_seed=seed).p_value for se
 # included. But error rates cannot be taken from a theory in which items err independently.
 
 # %%
-plants = pc.diagnostics.near_independence(pc.as_partition_draws(DATA / "two_answers.nc"), random_seed=1)
+plants = pc.diagnostics.near_independence(pc.as_partition_draws(pc.load_example("two_answers")), random_seed=1)
 print(plants.verdict)
 
 # %%
@@ -88,7 +86,7 @@ ax = pc.diagnostics.plot_near_independence(plants)
 
 # %%
 best = pc.consensus_partition(kept, random_seed=1, progressbar=False)
-display(best)
+best
 
 # %%
 observed = tree["observed_data"]

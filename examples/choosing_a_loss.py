@@ -20,12 +20,11 @@
 # %%
 import numpy as np
 import pandas as pd
-from tutorial import DATA, display
 
 import posterior_consensus as pc
 
-draws = pc.as_partition_draws(DATA / "galaxies.nc")
-display(draws)
+draws = pc.as_partition_draws(pc.load_example("galaxies"))
+draws
 
 # %% [markdown]
 # ## Why not the most probable partition?
@@ -57,7 +56,7 @@ table = pd.DataFrame(
     },
     index=pd.Index(LOSSES, name="loss"),
 )
-display(table.round(4))
+table.round(4)
 
 # %% [markdown]
 # All have nearly the same large clusters. They differ in a few galaxies at the edges:
@@ -75,7 +74,7 @@ display(table.round(4))
 
 # %%
 some = {loss: found[loss] for loss in ("vi", "binder", "id")}
-display(pc.compare_partitions(draws, some, loss="vi"))
+pc.compare_partitions(draws, some, loss="vi")
 
 # %%
 ax = pc.plot_alluvial(some)
@@ -106,7 +105,9 @@ ax = pc.plot_loss_path(path)
 
 # %%
 auto = pc.consensus_partition(draws, loss="binder", tau="auto", random_seed=1, progressbar=False)
-display(auto)
+auto
+
+# %%
 print(f"calibrated threshold: {auto.threshold.tau:.2f}")
 
 # %% [markdown]

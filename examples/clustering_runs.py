@@ -5,18 +5,23 @@
 # cells belong to another cluster in another run, and at which resolution do runs agree?
 #
 # The data are 700 blood cells that scanpy ships (Zheng et al. 2017). `sample_cells.py` ran Leiden with 20 seeds at each
-# of seven resolutions, and HDBSCAN on 20 UMAPs. Each run is a column of `adata.obs`. Where anndata is not installed, as
-# when this page was made, `read_cells` returns an object with the same `obs`, `obs_names`, `uns` and `obsm`. All code
-# is the same with an AnnData.
+# of seven resolutions, and HDBSCAN on 20 UMAPs. Each run is a column of `adata.obs`. Without anndata, as when this page
+# was made, an object stands in for the AnnData that has what is used of it. All code is the same with
+# `AnnData(obs=obs, obsm=places)`.
 
 # %%
-from cells import read_cells, umap
-from tutorial import display
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
 
 import posterior_consensus as pc
 
-adata = read_cells()
-display(adata.obs.iloc[:3, :5])
+cells = pc.load_example("cells")
+places = {"X_umap": cells[["umap_0", "umap_1"]].to_numpy()}
+is_run = cells.columns.str.startswith("leiden_")
+obs = cells.drop(columns=["umap_0", "umap_1"]).astype({name: "category" for name in cells.columns[is_run]})
+adata = SimpleNamespace(obs=obs, obs_names=obs.index, uns={}, obsm=places)
+adata.obs.iloc[:3, :5]
 
 # %% [markdown]
 # ## Read the runs
@@ -27,7 +32,7 @@ display(adata.obs.iloc[:3, :5])
 
 # %%
 runs = pc.as_runs(adata, "leiden_*", groups="leiden_{}_*")
-display(runs)
+runs
 
 # %% [markdown]
 # ## Which resolution?
@@ -39,7 +44,7 @@ display(runs)
 # %%
 layers = pc.as_layers(runs)
 found = pc.compare_layers(layers, random_seed=1, progressbar=False)
-display(found)
+found
 
 # %%
 axes = found.plot()
@@ -55,7 +60,7 @@ axes = found.plot()
 
 # %%
 summary = pc.summarize(layers[1.0], random_seed=1, progressbar=False)
-display(summary)
+summary
 
 # %%
 axes = summary.plot()
@@ -71,8 +76,31 @@ axes = summary.plot()
 
 # %%
 adata = pc.attach(adata, summary)
-display(adata.obs[["consensus", "consensus_certainty"]].head(3))
+adata.obs[["consensus", "consensus_certainty"]].head(3)
+
+# %%
 print({name: value for name, value in adata.uns["consensus"].items() if name != "methods"})
+
+
+# %% tags=["hide-input"]
+def umap(adata, color):
+    """What ``sc.pl.umap(adata, color=color)`` shows, by Matplotlib: cells without a value are grey and small."""
+    fig, axes = plt.subplots(1, len(color), figsize=(4.2 * len(color), 3.6), layout="constrained", squeeze=False)
+    x, y = adata.obsm["X_umap"].T
+    for ax, name in zip(axes[0], color, strict=True):
+        values, is_number = adata.obs[name], adata.obs[name].dtype.kind == "f"
+        known = values.notna().to_numpy()
+        ax.scatter(x[~known], y[~known], s=3, color="lightgrey")
+        if is_number:
+            fig.colorbar(ax.scatter(x[known], y[known], s=8, c=values[known]), ax=ax)
+        else:
+            for k, category in enumerate(values.astype("category").cat.categories):
+                own = (values == category).to_numpy()
+                ax.scatter(x[own], y[own], s=8, color=plt.get_cmap("tab20")(k % 20), label=category)
+            ax.legend(fontsize=7, markerscale=1.5, loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+        ax.set(title=name, xticks=[], yticks=[], xlabel="UMAP 1", ylabel="UMAP 2")
+    return axes[0]
+
 
 # %%
 axes = umap(adata, color=["consensus", "consensus_certainty"])
@@ -81,8 +109,8 @@ axes = umap(adata, color=["consensus", "consensus_certainty"])
 # Which cells change clusters from run to run, and where do they go?
 
 # %%
-cells = summary.items.to_dataframe().nsmallest(5, "margin")
-display(cells[["cluster", "similarity", "nearest", "nearest_similarity"]].round(2))
+unsure = summary.items.to_dataframe().nsmallest(5, "margin")
+unsure[["cluster", "similarity", "nearest", "nearest_similarity"]].round(2)
 
 # %% [markdown]
 # A low certainty means that the runs disagree on a cell. Whether the cell lies between two types, or the program has
@@ -97,7 +125,7 @@ display(cells[["cluster", "similarity", "nearest", "nearest_similarity"]].round(
 # %%
 trees = pc.as_runs(adata, "hdbscan_*", noise=-1)
 dense = pc.summarize(trees, random_seed=1, progressbar=False)
-display(dense)
+dense
 
 # %%
 adata = pc.attach(adata, dense, group="dense")
@@ -112,7 +140,7 @@ axes = umap(adata, color=["dense", "dense_certainty"])
 
 # %%
 both = pc.as_runs(adata, ["leiden_1.0_*", "hdbscan_*"], groups="{}_*", noise=-1)
-display(pc.diagnose(both))
+pc.diagnose(both)
 
 # %% [markdown]
 # ## For a paper

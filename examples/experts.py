@@ -15,7 +15,6 @@
 import numpy as np
 import pandas as pd
 import xarray as xr
-from tutorial import display
 
 import posterior_consensus as pc
 
@@ -52,7 +51,7 @@ labels = xr.DataArray(
 # %%
 by_chain = {chain: labels.sel(chain=chain).values for chain in labels["chain"].values}
 path = pc.agreement.agreement_path(by_chain, random_seed=1, progressbar=False)
-display(path)
+path
 
 # %%
 axes = pc.agreement.plot_agreement_path(path)
@@ -85,7 +84,7 @@ def asked(name, truth, wrong, number):
 
 
 table = pd.concat([asked("Ann", soil, 0.1, 400), asked("Bo", soil, 0.25, 400), asked("Cy", climate, 0.15, 400)])
-display(table.head(3))
+table.head(3)
 
 # %% [markdown]
 # `as_constraints` takes this table. It also takes the draws: each chain is an expert, and each of its constraints comes
@@ -93,7 +92,7 @@ display(table.head(3))
 
 # %%
 said = pc.experts.as_constraints(table, sites) + pc.experts.as_constraints(labels, sites, n_pairs=400, random_seed=1)
-display(said)
+said
 
 # %% [markdown]
 # ## Who shares a view, and who is reliable?
@@ -103,7 +102,7 @@ display(said)
 
 # %%
 found = pc.experts.expert_views(said, measured, n_clusters=5, n_starts=5, random_seed=1, progressbar=False)
-display(found)
+found
 
 # %%
 ax = pc.experts.plot_experts(found)
@@ -121,22 +120,20 @@ ax = pc.experts.plot_expert_views(found)
 # is 1 if they are equal:
 
 # %%
-display(
-    pd.DataFrame(
-        {
-            name: [1 - pc.partition_loss(view, truth, loss="omari") for view in found.labels]
-            for name, truth in (("climate", climate), ("soil", soil))
-        },
-        index=pd.RangeIndex(found.n_views, name="view"),
-    ).round(2)
-)
+pd.DataFrame(
+    {
+        name: [1 - pc.partition_loss(view, truth, loss="omari") for view in found.labels]
+        for name, truth in (("climate", climate), ("soil", soil))
+    },
+    index=pd.RangeIndex(found.n_views, name="view"),
+).round(2)
 
 # %% [markdown]
 # New sites are allocated in both views:
 
 # %%
 new = pd.DataFrame([[0, 2.5, 2.2, -1.3], [-2.2, -1.3, 0, 2.5]], index=["new 1", "new 2"], columns=measured.columns)
-display(found.predict(new)["labels"].to_pandas())
+found.predict(new)["labels"].to_pandas()
 
 # %% [markdown]
 # Without measurements, only constraints determine the clusters. Chain 3 then has a view of its own, because it agrees
@@ -144,4 +141,4 @@ display(found.predict(new)["labels"].to_pandas())
 
 # %%
 free = pc.experts.expert_views(said, n_clusters=5, random_seed=1, progressbar=False)
-display(free)
+free

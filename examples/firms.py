@@ -17,12 +17,10 @@
 # %%
 import pandas as pd
 import xarray as xr
-from tutorial import DATA, display
 
 import posterior_consensus as pc
 
-with xr.open_datatree(DATA / "firms.nc", engine="h5netcdf") as file:
-    idata = file.load()
+idata = pc.load_example("firms")
 investment = idata["observed_data"]["investment"].to_pandas()
 ax = investment.plot(logy=True, figsize=(8.4, 4.5), xticks=range(1935, 1955, 3), colormap="tab20")
 ax.set(ylabel="gross investment (millions of 1947 dollars)")
@@ -33,7 +31,7 @@ ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
 
 # %%
 layers = pc.as_layers(idata, "z", layer_dim="year")
-display(layers)
+layers
 
 # %% [markdown]
 # ## Do the chains agree?
@@ -53,7 +51,7 @@ print(pc.diagnose(layers).verdict)
 # %%
 comparison = pc.compare_layers(layers)
 partitions = comparison.partitions
-display(partitions.labels.to_pandas().T.rename_axis(columns=None))
+partitions.labels.to_pandas().T.rename_axis(columns=None)
 
 # %%
 axes = pc.plot_layers(comparison)
@@ -69,7 +67,7 @@ axes = pc.plot_layers(comparison)
 
 # %%
 steps = comparison.steps.to_dataframe().set_index(["layer", "other_layer"])
-display(steps[["expected_loss", "mcse", "separation", "separation_mcse", "p_equal", "p_largest"]].round(3))
+steps[["expected_loss", "mcse", "separation", "separation_mcse", "p_equal", "p_largest"]].round(3)
 
 # %%
 print(comparison.verdict)
@@ -84,7 +82,7 @@ print(comparison.verdict)
 # years had separate posteriors. `difference` is the expected distance less that.
 
 # %%
-display(steps[["expected_loss", "independent", "difference", "difference_mcse"]].round(3))
+steps[["expected_loss", "independent", "difference", "difference_mcse"]].round(3)
 
 # %% [markdown]
 # Between 1943 and 1944 the distance would be 0.36 bits, but in the same draw it is 0.09. It is uncertain where Atlantic
@@ -97,7 +95,7 @@ display(steps[["expected_loss", "independent", "difference", "difference_mcse"]]
 
 # %%
 moved = comparison.overlaps["moved"].to_pandas().T
-display(moved[["1945 to 1946", "1948 to 1949"]].round(2))
+moved[["1945 to 1946", "1948 to 1949"]].round(2)
 
 # %% [markdown]
 # In 1946, American Steel moves to the cluster of Diamond Match. In 1949, IBM moves in half of the draws. Diamond Match
@@ -106,7 +104,7 @@ display(moved[["1945 to 1946", "1948 to 1949"]].round(2))
 
 # %%
 overlaps = comparison.overlaps["overlap"].to_pandas().T
-display(overlaps[["1945 to 1946", "1948 to 1949"]].round(2))
+overlaps[["1945 to 1946", "1948 to 1949"]].round(2)
 
 # %% [markdown]
 # `plot_layer_items` shows the cluster of each firm in each year, and marks the clear moves by triangles.
@@ -119,7 +117,7 @@ axes = pc.plot_layer_items(comparison)
 
 # %%
 flows = comparison.flow_table().set_index(["before", "after"])
-display(flows.loc[(1948, 1949)].query("expected > 0.05").round(2))
+flows.loc[(1948, 1949)].query("expected > 0.05").round(2)
 
 # %% [markdown]
 # The probability of an event that involves several years is a share of the joint draws.
@@ -144,7 +142,7 @@ events = {
         together(1952, "General Motors", "US Steel") & ~together(1954, "General Motors", "US Steel")
     ),
 }
-display(pd.Series({event: float(drawn.mean()) for event, drawn in events.items()}, name="probability").round(2))
+pd.Series({event: float(drawn.mean()) for event, drawn in events.items()}, name="probability").round(2)
 
 # %% [markdown]
 # Since when is IBM with General Electric, until 1954?
@@ -152,7 +150,7 @@ display(pd.Series({event: float(drawn.mean()) for event, drawn in events.items()
 # %%
 apart = xr.concat([~together(year, "IBM", "General Electric") for year in layers], pd.Index(list(layers), name="year"))
 since = apart.sel(year=slice(None, None, -1)).idxmax("year") + 1  # 1955 if they are apart in 1954
-display(since.to_series().value_counts(normalize=True, sort=False).sort_index().rename("probability").round(3))
+since.to_series().value_counts(normalize=True, sort=False).sort_index().rename("probability").round(3)
 
 # %% [markdown]
 # ## What the draws do not show

@@ -33,18 +33,15 @@
 # %%
 import numpy as np
 import pandas as pd
-import xarray as xr
-from tutorial import DATA, display
 
 import posterior_consensus as pc
 
-with xr.open_datatree(DATA / "nile.nc", engine="h5netcdf") as file:
-    idata = file.load()
-posterior = idata["posterior"].to_dataset()
+idata = pc.load_example("nile")
+posterior = idata["posterior"]
 flow = idata["observed_data"]["flow"].to_series()
 summary = pc.summarize(idata, "z", random_seed=1, progressbar=False)
 best = summary.consensus
-display(summary)
+summary
 
 # %% [markdown]
 # The consensus has two regimes and one change, between 1898 and 1899. `membership` gives each year's probability of
@@ -54,7 +51,7 @@ display(summary)
 membership = pc.membership(summary)
 axes = pc.plot_regimes(flow, membership)
 axes[0].set(ylabel="flow (10⁸ m³)")
-display(membership)
+membership
 
 # %% [markdown]
 # Figures with items in a row take `order`: `"clusters"`, `"data"`, the name of a coordinate, or its values.
@@ -71,7 +68,9 @@ axes = summary.plot(order="data")
 # %%
 similarity = pc.posterior_similarity_matrix(summary.draws).values
 change = pd.DataFrame({"paths": 1 - np.diagonal(similarity, offset=1)}, index=flow.index[1:])
-display(change.nlargest(6, "paths").round(2))
+change.nlargest(6, "paths").round(2)
+
+# %%
 z = posterior["z"].values
 moved = z[..., 1:] != z[..., :-1]
 print(
@@ -90,7 +89,9 @@ print(
 # least as often, so draws with three states do not indicate a third regime.
 
 # %%
-display(pc.loss_by_n_clusters(summary.draws, random_seed=1, progressbar=False))
+pc.loss_by_n_clusters(summary.draws, random_seed=1, progressbar=False)
+
+# %%
 for group in ("prior", "posterior"):
     paths = idata[group]["z"].values.reshape(-1, len(flow))
     print(f"three states: {np.mean([np.unique(path).size == 3 for path in paths]):.2f} of paths from the {group}")
@@ -111,7 +112,9 @@ viterbi = [np.argmax(log_density[0] + ahead[0])]
 for t in range(1, len(flow)):
     viterbi.append(np.argmax(np.log(transitions[viterbi[-1]]) + log_density[t] + ahead[t]))
 path = pd.Series(viterbi, flow.index)
-display(path[path.diff() != 0].rename("state from this year on"))
+path[path.diff() != 0].rename("state from this year on")
+
+# %%
 for name, partition in (("consensus", best), ("Viterbi path", viterbi)):
     print(f"expected VI of the {name}: {pc.expected_loss(summary.draws, partition)['expected_loss'].item():.3f}")
 
@@ -149,8 +152,12 @@ soft = pc.as_allocation_probabilities(smoothed)  # wrong here
 wrong = pc.posterior_similarity_matrix(soft).values
 change["exact"] = 1 - (np.einsum("cdtkk->cdt", pairs) / pairs.sum(axis=(3, 4))).mean(axis=(0, 1))
 change["as if independent"] = 1 - np.diagonal(wrong, offset=1)
-display(change.nlargest(6, "paths").round(2))
-display(change.sum().round(1))
+change.nlargest(6, "paths").round(2)
+
+# %%
+change.sum().round(1)
+
+# %%
 for loss in ("vi", "binder"):
     right, other = (pc.expected_loss(draws, best, loss=loss)["expected_loss"].item() for draws in (summary.draws, soft))
     print(f"expected {loss}: {right:.3f} from paths, {other:.3f} as if independent")

@@ -12,20 +12,19 @@
 # %%
 import arviz as az
 import numpy as np
-from sample_wine import build_model
-from tutorial import DATA, display
+import pymc as pm
 
 import posterior_consensus as pc
 
-idata = az.from_netcdf(DATA / "wine.nc")
-display(idata["posterior"]["mu"].mean("draw").sel(feature="flavanoids").to_pandas().round(2))
+idata = pc.load_example("wine")
+idata["posterior"]["mu"].mean("draw").sel(feature="flavanoids").to_pandas().round(2)
 
 # %% [markdown]
 # Each row is a chain, each column a component: the same three means, but not always in the same columns. So a table by
 # component mixes the clusters, and its R-hats are large although the chains agree.
 
 # %%
-display(az.summary(idata, var_names=["w", "mu"], kind="diagnostics")["r_hat"].astype(float).max())
+az.summary(idata, var_names=["w", "mu"], kind="diagnostics")["r_hat"].astype(float).max()
 
 # %% [markdown]
 # ## Clusters first
@@ -35,16 +34,28 @@ display(az.summary(idata, var_names=["w", "mu"], kind="diagnostics")["r_hat"].as
 
 # %%
 y = idata["observed_data"]["y"]
-soft = pc.allocation_probabilities(build_model(y), idata, progressbar=False)
+coords = {"wine": y["wine"].values, "feature": y["feature"].values, "component": np.arange(3)}
+with pm.Model(coords=coords) as model:
+    w = pm.Dirichlet("w", np.full(3, 2.0), dims="component")
+    mu = pm.Normal("mu", 0.0, 1.0, dims=("component", "feature"), initval="prior")
+    components, spreads = [], []
+    for k in range(3):
+        spread = pm.LogNormal.dist(np.log(0.6), 0.3, shape=3)
+        factor, _, sd = pm.LKJCholeskyCov(f"cholesky_{k}", n=3, eta=2.0, sd_dist=spread)
+        components.append(pm.MvNormal.dist(mu=mu[k], chol=factor))
+        spreads.append(sd)
+    pm.Deterministic("sigma", pm.math.stack(spreads), dims=("component", "feature"))
+    pm.Mixture("y", w=w, comp_dists=components, observed=y.values, dims=("wine", "feature"))
+soft = pc.allocation_probabilities(model, idata, progressbar=False)
 summary = pc.summarize(soft, answers=False, random_seed=1, progressbar=False)
-display(summary)
+summary
 
 # %% [markdown]
 # ## Components by cluster
 
 # %%
 aligned = pc.relabel(idata, summary.consensus, component_dim="component", allocations=soft)
-display(aligned["relabelling"])
+aligned["relabelling"]
 
 # %% [markdown]
 # - `match_share`: the share of draws in which a cluster has an item in common with its component.
@@ -55,7 +66,7 @@ display(aligned["relabelling"])
 # The first is 1 here, the next two are above 0.9, and nothing is left out.
 
 # %%
-display(az.summary(aligned, var_names=["w", "mu", "sigma"], round_to=2))
+az.summary(aligned, var_names=["w", "mu", "sigma"], round_to=2)
 
 # %%
 forest = az.plot_forest(aligned, var_names=["mu"], combined=True)

@@ -9,14 +9,13 @@
 # galaxies. Gibbs steps move one galaxy at a time. `examples/sample_not_converged.py` makes such a run in a minute.
 
 # %%
-from tutorial import DATA, display
 
 import posterior_consensus as pc
 
-draws = pc.as_partition_draws(DATA / "galaxies_not_converged.nc")
+draws = pc.as_partition_draws(pc.load_example("galaxies_not_converged"))
 best = pc.consensus_partition(draws, random_seed=1, progressbar=False)
 diagnosis = pc.diagnose(draws, best)
-display(diagnosis)
+diagnosis
 
 # %% [markdown]
 # The largest difference between the chains' similarities (the attribute `gap`) is the number to show: two galaxies are
@@ -35,7 +34,7 @@ axes = pc.plot_psm(draws, best, by="chain")
 # %%
 some = {f"draw {t}": draws.labels[t] for t in range(0, draws.n_draws, 10)}
 rhat = pc.diagnose(draws, best, references=some).summaries["rhat"].to_series().filter(like="distance to draw")
-display(rhat.sort_values().iloc[[0, len(rhat) // 2, -1]].round(2))
+rhat.sort_values().iloc[[0, len(rhat) // 2, -1]].round(2)
 
 # %% [markdown]
 # `diagnose` therefore uses many scalar summaries: the number of clusters, distances to two distant draws, the partition
@@ -66,8 +65,10 @@ print(pc.particles(draws, random_seed=1, progressbar=False).verdict)
 
 # %%
 two = pc.particles(draws, 2, random_seed=1, progressbar=False)
-display(two.by_chain.to_pandas().round(2))
-display((two.weights.values.round(2), two.weights_mcse.values.round(2)))
+two.by_chain.to_pandas().round(2)
+
+# %%
+(two.weights.values.round(2), two.weights_mcse.values.round(2))
 
 # %% [markdown]
 # ## The remedy
@@ -76,7 +77,7 @@ display((two.weights.values.round(2), two.weights_mcse.values.round(2)))
 # their probabilities.
 
 # %%
-good = pc.as_partition_draws(DATA / "galaxies.nc", "z")
+good = pc.as_partition_draws(pc.load_example("galaxies"), "z")
 print(pc.diagnose(good).verdict)
 
 # %%

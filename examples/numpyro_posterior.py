@@ -29,15 +29,11 @@
 # galaxies.
 
 # %%
-import xarray as xr
-from tutorial import DATA, display
-
 import posterior_consensus as pc
 
-with xr.open_datatree(DATA / "galaxies_numpyro.nc", engine="h5netcdf") as file:
-    idata = file.load()
+idata = pc.load_example("galaxies_numpyro")
 posterior = idata["posterior"]
-display(posterior["log_prob_z"].sizes)
+posterior["log_prob_z"].sizes
 
 # %% [markdown]
 # ## One call
@@ -48,7 +44,7 @@ display(posterior["log_prob_z"].sizes)
 
 # %%
 summary = pc.summarize(idata, answers=False, random_seed=1, progressbar=False)
-display(summary)
+summary
 
 # %%
 ax = pc.plot_psm(summary.draws, summary.consensus)
@@ -56,10 +52,10 @@ ax = pc.plot_psm(summary.draws, summary.consensus)
 # %% [markdown]
 # ## Does another sampler agree?
 #
-# `galaxies.nc` is the posterior of the same model by PyMC, with sampled labels.
+# The example `"galaxies"` is the posterior of the same model by PyMC, with sampled labels.
 
 # %%
-by_pymc = pc.consensus_partition(DATA / "galaxies.nc", random_seed=1, progressbar=False)
+by_pymc = pc.consensus_partition(pc.load_example("galaxies"), random_seed=1, progressbar=False)
 print(f"VI between the two: {pc.partition_loss(by_pymc, summary.consensus):.3f} bits")
 
 # %% [markdown]
@@ -71,7 +67,7 @@ print(f"VI between the two: {pc.partition_loss(by_pymc, summary.consensus):.3f} 
 
 # %%
 similarity = pc.component_similarity(posterior["log_prob_z"], mean=posterior["mu"], sd=posterior["sigma"])
-display(similarity)
+similarity
 
 # %% [markdown]
 # A draw has 8.3 components with galaxies on average, which merge into 6.3 clusters. In the figure, the line is the
@@ -88,7 +84,7 @@ ax = pc.plot_component_similarity(similarity)
 # %%
 merged = pc.consensus_partition(similarity, loss=pc.binder(tau="mean"), random_seed=1, progressbar=False)
 by_labels = pc.consensus_partition(summary.draws, loss="binder", random_seed=1, progressbar=False)
-display(pc.credible_ball(similarity.partitions, merged, loss="vi"))
+pc.credible_ball(similarity.partitions, merged, loss="vi")
 
 # %%
 ax = pc.plot_alluvial({"Binder, labels": by_labels, "Binder, components": merged})

@@ -15,17 +15,14 @@
 
 # %%
 import numpy as np
-import xarray as xr
-from tutorial import DATA, display
 
 import posterior_consensus as pc
 
-with xr.open_datatree(DATA / "iris.nc", engine="h5netcdf") as file:
-    tree = file.load()
+tree = pc.load_example("iris")
 draws = pc.as_partition_draws(tree)
 petal = tree["observed_data"]["petal"]
 best = pc.consensus_partition(draws, random_seed=1, progressbar=False).with_names(["small", "medium", "large"])
-display(best)
+best
 
 # %% [markdown]
 # ## The probability of a cluster
@@ -36,7 +33,7 @@ display(best)
 
 # %%
 membership = pc.membership(draws, best)
-display(membership)
+membership
 
 # %%
 ax = pc.plot_membership(membership)
@@ -46,7 +43,7 @@ ax = pc.plot_membership(membership)
 # has both, and the nearest other cluster. An item is called ambiguous if its mean similarity is below 0.5.
 
 # %%
-display(pc.item_uncertainty(draws, best).to_dataframe().sort_values("margin").head(4).round(2))
+pc.item_uncertainty(draws, best).to_dataframe().sort_values("margin").head(4).round(2)
 
 # %% [markdown]
 # ## One name for a cluster in several partitions
@@ -72,7 +69,7 @@ ax = pc.plot_alluvial(matched)
 
 # %%
 partial = pc.partial_partition(draws, 0.5, random_seed=1)
-display(partial)
+partial
 
 # %%
 ax = pc.plot_data(petal, partial)
@@ -123,7 +120,7 @@ print(f"distance to the consensus: {float(pc.partition_loss(whole.completion, be
 # %%
 mu = tree["posterior"]["mu"]
 clusters = pc.cluster_summary(tree, partial, mu=mu, first_label=0)
-display(clusters)
+clusters
 
 # %%
 ax = pc.plot_cluster_summary(clusters)
@@ -132,4 +129,4 @@ ax = pc.plot_cluster_summary(clusters)
 # Given these clusters, where does the unassigned flower go?
 
 # %%
-display(clusters.allocation[(clusters.labels < 0).values].to_pandas().round(2))
+clusters.allocation[(clusters.labels < 0).values].to_pandas().round(2)

@@ -9,13 +9,10 @@
 # for each person. Its prior is a Pitman-Yor process with concentration 100 and discount 0.7.
 
 # %%
-import xarray as xr
-from tutorial import DATA, display
 
 import posterior_consensus as pc
 
-with xr.open_datatree(DATA / "records.nc", engine="h5netcdf") as file:
-    draws = pc.as_partition_draws(file.load(), "z")
+draws = pc.as_partition_draws(pc.load_example("records"), "z")
 
 # %% [markdown]
 # ## The prior of the number of clusters
@@ -38,7 +35,7 @@ ax = pc.plot_n_clusters(draws, prior=prior)
 # %%
 others = {f"a = {a}": pc.priors.pitman_yor(a, discount=0.7) for a in (25, 50, 100, 200, 400)}
 found = pc.prior_sensitivity(draws, prior, alternatives=others, loss="binder", random_seed=1)
-display(found)
+found
 
 # %% [markdown]
 # - `n_clusters`: the expected number of clusters under the alternative.
@@ -53,7 +50,7 @@ axes = pc.plot_prior_sensitivity(found)
 
 # %%
 others = {f"d = {d}": pc.priors.pitman_yor(100.0, discount=d) for d in (0.5, 0.6, 0.8)}
-display(pc.prior_sensitivity(draws, prior, alternatives=others, loss="binder", random_seed=1))
+pc.prior_sensitivity(draws, prior, alternatives=others, loss="binder", random_seed=1)
 
 # %% [markdown]
 # ## Another family, and every other function
@@ -66,7 +63,7 @@ display(pc.prior_sensitivity(draws, prior, alternatives=others, loss="binder", r
 # %%
 ratio = pc.priors.pitman_yor(200.0, discount=0.7).log_prob(draws) - prior.log_prob(draws)
 other = pc.reweight(draws, ratio)
-display(pc.expected_loss(other, found.reference, loss="binder"))
+pc.expected_loss(other, found.reference, loss="binder")
 
 # %%
 try:

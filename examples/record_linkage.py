@@ -11,16 +11,13 @@
 
 # %%
 import pandas as pd
-import xarray as xr
-from tutorial import DATA, display
 
 import posterior_consensus as pc
 
-with xr.open_datatree(DATA / "records.nc", engine="h5netcdf") as file:
-    tree = file.load()
-records = pd.read_csv(DATA / "records.csv", index_col="record", dtype=str)
+tree = pc.load_example("records")
+records = pc.load_example("record_fields")
 fields = ["given_name", "surname", "postcode", "date_of_birth"]
-display(records[fields].head())
+records[fields].head()
 
 # %% [markdown]
 # ## One call
@@ -30,7 +27,7 @@ display(records[fields].head())
 
 # %%
 summary = pc.summarize(tree, loss="binder", answers=False, random_seed=1, progressbar=False)
-display(summary)
+summary
 
 # %% [markdown]
 # Panel a has the numbers of singletons, pairs, triples and so on, with 90% intervals, and panel b the number of people.
@@ -52,13 +49,13 @@ for end in ("first", "second"):
     review = review.join(
         records[fields].agg(lambda own: ", ".join(own.fillna("?")), axis=1).rename(f"{end} record"), end
     )
-display(review.head(5).round(2))
+review.head(5).round(2)
 
 # %% [markdown]
 # These pairs of clusters have the highest mean probability of links between them, and so could be joined.
 
 # %%
-display(links.between_clusters().head(5).round(2))
+links.between_clusters().head(5).round(2)
 
 # %% [markdown]
 # ## How many people, and of how many records?
@@ -69,7 +66,7 @@ display(links.between_clusters().head(5).round(2))
 # %%
 prior = pc.priors.pitman_yor(100.0, 0.7)
 found = pc.links(summary.draws, summary, prior=prior)
-display(found.sizes.to_dataframe().round(1))
+found.sizes.to_dataframe().round(1)
 
 # %%
 ax = pc.plot_cluster_sizes(found)
@@ -87,9 +84,7 @@ person = records["entity"]
 pairs["true"] = person.loc[pairs["first"]].to_numpy() == person.loc[pairs["second"]].to_numpy()
 edges = [0, 0.05, 0.5, 0.95, 1]
 by_probability = pairs.groupby(pd.cut(pairs["probability"], edges, include_lowest=True), observed=True)
-display(
-    by_probability.agg(pairs=("true", "size"), mean_probability=("probability", "mean"), share_true=("true", "mean"))
-)
+by_probability.agg(pairs=("true", "size"), mean_probability=("probability", "mean"), share_true=("true", "mean"))
 
 # %% [markdown]
 # ## To a spreadsheet, or to a paper

@@ -8,12 +8,10 @@
 
 # %%
 import xarray as xr
-from tutorial import DATA, display
 
 import posterior_consensus as pc
 
-with xr.open_datatree(DATA / "iris.nc", engine="h5netcdf") as file:
-    idata = file.load()
+idata = pc.load_example("iris")
 summary = pc.summarize(idata, random_seed=1, progressbar=False)
 
 # %% [markdown]
@@ -100,7 +98,7 @@ print(again.methods_text() == summary.methods_text())
 
 # %%
 n_clusters = xr.DataArray(summary.draws.n_clusters, dims="sample")
-display(n_clusters.to_series().value_counts(normalize=True).sort_index())
+n_clusters.to_series().value_counts(normalize=True).sort_index()
 
 # %% [markdown]
 # ### The expected loss is minimized and estimated on the same draws
@@ -140,7 +138,7 @@ print(f"in the draws that chose the items: {partial.search_probability:.3f}")
 
 # %%
 certificate = pc.certify(summary.draws, summary.consensus, progressbar=False)
-display(certificate)
+certificate
 
 # %% [markdown]
 # ### R-hat of the partition has no accepted limit

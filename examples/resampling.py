@@ -15,7 +15,6 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import ShuffleSplit
-from tutorial import display  # examples/tutorial.py; in your own script, use print
 
 import posterior_consensus as pc
 
@@ -26,7 +25,7 @@ for labels, (held, _) in zip(runs, ShuffleSplit(30, train_size=0.7, random_state
     labels[held] = KMeans(15, random_state=1).fit_predict(pixels[held])
 pairs = pc.as_runs(runs, missing=-1)
 best = pc.consensus_partition(pairs, loss="pear", random_seed=1, progressbar=False)
-display(best)
+best
 
 # %% [markdown]
 # The default, VI, and credible balls need whole partitions, which these runs are not. PEAR is the adjusted Rand index
@@ -57,7 +56,7 @@ print(f"consensus of 30 runs on subsamples: {adjusted_rand_score(truth, best.lab
 
 # %%
 table = pc.item_uncertainty(pairs, best).to_dataframe().assign(digit=truth)
-display(table.sort_values("margin").head(5))
+table.sort_values("margin").head(5)
 
 # %%
 ax = pc.plot_psm(pairs, best)
@@ -86,7 +85,7 @@ except ValueError as error:
 # similarities of at least 0.9.
 
 # %%
-display(pc.stable_components(pairs, 0.9))
+pc.stable_components(pairs, 0.9)
 
 # %% [markdown]
 # ## Rows and columns that explain each other
@@ -97,7 +96,7 @@ display(pc.stable_components(pairs, 0.9))
 
 # %%
 found = pc.agreement.cocluster(pixels[:400], n_row_clusters=10, n_column_clusters=16, random_seed=1, progressbar=False)
-display(found)
+found
 
 # %% [markdown]
 # Round 0 is ten pairs of clusterings, each optimized separately. `row_draws` and `column_draws` are draws for every
@@ -106,7 +105,7 @@ display(found)
 # distance.
 
 # %%
-display(pc.stable_components(found.column_draws, 0.9))
+pc.stable_components(found.column_draws, 0.9)
 
 # %% [markdown]
 # `method="sccc"`, stable component consensus clustering, is made for few partitions, such as these ten. Large

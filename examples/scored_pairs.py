@@ -10,17 +10,22 @@
 # and Sunter. Its table has the column names of splink. [From splink](../from_splink.md) has the same steps by name.
 
 # %%
-import linkage
 import numpy as np
 import pandas as pd
-from tutorial import DATA, display
+from scipy import sparse
+from scipy.cluster import hierarchy
+from scipy.sparse import csgraph
+from scipy.spatial.distance import squareform
 
 import posterior_consensus as pc
 
-persons = pd.read_csv(DATA / "persons.csv", index_col="unique_id")
-scores = pd.read_csv(DATA / "pairs.csv")
+persons = pc.load_example("persons")
+scores = pc.load_example("pairs")
 fields = ["given_name", "surname", "date_of_birth", "city", "email"]
-display(persons[fields].head(4), scores.head(4))
+persons[fields].head(4)
+
+# %%
+scores.head(4)
 
 # %% [markdown]
 # ## One call
@@ -30,7 +35,7 @@ display(persons[fields].head(4), scores.head(4))
 # %%
 pairs = pc.as_pair_similarity(scores, items=persons[["source_dataset"]].reset_index())
 summary = pc.summarize(pairs, random_seed=1, progressbar=False)
-display(summary)
+summary
 
 # %%
 axes = summary.plot()
@@ -40,7 +45,7 @@ axes = summary.plot()
 # probable partner outside. `to_csv` and `to_html` write tables and a report.
 
 # %%
-display(summary.to_dataframe().head(5).round(3))
+summary.to_dataframe().head(5).round(3)
 
 # %% [markdown]
 # ## A bad link
@@ -51,16 +56,24 @@ display(summary.to_dataframe().head(5).round(3))
 
 # %%
 left, right = (persons.index.get_indexer(scores[f"unique_id_{end}"]) for end in "lr")
-scored = left, right, scores["match_probability"].to_numpy()
-component = linkage.connected_components(len(persons), *scored)
+probability = scores["match_probability"].to_numpy()
+
+
+def components(linked):
+    """Join all pairs that are linked."""
+    links = sparse.coo_array((np.ones(np.sum(linked)), (left[linked], right[linked])), 2 * [len(persons)])
+    return csgraph.connected_components(links, directed=False)[1]
+
+
+component = components(probability >= 0.5)
 helen = component == component[persons.index.get_loc("r0040")]
-display(persons.loc[helen, fields].assign(cluster=summary.labels.values[helen]).sort_values("cluster"))
+persons.loc[helen, fields].assign(cluster=summary.labels.values[helen]).sort_values("cluster")
 
 # %% [markdown]
 # ## Compared with the truth
 #
-# `linkage.py` has what linkage programs do: connected components at a threshold, the best link of each record, and
-# average linkage. Precision is the share of joined pairs that are of one person, recall the share of pairs of one
+# Linkage programs make connected components at a threshold, join each record with its best link, or use average
+# linkage. Precision is the share of joined pairs that are of one person, recall the share of pairs of one
 # person that are joined. The last column is the expected number of wrong pairs: pairs joined of two persons, and pairs
 # separated of one.
 
@@ -69,23 +82,49 @@ truth = persons["person"].to_numpy()
 N_PAIRS = len(persons) ** 2 / 2  # Binder's loss is a share of this
 
 
+def best_links():
+    """Join each record with its most probable partner, if the probability is at least 0.5."""
+    order = np.argsort(-probability, kind="stable")
+    _, first = np.unique(np.stack([left[order], right[order]], axis=1), return_index=True)  # where a record is first
+    best = np.zeros(len(probability), bool)
+    best[order[first // 2]] = True
+    return components(best & (probability >= 0.5))
+
+
+def average_linkage():
+    """Join clusters whose mean probability reaches 0.5, the highest first."""
+    distances = np.ones(2 * [len(persons)])
+    distances[left, right] = distances[right, left] = 1 - probability
+    np.fill_diagonal(distances, 0)
+    return hierarchy.fcluster(hierarchy.average(squareform(distances)), 0.5, "distance")
+
+
+def precision_recall(labels):
+    """Precision, recall and F1 of the pairs that a partition joins."""
+    table = pd.DataFrame({"joined": labels, "true": truth})
+    both, joined, true = (
+        np.sum(sizes * (sizes - 1)) for sizes in (table.value_counts(), *(table[name].value_counts() for name in table))
+    )
+    return both / joined, both / true, 2 * both / (joined + true)
+
+
 def compare(partitions, pairs):
     """Table of partitions: precision, recall and F1, and the expected number of wrong pairs."""
     rows = {}
     for name, labels in partitions.items():
         wrong = N_PAIRS * float(pc.expected_loss(pairs, labels, loss="binder")["expected_loss"])
-        rows[name] = [np.unique(labels).size, *linkage.precision_recall(labels, truth), wrong]
+        rows[name] = [np.unique(labels).size, *precision_recall(labels), wrong]
     return pd.DataFrame(rows, ["clusters", "precision", "recall", "F1", "expected wrong pairs"]).T
 
 
 partitions = {
     "connected components": component,
-    "connected components at 0.95": linkage.connected_components(len(persons), *scored, 0.95),
-    "best links": linkage.best_links(len(persons), *scored),
-    "average linkage": linkage.average_linkage(len(persons), *scored),
+    "connected components at 0.95": components(probability >= 0.95),
+    "best links": best_links(),
+    "average linkage": average_linkage(),
     "optimum": summary.labels.values,
 }
-display(compare(partitions, pairs).round(3))
+compare(partitions, pairs).round(3)
 
 # %% [markdown]
 # The optimum has the fewest expected wrong pairs, which is proven. It is much more precise than connected components
@@ -101,9 +140,9 @@ display(compare(partitions, pairs).round(3))
 # %%
 path = pc.loss_path(pairs, loss="binder", values=np.arange(1, 10) / 10, random_seed=1, progressbar=False)
 curve = path.to_dataframe()[["n_clusters", "precision", "recall"]]
-true = [linkage.precision_recall(labels, truth) for labels in path.partitions.values]
+true = [precision_recall(labels) for labels in path.partitions.values]
 curve[["true precision", "true recall", "true F1"]] = true
-display(curve.round(3))
+curve.round(3)
 
 # %% [markdown]
 # The expected numbers are near the true ones. Precision is up to 0.05 too high, because members of one family get high
@@ -116,7 +155,7 @@ display(curve.round(3))
 # same name has four, which attract one of them.
 
 # %%
-display(summary.links.against.head(3).round(3))
+summary.links.against.head(3).round(3)
 
 # %% [markdown]
 # `review` lists the closest calls: pairs whose decision the other way raises the expected loss least. The increase is
@@ -124,7 +163,7 @@ display(summary.links.against.head(3).round(3))
 
 # %%
 review = summary.links.review(40)
-display(review[["first", "second", "probability", "joined", "increase"]].head(4).round(3))
+review[["first", "second", "probability", "joined", "increase"]].head(4).round(3)
 
 # %% [markdown]
 # A clerk looks at the 40 pairs; here the truth decides. Each decision becomes a constraint, and the partition is found
@@ -145,22 +184,35 @@ print(f"{same.sum()} of {same.size} pairs are of one person; the partition was w
 # %% [markdown]
 # ## One record of each data set
 #
-# Each data set has a person once. `max_per_source=1` keeps two records of one data set out of a cluster. `linkage.py`
-# has splink's answer to this, `one_to_one_links`: links are added in the order of their scores, unless a cluster would
-# get two records of a data set.
+# Each data set has a person once. `max_per_source=1` keeps two records of one data set out of a cluster. Splink's
+# answer to this adds links in the order of their scores, unless a cluster would get two records of a data set.
+
 
 # %%
+def one_to_one_links():
+    """Join clusters in the order of their best links, if they have no data set in common."""
+    source = persons["source_dataset"].to_numpy()
+    clusters = [[record] for record in range(len(persons))]
+    for at in np.argsort(-probability, kind="stable")[: np.sum(probability >= 0.5)]:
+        one, other = clusters[left[at]], clusters[right[at]]
+        if one is not other and not set(source[one]) & set(source[other]):
+            one += other
+            for record in other:
+                clusters[record] = one
+    return np.array([min(cluster) for cluster in clusters])
+
+
 once = pc.as_pair_similarity(pairs, max_per_source=1)
 one_to_one = pc.consensus_partition(once, random_seed=1, progressbar=False)
 at_0_3 = pc.consensus_partition(once, loss=pc.binder(tau=0.3), random_seed=1, progressbar=False)
 partitions = {
     "optimum": summary.labels.values,
     "after 40 decisions": reviewed.labels.values,
-    "best links, one to one": linkage.one_to_one_links(persons["source_dataset"].to_numpy(), *scored[:3]),
+    "best links, one to one": one_to_one_links(),
     "optimum, one to one": one_to_one.labels.values,
     "optimum at 0.3, one to one": at_0_3.labels.values,
 }
-display(compare(partitions, pairs).round(3))
+compare(partitions, pairs).round(3)
 
 # %% [markdown]
 # The constraint is information that the scores do not have: precision rises. Best links have the higher recall here,

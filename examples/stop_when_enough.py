@@ -9,7 +9,6 @@
 
 # %%
 import numpy as np
-from tutorial import display
 
 import posterior_consensus as pc
 
@@ -65,7 +64,7 @@ for n_sweeps in range(1, 2001):
 
 # %%
 draws = kept.draws().isel(draw=slice(n_sweeps // 5, None))
-display(pc.consensus_partition(draws, random_seed=1, progressbar=False))
+pc.consensus_partition(draws, random_seed=1, progressbar=False)
 
 # %% [markdown]
 # ## If the process may be killed

@@ -11,15 +11,13 @@
 
 # %%
 import xarray as xr
-from tutorial import DATA, display
 
 import posterior_consensus as pc
 
-with xr.open_datatree(DATA / "two_answers.nc", engine="h5netcdf") as file:
-    tree = file.load()
+tree = pc.load_example("two_answers")
 draws = pc.as_partition_draws(tree)
 best = pc.consensus_partition(draws, random_seed=1, progressbar=False)
-display(best)
+best
 
 # %%
 ax = pc.plot_data(tree["observed_data"]["traits"], best, items=pc.item_uncertainty(draws, best))
@@ -33,7 +31,7 @@ ax = pc.plot_data(tree["observed_data"]["traits"], best, items=pc.item_uncertain
 # %%
 print(pc.diagnose(draws, best).verdict)
 ball = pc.credible_ball(draws, best)
-display(ball)
+ball
 
 # %% [markdown]
 # The similarity matrix shows that the valley is uncertain. It does not show whether its plants switch one by one or
@@ -53,13 +51,13 @@ axes = ball.distances.plot.hist(bins=20)
 
 # %%
 found = pc.particles(draws, random_seed=1)
-display(found)
+found
 
 # %% [markdown]
 # Every chain visits both groups. If each chain stayed in one, the weights would be meaningless.
 
 # %%
-display(found.by_chain.to_pandas().round(2))
+found.by_chain.to_pandas().round(2)
 
 # %%
 axes = pc.plot_particles(found)
@@ -72,7 +70,7 @@ axes = pc.plot_particles(found)
 # %%
 shares = found.contributions(0, 1)
 place = xr.DataArray([name.split()[0] for name in shares["plant"].values], dims="plant", name="place")
-display(shares.groupby(place).mean().to_series().round(3))
+shares.groupby(place).mean().to_series().round(3)
 
 # %%
 ax = pc.plot_draws_map(draws, particles=found)
@@ -106,13 +104,13 @@ axes = pc.plot_loss_by_n_clusters(numbers)
 # %%
 four = pc.as_partition_draws(tree, group="four_species")
 comparison = pc.compare_posteriors(draws, four, names=("three species", "four species"), random_seed=1)
-display(comparison)
+comparison
 
 # %% [markdown]
 # Both groups of the first model correspond to the single group of the second.
 
 # %%
-display(comparison.transport.to_pandas().round(2))
+comparison.transport.to_pandas().round(2)
 
 # %%
 axes = pc.plot_posterior_comparison(comparison, best)

@@ -14,12 +14,11 @@
 import warnings
 
 import pandas as pd
-from tutorial import DATA, display
 
 import posterior_consensus as pc
 
 posteriors = {
-    name: pc.as_partition_draws(DATA / f"{file}.nc", "z").isel(draw=slice(None, None, 10))
+    name: pc.as_partition_draws(pc.load_example(file), "z").isel(draw=slice(None, None, 10))
     for name, file in (("irises", "iris"), ("galaxies", "galaxies"))
 }
 
@@ -50,13 +49,13 @@ def compare(draws):
 # All methods find the same partition of the irises, so one row remains without its repetitions:
 
 # %%
-display(compare(posteriors["irises"]).round(4).drop_duplicates())
+compare(posteriors["irises"]).round(4).drop_duplicates()
 
 # %% [markdown]
 # The galaxies:
 
 # %%
-display(compare(posteriors["galaxies"]).round(4))
+compare(posteriors["galaxies"]).round(4)
 
 # %% [markdown]
 # Greedy search searches for the minimum expected VI, without proof. A partition that is worse under VI can be better
@@ -78,7 +77,7 @@ for sizes in ("balanced", 0.5, 0.75, 0.9):
     for method in GIVEN:
         found = pc.consensus_partition(made.draws, method=method, n_clusters=6, random_seed=1, progressbar=False)
         indices.loc[method, str(sizes)] = 1 - pc.partition_loss(found, made.truth, loss="omari")
-display(indices.round(2))
+indices.round(2)
 
 # %% [markdown]
 # Most methods split a dominant cluster: k-means in any space and nonnegative factors (`nmf`) make clusters of similar
@@ -89,7 +88,7 @@ display(indices.round(2))
 # %%
 draws = posteriors["galaxies"]
 three = {m: pc.consensus_partition(draws, method=m, random_seed=1) for m in ("greedy", "hierarchical", "rpm_em")}
-display(pc.compare_partitions(draws, three))
+pc.compare_partitions(draws, three)
 
 # %%
 ax = pc.plot_alluvial(three)
