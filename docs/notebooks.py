@@ -12,6 +12,7 @@ from nbformat.v4 import new_code_cell
 
 TUTORIALS = Path(__file__).parent / "tutorials"
 LINK = re.compile(r"\[([^\]]*)\]\((?!https?:)([^)]*)\)")  # to a page of the documentation
+_LONG = 40  # lines of a value
 
 
 @cache
@@ -29,9 +30,28 @@ def run(text):
     client.execute()
     client.kc.stop_channels()
     del notebook.cells[0]
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            _check(cell)
     (name,) = (file.stem for file in TUTORIALS.glob("*.py") if file.read_text(encoding="utf-8") == text)
     notebook.cells[0].source += f'\n\n<a href="{name}.ipynb" download>Download this page as a notebook</a>'
     return notebook
+
+
+def _check(cell):
+    """Give the pictures of a cell its comment "Figure: ..." as alternative text; find what nobody would read."""
+    for output in cell.outputs:
+        kinds = output.get("data", {})
+        if "image/png" in kinds:
+            words = re.search(r"^# Figure: (.*\n(?:# .*\n)*)", cell.source, re.MULTILINE)
+            if words is None:
+                raise ValueError(f"A comment '# Figure: ...' must say what the picture shows, in:\n{cell.source}")
+            text = re.sub(r"\n(?:# )?", " ", words[1]).strip()
+            cell.metadata["mystnb"] = {"image": {"alt": text}}
+        elif "text/plain" in kinds and "text/html" not in kinds:
+            text = kinds["text/plain"]
+            if re.match(r"\[?(?:Text\(|<)", text) or len(text.splitlines()) > _LONG:
+                raise ValueError(f"The page should not show\n{text}\nof\n{cell.source}")
 
 
 def write(script, file):

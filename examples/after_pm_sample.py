@@ -73,6 +73,8 @@ summary
 # mean similarity of each galaxy to its own cluster (bars) and to the nearest other cluster (points, in its colour).
 
 # %%
+# Figure: Four panels: similarity matrix of 82 galaxies with six clusters outlined, number of clusters in the draws,
+# credible ball, and mean similarity of each galaxy to its own and the nearest other cluster.
 axes = summary.plot()
 axes[0, 0].figure.savefig("galaxies.pdf")
 
@@ -81,6 +83,8 @@ axes[0, 0].figure.savefig("galaxies.pdf")
 # hollow.
 
 # %%
+# Figure: Histogram of the velocities stacked by cluster, and below it a point for each galaxy, paler the less
+# similar it is to its cluster.
 ax = pc.plot_data(velocity, summary.consensus, items=summary.items)
 _ = ax.set_xlabel("velocity (1,000 km/s)")
 

@@ -29,6 +29,8 @@ draws = pc.as_partition_draws(tree, "z")
 
 # %%
 vi = pc.diagnostics.sequential_distances(draws, loss="vi")
+# Figure: VI of each draw to the draw before, and to the second half of its chain: both fall within the first 200
+# draws, where a line for each chain ends the burn-in.
 axes = pc.diagnostics.plot_sequence(vi)
 
 # %% [markdown]
@@ -55,11 +57,13 @@ independence = pc.diagnostics.near_independence(kept, random_seed=1)
 independence
 
 # %% [markdown]
-# Green are the distances between draws, red those from draws to the product of the marginals. They overlap, but not
-# fully: the product is near the posterior, and the test can just distinguish them. Other random halves give other
-# p-values:
+# One histogram has the distances between draws, the other the distances from draws to the product of the marginals.
+# They overlap, but not fully: the product is near the posterior, and the test can just distinguish them. Other random
+# halves give other p-values:
 
 # %%
+# Figure: Two overlapping histograms of squared maximum mean discrepancies: from draws to other draws, and from
+# draws to the product of the marginals.
 ax = pc.diagnostics.plot_near_independence(independence)
 
 # %%
@@ -75,6 +79,7 @@ plants = pc.diagnostics.near_independence(pc.as_partition_draws(pc.load_example(
 print(plants.verdict)
 
 # %%
+# Figure: The same two histograms for the plants, which do not overlap.
 ax = pc.diagnostics.plot_near_independence(plants)
 
 # %% [markdown]
@@ -91,6 +96,8 @@ best
 # %%
 observed = tree["observed_data"]
 order = np.lexsort((observed["block"].values, best.labels.values))
+# Figure: Left: links between the 200 nodes, which are denser within the three blocks. Right: their posterior
+# similarity matrix, with the same three blocks outlined.
 fig, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.8), layout="constrained")
 left.imshow(observed["links"].values[np.ix_(order, order)], cmap="Greys", interpolation="nearest")
 for edge in np.flatnonzero(np.diff(best.labels.values[order])) + 0.5:

@@ -77,6 +77,8 @@ some = {loss: found[loss] for loss in ("vi", "binder", "id")}
 pc.compare_partitions(draws, some, loss="vi")
 
 # %%
+# Figure: Flows of galaxies between the partitions of minimum expected VI, Binder's loss and ID: the large clusters
+# stay, and small ones are split off under Binder's loss and ID.
 ax = pc.plot_alluvial(some)
 
 # %% [markdown]
@@ -96,6 +98,8 @@ print(f"at most {float(between.max()):.2f} bits between these partitions; radius
 
 # %%
 path = pc.loss_path(draws, loss="binder", random_seed=1, progressbar=False)
+# Figure: Number of clusters by pair threshold tau: from 4 at 0.05 it is 6 from about 0.15 to 0.45, and rises
+# beyond.
 ax = pc.plot_loss_path(path)
 
 # %% [markdown]
@@ -117,6 +121,8 @@ print(f"calibrated threshold: {auto.threshold.tau:.2f}")
 
 # %%
 by_number = pc.loss_by_n_clusters(draws, random_seed=1, progressbar=False)
+# Figure: Minimum expected VI by number of clusters, smallest at 6, above the posterior of the number of clusters,
+# whose mode is 8.
 ax = pc.plot_loss_by_n_clusters(by_number)
 
 # %% [markdown]

@@ -47,6 +47,8 @@ found = pc.compare_layers(layers, random_seed=1, progressbar=False)
 found
 
 # %%
+# Figure: Stability and number of clusters at each resolution, and flows of cells between the consensus partitions
+# of successive resolutions.
 axes = found.plot()
 
 # %% [markdown]
@@ -63,6 +65,8 @@ summary = pc.summarize(layers[1.0], random_seed=1, progressbar=False)
 summary
 
 # %%
+# Figure: Four panels: agreement of runs on each two of 700 cells, sizes of the clusters, 95% ball, and mean
+# agreement of each cell with its own and the nearest other cluster.
 axes = summary.plot()
 
 # %% [markdown]
@@ -103,6 +107,7 @@ def umap(adata, color):
 
 
 # %%
+# Figure: Two UMAPs of the cells: coloured by cluster, and by certainty, which is low between neighbouring clusters.
 axes = umap(adata, color=["consensus", "consensus_certainty"])
 
 # %% [markdown]
@@ -130,6 +135,7 @@ dense
 # %%
 adata = pc.attach(adata, dense, group="dense")
 print(adata.obs["dense_noise"].value_counts())
+# Figure: Two UMAPs of the cells: coloured by cluster and by certainty, with noise in small grey points.
 axes = umap(adata, color=["dense", "dense_certainty"])
 
 # %% [markdown]

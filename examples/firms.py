@@ -22,9 +22,10 @@ import posterior_consensus as pc
 
 idata = pc.load_example("firms")
 investment = idata["observed_data"]["investment"].to_pandas()
+# Figure: Gross investment of 11 firms from 1935 to 1954 on a logarithmic axis.
 ax = investment.plot(logy=True, figsize=(8.4, 4.5), xticks=range(1935, 1955, 3), colormap="tab20")
 ax.set(ylabel="gross investment (millions of 1947 dollars)")
-ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+_ = ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
 
 # %% [markdown]
 # `as_layers` reads labels with one more dimension than draws and items. Every other function takes a layer as draws.
@@ -54,6 +55,7 @@ partitions = comparison.partitions
 partitions.labels.to_pandas().T.rename_axis(columns=None)
 
 # %%
+# Figure: Flows of firms between the clusters of successive years; most firms stay, and most changes are from 1945 on.
 axes = pc.plot_layers(comparison)
 
 # %% [markdown]
@@ -110,6 +112,7 @@ overlaps[["1945 to 1946", "1948 to 1949"]].round(2)
 # `plot_layer_items` shows the cluster of each firm in each year, and marks the clear moves by triangles.
 
 # %%
+# Figure: A row for each year with the cluster of each of the 11 firms, and a triangle at clear moves.
 axes = pc.plot_layer_items(comparison)
 
 # %% [markdown]

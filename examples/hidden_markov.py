@@ -49,6 +49,8 @@ summary
 
 # %%
 membership = pc.membership(summary)
+# Figure: Flow of the Nile by year with two regimes shaded, which change about 1898, and below it the posterior
+# probability of each regime.
 axes = pc.plot_regimes(flow, membership)
 axes[0].set(ylabel="flow (10⁸ m³)")
 membership
@@ -57,6 +59,8 @@ membership
 # Figures with items in a row take `order`: `"clusters"`, `"data"`, the name of a coordinate, or its values.
 
 # %%
+# Figure: Four panels, in the order of the years: similarity matrix with two blocks, number of clusters in the
+# draws, credible ball, and mean similarity of each year.
 axes = summary.plot(order="data")
 
 # %% [markdown]

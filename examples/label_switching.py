@@ -69,6 +69,8 @@ aligned["relabelling"]
 az.summary(aligned, var_names=["w", "mu", "sigma"], round_to=2)
 
 # %%
+# Figure: Intervals of the means of flavanoids, colour and proline in each of the three relabelled components; most
+# do not overlap between components.
 forest = az.plot_forest(aligned, var_names=["mu"], combined=True)
 
 # %% [markdown]
@@ -77,6 +79,8 @@ forest = az.plot_forest(aligned, var_names=["mu"], combined=True)
 # Colours are the clusters' means, in standard deviations from the overall mean. Bars show the spread within a cluster.
 
 # %%
+# Figure: Heat map of the standardized means of three measurements in three clusters of wines, with lines for the
+# standard deviations within clusters.
 ax = pc.plot_cluster_profiles(y, summary.consensus)
 
 # %% [markdown]
@@ -84,4 +88,6 @@ ax = pc.plot_cluster_profiles(y, summary.consensus)
 
 # %%
 cultivar = np.array([name.split()[0] for name in y["wine"].values])
+# Figure: Flows of wines from the three cultivars to the three clusters; nearly all wines of a cultivar go to one
+# cluster.
 ax = pc.plot_alluvial({"cultivar": np.unique(cultivar, return_inverse=True)[1], "clusters": summary.consensus})

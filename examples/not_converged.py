@@ -23,6 +23,8 @@ diagnosis
 # a chain. `summarize` and its report give the verdict, too.
 
 # %%
+# Figure: Similarity matrices of the two chains side by side, which differ in many blocks; circles mark the pair of
+# largest difference, 0.93.
 axes = pc.plot_psm(draws, best, by="chain")
 
 # %% [markdown]
@@ -41,12 +43,14 @@ rhat.sort_values().iloc[[0, len(rhat) // 2, -1]].round(2)
 # as a whole and single pairs. The worst decides.
 
 # %%
+# Figure: Traces and rank histograms of seven scalar summaries; the two chains lie at different levels.
 axes = pc.plot_traces(diagnosis)
 
 # %% [markdown]
 # On a map of the draws, points are close if their partitions are similar. Chains that agree cover the same region.
 
 # %%
+# Figure: Map of the draws by VI: the draws of the two chains lie on different sides.
 ax = pc.plot_draws_map(draws, best)
 
 # %% [markdown]
@@ -81,4 +85,5 @@ good = pc.as_partition_draws(pc.load_example("galaxies"), "z")
 print(pc.diagnose(good).verdict)
 
 # %%
+# Figure: Map of the draws of a converged run: the four chains overlap everywhere.
 ax = pc.plot_draws_map(good)

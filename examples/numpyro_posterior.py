@@ -47,6 +47,7 @@ summary = pc.summarize(idata, answers=False, random_seed=1, progressbar=False)
 summary
 
 # %%
+# Figure: Similarity matrix of 82 galaxies with six clusters outlined.
 ax = pc.plot_psm(summary.draws, summary.consensus)
 
 # %% [markdown]
@@ -75,6 +76,8 @@ similarity
 # merging, the dotted line that of the number of components.
 
 # %%
+# Figure: Distance within clusters of components by their number, which falls steeply up to five clusters, and the
+# numbers of clusters and of components in the draws.
 ax = pc.plot_component_similarity(similarity)
 
 # %% [markdown]
@@ -87,4 +90,5 @@ by_labels = pc.consensus_partition(summary.draws, loss="binder", random_seed=1, 
 pc.credible_ball(similarity.partitions, merged, loss="vi")
 
 # %%
+# Figure: Flows of galaxies between Binder's partition by labels, with 8 clusters, and by merged components, with 6.
 ax = pc.plot_alluvial({"Binder, labels": by_labels, "Binder, components": merged})

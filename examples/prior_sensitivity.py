@@ -22,6 +22,7 @@ draws = pc.as_partition_draws(pc.load_example("records"), "z")
 
 # %%
 prior = pc.priors.pitman_yor(100.0, discount=0.7)
+# Figure: Number of clusters in the draws of four chains, about 409, far above the prior, which is centred near 358.
 ax = pc.plot_n_clusters(draws, prior=prior)
 
 # %% [markdown]
@@ -43,6 +44,8 @@ found
 # - `n_moved`: the number of records whose cluster differs between these two partitions. `found.moved` names them.
 
 # %%
+# Figure: Expected number of clusters by concentration, from 407 to 412, and the excess expected loss of the
+# partition, at most about 0.000003.
 axes = pc.plot_prior_sensitivity(found)
 
 # %% [markdown]

@@ -34,6 +34,8 @@ summary
 # Panel c counts the pairs by probability, most of them nearly certain. Panel d lists the most uncertain.
 
 # %%
+# Figure: Four panels: number of clusters of each size, number of clusters in the draws, numbers of pairs by link
+# probability, and the most uncertain links by name.
 axes = summary.plot()
 
 # %% [markdown]
@@ -69,6 +71,7 @@ found = pc.links(summary.draws, summary, prior=prior)
 found.sizes.to_dataframe().round(1)
 
 # %%
+# Figure: Number of clusters of 1 to 6 records: posterior mean, partition and prior mean; most records are alone.
 ax = pc.plot_cluster_sizes(found)
 
 # %% [markdown]

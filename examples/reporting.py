@@ -64,6 +64,8 @@ print(summary.to_latex())
 # the nearest other cluster, in its colour.
 
 # %%
+# Figure: Four panels: similarity matrix of 30 irises with three clusters outlined, number of clusters in the draws,
+# credible ball, and mean similarity of each flower to its own and the nearest other cluster.
 axes = summary.plot()
 axes[0, 0].figure.savefig("irises.pdf")
 

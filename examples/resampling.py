@@ -59,6 +59,7 @@ table = pc.item_uncertainty(pairs, best).to_dataframe().assign(digit=truth)
 table.sort_values("margin").head(5)
 
 # %%
+# Figure: Agreement of the runs on each two of 900 digits, with 13 clusters outlined.
 ax = pc.plot_psm(pairs, best)
 
 # %% [markdown]
@@ -117,4 +118,5 @@ regions = pc.consensus_partition(found.column_draws, loss="binder", method="sccc
 print(f"stability {regions.info.stability:.2f}")
 
 # %%
+# Figure: A grid of the 64 pixels, coloured by cluster; clusters are connected regions of the image.
 image = plt.matshow(regions.labels.values.reshape(8, 8), cmap="tab20")

@@ -38,6 +38,8 @@ summary = pc.summarize(pairs, random_seed=1, progressbar=False)
 summary
 
 # %%
+# Figure: Four panels: number of clusters of each size, numbers of joined and separated pairs by score, expected
+# precision and recall by threshold, and the closest calls by name.
 axes = summary.plot()
 
 # %% [markdown]
