@@ -32,6 +32,15 @@ copy_examples()
 sys.path.insert(0, str(HERE))  # pages take their pictures from gallery.py, and notebooks.py runs the tutorials
 os.environ["PYTHONPATH"] = str(HERE.parent)  # notebooks import this checkout's package, and no file beside them
 
+
+def alternative_texts():
+    """What the picture of each plot shows, by the name of the plot."""
+    import gallery
+
+    plots = (name for name in dir(gallery) if name.startswith("plot_"))
+    return {name: getattr(gallery, name).__doc__.partition("\n\n")[0] for name in plots}
+
+
 project = "posterior_consensus"
 author = "The posterior_consensus developers"
 copyright = f"2026, {author}"
@@ -63,6 +72,7 @@ exclude_patterns = ["_build", "conf.py", "gallery.py", "notebooks.py"]
 templates_path = ["_templates"]
 
 autosummary_generate = True
+autosummary_context = {"figures": alternative_texts()}
 autodoc_typehints = "none"  # numpydoc's Parameters sections say the types, with shapes
 autodoc_member_order = "bysource"
 add_module_names = False
