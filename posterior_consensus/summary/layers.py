@@ -252,8 +252,20 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
         OSError
             If the report cannot be written; an existing file stays as it was.
         """
-        given = self._title, self.findings(), self.methods_text(), self.to_dataframe(), self.summaries, self.comparison
-        return write_layers_report(Path(path), *given, progressbar=progressbar)
+        _, about, _ = self.layers._parts()
+        head = "; ".join(f"{name}: {value}" for name, value in about)
+        return write_layers_report(
+            Path(path),
+            self._title,
+            f"{display.capitalized(head)}.",
+            self.findings(),
+            "runs" if self.layers.are_runs else self._status,
+            self.methods_text(),
+            self.to_dataframe(),
+            self.summaries,
+            self.comparison,
+            progressbar=progressbar,
+        )
 
     def to_datatree(self) -> xr.DataTree:
         """All results in one tree that NetCDF and Zarr hold; ``attach(tree, summary)`` adds it to a posterior.

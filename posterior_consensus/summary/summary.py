@@ -190,6 +190,8 @@ class Summary(SummaryRecord, display.Shown):
         ------
         OSError
             If the report cannot be written; an existing file stays as it was.
+        ValueError
+            If the environment variable ``SOURCE_DATE_EPOCH``, which replaces today's date, is no integer from 0.
         """
         return write_report(self, Path(path), progressbar=progressbar)
 

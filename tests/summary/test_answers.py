@@ -46,7 +46,7 @@ def test_weights_of_answers_are_those_of_the_draws(two):
 def test_the_report_shows_the_answers(two, undrawn, monkeypatch, tmp_path):
     monkeypatch.setattr("posterior_consensus.summary.report.page.util.find_spec", lambda name: None)
     page = two.to_html(tmp_path / "report.html").read_text()
-    section = page[page.index("<h2>Groups of draws</h2>") :]
+    section = page[page.index(">Groups of draws</h2>") :]
     assert "of the second group" in page and section.index("<table") < section.index("The partitions of the groups")
 
 

@@ -50,16 +50,34 @@ def unpacked(summary, *more, of=payload.payload_of):
     return meta, arrays
 
 
-def test_the_page_loads_nothing_and_runs_no_name(summary, undrawn, tmp_path):
+def test_the_page_loads_nothing_and_runs_no_name(summary, undrawn, monkeypatch, tmp_path):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
     one, two = (summary.to_html(tmp_path / name).read_bytes() for name in ("one.html", "two.html"))
     assert one == two
     page = one.decode()
     assert not re.search(r"<script[^>]+src=|<link|@import|url\(\s*['\"]?http", page)
-    places = [page.index(f"<h2>{head}</h2>") for head in ("Findings", "Interactive pictures", "Clusters")]
+    places = [page.index(f">{head}</h2>") for head in ("Findings", "Interactive pictures", "Clusters")]
     assert places == sorted(places)
     assert "alert(1)" not in re.sub("&lt;script&gt;alert\\(1\\)|&lt;/script&gt;", "", page)
     assert page.count("<script") == page.count("</script>")
     assert not any(name in page for name in NAMES[:2])
+    assert page.count("1970-01-02") == 1
+
+
+def test_a_wrong_date_is_refused(summary, undrawn, monkeypatch, tmp_path):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
+    with pytest.raises(ValueError, match="SOURCE_DATE_EPOCH.*'yesterday'"):
+        summary.to_html(tmp_path / "report.html", progressbar=False)
+    assert not list(tmp_path.iterdir())
+
+
+def test_contents_have_every_section_and_the_glossary_the_terms_used(summary, undrawn, tmp_path):
+    page = summary.to_html(tmp_path / "report.html", progressbar=False).read_text("utf-8")
+    headings = re.findall('<h2 id="(.*?)">', page)
+    assert re.findall('<a href="#(.*?)">', page) == headings and len(set(headings)) == len(headings)
+    terms = re.findall("<dt>(.*?)</dt>", page[page.index("<dl>") :])
+    assert {"expected loss", "margin", "R-hat", "credible ball"} <= set(terms) and len(set(terms)) == len(terms)
+    assert not {"layer", "flow", "noise", "stability"} & set(terms)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -168,7 +186,7 @@ def test_layers_have_a_matrix_and_a_partition_each_over_all_their_items():
 def test_without_bokeh_the_pictures_are_still(summary, undrawn, monkeypatch, tmp_path):
     monkeypatch.setattr("posterior_consensus.summary.report.page.util.find_spec", lambda name: None)
     page = summary.to_html(tmp_path / "report.html").read_text("utf-8")
-    assert "<script" not in page and "<h2>Posterior similarity of pairs</h2>" in page
+    assert "<script" not in page and ">Posterior similarity of pairs</h2>" in page
 
 
 def test_the_head_says_what_was_summarized_and_the_search_shows_progress(summary, undrawn, monkeypatch, tmp_path):

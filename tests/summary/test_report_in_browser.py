@@ -197,6 +197,19 @@ def test_sliders_chains_and_orders_change_the_pictures(chromium, galaxies):
         playwright.expect(page.locator("#rows")).to_have_text("1 to 25 of 82")
 
 
+def test_paper_without_margins_has_the_last_page(chromium, galaxies):
+    (_, path), none = galaxies, dict.fromkeys(("top", "right", "bottom", "left"), "0")
+    for width in (390, 1280):
+        with Report(chromium, path, viewport={"width": width, "height": 900}) as report:
+            assert report.page.locator("#table tbody tr").count() == 25
+            pdf = report.page.pdf(format="A4", margin=none)
+            links, printed = (
+                set(re.findall(part, pdf)) for part in (rb"/Dest /(section[-a-z]+)", rb"/(section[-a-z]+) \[")
+            )
+            assert links == printed and b"section-glossary" in printed  # after the table, which is longer on paper
+            playwright.expect(report.page.locator("#table tbody tr")).to_have_count(25)
+
+
 def test_keys_and_the_key_of_clusters_select(chromium, galaxies):
     summary, path = galaxies
     with Report(chromium, path) as report:

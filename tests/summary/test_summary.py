@@ -90,7 +90,7 @@ def test_it_prints_on_one_screen_with_the_numbers(summary):
 
 
 class Page(html.parser.HTMLParser):
-    """Open tags and addresses of a page."""
+    """Open tags of a page, and addresses outside it."""
 
     def __init__(self, text):
         super().__init__()
@@ -100,7 +100,7 @@ class Page(html.parser.HTMLParser):
     def handle_starttag(self, tag, attrs):
         if tag not in ("meta", "img", "br", "input"):
             self.open.append(tag)
-        self.sources += [value for key, value in attrs if key in ("src", "href")]
+        self.sources += [value for key, value in attrs if key in ("src", "href") and not value.startswith("#")]
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag

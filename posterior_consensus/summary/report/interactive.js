@@ -17,7 +17,7 @@ const look = (() => {
   ];
   const dark = matchMedia("(prefers-color-scheme: dark)"), print = matchMedia("print");
   const state = { partition: 0, order: "clusters", on: [], selected: [], sort: 0, down: false, page: 0 };
-  let meta, columns, arrays, models, mean, standing, place, position, listed;
+  let meta, columns, arrays, models, mean, standing, place, position, listed, printing = false;
 
   const $ = id => document.getElementById(id);
   const row = () => meta.partitions[state.partition].row * meta.names.length;
@@ -71,6 +71,9 @@ const look = (() => {
       for (const plot of pictures()) Bokeh.index.find_one(plot)?.paint();  // immediately: printing waits for no frame
       showTable();
     });
+    // Pages are counted before the page is one of print: the table must be whole by then.
+    addEventListener("beforeprint", () => { printing = true; showTable(); });
+    addEventListener("afterprint", () => { printing = false; showTable(); });
     showAll();
     nameTools();
     $("look").dataset.ready = "yes";
@@ -468,7 +471,7 @@ const look = (() => {
     listed = sorted();
     const last = Math.max(0, Math.ceil(listed.length / ROWS) - 1);
     state.page = Math.min(Math.max(state.page, 0), last);
-    const [from, most] = print.matches ? [0, PRINTED] : [state.page * ROWS, ROWS], rows = listed.slice(from, from + most);
+    const [from, most] = printing || print.matches ? [0, PRINTED] : [state.page * ROWS, ROWS], rows = listed.slice(from, from + most);
     $("table").tBodies[0].replaceChildren(...rows.map(i => {
       const line = element("tr", "", { className: state.selected.includes(i) ? "selected" : "" });
       columns.forEach(([, get], k) => {

@@ -1,7 +1,10 @@
 """The page of a report: findings, figures and tables in one file."""
 
 import html
-from collections.abc import Callable, Mapping
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from importlib import resources, util
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,7 @@ from posterior_consensus.results import display
 from posterior_consensus.results.words import Words, words_of
 from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.summary.record import SummaryRecord
+from posterior_consensus.summary.report.glossary import glossary
 from posterior_consensus.summary.report.payload import payload_of, payload_of_layers
 from posterior_consensus.summary.report.still import (
     clusters,
@@ -29,6 +33,7 @@ from posterior_consensus.summary.report.still import (
 )
 from posterior_consensus.summary.text import findings, methods_text
 
+_METHODS, _GLOSSARY = "For the section on methods", "Glossary"
 _LEAST = 0.5  # expected items above which a flow is listed
 _FLOWS_OF_RUNS = "Items in common of a cluster of the consensus partition of a layer and one of the next layer."
 _FLOWS = (
@@ -48,7 +53,9 @@ def write_report(summary: SummaryRecord, path: Path, *, progressbar: bool) -> Pa
 def write_layers_report(
     path: Path,
     title: str,
+    head: str,
     sentences: list[str],
+    status: str,
     methods: str,
     layers: pd.DataFrame,
     summaries: Mapping[Any, SummaryRecord],
@@ -56,16 +63,10 @@ def write_layers_report(
     *,
     progressbar: bool,
 ) -> Path:
-    """Write the report of several layers, given findings, a text on methods and a table, and return its path."""
-    dim = str(layers.index.name)
+    """Write the report of several layers, given findings and the status of the last, a text on methods and a table."""
+    dim, words = str(layers.index.name), words_of(next(iter(summaries.values())))
     with written_whole(path) as new:
-        *findings, chains = (html.escape(sentence) for sentence in sentences)
-        listed = "".join(f"<li>{sentence}</li>" for sentence in findings)
-        sections = [
-            f"<h1>{html.escape(title)}</h1>",
-            f'<h2>Findings</h2><ul>{listed}</ul><p class="verdict">{chains}</p>',
-            f"<h2>Layers</h2>{table(layers)}",
-        ]
+        sections = {"Findings": _findings(sentences, status), "Layers": table(layers)}
         if comparison is not None:
             flows, (distances, items) = comparison.flow_table(), of_layers(comparison)
             heading, about = "Distances between layers", _FLOWS
@@ -73,21 +74,15 @@ def write_layers_report(
                 heading, about = "Stability of layers", _FLOWS_OF_RUNS
             else:
                 flows = flows[flows["expected"] >= _LEAST]
-            sections += [
-                f"<h2>{heading}</h2>{distances}{_long(comparison.to_dataframe())}",
-                f"<h2>Flows of items</h2>{items}<p>{about}</p>{_long(flows)}",
-            ]
+            sections[heading] = f"{distances}{_long(comparison.to_dataframe())}"
+            sections["Flows of items"] = f"{items}<p>{about}</p>{_long(flows)}"
             dims = {one.draws.items.dim for one in summaries.values()}
             if dims == {comparison.partitions.labels.dims[1]}:  # all layers have the same kind of items
                 given = summaries, comparison.partitions, dim
-                words = words_of(next(iter(summaries.values())))
-                sections.append(_interactive(words, "", "", payload_of_layers, *given, progressbar=progressbar))
-        sections += [
-            "<h2>Clusters of each layer</h2>",
-            *(folded(html.escape(f"{dim} {name}"), clusters(one)) for name, one in summaries.items()),
-            f"<h2>For the section on methods</h2><pre>{html.escape(methods)}</pre>",
-        ]
-        new.write_text(whole_page(title, sections), encoding="utf-8")
+                sections |= _interactive(words, "", "", payload_of_layers, *given, progressbar=progressbar)
+        each = [folded(html.escape(f"{dim} {name}"), clusters(one)) for name, one in summaries.items()]
+        sections |= {"Clusters of each layer": "".join(each), _METHODS: f"<pre>{html.escape(methods)}</pre>"}
+        new.write_text(whole_page(title, head, sections, words), encoding="utf-8")
     return path
 
 
@@ -99,65 +94,109 @@ def _long(frame: pd.DataFrame) -> str:
     )
 
 
+def _findings(sentences: Sequence[str], status: str) -> str:
+    """Findings as a list; the last one, on the agreement of chains or runs, in the colour of its status."""
+    *listed, verdict = map(coded, sentences)
+    return f'<ul>{"".join(f"<li>{one}</li>" for one in listed)}</ul><p class="verdict {status}">{verdict}</p>'
+
+
+def coded(text: str) -> str:
+    """A text as HTML, with code between backticks."""
+    return re.sub("`([^`]*)`", r"<code>\1</code>", html.escape(text))
+
+
 def _head(summary: SummaryRecord) -> str:
-    """Description of the posterior in one line."""
+    """Description of data, posterior and loss in one line."""
     of_draws = "; ".join(f"{name}: {value}" for name, value in summary.draws.samples.lines())
     expected = display.quantity(summary.consensus.expected_loss, summary.loss.unit, 3)
     loss = f"{display.name_of(summary.loss)}, {words_of(summary).expected} {expected}"
-    return f"{summary.source}. {display.capitalized(of_draws)}. Loss: {loss}."
+    observed = "" if summary.observed is None or summary.observed.name is None else f"{summary.observed.name} of "
+    data = f"{observed}{display.counted(summary.draws.n_items, 'item')} ({summary.draws.items.dim}), {summary.source}"
+    return f"Data: {data}. {display.capitalized(of_draws)}. Loss: {loss}."
 
 
 def _page(summary: SummaryRecord, *, progressbar: bool) -> str:
     items = display.counted(summary.draws.n_items, "item")
     title = f"{items} in {display.counted(summary.consensus.n_clusters, 'cluster')}"
-    *sentences, verdict = findings(summary)
-    listed = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences)
-    stills, pairs = figures(summary), pairs_heading(summary)
-    sections = [
-        f"<h1>{html.escape(title)}</h1><p>{html.escape(_head(summary))}</p>",
-        f'<h2>Findings</h2><ul>{listed}</ul><p class="verdict {summary.diagnosis.status}">{html.escape(verdict)}</p>',
-        *(f"<h2>{html.escape(head)}</h2>{''.join(parts)}" for head, parts in of_links(summary).items()),
-        _interactive(
-            words_of(summary), pairs, "".join(stills.pop(pairs, [])), payload_of, summary, progressbar=progressbar
-        ),
-        f"<h2>Clusters</h2>{clusters(summary)}",
-        *(f"<h2>{html.escape(head)}</h2>{''.join(parts)}" for head, parts in stills.items()),
-        f"<h2>Items with the smallest margin</h2>{spoken_table(summary, uncertain(summary))}",
-        *_compared(summary),
-        f"<h2>For the section on methods</h2><pre>{html.escape(methods_text(summary))}</pre>",
-        f"<h2>Time</h2>{spoken_table(summary, pd.DataFrame({'seconds': summary.seconds}))}",
-    ]
-    return whole_page(title, sections)
+    stills, pairs, words = figures(summary), pairs_heading(summary), words_of(summary)
+    still = "".join(stills.pop(pairs, []))
+    sections = {
+        "Findings": _findings(findings(summary), summary.diagnosis.status),
+        **{head: "".join(parts) for head, parts in of_links(summary).items()},
+        **_interactive(words, pairs, still, payload_of, summary, progressbar=progressbar),
+        "Clusters": clusters(summary),
+        **{head: "".join(parts) for head, parts in stills.items()},
+        "Items with the smallest margin": spoken_table(summary, uncertain(summary)),
+        **_compared(summary),
+        _METHODS: f"<pre>{html.escape(methods_text(summary))}</pre>",
+        "Time": spoken_table(summary, pd.DataFrame({"seconds": summary.seconds})),
+    }
+    return whole_page(title, _head(summary), sections, words)
 
 
-def _compared(summary: SummaryRecord) -> list[str]:
+def _compared(summary: SummaryRecord) -> dict[str, str]:
     """Section on the convergence of chains, or on the groups of runs, if there are several."""
     heading = "Convergence"
     if summary.independent:
         heading = "Comparison of groups"
         if len(summary.draws.samples.chains) == 1:
-            return []
-    return [f"<h2>{heading}</h2>{spoken_table(summary, summary.diagnosis.to_dataframe())}"]
+            return {}
+    return {heading: spoken_table(summary, summary.diagnosis.to_dataframe())}
 
 
-def whole_page(title: str, sections: list[str]) -> str:
-    """The text of the file, from sections as HTML."""
+def whole_page(title: str, head: str, sections: Mapping[str, str], words: Words | None) -> str:
+    """The text of the file.
+
+    Parameters
+    ----------
+    title, head : str
+        Title, and what the report is about, as text.
+    sections : mapping of str to str
+        Sections by heading, as HTML.
+    words : Words or None
+        Words of the glossary; None for scored pairs.
+    """
     version = posterior_consensus.__version__
+    shown = "".join(
+        f'<h2 id="{_anchor(heading)}">{html.escape(heading)}</h2>\n{section}\n' for heading, section in sections.items()
+    )
+    terms = f'<h2 id="{_anchor(_GLOSSARY)}">{_GLOSSARY}</h2>{glossary(shown, words)}'
+    links = "".join(
+        f'<li><a href="#{_anchor(heading)}">{html.escape(heading)}</a></li>' for heading in [*sections, _GLOSSARY]
+    )
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{html.escape(title)}</title><style>{_text_of('report.css')}</style></head>\n<body>\n"
-        + "\n".join(sections)
-        + f"\n<footer>posterior_consensus {version}</footer>\n</body></html>\n"
+        f"<h1>{html.escape(title)}</h1><p>{coded(head)}</p><p>Written on {_date()}.</p>\n"
+        f'<nav aria-label="Contents"><ul>{links}</ul></nav>\n{shown}{terms}\n'
+        f"<footer>posterior_consensus {version}</footer>\n</body></html>\n"
     )
+
+
+def _anchor(heading: str) -> str:
+    """Name of a section in links, unlike those of the page's controls."""
+    return "-".join(["section", *re.findall("[a-z]+", heading.lower())])
+
+
+def _date() -> str:
+    """Today's date, or that of SOURCE_DATE_EPOCH, by which builds are made reproducible."""
+    given = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if given and not given.isdecimal():
+        raise ValueError(
+            "The environment variable SOURCE_DATE_EPOCH must be seconds since 1970, an integer from 0, or be left out, "
+            f"for today's date; got {given!r}."
+        )
+    moment = datetime.fromtimestamp(int(given), UTC) if given else datetime.now()
+    return f"{moment:%Y-%m-%d}"
 
 
 def _interactive(
     words: Words, heading: str, still: str, payload: Callable[..., str], *arguments: Any, **options: Any
-) -> str:
+) -> dict[str, str]:
     """Interactive figures, controls and table of a payload; `still` figures without Bokeh or scripts."""
     if util.find_spec("bokeh") is None:
-        return f"<h2>{heading}</h2>{still}" if still else ""
+        return {heading: still} if still else {}
     from posterior_consensus.summary.report.pictures import library, pictures
 
     script, parts = pictures(words.together)
@@ -167,7 +206,9 @@ def _interactive(
         section = section.replace(f"<!--{name}-->", part)
     packed = f'<script type="text/plain" id="payload">{payload(*arguments, **options)}</script>'
     own = f"<style>{_text_of('interactive.css')}</style>", f"<script>{_text_of('interactive.js')}</script>"
-    return "\n".join([section.replace("<!--still-->", still), packed, library(), *own, script])
+    return {
+        "Interactive pictures": "\n".join([section.replace("<!--still-->", still), packed, library(), *own, script])
+    }
 
 
 def _text_of(file: str) -> str:

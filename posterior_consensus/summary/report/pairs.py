@@ -19,7 +19,7 @@ from posterior_consensus.results.display import counted
 from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.summary.pair_facts import facts_of, methods_text
 from posterior_consensus.summary.pair_record import PairsRecord
-from posterior_consensus.summary.report.page import whole_page
+from posterior_consensus.summary.report.page import coded, whole_page
 from posterior_consensus.summary.report.still import figure, folded, table
 
 _MOST_COMPONENTS, _MOST_OPEN = 40, 8  # components listed, and unfolded
@@ -50,28 +50,20 @@ def _page(summary: PairsRecord) -> str:
     verdict = facts.pop("optimality")
     title = f"{counted(summary.pairs.n_items, 'record')} in {counted(summary.n_clusters, 'cluster')}"
     first = [display.capitalized(f"{fact.name}: {fact.line}.") for fact in (facts["scored"], facts["threshold"])]
-    listed = "".join(f"<li>{html.escape(said)}</li>" for fact in facts.values() for said in fact.findings)
-    status = " agree" if summary.consensus.gap == 0 else ""
+    listed = "".join(f"<li>{coded(said)}</li>" for fact in facts.values() for said in fact.findings)
     panel = _AGAINST if summary.curve is None else _CURVE
-    curve = (
-        ""
+    sections = {
+        "Findings": f'<ul>{listed}</ul><p class="verdict">{coded(" ".join(verdict.findings))}</p>',
+        "Pairs to review": _review(summary)
+        + figure(pair_panels, summary.links, summary.curve, text=_PANELS.format(panel)),
+        "Components": "".join(_components(summary)),
+        "Along the threshold": ""
         if summary.curve is None
-        else f"<h2>Along the threshold</h2>{table(summary.curve.to_dataframe().dropna(axis='columns', how='all'))}"
-    )
-    return whole_page(
-        title,
-        [
-            f"<h1>{html.escape(title)}</h1><p>{html.escape(' '.join(first))}</p>",
-            f"<h2>Findings</h2><ul>{listed}</ul>",
-            f'<p class="verdict{status}">{html.escape(" ".join(verdict.findings))}</p>',
-            f"<h2>Pairs to review</h2>{_review(summary)}",
-            figure(pair_panels, summary.links, summary.curve, text=_PANELS.format(panel)),
-            *_components(summary),
-            curve,
-            f"<h2>For the section on methods</h2><pre>{html.escape(methods_text(summary))}</pre>",
-            f"<h2>Time</h2>{table(pd.DataFrame({'seconds': summary.seconds}))}",
-        ],
-    )
+        else table(summary.curve.to_dataframe().dropna(axis="columns", how="all")),
+        "For the section on methods": f"<pre>{html.escape(methods_text(summary))}</pre>",
+        "Time": table(pd.DataFrame({"seconds": summary.seconds})),
+    }
+    return whole_page(title, " ".join(first), {name: body for name, body in sections.items() if body}, None)
 
 
 def _review(summary: PairsRecord) -> str:
@@ -112,7 +104,7 @@ def _components(summary: PairsRecord) -> Iterator[str]:
         return
     some = f"{chosen.size:,} of " if chosen.size < linked.size else ""
     first = "those not proven optimal first, then the largest" if unproven.size else "the largest first"
-    yield f"<h2>Components</h2><p>{some}{counted(linked.size, 'component')} of linked records, {first}. {_KEY}</p>"
+    yield f"<p>{some}{counted(linked.size, 'component')} of linked records, {first}. {_KEY}</p>"
     for place, number in enumerate(chosen.tolist()):
         part = _part(summary, np.sort(order[starts[number] : starts[number] + sizes[number]]))
         yield _section(summary, part, is_open=place < _MOST_OPEN, is_proven=number not in unproven)
