@@ -126,4 +126,4 @@ by_number = pc.loss_by_n_clusters(draws, random_seed=1, progressbar=False)
 ax = pc.plot_loss_by_n_clusters(by_number)
 
 # %% [markdown]
-# [The background page](../background/losses.md) has the formulas, ranges and sources of all losses.
+# [The page on losses](../background/losses.md) has the formulas, ranges and sources of all losses.

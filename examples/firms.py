@@ -50,7 +50,7 @@ print(pc.diagnose(layers).verdict)
 # to have many firms in common.
 
 # %%
-comparison = pc.compare_layers(layers)
+comparison = pc.compare_layers(layers, progressbar=False)
 partitions = comparison.partitions
 partitions.labels.to_pandas().T.rename_axis(columns=None)
 

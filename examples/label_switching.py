@@ -76,7 +76,7 @@ forest = az.plot_forest(aligned, var_names=["mu"], combined=True)
 # %% [markdown]
 # ## The data by cluster
 #
-# Colours are the clusters' means, in standard deviations from the overall mean. Bars show the spread within a cluster.
+# Colours are the clusters' means, in standard deviations from the overall mean. Lines show the spread within a cluster.
 
 # %%
 # Figure: Heat map of the standardized means of three measurements in three clusters of wines, with lines for the

@@ -69,7 +69,7 @@ ax = pc.plot_alluvial(matched)
 #
 # A draw agrees with a partial partition if it partitions the assigned flowers exactly so, wherever the others are.
 # `partial_partition` searches for the largest set with which at least the share `prob` of the draws agrees. Unassigned
-# flowers have the label -1, and are hollow in the figure.
+# flowers have the label -1, and are small and grey in the figure.
 
 # %%
 partial = pc.partial_partition(draws, 0.5, random_seed=1)

@@ -59,7 +59,7 @@ table = pc.item_uncertainty(pairs, best).to_dataframe().assign(digit=truth)
 table.sort_values("margin").head(5)
 
 # %%
-# Figure: Agreement of the runs on each two of 900 digits, with 13 clusters outlined.
+# Figure: Agreement of the runs on each two of 900 digits, with 18 clusters outlined.
 ax = pc.plot_psm(pairs, best)
 
 # %% [markdown]

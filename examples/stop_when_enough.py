@@ -59,8 +59,8 @@ for n_sweeps in range(1, 2001):
             break
 
 # %% [markdown]
-# The partition had 400 effective draws long before the end. But `status` also requires that no scalar summary has an
-# R-hat above 1.01, which takes longer. A stopping rule stops when the draws look good, so require both.
+# The partition had more than 400 effective draws after 300 sweeps. But `status` also requires that no scalar summary
+# has an R-hat above 1.01, which takes longer. A stopping rule stops when the draws look good, so require both.
 
 # %%
 draws = kept.draws().isel(draw=slice(n_sweeps // 5, None))

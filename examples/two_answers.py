@@ -54,7 +54,7 @@ ax = pc.plot_psm(draws, best)
 axes = ball.distances.plot.hist(bins=20)
 
 # %%
-found = pc.particles(draws, random_seed=1)
+found = pc.particles(draws, random_seed=1, progressbar=False)
 found
 
 # %% [markdown]
@@ -69,9 +69,9 @@ found.by_chain.to_pandas().round(2)
 axes = pc.plot_particles(found)
 
 # %% [markdown]
-# Their partitions differ in the valley and in four plants of the mountains. These are the mean contributions of a plant
-# to the distance between the two partitions, in bits. Plants of coast and mountains contribute because their co-members
-# change.
+# Their partitions differ in the valley, in four plants of the mountains and in one of the coast. These are the mean
+# contributions of a plant to the distance between the two partitions, in bits. Other plants of coast and mountains
+# contribute because their co-members change.
 
 # %%
 shares = found.contributions(0, 1)
@@ -112,7 +112,8 @@ axes = pc.plot_loss_by_n_clusters(numbers)
 
 # %%
 four = pc.as_partition_draws(tree, group="four_species")
-comparison = pc.compare_posteriors(draws, four, names=("three species", "four species"), random_seed=1)
+names = "three species", "four species"
+comparison = pc.compare_posteriors(draws, four, names=names, random_seed=1, progressbar=False)
 comparison
 
 # %% [markdown]
