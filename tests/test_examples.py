@@ -15,7 +15,7 @@ TUTORIALS = {
     for file in sorted(EXAMPLES.glob("*.py"))
     if "\n# %%" in file.read_text(encoding="utf-8")
 }
-DRAWING = {"set", "set_xlabel", "set_ylabel", "set_title", "axvline", "axhline", "text", "imshow", "scatter"}
+DRAWING = {"legend", "set", "set_xlabel", "set_ylabel", "set_title", "axvline", "axhline", "text", "imshow", "scatter"}
 
 
 def test_a_tutorial_imports_no_file_beside_it_and_reads_none():
