@@ -6,6 +6,8 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pytest
 
+from posterior_consensus.summary.text import bibtex
+
 ROOT = Path(__file__).parents[1]
 EXAMPLES, DOCS = ROOT / "examples", ROOT / "docs"
 README, LLMS, INDEX = (
@@ -73,3 +75,10 @@ def test_the_model_after_pm_sample_is_the_one_that_was_sampled():
     )
     model = page[page.index("    alpha =") : page.index("    pm.NormalMixture")].replace("K=19", "K=N_COMPONENTS - 1")
     assert "StickBreaking" in model and all(line in script for line in model.splitlines())
+
+
+def test_the_page_for_citing_has_the_entry_that_a_summary_gives():
+    (entry,) = blocks((DOCS / "citing.md").read_text(encoding="utf-8"), "bibtex")
+    assert entry.strip() == bibtex(["posterior_consensus"])
+    version = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
+    assert f"version = {{{version[1]}}}" in entry
