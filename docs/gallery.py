@@ -74,7 +74,10 @@ def plot_posterior_comparison():
     groups = ("posterior", "four_species")
     three, four = (pc.as_partition_draws(posterior("two_answers"), group=group) for group in groups)
     best = pc.consensus_partition(three, random_seed=1, progressbar=False)
-    pc.plot_posterior_comparison(pc.compare_posteriors(three, four, random_seed=1, progressbar=False), best)
+    names = ("three species", "four species")
+    pc.plot_posterior_comparison(
+        pc.compare_posteriors(three, four, names=names, random_seed=1, progressbar=False), best
+    )
 
 
 def plot_item_uncertainty():

@@ -71,14 +71,14 @@ similarity = pc.component_similarity(posterior["log_prob_z"], mean=posterior["mu
 similarity
 
 # %% [markdown]
-# A draw has 8.3 components with galaxies on average, which merge into 6.3 clusters. In the figure, the line is the
-# share of the total distance that lies within clusters. The bars are the distribution of the number of clusters after
-# merging, the dotted line that of the number of components.
+# A draw has 8.3 components with galaxies on average, which merge into 6.3 clusters. The figure has the share of the
+# total distance that lies within clusters, and below it the distributions of the number of clusters after merging
+# (bars) and of the number of components (outline).
 
 # %%
-# Figure: Distance within clusters of components by their number, which falls steeply up to five clusters, and the
-# numbers of clusters and of components in the draws.
-ax = pc.plot_component_similarity(similarity)
+# Figure: Distance within clusters of components by their number, which falls steeply up to five clusters, and below it
+# the distributions of the numbers of clusters and of components in the draws.
+axes = pc.plot_component_similarity(similarity)
 
 # %% [markdown]
 # The result is a similarity matrix, with a partition for each draw. So it has a consensus under Binder's loss, with the

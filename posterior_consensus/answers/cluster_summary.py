@@ -46,7 +46,8 @@ class ClusterSummary(Stored, HasLabels):
         "elsewhere", is the probability to be in none of them: alone, or with unassigned items only. Rows sum to 1.
     parameters : xarray.Dataset over ``cluster`` and ``parameter``, or None
         ``mean``, ``sd`` and ``quantiles`` (over ``quantile``) of each parameter in these draws, with the standard error
-        ``mcse`` of the mean and the effective sample size ``ess``.
+        ``mcse`` of the mean and the effective sample size ``ess``. If a DataArray had the attribute ``units``, the
+        coordinate ``unit`` has the unit of each parameter.
     independent : bool
         Whether the draws are independent runs of programs.
     """
@@ -65,7 +66,7 @@ class ClusterSummary(Stored, HasLabels):
         metadata=stored_as.table(
             "summarized_parameter_{}",
             ("mean", "sd", "mcse", "ess", "quantiles"),
-            _AXES | {"parameter": "summarized_parameter", "quantile": "summarized_quantile"},
+            _AXES | {name: f"summarized_{name}" for name in ("parameter", "quantile", "unit")},
             in_words=_IN_WORDS,
         )
     )
@@ -96,7 +97,8 @@ class ClusterSummary(Stored, HasLabels):
             its items.
         """
         if self.parameters is not None:
-            table = self.parameters.drop_dims("quantile").to_dataframe(["cluster", "parameter"])
+            values = self.parameters.drop_vars("unit", errors="ignore")
+            table = values.drop_dims("quantile").to_dataframe(["cluster", "parameter"])
             for level, values in zip(QUANTILES, self.parameters["quantiles"].transpose("quantile", ...), strict=True):
                 table[f"{level:.0%}"] = values.values.ravel()
             return table
@@ -238,8 +240,14 @@ def cluster_summary(
         own = np.zeros((source.n_draws, first.size), np.intp)
         if arrays and (n_components := n_components_of(arrays)) > 1:
             own = component_labels(source, found.labels, n_components, first_label)[:, first].astype(np.intp)
-    columns = {key: one for name, value in parameters.items() for key, one in _columns(name, value, arrays[name], own)}
+    columns, units = dict[str, Floats](), list[str]()
+    for name, value in parameters.items():
+        entries = dict(_columns(name, value, arrays[name], own))
+        columns |= entries
+        units += [display.unit_of(value)] * len(entries)
     statistics = _statistics(source, columns, rows, share) if columns else None
+    if statistics is not None and any(units):
+        statistics = statistics.assign_coords(unit=("parameter", units))
     return ClusterSummary(
         labels=source.items.array(np.append(numbers, -1)[labels].astype(np.int32), "labels"),
         n_draws=rows.size,

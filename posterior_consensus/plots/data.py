@@ -15,6 +15,7 @@ from posterior_consensus.ensemble.partitions import Labels, as_array, canonical_
 from posterior_consensus.plots import colours, frame
 from posterior_consensus.plots.frame import Axes, Line2D, Size
 from posterior_consensus.plots.rows import numbers_along, plain
+from posterior_consensus.results.display import unit_of
 
 _FEATURE = "_feature"  # no name of a user's dimension
 _MOST_BINS = 60
@@ -26,7 +27,7 @@ class Observed(NamedTuple):
     """Data of shape (n_items, n_features), the features' names, the items' labels, and names and numbers of clusters.
 
     Unassigned items have a number below 0. `items` have the coordinates of the data and of the partition. Features of
-    an array without names are not `named`; their names are positions.
+    an array without names are not `named`; their names are positions. `unit` is that of all values, or empty.
     """
 
     values: npt.NDArray[np.float64]
@@ -36,6 +37,18 @@ class Observed(NamedTuple):
     numbers: npt.NDArray[np.int64]
     items: Items
     named: bool
+    unit: str
+
+    @property
+    def titles(self) -> list[str]:
+        """Labels of axes for the features."""
+        return [frame.with_unit(f"feature {name}" if name.isdigit() else name, self.unit) for name in self.features]
+
+    def title_of(self, name: str) -> str:
+        """Label of an axis for a feature, or for a coordinate of the items."""
+        if name in self.features:
+            return self.titles[self.features.index(name)]
+        return frame.with_unit(name, unit_of(self.items.coords[name]))
 
 
 def observed_table(data: Any, partition: Any, name: str = "partition") -> Observed:
@@ -63,7 +76,14 @@ def observed_table(data: Any, partition: Any, name: str = "partition") -> Observ
         labels, clusters, numbers, _ = Items.along(own, dim).clusters_of(partition)
     items = _items(dim, array, own)
     return Observed(
-        values, [str(one) for one in features], labels, [str(one) for one in clusters], numbers, items, named
+        values,
+        [str(one) for one in features],
+        labels,
+        [str(one) for one in clusters],
+        numbers,
+        items,
+        named,
+        unit_of(array),
     )
 
 
@@ -80,7 +100,7 @@ def _items(dim: str, array: xr.DataArray, labels: Any) -> Items:
     coords: dict[str, Any] = {}
     for one in (labels, array):
         along = one.coords.items() if isinstance(one, xr.DataArray) else ()
-        coords |= {str(key): (dim, coord.values) for key, coord in along if coord.dims == (one.dims[0],)}
+        coords |= {str(key): (dim, coord.values, coord.attrs) for key, coord in along if coord.dims == (one.dims[0],)}
     return Items(len(array), dim, xr.Coordinates(coords, indexes={}))
 
 
@@ -101,7 +121,7 @@ def _as_dataarray(data: Any, dim: str) -> xr.DataArray:
             data = data.drop(columns=dates.columns)
             coords[_FEATURE] = [str(name) for name in data.columns]
         name = data.name if isinstance(data, pd.Series) else None
-        array = xr.DataArray(data.to_numpy(), coords, (dim, _FEATURE)[: data.ndim], name)
+        array = xr.DataArray(data.to_numpy(), coords, (dim, _FEATURE)[: data.ndim], name, data.attrs)
     else:
         array = xr.DataArray(as_array(data, "`data`"))
     if array.ndim not in (1, 2) or array.size == 0:
@@ -162,7 +182,8 @@ def plot_data(
     Notes
     -----
     One feature is a histogram stacked by cluster, with a point for each item below it, at a height that only separates
-    points. Two features are a point for each item. More features are shown by the first two principal components of the
+    points. Two features are a point for each item. Axes have the unit of the data or of a coordinate, if it has the
+    attribute ``units``. More features are shown by the first two principal components of the
     standardized features, by scikit-learn; axes have their shares of the variance.
 
     Items with a missing value in a plotted feature are omitted; the title has their number. The legend names the
@@ -242,12 +263,11 @@ def _similarity(items: Any, table: Observed) -> Floats:
 def _shown(table: Observed, features: Sequence[Any] | None) -> tuple[Floats, list[str], list[bool]]:
     """The columns to plot, their names, and whether they are dates."""
     if features is None:
-        names = [f"feature {name}" if name.isdigit() else name for name in table.features]
-        return table.values, names, [False] * len(names)
+        return table.values, table.titles, [False] * len(table.features)
     names = [str(name) for name in features] if isinstance(features, (list, tuple)) else []
     coords = [name for name in map(str, table.items.coords) if name not in table.features]
     if not table.named and len(names) == len(table.features) and not {*table.features, *coords} & set(names):
-        return table.values, names, [False] * len(names)
+        return table.values, [frame.with_unit(name, table.unit) for name in names], [False] * len(names)
     if len(names) not in (1, 2) or not set(names) <= {*table.features, *coords}:
         present = ", ".join(map(repr, [*table.features, *coords]))
         raise ValueError(f"`features` must be one or two names in a list; got {features!r}, present: {present}.")
@@ -257,7 +277,7 @@ def _shown(table: Observed, features: Sequence[Any] | None) -> tuple[Floats, lis
         for name in names
     ]
     dated = [name in coords and coordinates[name].dtype.kind == "M" for name in names]
-    return np.column_stack(columns), names, dated
+    return np.column_stack(columns), [table.title_of(name) for name in names], dated
 
 
 def _components(values: Floats, present: npt.NDArray[np.bool_]) -> tuple[Floats, list[str]]:

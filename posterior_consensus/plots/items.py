@@ -15,6 +15,7 @@ from posterior_consensus.plots.colours import NEUTRAL, ink, patch_style
 from posterior_consensus.plots.data import observed_table
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import check_order, coordinate, item_row, name_row, numbers_along, plain
+from posterior_consensus.results.display import unit_of
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.results.words import words_of
 
@@ -309,10 +310,11 @@ def plot_regimes(
     for ax, feature in zip(grid, names, strict=False):
         values = table.values[in_row, table.features.index(feature)]
         _draw_values(ax, x, values, edges, numbers[cluster])
-        ax.set_ylabel(f"feature {feature}" if feature.isdigit() else feature, wrap=True)
+        ax.set_ylabel(table.title_of(feature), wrap=True)
         ax.tick_params(labelbottom=False)
     draw_shares(grid[-1], membership, in_row, edges)
-    grid[-1].set(ylim=(0, 1), ylabel=words_of(membership).on_axis, xlabel=name)
+    grid[-1].set(ylim=(0, 1), ylabel=words_of(membership).on_axis)
+    grid[-1].set_xlabel(frame.with_unit(name, unit_of(table.items.coords.get(name, order))))
     for ax in grid:
         ax.set_xlim(edges[0], edges[-1])
         if dated:

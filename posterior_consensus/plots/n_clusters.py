@@ -9,7 +9,16 @@ from posterior_consensus.answers.component_similarity import ComponentSimilarity
 from posterior_consensus.answers.n_clusters import ClusterMerges, LossByNClusters
 from posterior_consensus.ensemble.items import Floats, numbers_of
 from posterior_consensus.plots import frame
-from posterior_consensus.plots.colours import BARS, MARK, NEUTRAL, PRIOR, chain_colour, chain_labels, chain_marker, ink
+from posterior_consensus.plots.colours import (
+    BARS,
+    COLOURS,
+    NEUTRAL,
+    PRIOR,
+    chain_colour,
+    chain_labels,
+    chain_marker,
+    ink,
+)
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.priors.record import PartitionPrior, check_prior
 from posterior_consensus.results.display import counted
@@ -277,8 +286,8 @@ def _places(
     return x, y, bars
 
 
-def plot_component_similarity(similarity: ComponentSimilarity, *, figsize: Size = None, ax: Any = None) -> Axes:
-    """Plot the share of the distance between components that is within clusters, by number of clusters.
+def plot_component_similarity(similarity: ComponentSimilarity, *, figsize: Size = None, axes: Any = None) -> Grid:
+    """Plot the share of the distance between components that is within clusters, and how many clusters draws have.
 
     Parameters
     ----------
@@ -286,20 +295,20 @@ def plot_component_similarity(similarity: ComponentSimilarity, *, figsize: Size 
         The result of :func:`component_similarity`.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
-    ax : matplotlib.axes.Axes, optional
-        Axes to plot on; by default those of a new figure.
+    axes : array of two matplotlib.axes.Axes, optional
+        For the distances and for the probabilities; by default those of a new figure.
 
     Returns
     -------
-    matplotlib.axes.Axes
-        The axes with the plot.
+    ndarray of matplotlib.axes.Axes, shape (2,)
+        The axes with the plots.
 
     Raises
     ------
     TypeError
-        If `similarity` is not a ComponentSimilarity, or `ax` not an Axes.
+        If `similarity` is not a ComponentSimilarity, or `axes` are not Axes.
     ValueError
-        If `figsize` is invalid.
+        If there are not two `axes`, or `figsize` is invalid.
 
     See Also
     --------
@@ -307,30 +316,34 @@ def plot_component_similarity(similarity: ComponentSimilarity, *, figsize: Size 
 
     Notes
     -----
-    The line is the share of the total distance that is within clusters of average linkage. Beyond its elbow, further
-    clusters have similar components. Bars are the posterior distribution of the number of clusters after merging, the
-    dotted line is the posterior distribution of the number of components.
+    Above, the share of the total distance that is within clusters of average linkage: 1 for a single cluster, 0 if all
+    components of a cluster are equal. Beyond its elbow, further clusters have similar components. Below, the posterior
+    distribution of the number of clusters after merging, as bars, and of the number of components, as an outline.
 
     Examples
     --------
     >>> import posterior_consensus as pc
     >>> labels, mean = [[0, 1, 2, 2], [1, 0, 2, 2]], [[0.0, 0.3, 9.0], [0.2, 0.0, 8.0]]
-    >>> ax = pc.plot_component_similarity(pc.component_similarity(labels, mean=mean, sd=1.0))
-    >>> ax.lines[0].get_ydata().round(2)
+    >>> axes = pc.plot_component_similarity(pc.component_similarity(labels, mean=mean, sd=1.0))
+    >>> axes[0].lines[0].get_ydata().round(2)
     array([1.  , 0.02, 0.  , 0.  ])
     """
     frame.check_result("similarity", similarity, ComponentSimilarity, "component_similarity")
-    ax = frame.new_axes(ax, figsize, 5.6, 3.4)
+    grid = frame.grid_axes(axes, figsize, 2, 1, 5.6, 4.6, height_ratios=(1.4, 1.0)).ravel()
     table = similarity.to_dataframe()
     occurs = table.index[(table["components"] > 0) | (table["clusters"] > 0)]
     table = table.loc[: max(_LEAST_SHOWN, int(occurs.max()) if len(occurs) else 0)]
-    numbers = table.index.values
-    ax.bar(numbers, table["clusters"], color=NEUTRAL, alpha=0.5, width=0.8, label="clusters in a draw")
+    numbers, words = table.index.values, similarity.partitions.samples.words
+    line: dict[str, Any] = {"color": ink(), "marker": "o", "markersize": 4, "linewidth": 1.2, "clip_on": False}
+    grid[0].plot(numbers, table["distance_within"], **line)
+    grid[0].set(ylim=(0.0, 1.0), ylabel="share of the distance\nwithin clusters", xlabel="number of clusters")
+    grid[1].bar(numbers, table["clusters"], color=BARS, width=0.8, label=f"clusters in a {words.draw}")
     edges = np.append(numbers, numbers[-1] + 1) - 0.5
-    ax.stairs(table["components"], edges, color=NEUTRAL, linestyle=":", label="components in a draw")
-    line = {"color": MARK, "marker": "o", "markersize": 4, "linewidth": 1.4, "clip_on": False}
-    ax.plot(numbers, table["distance_within"], **line, label="distance within clusters")
-    ax.set(xlim=(0.5, numbers[-1] + 0.5), ylim=(0, 1), ylabel="share", xlabel="number of clusters or components")
-    frame.tick_integers(ax.xaxis)
-    frame.add_legend(ax, loc="best")
-    return ax
+    name = f"components in a {words.draw}"
+    grid[1].stairs(table["components"], edges, color=COLOURS[0], linewidth=1.6, label=name)
+    grid[1].set(ylim=(0.0, None), ylabel=words.on_axis.replace(" ", "\n", 1), xlabel="number of clusters or components")
+    for ax in grid:
+        ax.set_xlim(0.5, numbers[-1] + 0.5)
+        frame.tick_integers(ax.xaxis)
+    frame.add_legend(grid[1], loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
+    return grid

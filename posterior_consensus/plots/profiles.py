@@ -15,6 +15,8 @@ from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import as_cmap, colours_of, ink, ink_on
 from posterior_consensus.plots.data import observed_table
 from posterior_consensus.plots.frame import Axes, Size
+from posterior_consensus.results.display import counted, percent
+from posterior_consensus.results.words import words_of
 from posterior_consensus.runtime.arguments import listing
 
 if TYPE_CHECKING:
@@ -95,7 +97,7 @@ def plot_cluster_profiles(
         _set_names(ax, "x", features)
     else:
         _draw_points(ax, table.values[:, 0], table.labels, table.numbers)
-        ax.set_xlabel(table.features[0], wrap=True)
+        ax.set_xlabel(table.titles[0], wrap=True)
         caption = "line: quartiles of the cluster; tick: median"
     ax.set_title(caption, loc="left", fontsize="small")
     ax.set_ylabel("cluster")
@@ -162,7 +164,7 @@ def _set_names(ax: Axes, side: str, names: list[str]) -> None:
 def plot_cluster_summary(
     clusters: ClusterSummary, parameter: str | None = None, *, figsize: Size = None, ax: Any = None
 ) -> Axes:
-    """Plot a parameter of each cluster, with its 50% and 90% intervals.
+    """Plot a parameter of each cluster, with its 50% and 90% credible intervals.
 
     Parameters
     ----------
@@ -193,8 +195,10 @@ def plot_cluster_summary(
 
     Notes
     -----
-    Points are means. Intervals are between quantiles of the draws in which all clusters occur. Labels on the left have
-    each cluster's number n of assigned items, and the probability p that they are co-clustered.
+    Points are means over the draws in which all clusters occur; intervals are between quantiles of these draws. Labels
+    on the left have each cluster's number n of assigned items, and the share of all draws, by weight, in which they are
+    co-clustered, whatever the other clusters are. If the parameter is a DataArray with the attribute ``units``, the
+    axis has the unit.
 
     Examples
     --------
@@ -202,7 +206,7 @@ def plot_cluster_summary(
     >>> labels, mu = [[0, 0, 1, 1], [1, 1, 0, 1], [0, 0, 1, 1]], [[1.0, 8.0], [8.2, 1.2], [1.4, 8.1]]
     >>> ax = pc.plot_cluster_summary(pc.cluster_summary(labels, [0, 0, 1, -1], mu=mu))
     >>> [text.get_text() for text in ax.get_yticklabels()]
-    ['0 (n = 2, p = 1)', '1 (n = 1, p = 1)']
+    ['0 (n = 2, in 100% of draws)', '1 (n = 1, in 100% of draws)']
     """
     frame.check_result("clusters", clusters, ClusterSummary, "cluster_summary")
     if clusters.parameters is None:
@@ -223,12 +227,16 @@ def plot_cluster_summary(
     frame.scatter_clusters(ax, own["mean"].values, rows, clusters.numbers, zorder=2.5, **style)
     sizes, names = clusters.sizes, clusters.clusters["cluster"].values
     shown = rows[:: -(-n // _MOST_LABELLED)]
-    shares = clusters.clusters["probability"].values
+    shares, words = clusters.clusters["probability"].values, words_of(clusters)
     ax.set_yticks(
         shown,
-        [f"{names[k]} (n = {sizes[k]}, p = {shares[k]:.2g})" for k in shown],
+        [f"{names[k]} (n = {sizes[k]}, in {percent(float(shares[k]))} of {words.draws})" for k in shown],
         fontsize=min(9.0, 0.9 * room * (n / len(shown))),
         parse_math=False,
     )
-    ax.set(ylim=(n - 0.5, -0.5), xlabel=str(own["parameter"].values), ylabel="cluster")
+    unit = str(own["unit"].values) if "unit" in own.coords else ""
+    ax.set(ylim=(n - 0.5, -0.5), ylabel="cluster", xlabel=frame.with_unit(str(own["parameter"].values), unit))
+    intervals = "50% and 90% of the runs" if clusters.independent else "50% and 90% credible intervals"
+    caption = f"points: means; lines: {intervals},\nof {counted(clusters.n_draws, words.draw)} with all these clusters"
+    ax.set_title(caption, loc="left", fontsize="small")
     return ax

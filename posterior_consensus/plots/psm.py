@@ -352,8 +352,9 @@ def plot_posterior_comparison(
 
     Notes
     -----
-    Error bars are two Monte Carlo standard errors. Grey strokes are the differences expected from Monte Carlo errors
-    alone.
+    Colours are the second posterior's similarities minus the first's, in the order in which :func:`compare_posteriors`
+    was given them; the label of the colour bar has their names. Error bars are two Monte Carlo standard errors. Grey
+    strokes are the differences expected from Monte Carlo errors alone.
 
     Examples
     --------
@@ -397,15 +398,19 @@ def _draw_matrix(
     most = max(_LEAST_SCALE, float(np.abs(values).max()))
     image = draw_parted(ax, values, labels, colours, -most, most)
     first, second = frame.short_names(names, frame.LONGEST)
-    frame.add_colour_bar(ax, image, f"{words.together},\n{second} minus {first}")
+    sides = f"second {words.posterior} ({second})\nminus first {words.posterior} ({first})"
+    frame.add_colour_bar(ax, image, f"{words.together},\n{sides}")
 
 
 def _draw_items(ax: Axes, comparison: PosteriorComparison, n_items: int) -> None:
     table = comparison.to_dataframe().head(n_items)
     places = np.arange(len(table))
     errors = frame.ERRORS * table["mcse"].fillna(0.0).to_numpy()
-    ax.errorbar(table["difference"], places, xerr=errors, fmt="o", color=ink(), elinewidth=1.0, capsize=2, markersize=4)
-    ax.plot(table["by_chance"], places, "|", color=NEUTRAL, markersize=9, markeredgewidth=2.0, label="by chance alone")
+    error = words_of(comparison).mcse
+    style: dict[str, Any] = {"fmt": "o", "color": ink(), "elinewidth": 1.0, "capsize": 2, "markersize": 4}
+    ax.errorbar(table["difference"], places, xerr=errors, label=f"observed, two {error} to either side", **style)
+    by_chance = "expected from Monte Carlo error alone" if not comparison.independent else "expected by chance alone"
+    ax.plot(table["by_chance"], places, "|", color=NEUTRAL, markersize=9, markeredgewidth=2.0, label=by_chance)
     ax.set_yticks(places, frame.short_names(table.index, frame.LONGEST), fontsize="small", parse_math=False)
     ax.invert_yaxis()
     ax.set_xlim(left=0)

@@ -12,6 +12,7 @@ from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import ink, is_patterned, repeats
 from posterior_consensus.plots.frame import Axes
+from posterior_consensus.results.display import unit_of
 
 Places = npt.NDArray[np.intp]
 
@@ -23,11 +24,12 @@ _LARGE = 10_000  # smaller numbers can be years, which have no commas
 
 
 class Along(NamedTuple):
-    """An order of all items: name and values of the coordinate (None for the order of the data), and ranks."""
+    """An order of all items: name, values (None for the order of the data) and unit of the coordinate, and ranks."""
 
     name: str
     values: npt.NDArray[Any] | None
     rank: Places
+    unit: str = ""
 
 
 class ItemRow(NamedTuple):
@@ -66,7 +68,8 @@ def check_order(order: Any, items: Items) -> Along | None:
         )
     if pd.isna(values).any():
         raise ValueError(f"`order` must have a value for each item; got {int(pd.isna(values).sum())} missing ones.")
-    return Along(name, values, np.argsort(np.argsort(values, kind="stable"), kind="stable"))
+    unit = unit_of(items.coords[name] if isinstance(order, str) else order)
+    return Along(name, values, np.argsort(np.argsort(values, kind="stable"), kind="stable"), unit)
 
 
 def coordinate(name: str, items: Items) -> npt.NDArray[Any] | None:
@@ -165,7 +168,8 @@ def label_along(ax: Axes, sides: str, along: Along, items: Items, at: Places) ->
     if values is None:
         frame.label_some(ax, sides, names)
         return
-    frame.extend_label(ax, sides, f", by {along.name}" if along.name not in ("", items.dim) else "")
+    by = frame.with_unit(along.name, along.unit)
+    frame.extend_label(ax, sides, f", by {by}" if along.name not in ("", items.dim) else "")
     length = frame.length_of(ax, sides)
     most = max(3, int(length / 50))
     if (along.name != items.dim or len(names) < most) and frame.label_items(ax, sides, names):

@@ -84,6 +84,11 @@ def counted(number: int, noun: str, ending: str = "s") -> str:
     return f"{number:,} {noun}{ending if number != 1 else ''}"
 
 
+def unit_of(values: object) -> str:
+    """Unit of a user's array or table, from its attribute ``units``; empty if it has none."""
+    return str(getattr(values, "attrs", {}).get("units", ""))
+
+
 def as_text(value: object) -> str:
     """Format a name; a date at midnight has no time, and parts of a name are separated by colons."""
     if isinstance(value, tuple):

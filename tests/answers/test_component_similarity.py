@@ -219,7 +219,9 @@ def test_one_component_one_item_one_draw():
     assert alone.values.tolist() == [[1.0]] and alone.tau == 0.5
     for similarity in (one, alone):
         assert pc.consensus_partition(similarity, loss=MEAN_TAU, **QUIET).n_clusters == 1
-    assert "1 components" in repr(one) and pc.plot_component_similarity(alone).get_ylabel() == "share"
+    assert "1 components" in repr(one)
+    shares, probabilities = pc.plot_component_similarity(alone)
+    assert "distance" in shares.get_ylabel() and probabilities.patches[0].get_height() == 1
 
 
 def test_the_curve_is_the_distance_within_clusters(rng):

@@ -19,7 +19,7 @@ from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.ensemble.similarity import own_and_nearest
 from posterior_consensus.plots.colours import NEUTRAL, colours_of, patterns_of
 from posterior_consensus.plots.data import observed_table
-from posterior_consensus.plots.frame import SOME_OF_PAIRS, some_of, with_unit
+from posterior_consensus.plots.frame import SOME_OF_PAIRS, some_of
 from posterior_consensus.plots.psm import item_order
 from posterior_consensus.results import display
 from posterior_consensus.results.stored_as import own_in
@@ -170,9 +170,7 @@ def _data(summary: SummaryRecord, shown: npt.NDArray[np.intp]) -> dict[str, Floa
     if summary.observed is None:
         return {}
     table = observed_table(summary.observed, summary.consensus)
-    unit = str(summary.observed.attrs.get("units", ""))
-    names = [with_unit(f"feature {name}" if name.isdigit() else name, unit) for name in table.features]
-    return dict(list(zip(names, table.values[shown].T, strict=True))[:_MOST_FEATURES])
+    return dict(list(zip(table.titles, table.values[shown].T, strict=True))[:_MOST_FEATURES])
 
 
 def _map(draws: PairSource) -> dict[str, Floats]:
