@@ -63,12 +63,12 @@ def consensus_partition(
         - "greedy" searches for the minimum expected loss, and is the best choice for most posteriors.
         - "exact" proves its result optimal, for Binder's loss; "enumeration" tries all partitions of at most ten items.
         - "best_draw" selects a draw.
-        - "hierarchical", "basic", "spectral", "kcc", "sdp", "impurity", "lange_buhmann", "cspa", "mcla", "hbgf" and
-          "nmf" choose the number of clusters by the expected loss.
-        - "cc_pivot", "boem", "sccc" and "align_and_vote" choose it by criteria of their own.
+        - "hierarchical", "basic", "spectral", "kcc", "sdp", "impurity", "lange_buhmann", "cspa", "mcla", "hbgf", "nmf"
+          and "sccc" choose the number of clusters by the expected loss.
+        - "cc_pivot", "boem" and "align_and_vote" choose it by criteria of their own.
         - "rpm_em" fits the random perturbation model and ignores the loss.
     n_clusters : int, optional
-        Number of clusters of the partition. By default it is chosen by the expected loss.
+        Number of clusters of the partition. By default the method chooses it.
     max_clusters : int or "draws", optional
         Largest number of clusters; "draws" is the largest number in any draw, the limit in R's salso. By default
         "greedy", "exact", "enumeration", "cc_pivot", "boem" and "sccc" have no limit. The other methods try up to the
