@@ -111,6 +111,18 @@ def own_and_nearest(
     return own, nearest, other
 
 
+def own_and_nearest_by_counts(
+    similarity: Floats, n_draws: int, labels: npt.NDArray[Any]
+) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
+    """Return :func:`own_and_nearest` of draws without weights and noise, given their matrix: equal bit for bit.
+
+    Numbers of draws are integers, whose sums are exact in any order. For many partitions of the same draws.
+    """
+    links = np.rint(n_draws * similarity) @ np.eye(labels.max() + 1)[labels]
+    links[np.arange(labels.size), labels] -= n_draws
+    return _own_and_nearest_of(links, labels, float(n_draws), np.bincount(labels), None)
+
+
 def _own_and_nearest_of(
     links: Floats, labels: npt.NDArray[Any], total: float, sizes: npt.NDArray[np.intp], noise: int | None
 ) -> tuple[Floats, npt.NDArray[np.int32], Floats]:

@@ -6,7 +6,8 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
-from posterior_consensus.ensemble.similarity import similarity_operator
+from posterior_consensus.ensemble.partitions import canonical_labels
+from posterior_consensus.ensemble.similarity import own_and_nearest, own_and_nearest_by_counts, similarity_operator
 from posterior_consensus.kernels import coclustering
 from posterior_consensus.runtime import memory
 from posterior_consensus.sources.conversion import as_partition_draws
@@ -22,6 +23,18 @@ def test_entries_are_exact(n_draws, n_items, n_clusters):
     draws = random_draws(np.random.default_rng(n_items), n_draws, n_items, n_clusters)
     psm = pc.posterior_similarity_matrix(draws)
     np.testing.assert_array_equal(psm.values, reference.similarity(draws))
+
+
+@pytest.mark.parametrize(("n_draws", "n_items", "n_clusters"), SIZES[:4])
+def test_counts_of_pairs_give_the_same_means_bit_for_bit(n_draws, n_items, n_clusters):
+    rng = np.random.default_rng(n_items)
+    draws = as_partition_draws(random_draws(rng, n_draws, n_items, n_clusters))
+    for k in (1, 2, n_clusters, n_items):
+        labels = canonical_labels(rng.integers(k, size=n_items))
+        ours = own_and_nearest_by_counts(draws.shared_similarity, n_draws, labels)
+        for one, other in zip(ours, own_and_nearest(draws, labels), strict=True):
+            assert one.dtype == other.dtype
+            np.testing.assert_array_equal(one, other)
 
 
 def test_more_than_256_clusters_go_through_every_path():

@@ -197,6 +197,30 @@ def test_sliders_chains_and_orders_change_the_pictures(chromium, galaxies):
         playwright.expect(page.locator("#rows")).to_have_text("1 to 25 of 82")
 
 
+def test_items_keep_the_order_of_the_still_figures_while_one_explores(chromium, galaxies):
+    summary, path = galaxies
+    own, other = np.nan_to_num(summary.items.similarity), np.nan_to_num(summary.items.nearest_similarity)
+    still = np.lexsort((other, -own, summary.items.cluster))
+    with Report(chromium, path) as report:
+        page, bars = (
+            report.page,
+            "Bokeh.index.find_one(Bokeh.documents[0].roots()[2]).model.renderers[0].data_source.data",
+        )
+        first = page.evaluate(f"[...{bars}.rank]")
+        np.testing.assert_allclose(own[np.argsort(first)], own[still], atol=1e-4)
+        assert "Not the reported result" not in report.words()
+        report.press("#clusters", "End")
+        assert "Not the reported result" in report.words() and page.evaluate(f"[...{bars}.rank]") == first
+        page.select_option("#order", "clusters")
+        assert page.evaluate(f"[...{bars}.rank]") != first
+        page.locator("#answers input").first.check()
+        assert "Not the reported result" not in report.words() and page.evaluate(f"[...{bars}.rank]") == first
+        page.locator("#chains input").first.uncheck()
+        assert "Not the reported result" in report.words()
+        sliders = "document.querySelector('#explore').contains(document.querySelector('{}'))"
+        assert all(page.evaluate(sliders.format(name)) for name in ("#clusters", "#threshold", "#chains"))
+
+
 def test_paper_without_margins_has_the_last_page(chromium, galaxies):
     (_, path), none = galaxies, dict.fromkeys(("top", "right", "bottom", "left"), "0")
     for width in (390, 1280):
@@ -252,7 +276,7 @@ def test_a_slider_goes_through_layers(chromium, undrawn, tmp_path):
     with Report(chromium, path) as report:
         assert report.words().startswith("Shown: layer <b>old</b>, 3 clusters")
         assert report.page.locator("#name-of-layers").inner_text() == "layer"
-        assert not report.page.locator("#chains").is_visible() and not report.page.locator("#for-clusters").is_visible()
+        assert not report.page.locator("#explore").is_visible() and "reported result" not in report.words()
         before, colours = report.matrix(), report.colours_of_clusters()
         report.press("#layer", "ArrowRight")
         assert report.words().startswith("Shown: layer new, ") and report.matrix() != before

@@ -16,17 +16,16 @@ const look = (() => {
     ["similarity to nearest", i => value("other", i)], ["margin", i => value("own", i) - value("other", i)],
   ];
   const dark = matchMedia("(prefers-color-scheme: dark)"), print = matchMedia("print");
-  const state = { partition: 0, order: "clusters", on: [], selected: [], sort: 0, down: false, page: 0 };
-  let meta, columns, arrays, models, mean, standing, place, position, listed, printing = false;
+  const state = { partition: 0, order: "reported", on: [], selected: [], sort: 0, down: false, page: 0 };
+  let meta, columns, arrays, models, mean, standing, position, bars, place, listed, printing = false;
 
   const $ = id => document.getElementById(id);
   const row = () => meta.partitions[state.partition].row * meta.names.length;
+  const byClusters = () => state.order === "reported" || state.order === "clusters";
   const isAbsent = cluster => meta.layers !== undefined && cluster === meta.clusters.length - 1;
   const label = i => arrays.labels[row() + i];
-  const value = (name, i) => {
-    const stored = arrays[name][row() + i];
-    return stored === MISSING ? NaN : stored / 10000;
-  };
+  const number = stored => stored === MISSING ? NaN : stored / 10000;
+  const value = (name, i) => number(arrays[name][row() + i]);
   const nextName = i => arrays.nearest[row() + i] < 0 ? "" : meta.clusters[arrays.nearest[row() + i]];
   const text = number => Number.isNaN(number) ? "–" : number.toFixed(2);
   // Bokeh treats these as formulas, and garbles them without its library for formulas.
@@ -98,12 +97,25 @@ const look = (() => {
   function arrange() {
     const m = arrays.shown.length, base = new Int32Array(m);
     arrays.order.forEach((k, rank) => { base[k] = rank; });
-    const key = {
-      clusters: k => label(arrays.shown[k]), data: k => k, along: k => arrays.along[k],
-    }[state.order];
-    standing = Int32Array.from({ length: m }, (_, k) => k).sort((a, b) => key(a) - key(b) || base[a] - base[b]);
-    position = new Int32Array(m);
-    standing.forEach((k, rank) => { position[k] = rank; });
+    const n = meta.names.length, item = k => arrays.shown[k], labels = row => k => arrays.labels[row * n + item(k)];
+    // Clusters of all layers, one after the other, or of the partition reported: the order of the still figures.
+    const reported = meta.layers === undefined ? [labels(0)] : meta.partitions.map(one => labels(one.row));
+    const keys = { reported, clusters: [k => label(item(k))], data: [k => k], along: [k => arrays.along[k]] }[state.order];
+    const by = (a, b) => keys.reduce((found, key) => found || key(a) - key(b), 0);
+    const all = Int32Array.from({ length: m }, (_, k) => k);
+    standing = all.slice().sort((a, b) => by(a, b) || base[a] - base[b]);
+    position = ranks(standing);
+    // Within a cluster, the still figure has bars by their height.
+    const from = state.order === "reported" ? 0 : row(), height = name => k => number(arrays[name][from + item(k)]) || 0;
+    const [own, other] = [height("own"), height("other")];
+    bars = byClusters() && meta.layers === undefined
+      ? all.sort((a, b) => by(a, b) || own(b) - own(a) || other(a) - other(b)) : standing;
+  }
+
+  function ranks(order) {
+    const found = new Int32Array(order.length);
+    order.forEach((k, rank) => { found[k] = rank; });
+    return found;
   }
 
   function showMatrix() {
@@ -126,7 +138,7 @@ const look = (() => {
       left: [...starts, ...runs.map(() => 0)], right: [...ends, ...runs.map(() => edge)],
       top: [...runs.map(() => 0), ...starts], bottom: [...runs.map(() => edge), ...ends], colour: [...colour, ...colour],
     };
-    const outlined = state.order === "clusters" ? runs : [];
+    const outlined = byClusters() ? runs : [];
     models.blocks.data = {
       left: outlined.map(run => run.start), right: outlined.map(run => run.end), top: outlined.map(run => run.start),
       bottom: outlined.map(run => run.end),
@@ -141,7 +153,7 @@ const look = (() => {
     const axis = id => $(id).value === "own" ? own : column(Number($(id).value));
     const clusters = [...arrays.shown].map(label);
     models.items.data = {
-      x: axis("across"), y: axis("upwards"), rank: [...position].map(rank => rank + 0.5), own,
+      x: axis("across"), y: axis("upwards"), rank: [...ranks(bars)].map(rank => rank + 0.5), own,
       other: [...arrays.shown].map(i => value("other", i)), colour: clusters.map(k => meta.colours[k]),
       marker: clusters.map(k => meta.markers[k]),
     };
@@ -155,12 +167,15 @@ const look = (() => {
     showMatrix();
     showItems();
     const shown = meta.partitions[state.partition], order = $("order").selectedOptions[0].textContent;
-    const number = fillClusters(), clusters = `, ${number} ${number === 1 ? "cluster" : "clusters"}`;
-    $("partition").textContent = `Shown: ${shown.words}${shown.kind === "answer" ? clusters : ""}.`;
+    const count = fillClusters(), clusters = `, ${count} ${count === 1 ? "cluster" : "clusters"}`;
+    const explored = meta.layers === undefined && !(shown.row === 0 && state.on.every(Boolean));
+    const more = explored ? " Not the reported result." : "";
+    $("partition").textContent = `Shown: ${shown.words}${shown.kind === "answer" ? clusters : ""}.${more}`;
+    $("partition").classList.toggle("explored", explored);
     for (const [id, words] of [
       ["of-matrix", "Similarity matrix"], ["of-scatter", "Items"],
       ["of-bars", "Mean similarity to own and nearest cluster"],
-    ]) $(id).setAttribute("aria-label", `${words} of ${standing.length} items, ${number} clusters, order: ${order}`);
+    ]) $(id).setAttribute("aria-label", `${words} of ${standing.length} items, ${count} clusters, order: ${order}`);
     for (const id of SLIDERS) $(`for-${id}`).classList.toggle("used", shown.kind === id);
     showTable();
     mark();
@@ -168,7 +183,8 @@ const look = (() => {
 
   // Controls
   function fillControls() {
-    const orders = [["clusters", "clusters"], ["data", "the data"]];
+    const first = meta.layers === undefined ? "clusters reported" : `clusters of ${meta.partitions[0].value}`;
+    const orders = [["reported", first], ["clusters", "clusters shown"], ["data", "the data"]];
     if (meta.coordinate !== null) orders.push(["along", meta.coordinate]);
     $("order").replaceChildren(...orders.map(([value, words]) => element("option", words, { value })));
     $("order").onchange = () => { state.order = $("order").value; showAll(); };
@@ -177,6 +193,7 @@ const look = (() => {
     $("answers").hidden = meta.layers !== undefined;
     $("name-of-layers").textContent = meta.layers;
     meta.chains.forEach((chain, c) => $("chains").append(checkbox(chain, c)));
+    $("explore").hidden = meta.layers !== undefined || meta.partitions.length + meta.chains.length === 2;
     $("chains").hidden = meta.chains.length === 1 || meta.layers !== undefined;
     const features = meta.features.map((words, value) => element("option", words, { value }));
     features.push(element("option", "mean similarity to own cluster", { value: "own" }));
@@ -369,7 +386,7 @@ const look = (() => {
       const [column, line] = [Math.floor(x), Math.floor(y)];
       return column >= 0 && line >= 0 && column < m && line < m ? [standing[line], standing[column]] : [];
     }
-    if (name === "bars") return x >= 0 && x < m ? [standing[Math.floor(x)]] : [];
+    if (name === "bars") return x >= 0 && x < m ? [bars[Math.floor(x)]] : [];
     const { data } = models.items, across = model.inner_width / (model.x_range.end - model.x_range.start);
     const up = model.inner_height / (model.y_range.end - model.y_range.start);
     let best = -1, least = REACH * REACH;

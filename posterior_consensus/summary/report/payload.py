@@ -16,7 +16,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats, Items, numbers_for_colours
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
-from posterior_consensus.ensemble.similarity import own_and_nearest
+from posterior_consensus.ensemble.similarity import own_and_nearest, own_and_nearest_by_counts
 from posterior_consensus.plots.colours import NEUTRAL, colours_of, patterns_of
 from posterior_consensus.plots.data import observed_table
 from posterior_consensus.plots.frame import SOME_OF_PAIRS, some_of
@@ -55,8 +55,10 @@ def payload_of(summary: SummaryRecord, *, progressbar: bool) -> str:
         notes.insert(0, _ABOUT.format(shown.size, draws.n_items))
     if list(chains) == [_ALL]:
         notes.insert(0, _AS_ONE.format(draws.samples.words.chains))
-    data = _data(summary, shown)
-    listed, of_items = _partitions(draws, choices, summary.items)
+    data, pictured = _data(summary, shown), draws.of_items(shown)
+    counted = None if draws.denominator() is None or draws.noise is not None else pictured.as_pairs()
+    matrix = counted if shown.size == draws.n_items else None
+    listed, of_items = _partitions(draws, matrix, choices, summary.items)
     meta = {
         **_clusters(summary.items, choices),
         "chains": [{"name": str(name), "share": share} for name, share in chains.items()],
@@ -66,8 +68,8 @@ def payload_of(summary: SummaryRecord, *, progressbar: bool) -> str:
         "notes": notes,
         "words": words_of(summary)._asdict(),
     }
-    arrays = _similarities(draws.of_items(shown), len(chains), choices[0].labels[shown]) | of_items
-    return _packed(items, shown, data | _map(draws.of_items(shown)), meta, arrays)
+    arrays = _similarities(pictured, len(chains), choices[0].labels[shown]) | of_items
+    return _packed(items, shown, data | _map(pictured if counted is None else counted), meta, arrays)
 
 
 def payload_of_layers(
@@ -191,9 +193,9 @@ def _along(items: Items) -> Floats | None:
 
 
 def _partitions(
-    draws: PartitionDraws, choices: list[Choice], items: ItemUncertainty
+    draws: PartitionDraws, matrix: PairSimilarity | None, choices: list[Choice], items: ItemUncertainty
 ) -> tuple[list[dict[str, Any]], Arrays]:
-    """The choices with their rows in the arrays; equal partitions share a row."""
+    """The choices with their rows in the arrays, from the matrix of the draws if given; equal ones share a row."""
     rows: dict[bytes, int] = {}
     columns: list[Arrays] = []
     listed = list[dict[str, Any]]()
@@ -201,7 +203,7 @@ def _partitions(
         labels = choice.labels.astype(np.int32)
         row = rows.setdefault(labels.tobytes(), len(rows))
         if row == len(columns):
-            columns.append(_of_reported(labels, items) if row == 0 else _of_other(labels, draws))
+            columns.append(_of_reported(labels, items) if row == 0 else _of_other(labels, draws, matrix))
         listed.append({"kind": choice.kind, "value": choice.value, "row": row, "words": choice.words})
     return listed, _stacked(columns)
 
@@ -216,10 +218,14 @@ def _of_reported(labels: Labels, items: ItemUncertainty) -> Arrays:
     return _row(labels, items.cluster.values, *columns, membership)
 
 
-def _of_other(labels: Labels, draws: PartitionDraws) -> Arrays:
+def _of_other(labels: Labels, draws: PartitionDraws, matrix: PairSimilarity | None) -> Arrays:
     """Columns without the probability of the own cluster, which is slow for many partitions."""
     clusters = canonical_labels(labels)
-    return _row(labels, clusters, *own_and_nearest(draws, clusters), np.full(labels.size, np.nan))
+    if matrix is None:
+        found = own_and_nearest(draws, clusters)
+    else:
+        found = own_and_nearest_by_counts(matrix.values, draws.n_draws, clusters)
+    return _row(labels, clusters, *found, np.full(labels.size, np.nan))
 
 
 def _row(labels: Labels, clusters: Labels, own: Floats, nearest: Labels, other: Floats, membership: Floats) -> Arrays:
