@@ -15,7 +15,7 @@ from posterior_consensus.layers.record import HasComparison, LayerComparison
 from posterior_consensus.layers.stability import LayerStability
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.alluvial import Column, draw_alluvial
-from posterior_consensus.plots.colours import NEUTRAL, NOISE_GREY, as_cmap, ink
+from posterior_consensus.plots.colours import COLOURS, NEUTRAL, NOISE_GREY, OPEN, as_cmap, ink
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.items import draw_shares
 from posterior_consensus.plots.rows import item_row, name_row
@@ -26,8 +26,10 @@ from posterior_consensus.results.stored_as import own_in
 Compared = TypeVar("Compared", LayerComparison, LayerStability)
 
 _MOST_COLUMNS = 40
-_MOST_CAPTIONS = 14
+_WIDEST = 7.1  # inches: a page of a journal, 180 mm
 _SHORT = 4  # characters of a layer's name that need no more room below the axes
+_MARGIN = 0.3  # beside the columns, for their names
+_LEVEL = 8  # characters of a layer's name that is not written upright
 _FAINT, _SURE = 0.12, 0.5  # opacities of a flow that may be none, and of one whose interval is a point
 _LEAST = 0.05  # expected items of a band
 
@@ -62,11 +64,12 @@ def plot_layers(comparison: LayerComparison | HasComparison, *, figsize: Size = 
 
     Notes
     -----
-    Clusters keep their name and colour from layer to layer. "elsewhere" are items of draws' clusters that no cluster of
-    the estimate is matched with. A cluster is as high as the expected number of its items that come from the layer
-    before or go on to the next one, whichever is larger. A band is opaque if the number of its items is sure: its
-    opacity grows with the ratio of the ends of its interval. Clusters are ordered such that few bands cross, as in
-    :func:`plot_alluvial`. Of more than 40 layers, 40 successive ones around the largest change are shown.
+    Clusters keep their name and colour from layer to layer. Grey are items elsewhere, in draws' clusters that no
+    cluster of the estimate is matched with. A cluster is as high as the expected number of its items that come from the
+    layer before or go on to the next one, whichever is larger. A band is opaque if the number of its items is sure: its
+    opacity grows with the ratio of the ends of the number's interval, which has the probability ``comparison.prob``.
+    Clusters are ordered such that few bands cross, as in :func:`plot_alluvial`. Of more than 40 layers, 40 successive
+    ones around the largest change are shown. If there is no room for all names, one layer in several has names.
 
     Examples
     --------
@@ -104,13 +107,14 @@ def plot_layers(comparison: LayerComparison | HasComparison, *, figsize: Size = 
         if not sizes[k].any():  # no items in common with a layer beside it
             sizes[k] = np.bincount(_positions(own, row[row >= 0]), minlength=own.size).astype(np.float64)
     height = max(size.sum() for size in sizes)
-    none = "elsewhere" if len(shown) <= _MOST_CAPTIONS else ""
-    clusters = [[none if k < 0 else str(partitions.names[k]) for k in own] for own in numbers]
+    grid = frame.grid_axes(axes, figsize, 1, 1, min(2.2 + 1.2 * len(shown), _WIDEST), 4.8).ravel()
+    clusters = [["" if k < 0 else str(partitions.names[k]) for k in own] for own in numbers]
+    clusters = _with_room(grid[0], clusters)
     columns = list(map(Column, [""] * len(shown), [size / height for size in sizes], clusters, numbers))
     tables = [table / height for table in tables]
-    width = min(2.2 + 1.7 * len(columns), 14.0)
-    grid = frame.grid_axes(axes, figsize, 1, 1, width, 4.8).ravel()
     ax = draw_alluvial(grid[0], columns, tables, opacities)
+    ax.set_xlim(-_MARGIN, len(shown) - 1 + _MARGIN)
+    _add_legend(ax, comparison.prob, elsewhere=any(size[-1] > 0 for size in sizes))
     _name_layers(ax, [comparison.layers[j] for j in shown], [own.size - 1 for own in numbers])
     left_out = len(comparison.layers) - len(shown)
     note = f"{comparison.dim} ({len(shown)} of {left_out + len(shown)}, around the largest change)" * (left_out > 0)
@@ -149,11 +153,38 @@ def _positions(known: npt.NDArray[np.int64], wanted: npt.NDArray[Any]) -> npt.ND
 
 
 def _name_layers(ax: Axes, names: list[Any], n_clusters: list[int]) -> None:
-    """Name the columns, all with their numbers of clusters if they are few, else some."""
-    at = range(0, len(names), -(-len(names) // _MOST_CAPTIONS))
-    few = len(at) == len(names) and frame.extent(ax)[0] / len(names) > 60
-    captions = [f"{names[k]}{chr(10) + counted(n_clusters[k], 'cluster') if few else ''}" for k in at]
-    ax.set_xticks(list(at), captions, parse_math=False)
+    """Name the columns, all with their numbers of clusters if there is room, else some."""
+    room, shown = frame.extent(ax)[0] / len(names), frame.short_names(names, frame.LONGEST)
+    lines = [[name, counted(number, "cluster")] for name, number in zip(shown, n_clusters, strict=True)]
+    if frame.CHARACTER * max(len(line) for both in lines for line in both) < room:
+        ax.set_xticks(range(len(names)), ["\n".join(both) for both in lines], parse_math=False)
+    elif (longest := max(map(len, shown))) <= _LEVEL:
+        step = int(np.ceil(frame.CHARACTER * (longest + 1) / room))
+        ax.set_xticks(range(0, len(names), step), shown[::step], parse_math=False)
+    else:
+        frame.label_some(ax, "x", np.array(shown))
+
+
+def _with_room(ax: Axes, clusters: list[list[str]]) -> list[list[str]]:
+    """The names of clusters, in as many columns as there is room for; empty in the others."""
+    longest = max(len(name) for own in clusters for name in own)
+    step = int(np.ceil((frame.CHARACTER * longest + 6.0) * len(clusters) / frame.extent(ax)[0]))
+    return [own if k % step == 0 else [""] * len(own) for k, own in enumerate(clusters)]
+
+
+def _add_legend(ax: Axes, prob: float, *, elsewhere: bool) -> None:
+    """Explain the opacity of bands, and grey if it occurs, above the axes."""
+    from matplotlib.colors import to_rgba
+    from matplotlib.patches import Patch
+
+    looks = {
+        "band whose number of items is sure": (COLOURS[0], _FAINT + _SURE),
+        f"band whose {prob:.0%} interval begins at 0": (COLOURS[0], _FAINT),
+    }
+    if elsewhere:
+        looks["elsewhere: in no cluster of the estimate"] = (OPEN, 1.0)
+    entries = [Patch(facecolor=to_rgba(*look), edgecolor=NEUTRAL, label=name) for name, look in looks.items()]
+    frame.add_legend(ax, entries, loc="lower left", bbox_to_anchor=(0.0, 1.0))
 
 
 def plot_layer_stability(comparison: LayerStability | HasComparison, *, figsize: Size = None, axes: Any = None) -> Grid:
@@ -214,7 +245,7 @@ def plot_layer_stability(comparison: LayerStability | HasComparison, *, figsize:
     n_clusters = [np.unique(row[row >= 0]).size for row in comparison.partitions.labels.values[: len(names)]]
     flow = min(max(3.2, 0.22 * max(n_clusters)), 7.0)
     longest = max(len(str(name)) for name in names)
-    size = min(3.4 + 1.1 * len(names), 14.0), 3.4 + flow + 0.06 * min(longest, 16) * (longest > _SHORT)
+    size = min(3.4 + 1.1 * len(names), _WIDEST), 3.4 + flow + 0.06 * min(longest, 16) * (longest > _SHORT)
     grid = frame.grid_axes(axes, figsize, 3, 1, *size, height_ratios=(1.5, 1.2, flow)).ravel()
     table = comparison.to_dataframe().iloc[: len(names)]
     _plot_stability(grid[0], table, [name in comparison.most_stable for name in names])
@@ -222,7 +253,7 @@ def plot_layer_stability(comparison: LayerStability | HasComparison, *, figsize:
     _plot_flow(grid[2], comparison, len(names))
     left_out = len(comparison.layers) - len(names)
     for ax in grid:
-        ax.set_xlim(-0.3, len(names) - 0.7)
+        ax.set_xlim(-_MARGIN, len(names) - 1 + _MARGIN)
         ax.set_xticks(range(len(names)), [""] * len(names))
     captions = [str(name) for name in names]
     if (longest + 1) * frame.CHARACTER <= frame.extent(grid[2])[0] / len(names):
@@ -283,6 +314,7 @@ def _plot_flow(ax: Axes, comparison: LayerStability, n_layers: int) -> None:
     height = max(size.sum() for size in sizes)
     is_noise = np.array([name == NOISE for name in partitions.names])
     clusters = [["" if is_noise[k] else str(partitions.names[k]) for k in own] for own in numbers]
+    clusters = _with_room(ax, clusters)
     colours = [np.where(is_noise[own], NUMBER_OF_NOISE, own) for own in numbers]
     columns = list(map(Column, [""] * n_layers, [size / height for size in sizes], clusters, colours))
     draw_alluvial(ax, columns, [table / height for table in tables], [_FAINT + _SURE * 0.66] * len(tables))

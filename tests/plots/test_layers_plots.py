@@ -1,6 +1,7 @@
 """Figures of layers show what the comparison says."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -49,6 +50,21 @@ def test_a_flow_that_is_sure_is_more_opaque():
         for path, colour in zip(bands.get_paths(), bands.get_facecolors(), strict=True)
     }
     assert opacity[0.5] < opacity[3.5] < opacity[4.0]
+
+
+def test_a_page_holds_the_figure_and_its_legend_explains_opacity_and_grey():
+    _, comparison = compared(30)
+    (ax,) = pc.plot_layers(comparison)
+    assert ax.figure.get_size_inches()[0] * 25.4 < 181
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert len(texts) == 2 and "sure" in texts[0] and "90% interval" in texts[1]
+    sure, none = (handle.get_facecolor()[3] for handle in ax.get_legend().legend_handles)
+    bands = [colour[3] for bands in ax.collections for colour in bands.get_facecolors() if colour[3]]
+    assert none == pytest.approx(min(bands)) and sure == pytest.approx(max(bands))
+    boxes = [text.get_window_extent() for text in ax.get_xticklabels()]
+    assert len(boxes) > 9 and all(before.x1 < after.x0 for before, after in pairwise(boxes))
+    named = {text.get_position()[0] for text in ax.texts if text.get_text()}
+    assert 9 < len(named) <= 30
 
 
 def test_of_many_layers_some_are_shown(monkeypatch):
