@@ -10,7 +10,20 @@ from posterior_consensus.answers.loss_parameter import LossPath
 from posterior_consensus.answers.membership import ItemUncertainty
 from posterior_consensus.answers.scored_links import ScoredLinks
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.plots.frame import Axes, Grid, Size, add_legend, grid_axes, mark_value, new_axes, tick_integers
+from posterior_consensus.plots.frame import (
+    Axes,
+    Grid,
+    Size,
+    Width,
+    add_legend,
+    extent,
+    font_of_names,
+    legend_above,
+    mark_value,
+    new_axes,
+    panels,
+    tick_integers,
+)
 from posterior_consensus.plots.items import plot_item_uncertainty
 from posterior_consensus.plots.links import (
     draw_against,
@@ -36,14 +49,19 @@ def four_panels(
     *,
     order: Any = "clusters",
     figsize: Size = None,
+    width: Width = None,
 ) -> Grid:
     """Plot similarity matrix, number or sizes of clusters, credible ball and item uncertainty, lettered."""
-    axes = grid_axes(None, figsize, 2, 2, 11.0, 8.2, height_ratios=(1.25, 1.0), framed=True)
-    plot_psm(draws, partition, order=order, ax=axes[0, 0])
-    number_or_sizes(draws, partition, ax=axes[0, 1])
-    plot_credible_ball(ball, order=order, ax=axes[1, 0])
-    plot_item_uncertainty(items, order=order, ax=axes[1, 1])
-    return _lettered(axes)
+    with panels(figsize, width, (11.0, 8.2), (64.0, 48.0, 56.0, 52.0), height_ratios=(1.25, 1.0)) as axes:
+        a, b, c, d = axes.ravel().tolist()
+        a.set_anchor("NW")  # in line with the panels below and beside
+        plot_psm(draws, partition, order=order, ax=a)
+        number_or_sizes(draws, partition, ax=b)
+        if b.get_legend():
+            legend_above(b)
+        plot_credible_ball(ball, order=order, ax=c)
+        plot_item_uncertainty(items, order=order, ax=d)
+        return _lettered(axes)
 
 
 def number_or_sizes(draws: PartitionDraws, partition: Any, *, ax: Axes | None = None) -> Axes:
@@ -64,29 +82,34 @@ def number_or_sizes(draws: PartitionDraws, partition: Any, *, ax: Axes | None = 
     return ax
 
 
-def link_panels(draws: Any, links: Links, *, figsize: Size = None) -> Grid:
+def link_panels(draws: Any, links: Links, *, figsize: Size = None, width: Width = None) -> Grid:
     """Plot sizes and number of clusters, links by probability and the most uncertain links, lettered."""
-    axes = grid_axes(None, figsize, 2, 2, 11.0, 8.2, height_ratios=(1.0, 1.2), framed=True)
-    plot_cluster_sizes(links, ax=axes[0, 0])
-    plot_n_clusters(draws, links.cluster, ax=axes[0, 1])
-    plot_links(links, axes=axes[1])
-    return _lettered(axes)
+    with panels(figsize, width, (11.0, 8.2), (48.0, 48.0, 52.0, 72.0), height_ratios=(1.0, 1.2)) as axes:
+        a, b, c, d = axes.ravel().tolist()
+        plot_cluster_sizes(links, ax=a)
+        legend_above(a)
+        plot_n_clusters(draws, links.cluster, ax=b)
+        if b.get_legend():
+            legend_above(b)
+        plot_links(links, axes=(c, d))
+        return _lettered(axes)
 
 
-def pair_panels(links: ScoredLinks, curve: LossPath | None, *, figsize: Size = None) -> Grid:
+def pair_panels(links: ScoredLinks, curve: LossPath | None, *, figsize: Size = None, width: Width = None) -> Grid:
     """Plot cluster sizes, pairs by score, precision and recall along the threshold, and closest calls, lettered.
 
     Without a curve, the third panel has the pairs that are decided against their score.
     """
-    axes = grid_axes(None, figsize, 2, 2, 11.0, 8.6, framed=True)
-    draw_sizes(axes[0, 0], links)
-    draw_scores(axes[0, 1], links)
-    if curve is None:
-        draw_against(axes[1, 0], links)
-    else:
-        _draw_curve(axes[1, 0], curve, links.tau)
-    draw_closest(axes[1, 1], links)
-    return _lettered(axes)
+    with panels(figsize, width, (11.0, 8.6), (46.0, 52.0, 60.0, 62.0)) as axes:
+        a, b, c, d = axes.ravel().tolist()
+        draw_sizes(a, links)
+        draw_scores(b, links)
+        if curve is None:
+            draw_against(c, links)
+        else:
+            _draw_curve(c, curve, links.tau)
+        draw_closest(d, links)
+        return _lettered(axes)
 
 
 def _draw_curve(ax: Axes, curve: LossPath, tau: float) -> None:
@@ -96,7 +119,9 @@ def _draw_curve(ax: Axes, curve: LossPath, tau: float) -> None:
     draw_shares(ax, at, table)
     mark_value(ax, tau, f"tau = {tau:.3g}")
     above = ax.secondary_xaxis("top")
-    above.set_xticks(at, [f"{number}" for number in table["n_clusters"].values], fontsize="small", rotation=45)
+    numbers = [str(number) for number in table["n_clusters"].values]
+    upright = 45 if font_of_names() * max(map(len, numbers)) > extent(ax)[0] / len(numbers) else 0
+    above.set_xticks(at, numbers, fontsize="small", rotation=upright)
     above.set_xlabel("number of clusters")
     ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.03), xlabel="pair threshold tau")
     add_legend(ax, loc="best")
@@ -104,6 +129,6 @@ def _draw_curve(ax: Axes, curve: LossPath, tau: float) -> None:
 
 def _lettered(axes: Grid) -> Grid:
     for letter, ax in zip("abcd", axes.ravel().tolist(), strict=True):
-        corner = {"xy": (0, 1), "xycoords": "axes fraction", "xytext": (-30, 6), "textcoords": "offset points"}
+        corner = {"xy": (0, 1), "xycoords": "axes fraction", "xytext": (-3.0, 0.6), "textcoords": "offset fontsize"}
         ax.annotate(letter, **corner, fontsize="large", fontweight="bold")
     return axes

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise, zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import isotonic_regression
 
 from posterior_consensus.plots.colours import MARK, MARKERS, colours_of, ink, patterns_of
 from posterior_consensus.runtime.arguments import as_numbers
@@ -20,13 +23,29 @@ else:
     Axes = Line2D = Any  # Matplotlib is optional and loaded at the first plot
 
 Size = tuple[float, float] | None
+Width = Literal["column", "page"] | None
 Grid = npt.NDArray[np.object_]  # of axes
 
 MOST_NAMED = 12  # clusters named in a legend
 LONGEST = 24  # characters of a name in a legend or of a row
 CHARACTER = 5.4  # points wide
 ERRORS = 2.0  # standard errors that a bar reaches to either side
-_SMALLEST_FONT = 5.0  # points; smaller is unreadable
+_SMALLEST_FONT = 6.0  # points; smaller is unreadable in print
+_MOST_MOVED = 12.0  # points from a cluster to its name
+_WIDTHS = {"column": 89.0, "page": 180.0}  # mm, of journals
+_MOST_ROUNDS, _FEWEST = 8, 8  # of wrapping labels, and characters of a line
+_MOST_FILLED = 0.97  # share of its axes that a label may have; a text's width varies a little with the resolution
+_MOST_DOWN = 240.0  # mm, of a column
+_INCH = 25.4  # mm
+_PRINTED_FONT = 7.5  # points
+_PRINTED: dict[str, Any] = {
+    **{f"axes.{text}size": "medium" for text in ("title", "label")},
+    **{f"{side}tick.{kind}.width": 0.6 for side in "xy" for kind in ("major", "minor")},
+    **{f"{side}tick.{name}": value for side in "xy" for name, value in (("major.size", 2.5), ("major.pad", 2.0))},
+    **{"axes.linewidth": 0.6, "axes.labelpad": 2.0, "axes.titlepad": 4.0, "hatch.linewidth": 0.5},
+    **{"legend.handlelength": 1.3, "legend.handletextpad": 0.5, "legend.columnspacing": 1.0},
+    **{"figure.subplot.left": 0.2, "figure.subplot.right": 0.97},  # near what the layout will find, for room of names
+}
 MOST_OF_PAIRS = 10_000  # items; beyond, a sample of pairs is shown
 SOME_OF_PAIRS = 2_000
 MOST_IN_ROW = 20_000  # items in a row; beyond, a sample of this size is shown
@@ -94,6 +113,65 @@ def grid_axes(
     return grid.reshape(n_rows, n_columns)
 
 
+@contextmanager
+def panels(
+    figsize: Any, width: Any, default: tuple[float, float], heights: Sequence[float], **ratios: Any
+) -> Iterator[Grid]:
+    """Four framed axes of a new figure to plot on, two by two, or below each other in a column of print.
+
+    `default` is the size in inches, `heights` are those of a column's panels in mm, `ratios` those of two by two. In
+    print, fonts and lines are those of journals, and labels are wrapped at the end.
+    """
+    import matplotlib.pyplot as plt
+
+    if width is None:
+        yield grid_axes(None, figsize, 2, 2, *default, framed=True, **ratios)
+        return
+    if not isinstance(width, str) or width not in _WIDTHS:
+        raise ValueError(f"`width` must be 'column' (89 mm), 'page' (180 mm) or None; got {width!r}.")
+    if figsize is not None:
+        raise ValueError("`width` and `figsize` both set the size of the figure; give one of the two.")
+    across = _WIDTHS[width] / _INCH
+    font = min(_PRINTED_FONT, float(plt.rcParams["font.size"]))
+    style: Any = _PRINTED | {"font.size": font, "xtick.labelsize": 0.9 * font, "ytick.labelsize": 0.9 * font}
+    with plt.rc_context(style):
+        if width == "page":
+            axes = grid_axes(None, None, 2, 2, across, across * default[1] / default[0], framed=True, **ratios)
+        else:
+            down = sum(heights) / _INCH
+            axes = grid_axes(None, None, 4, 1, across, down, framed=True, height_ratios=heights)
+        for ax in axes.ravel().tolist():
+            ax.tick_params(labelsize=0.9 * font)  # of ticks that a later drawing adds
+        yield axes
+        _wrap_labels(axes)
+
+
+def _wrap_labels(axes: Grid) -> None:
+    """Break labels and titles that are longer than their axes until all fit; a column grows by the lines below axes."""
+    from matplotlib.axes import Axes
+
+    figure = axes[0, 0].figure
+    (across, down), line = figure.get_size_inches(), 1.2 * axes[0, 0].xaxis.label.get_fontsize() / 72
+    labels = [
+        (text, ax, side)
+        for ax in figure.findobj(Axes)
+        for text, side in ((ax.xaxis.label, "width"), (ax.yaxis.label, "height"), (ax.title, "width"))
+    ]
+    given = [text.get_text().split("\n") for text, _, _ in labels]
+    for _ in range(_MOST_ROUNDS):
+        if axes.shape[1] == 1:
+            n_more = sum(ax.get_xlabel().count("\n") for ax in axes.ravel().tolist())
+            figure.set_size_inches(across, min(down + n_more * line, _MOST_DOWN / _INCH))
+        figure.draw_without_rendering()
+        shares = [getattr(text.get_window_extent(), side) / getattr(ax.bbox, side) for text, ax, side in labels]
+        if max(shares) <= _MOST_FILLED:
+            return
+        for (text, _, _), lines, share in zip(labels, given, shares, strict=True):
+            if share > _MOST_FILLED:
+                most = max(_FEWEST, int(max(map(len, text.get_text().split("\n"))) / share) - 1)
+                text.set_text("\n".join(part for own in lines for part in textwrap.wrap(own, most)))
+
+
 def some_of(n_items: int, most: int, shown: int) -> npt.NDArray[np.intp]:
     """Positions of the items to show: all, or beyond `most` items a fixed random sample of `shown`."""
     if n_items <= most:
@@ -122,8 +200,16 @@ def length_of(ax: Axes, sides: str) -> float:
     return min(length for side, length in zip("xy", extent(ax), strict=True) if side in sides)
 
 
-def set_ticks(ax: Axes, sides: str, at: Any, names: Any, font: float = 9.0, *, upright: bool = False) -> None:
+def font_of_names() -> float:
+    """Points of names along an axis: a little smaller than the style's text."""
+    from matplotlib import rcParams
+
+    return 0.9 * float(rcParams["font.size"])
+
+
+def set_ticks(ax: Axes, sides: str, at: Any, names: Any, font: float | None = None, *, upright: bool = False) -> None:
     """Name positions along all `sides`; names below an axis are upright if they would overlap."""
+    font = font_of_names() if font is None else font
     for side in sides:
         axis = ax.xaxis if side == "x" else ax.yaxis
         rotation = 90 if upright and side == "x" else 0
@@ -154,7 +240,7 @@ def label_row(
 
 def label_items(ax: Axes, sides: str, names: npt.NDArray[Any]) -> bool:
     """Write the items' names if they are readable; return whether they are."""
-    font = min(9.0, length_of(ax, sides) / len(names) / 1.1)
+    font = min(font_of_names(), length_of(ax, sides) / len(names) / 1.1)
     longest = 0.6 * font * max(len(name) for name in names)
     if font < _SMALLEST_FONT or longest > max(40.0, 0.3 * length_of(ax, "xy")):
         return False
@@ -164,19 +250,25 @@ def label_items(ax: Axes, sides: str, names: npt.NDArray[Any]) -> bool:
 
 def label_some(ax: Axes, sides: str, names: npt.NDArray[Any]) -> None:
     """Name every item along all `sides`, or one in two, five, ten and so on, so that names are readable."""
-    needed = 10.0 * len(names) / length_of(ax, sides)  # 10 points per name
+    needed = 1.1 * font_of_names() * len(names) / length_of(ax, sides)
     step = next(k * 10**power for power in range(len(str(len(names))) + 1) for k in _STEPS if k * 10**power >= needed)
     at = np.arange(0, len(names), step)
     set_ticks(ax, sides, at, short_names(names[at], 16), upright=True)
 
 
 def label_clusters(ax: Axes, sides: str, sizes: npt.NDArray[np.intp], names: list[str], by: str = "cluster") -> None:
-    """Tick every cluster of items in a row along all `sides`, and name clusters with room, the largest first."""
+    """Tick every cluster of items in a row along all `sides`, and name clusters with room, the largest first.
+
+    Names move apart if all clusters are then named, so that their order tells which tick is whose.
+    """
     centers = np.cumsum(sizes) - (sizes + 1) / 2
-    shown = short_names(names, 12)
-    places = (centers + 0.5) / sizes.sum() * length_of(ax, sides)
-    named = with_room(places, shown, np.argsort(-sizes, kind="stable"))
-    set_ticks(ax, sides, centers[named], [shown[k] for k in named])
+    shown, length = short_names(names, 12), length_of(ax, sides)
+    places = (centers + 0.5) / sizes.sum() * length
+    apart = _moved_apart(places, _rooms(shown))
+    named = list(range(sizes.size))
+    if np.abs(apart - places).max() > _MOST_MOVED:
+        named, apart = with_room(places, shown, np.argsort(-sizes, kind="stable")), places
+    set_ticks(ax, sides, apart[named] / length * sizes.sum() - 0.5, [shown[k] for k in named])
     for side in sides:
         (ax.xaxis if side == "x" else ax.yaxis).set_ticks(centers, minor=True)
     extend_label(ax, sides, f", by {by}")
@@ -184,12 +276,25 @@ def label_clusters(ax: Axes, sides: str, sizes: npt.NDArray[np.intp], names: lis
 
 def with_room(places: npt.NDArray[np.float64], names: list[str], order: Iterable[int]) -> list[int]:
     """Names, at positions in points, that are readable without overlap, chosen in `order`."""
-    rooms = np.array([4.0 + max(CHARACTER * len(name), 9.0) for name in names])
+    rooms = _rooms(names)
     named = list[int]()
     for k in order:
         if np.all(np.abs(places[named] - places[k]) >= (rooms[named] + rooms[k]) / 2):
             named.append(int(k))
     return sorted(named)
+
+
+def _rooms(names: Sequence[str]) -> npt.NDArray[np.float64]:
+    """Points that each name needs along an axis."""
+    font = font_of_names()
+    return np.array([4.0 + font * max(0.6 * len(name), 1.0) for name in names])
+
+
+def _moved_apart(places: npt.NDArray[np.float64], rooms: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Positions of names without overlap that are nearest to the given ascending ones, in squares."""
+    least = np.concatenate([[0.0], np.cumsum((rooms[1:] + rooms[:-1]) / 2)])
+    nearest: npt.NDArray[np.float64] = isotonic_regression(places - least).x + least
+    return nearest
 
 
 def tick_integers(axis: Any) -> None:
@@ -252,7 +357,18 @@ def largest_of(sizes: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
 
 def add_colour_bar(ax: Any, shown: Any, label: str, *, pad: float = 0.03, **style: Any) -> None:
     """Add a colour bar of an image or of lines next to one or several axes."""
-    bar = shown.figure.colorbar(shown, ax=ax, fraction=0.046, pad=pad, **style)
+    _name_bar(shown.figure.colorbar(shown, ax=ax, fraction=0.046, pad=pad, **style), label)
+
+
+def add_bar_of_height(ax: Axes, shown: Any, label: str) -> None:
+    """Add a colour bar next to an image of square pixels, and as high."""
+    if ax.figure.get_layout_engine() is None:  # nothing would make room for it
+        add_colour_bar(ax, shown, label)
+    else:
+        _name_bar(shown.figure.colorbar(shown, cax=ax.inset_axes((1.03, 0.0, 0.04, 1.0))), label)
+
+
+def _name_bar(bar: Any, label: str) -> None:
     bar.set_label(label)
     bar.outline.set_visible(False)
 
@@ -261,6 +377,18 @@ def add_legend(ax: Axes, handles: Sequence[Any] | None = None, **style: Any) -> 
     """Add a legend next to the axes, or at the style's `loc`."""
     beside: dict[str, Any] = {} if "loc" in style else {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
     ax.legend(handles=handles, frameon=False, fontsize="small", **beside, **style)
+
+
+def legend_above(ax: Axes, handles: Sequence[Any] | None = None) -> None:
+    """Add a legend above the axes, in as many columns as they have room for, and below their title."""
+    handles = ax.get_legend_handles_labels()[0] if handles is None else handles
+    font = font_of_names()
+    widest = font * (3.5 + 0.55 * max(len(str(handle.get_label())) for handle in handles))
+    n_columns = int(np.clip(extent(ax)[0] / widest, 1, len(handles)))
+    add_legend(ax, handles, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=n_columns)
+    if ax.get_title():
+        n_rows = -(-len(handles) // n_columns)
+        ax.set_title(ax.get_title(), fontsize=ax.title.get_fontsize(), pad=1.5 * font * (n_rows + 1))
 
 
 def mark_value(ax: Axes, value: float, label: str | None = None, zorder: float = 0.5) -> None:

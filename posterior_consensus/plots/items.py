@@ -23,7 +23,6 @@ _MOST_FEATURES = 6
 _PALE = 0.3  # opacity of the background
 _PANEL = 7.2, 2.0  # inches: width of the figure, height of a panel
 _LEAST_ROOM = 2.5  # points per item; with less, points are invisible
-_ENTRY = 125.0  # points wide: an entry of the legend
 
 
 def plot_membership(
@@ -205,7 +204,7 @@ def plot_item_uncertainty(
     elsewhere = np.flatnonzero(items.nearest.values[row.at] >= 0)
     nearest, height = items.nearest.values[row.at][elsewhere], other[row.at][elsewhere]
     room = frame.extent(ax)[0] / row.at.size  # points per item
-    points = {"s": float(np.clip(room, 3.0, 5.0)) ** 2, "edgecolors": ink(), "linewidths": 0.6 if room > 4 else 0.2}
+    points = {"s": float(np.clip(room, 3.0, 5.0)) ** 2, "edgecolors": ink(), "linewidths": 0.6 if room > 4 else 0.4}
     frame.scatter_clusters(ax, elsewhere, height, numbers[nearest], **points, zorder=2.5, clip_on=False)
     shares = []
     if items.noise is not None:
@@ -223,8 +222,7 @@ def plot_item_uncertainty(
         Patch(color=NEUTRAL, alpha=0.6, label="with own cluster"),
         frame.point("with nearest other", "o", NEUTRAL, markersize=4),
     )
-    n_columns = int(np.clip(frame.extent(ax)[0] / _ENTRY, 1, 2 + len(shares)))
-    frame.add_legend(ax, [bar, dot, *shares], loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=n_columns)
+    frame.legend_above(ax, [bar, dot, *shares])
     return ax
 
 

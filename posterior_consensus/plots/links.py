@@ -20,6 +20,7 @@ from posterior_consensus.results.words import words_of
 
 _MOST_NAMED = 20  # links with names
 _MOST_OF_FOUR = 15  # the same in each of four panels
+_WIDE, _SHORT = 220.0, 14  # points of axes for long names, and characters of names beside narrower ones
 _BINS = np.linspace(0.0, 1.0, 21)
 _SCORE = "score (probability of a match)"
 
@@ -142,7 +143,7 @@ def draw_sizes(ax: Axes, links: ScoredLinks) -> None:
 def draw_against(ax: Axes, links: ScoredLinks) -> None:
     """Plot the scores of pairs that are decided against them, joined or separated."""
     table = links.against
-    shown = table.head(_MOST_OF_FOUR).iloc[::-1]
+    shown = table.head(_most_rows(ax, _MOST_OF_FOUR)).iloc[::-1]
     _draw_pairs(ax, links, shown, shown["probability"].to_numpy(), np.ones(len(shown), np.bool_))
     ax.axvline(links.tau, color=MARK, linewidth=0.8, linestyle="--", zorder=0.5)
     some = f"{len(shown)} of " if len(shown) < len(table) else ""
@@ -152,7 +153,7 @@ def draw_against(ax: Axes, links: ScoredLinks) -> None:
 
 def draw_closest(ax: Axes, links: ScoredLinks) -> None:
     """Plot by how much the expected loss rises if the closest calls are decided the other way."""
-    shown = links.review(_MOST_OF_FOUR).iloc[::-1]
+    shown = links.review(_most_rows(ax, _MOST_OF_FOUR)).iloc[::-1]
     _draw_pairs(ax, links, shown, shown["increase"].to_numpy(), shown["exact"].to_numpy())
     ax.set_xlim(min(0.0, shown["increase"].min()) if len(shown) else 0.0, None)
     ax.set_title("the closest calls, if decided the other way", fontsize="medium")
@@ -178,7 +179,7 @@ def _draw_uncertain(ax: Axes, links: Links) -> None:
     probability, within = links.pairs["probability"].values, links.within
     nearest = np.argsort(np.abs(probability - 0.5), kind="stable")
     nearest = nearest[(probability[nearest] >= UNLIKELY) & (probability[nearest] <= SURE)]
-    shown = nearest[:_MOST_NAMED]
+    shown = nearest[: _most_rows(ax, _MOST_NAMED)]
     shown = shown[np.argsort(probability[shown], kind="stable")]
     at, chance = np.arange(shown.size), probability[shown]
     error = frame.ERRORS * np.nan_to_num(links.pairs["mcse"].values[shown])
@@ -194,11 +195,17 @@ def _draw_uncertain(ax: Axes, links: Links) -> None:
     ax.set(xlim=(0.0, 1.0), xlabel=f"{words.probability} of a link{known}")
 
 
+def _most_rows(ax: Axes, most: int) -> int:
+    """Number of rows with names that are readable, at most `most`."""
+    return min(most, max(1, int(frame.extent(ax)[1] / (1.15 * frame.font_of_names()))))
+
+
 def _name_pairs(ax: Axes, places: npt.NDArray[np.intp], first: Iterable[Any], second: Iterable[Any]) -> None:
     """Write the names of both items of each pair at its place."""
-    short = frame.short_names(map(as_text, chain(first, second)), frame.LONGEST)
+    longest = frame.LONGEST if frame.extent(ax)[0] > _WIDE else _SHORT
+    short = frame.short_names(map(as_text, chain(first, second)), longest)
     names = [f"{one} and {other}" for one, other in zip(short[: places.size], short[places.size :], strict=True)]
-    ax.set_yticks(places, names, fontsize=min(9.0, 160.0 / max(places.size, 1)), parse_math=False)
+    frame.set_ticks(ax, "y", places, names)
     ax.set_ylim(-0.7, max(places.size, 1) - 0.3)
 
 

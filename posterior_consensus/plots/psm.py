@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _UNASSIGNED = -1  # number of unassigned items
 _PALE = 0.35  # opacity of unassigned items
-_MOST_CLUSTERS = 50  # clusters; more have thinner outlines
+_LEAST_ROOM = 5.0  # points per cluster; with less, outlines are thinner
 _MOST_PARTED = 30  # clusters; the lines between more would cover the matrix
 _SIDE = 2.6  # inches per matrix of a chain
 _MOST_COLUMNS = 4
@@ -170,7 +170,7 @@ def _plot_one(source: PairSource, partition: Any, order: Any, cmap: Colormap, fi
     in_row = item_order(values, labels, None if along is None else along.rank[at])
     ax = frame.new_axes(ax, figsize, 5.6, 4.8, framed=True, layout="compressed")
     image = ax.imshow(values[np.ix_(in_row, in_row)], cmap=cmap, vmin=0.0, vmax=1.0, interpolation="nearest")
-    frame.add_colour_bar(ax, image, words_of(source).together)
+    frame.add_bar_of_height(ax, image, words_of(source).together)
     ax.set(xlabel=frame.with_share(items.dim, at.size, items.n_items), ylabel=items.dim)
     in_view = None if clusters is None else _draw_clusters(ax, clusters._replace(labels=clusters.labels[at[in_row]]))
     _name_sides(ax, along, items, at[in_row], in_view)
@@ -245,7 +245,7 @@ def _draw_clusters(ax: Axes, clusters: Clusters) -> tuple[npt.NDArray[np.intp], 
         image.set_alpha(np.where(np.logical_and.outer(assigned, assigned), 1.0, _PALE))
     edges = frame.runs_of(labels)
     first, sizes, own = edges[:-1], np.diff(edges), labels[edges[:-1]]
-    width = 1.3 if sizes.size <= _MOST_CLUSTERS else 0.5
+    width = 1.3 if frame.length_of(ax, "xy") / sizes.size >= _LEAST_ROOM else 0.5
     for start, size in zip(first[numbers[own] >= 0], sizes[numbers[own] >= 0], strict=True):
         corner = (start - 0.5, start - 0.5)
         ax.add_patch(Rectangle(corner, size, size, fill=False, edgecolor=MARK, linewidth=width))

@@ -25,6 +25,7 @@ from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.results.words import words_of
 
 HEIGHT = 0.36  # of half a strip, with strips 1 apart
+_WIDE = 300.0  # points of axes, from which captions may be long
 
 
 def draw_strips(
@@ -158,15 +159,16 @@ def plot_credible_ball(
     4
     """
     frame.check_result("ball", ball, CredibleBall, "credible_ball")
+    ax = frame.new_axes(ax, figsize, 7.2, 2.9)
     partitions, captions = [ball.center], [f"center\n{counted(ball.n_clusters[0], 'cluster')}"]
+    then = ", " if frame.extent(ax)[0] > _WIDE else "\n"
     for name, number in zip(BALL_BOUNDS, ball.n_clusters[1:], strict=True):
         bound = getattr(ball, name)
         partitions.append(bound[0])
         distance = quantity(float(own_in(bound, "distance")[0]), ball.loss.unit, 3)
         ties = f" ({len(bound)} tie)" if len(bound) > 1 else ""
         clusters = counted(number, "cluster")
-        captions.append(f"{name.replace('_', ' ')}\n{clusters}, at {distance}{ties}")
-    ax = frame.new_axes(ax, figsize, 7.2, 2.9)
+        captions.append(f"{name.replace('_', ' ')}\n{clusters}{then}at {distance}{ties}")
     draw_strips(ax, partitions, captions, "center", order, noise_from=ball.noise_from)
     radius = quantity(ball.radius, ball.loss.unit, 3)
     ax.set_title(f"{ball.prob:.0%} {words_of(ball).ball} under {ball.loss.name}, radius {radius}", fontsize="medium")

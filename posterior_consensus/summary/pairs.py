@@ -19,7 +19,7 @@ from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.plots.four_panels import pair_panels
-from posterior_consensus.plots.frame import Grid
+from posterior_consensus.plots.frame import Grid, Width
 from posterior_consensus.results import display
 from posterior_consensus.results.stored_as import as_dataset, own_name_in, read_fields, reading
 from posterior_consensus.runtime.executor import Clock
@@ -73,7 +73,7 @@ class PairsSummary(PairsRecord, display.Shown):
         """BibTeX entries of the references cited by :meth:`methods_text`."""
         return bibtex(cited_keys(self.methods_text()))
 
-    def plot(self, *, figsize: tuple[float, float] | None = None) -> Grid:
+    def plot(self, *, figsize: tuple[float, float] | None = None, width: Width = None) -> Grid:
         """Plot cluster sizes, pairs by score, precision and recall along the threshold, and the closest calls.
 
         Without a `curve`, the third panel has the pairs that are decided against their score.
@@ -82,13 +82,20 @@ class PairsSummary(PairsRecord, display.Shown):
         ----------
         figsize : (float, float), optional
             Width and height of the figure in inches.
+        width : {"column", "page"}, optional
+            Width in print, 89 or 180 mm, see :meth:`Summary.plot`.
 
         Returns
         -------
-        ndarray of matplotlib.axes.Axes, of shape (2, 2)
+        ndarray of matplotlib.axes.Axes, of shape (2, 2), in a column (4, 1)
             ``summary.plot()[0, 0].figure`` is the figure, for example to save it.
+
+        Raises
+        ------
+        ValueError
+            If `figsize` or `width` is invalid, or both are given.
         """
-        return pair_panels(self.links, self.curve, figsize=figsize)
+        return pair_panels(self.links, self.curve, figsize=figsize, width=width)
 
     def to_html(self, path: str | Path, *, progressbar: bool = True) -> Path:
         """Write a report with findings, figures, components and pairs to review to one HTML file.

@@ -15,6 +15,7 @@ from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.plots.four_panels import four_panels, link_panels
+from posterior_consensus.plots.frame import Width
 from posterior_consensus.results import display
 from posterior_consensus.results.annotations import Annotations
 from posterior_consensus.results.stored_as import read_fields, reading
@@ -226,7 +227,9 @@ class Summary(SummaryRecord, display.Shown):
             frames |= {"links": self.links.to_dataframe(), "cluster_sizes": self.links.sizes.to_dataframe()}
         return write_tables(folder, frames, self.findings())
 
-    def plot(self, *, order: Any = "clusters", figsize: tuple[float, float] | None = None) -> npt.NDArray[np.object_]:
+    def plot(
+        self, *, order: Any = "clusters", figsize: tuple[float, float] | None = None, width: Width = None
+    ) -> npt.NDArray[np.object_]:
         """Plot similarity matrix, number of clusters, credible ball and item uncertainty in four panels.
 
         If all draws have the same number of clusters, the second panel shows cluster sizes instead. If the summary has
@@ -240,15 +243,23 @@ class Summary(SummaryRecord, display.Shown):
             such as time.
         figsize : (float, float), optional
             Width and height of the figure in inches.
+        width : {"column", "page"}, optional
+            Width in print, 89 or 180 mm, instead of `figsize`. Fonts have at most 7.5 points, and less if the style's
+            text is smaller. In a column, the panels are below each other, 220 to 240 mm high.
 
         Returns
         -------
-        ndarray of matplotlib.axes.Axes, of shape (2, 2)
+        ndarray of matplotlib.axes.Axes, of shape (2, 2), in a column (4, 1)
             ``summary.plot()[0, 0].figure`` is the figure, for example to save it.
+
+        Raises
+        ------
+        ValueError
+            If `order`, `figsize` or `width` is invalid, or both `figsize` and `width` are given.
         """
         if self.links is not None and isinstance(order, str) and order == "clusters":
-            return link_panels(self.draws, self.links, figsize=figsize)
-        return four_panels(self.draws, self.consensus, self.ball, self.items, order=order, figsize=figsize)
+            return link_panels(self.draws, self.links, figsize=figsize, width=width)
+        return four_panels(self.draws, self.consensus, self.ball, self.items, order=order, figsize=figsize, width=width)
 
     def _annotations(self) -> dict[str, Annotations]:
         (best,), (certainty,) = self.consensus._annotations().values(), self.items._annotations().values()
