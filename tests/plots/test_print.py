@@ -3,7 +3,6 @@
 import re
 from dataclasses import replace
 from itertools import combinations
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -17,7 +16,6 @@ import posterior_consensus as pc
 from tests.catalogue.posteriors import around, linked_records
 from tests.helpers import array, check_all, scored_pairs
 
-GALAXIES = Path(__file__).parents[2] / "examples" / "data" / "galaxies.nc"
 QUIET = {"random_seed": 1, "progressbar": False, "answers": False}
 WIDTHS = {"column": 89.0, "page": 180.0}  # mm
 SMALLEST = 6.0  # points
@@ -50,7 +48,7 @@ def many_pairs(rng):
 def summary(request):
     rng = np.random.default_rng(1)
     if request.param == "galaxies":
-        return pc.summarize(GALAXIES, **QUIET)
+        return pc.summarize(pc.load_example("galaxies"), **QUIET)
     if request.param == "records":
         return pc.summarize(linked_records(400, 200)[0].reshape(4, 50, 400), **QUIET)
     if request.param == "scored pairs":
