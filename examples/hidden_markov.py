@@ -106,8 +106,8 @@ for group in ("prior", "posterior"):
 # The Viterbi algorithm finds the most probable path given one value of the parameters, here the posterior mean.
 
 # %%
-parameters = posterior[["mu", "variance", "transitions"]]
-mu, variance, transitions = (mean.values for mean in parameters.mean(("chain", "draw")).values())
+parameters = [posterior[name] for name in ("mu", "variance", "transitions")]
+mu, variance, transitions = (values.mean(("chain", "draw")).values for values in parameters)
 log_density = -((flow.to_numpy()[:, np.newaxis] - mu) ** 2) / (2 * variance)
 ahead = np.zeros_like(log_density)  # of the most probable continuation from each state
 for t in reversed(range(len(flow) - 1)):
@@ -140,7 +140,7 @@ for name, partition in (("consensus", best), ("Viterbi path", viterbi)):
 # $$P(z_t = z_{t+1} \mid \theta, y) \propto \sum_k f_t(k) \, P_{kk} \, p(y_{t+1} \mid k) \, b_{t+1}(k).$$
 
 # %%
-mu, variance, transitions = (values.values for values in parameters.values())
+mu, variance, transitions = (values.values for values in parameters)
 residual = flow.to_numpy()[:, np.newaxis] - mu[:, :, np.newaxis]
 density = np.exp(-(residual**2) / (2 * variance[:, :, np.newaxis, np.newaxis]))
 ahead, before = np.ones_like(density), density.copy()
