@@ -59,7 +59,7 @@ def test_command_prints_and_writes(file, tmp_path, capsys, short_page):
     made = ["--report", str(report), "--figure", str(figure), "--output", str(output)]
     assert main([file, "--var", "z", "--loss", "binder", *made]) == 0
     captured = capsys.readouterr()
-    assert captured.out.startswith("Summary: 20 items (obs) in") and "labels `z`" in captured.out
+    assert captured.out.startswith("20 items (obs) in") and " (z)\n" in captured.out
     assert "\x1b" not in captured.out + captured.err  # no colours without a terminal
     assert report.read_text().startswith("<!DOCTYPE html>") and figure.read_bytes().startswith(b"%PDF")
     with xr.open_datatree(output, engine="h5netcdf") as tree:
@@ -458,7 +458,7 @@ def test_outputs_that_cannot_be_written_leave_the_old_ones_and_the_summary(
     arguments = [file, "--var", "z", "--output", str(old[0]), "--figure", str(figure)]
     assert main(arguments) == 1
     captured = capsys.readouterr()
-    assert "Summary: 20 items" in captured.out and figure.stat().st_size > 0
+    assert "20 items (obs) in" in captured.out and figure.stat().st_size > 0
     assert f"--output '{old[0]}' cannot be written: No space left on device." in captured.err
     assert main([file, "--var", "z", "--report", "/dev/full"]) == 1
     assert "--report '/dev/full' cannot be written: No space left on device." in capsys.readouterr().err
@@ -485,7 +485,7 @@ def test_in_a_pipe_without_a_terminal(table, tmp_path):
     done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, start_new_session=True)
     assert done.returncode == 0 and done.stderr.startswith(b"wrote ") and done.stderr.count(b"\n") == 1
     assert (tmp_path / "report.html").read_text().startswith("<!DOCTYPE html>")
-    assert done.stdout.startswith(b"Summary: 4 items (item) in") and b"\x1b" not in done.stdout
+    assert done.stdout.startswith(b"4 items in") and b"\x1b" not in done.stdout
 
 
 SPLINK = ["unique_id_l", "unique_id_r", "match_probability"]

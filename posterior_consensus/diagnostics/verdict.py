@@ -87,7 +87,7 @@ def _without_comparison(evidence: Evidence) -> tuple[str, str] | None:
             "can be assessed. Run chains."
         )
     if not evidence.draws.samples.has_errors:
-        return "unknown", "A chain has fewer than four draws, too few to assess convergence: run longer chains."
+        return "unknown", "A chain has fewer than four draws, too few to assess convergence. Run longer chains."
     if evidence.moves:
         return None
     return "unknown", (

@@ -102,7 +102,7 @@ def verdict(steps: xr.Dataset, overlaps: xr.Dataset, unit: str, n_chains: int) -
     if np.nanmax(rhat, initial=0.0) > RHAT_BAD:
         worst = int(np.nanargmax(rhat))
         apart = f"how far apart {names[worst]} are (R-hat {rhat[worst]:.2f})"
-        said.append(f"Chains disagree on {apart}: run longer chains.")
+        said.append(f"Chains disagree on {apart}. Run longer chains.")
     return " ".join(said)
 
 

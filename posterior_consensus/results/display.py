@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 import textwrap
 from collections.abc import Sequence
 from datetime import datetime, time
@@ -21,7 +22,9 @@ from posterior_consensus.runtime.tolerances import ROUNDING
 
 MOST_ROWS = 12  # so that a result fits on one screen
 _LOSS_NAMES = {"vi": "variation of information", "binder": "Binder loss", "ballet": "BALLET loss"}
-_WIDTH = 100  # characters of a line's value
+_WIDTH = 100  # characters of a line
+_SHORT_NAMES = _LOSS_NAMES | {"vi": "VI"}
+_IRREGULAR = "afhiosuxz"  # last letters of nouns whose plural may not be a plain one
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _ESCAPED = str.maketrans(
     {
@@ -45,7 +48,24 @@ def number(value: float) -> str:
 
 def quantity(value: float, unit: str, digits: int = 6) -> str:
     """Format a number with its unit, if it has one."""
-    number = f"{value:.{digits}g}"
+    return with_unit(f"{value:.{digits}g}", unit)
+
+
+def rounded(value: float, error: float) -> tuple[str, str]:
+    """Format a number and its standard error, to one digit of the error, or to two if the first is 1.
+
+    The number has at most four significant digits, and three if the error is unknown or 0.
+    """
+    if not 0.0 < error < np.inf:
+        return f"{value:.3g}", "unknown" if np.isnan(error) else f"{error:g}"
+    digits = 2 if "1" in (f"{error:.0e}"[0], f"{error:.9e}"[0]) else 1
+    decimals = digits - 1 - int(f"{error:.{digits - 1}e}".partition("e")[2])
+    most = 3 - int(f"{value:.3e}".partition("e")[2]) if value else decimals
+    return f"{value:.{max(0, min(decimals, most))}f}", f"{error:.{digits}g}" if decimals > 0 else f"{error:.0f}"
+
+
+def with_unit(number: str, unit: str) -> str:
+    """A formatted number with its unit, if it has one."""
     return f"{number} {unit.removesuffix('s') if number == '1' else unit}".rstrip()
 
 
@@ -69,6 +89,11 @@ def name_of(loss: Loss) -> str:
     return _LOSS_NAMES.get(loss.name, loss.name)
 
 
+def short_name_of(loss: Loss) -> str:
+    """Name of a loss in front of its value."""
+    return _SHORT_NAMES.get(loss.name, loss.name)
+
+
 def name_and_unit(loss: Loss) -> str:
     """Format the name of a loss, with its unit if it has one."""
     return f"{loss.name}, {loss.unit}" if loss.unit else loss.name
@@ -87,6 +112,20 @@ def counted(number: int, noun: str, ending: str = "s") -> str:
 def unit_of(values: object) -> str:
     """Unit of a user's array or table, from its attribute ``units``; empty if it has none."""
     return str(getattr(values, "attrs", {}).get("units", ""))
+
+
+def plural(noun: str) -> str:
+    """Plural of a noun that has a plain one; empty for other names, such as "obs" or "z_dim_0"."""
+    if not re.fullmatch("[a-z]{3,}", noun) or noun[-1] in _IRREGULAR:
+        return ""
+    return f"{noun[:-1]}ies" if noun[-1] == "y" and noun[-2] not in "aeou" else f"{noun}s"
+
+
+def counted_items(number: int, dim: str) -> str:
+    """Count items by the name of their dimension, such as "82 galaxies", or "20 items (obs)"."""
+    if items := plural(dim):
+        return f"{number:,} {items if number != 1 else dim}"
+    return f"{counted(number, 'item')} ({dim})"
 
 
 def as_text(value: object) -> str:
@@ -232,7 +271,7 @@ class Shown:
         width = max(len(name) for name, _ in named)
         lines = [title]
         for name, value in named:
-            first, *rest = textwrap.wrap(value, _WIDTH, break_on_hyphens=False) or [""]
+            first, *rest = textwrap.wrap(value, _WIDTH - width - 4, break_on_hyphens=False) or [""]
             lines += [f"  {name:<{width}}  {first}", *(f"  {'':<{width}}  {line}" for line in rest)]
         if table is None:
             return "\n".join(lines)

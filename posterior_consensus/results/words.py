@@ -10,8 +10,8 @@ class Words(NamedTuple):
     ----------
     draw, chain, posterior : str
         A draw, or a run; a chain, or a group of runs that the user named; all of them.
-    group : str
-        A group of draws that a search found.
+    group, mode : str
+        A group of draws that a search found; another one than that of the partition.
     expected, an_expected : str
         Before "loss": an expectation, or a mean over runs.
     minimized, to_draws : str
@@ -38,6 +38,7 @@ class Words(NamedTuple):
     chain: str
     posterior: str
     group: str
+    mode: str
     expected: str
     an_expected: str
     minimized: str
@@ -72,6 +73,7 @@ DRAWS = Words(
     chain="chain",
     posterior="posterior",
     group="group",
+    mode="mode",
     expected="expected",
     an_expected="an expected",
     minimized="posterior expected",
@@ -95,6 +97,7 @@ RUNS = Words(
     chain="group",
     posterior="runs",
     group="kind",
+    mode="kind",
     expected="mean",
     an_expected="a mean",
     minimized="mean",

@@ -13,6 +13,8 @@ from posterior_consensus.answers.particles import Particles, at_least, unseen_ki
 from posterior_consensus.bounds.bound import status
 from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.consensus.record import reached_in_words
+from posterior_consensus.diagnostics.record import Diagnosis
+from posterior_consensus.diagnostics.verdict import ESS_PER_CHAIN, RHAT_WANTED
 from posterior_consensus.ensemble.expectation import mean_loss
 from posterior_consensus.ensemble.items import cluster_names
 from posterior_consensus.ensemble.partitions import Labels
@@ -23,9 +25,12 @@ from posterior_consensus.plots.frame import MOST_IN_ROW, MOST_OF_PAIRS, SOME_OF_
 from posterior_consensus.results import display
 from posterior_consensus.results.display import capitalized, counted
 from posterior_consensus.results.words import Words, words_of
+from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.tolerances import SAME
+from posterior_consensus.runtime.tolerances import ROUNDING, SAME
+from posterior_consensus.search.runs import PERTURBATION, SearchInfo
 from posterior_consensus.summary.record import (
+    IMPROBABLE,
     OTHER_LABELS,
     TOO_MANY,
     SummaryRecord,
@@ -46,6 +51,7 @@ _HALF = 0.5  # mean similarity to the rest of its cluster below which an item is
 _DOUBTFUL = 0.3, 0.7  # shares of runs that call an item noise between which it is in doubt
 _MOST_NAMED = 6
 _MOST_SIZES = 10
+_FIRST_SIZES = 6  # in the first line
 _MOST_CHANGES = 3
 _LOOSE = 0.05  # optimality gap above which a bound is too loose to report
 _ROUNDED = 0.0005  # relative difference of two losses that rounds to 0.0%
@@ -61,6 +67,7 @@ _GIVEN_NUMBER = (
 _LINKS_BECAUSE = f"because there are more than {MANY} clusters, and most items are in clusters of at most {SMALL}"
 _LINK_SIZES = {"1": "singletons", "2": "pairs", "3": "triples"}
 _MOST_LINK_SIZES = 4  # sizes named in a sentence
+_LARGEST = {"log2 n": math.log2, "1 - 1 / n": lambda n: 1 - 1 / n}  # losses that two partitions of n items reach
 _OTHERS = "The search with labels sampled anew from the allocation probabilities"
 
 
@@ -94,7 +101,38 @@ def draws(summary: SummaryRecord) -> Fact:
     methods = f"The posterior distribution of the partition of {items} was represented by {words}{allocations}"
     if samples.independent:
         methods = f"The partition of {items} was represented by {words}."
-    return Fact(samples.words.draws, f"{words}: {summary.source}", [weighted] * samples.is_weighted, methods)
+    return Fact(samples.words.draws, draws_line(samples, summary.source), [weighted] * samples.is_weighted, methods)
+
+
+def headline(summary: SummaryRecord) -> str:
+    """First line of the printed summary: items, clusters, and whether the draws share their number."""
+    sizes, noise = sorted(summary.consensus.cluster_sizes.values.tolist(), reverse=True), summary.consensus.n_noise
+    items = display.counted_items(summary.draws.n_items, str(summary.draws.items.dim))
+    if not sizes:
+        return f"{items}, all noise, in no cluster"
+    listed = ", ".join([*map(str, sizes[:_FIRST_SIZES]), *["..."] * (len(sizes) > _FIRST_SIZES)])
+    clusters = "one cluster" if len(sizes) == 1 else f"{len(sizes):,} clusters ({listed})"
+    of_noise = f" and {noise:,} of noise" * bool(noise)
+    said = ""
+    if _share(summary) < IMPROBABLE:
+        said = f", a number {_of_draws(summary)}"
+        if len(sizes) == 1 and is_improbable(summary.draws, summary.consensus):
+            said += f": the {words_of(summary).draws} disagree on the clusters"
+    elif len(sizes) == 1:
+        said = f", as {_of_draws(summary)}"
+    return f"{items} in {clusters}{of_noise}{said}"
+
+
+def draws_line(samples: Samples, source: str = "") -> str:
+    """Numbers of draws and chains, and where they come from."""
+    chains = display.counted(len(samples.chains), samples.words.chain)
+    kind = " weighted" * samples.is_weighted + " independent" * samples.independent
+    text = f"{samples.n_draws:,}{kind}"
+    if not samples.independent or len(samples.chains) > 1:
+        text += f"{',' * bool(kind)} {'of' if samples.independent else 'from'} {chains}"
+    source = source.replace("`", "").removeprefix("labels").strip()
+    about = _by_group(samples), samples.about_weights if samples.is_weighted else "", source
+    return f"{text} ({'; '.join(said)})" if (said := [*filter(None, about)]) else text
 
 
 def draws_in_words(samples: Samples) -> str:
@@ -104,14 +142,16 @@ def draws_in_words(samples: Samples) -> str:
     text = counted(samples.n_draws, kind)
     if not samples.independent or number > 1:
         text = f"{text} of {counted(number, words.chain)}"
-    if samples.independent and 1 < number <= _MOST_NAMED:
-        text = f"{text} ({', '.join(f'{name}: {rows.size}' for name, rows in _by_name(samples))})"
+    text += f" ({groups})" if (groups := _by_group(samples)) else ""
     return f"{text} ({samples.about_weights})" if samples.is_weighted else text
 
 
-def _by_name(samples: Samples) -> Iterator[tuple[str, npt.NDArray[np.intp]]]:
-    """Name and rows of each chain."""
-    yield from zip(map(display.as_text, samples.chain_names), samples.chains, strict=True)
+def _by_group(samples: Samples) -> str:
+    """Number of runs in each of several groups; empty for chains, and for many groups."""
+    if not samples.independent or not 1 < len(samples.chains) <= _MOST_NAMED:
+        return ""
+    names = map(display.as_text, samples.chain_names)
+    return ", ".join(f"{name}: {rows.size}" for name, rows in zip(names, samples.chains, strict=True))
 
 
 def sizes(summary: SummaryRecord) -> Fact:
@@ -165,10 +205,14 @@ def number(summary: SummaryRecord) -> Fact:
     share = float(summary.draws.samples.mean(((values >= low) & (values <= high)).astype(np.float64)))
     interval = display.interval(int(low), int(high), share, whole_of(summary))
     clause = f"is {interval}" if low == high else f"has the {interval}"
-    chance = _chance(summary)
-    reported = f"; {summary.n_clusters} {chance}" if chance else ""
+    words, whole = words_of(summary), whole_of(summary)
+    line = f"{low:,} in {display.percent(share)} of {whole}"
+    if low < high:
+        line = f"{low:,} to {high:,}, central 90% interval, which has {display.percent(share)} of {whole}"
+    if not low == high == summary.n_clusters:
+        line += f"; {_reported(summary)}"
     findings = [f"The number of clusters {clause}.", *_given_number(summary)]
-    return Fact("clusters", f"{interval}{reported}", findings, f"the number of clusters {clause}")
+    return Fact(f"clusters in {words.draws}", line, findings, f"The number of clusters {clause}.")
 
 
 def _given_number(summary: SummaryRecord) -> Iterator[str]:
@@ -185,22 +229,33 @@ def whole_of(summary: SummaryRecord) -> str:
     return "the weight" if summary.draws.samples.is_weighted else f"the {words_of(summary).draws}"
 
 
-def _chance(summary: SummaryRecord) -> str:
-    """Share of the draws with the reported number of clusters, if it is improbable."""
-    if not is_improbable(summary.draws, summary.consensus):
-        return ""
-    probability = float(number_probabilities(summary.draws)[summary.n_clusters : summary.n_clusters + 1].sum())
-    return (
-        f"in {display.percent(probability)} of {whole_of(summary)}"
-        if probability > 0
-        else f"in no {words_of(summary).draw}"
-    )
+def _share(summary: SummaryRecord) -> float:
+    """Share of the draws with the reported number of clusters."""
+    return float(number_probabilities(summary.draws)[summary.n_clusters : summary.n_clusters + 1].sum())
+
+
+def _of_draws(summary: SummaryRecord) -> str:
+    """Share of the draws with the reported number of clusters, in words."""
+    share = _share(summary)
+    return f"in {display.percent(share)} of {whole_of(summary)}" if share > 0 else f"in no {words_of(summary).draw}"
+
+
+def _reported(summary: SummaryRecord) -> str:
+    """Probability of the reported number of clusters, or its share of the runs."""
+    share, number = _share(summary), f"{summary.n_clusters:,}"
+    if summary.independent:
+        return f"{number} {_of_draws(summary)}"
+    if 0 < share < 0.005:
+        return f"P({number}) < 0.01"
+    if 0.995 <= share < 1 - ROUNDING:
+        return f"P({number}) > 0.99"
+    return f"P({number}) = {share:.2f}" if 0 < share < 1 - ROUNDING else f"P({number}) = {share:.0f}"
 
 
 def improbable_number(summary: SummaryRecord) -> Fact:
     """Comparison with the most probable number of clusters, if the reported number is improbable."""
-    other, best, chance, words = summary.alternative, summary.consensus, _chance(summary), words_of(summary)
-    if not chance:
+    other, best, chance, words = summary.alternative, summary.consensus, _of_draws(summary), words_of(summary)
+    if not is_improbable(summary.draws, best):
         return Fact()
     probabilities = number_probabilities(summary.draws)
     most = int(probabilities.argmax())
@@ -222,14 +277,19 @@ def improbable_number(summary: SummaryRecord) -> Fact:
 def expected_loss(summary: SummaryRecord) -> Fact:
     """Expected loss of the partition, with its error."""
     best, words = summary.consensus, words_of(summary)
-    short, value = (display.quantity(best.expected_loss, best.loss.unit, digits) for digits in (3, 4))
-    finding = f"The {words.minimized} {display.name_of(best.loss)} of this partition{words.to_draws} is {short}."
+    number, error = display.rounded(best.expected_loss, best.mcse)
+    value = display.with_unit(number, best.loss.unit)
+    finding = f"The {words.minimized} {display.name_of(best.loss)} of this partition{words.to_draws} is {value}."
     methods = (
-        f"{words.an_expected} loss of {value} on the {words.draws} it was minimized on ({words.error} "
-        f"{_figure(best.mcse, '.2g')}{_rough_because(best.ess, words)})"
+        f"{words.an_expected} loss of {value}, estimated on the same {words.draws} ({words.error} {error}"
+        f"{_rough_because(best.ess, words)})"
     )
-    line = display.with_error(value, best.mcse, best.ess, words)
-    return Fact(f"{words.expected} {best.loss.name}", line, [finding], methods)
+    line = f"{value}, {words.mcse} {error}"
+    if display.is_rough(best.ess, words):
+        line += f", rough: {best.ess:.3g} effective {words.draws}"
+    if (largest := _LARGEST.get(best.loss.upper)) and summary.draws.n_items > 1:
+        line += f" (0 to {largest(summary.draws.n_items):.3g} possible)"
+    return Fact(f"{words.expected} {display.short_name_of(best.loss)}", line, [finding], methods)
 
 
 def rough_error(summary: SummaryRecord) -> Fact:
@@ -268,26 +328,45 @@ def optimality(summary: SummaryRecord) -> Fact:
         proven = "proven"
         if isinstance(best.info, ComponentsInfo) and best.info.n_components > 1:
             proven = f"proven for each of {best.info.n_components:,} components of linked items"
-        shown = f"{proven}, no partition has a smaller {words.expected} loss on these {words.draws}"
+        shown = f"{proven}: no partition has a smaller {words.expected} loss on these {words.draws}"
         finding = f"On these {words.draws}, no other partition has a smaller {words.expected} loss ({proven})."
-        return Fact("optimality", shown, [finding], f", which is proven to be the minimum on these {words.draws}")
-    agreement = reached_in_words(best.info)
-    if gap is None:
+        return Fact("optimality", shown, [finding], f"This is proven to be the minimum on these {words.draws}.")
+    agreement, minimum = reached_in_words(best.info), ""
+    if gap is None or bound is None:
         no_bound = "no bound was computed" if summary.no_certificate else "no bound is known for this loss"
-        line = said = [agreement or no_bound]
+        said, shown = [agreement or no_bound], f"not proven optimal, {no_bound}"
     elif gap > _LOOSE:
         # A longer computation can improve the bound.
         better = ["`certify` can give a better bound"] * bool(summary.certificate and not summary.certificate.left_out)
-        line = [agreement, ", ".join(["not proven optimal", *better])]
         unproven = f"the {words.expected} loss is not proven to be near the minimum"
-        said = [agreement, "; ".join([unproven, *better])]
+        said, shown = [agreement, "; ".join([unproven, *better])], "not proven optimal"
+        if (least := _rounded_down(bound)) > 0:
+            minimum = f"at least {display.quantity(least, best.loss.unit)}"
+            shown = f"minimum {minimum} (not proven optimal)"
     else:
         at_most = f"{math.ceil(gap * 1e4) / 1e4:.2%}"
         near = f"no partition's {words.expected} loss on these {words.draws} is more than {at_most} smaller"
-        line, said = [near, agreement], [agreement, near]
+        minimum = f"at most {at_most} smaller"
+        said, shown = [agreement, near], f"minimum {minimum} (not proven optimal)"
     sentence = " ".join(f"{capitalized(part)}." for part in filter(None, said))
-    least = "" if bound is None else f", which is at least {display.quantity(bound, best.loss.unit, 4)}"
-    return Fact("optimality", "; ".join(filter(None, line)), [sentence], f"; it is not proven to be the minimum{least}")
+    which = f", which is {minimum}" if minimum else ""
+    line = "; ".join(filter(None, [_agreement(best.info), shown]))
+    return Fact("optimality", line, [sentence], f"This is not proven to be the minimum{which}.")
+
+
+def _agreement(info: Info | None) -> str:
+    """How many searches reached the same expected loss, in short; empty for other work."""
+    if not isinstance(info, SearchInfo) or info.sample is not None:
+        return reached_in_words(info)
+    if PERTURBATION in info.kinds or info.n_starts_at_best < 2:
+        return info.agreement()
+    return f"{info.n_starts_at_best} of {len(info.kinds)} searches agree"
+
+
+def _rounded_down(bound: float) -> float:
+    """A lower bound with two significant digits, never above it."""
+    place = 0 if bound <= 0 else 1 - math.floor(math.log10(bound))
+    return math.floor(bound * 10**place) / 10**place
 
 
 def ball(summary: SummaryRecord) -> Fact:
@@ -303,18 +382,23 @@ def ball(summary: SummaryRecord) -> Fact:
     if least != most:
         inside, grows = f"{least:,} to {most:,} clusters", f", a range that grows with the number of {words.draws}"
         bounds = f"{least:,} and {counted(most, 'cluster')}, a range over {words.draws} that grows with their number"
-    share = f"{100 * found.coverage:.4g}% of {whole_of(summary)}"
-    error = "" if np.isnan(found.coverage_mcse) else f" ({words.error} {100 * found.coverage_mcse:.2g}%)"
+    covered, mcse = display.rounded(100 * found.coverage, 100 * found.coverage_mcse)
+    if float(covered) == 100:  # which all draws are, or a few digits more say how many
+        covered = f"{100 * found.coverage:.4g}"
+    share = f"{covered}% of {whole_of(summary)}"
+    error = "" if np.isnan(found.coverage_mcse) else f" ({words.error} {mcse}%)"
     are, lie = ("is", "lies") if summary.draws.samples.is_weighted else ("are", "lie")
     within = f"{share} {lie} within {radius} of this partition{error}"
     finding = f"{within}; the {words.draws} inside have {inside}{grows}."
     if found.radius == 0:
         finding = f"{share} {are} exactly this partition{error}."
     methods = (
-        f"The {prob} {words.ball} around it [wade2018] has a radius of {radius} and vertical bounds of {bounds}; the "
-        f"ball has {share}{error}"
+        f"The {prob} {words.ball} around this partition [wade2018] has a radius of {radius} and {share}{error}. Its "
+        f"vertical bounds have {bounds}."
     )
-    return Fact(f"{prob} ball", f"radius {radius}, {inside}", [finding], methods)
+    of_loss = f" ({display.short_name_of(found.loss)})" * (found.loss.name != summary.consensus.loss.name)
+    line = f"radius {display.quantity(found.radius, found.loss.unit, 3)}{of_loss}"
+    return Fact(f"{prob} {words.ball}", line, [finding], methods)
 
 
 def ambiguous(summary: SummaryRecord) -> Fact:
@@ -323,12 +407,15 @@ def ambiguous(summary: SummaryRecord) -> Fact:
     many = f"{counted(names.size, 'item')} {'has' if names.size == 1 else 'have'}" if names.size else "no item has"
     own = "their cluster" if names.size > 1 else "its cluster"
     clause = f"{many} a mean {words.similarity} below {_HALF:g} {words.to} the rest of {own}"
+    name, below = "uncertain items", f" (mean {words.similarity.split()[-1]} below {_HALF:g})"
+    methods = f"{capitalized(clause)}."
     if names.size:
-        listed = f"{clause}: {display.listed(names.tolist(), _MOST_NAMED)}"
-        return Fact("ambiguous", listed, [f"{capitalized(listed)}."], clause)
+        listed, dim = display.listed(names.tolist(), _MOST_NAMED), str(summary.draws.items.dim)
+        noun = (dim if names.size == 1 else items) if (items := display.plural(dim)) else ""
+        return Fact(name, f"{noun} {listed}{below}".lstrip(), [f"{capitalized(clause)}: {listed}."], methods)
     every = "Every item" + " that is not alone" * bool(summary.consensus.cluster_sizes.min() == 1)
     finding = f"{every} has a mean {words.similarity} of at least {_HALF:g} {words.to} the rest of its cluster."
-    return Fact("ambiguous", clause, [finding] * (summary.n_clusters < summary.draws.n_items), clause)
+    return Fact(name, f"none{below}", [finding] * (summary.n_clusters < summary.draws.n_items), methods)
 
 
 def ambiguous_items(summary: SummaryRecord) -> npt.NDArray[Any]:
@@ -373,12 +460,12 @@ def links(summary: SummaryRecord) -> Fact:
 def groups(summary: SummaryRecord) -> Fact:
     """Groups of draws; a single group is not reported if the chains disagree."""
     found, words = summary.answers, words_of(summary)
-    name, draws = f"{words.group}s", words.draws
+    name, draws = f"other {words.mode}s", words.draws
     if found is None:
         return Fact(name, "not searched for")
     if not summary.draws.samples.has_errors:
         in_chain = "" if summary.independent else f" in a {words.chain}"
-        return Fact(name, f"too few {draws}{in_chain} to find {name}")
+        return Fact(name, f"too few {draws}{in_chain} to find {words.group}s")
     if found.n_particles > 1:
         return _several_groups(summary, found)
     if summary.diagnosis.status == "disagree":
@@ -387,14 +474,12 @@ def groups(summary: SummaryRecord) -> Fact:
     if found.status == "unknown":
         line = f"too few effective {draws} to distinguish one {words.group} from several"
         return Fact(name, line, [found.verdict])
-    n_draws, least = found.assignment.size, at_least(found.least_share)
-    few = "" if n_draws == summary.draws.n_draws else f" (searched on {n_draws:,} of the {draws})"
-    unseen, limit = f"none below {least} of {whole_of(summary)} can be found", f"; none below {least} can be"
+    n_draws = found.assignment.size
+    unseen = f"none below {at_least(found.least_share)} of {whole_of(summary)} can be found"
     if summary.independent:  # runs that differ much from each other hide kinds of any share
-        unseen, limit = unseen_kinds(found.least_share), ""
-    methods = f"A search for {name} of {draws}, on {n_draws:,} of them, found no second {words.group}; {unseen}."
-    line = f"no second {words.group} of {draws} found{limit}{few}"
-    return Fact(name, line, methods=methods)
+        unseen = unseen_kinds(found.least_share)
+    said = f"A search for {words.group}s of {draws}, on {n_draws:,} of them, found no second {words.group}; {unseen}."
+    return Fact(name, f"none found ({n_draws:,} {draws} searched)", [said], said)
 
 
 def _several_groups(summary: SummaryRecord, found: Particles) -> Fact:
@@ -408,19 +493,18 @@ def _several_groups(summary: SummaryRecord, found: Particles) -> Fact:
         findings.append(other if changes else f"The partition of {group} is the partition above.")
     weights, mixed = found.weights.values, found.status != "chains in different groups"
     shares = display.joined([display.percent(weight) for weight in weights])
-    line = f"{weights.size}, with {shares} of {whole_of(summary)}"
     n_draws, unit, words = found.assignment.size, found.loss.unit, words_of(summary)
-    draws, name = words.draws, f"{words.group}s"
+    draws, name = words.draws, f"other {words.mode}s"
+    line = f"{weights.size} {words.group}s, with {shares} of {whole_of(summary)}"
     was, it = ("were", "them") if summary.independent else ("was", "it")
     of_one = f", compared with {display.quantity(float(found.path['distance'][0]), unit, 3)} for one partition"
     methods = (
         f"{'The ' if n_draws == summary.draws.n_draws else f'In a search on {n_draws:,} of them, the '}{draws} form "
-        f"{weights.size} {name} with few {draws} between them: the {words.posterior} {was} also represented by one "
-        f"partition for each, nearest to {it} in Wasserstein distance [balocchi2025], of weights "
-        f"{', '.join(f'{weight:.2g}' for weight in weights)} ({words.error} at most "
+        f"{weights.size} {words.group}s with few {draws} between them. The {words.posterior} {was} also represented by "
+        f"one partition for each, nearest to {it} in Wasserstein distance [balocchi2025]. Their weights are "
+        f"{display.joined([f'{weight:.2g}' for weight in weights])} ({words.error} at most "
         f"{np.max(found.weights_mcse.values):.2g}{_rough_because(float(found.weights_ess.min()), words)}), "
-        f"at a mean distance "
-        f"of {display.quantity(found.distance, unit, 3)} ({found.loss.name})"
+        f"and the mean distance is {display.quantity(found.distance, unit, 3)} ({found.loss.name})"
         f"{of_one if found.n_searched == summary.draws.n_items else ''}."
     )
     if mixed:
@@ -450,7 +534,7 @@ def more_draws(summary: SummaryRecord) -> Fact:
         equal = f"best partitions of the same {words.expected} loss"
         alike = "the same best partition" if excess.distance == 0 else equal
         same = f"two halves of the {draws} have {alike}"
-        return Fact(name, f"no effect seen: {same}", [f"No effect of {name} is seen: {same}."])
+        return Fact(name, f"both halves have {alike}", [f"No effect of {name} is seen: {same}."])
     value, limit, twice = (
         display.quantity(loss, best.loss.unit, 2) for loss in (excess.value, excess.limit, 2 * excess.value)
     )
@@ -505,25 +589,44 @@ def chains(summary: SummaryRecord) -> Fact:
     elif diagnosis.status == "unknown":
         methods = f"Convergence could not be assessed. {diagnosis.verdict}"
     else:
-        short = "; longer chains are needed" if diagnosis.status == "short" else ""
         ignored = "; R-hat and this difference ignore the weights" if summary.draws.samples.is_weighted else ""
         methods = (
             "Convergence was assessed by rank-normalized split R-hat and effective sample sizes [vehtari2021] of the "
-            "number of clusters, the cluster sizes and distances to partitions, and by the split R-hat of the "
-            "partition itself, from Gelman and Rubin's variances [gelman1992], whose limit 1.01 is a convention, and "
-            f"its effective sample size: the largest R-hat was {_figure(diagnosis.worst_rhat, '.3f')}, the "
+            "number of clusters, the cluster sizes and distances to partitions. The partition itself was assessed by "
+            "its effective sample size and by its split R-hat, from Gelman and Rubin's variances [gelman1992], whose "
+            f"limit {RHAT_WANTED} is a convention. The largest R-hat was {_figure(diagnosis.worst_rhat, '.3f')}, the "
             f"partition's {_figure(diagnosis.partition_rhat, '.3f')}, the smallest effective sample size "
-            f"{_figure(diagnosis.least_ess, '.0f')}, and the largest difference between two chains' co-clustering "
-            f"probabilities of a pair {_figure(diagnosis.gap.size, '.2f')}{short}{ignored}."
+            f"{_figure(diagnosis.least_ess, ',.0f')}, and the largest difference between two chains' co-clustering "
+            f"probabilities of a pair {_figure(diagnosis.gap.size, '.2f')}{ignored}."
         )
-    return Fact(words.chains, diagnosis.verdict, [diagnosis.verdict], methods)
+        if diagnosis.status == "short":
+            methods += (
+                f" By the limits of {RHAT_WANTED} and of {ESS_PER_CHAIN} effective draws for each chain, the chains "
+                "are short."
+            )
+    return Fact(words.chains, _chains_line(diagnosis), [diagnosis.verdict], methods)
+
+
+def _chains_line(diagnosis: Diagnosis) -> str:
+    """The verdict after the word "chains"; if they agree, with its numbers in short."""
+    if diagnosis.status != "agree" or diagnosis.items.size == 1:
+        return diagnosis.verdict.removeprefix("The chains ")
+    _, _, further = diagnosis.verdict.partition(". ")
+    n_items, n_compared = diagnosis.items.size, diagnosis.n_compared
+    some = f" (pairs of {n_compared:,} items, chosen at random)" * (n_compared < n_items)
+    agree = (
+        f"agree: R-hat at most {max(diagnosis.worst_rhat, 1.0):.3f}, ESS at least {diagnosis.least_ess:,.0f}, pair "
+        f"probabilities within {diagnosis.gap.size:.2f}{some}"
+    )
+    return f"{agree}. {further}" if further else agree
 
 
 def _runs(summary: SummaryRecord) -> Fact:
     """Verdict on independent runs: how far they are apart, and whether their groups differ, if there are several."""
     verdict, has_groups = summary.diagnosis.verdict, len(summary.draws.samples.chains) > 1
     methods = "" if summary.diagnosis.status == "disagree" else verdict  # which begins the methods text
-    return Fact("groups" if has_groups else "repetition", verdict, [verdict], methods)
+    line = verdict.removeprefix("The groups ") if has_groups else verdict
+    return Fact("groups" if has_groups else "repetition", line, [verdict], methods)
 
 
 def omissions(summary: SummaryRecord) -> Fact:

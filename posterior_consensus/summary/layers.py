@@ -32,7 +32,7 @@ from posterior_consensus.results.stored_as import as_json, names_from_json
 from posterior_consensus.runtime.executor import Clock
 from posterior_consensus.runtime.progress import track, waiting
 from posterior_consensus.sources.layers import as_layers
-from posterior_consensus.summary.facts import ambiguous_items, draws_in_words
+from posterior_consensus.summary.facts import ambiguous_items, draws_in_words, draws_line, facts_of
 from posterior_consensus.summary.report.page import write_layers_report
 from posterior_consensus.summary.steps import SEARCH, ball_loss, consensus_within, summary_of
 from posterior_consensus.summary.summary import Posterior, Summary
@@ -176,14 +176,23 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
             f"{report}{how_found(first)}{of} {self._numbers}.",
         ]
         if isinstance(self.comparison, LayerComparison):
-            said += [
-                "Partitions of different layers were compared in the same draw."
-            ] * self.comparison.has_common_items
+            if self.comparison.has_common_items:
+                said.append("Partitions of different layers were compared in the same draw.")
+            elif len(self) > 1:
+                said += self._methods_by_layer()
             said.append(self.comparison.verdict)
         said += [*self.left_out(), self._chains()]
         if is_bad:
             said.insert(0, "These results must not be reported.")
         return with_references(" ".join(said), first.loss)
+
+    def _methods_by_layer(self) -> Iterator[str]:
+        """Sentences on each of layers that have no items in common, such as rows and columns of a table."""
+        for name, one in self.items():
+            items = display.counted_items(one.draws.n_items, str(one.draws.items.dim))
+            told = {topic: fact.methods for topic, fact in facts_of(one).items()}
+            yield f"The partition of {name}, {items}, has {told['sizes']}{told['improbable_number']} and"
+            yield f"{told['expected_loss']}. {told['optimality']} {told['ball']} {told['number']} {told['ambiguous']}"
 
     def _methods_of_runs(self, first: Summary, items: str) -> Iterator[str]:
         """Sentences on layers of runs, of which one is `first`."""
@@ -372,7 +381,7 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
             rhat = np.fmax.reduce([1.0, *(one.worst_rhat for one in diagnoses.values())])
             ess = np.fmin.reduce([one.least_ess for one in diagnoses.values()])
             return (
-                f"The chains agree: R-hat is at most {rhat:.3f}, the effective sample size at least {ess:.0f} in any "
+                f"The chains agree: R-hat is at most {rhat:.3f}, the effective sample size at least {ess:,.0f} in any "
                 "layer and between layers."
             )
         where, worst = next((where, one) for where, one in diagnoses.items() if one.status == status)
@@ -386,11 +395,18 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
     def _parts(self) -> display.Parts:
         _, about, _ = self.layers._parts()
         are_runs = self.layers.are_runs
+        if not are_runs:
+            about = [("draws", draws_line(self.layers.samples)), about[-1]]
         compared = [("stability" if are_runs else "change", said) for said in self._change()]
         left_out = [("left out", " ".join(said))] if (said := self.left_out()) else []
-        time = ("time", display.duration(sum(self.seconds.values())))
-        checked = [] if are_runs else [("chains", self._chains())]
-        return self._title, [*about, *compared, *checked, *left_out, time], self.to_dataframe()
+        checked = [] if are_runs else [("chains", _in_short(self._chains()))]
+        return self._title, [*checked, *about, *compared, *left_out], self.to_dataframe()
+
+
+def _in_short(verdict: str) -> str:
+    """The verdict after the word "chains"."""
+    short = verdict.removeprefix("The chains ").replace("agree: R-hat is at most", "agree: R-hat at most")
+    return short.replace("the effective sample size at least", "ESS at least")
 
 
 def _nodes(layers: Layers) -> dict[Any, str]:

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-import posterior_consensus
 from posterior_consensus.bounds.bound import status
 from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.results import display
@@ -18,7 +17,7 @@ from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.summary.facts import Fact
 from posterior_consensus.summary.pair_record import PairsRecord
-from posterior_consensus.summary.text import with_references
+from posterior_consensus.summary.text import with_references, with_version
 
 _LARGE = 10  # clusters of this size and above are counted together
 _HALF = 0.5  # mean probability to the rest of its cluster below which a record is ambiguous
@@ -30,8 +29,7 @@ _METHODS = (
     "{scored}",
     "{constraints}",
     "We report the partition of minimum expected {loss} [binder1978], an instance of correlation clustering "
-    "[bansal2004], at {threshold}, found {how} with posterior_consensus {version} [posterior_consensus]: {clusters}, "
-    "with {expected_loss}{optimality}.",
+    "[bansal2004], at {threshold}, found {how} {version}. It has {clusters}, {expected_loss}. {optimality}",
     "{precision}",
 )
 
@@ -169,13 +167,13 @@ def optimality(summary: PairsRecord, counts: Counts) -> Fact:
     if best.gap is not None and status(best.gap) == "optimal":
         line = "proven, no partition has a smaller expected loss with these scores"
         finding = "With these scores, no other partition has a smaller expected loss (proven)."
-        return Fact("optimality", line, [finding], ", which is proven to be the minimum")
+        return Fact("optimality", line, [finding], "This is proven to be the minimum.")
     near = "not proven, no bound was computed"
     if best.gap is not None:
         near = f"no partition's expected loss is more than {math.ceil(best.gap * 1e4) / 1e4:.2%} smaller"
     said = [near, *_unproven(best.info)]
     finding = " ".join(f"{capitalized(part)}." for part in said)
-    return Fact("optimality", "; ".join(said), [finding], f"; it is not proven to be the minimum: {near}")
+    return Fact("optimality", "; ".join(said), [finding], f"This is not proven to be the minimum: {near}.")
 
 
 def _unproven(info: Info | None) -> Iterator[str]:
@@ -242,7 +240,7 @@ def ambiguous(summary: PairsRecord, counts: Counts) -> Fact:
         f"{counted(names.size, 'record')} {has} a mean probability below {_HALF:g} to the rest of {own} cluster: "
         f"{display.listed(names.tolist(), _MOST_NAMED)}"
     )
-    return Fact("ambiguous", said, [f"{said}."])
+    return Fact("uncertain records", said, [f"{said}."])
 
 
 def ambiguous_records(summary: PairsRecord) -> npt.NDArray[Any]:
@@ -300,5 +298,5 @@ def methods_text(summary: PairsRecord) -> str:
     method = summary.consensus.method
     by_component = "within each connected component of the pairs above it"
     how = by_component if isinstance(summary.consensus.info, ComponentsInfo) else f"by the method {method!r}"
-    words |= {"loss": display.name_of(summary.loss), "how": how, "version": posterior_consensus.__version__}
+    words |= {"loss": display.name_of(summary.loss), "how": how, "version": with_version(summary.seed)}
     return with_references(" ".join(filter(None, (one.format(**words) for one in _METHODS))), summary.loss)

@@ -25,6 +25,7 @@ class PairsRecord(HasConsensus, Tabled):
     curve: LossPath | None
     seconds: dict[str, float] = field(metadata=stored_as.in_json("summary_seconds"))
     cut: tuple[str, ...] = field(default=(), metadata=stored_as.names("summary_cut"))
+    seed: int | None = field(default=None, metadata=stored_as.in_json("summary_seed"))
 
     @property
     def draws(self) -> ScoredPairs:

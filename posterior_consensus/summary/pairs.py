@@ -28,7 +28,7 @@ from posterior_consensus.summary.pair_facts import counts_of, facts_of, methods_
 from posterior_consensus.summary.pair_record import PairsRecord
 from posterior_consensus.summary.record import write_tables
 from posterior_consensus.summary.report.pairs import write_pairs_report
-from posterior_consensus.summary.steps import SEARCH, consensus_within
+from posterior_consensus.summary.steps import SEARCH, consensus_within, seed_of
 from posterior_consensus.summary.text import bibtex, cited_keys
 
 _THRESHOLDS = np.arange(1, 10) / 10
@@ -59,6 +59,8 @@ class PairsSummary(PairsRecord, display.Shown):
         Seconds of each step.
     cut : tuple of str
         Steps that the time limit skipped or ended.
+    seed : int or None
+        The `random_seed` of the call, if it was an integer.
     """
 
     def findings(self) -> list[str]:
@@ -205,9 +207,8 @@ class PairsSummary(PairsRecord, display.Shown):
         title = f"Summary of scored pairs: {records} in {display.counted(self.n_clusters, 'cluster')}"
         counts = counts_of(self)
         lines = [fact[:2] for fact in facts_of(self, counts).values() if fact.line]
-        time = ("time", display.duration(sum(self.seconds.values())))
         review = display.with_names_as_text(counts.review, ("first", "second"))
-        return title, [*lines, time], None if review.empty else review
+        return title, lines, None if review.empty else review
 
 
 def summarize_pairs(
@@ -226,6 +227,7 @@ def summarize_pairs(
         curve=_curve(clock, pairs, decided.tau, searched),
         seconds=clock.seconds,
         cut=tuple(clock.cut),
+        seed=seed_of(searched["random_seed"]),
     )
 
 

@@ -36,7 +36,7 @@ from posterior_consensus.search.runs import SearchInfo
 
 OTHER_LABELS = "labels sampled anew"  # a step
 TOO_MANY = f"there are more than {memory.LABELS_TO_SEARCH_AGAIN:,} labels"
-_IMPROBABLE = 0.05  # posterior probability below which a number of clusters is reported as improbable
+IMPROBABLE = 0.05  # posterior probability below which a number of clusters is reported as improbable
 _SOME_DRAWS = 500
 _MOST_ROWS, _MOST_LISTED, _LONGEST = 20, 4, 40  # clusters of a table for print, and items and characters in a row
 _FEWEST, _FEWEST_RUNS = 100, 20  # effective draws, or runs; with fewer, agreement of halves proves little
@@ -95,6 +95,7 @@ class SummaryRecord(HasConsensus, Tabled):
         default=None, metadata=stored_as.record(ConsensusPartition, "resampled_")
     )
     excess: ExcessLoss | None = field(default=None, metadata=stored_as.record(ExcessLoss))
+    seed: int | None = field(default=None, metadata=stored_as.in_json("summary_seed"))
 
     @property
     def independent(self) -> bool:
@@ -198,7 +199,7 @@ def number_probabilities(draws: PartitionDraws) -> npt.NDArray[np.float64]:
 def is_improbable(draws: PartitionDraws, best: ConsensusPartition) -> bool:
     """Whether the number of clusters, if it was not requested, has a small posterior probability."""
     probability = number_probabilities(draws)[best.n_clusters : best.n_clusters + 1].sum()
-    return best.cluster_limits == ClusterLimits() and bool(probability < _IMPROBABLE)
+    return best.cluster_limits == ClusterLimits() and bool(probability < IMPROBABLE)
 
 
 def no_halves_because(draws: PartitionDraws, best: ConsensusPartition, diagnosis: Diagnosis) -> str:

@@ -51,6 +51,11 @@ def consensus_within(
     return clock("consensus", consensus_partition, source, **options)
 
 
+def seed_of(random_seed: Any) -> int | None:
+    """The seed, if it is an integer, by which a reader can repeat the searches."""
+    return int(random_seed) if isinstance(random_seed, int | np.integer) else None
+
+
 def ball_loss(consensus: ConsensusPartition) -> str | PartitionLoss:
     """Loss for distances to a partition: the loss of its search, or VI if that has noise or is not a metric."""
     found_under = as_loss_of_draws(consensus.loss)
@@ -99,6 +104,7 @@ def summary_of(
         links=clock("links", links, draws, consensus) if suits_links(draws, draws.as_labels(consensus)) else None,
         seconds=clock.seconds,
         cut=tuple(clock.cut),
+        seed=seed_of(searched["random_seed"]),
     )
 
 

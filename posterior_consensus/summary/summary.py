@@ -23,7 +23,7 @@ from posterior_consensus.sources.containers import group_dataset, has_groups
 from posterior_consensus.sources.conversion import find_source, found_draws, opened
 from posterior_consensus.sources.labels import one_of
 from posterior_consensus.sources.parameters import LogOfDraws, log_of_draws
-from posterior_consensus.summary.facts import omissions
+from posterior_consensus.summary.facts import headline, omissions
 from posterior_consensus.summary.record import SummaryRecord, write_tables
 from posterior_consensus.summary.report.page import write_report
 from posterior_consensus.summary.text import bibtex, cited_keys, findings, lines, methods_text
@@ -77,6 +77,8 @@ class Summary(SummaryRecord, display.Shown):
         Excess of the expected loss over its minimum under infinitely many draws, from searches on two halves of the
         draws. None if the chains disagree or cannot be compared, for an effective sample size below 100, for more than
         20 million labels, and if no time was left.
+    seed : int or None
+        The `random_seed` of the call, if it was an integer.
     """
 
     @classmethod
@@ -269,11 +271,8 @@ class Summary(SummaryRecord, display.Shown):
         return {"": Annotations(best.items, best.columns | certainty.columns, facts)}
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        items = display.counted(self.draws.n_items, "item")
-        clusters = display.counted(self.consensus.n_clusters, "cluster")
-        title = f"Summary: {items} ({self.draws.items.dim}) in {clusters}"
         rows = self.to_dataframe() if self.links is None else self.links.uncertain.head(display.MOST_ROWS)
-        return title, lines(self), rows
+        return headline(self), lines(self), rows
 
 
 class Posterior(NamedTuple):

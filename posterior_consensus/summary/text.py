@@ -7,38 +7,90 @@ import posterior_consensus
 from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.losses.partition_losses import tau_of
 from posterior_consensus.losses.record import Loss
-from posterior_consensus.results import display
 from posterior_consensus.results.display import counted, name_of
 from posterior_consensus.results.words import words_of
 from posterior_consensus.summary.facts import facts_of
 from posterior_consensus.summary.record import SummaryRecord
 
 REFERENCES = {
-    "balocchi2025": "Balocchi and Wade (2025), https://doi.org/10.48550/arXiv.2506.16295",
-    "bansal2004": "Bansal, Blum and Chawla (2004), https://doi.org/10.1023/B:MACH.0000033116.57574.95",
-    "binder1978": "Binder (1978), https://doi.org/10.1093/biomet/65.1.31",
-    "buch2024": "Buch, Dewaskar and Dunson (2024), https://doi.org/10.48550/arXiv.2403.04912",
-    "dahl2022": "Dahl, Johnson and Mueller (2022), https://doi.org/10.1080/10618600.2022.2069779",
-    "gelfand1990": "Gelfand and Smith (1990), https://doi.org/10.1080/01621459.1990.10476213",
-    "gelman1992": "Gelman and Rubin (1992), https://doi.org/10.1214/ss/1177011136",
-    "hubert1985": "Hubert and Arabie (1985), https://doi.org/10.1007/BF01908075",
-    "levandowsky1971": "Levandowsky and Winter (1971), https://doi.org/10.1038/234034a0",
-    "meila2007": "Meila (2007), https://doi.org/10.1016/j.jmva.2006.11.013",
-    "miller2014": "Miller and Harrison (2014), https://jmlr.org/papers/v15/miller14a.html",
-    "posterior_consensus": f"The posterior_consensus developers, version {posterior_consensus.__version__}",
-    "strehl2002": "Strehl and Ghosh (2002), https://jmlr.org/papers/v3/strehl02a.html",
-    "vehtari2021": "Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021), https://doi.org/10.1214/20-BA1221",
-    "vinh2010": "Vinh, Epps and Bailey (2010), https://jmlr.org/papers/v11/vinh10a.html",
-    "wade2018": "Wade and Ghahramani (2018), https://doi.org/10.1214/17-BA1073",
+    "balocchi2025": (
+        "Balocchi, C. and Wade, S. (2025). Understanding uncertainty in Bayesian cluster analysis. arXiv:2506.16295. "
+        "https://doi.org/10.48550/arXiv.2506.16295"
+    ),
+    "bansal2004": (
+        "Bansal, N., Blum, A. and Chawla, S. (2004). Correlation clustering. Machine Learning 56(1-3), 89-113. "
+        "https://doi.org/10.1023/B:MACH.0000033116.57574.95"
+    ),
+    "binder1978": (
+        "Binder, D. A. (1978). Bayesian cluster analysis. Biometrika 65(1), 31-38. "
+        "https://doi.org/10.1093/biomet/65.1.31"
+    ),
+    "buch2024": (
+        "Buch, D., Dewaskar, M. and Dunson, D. B. (2024). Bayesian level set clustering. arXiv:2403.04912. "
+        "https://doi.org/10.48550/arXiv.2403.04912"
+    ),
+    "dahl2022": (
+        "Dahl, D. B., Johnson, D. J. and Mueller, P. (2022). Search algorithms and loss functions for Bayesian "
+        "clustering. Journal of Computational and Graphical Statistics 31(4), 1189-1201. "
+        "https://doi.org/10.1080/10618600.2022.2069779"
+    ),
+    "gelfand1990": (
+        "Gelfand, A. E. and Smith, A. F. M. (1990). Sampling-based approaches to calculating marginal densities. "
+        "Journal of the American Statistical Association 85(410), 398-409. "
+        "https://doi.org/10.1080/01621459.1990.10476213"
+    ),
+    "gelman1992": (
+        "Gelman, A. and Rubin, D. B. (1992). Inference from iterative simulation using multiple sequences. Statistical "
+        "Science 7(4), 457-472. https://doi.org/10.1214/ss/1177011136"
+    ),
+    "hubert1985": (
+        "Hubert, L. and Arabie, P. (1985). Comparing partitions. Journal of Classification 2, 193-218. "
+        "https://doi.org/10.1007/BF01908075"
+    ),
+    "levandowsky1971": (
+        "Levandowsky, M. and Winter, D. (1971). Distance between sets. Nature 234, 34-35. "
+        "https://doi.org/10.1038/234034a0"
+    ),
+    "meila2007": (
+        "Meila, M. (2007). Comparing clusterings: an information based distance. Journal of Multivariate Analysis "
+        "98(5), 873-895. https://doi.org/10.1016/j.jmva.2006.11.013"
+    ),
+    "miller2014": (
+        "Miller, J. W. and Harrison, M. T. (2014). Inconsistency of Pitman-Yor process mixtures for the number of "
+        "components. Journal of Machine Learning Research 15, 3333-3370. https://jmlr.org/papers/v15/miller14a.html"
+    ),
+    "posterior_consensus": (
+        "The posterior_consensus developers. posterior_consensus: consensus partitions from posterior draws of "
+        f"clusterings, version {posterior_consensus.__version__}"
+    ),
+    "strehl2002": (
+        "Strehl, A. and Ghosh, J. (2002). Cluster ensembles: a knowledge reuse framework for combining multiple "
+        "partitions. Journal of Machine Learning Research 3, 583-617. https://jmlr.org/papers/v3/strehl02a.html"
+    ),
+    "vehtari2021": (
+        "Vehtari, A., Gelman, A., Simpson, D., Carpenter, B. and Buerkner, P.-C. (2021). Rank-normalization, folding, "
+        "and localization: an improved R-hat for assessing convergence of MCMC. Bayesian Analysis 16(2), 667-718. "
+        "https://doi.org/10.1214/20-BA1221"
+    ),
+    "vinh2010": (
+        "Vinh, N. X., Epps, J. and Bailey, J. (2010). Information theoretic measures for clusterings comparison: "
+        "variants, properties, normalization and correction for chance. Journal of Machine Learning Research 11, "
+        "2837-2854. https://jmlr.org/papers/v11/vinh10a.html"
+    ),
+    "wade2018": (
+        "Wade, S. and Ghahramani, Z. (2018). Bayesian cluster analysis: point estimation and credible balls. Bayesian "
+        "Analysis 13(2), 559-626. https://doi.org/10.1214/17-BA1073"
+    ),
 }
 _LINES = (
-    *("draws", "expected_loss", "optimality", "ball", "number", "noise", "ambiguous", "links", "groups", "more_draws"),
-    *("chains", "omissions"),
+    *("chains", "draws", "expected_loss", "ball", "number", "noise", "ambiguous", "links", "groups", "more_draws"),
+    *("optimality", "omissions"),
 )
+_ADVICE = ("Run ", "Start ", "Sample ", "Give ", "Leave ", "Repeat ", "Five runs ")  # first words of such sentences
 _METHODS = (
     "{draws}",
-    "{report} partition{how_found}{has} {sizes}{improbable_number}{and_} {expected_loss}{optimality}.",
-    "{ball}; {number}; {ambiguous}.",
+    "{report} partition{how_found}. It has {sizes}{improbable_number} and {expected_loss}. {optimality}",
+    *("{ball}", "{number}", "{ambiguous}"),
     "The number of clusters describes this partition and {about_number}.",
     *("{more_draws}", "{other_labels}", "{groups}", "{chains}", "{omissions}"),
 )
@@ -47,8 +99,7 @@ _METHODS = (
 def lines(summary: SummaryRecord) -> list[tuple[str, str]]:
     """Named values for the head of the printed summary."""
     facts = facts_of(summary, *_LINES)
-    shown = [facts[topic][:2] for topic in _LINES if facts[topic].line]
-    return [*shown, ("time", display.duration(sum(summary.seconds.values())))]
+    return [facts[topic][:2] for topic in _LINES if facts[topic].line]
 
 
 def findings(summary: SummaryRecord) -> list[str]:
@@ -59,10 +110,9 @@ def findings(summary: SummaryRecord) -> list[str]:
 def methods_text(summary: SummaryRecord) -> str:
     """Sentences for the methods section, and the references they cite."""
     words = {topic: fact.methods for topic, fact in facts_of(summary).items()}
-    words |= {"how_found": how_found(summary), "report": "We report the", "has": ":", "and_": ", with"}
+    is_bad = summary.diagnosis.status == "disagree"
+    words |= {"how_found": how_found(summary, " was" * is_bad), "report": "The" if is_bad else "We report the"}
     words |= {"about_number": about_number(summary)}
-    if is_bad := summary.diagnosis.status == "disagree":
-        words |= {"report": "The", "has": " has", "and_": " and"}
     text = " ".join(filter(None, (sentence.format(**words) for sentence in _METHODS)))
     if is_bad:
         warning = (
@@ -72,8 +122,8 @@ def methods_text(summary: SummaryRecord) -> str:
     return with_references(text, summary.loss)
 
 
-def how_found(summary: SummaryRecord) -> str:
-    """Requested number of clusters, loss and method of the search, as continuation of "partition"."""
+def how_found(summary: SummaryRecord, was: str = "") -> str:
+    """Requested number of clusters, loss, method and seed of the search, as continuation of "partition"."""
     best, limits, key = summary.consensus, summary.consensus.cluster_limits, loss_key(summary.loss)
     spoken = words_of(summary)
     number, threshold = limits.n_clusters or limits.max_clusters, ""
@@ -89,8 +139,14 @@ def how_found(summary: SummaryRecord) -> str:
         how = f"in each connected component of the pairs whose {spoken.together} exceeds {tau},"
     return (
         f"{requested} of minimum {spoken.minimized} {name_of(best.loss)}{f' [{key}]' if key else ''}{spoken.to_draws}"
-        f"{threshold} found {how} with posterior_consensus {posterior_consensus.__version__} [posterior_consensus]"
+        f"{threshold}{was} found {how} {with_version(summary.seed)}"
     )
+
+
+def with_version(seed: int | None) -> str:
+    """Version of the package and seed of a search, as continuation of "found"."""
+    seeded = "no recorded random seed" if seed is None else f"random seed {seed}"
+    return f"with posterior_consensus {posterior_consensus.__version__} [posterior_consensus] and {seeded}"
 
 
 def about_number(summary: SummaryRecord) -> str:
@@ -102,7 +158,8 @@ def about_number(summary: SummaryRecord) -> str:
 
 
 def with_references(text: str, loss: Loss) -> str:
-    """Sentences, followed by the references that they cite and the reference of the loss."""
+    """Sentences without those that advise the analyst, then the references that they cite, and that of the loss."""
+    text = " ".join(one for one in re.split(r"(?<=\.) (?=[A-Z])", text) if not one.startswith(_ADVICE))
     cited = [f"{REFERENCES[key]} [{key}]" for key in cited_keys(text)]
     if loss_key(loss) is None and loss.reference:
         cited.append(f"{loss.reference} (the loss)")

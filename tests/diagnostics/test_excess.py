@@ -96,13 +96,13 @@ def test_a_summary_says_what_more_draws_would_change(approved):
     assert share > 0.01 and f"({100 * share:.2g}%)" in sentence and f"({100 * share:.2g}%)" in summary.methods_text()
     approved("more_draws", "finding", sentence)
     approved("more_draws", "methods", next(one for one in summary.methods_text().split(". ") if "halves" in one))
-    approved("more_draws", "row", repr(summary).split("more draws ")[1].split("\n  chains")[0])
+    approved("more_draws", "row", repr(summary).split("more draws ")[1].split("\n  optimality")[0])
     again = pc.results.Summary.from_dataset(summary.to_dataset(), summary.draws)
     assert again.findings() == summary.findings() and again.excess.limit == summary.excess.limit
     np.testing.assert_array_equal(again.excess.partitions, summary.excess.partitions)
     fewer = pc.summarize(halves_that_differ()[:, :45], answers=False, **QUIET)
     assert fewer.excess is None and "halves" not in " ".join(fewer.findings())
-    approved("more_draws", "few draws", repr(fewer).split("more draws ")[1].split("\n  chains")[0])
+    approved("more_draws", "few draws", repr(fewer).split("more draws ")[1].split("\n  optimality")[0])
 
 
 def test_searches_that_time_or_size_ends_are_left_out(monkeypatch):

@@ -109,7 +109,7 @@ def test_files_of_cmdstan(p, rng, tmp_path):
 def test_stan_from_the_shell(p, rng, tmp_path, capsys):
     paths = [str(of_stan(tmp_path / f"chain_{k}.csv", p, rng)) for k in (1, 2)]
     assert main([*paths, "--quiet"]) == 0
-    assert "Summary: 5 items (item) in" in (out := capsys.readouterr().out) and "allocation probabilities" in out
+    assert "5 items in" in (out := capsys.readouterr().out) and "allocation probabilities" in out
     assert main([*paths, "--var", "mu"]) == 2
     assert "`mu`" not in capsys.readouterr().err
 

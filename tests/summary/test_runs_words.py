@@ -19,7 +19,11 @@ FORBIDDEN = re.compile(
     re.IGNORECASE,
 )
 CODE = re.compile(r"`[^`]*`|\b[A-Z]\w*[a-z][A-Z]\w*|\b\w+_\w*|https?://\S+")
-ALLOWED = re.compile(r"A share of runs is not a probability|Draw a box|in one mode with probability above")
+ALLOWED = re.compile(
+    r"A share of runs is not a probability|Draw a box|in one mode with probability above"
+    r"|partitions from posterior draws of clusterings|Point estimation and credible balls",  # titles of references
+    re.IGNORECASE,
+)
 # Of chains, of strings without their runs, about priors, or with a weight for each of other draws.
 OTHERS = {"sequential_distances", "from_a_strings", "prior_sensitivity", "plot_prior_sensitivity", "reweight"}
 
@@ -131,7 +135,7 @@ def test_texts(name, tmp_path):
 def test_what_is_said(name, approved):
     summary = summary_of(name)
     sentences, _, _ = summary.methods_text().rpartition("\n\n")
-    shown = re.sub(r"(?m)^  time .*\n", "", without_table(repr(summary)) + "\n")
+    shown = without_table(repr(summary)) + "\n"
     text = "\n".join([shown, *summary.findings(), "", re.sub(r"(?<=_consensus )\d[\w.]*", "VERSION", sentences)])
     approved("runs", name, text)
 
@@ -173,7 +177,7 @@ def test_the_command_line(tmp_path, capsys):
     for options in ([], ["--groups", "{}_*"], ["--seconds", "0.001"]):
         main([str(path), "--runs", "columns", *options])
         shown = capsys.readouterr()
-        assert "40 independent runs" in shown.out
+        assert "40 independent" in shown.out
         said(without_table(shown.out) + shown.err, options)
 
 
