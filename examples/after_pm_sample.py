@@ -51,14 +51,14 @@ summary = pc.summarize(idata, model=model, random_seed=1, progressbar=False)
 summary
 
 # %% [markdown]
-# - **expected vi** is the posterior mean of the variation of information (VI), a distance between partitions, from this
-#   partition to a posterior draw. No other partition found has a smaller one. MCSE is its Monte Carlo standard error.
-# - **optimality**: all searches from different starts reached this loss, and random changes of the partition
-#   (perturbations) led to no smaller one. This is an indication, not a proof.
-# - **95% ball**: the partitions within this distance hold 95% of the posterior draws.
-# - **ambiguous**: galaxies whose mean posterior similarity to the rest of their cluster is below 0.5.
 # - **chains**: read this line first. If the chains disagree, do not report the partition: see
 #   [chains that have not converged](not_converged.py).
+# - **expected VI** is the posterior mean of the variation of information (VI), a distance between partitions, from this
+#   partition to a posterior draw. No other partition found has a smaller one. MCSE is its Monte Carlo standard error.
+# - **95% credible ball**: the partitions within this distance hold 95% of the posterior draws.
+# - **uncertain items**: galaxies whose mean posterior similarity to the rest of their cluster is below 0.5.
+# - **optimality**: searches from different starts reached this loss, and random changes of the partition
+#   (perturbations) led to no smaller one. This is an indication, not a proof.
 #
 # Labels switch from draw to draw, and this does no harm. R-hat is computed for the partition and for scalar summaries
 # that do not depend on the labels. Do not use the R-hat of `mu` or `w`, or their posterior means: component 3 is one

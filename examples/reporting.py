@@ -29,7 +29,7 @@ summary = pc.summarize(idata, random_seed=1, progressbar=False)
 # | uncertainty: credible ball, central 90% interval of the number of clusters | `methods_text()`, the figure |
 # | ambiguous items by name | the summary, `to_csv()`, panel **d** of the figure |
 # | groups of draws: how many were found, on how many draws | `methods_text()`, but see below |
-# | version, and random seed | `methods_text()`, your call |
+# | version, and random seed | `methods_text()` |
 #
 # `methods_text()` omits the groups if they were not searched for, and in three other cases. If chains stay in different
 # groups, report those of `pc.particles` without weights. If the draws are too few to tell, say so. If the chains
