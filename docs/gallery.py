@@ -106,6 +106,7 @@ def plot_regimes():
     It is normal with one change of its mean; draws of the year of change are under flat priors.
     """
     flow = posterior("nile")["observed_data"]["flow"].to_series()
+    flow.attrs["units"] = "10⁸ m³"
     before = np.arange(1, flow.size)  # years before the change
     squares = np.array([sum(part.var(ddof=0) * part.size for part in (flow[:k], flow[k:])) for k in before])
     log_density = -np.log(before * (flow.size - before)) / 2 - (flow.size - 2) / 2 * np.log(squares)
