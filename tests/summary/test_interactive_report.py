@@ -61,7 +61,7 @@ def test_the_page_loads_nothing_and_runs_no_name(summary, undrawn, monkeypatch, 
     assert "alert(1)" not in re.sub("&lt;script&gt;alert\\(1\\)|&lt;/script&gt;", "", page)
     assert page.count("<script") == page.count("</script>")
     assert not any(name in page for name in NAMES[:2])
-    assert page.count("1970-01-02") == 1
+    assert page.count("Date: 1970-01-02. Random seed: 1.") == 1
 
 
 def test_a_wrong_date_is_refused(summary, undrawn, monkeypatch, tmp_path):

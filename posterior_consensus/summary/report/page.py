@@ -17,6 +17,7 @@ from posterior_consensus.layers.stability import LayerStability
 from posterior_consensus.results import display
 from posterior_consensus.results.words import Words, words_of
 from posterior_consensus.runtime.files import written_whole
+from posterior_consensus.summary.facts import headline
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.report.glossary import glossary
 from posterior_consensus.summary.report.payload import payload_of, payload_of_layers
@@ -64,7 +65,8 @@ def write_layers_report(
     progressbar: bool,
 ) -> Path:
     """Write the report of several layers, given findings and the status of the last, a text on methods and a table."""
-    dim, words = str(layers.index.name), words_of(next(iter(summaries.values())))
+    dim, first = str(layers.index.name), next(iter(summaries.values()))
+    words = words_of(first)
     with written_whole(path) as new:
         sections = {"Findings": _findings(sentences, status), "Layers": table(layers)}
         if comparison is not None:
@@ -82,7 +84,7 @@ def write_layers_report(
                 sections |= _interactive(words, "", "", payload_of_layers, *given, progressbar=progressbar)
         each = [folded(html.escape(f"{dim} {name}"), clusters(one)) for name, one in summaries.items()]
         sections |= {"Clusters of each layer": "".join(each), _METHODS: f"<pre>{html.escape(methods)}</pre>"}
-        new.write_text(whole_page(title, head, sections, words), encoding="utf-8")
+        new.write_text(whole_page(title, head, first.seed, sections, words), encoding="utf-8")
     return path
 
 
@@ -111,13 +113,11 @@ def _head(summary: SummaryRecord) -> str:
     expected = display.quantity(summary.consensus.expected_loss, summary.loss.unit, 3)
     loss = f"{display.name_of(summary.loss)}, {words_of(summary).expected} {expected}"
     observed = "" if summary.observed is None or summary.observed.name is None else f"{summary.observed.name} of "
-    data = f"{observed}{display.counted(summary.draws.n_items, 'item')} ({summary.draws.items.dim}), {summary.source}"
+    data = f"{observed}{display.counted_items(summary.draws.n_items, str(summary.draws.items.dim))}, {summary.source}"
     return f"Data: {data}. {display.capitalized(of_draws)}. Loss: {loss}."
 
 
 def _page(summary: SummaryRecord, *, progressbar: bool) -> str:
-    items = display.counted(summary.draws.n_items, "item")
-    title = f"{items} in {display.counted(summary.consensus.n_clusters, 'cluster')}"
     stills, pairs, words = figures(summary), pairs_heading(summary), words_of(summary)
     still = "".join(stills.pop(pairs, []))
     sections = {
@@ -131,7 +131,7 @@ def _page(summary: SummaryRecord, *, progressbar: bool) -> str:
         _METHODS: f"<pre>{html.escape(methods_text(summary))}</pre>",
         "Time": spoken_table(summary, pd.DataFrame({"seconds": summary.seconds})),
     }
-    return whole_page(title, _head(summary), sections, words)
+    return whole_page(headline(summary), _head(summary), summary.seed, sections, words)
 
 
 def _compared(summary: SummaryRecord) -> dict[str, str]:
@@ -144,19 +144,21 @@ def _compared(summary: SummaryRecord) -> dict[str, str]:
     return {heading: spoken_table(summary, summary.diagnosis.to_dataframe())}
 
 
-def whole_page(title: str, head: str, sections: Mapping[str, str], words: Words | None) -> str:
-    """The text of the file.
+def whole_page(title: str, head: str, seed: int | None, sections: Mapping[str, str], words: Words | None) -> str:
+    """Put the text of the file together.
 
     Parameters
     ----------
     title, head : str
         Title, and what the report is about, as text.
+    seed : int or None
+        Seed of the searches, if one is recorded.
     sections : mapping of str to str
         Sections by heading, as HTML.
     words : Words or None
         Words of the glossary; None for scored pairs.
     """
-    version = posterior_consensus.__version__
+    version, seeded = posterior_consensus.__version__, "not recorded" if seed is None else str(seed)
     shown = "".join(
         f'<h2 id="{_anchor(heading)}">{html.escape(heading)}</h2>\n{section}\n' for heading, section in sections.items()
     )
@@ -168,7 +170,7 @@ def whole_page(title: str, head: str, sections: Mapping[str, str], words: Words 
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{html.escape(title)}</title><style>{_text_of('report.css')}</style></head>\n<body>\n"
-        f"<h1>{html.escape(title)}</h1><p>{coded(head)}</p><p>Written on {_date()}.</p>\n"
+        f"<h1>{html.escape(title)}</h1><p>{coded(head)}</p><p>Date: {_date()}. Random seed: {seeded}.</p>\n"
         f'<nav aria-label="Contents"><ul>{links}</ul></nav>\n{shown}{terms}\n'
         f"<footer>posterior_consensus {version}</footer>\n</body></html>\n"
     )

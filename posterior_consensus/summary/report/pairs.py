@@ -63,7 +63,9 @@ def _page(summary: PairsRecord) -> str:
         "For the section on methods": f"<pre>{html.escape(methods_text(summary))}</pre>",
         "Time": table(pd.DataFrame({"seconds": summary.seconds})),
     }
-    return whole_page(title, " ".join(first), {name: body for name, body in sections.items() if body}, None)
+    return whole_page(
+        title, " ".join(first), summary.seed, {name: body for name, body in sections.items() if body}, None
+    )
 
 
 def _review(summary: PairsRecord) -> str:
