@@ -25,6 +25,7 @@ import xarray as xr
 import posterior_consensus
 from posterior_consensus.bounds.bound import status
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
+from posterior_consensus.plots.frame import save_figure
 from posterior_consensus.results import display
 from posterior_consensus.runtime.arguments import check_between, check_count, listing
 from posterior_consensus.runtime.executor import Clock
@@ -449,8 +450,7 @@ def _wrote(name: str, path: Path, options: argparse.Namespace, summary: Summary 
 
 def _write(name: str, path: Path, options: argparse.Namespace, summary: Summary | LayersSummary | PairsSummary) -> None:
     if name == "figure":
-        axes = summary.plot()
-        getattr(axes, "flat", [axes])[0].figure.savefig(path, dpi=200)
+        save_figure(summary.plot(), path)
     elif path.suffix == ".csv":
         _items(summary).to_csv(path)
     elif path.suffix == ".parquet":

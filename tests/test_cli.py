@@ -62,6 +62,7 @@ def test_command_prints_and_writes(file, tmp_path, capsys, short_page):
     assert captured.out.startswith("20 items (obs) in") and " (z)\n" in captured.out
     assert "\x1b" not in captured.out + captured.err  # no colours without a terminal
     assert report.read_text().startswith("<!DOCTYPE html>") and figure.read_bytes().startswith(b"%PDF")
+    assert b"/FontFile2" in figure.read_bytes() and b"/Type3" not in figure.read_bytes()
     with xr.open_datatree(output, engine="h5netcdf") as tree:
         assert set(tree.children) == {"posterior", "observed_data", "consensus"}
     assert all(f"wrote {path}" in captured.err for path in (report, figure, output))

@@ -125,6 +125,9 @@ def _draw_curve(ax: Axes, curve: LossPath, tau: float) -> None:
     above.set_xlabel("number of clusters")
     ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.03), xlabel="pair threshold tau")
     add_legend(ax, loc="best")
+    legend: Any = ax.get_legend()
+    legend.set_frame_on(True)  # no corner is free of both curves and the line
+    legend.get_frame().set(facecolor=ax.get_facecolor(), edgecolor="none", alpha=0.9)
 
 
 def _lettered(axes: Grid) -> Grid:

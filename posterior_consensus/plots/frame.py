@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise, zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -435,6 +436,14 @@ def shortened(name: str, longest: int) -> str:
     """A long name without its middle, as related names often differ at one end."""
     half = (longest - 1) // 2
     return name if len(name) <= longest else f"{name[: longest - 1 - half]}…{name[-half:]}"
+
+
+def save_figure(axes: Any, path: Path) -> None:
+    """Write the figure of these axes to a file, in a PDF with fonts of type 42, which journals take."""
+    import matplotlib.pyplot as plt
+
+    with plt.rc_context({"pdf.fonttype": 42}):
+        np.ravel(axes)[0].figure.savefig(path, dpi=200)
 
 
 def as_png(axes: Any) -> bytes:
