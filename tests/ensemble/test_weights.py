@@ -83,6 +83,7 @@ WITHOUT_WEIGHTS = {
         "as_allocation_probabilities",
         "allocation_probabilities",
         "as_runs",
+        "load_example",
         "as_layers",
         "attach",
     ),  # make draws
