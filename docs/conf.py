@@ -87,7 +87,7 @@ nb_output_stderr = "remove"  # whether kernels are compiled, or a bar is shown, 
 
 html_theme = "sphinx_book_theme"
 html_title = f"{project} {version}"
-html_theme_options = {"show_navbar_depth": 2, "use_download_button": False}
+html_theme_options = {"show_navbar_depth": 2, "use_download_button": False, "navbar_persistent": []}  # one search box
 html_static_path = ["_static"]
 html_extra_path = ["llms.txt"]
 html_css_files = ["custom.css"]
