@@ -17,7 +17,7 @@ from posterior_consensus.sources.arrays import as_numpy
 from posterior_consensus.sources.containers import has_groups
 from posterior_consensus.sources.plain_files import check_once, is_plain, read_table
 from posterior_consensus.sources.tables import has_text_names, says_draw
-from posterior_consensus.sources.transposed import rows_are_items, some_of_table
+from posterior_consensus.sources.transposed import rows_are_items, some_of_table, some_of_vectors
 
 Keys = Hashable | Sequence[Hashable]
 
@@ -91,7 +91,7 @@ def found_runs(data: Any, keys: Keys | None, axis: int | str | None, *, is_parti
     if isinstance(data, (list, tuple)) and axis in (None, 0):
         has_rows = all(isinstance(one, (list, tuple, np.ndarray)) for one in data)
         if axis is None and has_rows and len({len(one) for one in data}) == 1:
-            _warn_if_transposed(rows := _plain(data), rows.shape, "columns", "axis=1")
+            _warn_if_transposed(some_of_vectors(data), (len(data), len(data[0])), "columns", "axis=1")
         return _of_vectors(data, None, is_partial=is_partial)
     values = data if isinstance(data, xr.DataArray) else _plain(data)
     if values.ndim == 0:

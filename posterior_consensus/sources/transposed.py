@@ -1,11 +1,13 @@
 """Labels whose rows may be items rather than draws: both readings are judged by the labels themselves."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from posterior_consensus.ensemble.partitions import as_array
 from posterior_consensus.ensemble.samples import evenly_spaced
 
 _SIDE = 128  # most rows and columns whose pairs are compared
@@ -68,8 +70,18 @@ def _some(labels: npt.NDArray[Any], n_rows: int, n_columns: int) -> Codes:
 
 def some_of_table(table: pd.DataFrame) -> npt.NDArray[Any]:
     """Labels of evenly spaced rows and columns of a table, enough to judge it by."""
-    long, few = (_LONG, _SIDE) if len(table) > table.shape[1] else (_SIDE, _LONG)
-    return table.iloc[evenly_spaced(len(table), long), evenly_spaced(table.shape[1], few)].to_numpy()
+    return table.iloc[_enough(*table.shape)].to_numpy()
+
+
+def some_of_vectors(vectors: Sequence[Any]) -> npt.NDArray[Any]:
+    """Labels at evenly spaced places of evenly spaced vectors of one length, enough to judge them by."""
+    rows, places = _enough(len(vectors), len(vectors[0]))
+    return as_array([np.asarray(vectors[row])[places] for row in rows.tolist()], "`data`")
+
+
+def _enough(n_rows: int, n_columns: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    most = (_LONG, _SIDE) if n_rows > n_columns else (_SIDE, _LONG)
+    return evenly_spaced(n_rows, most[0]), evenly_spaced(n_columns, most[1])
 
 
 def _agreement(vectors: Codes) -> npt.NDArray[np.float64]:

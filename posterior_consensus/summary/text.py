@@ -14,7 +14,7 @@ from posterior_consensus.summary.record import SummaryRecord
 
 REFERENCES = {
     "balocchi2025": (
-        "Balocchi, C. and Wade, S. (2025). Understanding uncertainty in Bayesian cluster analysis. arXiv:2506.16295. "
+        "Balocchi, C. and Wade, S. (2025). Interpreting uncertainty in Bayesian cluster analysis. arXiv:2506.16295. "
         "https://doi.org/10.48550/arXiv.2506.16295"
     ),
     "bansal2004": (
