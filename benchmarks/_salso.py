@@ -13,7 +13,7 @@ import numpy as np
 import posterior_consensus as pc
 from benchmarks._runner import HERE, Used, used
 
-IN_SALSO = ("vi", "binder", "omari", "nvi", "id", "nid")
+IN_SALSO = ("vi", "binder", "one_minus_ari", "nvi", "information_distance", "nid")
 
 
 @cache

@@ -17,7 +17,7 @@ from benchmarks._runner import ROOT, process
 from benchmarks._salso import searched
 
 OPTIONS = {
-    "--losses": {"nargs": "+", "choices": pc.LOSSES, "default": ["id", "nid"], "metavar": "LOSS"},
+    "--losses": {"nargs": "+", "choices": pc.LOSSES, "default": ["information_distance", "nid"], "metavar": "LOSS"},
     "--seed": {"type": int, "default": 1, "help": "of the posteriors"},
     "--restarts": {"type": int, "default": 300, "help": "of a search at length; 0 for none"},
     "--before": {"type": Path, "help": "checkout of an earlier version"},

@@ -10,7 +10,7 @@
 # | a decision for each pair, as in record linkage: are these two items in one cluster? | `"binder"` |
 # | a false split costs a, a false merge 2 - a | `pc.binder(a=...)` or `pc.vi(a=...)` |
 # | values on one scale, for posteriors of different sizes | `"nvi"`, `"nmi"`, `"nid"` or `"jaccard"`, from 0 to 1 |
-# | values corrected for chance | `"omari"`, 1 - adjusted Rand index: 0 if equal, about 1 by chance, above 1 if worse |
+# | values corrected for chance | `"one_minus_ari"`: 0 if equal, about 1 by chance, above 1 if worse |
 # | the number of clusters is given | any, with `n_clusters=...` |
 # | clusters although VI joins all items, because the draws are noisy | `"binder"` with `tau="auto"`; report it |
 # | only a similarity matrix, no draws | `"binder"`, `"vi_lower_bound"` or `"pear"` |
@@ -45,7 +45,7 @@ print(f"{draws.n_draws:,} draws: {len(partitions):,} different partitions; the c
 # ## What each loss does
 
 # %%
-LOSSES = ["vi", "binder", "omari", "jaccard", "nvi", "id", "nid", "nmi"]
+LOSSES = ["vi", "binder", "one_minus_ari", "jaccard", "nvi", "information_distance", "nid", "nmi"]
 found = {loss: pc.consensus_partition(draws, loss=loss, random_seed=1, progressbar=False) for loss in LOSSES}
 table = pd.DataFrame(
     {
@@ -61,11 +61,11 @@ table.round(4)
 # %% [markdown]
 # All have nearly the same large clusters. They differ in a few galaxies at the edges:
 #
-# - **VI**, one minus the adjusted Rand index (`omari`) and the Jaccard distance give six clusters.
+# - **VI**, one minus the adjusted Rand index (`one_minus_ari`) and the Jaccard distance give six clusters.
 # - **Binder's loss** counts pairs. An item whose mean similarity to every cluster is below 1/2 becomes a singleton.
 #   Expect small clusters, sometimes more of them than in any draw.
-# - **The information distance** (`id`) **and the normalized losses of information** (`nvi`, `nmi`, `nid`) give one to
-#   three singletons.
+# - **The information distance** (`information_distance`) **and the normalized losses of information** (`nvi`, `nmi`,
+#   `nid`) give one to three singletons.
 #
 # VI has the smallest expected VI, Binder's loss the smallest expected Binder loss. The column *expected loss* has a
 # scale in each row, so compare partitions under one loss only. The difference of two expected losses has its own Monte
@@ -73,7 +73,7 @@ table.round(4)
 # allowance for partitions chosen on the same draws, which look better than they are.
 
 # %%
-some = {loss: found[loss] for loss in ("vi", "binder", "id")}
+some = {loss: found[loss] for loss in ("vi", "binder", "information_distance")}
 pc.compare_partitions(draws, some, loss="vi")
 
 # %%

@@ -128,7 +128,7 @@ ax = pc.experts.plot_expert_views(found)
 # %%
 pd.DataFrame(
     {
-        name: [1 - pc.partition_loss(view, truth, loss="omari") for view in found.labels]
+        name: [1 - pc.partition_loss(view, truth, loss="one_minus_ari") for view in found.labels]
         for name, truth in (("climate", climate), ("soil", soil))
     },
     index=pd.RangeIndex(found.n_views, name="view"),

@@ -76,7 +76,7 @@ for sizes in ("balanced", 0.5, 0.75, 0.9):
     made = pc.simulate.random_perturbation(100, 6, n_draws=20, noise=0.55, sizes=sizes, random_seed=1)
     for method in GIVEN:
         found = pc.consensus_partition(made.draws, method=method, n_clusters=6, random_seed=1, progressbar=False)
-        indices.loc[method, str(sizes)] = 1 - pc.partition_loss(found, made.truth, loss="omari")
+        indices.loc[method, str(sizes)] = 1 - pc.partition_loss(found, made.truth, loss="one_minus_ari")
 indices.round(2)
 
 # %% [markdown]

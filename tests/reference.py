@@ -131,7 +131,7 @@ def rand_index(estimate, draw):
     return (both + neither) / (both + estimate_only + draw_only + neither)
 
 
-def omari(estimate, draw):
+def one_minus_ari(estimate, draw):
     both, estimate_only, draw_only, neither = pair_counts(estimate, draw)
     index = 2 * (both * neither - estimate_only * draw_only)
     greatest = (both + estimate_only) * (estimate_only + neither) + (both + draw_only) * (draw_only + neither)
@@ -187,10 +187,10 @@ def nmi(estimate, draw, average_method="geometric"):
 LOSSES = {
     "vi": vi,
     "binder": binder,
-    "omari": omari,
+    "one_minus_ari": one_minus_ari,
     "jaccard": jaccard,
     "nvi": nvi,
-    "id": information_distance,
+    "information_distance": information_distance,
     "nid": nid,
     "nmi": nmi,
 }

@@ -82,13 +82,13 @@ def test_prob():
 
 
 def test_ball_wants_a_metric():
-    parts = ["`loss`", "a metric", "got 'omari'", "'vi', 'binder'"]
-    check(lambda loss: pc.credible_ball(GOOD, CENTER, loss=loss), "omari", ValueError, parts)
+    parts = ["`loss`", "a metric", "got 'one_minus_ari'", "'vi', 'binder'"]
+    check(lambda loss: pc.credible_ball(GOOD, CENTER, loss=loss), "one_minus_ari", ValueError, parts)
 
 
 def test_arguments_of_the_path():
     cases = [
-        ({"loss": "omari"}, ValueError, "`loss`", "'binder' or 'vi'", "got 'omari'"),
+        ({"loss": "one_minus_ari"}, ValueError, "`loss`", "'binder' or 'vi'", "got 'one_minus_ari'"),
         ({"loss": pc.binder(0.5)}, ValueError, "`loss`", "got PartitionLoss binder(a=0.5)"),
         ({"values": []}, ValueError, "`values`", "at least one value; got none"),
         ({"loss": "binder", "values": [0.5, 1]}, ValueError, "`values`", "between 0 and 1, both excluded; got 1"),

@@ -114,7 +114,7 @@ def answer(row: Row, draws: pc.results.PartitionDraws, rng: np.random.Generator)
 
 def closeness(labels: object, truth: np.ndarray) -> float:
     """Adjusted Rand index."""
-    return 1.0 - pc.partition_loss(labels, truth, loss="omari")
+    return 1.0 - pc.partition_loss(labels, truth, loss="one_minus_ari")
 
 
 def table_of_cells(results: pd.DataFrame) -> pd.DataFrame:

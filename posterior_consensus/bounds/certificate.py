@@ -91,7 +91,9 @@ BOUNDS: dict[str, BoundedLosses] = {
     "vi": BoundedLosses(lambda loss: loss == vi(), _vi_bound, "'vi'"),
     "within_variance": BoundedLosses(lambda loss: loss == within_variance(), sum_of_squares_bound, "'within_variance'"),
     "metrics": BoundedLosses(
-        lambda loss: loss.metric, matching_bound, "losses that are metrics ('jaccard', 'nvi', 'id', 'nid', 'ballet')"
+        lambda loss: loss.metric,
+        matching_bound,
+        "losses that are metrics ('jaccard', 'nvi', 'information_distance', 'nid', 'ballet')",
     ),
 }
 """Families of losses by name, the best method first."""
@@ -219,10 +221,10 @@ def certify(
         By default the consensus of `draws` if these are a summary.
     loss : str, PartitionLoss, NoiseLoss or PairLoss, optional
         A loss for which there is a bounding method: "binder", or ``binder(a)`` with any costs; "vi"; the other metrics,
-        "jaccard", "nvi", "id", "nid" and "ballet"; and "within_variance", the objective of k-means on the one-hot
-        matrix, at the partition's number of clusters. By default the one that the partition was found under, if it is a
-        result, else "vi", "ballet" of runs with noise, or "binder" if there are no draws. A similarity matrix alone
-        takes Binder's losses and "within_variance".
+        "jaccard", "nvi", "information_distance", "nid" and "ballet"; and "within_variance", the objective of k-means
+        on the one-hot matrix, at the partition's number of clusters. By default the one that the partition was found
+        under, if it is a result, else "vi", "ballet" of runs with noise, or "binder" if there are no draws. A
+        similarity matrix alone takes Binder's losses and "within_variance".
     seconds : float, optional
         Time limit. With a limit, the bound depends on the machine. By default a fixed amount of work is done,
         about a minute's, or less if the optimum is proven before.

@@ -57,8 +57,8 @@ def greedy(
     n_perturbations : int, optional
         Number of restarts from random changes of the best partitions. By default restarts end after 64 in a row
         without a gain, or 32 if `n_agree` runs agreed; twice as many with a fixed number of clusters, and with the
-        losses of a larger or smaller entropy, such as "id" and "nid". They also end at a limit of work, and large
-        posteriors have none.
+        losses of a larger or smaller entropy, such as "information_distance" and "nid". They also end at a limit of
+        work, and large posteriors have none.
     starts : sequence
         Further partitions to start from: "best_draw", "hierarchical", "spectral", label vectors or result objects. A
         search for a number of clusters also starts from the best partition of any number, which it searches for first.

@@ -292,7 +292,7 @@ def one_minus_ari() -> PartitionLoss:
     1.0
     """
     return PartitionLoss(
-        name="omari",
+        name="one_minus_ari",
         formula="((B + C) / 2 - A) / ((B + C) / 2 - B C / top)",
         h=pairs,
         numerator={"A": -1.0, "B": 0.5, "C": 0.5},
@@ -400,7 +400,7 @@ def information_distance() -> PartitionLoss:
     1.0
     """
     return PartitionLoss(
-        name="id",
+        name="information_distance",
         formula="(max(B, C) - A) / n",
         h=information,
         numerator={"A": -1.0, "max(B, C)": 1.0},
@@ -509,10 +509,10 @@ def nmi(average_method: Literal["geometric", "arithmetic", "min", "max"] = "geom
 LOSSES: dict[str, Callable[..., PartitionLoss]] = {
     "vi": vi,
     "binder": binder,
-    "omari": one_minus_ari,
+    "one_minus_ari": one_minus_ari,
     "jaccard": jaccard,
     "nvi": nvi,
-    "id": information_distance,
+    "information_distance": information_distance,
     "nid": nid,
     "nmi": nmi,
 }
@@ -594,7 +594,7 @@ def pear() -> PairLoss:
         L = 1 - (sum y X - sum y sum X / C(n, 2)) / ((sum y + sum X) / 2 - sum y sum X / C(n, 2)),
 
     and L = 0 if both are a single cluster or both are singletons [1]_. R's mcclust maximizes PEAR in maxpear. With
-    draws, "omari" is one minus the expected adjusted Rand index itself.
+    draws, "one_minus_ari" is one minus the expected adjusted Rand index itself.
 
     References
     ----------

@@ -21,9 +21,15 @@ from posterior_consensus.runtime.names import no_attribute
 from posterior_consensus.runtime.tolerances import ROUNDING
 
 MOST_ROWS = 12  # so that a result fits on one screen
-_LOSS_NAMES = {"vi": "variation of information", "binder": "Binder loss", "ballet": "BALLET loss"}
+_LOSS_NAMES = {
+    "vi": "variation of information",
+    "binder": "Binder loss",
+    "one_minus_ari": "1 - adjusted Rand index",
+    "information_distance": "information distance",
+    "ballet": "BALLET loss",
+}
 _WIDTH = 100  # characters of a line
-_SHORT_NAMES = _LOSS_NAMES | {"vi": "VI"}
+_SHORT_NAMES = _LOSS_NAMES | {"vi": "VI", "one_minus_ari": "1 - ARI"}
 _IRREGULAR = "afhiosuxz"  # last letters of nouns whose plural may not be a plain one
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _ESCAPED = str.maketrans(

@@ -10,13 +10,15 @@ from typing import Any
 _SIMILARITY = "posterior_similarity_matrix(draws)"
 _MEANT = {  # of the package
     "psm": _SIMILARITY,
-    "ari": 'partition_loss(partition, reference, loss="omari")',
+    "ari": 'partition_loss(partition, reference, loss="one_minus_ari")',
     "rand": 'partition_loss(partition, reference, loss="binder")',
 }
 _MEANT_OF_RESULT = {"partition": "labels", "psm": _SIMILARITY, "similarity_matrix": _SIMILARITY}
 _MEANT_OF_LOSS = {  # of the literature and of other programs
     **dict.fromkeys(("rand", "rand_index", "ri", "mirkin"), "binder"),
-    **dict.fromkeys(("adjusted_rand", "adjusted_rand_index", "adjusted_rand_score", "hubert_arabie"), "omari"),
+    **dict.fromkeys(("adjusted_rand", "adjusted_rand_index", "adjusted_rand_score", "hubert_arabie"), "one_minus_ari"),
+    "omari": "one_minus_ari",
+    "id": "information_distance",
     **dict.fromkeys(("variation_of_information", "vi_distance"), "vi"),
     **dict.fromkeys(("mutual_information", "mutual_info", "normalized_mutual_info"), "nmi"),
 }

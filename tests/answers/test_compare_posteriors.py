@@ -283,7 +283,7 @@ def test_bad_arguments():
     ]
     check_all(lambda b: pc.compare_posteriors(named(GOOD[np.newaxis], "abcd"), b), others)
     options = [
-        ({"loss": "omari"}, ValueError, "`loss` must be a metric", "a distance", "got 'omari'"),
+        ({"loss": "one_minus_ari"}, ValueError, "`loss` must be a metric", "a distance", "got 'one_minus_ari'"),
         ({"names": ("a",)}, TypeError, "`names` must be two strings", "got ('a',)"),
         ({"names": "ab"}, TypeError, "`names` must be two strings"),
         ({"names": ("a", "a")}, ValueError, "`names` must differ; got 'a' twice"),

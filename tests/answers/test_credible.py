@@ -61,7 +61,7 @@ def test_the_loss_is_the_result_s():
 
 def test_a_ball_needs_a_metric():
     metrics = ", ".join(repr(name) for name, loss in pc.LOSSES.items() if loss().metric)
-    for loss in ("omari", "nmi", pc.binder(0.5), pc.vi(1.5), pc.losses.nmi("arithmetic")):
+    for loss in ("one_minus_ari", "nmi", pc.binder(0.5), pc.vi(1.5), pc.losses.nmi("arithmetic")):
         with pytest.raises(ValueError, match=f"`loss` must be a metric.*{metrics}"):
             pc.credible_ball([[0, 1], [0, 0]], [0, 0], loss=loss)
 

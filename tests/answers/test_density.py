@@ -33,12 +33,12 @@ def score_of(partition, draws, loss, bandwidth, weights):
     return np.average([np.exp(-reference.LOSSES[loss](partition, draw) / bandwidth) for draw in draws], weights=weights)
 
 
-@pytest.mark.parametrize("loss", ["vi", "omari"])
+@pytest.mark.parametrize("loss", ["vi", "one_minus_ari"])
 def test_definition(loss):
     rng = np.random.default_rng(1)
     training, calibration = noisy_draws(rng, 25, 8, 3, 0.4), noisy_draws(rng, 18, 8, 3, 0.4)
     asked = noisy_draws(rng, 6, 8, 3, 0.8)
-    weights = rng.integers(0, 4, 25) if loss == "omari" else np.ones(25)
+    weights = rng.integers(0, 4, 25) if loss == "one_minus_ari" else np.ones(25)
     draws = pc.as_partition_draws(training, weights=weights)
     density = density_of(draws, loss=loss, calibration=calibration, bandwidth=0.7)
     scores = np.array([score_of(z, training, loss, 0.7, weights) for z in calibration])
@@ -135,7 +135,7 @@ def test_default_bandwidth():
     assert default_bandwidth(many_equal, Samples(np.zeros(4), np.arange(4), np.full(4, 0.25))) == 1.0
 
 
-@pytest.mark.parametrize("loss", ["vi", "omari"])
+@pytest.mark.parametrize("loss", ["vi", "one_minus_ari"])
 def test_degenerate_draws(loss):
     for name in sorted(set(DEGENERATE) - {"one draw"}):
         draws = DEGENERATE[name]

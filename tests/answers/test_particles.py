@@ -48,7 +48,7 @@ def test_no_choice_of_partitions_of_five_items_is_nearer(rng, loss):
         assert found.distance == pytest.approx(least, rel=1e-10)
 
 
-@pytest.mark.parametrize("loss", ["vi", "binder", "omari"])
+@pytest.mark.parametrize("loss", ["vi", "binder", "one_minus_ari"])
 def test_the_record_is_what_the_definitions_give(rng, loss):
     labels, weights = noisy_draws(rng, 60, 8, 3, 0.4), rng.exponential(size=60)
     draws = pc.as_partition_draws(labels.reshape(2, 30, 8), weights=weights)
@@ -57,7 +57,7 @@ def test_the_record_is_what_the_definitions_give(rng, loss):
     share, nearest = weights / weights.sum(), losses.argmin(axis=0)
     np.testing.assert_array_equal(found.assignment, nearest)
     assert found.distance == pytest.approx(losses.min(axis=0) @ share) == found.path["distance"].values[-1]
-    assert ("  mean loss  " if loss == "omari" else "  distance  ") in repr(found)
+    assert ("  mean loss  " if loss == "one_minus_ari" else "  distance  ") in repr(found)
     restored = pc.results.Particles.from_dataset(found.to_dataset())
     for k in range(3):
         own = nearest == k

@@ -88,7 +88,7 @@ def test_says_what_it_found():
 
 
 def test_arguments():
-    no_bound = [("omari", "omari"), ("nmi", "nmi"), (pc.vi(0.5), pc.vi(0.5).name)]
+    no_bound = [("one_minus_ari", "one_minus_ari"), ("nmi", "nmi"), (pc.vi(0.5), pc.vi(0.5).name)]
     losses = [({"loss": loss}, ValueError, "`loss`", "bounding method", "binder", name) for loss, name in no_bound]
     bad = [(0, ValueError), (-1, ValueError), (np.nan, ValueError), ("1", TypeError), (True, TypeError)]
     seconds = [({"seconds": value}, error, "`seconds`", str(value)) for value, error in bad]

@@ -64,7 +64,7 @@ def test_limits_losses_and_probabilities():
     found = excess_of(draws, n_clusters=3)
     assert np.all(found.partitions.max("item") == 2) and found.value > 0
     assert excess_of(draws, max_clusters=2).partitions.max() <= 1
-    for loss in ("omari", "nid", pc.vi(0.4)):
+    for loss in ("one_minus_ari", "nid", pc.vi(0.4)):
         assert excess_of(draws, loss).value >= 0
     soft = pc.as_allocation_probabilities(rng.dirichlet(np.ones(3), size=(40, 9)))
     assert excess_of(soft, "binder").value >= 0

@@ -20,7 +20,7 @@ from tests.kernels.searching import (
 )
 
 WIDTH = 8
-DENSE, SPARSE = ["vi(a=1.6)", "id", "nid"], ["vi(a=1.6)", "binder(a=0.3)"]
+DENSE, SPARSE = ["vi(a=1.6)", "information_distance", "nid"], ["vi(a=1.6)", "binder(a=0.3)"]
 CASES = [*((name, "dense") for name in DENSE), *((name, "sparse") for name in SPARSE)]
 
 
@@ -91,7 +91,12 @@ def test_scores_and_changes_are_differences_of_the_expected_loss(name, kind):
 @pytest.mark.parametrize(
     ("name", "kind", "n_draws"),
     [
-        *(("nid", "dense", 6), ("vi", "dense", 8), ("binder(a=0.3)", "dense", 19), ("id", "dense", 19)),
+        *(
+            ("nid", "dense", 6),
+            ("vi", "dense", 8),
+            ("binder(a=0.3)", "dense", 19),
+            ("information_distance", "dense", 19),
+        ),
         *(("vi(a=1.6)", "dense", 300), ("vi", "sparse", 6), ("binder(a=0.3)", "sparse", 19)),
     ],
 )

@@ -41,7 +41,7 @@ def test_means_over_draws(loss, weights):
         for first, second in ((one, other), (other, one)):
             losses = by_draw(first, second, items, loss)
             same, at = np.diag(losses), found.sel(layer=first, other_layer=second)
-            ari = 1 - np.diag(by_draw(first, second, items, "omari"))
+            ari = 1 - np.diag(by_draw(first, second, items, "one_minus_ari"))
             assert at["expected_loss"] == pytest.approx(w @ same, rel=1e-12)
             assert at["mcse"] == pytest.approx(layers.samples.mcse(same), rel=1e-9)
             assert at["ari"] == pytest.approx(w @ ari) and at["ari_mcse"] == pytest.approx(layers.samples.mcse(ari))

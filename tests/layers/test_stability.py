@@ -60,7 +60,7 @@ def test_distances_are_means_over_pairs_of_runs(loss):
         assert here["separation"] == pytest.approx(here["distance"] - within, rel=1e-10)
 
 
-@pytest.mark.parametrize("loss", ["vi", "binder", "id"])
+@pytest.mark.parametrize("loss", ["vi", "binder", "information_distance"])
 def test_chance_is_the_mean_over_all_permutations(loss):
     """Of every order of the items of one run, for each pair of runs."""
     runs = np.array([[0, 0, 0, 1, 1, 2], [0, 0, 1, 1, 1, 1], [0, 1, 2, 2, 2, 3]])

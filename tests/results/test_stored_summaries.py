@@ -38,7 +38,7 @@ SUMMARIES = {
     "tree": (tree, {"loss": "binder"}, {}),
     "draws": (two_modes, {"loss": "vi"}, {}),
     "soft": (soft, {"loss": pc.binder(a=0.8)}, {}),
-    "no certificate": (tree, {"loss": "omari"}, {}),
+    "no certificate": (tree, {"loss": "one_minus_ari"}, {}),
     "levels": (lambda: with_own_names(LEVELS), {}, {}),
     "weighted": (tree, {}, {"weights": np.arange(60.0), "var_name": "z"}),
 }

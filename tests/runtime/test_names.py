@@ -24,7 +24,7 @@ def test_names_of_the_package():
         "psm": "posterior_similarity_matrix(draws)",
         "similarity_matrix": "posterior_similarity_matrix",
         "plot_trace": "plot_traces",
-        "ari": 'partition_loss(partition, reference, loss="omari")',
+        "ari": 'partition_loss(partition, reference, loss="one_minus_ari")',
         "plot_pms": "plot_psm",
         "sumarize": "summarize",
         "consensus_partion": "consensus_partition",
@@ -69,7 +69,14 @@ def test_a_property_that_fails_says_why():
 
 
 def test_losses_and_methods(draws):
-    for name, meant in {"ari": "omari", "rand": "binder", "Adjusted Rand": "omari", "bindr": "binder"}.items():
+    for name, meant in {
+        "ari": "one_minus_ari",
+        "omARI": "one_minus_ari",
+        "Adjusted Rand": "one_minus_ari",
+        "id": "information_distance",
+        "rand": "binder",
+        "bindr": "binder",
+    }.items():
         with pytest.raises(ValueError, match=f"got '{name}'. Did you mean `{meant}`\\?$"):
             pc.expected_loss(draws, LABELS, loss=name)
     with pytest.raises(ValueError, match="got 'heirarchical'. Did you mean `hierarchical`\\?$"):

@@ -13,7 +13,7 @@ CALLS = {
     "binder": 'pc.consensus_partition(draws, loss="binder", **quiet)',
     "binder_of_few": 'pc.consensus_partition(few, loss="binder", **quiet)',
     "vi": "pc.consensus_partition(few, **quiet)",
-    "id": 'pc.consensus_partition(few, loss="id", **quiet)',
+    "information_distance": 'pc.consensus_partition(few, loss="information_distance", **quiet)',
     "exact": 'pc.consensus_partition(few, loss="binder", method="exact")',
     "loss_path": "pc.loss_path(few, values=[0.8, 1.0], n_starts=2, **quiet)",
     "loss_by_n_clusters": "pc.loss_by_n_clusters(few, n_clusters=[2, 3], n_starts=2, **quiet)",

@@ -105,7 +105,7 @@ def test_a_search_ends_where_runs_agree_and_more_runs_are_no_worse():
 
 
 @compiled_only
-@pytest.mark.parametrize("loss", ["omari", "id"])
+@pytest.mark.parametrize("loss", ["one_minus_ari", "information_distance"])
 def test_losses_that_are_not_linear_start_from_three_cuts_of_a_tree_too(loss):
     rugged = noisy_draws(np.random.default_rng(12), 300, 60, 8, 0.75)
     few, many = (find(rugged, loss, n_agree=number, n_perturbations=0) for number in (3, 100))
@@ -116,7 +116,7 @@ def test_losses_that_are_not_linear_start_from_three_cuts_of_a_tree_too(loss):
 
 
 @compiled_only
-@pytest.mark.parametrize(("loss", "n_items"), [("vi", 40), ("binder", 8), ("binder", 40), ("omari", 8)])
+@pytest.mark.parametrize(("loss", "n_items"), [("vi", 40), ("binder", 8), ("binder", 40), ("one_minus_ari", 8)])
 def test_number_of_threads_does_not_matter(loss, n_items, monkeypatch):
     draws = noisy_draws(np.random.default_rng(7), 90, n_items, 6, 0.6)
     alone = find(draws, loss)
@@ -224,7 +224,7 @@ def test_an_interrupt_of_the_bound_leaves_the_partition(monkeypatch):
     [
         ("vi", 0, False),
         ("binder", 1, False),
-        ("omari", 3, False),
+        ("one_minus_ari", 3, False),
         ("binder", 0, True),
         ("vi", 3, True),
     ],
@@ -276,7 +276,7 @@ def test_both_forms_of_the_search_agree(a, weighted, monkeypatch):
 
 
 @compiled_only
-@pytest.mark.parametrize("loss", ["nid", "id", "jaccard"])
+@pytest.mark.parametrize("loss", ["nid", "information_distance", "jaccard"])
 def test_nearly_equal_losses_do_not_cycle(loss):
     """Every draw sets a different item apart, so that all moves are worth the same but for rounding."""
     n_items = 150

@@ -51,7 +51,7 @@ def found(draws, loss="vi", **options):
     return pc.consensus_partition(draws, loss=loss, random_seed=1, progressbar=False, **options)
 
 
-@pytest.mark.parametrize("loss", ["vi", "binder", "nid", "id"])
+@pytest.mark.parametrize("loss", ["vi", "binder", "nid", "information_distance"])
 def test_search_over_blocks_finds_what_a_search_over_all_finds(loss, rng, lowered):
     draws = pc.as_partition_draws(noisy_draws(rng, 60, 300, 5, 0.1))
     ordinary = found(draws, loss)

@@ -47,7 +47,7 @@ def test_the_search_leaves_the_trap_in_which_all_allocations_end():
 
 
 @compiled_only
-@pytest.mark.parametrize(("loss", "seed"), [("vi", 0), ("jaccard", 1), ("id", 2), ("nid", 0)])
+@pytest.mark.parametrize(("loss", "seed"), [("vi", 0), ("jaccard", 1), ("information_distance", 2), ("nid", 0)])
 def test_no_simple_start_leads_lower(loss, seed):
     draws = pc.as_partition_draws(splits(seed))
     simple = ["hierarchical", "best_draw"]
@@ -59,7 +59,7 @@ def test_no_simple_start_leads_lower(loss, seed):
 @compiled_only
 def test_perturbations_find_what_no_start_reached_and_say_so():
     draws = splits(0)
-    few, many = (find(draws, "id", n_perturbations=number) for number in (0, 120))
+    few, many = (find(draws, "information_distance", n_perturbations=number) for number in (0, 120))
     assert many.expected_loss < few.expected_loss and many.info.n_perturbations == 120
     assert many.info.kinds[-1] == "perturbation" and "120 perturbations" in many.info.agreement()
     assert few.info.n_perturbations == 0 and "perturbation" not in few.info.agreement()
@@ -69,7 +69,12 @@ def test_perturbations_find_what_no_start_reached_and_say_so():
 def test_there_are_perturbations_where_they_take_little():
     rng = np.random.default_rng(1)
     clear, many = noisy_draws(rng, 30, 30, 3, 0.02), random_draws(rng, 2000, 60, 5)
-    assert find(splits(0), "id").info.n_perturbations >= 64 > find(clear, "binder").info.n_perturbations == 32
+    assert (
+        find(splits(0), "information_distance").info.n_perturbations
+        >= 64
+        > find(clear, "binder").info.n_perturbations
+        == 32
+    )
     assert find(many).info.n_perturbations < 16
     assert find(clear, "binder", n_perturbations=5).info.n_perturbations == 5
 
@@ -86,7 +91,12 @@ def test_losses_of_the_larger_or_smaller_entropy_have_more_restarts(monkeypatch)
     for loss in records:
         find(splits(0, 12, 6), loss, n_starts=1)
     most = max(seen.values())
-    assert {name for name, allowed in seen.items() if allowed == most} == {"id", "nid", "nmi(min)", "nmi(max)"}
+    assert {name for name, allowed in seen.items() if allowed == most} == {
+        "information_distance",
+        "nid",
+        "nmi(min)",
+        "nmi(max)",
+    }
 
 
 def test_agreement_tells_the_kinds_of_start(approved):

@@ -76,7 +76,7 @@ def test_options_go_to_each_layer():
     assert {(one.loss.name, one.ball.prob) for one in found.values()} == {("binder", 0.5)}
     assert found.comparison.loss.name == "binder"
     assert "the partition into 4 clusters of minimum" in found.methods_text()
-    not_metric = pc.summarize(LAYERS, loss="omari", **QUIET)
+    not_metric = pc.summarize(LAYERS, loss="one_minus_ari", **QUIET)
     assert not_metric.comparison.loss.name == "vi"
 
 

@@ -41,7 +41,7 @@ AMBIGUOUS = [[0, 0, 0, 1, 1, 1, k % 2 if k else 2] for k in range(5)]
 SAID = {
     "vi of probabilities": of_tree,
     "binder of probabilities": lambda: of_tree(loss="binder"),
-    "omari, which is no metric": lambda: of_tree(loss="omari"),
+    "adjusted Rand index, which is no metric": lambda: of_tree(loss="one_minus_ari"),
     "2 clusters asked for": lambda: of_tree(n_clusters=2),
     "at most 2 clusters asked for": lambda: of_tree(max_clusters=2),
     "a ball of 99.5%": lambda: of(noisy(60, 12, 3, 0.4), prob=0.995),

@@ -73,11 +73,11 @@ def test_results_are_those_of_the_functions(summary):
 
 
 def test_a_loss_that_is_no_metric_has_a_ball_under_vi(posterior_tree):
-    for options in ({"loss": "omari"}, {"loss": "binder", "tau": "auto"}):
+    for options in ({"loss": "one_minus_ari"}, {"loss": "binder", "tau": "auto"}):
         summary = pc.summarize(posterior_tree, **options, **QUICK)
         assert summary.ball.loss.name == "vi"
         assert (summary.consensus.threshold is not None) == ("tau" in options)
-        assert (summary.certificate is None) == (options["loss"] == "omari")
+        assert (summary.certificate is None) == (options["loss"] == "one_minus_ari")
 
 
 def test_it_prints_on_one_screen_with_the_numbers(summary):
