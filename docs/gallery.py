@@ -180,7 +180,7 @@ def records():
 
 
 def plot_links():
-    """Pairs of records by their probability of a link, joined or separated, and the most uncertain links by name."""
+    """Pairs of records by their posterior similarity, joined or separated, and the most uncertain links by name."""
     pc.plot_links(records().links)
 
 

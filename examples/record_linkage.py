@@ -34,19 +34,19 @@ summary
 # Panel c counts the pairs by probability, most of them nearly certain. Panel d lists the most uncertain.
 
 # %%
-# Figure: Four panels: number of clusters of each size, number of clusters in the draws, numbers of pairs by link
-# probability, and the most uncertain links by name.
+# Figure: Four panels: number of clusters of each size, number of clusters in the draws, numbers of pairs by
+# posterior similarity, and the most uncertain links by name.
 axes = summary.plot()
 
 # %% [markdown]
 # ## Links to review
 #
-# `links.uncertain` has every link with a probability from 0.05 to 0.95. With the fields of both records, it is a list
-# for clerical review.
+# `links.uncertain` has every link with a posterior similarity from 0.05 to 0.95. With the fields of both records, it is
+# a list for clerical review.
 
 # %%
 links = summary.links
-review = links.uncertain[["first", "second", "probability", "mcse"]]
+review = links.uncertain[["first", "second", "similarity", "mcse"]]
 for end in ("first", "second"):
     review = review.join(
         records[fields].agg(lambda own: ", ".join(own.fillna("?")), axis=1).rename(f"{end} record"), end
@@ -54,7 +54,7 @@ for end in ("first", "second"):
 review.head(5).round(2)
 
 # %% [markdown]
-# These pairs of clusters have the highest mean probability of links between them, and so could be joined.
+# These pairs of clusters have the highest mean similarity between their records, and so could be joined.
 
 # %%
 links.between_clusters().head(5).round(2)
@@ -77,8 +77,8 @@ ax = pc.plot_cluster_sizes(found)
 # %% [markdown]
 # ## Compared with the truth
 #
-# All links with a probability above 0.95 are true. Most links between 0.05 and 0.5 are true as well: these
-# probabilities are too low. The model of errors is simple. It treats a mistyped value as an unrelated one, and a given
+# All links with a similarity above 0.95 are true. Most links between 0.05 and 0.5 are true as well: these
+# similarities are too low. The model of errors is simple. It treats a mistyped value as an unrelated one, and a given
 # name swapped with the surname as two errors.
 
 # %%
@@ -86,8 +86,8 @@ pairs = found.to_dataframe()
 person = records["entity"]
 pairs["true"] = person.loc[pairs["first"]].to_numpy() == person.loc[pairs["second"]].to_numpy()
 edges = [0, 0.05, 0.5, 0.95, 1]
-by_probability = pairs.groupby(pd.cut(pairs["probability"], edges, include_lowest=True), observed=True)
-by_probability.agg(pairs=("true", "size"), mean_probability=("probability", "mean"), share_true=("true", "mean"))
+by_similarity = pairs.groupby(pd.cut(pairs["similarity"], edges, include_lowest=True), observed=True)
+by_similarity.agg(pairs=("true", "size"), mean_similarity=("similarity", "mean"), share_true=("true", "mean"))
 
 # %% [markdown]
 # ## To a spreadsheet, or to a paper

@@ -47,10 +47,10 @@ print(summary.methods_text())
 # %% [markdown]
 # ## The table
 #
-# The table names four items of each cluster; `to_csv` writes tables with every item, for a supplement. `together` is
-# the mean posterior similarity of an item to the rest of its cluster, averaged over the cluster. The LaTeX needs the
+# The table names four items of each cluster; `to_csv` writes tables with every item, for a supplement. `similarity`
+# is the mean posterior similarity of an item to the rest of its cluster, averaged over the cluster. The LaTeX needs the
 # package booktabs. `summary.consensus.with_names(first=1).to_latex()` numbers the clusters from 1; that table has no
-# column `together`.
+# column `similarity`.
 
 # %%
 print(summary.to_latex())

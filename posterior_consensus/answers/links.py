@@ -34,7 +34,7 @@ LINKAGES = ("single", "complete")
 _ABOVE = 0.01
 _LEVELS = np.arange(1, 101) / 100
 _MOST_IN_CURVE = 5000  # most signatures for which the curve is computed at level 1
-SURE, UNLIKELY = 0.95, 0.05  # probability of a nearly certain link, and of a nearly certain non-link
+SURE, UNLIKELY = 0.95, 0.05  # similarity of a nearly certain link, and of a nearly certain non-link
 SMALL, MANY = 3, 50  # most items of a small cluster, and most clusters that a figure shows one by one
 _LARGEST = 10  # larger clusters share this row of the table
 _INTERVAL = (0.05, 0.95)
@@ -246,8 +246,8 @@ class Links(Stored):
     cluster : xarray.DataArray of shape (n_items,), dtype int32
         Cluster of each item in the partition.
     pairs : xarray.Dataset
-        The pairs of items with a probability above `above`, over ``link``. ``first`` and ``second`` are the positions
-        of the two items. ``probability`` is their posterior similarity. ``mcse`` is its Monte Carlo standard error, NaN
+        The pairs of items with a similarity above `above`, over ``link``. ``first`` and ``second`` are the positions
+        of the two items. ``similarity`` is their posterior similarity. ``mcse`` is its Monte Carlo standard error, NaN
         if a chain has fewer than four draws.
     sizes : xarray.Dataset
         Number of clusters of each size, over ``size``: "1", "2", ..., "10 or more" and "all". ``mean``, ``mcse`` and
@@ -255,7 +255,7 @@ class Links(Stored):
         one to the other. ``partition`` is the number in the partition, and ``prior`` the expected number under the
         prior, NaN without one.
     above : float
-        Probability above which pairs are listed.
+        Posterior similarity above which pairs are listed.
     names : tuple
         Names of the clusters in the partition, by number.
     n_draws : int
@@ -269,7 +269,7 @@ class Links(Stored):
     _figure = "plot_links"
 
     cluster: xr.DataArray = field(metadata=stored_as.array("link_cluster", of_items=True))
-    pairs: xr.Dataset = field(metadata=stored_as.table("link_{}", ("first", "second", "probability", "mcse")))
+    pairs: xr.Dataset = field(metadata=stored_as.table("link_{}", ("first", "second", "similarity", "mcse")))
     sizes: xr.Dataset = field(metadata=stored_as.table("clusters_by_size_{}", _COLUMNS, {"size": "cluster_size_class"}))
     above: float = field(metadata=stored_as.attribute("links_above"))
     names: tuple[Hashable, ...] = field(metadata=stored_as.names("link_cluster_names"))
@@ -289,20 +289,20 @@ class Links(Stored):
         Returns
         -------
         pandas.DataFrame
-            A row for each pair, the most uncertain first, with the names of both items, the probability, and both
+            A row for each pair, the most uncertain first, with the names of both items, the similarity, and both
             clusters.
         """
-        table = self.pairs.reset_coords(drop=True).to_dataframe()[["first", "second", "probability", "mcse"]]
+        table = self.pairs.reset_coords(drop=True).to_dataframe()[["first", "second", "similarity", "mcse"]]
         ends = named_ends(self.cluster, self.names, self.pairs["first"].values, self.pairs["second"].values)
         table = table.assign(**ends)
-        order = np.argsort(np.abs(self.pairs["probability"].values - 0.5), kind="stable")
+        order = np.argsort(np.abs(self.pairs["similarity"].values - 0.5), kind="stable")
         return table.iloc[order].reset_index(drop=True)
 
     @property
     def uncertain(self) -> pd.DataFrame:
-        """The rows of :meth:`to_dataframe` with a probability from 0.05 to 0.95."""
+        """The rows of :meth:`to_dataframe` with a similarity from 0.05 to 0.95."""
         table = self.to_dataframe()
-        return table[table["probability"].between(UNLIKELY, SURE)]
+        return table[table["similarity"].between(UNLIKELY, SURE)]
 
     def between_clusters(self) -> pd.DataFrame:
         """Tabulate the pairs of clusters with links between them: candidates for a merge.
@@ -310,7 +310,7 @@ class Links(Stored):
         Returns
         -------
         pandas.DataFrame
-            A row for each two clusters, the most probable first. ``probability`` is the mean over all pairs of an item
+            A row for each two clusters, the most similar first. ``similarity`` is the mean over all pairs of an item
             of one cluster and an item of the other; pairs that are not in `pairs` count as 0. ``size`` is the number of
             items in both clusters.
         """
@@ -320,7 +320,7 @@ class Links(Stored):
         sizes = np.bincount(self.cluster.values)
         code, which = np.unique(ends.min(axis=0) * sizes.size + ends.max(axis=0), return_inverse=True)
         joined = np.stack(np.divmod(code, sizes.size))
-        sums = np.bincount(which, self.pairs["probability"].values[between], code.size)
+        sums = np.bincount(which, self.pairs["similarity"].values[between], code.size)
         counts = sizes[joined]
         names = np.array(self.names, dtype=object)
         table = pd.DataFrame(
@@ -328,17 +328,17 @@ class Links(Stored):
                 "first_cluster": pd.Index(names[joined[0]]).infer_objects(),
                 "second_cluster": pd.Index(names[joined[1]]).infer_objects(),
                 "size": counts.sum(axis=0),
-                "probability": sums / counts.prod(axis=0),
+                "similarity": sums / counts.prod(axis=0),
             }
         )
-        return table.sort_values("probability", ascending=False, kind="stable", ignore_index=True)
+        return table.sort_values("similarity", ascending=False, kind="stable", ignore_index=True)
 
     @property
     def n_by_certainty(self) -> tuple[int, int, int]:
         """Numbers of nearly certain, uncertain, and improbable links."""
-        probability = self.pairs["probability"].values
-        sure, unlikely = int(np.sum(probability > SURE)), int(np.sum(probability < UNLIKELY))
-        return sure, probability.size - sure - unlikely, unlikely
+        similarity = self.pairs["similarity"].values
+        sure, unlikely = int(np.sum(similarity > SURE)), int(np.sum(similarity < UNLIKELY))
+        return sure, similarity.size - sure - unlikely, unlikely
 
     def _parts(self) -> display.Parts:
         sure, uncertain, unlikely = self.n_by_certainty
@@ -393,7 +393,7 @@ def links(
     above: float | None = None,
     prior: PartitionPrior | None = None,
 ) -> Links | ScoredLinks:
-    """Compute the probability of each link between two items, and the number of clusters of each size.
+    """Compute the posterior similarity of each two linked items, and the number of clusters of each size.
 
     Parameters
     ----------
@@ -405,7 +405,7 @@ def links(
         Binder's loss whose threshold says which scored pairs the partition decides against their score; by default that
         of the partition. Draws take none.
     above : float, optional
-        Probability above which pairs of items are kept, at least 0 and below 1, by default 0.01. With 0, every pair
+        Similarity above which pairs of items are kept, at least 0 and below 1, by default 0.01. With 0, every pair
         that any draw co-clusters is kept. Of scored pairs, all are kept.
     prior : PartitionPrior, optional
         Prior whose expected numbers of clusters by size are added, such as ``priors.crp(1.0)``. For draws only.
@@ -413,7 +413,7 @@ def links(
     Returns
     -------
     Links or ScoredLinks
-        Pairs with their probabilities, and numbers of clusters by size. For scored pairs a ScoredLinks: the pairs that
+        Pairs with their similarities, and numbers of clusters by size. For scored pairs a ScoredLinks: the pairs that
         the partition decides against their score, expected precision and recall, and pairs to review.
 
     Raises
@@ -428,16 +428,16 @@ def links(
 
     See Also
     --------
-    plot_links : the links by probability, and the most uncertain ones.
+    plot_links : the links by similarity, and the most uncertain ones.
     plot_cluster_sizes : the numbers of clusters by size.
-    posterior_similarity_matrix : with ``above=0``, the same probabilities as a sparse array.
+    posterior_similarity_matrix : with ``above=0``, the same similarities as a sparse array.
 
     Notes
     -----
-    A link is a pair of items in one cluster. Its probability is the posterior similarity of the two items. If clusters
-    are many and small, only pairs within clusters of the draws are visited, and no matrix is formed. Standard errors
-    are computed as by :func:`diagnostics.similarity_mcse`, with the effective sample size pooled over these pairs. They
-    are rough if a chain has fewer than 50 effective draws.
+    A link is a pair of items in one cluster. The posterior similarity of two items estimates its probability. If
+    clusters are many and small, only pairs within clusters of the draws are visited, and no matrix is formed. Standard
+    errors are computed as by :func:`diagnostics.similarity_mcse`, with the effective sample size pooled over these
+    pairs. They are rough if a chain has fewer than 50 effective draws.
     Clusters are counted in each draw; for allocation probabilities, in the sampled labels.
 
     The posterior number of clusters need not estimate a number of components: that depends on the prior. Under a
@@ -454,10 +454,10 @@ def links(
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 1, 2], [0, 0, 1, 1], [0, 0, 1, 2], [0, 1, 2, 3]]
     >>> linked = pc.links(draws, [0, 0, 1, 2], prior=pc.priors.crp(1.0))
-    >>> linked.to_dataframe()[["first", "second", "probability", "mcse"]].round(3)
-       first  second  probability   mcse
-    0      0       1         0.75  0.282
-    1      2       3         0.25  0.282
+    >>> linked.to_dataframe()[["first", "second", "similarity", "mcse"]].round(3)
+       first  second  similarity   mcse
+    0      0       1        0.75  0.282
+    1      2       3        0.25  0.282
     >>> linked.sizes.to_dataframe()[["mean", "lower", "upper", "partition", "prior"]].round(2)
           mean  lower  upper  partition  prior
     size
@@ -479,7 +479,7 @@ def links(
     taken, above = draws_of(source, "`links`"), check_threshold(_ABOVE if above is None else above)
     prior = None if prior is None else check_prior(prior)
     pairs = [np.concatenate(column) for column in zip(*pairs_of_similarity_above(taken, above), strict=True)]
-    columns = dict(zip(("first", "second", "probability"), pairs, strict=True))
+    columns = dict(zip(("first", "second", "similarity"), pairs, strict=True))
     columns["mcse"] = _errors(taken, *pairs)
     return Links(
         cluster=taken.items.array(labels, "cluster"),
@@ -504,8 +504,8 @@ def suits_links(draws: PartitionDraws, labels: Labels) -> bool:
     return bool(labels.max() >= MANY and np.mean(own <= SMALL) > 0.5 and few)
 
 
-def _errors(draws: PartitionDraws, first: npt.NDArray[Any], second: npt.NDArray[Any], probability: Floats) -> Floats:
-    """Standard error (P,) of the probability of each pair, from batches of draws as for the similarity matrix."""
+def _errors(draws: PartitionDraws, first: npt.NDArray[Any], second: npt.NDArray[Any], similarity: Floats) -> Floats:
+    """Standard error (P,) of the similarity of each pair, from batches of draws as for the similarity matrix."""
     error = np.full(first.size, np.nan)
     if not first.size or not draws.samples.has_errors:
         return error
@@ -522,8 +522,8 @@ def _errors(draws: PartitionDraws, first: npt.NDArray[Any], second: npt.NDArray[
         agree = np.equal(one, other) if some is None else np.einsum("ptk,ptk->pt", one, other, dtype=np.float64)
         sums = np.add.reduceat(agree * addends, starts, axis=1)
         means = np.divide(sums, totals, out=np.zeros(sums.shape), where=totals > 0)
-        error[part] = np.sqrt(np.square(np.array(factors) * (means - probability[part, np.newaxis])).sum(axis=1))
-    return draws.samples.probability_errors(probability, error)
+        error[part] = np.sqrt(np.square(np.array(factors) * (means - similarity[part, np.newaxis])).sum(axis=1))
+    return draws.samples.probability_errors(similarity, error)
 
 
 def _by_size(draws: PartitionDraws, labels: Labels, prior: PartitionPrior | None) -> xr.Dataset:

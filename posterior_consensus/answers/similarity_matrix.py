@@ -107,7 +107,7 @@ def posterior_similarity_matrix(
         source = source.of_items(source.items.positions_of(items))
     if not isinstance(source, PairSimilarity):
         source.check_memory("Ask for a part of it by `items`, `nearest` or `above`.")
-    attrs: dict[str, Any] = {"long_name": "co-clustering probability"}
+    attrs: dict[str, Any] = {"long_name": "posterior similarity"}
     if source.n_draws is not None:
         attrs["n_draws"] = source.n_draws
     return source.items.pair_array(source.similarity(), "psm").assign_attrs(attrs)
@@ -212,7 +212,7 @@ def similarity_mcse(draws: Any) -> xr.DataArray:
            [0.01, 0.01, 0.  ]])
     """
     source = as_source(draws).in_fixed_order()
-    attrs: dict[str, Any] = {"long_name": "Monte Carlo standard error of the co-clustering probability"}
+    attrs: dict[str, Any] = {"long_name": "Monte Carlo standard error of the posterior similarity"}
     if isinstance(source, PairSimilarity) and source.errors is not None:
         return source.items.pair_array(source.errors, "psm_mcse").assign_attrs(attrs)
     draws = draws_of(source)

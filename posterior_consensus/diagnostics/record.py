@@ -43,7 +43,7 @@ class Diagnosis(Stored):
     partition_ess : float
         Effective sample size of the partition, from the distances between successive draws and Kish's effective number.
     gap : Gap
-        Largest between-chain difference of a pair's co-clustering probability: ``size``, ``mcse``, ``items``
+        Largest between-chain difference of a pair's posterior similarity: ``size``, ``mcse``, ``items``
         (positions), ``chains`` and ``shares``.
     gap_items : tuple of str
         Names of the items of this pair.
@@ -131,8 +131,7 @@ class Diagnosis(Stored):
             lines.insert(1, ("pairs", f"of {self.n_compared:,} of the {self.items.size:,} items, chosen at random"))
         if not np.isnan(self.gap.size):
             (low, high), (least, most) = self.gap.chains, self.gap.shares
-            how = words.similarity if self.independent else "co-clustered with probability"
-            pair = f"items {' and '.join(self.gap_items)}, {how}"
+            pair = f"items {' and '.join(self.gap_items)}, {words.similarity}"
             size = display.with_error(f"{self.gap.size:.3f}", self.gap.mcse, words=words)
             where = f"{size}: {pair} {least:.2f} in {words.chain} {low}, {most:.2f} in {words.chain} {high}"
             lines.append(("largest difference", where))

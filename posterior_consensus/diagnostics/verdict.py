@@ -107,7 +107,7 @@ def _of_disagreement(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str
             other = gap.chains[gap.chains[0] == odd]
             where = f"chain {odd} differs from all others, which agree: between it and chain {other}"
         signs.append(
-            f"{where} the co-clustering probability of items {' and '.join(diagnosis.gap_items)} differs by "
+            f"{where} the posterior similarity of items {' and '.join(diagnosis.gap_items)} differs by "
             f"{gap.size:.2f} (MCSE {gap.mcse:.2g})"
         )
     beyond_chance = np.where(evidence.beyond_chance, diagnosis.summaries["rhat"].values, np.nan)
@@ -183,7 +183,7 @@ def _of_agreement(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str]:
     sample = f" (pairs of {n_compared:,} of the {n_items:,} items, chosen at random)" if n_compared < n_items else ""
     return "agree", (
         f"The chains agree: R-hat is at most {max(rhat, 1.0):.3f}, the effective sample size at least {ess:.0f}, and "
-        f"co-clustering probabilities differ by at most {diagnosis.gap.size:.2f} between chains{sample}.{weights}"
+        f"posterior similarities differ by at most {diagnosis.gap.size:.2f} between chains{sample}.{weights}"
     )
 
 

@@ -159,7 +159,7 @@ def partition_ess(draws: PartitionDraws, pairs_together: Floats, total: float) -
 
 @dataclass(frozen=True)
 class Gap:
-    """Pair of items whose co-clustering probability differs most between two chains.
+    """Pair of items whose similarity differs most between two chains.
 
     Attributes
     ----------

@@ -83,7 +83,7 @@ def number_or_sizes(draws: PartitionDraws, partition: Any, *, ax: Axes | None = 
 
 
 def link_panels(draws: Any, links: Links, *, figsize: Size = None, width: Width = None) -> Grid:
-    """Plot sizes and number of clusters, links by probability and the most uncertain links, lettered."""
+    """Plot sizes and number of clusters, links by similarity and the most uncertain links, lettered."""
     with panels(figsize, width, (11.0, 8.2), (48.0, 48.0, 52.0, 72.0), height_ratios=(1.0, 1.2)) as axes:
         a, b, c, d = axes.ravel().tolist()
         plot_cluster_sizes(links, ax=a)

@@ -26,7 +26,7 @@ _SCORE = "score (probability of a match)"
 
 
 def plot_links(links: Links | ScoredLinks, *, figsize: Size = None, axes: Any = None) -> Grid:
-    """Plot the links by probability, and the most uncertain links with the names of their items.
+    """Plot the links by posterior similarity, and the most uncertain links with the names of their items.
 
     Parameters
     ----------
@@ -56,9 +56,9 @@ def plot_links(links: Links | ScoredLinks, *, figsize: Size = None, axes: Any = 
 
     Notes
     -----
-    On the left, numbers of pairs by probability, for pairs in one cluster of the partition and for other pairs. The
+    On the left, numbers of pairs by similarity, for pairs in one cluster of the partition and for other pairs. The
     axis is logarithmic; an interval without a point has no pairs. The label has the number of pairs that `links` leaves
-    out. On the right are at most 20 links with a probability from 0.05 to 0.95, the nearest to 1/2. Lines extend two
+    out. On the right are at most 20 links with a similarity from 0.05 to 0.95, the nearest to 1/2. Lines extend two
     Monte Carlo standard errors to either side. Names of more than 24 characters lose their middle.
 
     For scored pairs, the panels are: pairs by score; the number of clusters of each size; at most 15
@@ -83,12 +83,11 @@ def plot_links(links: Links | ScoredLinks, *, figsize: Size = None, axes: Any = 
         draw_closest(grid[1, 1], links)
         return grid
     grid = frame.grid_axes(axes, figsize, 1, 2, 10.0, 4.4)
-    _draw_histogram(grid[0, 0], links.pairs["probability"].values, links.within, "pairs")
+    _draw_histogram(grid[0, 0], links.pairs["similarity"].values, links.within, "pairs")
     grid[0, 0].axvline(UNLIKELY, color=ink(), linewidth=0.8, linestyle=":", label="bounds of uncertain links")
     grid[0, 0].axvline(SURE, color=ink(), linewidth=0.8, linestyle=":")
     left_out = counted(_n_other_pairs(links), "pair")
-    word = words_of(links).probability
-    grid[0, 0].set_xlabel(f"{word} of a link\n(without {left_out} at {links.above:g} or less)")
+    grid[0, 0].set_xlabel(f"{words_of(links).similarity}\n(without {left_out} at {links.above:g} or less)")
     _add_legend_above(grid[0, 0])
     _draw_uncertain(grid[0, 1], links)
     return grid
@@ -174,17 +173,17 @@ def _draw_pairs(ax: Axes, links: ScoredLinks, table: pd.DataFrame, at: Floats, f
 
 
 def _draw_uncertain(ax: Axes, links: Links) -> None:
-    """Plot the links of probability nearest to 1/2, with their names."""
+    """Plot the links of similarity nearest to 1/2, with their names."""
     items = Items.along(links.cluster, str(links.cluster.dims[0]))
-    probability, within = links.pairs["probability"].values, links.within
-    nearest = np.argsort(np.abs(probability - 0.5), kind="stable")
-    nearest = nearest[(probability[nearest] >= UNLIKELY) & (probability[nearest] <= SURE)]
+    similarity, within = links.pairs["similarity"].values, links.within
+    nearest = np.argsort(np.abs(similarity - 0.5), kind="stable")
+    nearest = nearest[(similarity[nearest] >= UNLIKELY) & (similarity[nearest] <= SURE)]
     shown = nearest[: _most_rows(ax, _MOST_NAMED)]
-    shown = shown[np.argsort(probability[shown], kind="stable")]
-    at, chance = np.arange(shown.size), probability[shown]
+    shown = shown[np.argsort(similarity[shown], kind="stable")]
+    at, mean = np.arange(shown.size), similarity[shown]
     error = frame.ERRORS * np.nan_to_num(links.pairs["mcse"].values[shown])
-    ax.hlines(at, np.maximum(chance - error, 0.0), np.minimum(chance + error, 1.0), colors=NEUTRAL, linewidths=1.2)
-    ax.scatter(chance, at, c=np.array(COLOURS[:2])[np.where(within[shown], 0, 1)], edgecolors=ink(), linewidths=0.6)
+    ax.hlines(at, np.maximum(mean - error, 0.0), np.minimum(mean + error, 1.0), colors=NEUTRAL, linewidths=1.2)
+    ax.scatter(mean, at, c=np.array(COLOURS[:2])[np.where(within[shown], 0, 1)], edgecolors=ink(), linewidths=0.6)
     ax.axvline(0.5, color=MARK, linewidth=0.8, linestyle="--", zorder=0.5)
     _name_pairs(ax, at, *(items.named(links.pairs[end].values[shown]) for end in ("first", "second")))
     some = f"{shown.size} of " if shown.size < nearest.size else ""
@@ -192,7 +191,7 @@ def _draw_uncertain(ax: Axes, links: Links) -> None:
     ax.set_title(f"{some}{counted(nearest.size, 'uncertain link')}{which}", fontsize="medium")
     words = words_of(links)
     known = f"\n(lines: two {words.mcse} to either side)" if np.any(error > 0) else ""
-    ax.set(xlim=(0.0, 1.0), xlabel=f"{words.probability} of a link{known}")
+    ax.set(xlim=(0.0, 1.0), xlabel=f"{words.similarity}{known}")
 
 
 def _most_rows(ax: Axes, most: int) -> int:
@@ -234,7 +233,7 @@ def plot_cluster_sizes(links: Links, *, figsize: Size = None, ax: Axes | None = 
     See Also
     --------
     links : Compute the links.
-    plot_links : Plot the links by probability.
+    plot_links : Plot the links by posterior similarity.
 
     Notes
     -----

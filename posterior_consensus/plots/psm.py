@@ -170,7 +170,7 @@ def _plot_one(source: PairSource, partition: Any, order: Any, cmap: Colormap, fi
     in_row = item_order(values, labels, None if along is None else along.rank[at])
     ax = frame.new_axes(ax, figsize, 5.6, 4.8, framed=True, layout="compressed")
     image = ax.imshow(values[np.ix_(in_row, in_row)], cmap=cmap, vmin=0.0, vmax=1.0, interpolation="nearest")
-    frame.add_bar_of_height(ax, image, words_of(source).together)
+    frame.add_bar_of_height(ax, image, words_of(source).similarity)
     ax.set(xlabel=frame.with_share(items.dim, at.size, items.n_items), ylabel=items.dim)
     in_view = None if clusters is None else _draw_clusters(ax, clusters._replace(labels=clusters.labels[at[in_row]]))
     _name_sides(ax, along, items, at[in_row], in_view)
@@ -211,7 +211,7 @@ def _plot_chains(draws: PartitionDraws, partition: Any, order: Any, cmap: Colorm
     if at.size < draws.n_items:
         name = axes[0].get_xlabel() or draws.items.dim
         axes[0].set_xlabel(frame.with_share(name, at.size, draws.n_items), fontsize="small")
-    frame.add_colour_bar(list(axes), image, words.together, pad=0.02)
+    frame.add_colour_bar(list(axes), image, words.similarity, pad=0.02)
     if marked:
         first, second = draws.items.named(at[list(gap.items)])
         title = f"largest difference {gap.size:.2f}: {draws.items.dim} {first} and {second}, "
@@ -399,7 +399,7 @@ def _draw_matrix(
     image = draw_parted(ax, values, labels, colours, -most, most)
     first, second = frame.short_names(names, frame.LONGEST)
     sides = f"second {words.posterior} ({second})\nminus first {words.posterior} ({first})"
-    frame.add_colour_bar(ax, image, f"{words.together},\n{sides}")
+    frame.add_colour_bar(ax, image, f"{words.similarity},\n{sides}")
 
 
 def _draw_items(ax: Axes, comparison: PosteriorComparison, n_items: int) -> None:
@@ -414,7 +414,7 @@ def _draw_items(ax: Axes, comparison: PosteriorComparison, n_items: int) -> None
     ax.set_yticks(places, frame.short_names(table.index, frame.LONGEST), fontsize="small", parse_math=False)
     ax.invert_yaxis()
     ax.set_xlim(left=0)
-    together = "agreement" if comparison.independent else "co-clustering probabilities"
-    ax.set(xlabel=f"mean absolute difference of\nits {together}", ylabel=str(table.index.name or ""))
+    similarities = "agreement" if comparison.independent else "posterior similarities"
+    ax.set(xlabel=f"mean absolute difference of\nits {similarities}", ylabel=str(table.index.name or ""))
     ax.spines[["top", "right"]].set_visible(False)
     frame.add_legend(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0))

@@ -17,9 +17,7 @@ class Words(NamedTuple):
     minimized, to_draws : str
         Before and after the name of a loss that a partition minimizes.
     similarity, to : str
-        Share of the draws in which two items are together, with the preposition that follows.
-    together : str
-        The same of a pair, on axes and colour bars.
+        Share of the draws in which two items are in one cluster, with the preposition that follows.
     probability, probable : str
         A probability, or a share of runs; the most probable, or most frequent.
     on_axis, mean : str
@@ -45,7 +43,6 @@ class Words(NamedTuple):
     to_draws: str
     similarity: str
     to: str
-    together: str
     probability: str
     probable: str
     on_axis: str
@@ -80,7 +77,6 @@ DRAWS = Words(
     to_draws="",
     similarity="posterior similarity",
     to="to",
-    together="co-clustering probability",
     probability="probability",
     probable="probable",
     on_axis="posterior probability",
@@ -104,7 +100,6 @@ RUNS = Words(
     to_draws=" to the runs",
     similarity="agreement",
     to="with",
-    together="agreement",
     probability="share of runs",
     probable="frequent",
     on_axis="share of runs",

@@ -43,7 +43,7 @@ from posterior_consensus.summary.record import (
 
 _GIVEN = "with the items' allocations given by their probabilities in each draw [gelfand1990]."
 _SAMPLED = (
-    "with the items' allocations sampled from their probabilities in each draw, and the co-clustering probabilities "
+    "with the items' allocations sampled from their probabilities in each draw, and the posterior similarities "
     "of pairs computed from the probabilities themselves [gelfand1990]."
 )
 _BY = {"": "", "interrupted": "Ctrl-C", "seconds": "the time limit"}  # cause of an early end of a search
@@ -430,29 +430,30 @@ def links(summary: SummaryRecord) -> Fact:
     if found is None:
         return Fact()
     sure, uncertain, _ = found.n_by_certainty
+    share = f"{'an' if summary.independent else 'a'} {words.similarity}"
     line = (
-        f"{sure:,} with a {words.probability} above {SURE:g} and {uncertain:,} uncertain ones, shown instead of "
+        f"{sure:,} with {share} above {SURE:g} and {uncertain:,} uncertain ones, shown instead of "
         f"clusters {_LINKS_BECAUSE}; `links.uncertain` lists the uncertain ones"
     )
     names = {size: _LINK_SIZES.get(size, f"clusters of {size} items") for size in found.sizes["size"].values[:-1]}
     by_size = [f"{range_of(found.sizes.sel(size=size))} {name}" for size, name in names.items()]
-    probability = found.pairs["probability"].values
-    within = int(np.sum(found.within & (probability >= UNLIKELY) & (probability <= SURE)))
+    similarity = found.pairs["similarity"].values
+    within = int(np.sum(found.within & (similarity >= UNLIKELY) & (similarity <= SURE)))
     here = f", {'all' if within == uncertain else f'{within:,}'} of which the partition co-clusters"
     findings = [
         f"Figures and tables show links, which are pairs of items in one cluster, {_LINKS_BECAUSE}.",
         f"There are {display.joined(by_size[:_MOST_LINK_SIZES])} (central 90% intervals).",
-        f"{counted(sure, 'link')} {'has' if sure == 1 else 'have'} a {words.probability} above {SURE:g}, and "
-        f"{uncertain:,} a {words.probability} from {UNLIKELY:g} to {SURE:g}{here if uncertain else ''}.",
+        f"{counted(sure, 'link')} {'has' if sure == 1 else 'have'} {share} above {SURE:g}, and "
+        f"{uncertain:,} {share} from {UNLIKELY:g} to {SURE:g}{here if uncertain else ''}.",
     ]
     joined = found.between_clusters().head(1)
     for first, second, mean in zip(
-        joined["first_cluster"], joined["second_cluster"], joined["probability"], strict=True
+        joined["first_cluster"], joined["second_cluster"], joined["similarity"], strict=True
     ):
         one, other = (display.listed(summary.consensus.clusters[cluster], SMALL) for cluster in (first, second))
         findings.append(
             f"The first candidates for joining are the clusters of {one} and of {other}: the links between them have a "
-            f"mean {words.probability} of {mean:.2f}."
+            f"mean {words.similarity} of {mean:.2f}."
         )
     return Fact("links", line, findings)
 
@@ -596,8 +597,8 @@ def chains(summary: SummaryRecord) -> Fact:
             "its effective sample size and by its split R-hat, from Gelman and Rubin's variances [gelman1992], whose "
             f"limit {RHAT_WANTED} is a convention. The largest R-hat was {_figure(diagnosis.worst_rhat, '.3f')}, the "
             f"partition's {_figure(diagnosis.partition_rhat, '.3f')}, the smallest effective sample size "
-            f"{_figure(diagnosis.least_ess, ',.0f')}, and the largest difference between two chains' co-clustering "
-            f"probabilities of a pair {_figure(diagnosis.gap.size, '.2f')}{ignored}."
+            f"{_figure(diagnosis.least_ess, ',.0f')}, and the largest difference between two chains' posterior "
+            f"similarities of a pair {_figure(diagnosis.gap.size, '.2f')}{ignored}."
         )
         if diagnosis.status == "short":
             methods += (
@@ -615,8 +616,8 @@ def _chains_line(diagnosis: Diagnosis) -> str:
     n_items, n_compared = diagnosis.items.size, diagnosis.n_compared
     some = f" (pairs of {n_compared:,} items, chosen at random)" * (n_compared < n_items)
     agree = (
-        f"agree: R-hat at most {max(diagnosis.worst_rhat, 1.0):.3f}, ESS at least {diagnosis.least_ess:,.0f}, pair "
-        f"probabilities within {diagnosis.gap.size:.2f}{some}"
+        f"agree: R-hat at most {max(diagnosis.worst_rhat, 1.0):.3f}, ESS at least {diagnosis.least_ess:,.0f}, "
+        f"similarities within {diagnosis.gap.size:.2f}{some}"
     )
     return f"{agree}. {further}" if further else agree
 

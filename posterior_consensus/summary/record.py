@@ -121,7 +121,7 @@ class SummaryRecord(HasConsensus, Tabled):
         """Tabulate the clusters: size, share, mean similarity of the items, and the first few items; noise is last."""
         table = self.consensus.to_dataframe()
         similarity = pd.Series(self.items.similarity.values).groupby(self.consensus.labels.values).mean()
-        table.insert(2, "together", similarity.iloc[: self.n_clusters].reindex(range(len(table))).to_numpy())
+        table.insert(2, "similarity", similarity.iloc[: self.n_clusters].reindex(range(len(table))).to_numpy())
         return table
 
     def to_latex(self) -> str:
@@ -141,7 +141,7 @@ class SummaryRecord(HasConsensus, Tabled):
         >>> print(summary.to_latex())
         \begin{tabular}{rrrrl}
         \toprule
-        cluster & size & share & together & item \\
+        cluster & size & share & similarity & item \\
         \midrule
         0 & 2 & 0.6667 & 1 & 0, 1 \\
         1 & 1 & 0.3333 & -- & 2 \\
@@ -155,13 +155,13 @@ class SummaryRecord(HasConsensus, Tabled):
         rest = clusters.drop(index=clusters.index[largest])
         if len(rest) < 2:  # a row for one cluster
             return latex_table(table)
-        sizes, known = rest["size"], rest["together"].notna()
+        sizes, known = rest["size"], rest["similarity"].notna()
         fewest, most = int(sizes.min()), int(sizes.max())
         of = counted(most, "item") if fewest == most else f"{fewest} to {most} items"
         row = {
             "size": sizes.sum(),
             "share": rest["share"].sum(),
-            "together": np.average(rest["together"][known], weights=sizes[known]) if known.any() else np.nan,
+            "similarity": np.average(rest["similarity"][known], weights=sizes[known]) if known.any() else np.nan,
             dim: f"{len(rest)} clusters of {of}",
         }
         others = pd.DataFrame(row, index=pd.Index(["others"], name="cluster"))

@@ -236,7 +236,7 @@ class Summary(SummaryRecord, display.Shown):
 
         If all draws have the same number of clusters, the second panel shows cluster sizes instead. If the summary has
         `links` and `order` is "clusters", the panels are the numbers of clusters by size, the number of clusters, the
-        links by probability and the most uncertain links.
+        links by similarity and the most uncertain links.
 
         Parameters
         ----------

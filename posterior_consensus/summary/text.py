@@ -136,7 +136,7 @@ def how_found(summary: SummaryRecord, was: str = "") -> str:
     binder = summary.loss.as_binder()
     if binder is not None and isinstance(best.info, ComponentsInfo) and best.method == "greedy":
         tau = f"{tau_of(binder):.3g}"
-        how = f"in each connected component of the pairs whose {spoken.together} exceeds {tau},"
+        how = f"in each connected component of the pairs whose {spoken.similarity} exceeds {tau},"
     return (
         f"{requested} of minimum {spoken.minimized} {name_of(best.loss)}{f' [{key}]' if key else ''}{spoken.to_draws}"
         f"{threshold}{was} found {how} {with_version(summary.seed)}"

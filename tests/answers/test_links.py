@@ -32,7 +32,7 @@ def test_pairs_are_entries_of_the_matrix(kind, above):
     rows, columns = np.nonzero(np.triu(psm > above, 1))
     np.testing.assert_array_equal(found.pairs["first"], rows)
     np.testing.assert_array_equal(found.pairs["second"], columns)
-    np.testing.assert_allclose(found.pairs["probability"], psm[rows, columns], rtol=1e-12)
+    np.testing.assert_allclose(found.pairs["similarity"], psm[rows, columns], rtol=1e-12)
     errors = reference.probability_errors(psm[rows, columns], similarity.similarity_errors(draws)[rows, columns])
     np.testing.assert_allclose(found.pairs["mcse"], errors, rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(found.within, TRUTH[rows] == TRUTH[columns])
@@ -80,7 +80,7 @@ def test_ten_items_and_more_are_one_row():
 
 def test_clusters_to_join_are_means_over_their_pairs():
     joined = pc.links([[0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 2], [0, 1, 2, 3]], [0, 0, 1, 2], above=0.0)
-    columns = {"first_cluster": [0, 1], "second_cluster": [1, 2], "size": [3, 2], "probability": [0.25, 0.25]}
+    columns = {"first_cluster": [0, 1], "second_cluster": [1, 2], "size": [3, 2], "similarity": [0.25, 0.25]}
     assert joined.between_clusters().to_dict("list") == columns
 
 

@@ -28,7 +28,7 @@ def test_pairs_are_counted_apart_and_those_left_out_are_counted_too():
     assert counts.get_yscale() == "log" and not any(patch.get_fill() for patch in counts.patches)
     assert "7 pairs at 0.01 or less" in counts.get_xlabel() and "MCSE" in uncertain.get_xlabel()
     runs = pc.plot_links(pc.links(pc.as_runs(DRAWS), PARTITION))[0]
-    assert all(ax.get_xlabel().startswith(RUNS.probability) for ax in runs) and "SE" in runs[1].get_xlabel()
+    assert all(ax.get_xlabel().startswith(RUNS.similarity) for ax in runs) and "SE" in runs[1].get_xlabel()
 
 
 def test_unscored_pairs_are_counted_and_the_threshold_has_its_value():

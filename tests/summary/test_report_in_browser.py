@@ -338,7 +338,7 @@ def test_names_are_shown_as_they_are_and_never_run(chromium, undrawn, tmp_path):
             assert page.locator("#item h3").evaluate("one => one.textContent") == name
         page.locator("#of-matrix .bk-Figure").hover(position={"x": 60, "y": 200})
         page.wait_for_selector("#tip:not([hidden])")
-        assert "probability" in page.locator("#tip").inner_text()
+        assert "similarity" in page.locator("#tip").inner_text()
         assert page.locator("#look img, #look i, #look b").count() == 0
         assert "<i>one</i>" in page.locator("#chains").inner_text()
         with page.expect_download() as download:

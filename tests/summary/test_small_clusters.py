@@ -44,7 +44,7 @@ def test_the_figure_is_of_links(summary):
     axes = summary.plot()
     assert axes.shape == (2, 2)
     labels = [ax.get_xlabel().split("\n")[0] for ax in axes.flat]
-    assert labels == ["items per cluster", "number of clusters", "probability of a link", "probability of a link"]
+    assert labels == ["items per cluster", "number of clusters", "posterior similarity", "posterior similarity"]
 
 
 def test_the_report_begins_with_a_figure(summary, undrawn, monkeypatch, tmp_path):
@@ -73,7 +73,7 @@ def test_tables_of_links_are_files_too(summary, tmp_path):
     ]
     links, expected = pd.read_csv(folder / "links.csv"), summary.links.to_dataframe()
     assert links["first"].tolist() == expected["first"].tolist()
-    np.testing.assert_allclose(links["probability"], expected["probability"])
+    np.testing.assert_allclose(links["similarity"], expected["similarity"])
     items = pd.read_csv(folder / "items.csv", index_col=0)
     assert items.index.tolist() == NAMES
     assert items["cluster"].tolist() == summary.labels.values.tolist()

@@ -33,9 +33,9 @@ _OF_DRAWS = (
     ),
     Term("{similarity} of two items", "The share of the {draws} in which they are in one cluster.", "{similarity}"),
     Term(
-        "together",
+        "similarity of a cluster",
         "In the table of clusters: the mean over its items of their mean {similarity} {to} the rest of it.",
-        r"share\s+together",
+        r"share\s+similarity",
     ),
     Term("nearest cluster", "Another cluster that an item has the largest mean {similarity} {to}.", "nearest"),
     Term(

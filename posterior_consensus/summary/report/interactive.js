@@ -356,7 +356,7 @@ const look = (() => {
     if (!place.has(i)) return [element("p", "This item is not among those in the pictures.")];
     const m = standing.length, k = place.get(i), from = mean.subarray(k * m, (k + 1) * m);
     const others = [...position.keys()].filter(j => j !== k && from[j] >= 255 * SURELY).sort((a, b) => from[b] - from[a]);
-    const list = others.length ? element("ol", "") : element("p", `No other item has a ${meta.words.probability} of 0.005 or more.`);
+    const list = others.length ? element("ol", "") : element("p", `The ${meta.words.similarity} ${meta.words.to} every other item is below 0.005.`);
     for (const j of others.slice(0, LISTED)) {
       const entry = element("li", ` ${text(from[j] / 255)}, cluster ${meta.clusters[label(arrays.shown[j])]}`);
       entry.prepend(button(arrays.shown[j]));
@@ -406,7 +406,7 @@ const look = (() => {
       lines.push(`cluster ${meta.clusters[label(i)]}, mean similarity to it ${text(value("own", i))}`);
     else {
       const shared = text(mean[k * standing.length + other] / 255);
-      lines.push(short(nameOf(arrays.shown[other])), `${meta.words.together} ${shared}`);
+      lines.push(short(nameOf(arrays.shown[other])), `${meta.words.similarity} ${shared}`);
     }
     tip.replaceChildren(...lines.map(line => element("div", line)));
     const box = $(`of-${name}`).getBoundingClientRect();

@@ -201,9 +201,9 @@ def _interactive(
         return {heading: still} if still else {}
     from posterior_consensus.summary.report.pictures import library, pictures
 
-    script, parts = pictures(words.together)
+    script, parts = pictures(words.similarity)
     section = _text_of("interactive.html")
-    spoken = {"Chains": display.capitalized(words.chains), "Together": display.capitalized(words.together)}
+    spoken = {"Chains": display.capitalized(words.chains), "Similarity": display.capitalized(words.similarity)}
     for name, part in (parts | spoken | {"similarity": words.similarity, "to": words.to}).items():
         section = section.replace(f"<!--{name}-->", part)
     packed = f'<script type="text/plain" id="payload">{payload(*arguments, **options)}</script>'

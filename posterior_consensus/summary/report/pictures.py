@@ -21,15 +21,15 @@ def library() -> str:
     return str(INLINE.clone(components=["bokeh"]).render_js())
 
 
-def pictures(together: str) -> tuple[str, dict[str, str]]:
-    """Return the script of the figures, and a page element for each; `together` is the title of the colour bar."""
+def pictures(similarity: str) -> tuple[str, dict[str, str]]:
+    """Return the script of the figures, and a page element for each; `similarity` is the title of the colour bar."""
     image = ColumnDataSource({"image": [np.zeros((1, 1), np.uint8)], "size": [1]})
     # One item until the script runs, since Bokeh warns of empty ranges.
     numbers = {name: [0.0] for name in ("x", "y", "rank", "own", "other")}
     items = ColumnDataSource({**numbers, "colour": ["#888888"], "marker": ["circle"]})
     boxes = {"blocks": _boxes(), "strip": _boxes("colour"), "marks": _boxes()}
     colours = LinearColorMapper(low=0, high=255, palette=["#ffffff", "#000000"])
-    plots = {"matrix": _matrix(image, colours, boxes, together), "scatter": _scatter(items), "bars": _bars(items)}
+    plots = {"matrix": _matrix(image, colours, boxes, similarity), "scatter": _scatter(items), "bars": _bars(items)}
     document = Document()
     for name, plot in plots.items():
         document.add_root(plot)
@@ -72,7 +72,7 @@ def _figure(**options: Any) -> Any:
 
 
 def _matrix(
-    image: ColumnDataSource, colours: LinearColorMapper, boxes: dict[str, ColumnDataSource], together: str
+    image: ColumnDataSource, colours: LinearColorMapper, boxes: dict[str, ColumnDataSource], similarity: str
 ) -> Any:
     across, down = Range1d(start=0, end=1), Range1d(start=1, end=0)
     plot = _figure(x_range=across, y_range=down, aspect_ratio=1.07, tools=_ZOOM)
@@ -86,7 +86,7 @@ def _matrix(
     ticks = [0.0, 127.5, 255.0]  # levels of a similarity
     words: dict[float | str, Any] = dict(zip(ticks, ("0", "0.5", "1"), strict=True))
     bar = ColorBar(
-        color_mapper=colours, title=together, ticker=FixedTicker(ticks=ticks),
+        color_mapper=colours, title=similarity, ticker=FixedTicker(ticks=ticks),
         major_label_overrides=words, width=10,
         background_fill_color=None, bar_line_color="#808080", major_tick_line_color=None, padding=4,
     )  # fmt: skip

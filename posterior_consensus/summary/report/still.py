@@ -42,7 +42,7 @@ _MOST_CHAINS = 8  # similarity matrices side by side
 _MOST_LINKS, _MOST_FOLDED = 15, 1000  # rows of uncertain links shown and folded
 _STABILITY = "Stability of each layer, its numbers of clusters, and the clusters of its consensus partition."
 _LINKS = (
-    "a: clusters by size, {posterior} and partition. b: number of clusters. c: links by {probability}. d: the most "
+    "a: clusters by size, {posterior} and partition. b: number of clusters. c: links by {similarity}. d: the most "
     "uncertain links, with two {error}s."
 )
 _GREY = 4  # reciprocal of the chroma above which a colour is not grey
