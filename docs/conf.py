@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+import tomllib
 from pathlib import Path
 
 from sphinx.util.nodes import make_refnode
@@ -53,6 +54,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "sphinx_design",
 ]
@@ -88,6 +90,12 @@ nb_output_stderr = "remove"  # whether kernels are compiled, or a bar is shown, 
 html_theme = "sphinx_book_theme"
 html_title = f"{project} {version}"
 html_theme_options = {"show_navbar_depth": 2, "use_download_button": False, "navbar_persistent": []}  # one search box
+# The one place of the address is pyproject.toml: with it, each page links the file that it is made of.
+with (HERE.parent / "pyproject.toml").open("rb") as metadata:
+    repository = tomllib.load(metadata)["project"].get("urls", {}).get("Repository")
+if repository:
+    html_theme_options |= {"repository_url": repository, "path_to_docs": "docs", "use_repository_button": True}
+    html_theme_options |= {"use_source_button": True, "use_edit_page_button": True}
 html_static_path = ["_static"]
 html_extra_path = ["llms.txt"]
 html_css_files = ["custom.css"]
@@ -110,6 +118,20 @@ def link_by_name(app, env, node, contnode):
     return make_refnode(app.builder, node["refdoc"], found.docname, found.node_id, contnode)
 
 
+def link_sources(app, page, template, context, doctree):
+    """Link the file in the repository of a page that is a copy, and none of a page that is generated."""
+    suffix, link = context.get("page_source_suffix"), context["get_edit_provider_and_url"]
+    sources = {"changelog": "CHANGELOG.md", "developers/contributing": "CONTRIBUTING.md"}
+    if suffix == ".py":
+        sources[page] = f"examples/{page.rpartition('/')[2]}.py"
+    if page.startswith("api/generated/"):
+        context["page_source_suffix"] = None
+    elif page in sources:
+        provider, url = link()
+        url = url.replace(f"docs/{page}{suffix}", sources[page])
+        context["get_edit_provider_and_url"] = lambda: (provider, url)
+
+
 def write_reports(app, error):
     """Write the reports that the landing page links, beside the pages."""
     if error is None and app.builder.format == "html":
@@ -129,5 +151,7 @@ def write_notebooks(app, error):
 
 def setup(app):
     app.connect("missing-reference", link_by_name)
+    if repository:
+        app.connect("html-page-context", link_sources, priority=501)  # the theme then makes its buttons
     app.connect("build-finished", write_reports)
     app.connect("build-finished", write_notebooks)

@@ -5,6 +5,8 @@ import tomllib
 from itertools import pairwise
 from pathlib import Path
 
+from packaging.requirements import Requirement
+
 from tests.catalogue.functions import MODULES, PUBLIC, TOP
 
 ROOT = Path(__file__).parents[1]
@@ -68,6 +70,22 @@ def test_the_same_pythons_everywhere():
     for text in TEXTS.values():
         for first, last in re.findall(r"Python (3\.\d+) to (3\.\d+)", text):
             assert [first, last] == [named[0], named[-1]]
+
+
+def test_pinned_versions_are_within_the_bounds():
+    """Each Python's file of constraints, so that a bound for some Pythons alone holds there."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    groups = [*project["project"]["optional-dependencies"].values(), *project["dependency-groups"].values()]
+    wanted = [Requirement(one) for group in [project["project"]["dependencies"], *groups] for one in group]
+    files = sorted((ROOT / "constraints").glob("python*.txt"))
+    assert len(files) == 3
+    for file in files:
+        pins = dict(line.split("==") for line in file.read_text(encoding="utf-8").split())
+        here = {"python_version": file.stem.removeprefix("python")}
+        needed = [one for one in wanted if not one.marker or one.marker.evaluate(here)]
+        needed = [one for one in needed if one.name != project["project"]["name"]]
+        assert not [str(one) for one in needed if pins.get(one.name) not in one.specifier], file.name
+        assert len([one for one in needed if one.name == "pymc"]) == 1
 
 
 def test_links_to_files_lead_to_files():
