@@ -51,8 +51,7 @@ summary
 membership = pc.membership(summary)
 # Figure: Flow of the Nile by year with two regimes shaded, which change about 1898, and below it the posterior
 # probability of each regime.
-axes = pc.plot_regimes(flow, membership)
-axes[0].set(ylabel="flow (10⁸ m³)")
+pc.plot_regimes(idata["observed_data"]["flow"], membership)
 membership
 
 # %% [markdown]

@@ -117,8 +117,9 @@ def main(out):
             f"xarray {xr.__version__}, Python {platform.python_version()}"
         ),
     }
-    observed = xr.Dataset({"flow": ("year", flow.to_numpy())}, coords={"year": flow.index.to_numpy()})
-    observed.attrs = {"source": "Cobb (1978), doi:10.1093/biomet/65.2.243, as datasets::Nile of R", "units": "10^8 m^3"}
+    by_year = ("year", flow.to_numpy(), {"units": "10⁸ m³"})
+    observed = xr.Dataset({"flow": by_year}, coords={"year": flow.index.to_numpy()})
+    observed.attrs = {"source": "Cobb (1978), doi:10.1093/biomet/65.2.243, as datasets::Nile of R"}
     paths = prior["prior"].to_dataset()[["z"]].astype(np.int8)
     tree = xr.DataTree.from_dict({"posterior": posterior, "prior": paths, "observed_data": observed})
     zlib = {"zlib": True, "complevel": 9, "shuffle": True}

@@ -135,7 +135,8 @@ def main(out):
         ),
         "rounding": f"single precision with 8 bits after the point; log_prob_z is {LEAST_LOG:g} where it is less",
     }
-    observed = xr.Dataset({"velocity": ("galaxy", velocity)}, coords={"galaxy": posterior["galaxy"]})
+    of_galaxies = ("galaxy", velocity, {"units": "1000 km/s"})
+    observed = xr.Dataset({"velocity": of_galaxies}, coords={"galaxy": posterior["galaxy"]})
     observed.attrs = {"source": "Roeder (1990), JASA 85, 617-624; 78th value 26.960"}
     tree = xr.DataTree.from_dict({"posterior": posterior, "observed_data": observed})
     zlib = {"zlib": True, "complevel": 9, "shuffle": True}

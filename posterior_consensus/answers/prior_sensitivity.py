@@ -220,8 +220,8 @@ def prior_sensitivity(
     Raises
     ------
     ValueError
-        If a prior excludes some draws, priors on labels and on partitions are mixed, a group is missing, or the draws
-        are invalid, see :func:`as_partition_draws`.
+        If `draws` are independent runs, which have no prior; if a prior excludes some draws, priors on labels and on
+        partitions are mixed, a group is missing, or the draws are invalid, see :func:`as_partition_draws`.
     TypeError
         If `prior` has another type, or an alternative is not a PartitionPrior.
 
@@ -271,6 +271,11 @@ def prior_sensitivity(
     with opened(draws) as (data, _):
         source = find_source(data)
         given = draws_of(source.source).in_fixed_order()
+        if given.independent:
+            raise ValueError(
+                f"`draws` must be draws under a prior; got {given.n_draws} independent runs, which have none. To see "
+                "how a setting of the program changes the partition, give as_layers the runs of each value."
+            )
         others = _alternatives(data, source.labels, given, prior, alternatives, powers)
     taken = given.labels_only()
     record, rng = as_loss(loss, reference, kind=PartitionLoss), as_generator(random_seed)

@@ -15,6 +15,7 @@ from posterior_consensus.kernels import ensemble
 
 Labels = npt.NDArray[np.int32]
 Place = Callable[[tuple[int, ...]], str]  # describes an index of the user's array
+UNEVEN = "must hold sequences of one length"
 
 
 class HasLabels:
@@ -71,8 +72,35 @@ def as_array(values: Any, name: str) -> npt.NDArray[Any]:
     """Convert values like NumPy, but keep masks, and keep NaN and numbers among strings as they are."""
     if np.ma.is_masked(values):
         raise _missing(name, np.ma.getmaskarray(values))
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        if "inhomogeneous" not in str(error):
+            raise
+        raise ValueError(f"{name} {UNEVEN}; got {uneven(values)}.") from None
     return array if array.dtype.kind != "U" or hasattr(values, "dtype") else np.asarray(values, dtype=object)
+
+
+def uneven(values: Any) -> str:
+    """Say which two parts of nested sequences have different lengths, by their indices, the outermost first."""
+    parts = [("", values)]
+    while True:
+        parts = [(f"{at}[{k}]", part) for at, whole in parts for k, part in enumerate(whole)]
+        lengths = [_length(part) for _, part in parts]
+        if lengths[0] is None and set(lengths) == {None}:  # objects that only NumPy can convert
+            return "parts of different shapes"
+        other = next((k for k, length in enumerate(lengths) if length != lengths[0]), None)
+        if other is not None:
+            return " and ".join(
+                f"{'a single value' if lengths[k] is None else f'length {lengths[k]}'} at {parts[k][0]}"
+                for k in (0, other)
+            )
+
+
+def _length(part: Any) -> int | None:
+    """Length of a sequence or array; None of a single value."""
+    is_long = hasattr(part, "__len__") and not isinstance(part, str) and getattr(part, "ndim", 1) > 0
+    return len(part) if is_long else None
 
 
 def place_in_array(index: tuple[int, ...]) -> str:

@@ -88,7 +88,7 @@ def plot_links(links: Links | ScoredLinks, *, figsize: Size = None, axes: Any = 
     grid[0, 0].axvline(SURE, color=ink(), linewidth=0.8, linestyle=":")
     left_out = counted(_n_other_pairs(links), "pair")
     grid[0, 0].set_xlabel(f"{words_of(links).similarity}\n(without {left_out} at {links.above:g} or less)")
-    _add_legend_above(grid[0, 0])
+    frame.legend_above(grid[0, 0])
     _draw_uncertain(grid[0, 1], links)
     return grid
 
@@ -116,16 +116,12 @@ def _n_other_pairs(links: Links | ScoredLinks) -> int:
     return n * (n - 1) // 2 - links.pairs.sizes["link"]
 
 
-def _add_legend_above(ax: Axes) -> None:
-    frame.add_legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0))
-
-
 def draw_scores(ax: Axes, links: ScoredLinks) -> None:
     """Plot numbers of scored pairs by probability, with the threshold."""
     _draw_histogram(ax, links.pairs["probability"].values, links.joined, "scored pairs")
     ax.set_xlabel(f"{_SCORE}\n(without {counted(_n_other_pairs(links), 'unscored pair')})")
     ax.axvline(links.tau, color=MARK, linewidth=0.8, linestyle="--", label=f"threshold: {links.tau:.3g}")
-    _add_legend_above(ax)
+    frame.legend_above(ax)
 
 
 def draw_sizes(ax: Axes, links: ScoredLinks) -> None:

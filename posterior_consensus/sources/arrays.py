@@ -10,7 +10,7 @@ import pandas as pd
 import xarray as xr
 from scipy import sparse
 
-from posterior_consensus.ensemble.partitions import HasLabels, as_array, is_partition
+from posterior_consensus.ensemble.partitions import UNEVEN, HasLabels, as_array, is_partition, uneven
 from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.runtime.arguments import warn
 from posterior_consensus.sources.tables import BY_COLUMN, check_apart
@@ -107,11 +107,11 @@ def _regular(values: Any, name: str, n_rest: int) -> np.ndarray[Any, Any]:
     try:
         return as_array(values, name)
     except ValueError as error:
-        if "inhomogeneous" not in str(error):
+        if UNEVEN not in str(error):
             raise
     shapes = [_shape(part) for part in values]
     if None in shapes:
-        raise ValueError(f"{name} must give every draw the same items; got rows of different lengths.")
+        raise ValueError(f"{name} must give every draw the same items; got {uneven(values)}.")
     other = next(k for k, shape in enumerate(shapes) if shape != shapes[0])
     kind = "chain" if len(shapes[0]) == 1 + n_rest else "row"
     if kind == "chain" and len({shape[1:] for shape in shapes}) == 1:

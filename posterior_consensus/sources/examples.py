@@ -90,7 +90,7 @@ def load_example(name: str | None = None) -> Any:
     - ``"cells"``: 700 blood cells (Zheng et al. 2017, `doi:10.1038/ncomms14049
       <https://doi.org/10.1038/ncomms14049>`__) with two coordinates of UMAP, and 160 runs of Leiden and HDBSCAN.
 
-    The draws, scores and runs are ours, under the licence of the package. ``"cells"`` and ``"wine"`` derive from data
+    The draws, scores and runs are ours, under BSD-3-Clause as the code. ``"cells"`` and ``"wine"`` derive from data
     under CC BY 4.0, and the records of ``"records"`` from data under the BSD licence; the others are published figures
     or made up. ``LICENCES.txt``, in the folder of the files, says this of each. The scripts that made the files are in
     the folder ``examples`` of the repository.

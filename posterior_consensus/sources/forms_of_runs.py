@@ -93,7 +93,7 @@ def found_runs(data: Any, keys: Keys | None, axis: int | str | None, *, is_parti
         if axis is None and has_rows and len({len(one) for one in data}) == 1:
             _warn_if_transposed(some_of_vectors(data), (len(data), len(data[0])), "columns", "axis=1")
         return _of_vectors(data, None, is_partial=is_partial)
-    values = data if isinstance(data, xr.DataArray) else _plain(data)
+    values = data if isinstance(data, xr.DataArray) else _plain(data, "`data`")
     if values.ndim == 0:
         hint = " Make a list of it: as_runs(list(...))." if isinstance(data, Iterable) else ""
         raise TypeError(f"`data` must be {_FORMS}; got {type(data).__name__}.{hint}")
@@ -241,8 +241,9 @@ def _of_vectors(vectors: Sequence[Any], names: pd.Index | None, *, is_partial: b
     for one, own in zip(labels, about, strict=True):
         if not is_named(one.index) and len(one) != len(index):
             raise ValueError(
-                f"`data` must have a label for every item in every run; got {len(one)} of {own} for {len(index)} "
-                "items. Labels of some of the items need the items' names, as the index of a Series."
+                f"`data` must have a label for every item in every run; got {len(index)} labels of "
+                f"{about[named[0] if named else 0]} and {len(one)} of {own}. If runs did not have all items, give each "
+                "run as a Series by the items' names, and missing=numpy.nan."
             )
     return Runs((_in_order(one, index) for one in labels), len(labels), names, _items(index))
 
@@ -256,7 +257,7 @@ def _as_series(labels: Any, about: str) -> pd.Series:
         dim = str(labels.dims[0])
         index = labels.indexes[dim] if dim in labels.indexes else pd.RangeIndex(labels.size)
         return pd.Series(labels.values, index.rename(dim) if index.nlevels == 1 else index)
-    values = labels if isinstance(labels, (pd.Categorical, pd.Index)) else _plain(labels)
+    values = labels if isinstance(labels, (pd.Categorical, pd.Index)) else _plain(labels, f"{about} of `data`")
     if values.ndim != 1:
         hint = " This is a single partition." if values.ndim == 0 and np.isscalar(labels) else ""
         hint = next((f" Take its `{name}`." for name in _LABELS_OF_PROGRAMS if hasattr(labels, name)), hint)
@@ -272,12 +273,12 @@ def _in_order(labels: pd.Series, index: pd.Index) -> pd.Series:
     return labels.reindex(index) if order is None else labels.iloc[order]
 
 
-def _plain(data: Any) -> npt.NDArray[Any]:
+def _plain(data: Any, name: str) -> npt.NDArray[Any]:
     """An array, with NaN for what is masked."""
     data = as_numpy(data)
     if np.ma.is_masked(data):
         return np.ma.filled(data.astype(np.float64 if data.dtype.kind in "iufb" else object), np.nan)
-    return as_array(data, "`data`")
+    return as_array(data, name)
 
 
 def _of_array(values: Any, axis: int | str | None) -> Runs:

@@ -79,8 +79,8 @@ def samples_of(values: xr.DataArray, dims: tuple[str, ...], weights: Any, name: 
     given = by_index(weights.values if is_log else weights, "draw" if len(dims) > 1 or dims == ("sample",) else dims[0])
     if isinstance(given, xr.DataArray):
         given = _as_the_labels(given, values, dims, _NAMES[is_log])
-    elif np.shape(given) == shape:
-        given = as_array(given, _NAMES[is_log]).ravel()
+    elif (array := as_array(given, _NAMES[is_log])).shape == shape:
+        given = array.ravel()
     return _weighted(samples, LogWeights(given) if is_log else given)
 
 

@@ -76,7 +76,8 @@ def some_of_table(table: pd.DataFrame) -> npt.NDArray[Any]:
 def some_of_vectors(vectors: Sequence[Any]) -> npt.NDArray[Any]:
     """Labels at evenly spaced places of evenly spaced vectors of one length, enough to judge them by."""
     rows, places = _enough(len(vectors), len(vectors[0]))
-    return as_array([np.asarray(vectors[row])[places] for row in rows.tolist()], "`data`")
+    some = [as_array(vectors[row], f"run {row} of `data`")[places] for row in rows.tolist()]
+    return as_array(some, "`data`")
 
 
 def _enough(n_rows: int, n_columns: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:

@@ -179,3 +179,9 @@ def test_mistyped_arguments_and_impossible_draws(draws):
         ({"alternatives": {"a": PRIOR}, "loss": "zz"}, ValueError, "`loss`"),
     ]:
         check(lambda x: pc.prior_sensitivity(draws, **{"prior": PRIOR} | x, **QUIET), changes, error, parts)
+
+
+def test_runs_have_no_prior():
+    parts = ["`draws`", "4 independent runs", "as_layers"]
+    runs = pc.as_runs(PARTITIONS[:4], axis=0)
+    check(lambda runs: pc.prior_sensitivity(runs, PRIOR, **QUIET), runs, ValueError, parts)

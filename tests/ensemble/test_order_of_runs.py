@@ -21,7 +21,7 @@ WEIGHTS = np.random.default_rng(4).exponential(size=N_DRAWS)
 ORDERS = np.arange(N_DRAWS), np.random.default_rng(3).permutation(N_DRAWS)
 # Sums in another order: of weights, and of the losses of two draws where one or the other is the estimate.
 ROUNDED = ("weights", "partition_loss")
-OTHERS = {"certify", "sequential_distances", "compare_layers"}
+OTHERS = {"certify", "sequential_distances", "compare_layers", "prior_sensitivity", "plot_prior_sensitivity"}
 
 
 def runs_in(order, kind):

@@ -173,10 +173,25 @@ def test_chains_and_draws_of_other_lengths():
         ({"z": [GOOD.tolist(), GOOD[:3].tolist()]}, ValueError, "'z' of `data`", lengths[0]),
         ([GOOD, GOOD[:, :3]], ValueError, items + "shape (4, 4) of chain 0 and (4, 3) of chain 1"),
         ([[0, 1], [0, 1], [0, 1, 2]], ValueError, items + "shape (2,) of row 0 and (3,) of row 2"),
-        ([[[0, 1], [0]], [[0, 1], [0, 1]]], ValueError, items + "rows of different lengths"),
+        ([[[0, 1], [0]], [[0, 1], [0, 1]]], ValueError, items + "length 2 at [0][0] and length 1 at [0][1]"),
     ]
     check_all(pc.as_partition_draws, cases)
     check(pc.as_allocation_probabilities, [SOFT[0], SOFT[1, :4]], ValueError, ["5 draws of chain 0 and 4 of chain 1"])
+
+
+def test_lists_of_other_lengths():
+    run, one = "`data` must have a label for every item", "must hold sequences of one length; got "
+    cases = [
+        ([[0, 1], [0, 1, 2]], ValueError, run, "got 2 labels of run 0 and 3 of run 1", "missing=numpy.nan"),
+        ([[0, 1, 2], [0, [1], 2]], ValueError, "run 1 of `data` " + one + "a single value at [0] and length 1 at [1]"),
+    ]
+    check_all(pc.as_runs, cases)
+    two = ["`data` " + one + "length 2 at [0] and length 3 at [1]"]
+    check(partial(pc.as_runs, axis=1), [[0, 1], [0, 1, 2]], ValueError, two)
+    two = ["`weights` " + one + "length 1 at [0] and length 2 at [1]"]
+    check(lambda weights: pc.as_partition_draws(GOOD, weights=weights), [[1], [1, 2]], ValueError, two)
+    two = ["`matrix` " + one + "length 2 at [0] and length 1 at [1]"]
+    check(pc.as_pair_similarity, [[1.0, 0.5], [0.5]], ValueError, two)
 
 
 def test_items_of_one_name_and_of_other_names():

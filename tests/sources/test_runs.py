@@ -255,7 +255,7 @@ def test_errors_name_what_is_wrong():
         (TABLE[["leiden_0", "leiden_0"]], ValueError, "name each run once", "'leiden_0' is the name of 2 runs"),
         (TABLE.iloc[:0], ValueError, "at least one run of one item", "0 items"),
         ([], ValueError, "at least one run of one item"),
-        ([[0, 1, 0], [0, 0]], ValueError, "got 2 of run 1 for 3 items", "index of a Series"),
+        ([[0, 1, 0], [0, 0]], ValueError, "got 3 labels of run 0 and 2 of run 1", "as a Series"),
         ([0, 1, 0], TypeError, "run 0 is int", "single partition"),
         (5, TypeError, "`data` must be an object with `obs`", "got int"),
         ((row for row in LABELS), TypeError, "`data` must be", "got generator", "list("),

@@ -24,7 +24,7 @@ ALLOWED = re.compile(
     r"|partitions from posterior draws of clusterings|Point estimation and credible balls",  # titles of references
     re.IGNORECASE,
 )
-# Of chains, of strings without their runs, about priors, or with a weight for each of other draws.
+# Of chains, of strings without their runs, about priors, which runs have not, or with a weight for each of other draws.
 OTHERS = {"sequential_distances", "from_a_strings", "prior_sensitivity", "plot_prior_sensitivity", "reweight"}
 
 
