@@ -1,4 +1,4 @@
-"""How often `particles` finds as many answers as simulated posteriors have modes.
+"""How often `particles` finds as many modes as simulated posteriors have.
 
 100 posteriors a family. The random perturbation model has 100 items in 4 clusters and 400 draws, unless the row says
 otherwise. The Gibbs sampler is that of benchmarks._posteriors, on 60 observations or, with two structures, 40."""

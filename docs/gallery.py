@@ -176,7 +176,7 @@ def plot_dendrogram():
 
 @cache
 def records():
-    return pc.summarize(posterior("records"), loss="binder", answers=False, random_seed=1, progressbar=False)
+    return pc.summarize(posterior("records"), loss="binder", modes=False, random_seed=1, progressbar=False)
 
 
 def plot_links():

@@ -47,7 +47,7 @@ with pm.Model(coords=coords) as model:
     pm.Deterministic("sigma", pm.math.stack(spreads), dims=("component", "feature"))
     pm.Mixture("y", w=w, comp_dists=components, observed=y.values, dims=("wine", "feature"))
 soft = pc.allocation_probabilities(model, idata, progressbar=False)
-summary = pc.summarize(soft, answers=False, random_seed=1, progressbar=False)
+summary = pc.summarize(soft, modes=False, random_seed=1, progressbar=False)
 summary
 
 # %% [markdown]

@@ -43,7 +43,7 @@ posterior["log_prob_z"].sizes
 # the probabilities are used, because they are less noisy.
 
 # %%
-summary = pc.summarize(idata, answers=False, random_seed=1, progressbar=False)
+summary = pc.summarize(idata, modes=False, random_seed=1, progressbar=False)
 summary
 
 # %%

@@ -22,11 +22,11 @@ records[fields].head()
 # %% [markdown]
 # ## One call
 #
-# Binder's loss counts pairs. `answers=False` skips the search for groups of draws. A summary shows links if there are
+# Binder's loss counts pairs. `modes=False` skips the search for groups of draws. A summary shows links if there are
 # more than 50 clusters, and most records are in clusters of at most three.
 
 # %%
-summary = pc.summarize(tree, loss="binder", answers=False, random_seed=1, progressbar=False)
+summary = pc.summarize(tree, loss="binder", modes=False, random_seed=1, progressbar=False)
 summary
 
 # %% [markdown]

@@ -483,7 +483,7 @@ def as_json(summary: Summary | LayersSummary | PairsSummary) -> dict[str, Any]:
         return _layers_as_json(summary)
     if isinstance(summary, PairsSummary):
         return _pairs_as_json(summary)
-    best, ball, diagnosis, answers = summary.consensus, summary.ball, summary.diagnosis, summary.answers
+    best, ball, diagnosis, modes = summary.consensus, summary.ball, summary.diagnosis, summary.modes
     names = summary.draws.items.names.tolist()
     items = zip(names, best.labels.values.tolist(), summary.items.similarity.values.tolist(), strict=True)
     table: dict[str, Any] = {
@@ -499,13 +499,13 @@ def as_json(summary: Summary | LayersSummary | PairsSummary) -> dict[str, Any]:
         "lower_bound": summary.lower_bound,
         "optimality": None if summary.gap is None else status(summary.gap),
         "ball": {"prob": ball.prob, "radius": ball.radius, "loss": ball.loss.name, "coverage": ball.coverage},
-        "answers": None
-        if answers is None
+        "modes": None
+        if modes is None
         else {
-            "status": answers.status,
-            "weights": answers.weights.values.tolist(),
-            "mcse": answers.weights_mcse.values.tolist(),
-            "labels": answers.partitions.values.tolist(),
+            "status": modes.status,
+            "weights": modes.weights.values.tolist(),
+            "mcse": modes.weights_mcse.values.tolist(),
+            "labels": modes.partitions.values.tolist(),
         },
         "items": [{"item": one, "cluster": k, "similarity": s} for one, k, s in items],
         "chains": {

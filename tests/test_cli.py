@@ -197,7 +197,7 @@ def test_the_summary_ends_in_time(file, capsys):
     for method in ("greedy", "hierarchical"):  # which has no time limit of its own
         assert main([file, "--seconds", "1e-6", "--var", "z", "--json", "--method", method]) == 0
         found = json.loads(capsys.readouterr().out)
-        assert found["n_clusters"] >= 1 and found["answers"] is None and {"certificate", "answers"} <= set(found["cut"])
+        assert found["n_clusters"] >= 1 and found["modes"] is None and {"certificate", "modes"} <= set(found["cut"])
 
 
 def test_what_an_option_does_not_take_is_refused_by_its_name(file, capsys):

@@ -96,7 +96,7 @@ def clustered():
         **{"adata": adata, "keys": keys, "topics": topics, "assignments": labels.T, "runs": runs, "layers": layers},
         **{"parts": [obs[key].iloc[k:] for k, key in enumerate(keys[:3])], "hdbscan_runs": hdbscan_runs},
         **{"one": labels[0], "other": labels[1], "n": 15},
-        "summary": pc.summarize(layers[0.6], random_seed=1, answers=False),
+        "summary": pc.summarize(layers[0.6], random_seed=1, modes=False),
         "found": pc.compare_layers(layers, random_seed=1),
     }
 

@@ -149,7 +149,7 @@ def inference_data(what):
 
 @cache
 def summary_of(what):
-    return pc.summarize({"labels": Z, "soft": P}[what], n_starts=1, answers=False, random_seed=1, progressbar=False)
+    return pc.summarize({"labels": Z, "soft": P}[what], n_starts=1, modes=False, random_seed=1, progressbar=False)
 
 
 # Kinds of sources: what makes one, or writes one to a path.

@@ -460,7 +460,7 @@ def links(summary: SummaryRecord) -> Fact:
 
 def groups(summary: SummaryRecord) -> Fact:
     """Groups of draws; a single group is not reported if the chains disagree."""
-    found, words = summary.answers, words_of(summary)
+    found, words = summary.modes, words_of(summary)
     name, draws = f"other {words.mode}s", words.draws
     if found is None:
         return Fact(name, "not searched for")
@@ -516,7 +516,7 @@ def _several_groups(summary: SummaryRecord, found: Particles) -> Fact:
 
 def named_groups(summary: SummaryRecord) -> Iterator[tuple[str, Labels]]:
     """Name with share, and partition, of each group of draws; none of a single group."""
-    found, group = summary.answers, words_of(summary).group
+    found, group = summary.modes, words_of(summary).group
     if found is not None and found.n_particles > 1:
         for k, (weight, labels) in enumerate(zip(found.weights.values, found.partitions.values, strict=True)):
             yield f"the {display.ordinal(k)} {group} ({display.percent(weight)} of {whole_of(summary)})", labels
@@ -632,7 +632,7 @@ def _runs(summary: SummaryRecord) -> Fact:
 
 def omissions(summary: SummaryRecord) -> Fact:
     """Computations that were skipped, ended early or used some items only, with reasons."""
-    n, certificate, found, words = summary.draws.n_items, summary.certificate, summary.answers, words_of(summary)
+    n, certificate, found, words = summary.draws.n_items, summary.certificate, summary.modes, words_of(summary)
     of_bound = summary.no_certificate if certificate is None else certificate.left_out
     sentences = [*_ended_early(summary), *filter(None, [of_bound]), *_second_searches(summary)]
     if n > MOST_OF_PAIRS:
@@ -655,7 +655,7 @@ def omissions(summary: SummaryRecord) -> Fact:
 
 def _ended_early(summary: SummaryRecord) -> Iterator[str]:
     """Steps that the time limit, Ctrl-C or the caller ended or skipped."""
-    found, other, cut, words = summary.answers, summary.alternative, summary.cut, words_of(summary)
+    found, other, cut, words = summary.modes, summary.alternative, summary.cut, words_of(summary)
     groups = f"further {words.group}s of {words.draws}"
     if by := _BY[stopped(summary.consensus)]:
         yield f"The search was stopped by {by}: a longer one may find a better partition."
@@ -664,9 +664,9 @@ def _ended_early(summary: SummaryRecord) -> Iterator[str]:
         how = f"searched for until {by}" if by else "not searched for, because no time was left"
         yield f"The best partition with the most {words.probable} number of clusters was {how}."
     if found is None:
-        why = "because no time was left" if "answers" in cut else "as requested"
+        why = "because no time was left" if "modes" in cut else "as requested"
         yield f"No search for {groups} was made, {why}."
-    elif "answers" in cut:
+    elif "modes" in cut:
         yield f"The search for {groups} ended at the time limit."
 
 

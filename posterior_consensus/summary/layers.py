@@ -104,7 +104,7 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
                 "mcse": one.consensus.mcse,
                 "radius": one.ball.radius,
                 "ambiguous": ambiguous_items(one).size,
-                "groups": np.nan if one.answers is None else one.answers.n_particles,
+                "groups": np.nan if one.modes is None else one.modes.n_particles,
                 "chains": one.diagnosis.status,
             }
             for one in self.values()
@@ -433,7 +433,7 @@ def _diagnosed(clock: Clock, layers: Layers, loss: str | PartitionLoss) -> Diagn
 
 
 def summarize_layers(
-    layers: Layers, clock: Clock, options: dict[str, Any], searched: dict[str, Any], *, prob: float, answers: bool
+    layers: Layers, clock: Clock, options: dict[str, Any], searched: dict[str, Any], *, prob: float, modes: bool
 ) -> LayersSummary:
     """Search in each layer, compare the layers, and compute the rest of each layer, in whose names clusters go on.
 
@@ -460,7 +460,7 @@ def summarize_layers(
         for name, draws, own in each("Summaries", clock):
             own.seconds |= seconds[name]
             posterior = Posterior(draws, f"{layers.dim} {name}", None, None)
-            made[name] = summary_of(own, posterior, found[name], searched, prob=prob, answers=answers)
+            made[name] = summary_of(own, posterior, found[name], searched, prob=prob, modes=modes)
         return made
 
     found, seconds = clock("searches", searches)

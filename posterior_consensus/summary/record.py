@@ -85,7 +85,7 @@ class SummaryRecord(HasConsensus, Tabled):
     items: ItemUncertainty = field(metadata=stored_as.record(ItemUncertainty))
     diagnosis: Diagnosis = field(metadata=stored_as.record(Diagnosis))
     alternative: ConsensusPartition | None = field(metadata=stored_as.record(ConsensusPartition, "alternative_"))
-    answers: Particles | None = field(metadata=stored_as.record(Particles))
+    modes: Particles | None = field(metadata=stored_as.record(Particles))
     observed: xr.DataArray | None
     seconds: dict[str, float] = field(metadata=stored_as.in_json("summary_seconds"))
     cut: tuple[str, ...] = field(default=(), metadata=stored_as.names("summary_cut"))

@@ -69,7 +69,7 @@ def summary_of(
     searched: dict[str, Any],
     *,
     prob: float,
-    answers: bool,
+    modes: bool,
 ) -> Summary:
     """Compute the summary of the partition found; `searched` has seed and progress bar of further searches."""
     draws, metric, words = posterior.draws, ball_loss(consensus), posterior.draws.samples.words
@@ -95,10 +95,10 @@ def summary_of(
         excess=excess,
         resampled=look_at_other_labels(clock, draws, consensus, seconds=clock.part(_REST), **searched),
         alternative=_alternative(clock, draws, consensus, searched),
-        answers=clock.within_limit(
-            "answers", look_for_groups, draws, consensus, metric, seconds=clock.part(1.0), **searched
+        modes=clock.within_limit(
+            "modes", look_for_groups, draws, consensus, metric, seconds=clock.part(1.0), **searched
         )
-        if answers
+        if modes
         else None,
         observed=posterior.observed,
         links=clock("links", links, draws, consensus) if suits_links(draws, draws.as_labels(consensus)) else None,

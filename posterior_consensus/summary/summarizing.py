@@ -28,7 +28,7 @@ def summarize(
     *,
     loss: str | PartitionLoss | NoiseLoss | None = None,
     prob: float = _PROB,
-    answers: bool = True,
+    modes: bool = True,
     seconds: float | None = None,
     random_seed: RandomSeed = None,
     progressbar: bool = True,
@@ -61,7 +61,7 @@ def summarize(
     item_dim: str | None = None,
     weights: Any = None,
     log_weights: Any = None,
-    answers: bool = True,
+    modes: bool = True,
     seconds: float | None = None,
     random_seed: RandomSeed = None,
     progressbar: bool = True,
@@ -81,7 +81,7 @@ def summarize(
     item_dim: str | None = None,
     weights: Any = None,
     log_weights: Any = None,
-    answers: bool = True,
+    modes: bool = True,
     seconds: float | None = None,
     random_seed: RandomSeed = None,
     progressbar: bool = True,
@@ -113,8 +113,8 @@ def summarize(
         Dimension that runs over items; by default the remaining dimension. Not with `model`, which names the items.
     weights, log_weights : array_like, optional
         Weight of each draw, or its logarithm, as in :func:`as_partition_draws`.
-    answers : bool
-        Whether to search for further groups of draws.
+    modes : bool
+        Whether to search for further modes: groups of draws, each around a partition of its own.
     seconds : float, optional
         Time limit of the call; by default none. The search gets half of the time left after reading the draws, and
         each later step a part of the rest. Steps end early or are skipped, and :meth:`Summary.left_out` lists them.
@@ -184,7 +184,7 @@ def summarize(
             if value is not None:
                 raise TypeError(f"`{name}` must be left out for layers, which as_layers reads; got {value!r}.")
         searched = {"random_seed": random_seed, "progressbar": progressbar}
-        return summarize_layers(idata, clock, {"loss": loss, **options}, searched, prob=prob, answers=answers)
+        return summarize_layers(idata, clock, {"loss": loss, **options}, searched, prob=prob, modes=modes)
     where: dict[str, Any] = {"group": group, "sample_dims": sample_dims, "item_dim": item_dim}
     where |= {"weights": one_of(weights, log_weights), "progressbar": progressbar}
     posterior = clock("draws", _read, idata, var_name, model, **where)
@@ -193,7 +193,7 @@ def summarize(
         if prob != _PROB:
             raise ValueError(f"`prob` must be left out for scored pairs, which have no credible ball; got {prob!r}.")
         return summarize_pairs(clock, posterior, {"loss": loss, **options}, searched)
-    return summarize_posterior(clock, posterior, {"loss": loss, **options}, searched, prob=prob, answers=answers)
+    return summarize_posterior(clock, posterior, {"loss": loss, **options}, searched, prob=prob, modes=modes)
 
 
 def _read(idata: Any, var_name: str | None, model: Any, *, progressbar: bool, **where: Any) -> Posterior | ScoredPairs:
@@ -208,8 +208,8 @@ def summarize_posterior(
     searched: dict[str, Any],
     *,
     prob: float,
-    answers: bool = True,
+    modes: bool = True,
 ) -> Summary:
     """Summarize what was read; `options` are of the search, `searched` has seed and progress bar of all searches."""
     consensus = consensus_within(clock, posterior.draws, clock.part(SEARCH), searched | options)
-    return summary_of(clock, posterior, consensus, searched, prob=prob, answers=answers)
+    return summary_of(clock, posterior, consensus, searched, prob=prob, modes=modes)

@@ -53,7 +53,7 @@ class Summary(SummaryRecord, display.Shown):
         Best partition found with the most probable number of clusters. It is searched for if the number of clusters of
         `consensus` was not requested and has a posterior probability below 5%, and time is left. Its clusters are named
         like the clusters of `consensus` matched to them, other clusters get new names.
-    answers : Particles or None
+    modes : Particles or None
         Groups of draws under the ball's loss: one partition, or one for each of two or three groups. The search uses
         about 500 draws, evenly spaced in each chain or in the cumulative weights, and a sample of the items if there
         are many. :func:`particles` searches longer, on all draws. None if not requested, or if no time was left.
@@ -156,7 +156,7 @@ class Summary(SummaryRecord, display.Shown):
         """Sentences on computations that were skipped, ended early or used some items only.
 
         Empty for at most 9,000 items and 20 million labels, unless time was limited, the search was interrupted, or
-        ``answers=False``.
+        ``modes=False``.
         """
         return list(omissions(self).findings)
 

@@ -156,7 +156,7 @@ def test_a_summary_of_a_marginalised_posterior_brings_its_allocations(rng):
 def test_another_number_of_clusters_has_the_names_of_the_consensus(rng):
     noise = rng.permuted(np.tile(np.repeat([0, 1, 2], 3), (200, 1)), axis=1)
     draws = np.concatenate([noise, np.full((200, 9), 3)], axis=1)  # four clusters, three of which no pair is sure of
-    summary = pc.summarize(draws, loss="vi", n_starts=2, answers=False, random_seed=1, progressbar=False)
+    summary = pc.summarize(draws, loss="vi", n_starts=2, modes=False, random_seed=1, progressbar=False)
     other = summary.alternative
     match = pc.align_partitions([summary.consensus, other])[1]
     assert summary.consensus.n_clusters == 10 and other.n_clusters == 4

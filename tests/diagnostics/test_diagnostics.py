@@ -261,7 +261,7 @@ def test_the_verdict_on_chains_that_disagree_goes_on(rng, approved):
     assert both.odd_chain == 8
     approved("verdicts_diagnosis", "an odd chain, with log densities", both.verdict)
     two = xr.DataTree.from_dict({name: group.isel(chain=[0, 3]) for name, group in groups.items()})
-    for alone in (pc.diagnose(two), pc.summarize(two, answers=False, random_seed=1, progressbar=False).diagnosis):
+    for alone in (pc.diagnose(two), pc.summarize(two, modes=False, random_seed=1, progressbar=False).diagnosis):
         assert "log likelihood is -300 in chain 2 and -312.25 in chain 8" in alone.verdict
         assert alone.odd_chain is None and "Without chain" not in alone.verdict
     fewer = xr.DataTree.from_dict({**groups, "sample_stats": stats.isel(draw=slice(50, None))})

@@ -90,7 +90,7 @@ def halves_that_differ():
 
 
 def test_a_summary_says_what_more_draws_would_change(approved):
-    summary = pc.summarize(halves_that_differ(), answers=False, **QUIET)
+    summary = pc.summarize(halves_that_differ(), modes=False, **QUIET)
     share = summary.excess.value / summary.consensus.expected_loss
     sentence = next(one for one in summary.findings() if "halves" in one)
     assert share > 0.01 and f"({100 * share:.2g}%)" in sentence and f"({100 * share:.2g}%)" in summary.methods_text()
@@ -100,7 +100,7 @@ def test_a_summary_says_what_more_draws_would_change(approved):
     again = pc.results.Summary.from_dataset(summary.to_dataset(), summary.draws)
     assert again.findings() == summary.findings() and again.excess.limit == summary.excess.limit
     np.testing.assert_array_equal(again.excess.partitions, summary.excess.partitions)
-    fewer = pc.summarize(halves_that_differ()[:, :45], answers=False, **QUIET)
+    fewer = pc.summarize(halves_that_differ()[:, :45], modes=False, **QUIET)
     assert fewer.excess is None and "halves" not in " ".join(fewer.findings())
     approved("more_draws", "few draws", repr(fewer).split("more draws ")[1].split("\n  optimality")[0])
 
@@ -108,7 +108,7 @@ def test_a_summary_says_what_more_draws_would_change(approved):
 def test_searches_that_time_or_size_ends_are_left_out(monkeypatch):
     draws = halves_that_differ()
     monkeypatch.setattr("posterior_consensus.runtime.memory.LABELS_TO_SEARCH_AGAIN", 7_999)
-    summary = pc.summarize(draws, answers=False, **QUIET)
+    summary = pc.summarize(draws, modes=False, **QUIET)
     assert summary.excess is None and any("20,000,000 labels" in one for one in summary.left_out())
     monkeypatch.undo()
     record = excess_loss(summary.draws, summary.consensus, "vi", seconds=1e-9, random_seed=1)

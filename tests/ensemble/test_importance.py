@@ -165,7 +165,7 @@ def test_weights_are_taken_as_logarithms_everywhere(rng, tmp_path):
     draws = pc.as_partition_draws(labels)
     again = pc.as_partition_draws(draws, log_weights=np.where(np.arange(60) < 30, 0.0, -np.inf))
     assert again.weights[:30].sum() == pytest.approx(1) and not again.weights[30:].any()
-    options = {"random_seed": 1, "progressbar": False, "answers": False}
+    options = {"random_seed": 1, "progressbar": False, "modes": False}
     summary = pc.summarize(labels, log_weights=logs, **options)
     np.testing.assert_allclose(summary.draws.weights, weights.ravel() / weights.sum(), rtol=1e-9)
 

@@ -69,7 +69,7 @@ def particles():
 
 @cache
 def summary():
-    return pc.summarize(Z.to_dataset(), answers=False, **QUIET).to_dataset()
+    return pc.summarize(Z.to_dataset(), modes=False, **QUIET).to_dataset()
 
 
 def draws_of_summary(values):
@@ -214,7 +214,7 @@ def test_items_that_cannot_be_paired_are_refused():
 
 def test_items_of_a_stored_summary_are_paired_by_name():
     named = Z.assign_coords(obs=list("abcd")).to_dataset()
-    stored = pc.summarize(named, answers=False, **QUIET).to_dataset()
+    stored = pc.summarize(named, modes=False, **QUIET).to_dataset()
     found = pc.results.Summary.from_dataset(stored, named.isel(obs=[2, 0, 3, 1]))
     np.testing.assert_array_equal(found.draws.labels, made().labels)
     assert found.draws.items.names.tolist() == list("abcd")

@@ -195,7 +195,7 @@ def judged(draws, partition, loss=None):
 def test_a_result_is_judged_by_its_own_loss_everywhere(loss):
     draws = pc.as_partition_draws(noisy_draws(np.random.default_rng(1), 20, 6, 3, 0.4))
     best = pc.consensus_partition(draws, loss=loss, random_seed=1)
-    summary = pc.summarize(draws, loss=loss, random_seed=1, answers=False)
+    summary = pc.summarize(draws, loss=loss, random_seed=1, modes=False)
     assert judged(draws, best) == judged(draws, summary) == {loss}
     assert judged(draws, best, "binder") == judged(draws, best.labels.values, "binder") == {"binder"}
     for labels in (best.labels, best.labels.values, best.labels.assign_attrs(loss="binder")):

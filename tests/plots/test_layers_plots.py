@@ -116,7 +116,7 @@ def test_clear_moves_are_marked_above_the_layer_that_they_lead_to():
 
 def test_a_summary_stands_for_its_comparison_and_its_memberships():
     layers, _ = compared(2)
-    summary = pc.summarize(layers, answers=False, n_starts=1, **QUIET)
+    summary = pc.summarize(layers, modes=False, n_starts=1, **QUIET)
     for plot in (pc.plot_layers, pc.plot_layer_distances, pc.plot_layer_items):
         assert [len(plot(one)) for one in (summary, summary.comparison)] in ([1, 1], [2, 2])
     values = np.arange(8.0)

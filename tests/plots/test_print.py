@@ -16,7 +16,7 @@ import posterior_consensus as pc
 from tests.catalogue.posteriors import around, linked_records
 from tests.helpers import array, check_all, scored_pairs
 
-QUIET = {"random_seed": 1, "progressbar": False, "answers": False}
+QUIET = {"random_seed": 1, "progressbar": False, "modes": False}
 WIDTHS = {"column": 89.0, "page": 180.0}  # mm
 SMALLEST = 6.0  # points
 

@@ -66,7 +66,7 @@ def test_a_summary_of_many_clusters_fits_a_page():
     labels = np.repeat(np.arange(40), [30, 1, *range(2, 40)])
     names = [f"a patient with a name of forty characters or more, {k}" for k in range(labels.size)]
     z = array(np.tile(labels, (16, 1)), ("sample", "obs"), obs=names)
-    summary = pc.summarize(z, method="best_draw", random_seed=1, answers=False, progressbar=False)
+    summary = pc.summarize(z, method="best_draw", random_seed=1, modes=False, progressbar=False)
     table = summary.to_latex()
     assert len(table.splitlines()) <= 27 and max(map(len, table.splitlines())) <= 90
     found, frame = rows(table), summary.to_dataframe()

@@ -143,7 +143,7 @@ def test_a_summary_is_that_of_one_machine(client, labels, monkeypatch):
     monkeypatch.setattr(memory, "LABELS_WORTH_SENDING", 0)
     other = pc.summarize(persisted(client, labels[:, :, :300]), random_seed=1, progressbar=False)
     assert one.findings() == other.findings()
-    np.testing.assert_array_equal(one.answers.partitions, other.answers.partitions)
+    np.testing.assert_array_equal(one.modes.partitions, other.modes.partitions)
 
 
 def test_small_work_stays_here(client, labels):

@@ -1,4 +1,4 @@
-"""How long a summary may take, what it says it left out, and how much work its look for further answers is."""
+"""How long a summary may take, what it says it left out, and how much work its look for further modes is."""
 
 import json
 import sys
@@ -39,7 +39,7 @@ def test_no_time_leaves_out_what_can_be_and_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr("posterior_consensus.summary.report.page.figures", lambda _: {})
     summary = pc.summarize(noisy(), seconds=1e-9, **QUIET)
     assert summary.consensus.info.stopped == "seconds" and summary.consensus.labels.size == 200
-    assert summary.certificate is None and summary.answers is None and {"certificate", "answers"} <= set(summary.cut)
+    assert summary.certificate is None and summary.modes is None and {"certificate", "modes"} <= set(summary.cut)
     assert summary.excess is None
     assert summary.diagnosis.n_compared < 200
     sentences = summary.left_out()
@@ -55,8 +55,8 @@ def test_no_time_leaves_out_what_can_be_and_says_so(tmp_path, monkeypatch):
         assert all(sentence in " ".join(text.split()) for sentence in sentences)
     assert "No search for further groups of draws was made" in summary.to_html(tmp_path / "report.html").read_text()
     again = pc.results.Summary.from_dataset(summary.to_dataset(), summary.draws)
-    assert again.cut == summary.cut and again.answers is None and again.findings() == summary.findings()
-    assert json.loads(json.dumps(as_json(summary)))["answers"] is None
+    assert again.cut == summary.cut and again.modes is None and again.findings() == summary.findings()
+    assert json.loads(json.dumps(as_json(summary)))["modes"] is None
 
 
 def test_time_enough_changes_nothing():
@@ -65,12 +65,12 @@ def test_time_enough_changes_nothing():
     assert free.seconds.keys() == limited.seconds.keys()
 
 
-def test_answers_are_left_out_if_that_is_asked():
-    summary = pc.summarize(two_modes(), answers=False, **QUIET)
-    assert summary.answers is None and summary.cut == () and "answers" not in summary.seconds
+def test_modes_are_left_out_if_that_is_asked():
+    summary = pc.summarize(two_modes(), modes=False, **QUIET)
+    assert summary.modes is None and summary.cut == () and "modes" not in summary.seconds
     assert summary.left_out() == ["No search for further groups of draws was made, as requested."]
     assert "not searched for" in str(summary)
-    assert pc.results.Summary.from_dataset(summary.to_dataset(), summary.draws).answers is None
+    assert pc.results.Summary.from_dataset(summary.to_dataset(), summary.draws).modes is None
 
 
 def test_the_clock_shares_out_what_is_left(monkeypatch):
@@ -84,14 +84,14 @@ def test_the_clock_shares_out_what_is_left(monkeypatch):
 
     assert clock.part(0.5) == 4.0 and clock("search", work, 3.0) == 3.0
     assert clock.part(0.2) == 1.0 and clock.within_limit("bound", work, 4.0) == 4.0 and clock.cut == []
-    assert clock.within_limit("answers", work, 2.0) == 2.0 and clock.cut == ["answers"]  # until the time was over
-    assert clock.within_limit("more", work, 2.0) is None and clock.cut == ["answers", "more"]
-    assert clock.seconds == {"search": 3.0, "bound": 4.0, "answers": 2.0}
+    assert clock.within_limit("modes", work, 2.0) == 2.0 and clock.cut == ["modes"]  # until the time was over
+    assert clock.within_limit("more", work, 2.0) is None and clock.cut == ["modes", "more"]
+    assert clock.seconds == {"search": 3.0, "bound": 4.0, "modes": 2.0}
     free = executor.Clock(None)
     assert free.part(0.5) is None and free.within_limit("bound", work, 1e9) == 1e9 and free.cut == []
 
 
-def test_a_look_for_answers_is_bounded_work(monkeypatch):
+def test_a_look_for_modes_is_bounded_work(monkeypatch):
     searches = []
 
     def looking(self, *arguments):
@@ -103,22 +103,22 @@ def test_a_look_for_answers_is_bounded_work(monkeypatch):
     monkeypatch.setattr(particles, "may_have_more", lambda *_: True)
     monkeypatch.setattr(steps, "_EFFORT", steps._EFFORT._replace(most_work=1e5))
     summary = pc.summarize(noisy(3000, noise=0.6), **QUIET)
-    assert summary.answers.n_searched == 300 and len(searches) == 1  # of two and three particles, only two were tried
+    assert summary.modes.n_searched == 300 and len(searches) == 1  # of two and three particles, only two were tried
     assert any("on 300 items, chosen at random" in sentence for sentence in summary.left_out())
 
 
 def test_where_no_valley_lies_no_further_answer_is_looked_for(monkeypatch):
     monkeypatch.delattr(ParticleSearch, "one_more")
     summary = pc.summarize(noisy(), **QUIET)
-    np.testing.assert_array_equal(summary.answers.partitions[0], summary.consensus.labels)
-    assert summary.answers.n_particles == 1 and summary.answers.status == "one group"
+    np.testing.assert_array_equal(summary.modes.partitions[0], summary.consensus.labels)
+    assert summary.modes.n_particles == 1 and summary.modes.status == "one group"
 
 
 @pytest.mark.parametrize("n_items", [200, 3000])
-def test_two_answers_are_found_among_some_of_the_items(n_items):
+def test_two_modes_are_found_among_some_of_the_items(n_items):
     summary = pc.summarize(two_modes(n_items), **QUIET)
-    assert summary.answers.n_particles == 2 and summary.answers.partitions.shape[1] == n_items
-    assert sorted(summary.answers.n_clusters.values) == [4, 5]
+    assert summary.modes.n_particles == 2 and summary.modes.partitions.shape[1] == n_items
+    assert sorted(summary.modes.n_clusters.values) == [4, 5]
 
 
 def test_valleys_between_groups_of_draws():

@@ -38,7 +38,7 @@ def best(runs):
 
 
 def test_summary_becomes_columns_and_facts(adata, runs):
-    summary = pc.summarize(runs, random_seed=1, answers=False)
+    summary = pc.summarize(runs, random_seed=1, modes=False)
     assert pc.attach(adata, summary) is adata
     column = adata.obs["consensus"]
     assert column.dtype.ordered and column.cat.categories.tolist() == [str(k) for k in range(summary.n_clusters)]

@@ -258,7 +258,7 @@ def test_numbers_that_are_neither_labels_nor_probabilities_are_no_draws(rng):
     wrong[0, 0, 0, 0] = 2.0
     with pytest.raises(ValueError, match="their sum over all components is .* from chain 0, draw 0, item 0"):
         pc.summarize(wrong)
-    assert pc.summarize(np.log(SOFT) - 3.0, answers=False, progressbar=False).source == "allocation probabilities"
+    assert pc.summarize(np.log(SOFT) - 3.0, modes=False, progressbar=False).source == "allocation probabilities"
 
 
 def test_mistyped_arguments(best):

@@ -23,7 +23,7 @@ def test_the_attribute_of_the_data_names_them(named, tmp_path):
     tree.to_netcdf(tmp_path / "posterior.nc", engine="h5netcdf")
     for held in (data, tree, tmp_path / "posterior.nc"):
         np.testing.assert_array_equal(pc.as_partition_draws(held).labels, pc.as_partition_draws(LABELS).labels)
-    summary = pc.summarize(tree, answers=False, **QUIET)
+    summary = pc.summarize(tree, modes=False, **QUIET)
     assert summary.draws.n_draws == 40
     assert pc.results.Summary.from_dataset(summary.to_dataset(), tree).draws.n_draws == 40
     soft = xr.Dataset({"p": (("step", "obs", "k"), np.eye(3)[LABELS])}, attrs={"sample_dims": named})
@@ -45,7 +45,7 @@ def test_the_setting_of_arviz_names_them():
     data = along("step")
     pytest.importorskip("arviz_base.validate", reason="ArviZ 0 has no such setting")
     with arviz_base.rc_context({"data.sample_dims": ["step"]}):
-        assert pc.as_partition_draws(data).n_draws == pc.summarize(data, answers=False, **QUIET).draws.n_draws == 40
+        assert pc.as_partition_draws(data).n_draws == pc.summarize(data, modes=False, **QUIET).draws.n_draws == 40
         assert pc.as_partition_draws(LABELS).n_draws == 40  # an array has no names
     with pytest.raises(ValueError, match="`data` has no label variable .*sample_dims='step'"):
         pc.as_partition_draws(data)

@@ -31,7 +31,7 @@ def draws():
 
 
 def summary_of(draws, **options):
-    return pc.summarize(draws, answers=False, n_starts=1, random_seed=1, progressbar=False, **options)
+    return pc.summarize(draws, modes=False, n_starts=1, random_seed=1, progressbar=False, **options)
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +111,7 @@ def test_partitions_and_their_items_are_those_of_the_summary(summary):
 
 def test_sliders_have_the_numbers_of_clusters_and_the_thresholds(summary):
     meta, arrays = unpacked(summary)
-    labels, by_kind = arrays["labels"].reshape(-1, 7), {"answer": [], "clusters": [], "threshold": []}
+    labels, by_kind = arrays["labels"].reshape(-1, 7), {"mode": [], "clusters": [], "threshold": []}
     for one in meta["partitions"]:
         by_kind[one["kind"]].append(one["value"])
         if one["kind"] == "clusters":
@@ -120,7 +120,7 @@ def test_sliders_have_the_numbers_of_clusters_and_the_thresholds(summary):
         if one["kind"] == "threshold":
             assert one["words"].startswith(f"pair threshold {one['value']:.1f}, ")
     held = summary.draws.n_clusters
-    assert by_kind["answer"] == [0.0] and by_kind["threshold"] == [k / 10 for k in range(1, 10)]
+    assert by_kind["mode"] == [0.0] and by_kind["threshold"] == [k / 10 for k in range(1, 10)]
     assert by_kind["clusters"] == [*range(max(1, held.min() - 1), held.max() + 2)]
 
 
@@ -130,7 +130,7 @@ def test_of_many_items_some_are_shown_and_sliders_left_out(summary, monkeypatch)
     meta, arrays = unpacked(summary)
     assert "5 of 7 items" in meta["notes"][0] and "no slider for the pair threshold" in meta["notes"][1]
     assert arrays["shown"].size == 5 and arrays["similarities"].size == 2 * 10 and arrays["labels"].size % 7 == 0
-    assert {one["kind"] for one in meta["partitions"]} == {"answer", "clusters"}
+    assert {one["kind"] for one in meta["partitions"]} == {"mode", "clusters"}
     monkeypatch.setattr(choices, "_MOST_CLUSTERS", 1)
     meta, _ = unpacked(summary)
     assert "no slider for the number of clusters and no slider" in meta["notes"][1] and len(meta["partitions"]) == 1
@@ -164,7 +164,7 @@ def test_posteriors_of_one_of_each():
 def test_layers_have_a_matrix_and_a_partition_each_over_all_their_items():
     z = draws().drop_vars(["chain", "draw"], errors="ignore")
     one, other = z, z[:, :, [6, 4, 3, 0, 2]].isel(draw=slice(None, None, -1))
-    layers = pc.summarize(pc.as_layers({"one": one, "other": other}), answers=False, n_starts=1, random_seed=1)
+    layers = pc.summarize(pc.as_layers({"one": one, "other": other}), modes=False, n_starts=1, random_seed=1)
     partitions = pc.align_partitions({name: summary.consensus for name, summary in layers.items()})
     meta, arrays = unpacked(layers.summaries, partitions, "kind", of=payload.payload_of_layers)
     assert [step["value"] for step in meta["partitions"]] == ["one", "other"] and meta["layers"] == "kind"

@@ -11,7 +11,7 @@ from posterior_consensus.sources.containers import attach
 from tests.catalogue.results import assert_equal
 
 FIRST, LAST = np.repeat([0, 1, 2], [5, 4, 3]), np.repeat([0, 1], [5, 7])
-QUIET = {"answers": False, "n_starts": 1, "random_seed": 1, "progressbar": False}
+QUIET = {"modes": False, "n_starts": 1, "random_seed": 1, "progressbar": False}
 
 
 def posterior():

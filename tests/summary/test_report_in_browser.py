@@ -53,7 +53,7 @@ def noisy(n_items, n_draws, n_clusters=5, names=None):
 
 
 def summary_of(draws):
-    return pc.summarize(draws, answers=False, n_starts=1, random_seed=1, progressbar=False)
+    return pc.summarize(draws, modes=False, n_starts=1, random_seed=1, progressbar=False)
 
 
 class Report:
@@ -184,7 +184,7 @@ def test_sliders_chains_and_orders_change_the_pictures(chromium, galaxies):
         for box in page.locator("#chains input").all()[1:]:
             box.click()  # the last one stays on
         assert page.locator("#chains input:checked").count() == 1
-        page.locator("#answers input").first.check()
+        page.locator("#modes input").first.check()
         assert report.words().startswith("Shown: the partition reported, ")
         visible = "all => all.filter(one => one.checkVisibility()).map(one => one.className)"
         assert set(page.locator("figure img").evaluate_all(visible)) == {"dark"}
@@ -213,7 +213,7 @@ def test_items_keep_the_order_of_the_still_figures_while_one_explores(chromium, 
         assert "Not the reported result" in report.words() and page.evaluate(f"[...{bars}.rank]") == first
         page.select_option("#order", "clusters")
         assert page.evaluate(f"[...{bars}.rank]") != first
-        page.locator("#answers input").first.check()
+        page.locator("#modes input").first.check()
         assert "Not the reported result" not in report.words() and page.evaluate(f"[...{bars}.rank]") == first
         page.locator("#chains input").first.uncheck()
         assert "Not the reported result" in report.words()
@@ -271,7 +271,7 @@ def test_a_page_without_sliders_and_for_fingers(chromium, undrawn, tmp_path):
 def test_a_slider_goes_through_layers(chromium, undrawn, tmp_path):
     one = noisy(12, 40, 3)
     layers = pc.as_layers({"<b>old</b>": one, "new": one[:, :, [5, 11, 0, 1, 2, 3]]}, ordered=True)
-    made = pc.summarize(layers, answers=False, n_starts=1, random_seed=1, progressbar=False)
+    made = pc.summarize(layers, modes=False, n_starts=1, random_seed=1, progressbar=False)
     path = made.to_html(tmp_path / "report.html", progressbar=False)
     with Report(chromium, path) as report:
         assert report.words().startswith("Shown: layer <b>old</b>, 3 clusters")

@@ -11,7 +11,7 @@ import posterior_consensus as pc
 from tests.catalogue.posteriors import linked_records
 
 NAMES = [f"<b>{k}</b>, Ann & Bo" for k in range(120)]
-QUICK = {"random_seed": 1, "n_starts": 1, "answers": False, "progressbar": False}
+QUICK = {"random_seed": 1, "n_starts": 1, "modes": False, "progressbar": False}
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def test_tables_of_links_are_files_too(summary, tmp_path):
 def test_few_clusters_have_no_links(tmp_path):
     names = ["é", "=1+1", "a,b", 'q"']
     draws = xr.DataArray([[0, 0, 1, 1]] * 40, dims=("sample", "obs"), coords={"obs": names})
-    summary = pc.summarize(draws, random_seed=1, answers=False, method="best_draw")
+    summary = pc.summarize(draws, random_seed=1, modes=False, method="best_draw")
     assert summary.links is None and "links" not in repr(summary)
     folder = tmp_path / "tables"
     folder.mkdir()

@@ -18,7 +18,7 @@ from tests.catalogue.posteriors import noisy_draws
 from tests.helpers import check
 
 DIMS = ("chain", "draw", "obs", "component")
-QUICK = {"random_seed": 1, "n_starts": 1, "answers": False, "progressbar": False}
+QUICK = {"random_seed": 1, "n_starts": 1, "modes": False, "progressbar": False}
 
 
 def changed(tree, change):
@@ -67,7 +67,7 @@ def test_results_are_those_of_the_functions(summary):
     assert summary.diagnosis.verdict == pc.diagnose(draws, best).verdict
     assert summary.certificate.expected_loss == pytest.approx(best.expected_loss)
     assert summary.observed.name == "y"
-    steps = {"draws", "consensus", "certificate", "credible ball", "items", "diagnosis", "halves", "answers"}
+    steps = {"draws", "consensus", "certificate", "credible ball", "items", "diagnosis", "halves", "modes"}
     steps |= {"labels sampled anew"} if summary.draws.soft is not None else set()
     assert set(summary.seconds) == steps
 

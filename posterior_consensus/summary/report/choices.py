@@ -37,7 +37,7 @@ class Choice(NamedTuple):
 def choices_of(summary: SummaryRecord, *, progressbar: bool) -> tuple[list[Choice], list[str]]:
     """Return the partitions, beginning with the reported partition, and sentences on omissions."""
     draws, own = some_draws(summary.draws), summary.consensus.labels.values
-    choices, notes = [Choice("answer", 0.0, own, "the partition reported"), *_groups(summary)], list[str]()
+    choices, notes = [Choice("mode", 0.0, own, "the partition reported"), *_groups(summary)], list[str]()
     missing = list[str]()
     few, words = summary.consensus.n_clusters <= _MOST_CLUSTERS, words_of(summary)
     for name, along, fits in (
@@ -51,7 +51,7 @@ def choices_of(summary: SummaryRecord, *, progressbar: bool) -> tuple[list[Choic
             missing.append(f"no slider for {name}")
     if missing:
         notes.append(f"There is {' and '.join(missing)}: there are too many items, {words.draws} or clusters.")
-    if choices[-1].kind != "answer" and draws.n_draws < summary.draws.n_draws:
+    if choices[-1].kind != "mode" and draws.n_draws < summary.draws.n_draws:
         computed = f"{words.expected} losses are computed from {draws.n_draws} of the {words.draws}"
         notes.append(f"The sliders' partitions and {computed}.")
     return [choice._replace(labels=numbered_like(choice.labels, own)) for choice in choices], notes
@@ -59,7 +59,7 @@ def choices_of(summary: SummaryRecord, *, progressbar: bool) -> tuple[list[Choic
 
 def _groups(summary: SummaryRecord) -> Iterator[Choice]:
     for k, (name, labels) in enumerate(named_groups(summary)):
-        yield Choice("answer", k + 1.0, labels, name)
+        yield Choice("mode", k + 1.0, labels, name)
 
 
 def _by_number(summary: SummaryRecord, draws: PartitionDraws, progressbar: bool) -> Iterator[Choice]:

@@ -170,7 +170,7 @@ const look = (() => {
     const count = fillClusters(), clusters = `, ${count} ${count === 1 ? "cluster" : "clusters"}`;
     const explored = meta.layers === undefined && !(shown.row === 0 && state.on.every(Boolean));
     const more = explored ? " Not the reported result." : "";
-    $("partition").textContent = `Shown: ${shown.words}${shown.kind === "answer" ? clusters : ""}.${more}`;
+    $("partition").textContent = `Shown: ${shown.words}${shown.kind === "mode" ? clusters : ""}.${more}`;
     $("partition").classList.toggle("explored", explored);
     for (const [id, words] of [
       ["of-matrix", "Similarity matrix"], ["of-scatter", "Items"],
@@ -188,9 +188,9 @@ const look = (() => {
     if (meta.coordinate !== null) orders.push(["along", meta.coordinate]);
     $("order").replaceChildren(...orders.map(([value, words]) => element("option", words, { value })));
     $("order").onchange = () => { state.order = $("order").value; showAll(); };
-    meta.partitions.forEach((one, k) => { if (one.kind === "answer") $("answers").append(radio(one, k)); });
+    meta.partitions.forEach((one, k) => { if (one.kind === "mode") $("modes").append(radio(one, k)); });
     for (const id of SLIDERS) slider(id);
-    $("answers").hidden = meta.layers !== undefined;
+    $("modes").hidden = meta.layers !== undefined;
     $("name-of-layers").textContent = meta.layers;
     meta.chains.forEach((chain, c) => $("chains").append(checkbox(chain, c)));
     $("explore").hidden = meta.layers !== undefined || meta.partitions.length + meta.chains.length === 2;
@@ -235,7 +235,7 @@ const look = (() => {
         state.on = meta.chains.map((_, c) => c === state.partition);
         average();
       }
-      for (const input of document.querySelectorAll("#answers input")) input.checked = false;
+      for (const input of document.querySelectorAll("#modes input")) input.checked = false;
       say();
       showAll();
     };

@@ -54,11 +54,11 @@ def figures(summary: SummaryRecord) -> dict[str, list[str]]:
     words, samples = words_of(summary), summary.draws.samples
     agree = f"Agreement of the {words.chains if len(samples.chains) > 1 or not samples.independent else words.draws}"
     sections[agree] = list(_of_chains(summary))
-    if summary.answers is not None and summary.answers.n_particles > 1:
+    if summary.modes is not None and summary.modes.n_particles > 1:
         groups = f"{words.group}s of {words.draws}"
         sections[display.capitalized(groups)] = [
-            spoken_table(summary, summary.answers.to_dataframe()),
-            figure(plot_particles, summary.answers, text=f"The partitions of the {groups}, with their weights."),
+            spoken_table(summary, summary.modes.to_dataframe()),
+            figure(plot_particles, summary.modes, text=f"The partitions of the {groups}, with their weights."),
         ]
     if summary.observed is not None:
         sections["The data by cluster"] = list(_of_data(summary, summary.observed))

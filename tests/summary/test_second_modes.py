@@ -1,4 +1,4 @@
-"""What a summary says of further answers, and of a consensus that hides what the draws hold."""
+"""What a summary says of further modes, and of a consensus that hides what the draws hold."""
 
 from pathlib import Path
 
@@ -28,22 +28,22 @@ def two():
     return summary_of(1, np.random.default_rng(1).random((4, 200)) < 0.3)
 
 
-def test_two_answers_are_told_with_what_differs(two, told):
+def test_two_modes_are_told_with_what_differs(two, told):
     told("two modes", two)
     assert "@misc{balocchi2025" in two.bibtex()
 
 
-def test_weights_of_answers_are_those_of_the_draws(two):
+def test_weights_of_modes_are_those_of_the_draws(two):
     expected = np.mean(two.draws.labels[:, 0] == two.draws.labels[:, 15])  # 0.7, up to noise
-    np.testing.assert_allclose(two.answers.weights[0], expected, atol=0.05)
-    np.testing.assert_array_equal(two.answers.partitions[0], FIRST)
-    assert two.seconds.keys() >= {"answers"} and as_json(two)["answers"]["status"] == "several groups"
-    assert len(as_json(two)["answers"]["labels"]) == 2
+    np.testing.assert_allclose(two.modes.weights[0], expected, atol=0.05)
+    np.testing.assert_array_equal(two.modes.partitions[0], FIRST)
+    assert two.seconds.keys() >= {"modes"} and as_json(two)["modes"]["status"] == "several groups"
+    assert len(as_json(two)["modes"]["labels"]) == 2
     again = pc.results.Summary.from_dataset(two.to_dataset(), two.draws)
-    assert again.findings() == two.findings() and again.answers.status == two.answers.status
+    assert again.findings() == two.findings() and again.modes.status == two.modes.status
 
 
-def test_the_report_shows_the_answers(two, undrawn, monkeypatch, tmp_path):
+def test_the_report_shows_the_modes(two, undrawn, monkeypatch, tmp_path):
     monkeypatch.setattr("posterior_consensus.summary.report.page.util.find_spec", lambda name: None)
     page = two.to_html(tmp_path / "report.html").read_text()
     section = page[page.index(">Groups of draws</h2>") :]
@@ -52,15 +52,15 @@ def test_the_report_shows_the_answers(two, undrawn, monkeypatch, tmp_path):
 
 def test_chains_in_different_modes_are_named_and_not_reported():
     summary = summary_of(2, np.repeat([[0, 0, 1, 1]], 150, axis=0).T)
-    assert summary.answers.status == "chains in different groups"
+    assert summary.modes.status == "chains in different groups"
     said = " ".join(summary.findings()).lower()  # the two weigh the same, so that either may be the first
     assert all(words in said for words in ("chains 0 and 1", "chains 2 and 3", "not estimate probabilities"))
     assert "Wasserstein" not in summary.methods_text() and "do not mix" in str(summary)
 
 
-def test_one_answer_is_not_spoken_of(told):
+def test_one_mode_is_not_spoken_of(told):
     summary = summary_of(3, np.zeros((4, 150)), noise=0.1)
-    assert summary.answers.n_particles == 1
+    assert summary.modes.n_particles == 1
     told("one mode, searched for on some of the draws", summary)
 
 
@@ -70,10 +70,10 @@ def test_one_cluster_because_the_draws_disagree_says_what_to_do(told):
     told("one cluster, because the draws disagree", summary)
 
 
-def test_chains_that_disagree_leave_it_open_whether_there_is_one_answer(told):
+def test_chains_that_disagree_leave_it_open_whether_there_is_one_mode(told):
     tree = xr.open_datatree(EXAMPLES / "galaxies_not_converged.nc", engine="h5netcdf").load()
     summary = pc.summarize(tree, random_seed=1, progressbar=False)
-    assert summary.diagnosis.status == "disagree" and summary.answers.status == "unknown"
+    assert summary.diagnosis.status == "disagree" and summary.modes.status == "unknown"
     told("galaxies, not converged", summary)
 
 
@@ -81,14 +81,14 @@ def test_weights_are_honoured(rng, told):
     one, other = np.repeat([0, 1, 2], 5), np.repeat([0, 1], [8, 7])
     first = rng.permuted(np.tile(np.arange(400) % 4 == 0, (4, 1)), axis=1)
     draws = np.where(first[..., np.newaxis], one, other)
-    answers = pc.summarize(draws, weights=np.where(first, 0.0, 1.0), random_seed=1).answers
-    assert answers.n_particles == 1 and answers.distance == 0
-    np.testing.assert_array_equal(answers.partitions[0], other)
+    modes = pc.summarize(draws, weights=np.where(first, 0.0, 1.0), random_seed=1).modes
+    assert modes.n_particles == 1 and modes.distance == 0
+    np.testing.assert_array_equal(modes.partitions[0], other)
     heavy = np.where(first, 6.0, rng.random((4, 400)))
     summary = pc.summarize(draws, weights=heavy, random_seed=1)
     told("two modes of weighted draws", summary)
-    np.testing.assert_array_equal(summary.answers.partitions, [one, 2 * other])  # as the consensus numbers clusters
-    assert summary.answers.weights[0] == pytest.approx(heavy[first].sum() / heavy.sum(), abs=0.01)
+    np.testing.assert_array_equal(summary.modes.partitions, [one, 2 * other])  # as the consensus numbers clusters
+    assert summary.modes.weights[0] == pytest.approx(heavy[first].sum() / heavy.sum(), abs=0.01)
 
 
 @pytest.mark.parametrize("lengths", [(10,) * 200, (1500, 12)])
@@ -97,4 +97,4 @@ def test_they_are_looked_for_where_chains_are_short(lengths, rng):
     modes = np.array([np.repeat([0, 1, 2], 5), np.repeat([0, 1], [8, 7])])
     at = {"chain": ("sample", np.repeat(np.arange(len(lengths)), lengths)), "draw": ("sample", np.arange(total))}
     draws = xr.DataArray(modes[rng.integers(2, size=total)], dims=("sample", "obs"), coords=at)
-    assert pc.summarize(draws, random_seed=1).answers.n_particles == 2
+    assert pc.summarize(draws, random_seed=1).modes.n_particles == 2
