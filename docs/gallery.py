@@ -191,7 +191,7 @@ def plot_cluster_sizes():
 
 
 def plot_stable_components():
-    """Number of stable components of the irises by level of similarity, with the level 0.95 marked."""
+    """Number of stable components of the irises by the threshold of similarity, with the threshold 0.95 marked."""
     pc.plot_stable_components(pc.stable_components(iris().draws, 0.95))
 
 

@@ -101,8 +101,8 @@ found
 
 # %% [markdown]
 # Round 0 is ten pairs of clusterings, each optimized separately. `row_draws` and `column_draws` are draws for every
-# other function. At level 0.9, `stable_components` again links items by similarities of at least 0.9. Items that all
-# draws co-cluster are in one cluster of some optimal partition, under Binder's loss, VI and the misclassification
+# other function. At threshold 0.9, `stable_components` again links items by similarities of at least 0.9. Items that
+# all draws co-cluster are in one cluster of some optimal partition, under Binder's loss, VI and the misclassification
 # distance.
 
 # %%

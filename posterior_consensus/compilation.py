@@ -121,7 +121,7 @@ def _similarities() -> None:
         weighted = pc.as_partition_draws(draws, weights=np.arange(1.0, draws[..., 0].size + 1))
         for given in (pc.as_partition_draws(draws), weighted):
             pc.posterior_similarity_matrix(given)
-            pc.posterior_similarity_matrix(given, above=0.5)
+            pc.posterior_similarity_matrix(given, threshold=0.5)
             pc.posterior_similarity_matrix(given, nearest=3)
         pc.item_embedding(draws)
 

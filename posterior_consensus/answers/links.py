@@ -31,9 +31,9 @@ from posterior_consensus.search.classical import cut, tree
 from posterior_consensus.sources.conversion import as_source, partition_of
 
 LINKAGES = ("single", "complete")
-_ABOVE = 0.01
-_LEVELS = np.arange(1, 101) / 100
-_MOST_IN_CURVE = 5000  # most signatures for which the curve is computed at level 1
+_LEAST = 0.01
+_THRESHOLDS = np.arange(1, 101) / 100
+_MOST_IN_CURVE = 5000  # most signatures for which the curve is computed at threshold 1
 SURE, UNLIKELY = 0.95, 0.05  # similarity of a nearly certain link, and of a nearly certain non-link
 SMALL, MANY = 3, 50  # most items of a small cluster, and most clusters that a figure shows one by one
 _LARGEST = 10  # larger clusters share this row of the table
@@ -49,12 +49,13 @@ class StableComponents(HasLabels, Stored):
     ----------
     labels : xarray.DataArray of shape (n_items,), dtype int32
         Component of each item. Components are numbered by size, the largest 0; ties by first appearance.
-    level : float
-        Minimum posterior similarity of linked items.
+    threshold : float
+        Least similarity of linked items; two items of this similarity are linked.
     linkage : {"single", "complete"}
         Whether items of a component are connected by chains of links, or every two of them are linked.
-    curve : xarray.DataArray of shape (level,), or None
-        Number of components at the levels 0.01, 0.02, ..., 1; None at level 1 with more than 5,000 distinct items.
+    curve : xarray.DataArray of shape (threshold,), or None
+        Number of components at the thresholds 0.01, 0.02, ..., 1; None at threshold 1 with more than 5,000 distinct
+        items.
     n_draws : int or None
         Number of draws; None for a similarity matrix alone.
     independent : bool
@@ -64,10 +65,12 @@ class StableComponents(HasLabels, Stored):
     _figure = "plot_stable_components"
 
     labels: xr.DataArray = field(metadata=stored_as.array("stable_component", of_items=True))
-    level: float = field(metadata=stored_as.attribute("stable_components_level"))
+    threshold: float = field(metadata=stored_as.attribute("stable_components_threshold"))
     linkage: Literal["single", "complete"] = field(metadata=stored_as.attribute("stable_components_linkage"))
     curve: xr.DataArray | None = field(
-        metadata=stored_as.array("stable_components_by_level", {"level": "stable_level"}, name="n_components")
+        metadata=stored_as.array(
+            "stable_components_by_threshold", {"threshold": "stable_threshold"}, name="n_components"
+        )
     )
     n_draws: int | None = field(metadata=stored_as.attribute("stable_components_draws"))
     independent: bool = field(default=False, metadata=stored_as.if_true("stable_components_independent"))
@@ -103,7 +106,7 @@ class StableComponents(HasLabels, Stored):
         in_chains = "items, one after the other" if self.independent else "items, in chains"
         within = "every two items" if self.linkage == "complete" else in_chains
         lines = [
-            ("level", f"{self.level:g}" + ("" if self.level == 1 else f", between {within}")),
+            ("threshold", f"{self.threshold:g}" + ("" if self.threshold == 1 else f", between {within}")),
             ("of one item", str(alone)),
             (words_of(self).draws, display.number_of_draws(self.n_draws)),
         ]
@@ -113,7 +116,7 @@ class StableComponents(HasLabels, Stored):
 
 
 def stable_components(
-    draws: Any, level: float = 1.0, *, linkage: Literal["single", "complete"] = "single"
+    draws: Any, threshold: float = 1.0, *, linkage: Literal["single", "complete"] = "single"
 ) -> StableComponents:
     """Find sets of items that all draws, or at least a given share of them, co-cluster.
 
@@ -121,40 +124,41 @@ def stable_components(
     ----------
     draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
         Posterior draws of the partition, or a similarity matrix alone.
-    level : float in (0, 1]
-        Minimum posterior similarity of two linked items. At 1, a component is a set of items that all draws co-cluster.
+    threshold : float in (0, 1]
+        Least similarity of two linked items; two items of this similarity are linked. At 1, a component is a set of
+        items that all draws co-cluster.
     linkage : {"single", "complete"}
-        Only matters below level 1. With "single", items of a component are connected by a chain of links. With
+        Only matters below threshold 1. With "single", items of a component are connected by a chain of links. With
         "complete", every two items of a component are linked; such sets are not unique, and the tree of complete
         linkage selects them.
 
     Returns
     -------
     StableComponents
-        The component of each item, and the number of components by level.
+        The component of each item, and the number of components by threshold.
 
     Raises
     ------
     ValueError
-        If `level` or `linkage` is invalid, or the draws are invalid, see :func:`as_partition_draws`.
+        If `threshold` or `linkage` is invalid, or the draws are invalid, see :func:`as_partition_draws`.
     MemoryError
         If the similarities of items with distinct labels exceed the memory budget.
 
     See Also
     --------
-    plot_stable_components : their number against the level.
+    plot_stable_components : their number against the threshold.
     partial_partition : items whose joint clustering has a given probability.
 
     Notes
     -----
-    At level 1, items with equal labels in all draws form a component [1]_. Below level 1, two items are linked if their
-    posterior similarity is at least `level`. Draws of weight 0 are ignored.
+    At threshold 1, items with equal labels in all draws form a component [1]_. Below it, two items are linked if their
+    posterior similarity is at least `threshold`. Draws of weight 0 are ignored.
 
     Under Binder's loss with any costs, VI and the misclassification distance, at least one partition of minimum
-    expected loss co-clusters the items of each component of level 1. The reason: if a part of a component moves from
-    one cluster to another, the expected loss is a concave function of the size of this part, so its minimum is at an
-    end. These components can be merged before a search. Other minimizers, other losses and lower levels have no such
-    guarantee.
+    expected loss co-clusters the items of each component of threshold 1. The reason: if a part of a component moves
+    from one cluster to another, the expected loss is a concave function of the size of this part, so its minimum is at
+    an end. These components can be merged before a search. Other minimizers, other losses and lower thresholds have no
+    such guarantee.
 
     References
     ----------
@@ -171,20 +175,20 @@ def stable_components(
     [[1, 2, 3], [0], [4]]
     """
     source = as_source(draws).in_fixed_order()
-    level = check_share("level", level)
+    threshold = check_share("threshold", threshold)
     if linkage not in LINKAGES:
         raise ValueError(f"`linkage` must be one of {', '.join(map(repr, LINKAGES))}; got {linkage!r}.")
     curve, signatures = None, np.arange(source.n_items)
     if not isinstance(source, ScoredPairs):
         signatures = source.signatures()
     _, first = np.unique(signatures, return_index=True)
-    if first.size <= _MOST_IN_CURVE or level < 1 or hard_draws(source) is None:
-        classes, numbers = _classes(source, first, level, linkage)
-        curve = xr.DataArray(numbers, {"level": _LEVELS}, ("level",), "n_components")
+    if first.size <= _MOST_IN_CURVE or threshold < 1 or hard_draws(source) is None:
+        classes, numbers = _classes(source, first, threshold, linkage)
+        curve = xr.DataArray(numbers, {"threshold": _THRESHOLDS}, ("threshold",), "n_components")
         signatures = classes[signatures]
     return StableComponents(
         labels=source.items.array(_largest_first(signatures), "labels"),
-        level=level,
+        threshold=threshold,
         linkage=linkage,
         curve=curve,
         n_draws=source.n_draws,
@@ -197,34 +201,34 @@ def _connects(pairs: ScoredPairs) -> bool:
     return bool(np.diff(pairs.scored.indptr).max() < (pairs.n_items - 1) / 2)
 
 
-def _connected(pairs: ScoredPairs, level: float) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-    """Component of each item by single linkage, and the number of components at each level."""
+def _connected(pairs: ScoredPairs, threshold: float) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    """Component of each item by single linkage, and the number of components at each threshold."""
     n = pairs.n_items
     one, other, values = pairs.pairs
-    # Components at any level are those of a spanning tree; a cost of 0 would be no pair.
+    # Components at any threshold are those of a spanning tree; a cost of 0 would be no pair.
     forest = minimum_spanning_tree(csr_array((2.0 - values, (one, other)), (n, n)))
-    links, levels = np.sort(2.0 - forest.data) + ROUNDING, np.append(_LEVELS, level)
-    numbers = n - (links.size - np.searchsorted(links, levels))
-    numbers[pairs.unscored + ROUNDING >= levels] = 1
+    links, thresholds = np.sort(2.0 - forest.data) + ROUNDING, np.append(_THRESHOLDS, threshold)
+    numbers = n - (links.size - np.searchsorted(links, thresholds))
+    numbers[pairs.unscored + ROUNDING >= thresholds] = 1
     if numbers[-1] == 1:
         return np.zeros(n, np.int32), numbers[:-1]
-    forest.data = 2.0 - forest.data + ROUNDING >= level
+    forest.data = 2.0 - forest.data + ROUNDING >= threshold
     forest.eliminate_zeros()
     return connected_components(forest, directed=False)[1], numbers[:-1]
 
 
 def _classes(
-    source: PairSource, first: npt.NDArray[np.intp], level: float, linkage: str
+    source: PairSource, first: npt.NDArray[np.intp], threshold: float, linkage: str
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    """Component of each signature, given by its first item, and the number of components at each level."""
+    """Component of each signature, given by its first item, and the number of components at each threshold."""
     if first.size == 1:
-        return np.zeros(1, np.int64), np.ones(_LEVELS.size, np.int64)
+        return np.zeros(1, np.int64), np.ones(_THRESHOLDS.size, np.int64)
     if isinstance(source, ScoredPairs) and linkage == "single" and _connects(source):
-        return _connected(source, level)
+        return _connected(source, threshold)
     differ = source.of_items(first)
-    differ.check_memory("At level 1 it is not needed." if source.n_draws else "Single linkage does not need it.")
+    differ.check_memory("At threshold 1 it is not needed." if source.n_draws else "Single linkage does not need it.")
     merges = tree(differ.shared_similarity, linkage)
-    joined = np.searchsorted(merges[:, 2], 1.0 - np.append(_LEVELS, level) + ROUNDING, side="right")
+    joined = np.searchsorted(merges[:, 2], 1.0 - np.append(_THRESHOLDS, threshold) + ROUNDING, side="right")
     *numbers, number = (first.size - joined).tolist()
     return cut(merges, [number])[0], np.array(numbers)
 
@@ -246,16 +250,16 @@ class Links(Stored):
     cluster : xarray.DataArray of shape (n_items,), dtype int32
         Cluster of each item in the partition.
     pairs : xarray.Dataset
-        The pairs of items with a similarity above `above`, over ``link``. ``first`` and ``second`` are the positions
-        of the two items. ``similarity`` is their posterior similarity. ``mcse`` is its Monte Carlo standard error, NaN
-        if a chain has fewer than four draws.
+        The pairs of items with a similarity above `threshold`, over ``link``. ``first`` and ``second`` are the
+        positions of the two items. ``similarity`` is their posterior similarity. ``mcse`` is its Monte Carlo standard
+        error, NaN if a chain has fewer than four draws.
     sizes : xarray.Dataset
         Number of clusters of each size, over ``size``: "1", "2", ..., "10 or more" and "all". ``mean``, ``mcse`` and
         ``ess`` are over the draws, ``lower`` and ``upper`` the 5% and 95% quantiles, ``share`` the share of draws from
         one to the other. ``partition`` is the number in the partition, and ``prior`` the expected number under the
         prior, NaN without one.
-    above : float
-        Posterior similarity above which pairs are listed.
+    threshold : float
+        Similarity above which pairs are listed; a pair of this similarity is not.
     names : tuple
         Names of the clusters in the partition, by number.
     n_draws : int
@@ -271,7 +275,7 @@ class Links(Stored):
     cluster: xr.DataArray = field(metadata=stored_as.array("link_cluster", of_items=True))
     pairs: xr.Dataset = field(metadata=stored_as.table("link_{}", ("first", "second", "similarity", "mcse")))
     sizes: xr.Dataset = field(metadata=stored_as.table("clusters_by_size_{}", _COLUMNS, {"size": "cluster_size_class"}))
-    above: float = field(metadata=stored_as.attribute("links_above"))
+    threshold: float = field(metadata=stored_as.attribute("links_threshold"))
     names: tuple[Hashable, ...] = field(metadata=stored_as.names("link_cluster_names"))
     n_draws: int = field(metadata=stored_as.attribute("links_draws"))
     components: str = field(default=DRAWS.number, metadata=stored_as.attribute("links_components"))
@@ -357,7 +361,7 @@ class Links(Stored):
         ]
         pairs = display.counted(self.pairs.sizes["link"], "pair")
         items = display.counted(self.cluster.size, "item")
-        title = f"Links: {pairs} of {items} ({self.cluster.dims[0]}) above {self.above:g}"
+        title = f"Links: {pairs} of {items} ({self.cluster.dims[0]}) above {self.threshold:g}"
         return title, lines, self.to_dataframe() if self.pairs.sizes["link"] else None
 
     def _by_size(self) -> list[tuple[str, xr.Dataset]]:
@@ -372,7 +376,9 @@ def range_of(row: xr.Dataset) -> str:
 
 
 @overload
-def links(draws: PartitionDraws, partition: Any = None, *, above: float | None = None, prior: Any = None) -> Links: ...
+def links(
+    draws: PartitionDraws, partition: Any = None, *, threshold: float | None = None, prior: Any = None
+) -> Links: ...
 
 
 @overload
@@ -381,7 +387,7 @@ def links(draws: ScoredPairs, partition: Any, *, loss: str | Loss | None = None)
 
 @overload
 def links(
-    draws: Any, partition: Any = None, *, loss: Any = None, above: float | None = None, prior: Any = None
+    draws: Any, partition: Any = None, *, loss: Any = None, threshold: float | None = None, prior: Any = None
 ) -> Any: ...
 
 
@@ -390,7 +396,7 @@ def links(
     partition: Any = None,
     *,
     loss: str | Loss | None = None,
-    above: float | None = None,
+    threshold: float | None = None,
     prior: PartitionPrior | None = None,
 ) -> Links | ScoredLinks:
     """Compute the posterior similarity of each two linked items, and the number of clusters of each size.
@@ -404,9 +410,9 @@ def links(
     loss : str or PartitionLoss, optional
         Binder's loss whose threshold says which scored pairs the partition decides against their score; by default that
         of the partition. Draws take none.
-    above : float, optional
-        Similarity above which pairs of items are kept, at least 0 and below 1, by default 0.01. With 0, every pair
-        that any draw co-clusters is kept. Of scored pairs, all are kept.
+    threshold : float in [0, 1), optional
+        Similarity above which pairs of items are kept, by default 0.01; a pair of this similarity is left out. With 0,
+        every pair that any draw co-clusters is kept. Of scored pairs, all are kept.
     prior : PartitionPrior, optional
         Prior whose expected numbers of clusters by size are added, such as ``priors.crp(1.0)``. For draws only.
 
@@ -419,10 +425,10 @@ def links(
     Raises
     ------
     ValueError
-        If there are neither draws nor scored pairs, `above` is out of range, draws or partition are invalid, the prior
-        is on labels, or an argument is given that the posterior does not take.
+        If there are neither draws nor scored pairs, `threshold` is out of range, draws or partition are invalid, the
+        prior is on labels, or an argument is given that the posterior does not take.
     TypeError
-        If `above` is not a number, or `prior` is not a PartitionPrior.
+        If `threshold` is not a number, or `prior` is not a PartitionPrior.
     MemoryError
         If the pairs take more than the memory budget.
 
@@ -430,7 +436,7 @@ def links(
     --------
     plot_links : the links by similarity, and the most uncertain ones.
     plot_cluster_sizes : the numbers of clusters by size.
-    posterior_similarity_matrix : with ``above=0``, the same similarities as a sparse array.
+    posterior_similarity_matrix : with ``threshold=0``, the same similarities as a sparse array.
 
     Notes
     -----
@@ -468,7 +474,7 @@ def links(
     source, partition = as_source(draws).in_fixed_order(), partition_of(draws, partition)
     labels = source.as_labels(partition)
     if isinstance(source, ScoredPairs):
-        for name, given in (("above", above), ("prior", prior)):
+        for name, given in (("threshold", threshold), ("prior", prior)):
             if given is not None:
                 raise ValueError(f"`{name}` is for draws; scored pairs take none, and all are kept; got {given!r}.")
         return scored_links(
@@ -476,16 +482,16 @@ def links(
         )
     if loss is not None:
         raise ValueError(f"`loss` is the loss of scored pairs; draws take none; got {loss!s}.")
-    taken, above = draws_of(source, "`links`"), check_threshold(_ABOVE if above is None else above)
+    taken, threshold = draws_of(source, "`links`"), check_threshold(_LEAST if threshold is None else threshold)
     prior = None if prior is None else check_prior(prior)
-    pairs = [np.concatenate(column) for column in zip(*pairs_of_similarity_above(taken, above), strict=True)]
+    pairs = [np.concatenate(column) for column in zip(*pairs_of_similarity_above(taken, threshold), strict=True)]
     columns = dict(zip(("first", "second", "similarity"), pairs, strict=True))
     columns["mcse"] = _errors(taken, *pairs)
     return Links(
         cluster=taken.items.array(labels, "cluster"),
         pairs=xr.Dataset({name: ("link", column) for name, column in columns.items()}),
         sizes=_by_size(taken, labels, prior),
-        above=above,
+        threshold=threshold,
         names=cluster_names(partition, taken.items.reordered(partition)),
         n_draws=taken.n_draws,
         components=words_of(taken).number if prior is None else prior.about_components,

@@ -25,11 +25,11 @@ def posterior_similarity_matrix(draws: Any, *, nearest: int) -> csr_array: ...
 
 
 @overload
-def posterior_similarity_matrix(draws: Any, *, above: float) -> csr_array: ...
+def posterior_similarity_matrix(draws: Any, *, threshold: float) -> csr_array: ...
 
 
 def posterior_similarity_matrix(
-    draws: Any, *, items: Any = None, nearest: int | None = None, above: float | None = None
+    draws: Any, *, items: Any = None, nearest: int | None = None, threshold: float | None = None
 ) -> xr.DataArray | csr_array:
     """Compute the posterior similarity matrix, or a part of it.
 
@@ -42,9 +42,9 @@ def posterior_similarity_matrix(
         else positions, as ``isel`` takes them. Booleans, one for each item, are positions in both cases.
     nearest : int, optional
         Number of most similar other items to keep for each item.
-    above : float, optional
-        The pairs of two different items whose similarity is larger than this, from 0 and below 1. 0 gives all that
-        are ever co-clustered.
+    threshold : float in [0, 1), optional
+        Similarity above which pairs of two different items are kept; a pair of this similarity is left out. With 0,
+        every pair that any draw co-clusters is kept.
 
     Returns
     -------
@@ -53,9 +53,9 @@ def posterior_similarity_matrix(
         coordinate. Symmetric, in [0, 1], and 1 for items that are always co-clustered. Without weights entries are
         exact: each is a count of draws, divided once. With `items` they are the rows and columns.
     scipy.sparse.csr_array of shape (n_items, n_items), dtype float64
-        With `nearest` or `above`; row and column k are the k-th item, ``draws.items.names[k]``. The diagonal is empty.
-        With `nearest` each row has that many entries, also where they are 0, and the array is not symmetric; of
-        equally similar items the first ones are taken. With `above` it is symmetric.
+        With `nearest` or `threshold`; row and column k are the k-th item, ``draws.items.names[k]``. The diagonal is
+        empty. With `nearest` each row has that many entries, also where they are 0, and the array is not symmetric; of
+        equally similar items the first ones are taken. With `threshold` it is symmetric.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def posterior_similarity_matrix(
         If the result needs more than the memory budget, 4 GB or what the environment variable
         POSTERIOR_CONSENSUS_MEMORY says.
     ValueError
-        If more than one of `items`, `nearest` and `above` is given, one of them is out of its range, and as
+        If more than one of `items`, `nearest` and `threshold` is given, one of them is out of its range, and as
         :func:`as_partition_draws`.
     KeyError, IndexError
         If there is no such item.
@@ -78,9 +78,9 @@ def posterior_similarity_matrix(
     -----
     PSM_ij = sum_t w_t 1{z_ti = z_tj}; of allocation probabilities sum_t w_t p_ti' p_tj, with ones on the diagonal.
     Without weights it takes n^2 N / 64 x log2(clusters) bit operations, and a few percent of memory beyond the result.
-    `nearest` and `above` take the same time, and memory for some rows at a time, a copy of the labels and the result.
-    If clusters are many and small, as in record linkage, `above` visits only the pairs within clusters. Entries of
-    parts equal those of the whole matrix, bit for bit; from allocation probabilities, up to rounding.
+    `nearest` and `threshold` take the same time, and memory for some rows at a time, a copy of the labels and the
+    result. If clusters are many and small, as in record linkage, `threshold` visits only the pairs within clusters.
+    Entries of parts equal those of the whole matrix, bit for bit; from allocation probabilities, up to rounding.
 
     Examples
     --------
@@ -89,24 +89,24 @@ def posterior_similarity_matrix(
     array([[1.  , 0.75, 0.25],
            [0.75, 1.  , 0.5 ],
            [0.25, 0.5 , 1.  ]])
-    >>> pc.posterior_similarity_matrix([[0, 0, 1], [0, 1, 1], [0, 0, 1], [2, 2, 2]], above=0.4).toarray()
+    >>> pc.posterior_similarity_matrix([[0, 0, 1], [0, 1, 1], [0, 0, 1], [2, 2, 2]], threshold=0.4).toarray()
     array([[0.  , 0.75, 0.  ],
            [0.75, 0.  , 0.5 ],
            [0.  , 0.5 , 0.  ]])
     """
-    parts = {"items": items, "nearest": nearest, "above": above}
+    parts = {"items": items, "nearest": nearest, "threshold": threshold}
     given = [name for name, value in parts.items() if value is not None]
     if len(given) > 1:
-        raise ValueError(f"Only one of `items`, `nearest` and `above` can be given; got {' and '.join(given)}.")
+        raise ValueError(f"Only one of `items`, `nearest` and `threshold` can be given; got {' and '.join(given)}.")
     source = as_source(draws).in_fixed_order()
     if nearest is not None:
         return _nearest(source, check_count("nearest", nearest))
-    if above is not None:
-        return _above(source, check_threshold(above))
+    if threshold is not None:
+        return _above(source, check_threshold(threshold))
     if items is not None:
         source = source.of_items(source.items.positions_of(items))
     if not isinstance(source, PairSimilarity):
-        source.check_memory("Ask for a part of it by `items`, `nearest` or `above`.")
+        source.check_memory("Ask for a part of it by `items`, `nearest` or `threshold`.")
     attrs: dict[str, Any] = {"long_name": "posterior similarity"}
     if source.n_draws is not None:
         attrs["n_draws"] = source.n_draws
@@ -131,12 +131,12 @@ def _nearest(source: PairSource, n_others: int) -> csr_array:
     return found
 
 
-def check_threshold(above: Any) -> float:
+def check_threshold(threshold: Any) -> float:
     """Check a lower limit of similarities."""
-    check_number("above", above)
-    if not 0 <= above < 1:
-        raise ValueError(f"`above` must be a similarity from 0 and below 1; got {above!r}.")
-    return float(above)
+    check_number("threshold", threshold)
+    if not 0 <= threshold < 1:
+        raise ValueError(f"`threshold` must be a similarity from 0 and below 1; got {threshold!r}.")
+    return float(threshold)
 
 
 def _above(source: PairSource, threshold: float) -> csr_array:
@@ -145,7 +145,7 @@ def _above(source: PairSource, threshold: float) -> csr_array:
     for first, second, similarity in pairs_of_similarity_above(source, threshold):
         n_pairs += first.size
         memory.check(
-            64 * n_pairs, f"More than {n_pairs} pairs of similarity above {threshold:g}", "Take a larger `above`."
+            64 * n_pairs, f"More than {n_pairs} pairs of similarity above {threshold:g}", "Take a larger `threshold`."
         )
         columns.append(second.astype(np.min_scalar_type(-n)))
         values.append(similarity)

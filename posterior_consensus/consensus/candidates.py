@@ -102,7 +102,7 @@ def cc_pivot(draws: PairSource, loss: Loss, task: Task, *, threshold: float = 0.
     Parameters
     ----------
     threshold : float in (0, 1)
-        Similarity to the pivot above which an item joins its cluster.
+        Similarity to the pivot above which an item joins its cluster; an item of this similarity does not.
     n_starts : int
         Number of random orders; the partition of minimum expected loss is kept. Reference [2]_ reports a single
         order.

@@ -87,7 +87,7 @@ def plot_links(links: Links | ScoredLinks, *, figsize: Size = None, axes: Any = 
     grid[0, 0].axvline(UNLIKELY, color=ink(), linewidth=0.8, linestyle=":", label="bounds of uncertain links")
     grid[0, 0].axvline(SURE, color=ink(), linewidth=0.8, linestyle=":")
     left_out = counted(_n_other_pairs(links), "pair")
-    grid[0, 0].set_xlabel(f"{words_of(links).similarity}\n(without {left_out} at {links.above:g} or less)")
+    grid[0, 0].set_xlabel(f"{words_of(links).similarity}\n(without {left_out} at {links.threshold:g} or less)")
     frame.legend_above(grid[0, 0])
     _draw_uncertain(grid[0, 1], links)
     return grid

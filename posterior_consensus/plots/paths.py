@@ -379,12 +379,12 @@ def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, a
 
 
 def plot_stable_components(components: StableComponents, *, figsize: Size = None, ax: Any = None) -> Axes:
-    """Plot the number of stable components against the level.
+    """Plot the number of stable components against the threshold.
 
     Parameters
     ----------
     components : StableComponents
-        Result of :func:`stable_components`, whose level is marked.
+        Result of :func:`stable_components`, whose threshold is marked.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
@@ -409,7 +409,7 @@ def plot_stable_components(components: StableComponents, *, figsize: Size = None
     Notes
     -----
     Components split as more agreement is required. A long flat part indicates components that are the same over a
-    range of levels.
+    range of thresholds.
 
     Examples
     --------
@@ -420,14 +420,16 @@ def plot_stable_components(components: StableComponents, *, figsize: Size = None
     """
     frame.check_result("components", components, StableComponents, "stable_components")
     if components.curve is None:
-        raise ValueError("`components` must have a curve; it has none, as too many items differ. Give a level below 1.")
+        raise ValueError(
+            "`components` must have a curve; it has none, as too many items differ. Give a threshold below 1."
+        )
     ax = frame.new_axes(ax, figsize, 5.6, 3.4)
-    levels, numbers = components.curve["level"].values, components.curve.values
-    ax.plot(levels, numbers, color=ink(), linewidth=1.4, drawstyle="steps-pre")
-    label = f"level {components.level:g}: {components.n_components}"
-    ax.plot(components.level, components.n_components, "o", color=MARK, label=label, clip_on=False, zorder=3)
+    thresholds, numbers = components.curve["threshold"].values, components.curve.values
+    ax.plot(thresholds, numbers, color=ink(), linewidth=1.4, drawstyle="steps-pre")
+    label = f"threshold {components.threshold:g}: {components.n_components}"
+    ax.plot(components.threshold, components.n_components, "o", color=MARK, label=label, clip_on=False, zorder=3)
     ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.05 * numbers.max()))
-    agree = f"level: minimum share of the {words_of(components).draws} that agree"
+    agree = f"threshold: least share of the {words_of(components).draws} that agree"
     ax.set(xlabel=agree, ylabel="stable components")
     frame.tick_integers(ax.yaxis)
     frame.add_legend(ax, loc="lower left" if numbers.min() == numbers.max() else "upper left")

@@ -17,9 +17,9 @@ Z, TRUTH = linked_records()
 
 
 @pytest.mark.parametrize(
-    ("kind", "above"), [("labels", 0.01), ("weighted", 0.0), ("weighted", 0.3), ("probabilities", 0.0)]
+    ("kind", "threshold"), [("labels", 0.01), ("weighted", 0.0), ("weighted", 0.3), ("probabilities", 0.0)]
 )
-def test_pairs_are_entries_of_the_matrix(kind, above):
+def test_pairs_are_entries_of_the_matrix(kind, threshold):
     if kind == "probabilities":
         soft = np.random.default_rng(4).dirichlet(np.full(3, 0.3), size=(2, 20, TRUTH.size))
         draws = pc.as_allocation_probabilities(soft)
@@ -28,8 +28,8 @@ def test_pairs_are_entries_of_the_matrix(kind, above):
         weights = WEIGHTS if kind == "weighted" else None
         draws = pc.as_partition_draws(Z.reshape(2, 30, -1), weights=weights)
         psm = reference.similarity(Z, weights)
-    found = pc.links(draws, TRUTH, above=above)
-    rows, columns = np.nonzero(np.triu(psm > above, 1))
+    found = pc.links(draws, TRUTH, threshold=threshold)
+    rows, columns = np.nonzero(np.triu(psm > threshold, 1))
     np.testing.assert_array_equal(found.pairs["first"], rows)
     np.testing.assert_array_equal(found.pairs["second"], columns)
     np.testing.assert_allclose(found.pairs["similarity"], psm[rows, columns], rtol=1e-12)
@@ -43,9 +43,9 @@ def test_counting_by_cluster_gives_the_bits_of_the_matrix(weights, shares, monke
     draws = pc.as_partition_draws(Z, weights=weights)
     monkeypatch.setattr("posterior_consensus.runtime.memory.SHARE_OF_PART", shares)
     monkeypatch.setattr(similarity, "_SLOWER", 0)
-    found = pc.posterior_similarity_matrix(draws, above=0.0)
+    found = pc.posterior_similarity_matrix(draws, threshold=0.0)
     monkeypatch.setattr(similarity, "has_small_clusters", lambda draws: False)
-    assert (found != pc.posterior_similarity_matrix(draws, above=0.0)).nnz == 0
+    assert (found != pc.posterior_similarity_matrix(draws, threshold=0.0)).nnz == 0
     assert found.nnz > 0 and found.has_sorted_indices
 
 
@@ -79,7 +79,7 @@ def test_ten_items_and_more_are_one_row():
 
 
 def test_clusters_to_join_are_means_over_their_pairs():
-    joined = pc.links([[0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 2], [0, 1, 2, 3]], [0, 0, 1, 2], above=0.0)
+    joined = pc.links([[0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 2], [0, 1, 2, 3]], [0, 0, 1, 2], threshold=0.0)
     columns = {"first_cluster": [0, 1], "second_cluster": [1, 2], "size": [3, 2], "similarity": [0.25, 0.25]}
     assert joined.between_clusters().to_dict("list") == columns
 
@@ -135,7 +135,7 @@ def test_words_of_errors():
 
     stick = pc.priors.stick_breaking(1.0, n_components=5)
     pairs = pc.as_pair_similarity(pc.posterior_similarity_matrix(Z))
-    check(lambda x: pc.links(Z, TRUTH, above=x), 1.0, ValueError, ["`above`", "from 0 and below 1"])
+    check(lambda x: pc.links(Z, TRUTH, threshold=x), 1.0, ValueError, ["`threshold`", "from 0 and below 1"])
     check(of_prior, 1.0, TypeError, ["`prior` must be a PartitionPrior"])
     check(of_prior, stick, ValueError, ["a prior on partitions", "priors.crp"])
     check(lambda x: pc.links(x, TRUTH), pairs, ValueError, ["`links` needs posterior draws"])

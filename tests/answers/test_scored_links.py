@@ -72,7 +72,7 @@ def test_refused():
         lambda options: pc.links(source, [0, 1, 2], **options),
         [
             ({"loss": "vi"}, ValueError, "`loss`", "binder(tau=0.3)", "vi"),
-            ({"above": 0.5}, ValueError, "`above`", "0.5", "draws"),
+            ({"threshold": 0.5}, ValueError, "`threshold`", "0.5", "draws"),
             ({"prior": pc.priors.crp(1.0)}, ValueError, "`prior`", "draws"),
         ],
     )

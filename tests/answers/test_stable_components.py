@@ -1,4 +1,4 @@
-"""Stable components: signatures at level 1, below it what pairs of items connect."""
+"""Stable components: signatures at threshold 1, below it what pairs of items connect."""
 
 import itertools
 
@@ -37,22 +37,22 @@ def test_at_level_1_a_component_is_a_signature_of_draws_with_weight(draws):
             np.testing.assert_array_equal(getattr(pc.stable_components(other), name), getattr(found, name))
 
 
-@pytest.mark.parametrize(("level", "weighted"), [(0.2, True), (0.5, False), (0.75, True), (0.9, False)])
-def test_below_it_items_are_connected_by_pairs(draws, level, weighted):
+@pytest.mark.parametrize(("threshold", "weighted"), [(0.2, True), (0.5, False), (0.75, True), (0.9, False)])
+def test_below_it_items_are_connected_by_pairs(draws, threshold, weighted):
     weights = np.random.default_rng(1).exponential(size=20) if weighted else None
-    found = pc.stable_components(pc.as_partition_draws(draws, weights=weights), level)
-    linked = reference.similarity(draws, weights) >= level - 1e-12
+    found = pc.stable_components(pc.as_partition_draws(draws, weights=weights), threshold)
+    linked = reference.similarity(draws, weights) >= threshold - 1e-12
     _, classes = connected_components(linked, directed=False)
     np.testing.assert_array_equal(found.labels, largest_first(classes))
-    assert found.n_components == int(found.curve.sel(level=level, method="nearest"))
+    assert found.n_components == int(found.curve.sel(threshold=threshold, method="nearest"))
 
 
 def test_complete_components_hold_the_level_within_and_have_falling_sizes(draws):
-    for z, level in itertools.product((draws, *DEGENERATE.values()), (0.5, 0.75, 0.9)):
+    for z, threshold in itertools.product((draws, *DEGENERATE.values()), (0.5, 0.75, 0.9)):
         similarity = reference.similarity(z)
-        found, connected = (pc.stable_components(z, level, linkage=kind) for kind in ("complete", "single"))
+        found, connected = (pc.stable_components(z, threshold, linkage=kind) for kind in ("complete", "single"))
         for members in found.components:
-            assert similarity[np.ix_(members, members)].min() >= level - 1e-12
+            assert similarity[np.ix_(members, members)].min() >= threshold - 1e-12
             assert np.unique(connected.labels.values[members]).size == 1
         assert found.n_components >= connected.n_components
         assert np.all(np.diff(found.curve) >= 0) and found.curve[-1] == pc.stable_components(z).n_components
@@ -61,9 +61,9 @@ def test_complete_components_hold_the_level_within_and_have_falling_sizes(draws)
 
 def test_a_similarity_matrix_and_probabilities_serve_too(draws):
     pairs = pc.as_pair_similarity(pc.posterior_similarity_matrix(draws))
-    for level in (0.6, 1.0):
-        found = pc.stable_components(pairs, level)
-        np.testing.assert_array_equal(found.labels, pc.stable_components(draws, level).labels)
+    for threshold in (0.6, 1.0):
+        found = pc.stable_components(pairs, threshold)
+        np.testing.assert_array_equal(found.labels, pc.stable_components(draws, threshold).labels)
     assert found.n_draws is None
     soft = pc.as_allocation_probabilities(np.eye(2)[[[0, 0, 1, 1]] * 5])
     assert pc.stable_components(soft).labels.values.tolist() == [0, 0, 1, 1]
@@ -82,13 +82,13 @@ def test_many_items_need_no_matrix_at_level_1(monkeypatch, draws):
     assert found.curve is None and found.n_components == len(np.unique(draws.T, axis=0))
     check(pc.plot_stable_components, found, ValueError, ["`components`", "curve"])
     monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "1KB")
-    check(lambda level: pc.stable_components(draws, level), 0.9, MemoryError, ["At level 1"])
+    check(lambda threshold: pc.stable_components(draws, threshold), 0.9, MemoryError, ["At threshold 1"])
 
 
 def test_bad_arguments():
     for changes, error, part in [
-        *(({"level": level}, ValueError, "between 0, excluded, and 1") for level in (0, 1.01, -1, np.nan)),
-        ({"level": "half"}, TypeError, "number; got 'half'"),
+        *(({"threshold": threshold}, ValueError, "between 0, excluded, and 1") for threshold in (0, 1.01, -1, np.nan)),
+        ({"threshold": "half"}, TypeError, "number; got 'half'"),
         ({"linkage": "average"}, ValueError, "'single', 'complete'; got 'average'"),
     ]:
         check(lambda x: pc.stable_components([[0, 1]], **x), changes, error, [f"`{next(iter(changes))}`", part])

@@ -119,7 +119,7 @@ RESULTS = {
     "membership": lambda z: pc.membership(z, three(z)),
     "membership, names": lambda z: pc.membership(z, three(z, ODD)),
     "links": lambda z: pc.links(z, three(z)),
-    "links, names": lambda z: pc.links(weighted(z), three(z, ODD), above=0.0, prior=CRP),
+    "links, names": lambda z: pc.links(weighted(z), three(z, ODD), threshold=0.0, prior=CRP),
     "scored links": lambda z: pc.links(scored(z), best(scored(z), loss="binder").with_names({0: ("b", 1), 1: "x"})),
     "match, names": lambda z: pc.align_partitions(
         [best(z[:, :, :6], n_clusters=2).with_names(["a", ("b", 1)]), best(z[:, :, 2:], n_clusters=3)]

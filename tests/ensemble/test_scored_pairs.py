@@ -72,9 +72,9 @@ def test_parts_of_the_matrix_are_those_of_the_dense_matrix(unscored):
         {"nearest": 1},
         {"nearest": 4},
         {"nearest": N_ITEMS - 1},
-        {"above": 0.0},
-        {"above": 0.4},
-        {"above": 0.9},
+        {"threshold": 0.0},
+        {"threshold": 0.4},
+        {"threshold": 0.9},
     ):
         ours, theirs = (pc.posterior_similarity_matrix(source, **part) for source in (pairs, dense))
         assert ours.nnz == theirs.nnz

@@ -156,7 +156,7 @@ def test_pairs_above_a_threshold_are_entries_of_the_matrix(kind, monkeypatch):
     for threshold, budget in product((0, 0.3, 0.95), ("2MB", "4GB")):
         expected = np.where((psm > threshold) & ~np.eye(150, dtype=bool), psm, 0.0)
         monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", budget)
-        found = pc.posterior_similarity_matrix(source_of(kind), above=threshold)
+        found = pc.posterior_similarity_matrix(source_of(kind), threshold=threshold)
         assert_same(kind, found.toarray(), expected)
         assert found.nnz == np.count_nonzero(expected)
         np.testing.assert_array_equal(found.toarray(), found.toarray().T)
@@ -164,8 +164,8 @@ def test_pairs_above_a_threshold_are_entries_of_the_matrix(kind, monkeypatch):
 
 def test_a_similarity_equal_to_the_threshold_is_not_above_it():
     draws = [[0, 0, 1], [0, 1, 1], [0, 0, 1], [2, 2, 2]]
-    assert pc.posterior_similarity_matrix(draws, above=0.5).nnz == 2
-    assert pc.posterior_similarity_matrix(draws, above=0.75).nnz == 0
+    assert pc.posterior_similarity_matrix(draws, threshold=0.5).nnz == 2
+    assert pc.posterior_similarity_matrix(draws, threshold=0.75).nnz == 0
     assert pc.posterior_similarity_matrix(draws, nearest=2).nnz == 6
 
 
@@ -198,7 +198,7 @@ def test_items_go_by_name_where_they_have_one():
 
 def test_parts_that_do_not_exist_are_refused():
     cases = [
-        ({"items": [0], "above": 0.5}, ValueError, "Only one of `items`, `nearest` and `above`"),
+        ({"items": [0], "threshold": 0.5}, ValueError, "Only one of `items`, `nearest` and `threshold`"),
         ({"items": [0, 3]}, IndexError, "`items`", "positions below 3, or 3 booleans", "got"),
         ({"items": []}, ValueError, "`items`", "at least one"),
         ({"items": [1, 1]}, ValueError, "`items`", "each of them once", "got"),
@@ -206,8 +206,11 @@ def test_parts_that_do_not_exist_are_refused():
         ({"nearest": 0}, ValueError, "`nearest`", "at least 1", "got 0"),
         ({"nearest": 3}, ValueError, "`nearest`", "other items, 2", "got 3"),
         ({"nearest": 1.5}, TypeError, "`nearest`", "an integer", "got 1.5"),
-        *(({"above": x}, ValueError, "`above`", "from 0 and below 1", f"got {x}") for x in (1, -0.1, float("nan"))),
-        ({"above": "half"}, TypeError, "`above`", "a number", "got 'half'"),
+        *(
+            ({"threshold": x}, ValueError, "`threshold`", "from 0 and below 1", f"got {x}")
+            for x in (1, -0.1, float("nan"))
+        ),
+        ({"threshold": "half"}, TypeError, "`threshold`", "a number", "got 'half'"),
     ]
     check_all(lambda part: pc.posterior_similarity_matrix([[0, 0, 1], [0, 1, 1]], **part), cases)
 
@@ -219,5 +222,5 @@ def test_a_matrix_beyond_the_budget_names_its_parts(monkeypatch):
         pc.posterior_similarity_matrix(draws)
     assert pc.posterior_similarity_matrix(draws, nearest=3).nnz == 450
     assert pc.posterior_similarity_matrix(draws, items=[1, 2]).shape == (2, 2)
-    with pytest.raises(MemoryError, match="above 0 .* a larger `above`"):
-        pc.posterior_similarity_matrix(draws, above=0)
+    with pytest.raises(MemoryError, match="above 0 .* a larger `threshold`"):
+        pc.posterior_similarity_matrix(draws, threshold=0)

@@ -95,7 +95,7 @@ def test_parts_of_the_matrix_are_the_same_bits(kind):
     draws = draws_of(kind)
     away = elsewhere(draws)
     whole = pc.posterior_similarity_matrix
-    for part in ({"items": [3, 1, 60]}, {"nearest": 4}, {"above": 0.4}):
+    for part in ({"items": [3, 1, 60]}, {"nearest": 4}, {"threshold": 0.4}):
         one, other = whole(away, **part), whole(draws, **part)
         assert_array_equal(*(m.toarray() if hasattr(m, "toarray") else m.values for m in (one, other)))
 
