@@ -57,6 +57,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "sphinx_design",
+    "sphinxcontrib.bibtex",
 ]
 # Links into other projects' pages need the network, without which a build must not fail.
 if os.environ.get("DOCS_INTERSPHINX"):
@@ -99,6 +100,9 @@ if repository:
 html_static_path = ["_static"]
 html_extra_path = ["llms.txt"]
 html_css_files = ["custom.css"]
+
+bibtex_bibfiles = ["../posterior_consensus/summary/references.bib"]
+bibtex_reference_style = "author_year"
 
 plot_formats = [("png", 150)]
 plot_html_show_formats = plot_html_show_source_link = plot_include_source = False

@@ -6,7 +6,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pytest
 
-from posterior_consensus.summary.text import bibtex
+from posterior_consensus.summary.references import bibtex
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES, DOCS = ROOT / "examples", ROOT / "docs"

@@ -448,7 +448,7 @@ def links(
 
     The posterior number of clusters need not estimate a number of components: that depends on the prior. Under a
     Dirichlet process mixture with fixed concentration, it is inconsistent (Miller and Harrison 2014,
-    https://doi.org/10.48550/arXiv.1309.0024).
+    https://jmlr.org/papers/v15/miller14a.html).
 
     For scored pairs with probabilities p, the expected precision of the partition is the sum of p over the pairs that
     it joins, divided by their number, and the expected recall the same sum divided by that over all pairs. Pairs that

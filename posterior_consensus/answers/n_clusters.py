@@ -180,7 +180,7 @@ def loss_by_n_clusters(
     .. [1] Dahl, Johnson and Mueller (2022), Journal of Computational and Graphical Statistics 31(4), 1189-1201.
        https://doi.org/10.1080/10618600.2022.2069779
     .. [2] Miller and Harrison (2014), Journal of Machine Learning Research 15, 3333-3370.
-       https://doi.org/10.48550/arXiv.1309.0024
+       https://jmlr.org/papers/v15/miller14a.html
 
     Examples
     --------

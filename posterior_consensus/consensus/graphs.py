@@ -159,7 +159,7 @@ def cspa(draws: PairSource, loss: Loss, task: Task, *, balanced: bool = False, n
     References
     ----------
     .. [1] Strehl and Ghosh (2002), Journal of Machine Learning Research 3, 583-617.
-       https://www.jmlr.org/papers/v3/strehl02a.html
+       https://jmlr.org/papers/v3/strehl02a.html
     """
     check_flag("balanced", balanced)
     check_count("n_starts", n_starts)

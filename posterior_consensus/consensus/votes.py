@@ -129,7 +129,7 @@ def mcla(draws: PartitionDraws, loss: Loss, task: Task, *, n_starts: int = 10) -
     References
     ----------
     .. [1] Strehl and Ghosh (2002), Journal of Machine Learning Research 3, 583-617.
-       https://www.jmlr.org/papers/v3/strehl02a.html
+       https://jmlr.org/papers/v3/strehl02a.html
     """
     check_count("n_starts", n_starts)
     draws = draws.without_zero_weights()

@@ -601,7 +601,7 @@ def normalised_cut(
     References
     ----------
     .. [1] Strehl and Ghosh (2002), Journal of Machine Learning Research 3, 583-617.
-       https://www.jmlr.org/papers/v3/strehl02a.html
+       https://jmlr.org/papers/v3/strehl02a.html
 
     Examples
     --------

@@ -33,10 +33,11 @@ from posterior_consensus.runtime.executor import Clock
 from posterior_consensus.runtime.progress import track, waiting
 from posterior_consensus.sources.layers import as_layers
 from posterior_consensus.summary.facts import ambiguous_items, draws_in_words, draws_line, facts_of
+from posterior_consensus.summary.references import bibtex, cited_keys
 from posterior_consensus.summary.report.page import write_layers_report
 from posterior_consensus.summary.steps import SEARCH, ball_loss, consensus_within, summary_of
 from posterior_consensus.summary.summary import Posterior, Summary
-from posterior_consensus.summary.text import bibtex, cited_keys, how_found, with_references
+from posterior_consensus.summary.text import how_found, with_references
 
 _DIAGNOSIS = 0.25  # share of the remaining time
 _MOST_NAMED = 6  # layers of a kind in a sentence

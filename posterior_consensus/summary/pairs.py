@@ -27,9 +27,9 @@ from posterior_consensus.sources.conversion import as_source
 from posterior_consensus.summary.pair_facts import counts_of, facts_of, methods_text
 from posterior_consensus.summary.pair_record import PairsRecord
 from posterior_consensus.summary.record import write_tables
+from posterior_consensus.summary.references import bibtex, cited_keys
 from posterior_consensus.summary.report.pairs import write_pairs_report
 from posterior_consensus.summary.steps import SEARCH, consensus_within, seed_of
-from posterior_consensus.summary.text import bibtex, cited_keys
 
 _THRESHOLDS = np.arange(1, 10) / 10
 _MOST_ON_CURVE = 200_000  # records and scored pairs, beyond which no curve is computed

@@ -25,8 +25,9 @@ from posterior_consensus.sources.labels import one_of
 from posterior_consensus.sources.parameters import LogOfDraws, log_of_draws
 from posterior_consensus.summary.facts import headline, omissions
 from posterior_consensus.summary.record import SummaryRecord, write_tables
+from posterior_consensus.summary.references import bibtex, cited_keys
 from posterior_consensus.summary.report.page import write_report
-from posterior_consensus.summary.text import bibtex, cited_keys, findings, lines, methods_text
+from posterior_consensus.summary.text import findings, lines, methods_text
 
 
 class Summary(SummaryRecord, display.Shown):
