@@ -116,5 +116,5 @@ def test_a_method_is_added_by_its_function_and_a_line(monkeypatch):
         best = pc.consensus_partition(data, loss="binder", method="halves", turn=1)
         assert best.labels.values.tolist() == [0, 1, 1, 0] and best.method == "halves"
         assert best.expected_loss == pytest.approx(pc.expected_loss(data, best)["expected_loss"].item())
-    with pytest.raises(TypeError, match="'halves' takes turn; got `turns`.*`turn`"):
+    with pytest.raises(TypeError, match=r"`turns`\. .* `turn`\? Method 'halves' takes turn"):
         pc.consensus_partition(draws, method="halves", turns=1)

@@ -28,7 +28,7 @@ OPTIONS = {
     "max_clusters": [(0, ValueError, "at least 1"), (5, ValueError, "got 5"), (1.5, TypeError, "an integer")],
     "n_starts": [(0, ValueError, "at least 1; got 0"), (1.5, TypeError, "got 1.5"), (True, TypeError, "got True")],
     "random_seed": [("a", TypeError, "Generator or None; got 'a'"), (-1, ValueError, "got -1")],
-    "bogus": [(1, TypeError, "'greedy' takes n_starts, n_agree,")],
+    "bogus": [(1, TypeError, "consensus_partition()", "'greedy' takes n_starts, n_agree,")],
     "linkage": [("average", TypeError, "'greedy' takes n_starts, n_agree,")],
     "tau": [(value, ValueError, "loss='binder'; got loss 'vi'") for value in (0.3, "auto")],
     "passes": [(0, ValueError, "at least 1; got 0"), (True, TypeError, "got True")],
@@ -37,7 +37,7 @@ OPTIONS = {
 
 @pytest.mark.parametrize("option", OPTIONS)
 def test_options_of_consensus(option):
-    cases = [(value, error, f"`{option}`", part) for value, error, part in OPTIONS[option]]
+    cases = [(value, error, f"`{option}`", *parts) for value, error, *parts in OPTIONS[option]]
     check_all(lambda value: pc.consensus_partition(GOOD, **{option: value}), cases)
 
 
@@ -56,7 +56,11 @@ def test_arguments_that_do_not_fit_together():
         ({"method": lambda *_, **__: None}, TypeError, "consensus.Candidate; got NoneType"),
         ({"method": "hierarchical", "linkage": "ward"}, ValueError, "`linkage`", "one of 'average', 'complete'"),
         ({"method": "best_draw", "n_clusters": 4}, ValueError, "4 clusters", "2 to 3"),
-        ({"method": "best_draw", "n_starts": 4}, TypeError, "takes no options of its own; got `n_starts`"),
+        (
+            {"method": "best_draw", "n_starts": 4},
+            TypeError,
+            "Method 'best_draw' takes no options of its own",
+        ),
     ]
     check_all(lambda options: pc.consensus_partition(GOOD, **options), cases)
     parts = ["'enumeration'", "at most 10 items; got 11", "'greedy'"]
@@ -97,7 +101,7 @@ def test_arguments_of_the_path():
         ({"values": "auto"}, TypeError, "`values`", "a number; got 'auto'"),
         ({"values": [[0.5]]}, TypeError, "`values`", "a number; got [0.5]"),
         ({"random_seed": "a"}, TypeError, "`random_seed`", "an integer from 0"),
-        ({"linkage": "average"}, TypeError, "seconds, n_jobs; got `linkage`"),
+        ({"linkage": "average"}, TypeError, "no argument `linkage`", "seconds, n_jobs."),
         ({"tau": 0.5}, ValueError, "`tau`", "Binder's loss"),
     ]
     check_all(lambda options: pc.loss_path(GOOD, **options), cases)

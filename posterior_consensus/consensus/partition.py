@@ -173,7 +173,7 @@ def consensus_partition(
     0.09375
     """
     function, name, need = as_method(method)
-    check_options({"method": method} | options)
+    check_options("consensus_partition", {"method": method} | options)
     check_no_method(loss)
     asked = None if loss is None else as_loss(loss)
     needs: dict[str, Need] = {} if asked is None else {f"loss {asked.name!r}": asked.needs}
@@ -263,14 +263,17 @@ def _check_noise(loss: Loss, method: str | Callable[..., Candidate], refine: Ord
     )
 
 
-def check_options(options: dict[str, Any], more: Iterable[str] = ()) -> None:
-    """Raise TypeError for options that neither :func:`consensus_partition` nor the method has; `more` are suggested."""
+def check_options(called: str, options: dict[str, Any], more: Iterable[str] = ()) -> None:
+    """Raise TypeError for options that neither :func:`consensus_partition` nor the method has; `more` are suggested.
+
+    `called` is the name of the user's function.
+    """
     function, name, _ = as_method(options.get("method", "greedy"))
     shared = [name for name in inspect.signature(consensus_partition).parameters if name not in ("draws", "options")]
     own = own_options(function)
     for option in options:
         if own is not None and option not in (*own, *shared):
-            raise unknown_option(f"method {name!r}", option, own, [*own, *shared, *more])
+            raise unknown_option(called, name, option, own, [*own, *shared, *more])
 
 
 def _as_searched(

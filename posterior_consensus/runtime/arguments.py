@@ -18,6 +18,10 @@ from posterior_consensus.runtime.names import option_meant
 RandomSeed = TypeAliasType("RandomSeed", int | np.random.Generator | np.random.SeedSequence | None)
 """Seeds that :func:`as_generator` takes; help() shows this name."""
 
+_NAMES_OF_ITEMS = (
+    " Items have the names that come with the data: the columns of a DataFrame with a row for each draw, or the "
+    "coordinate of the items' dimension of a DataArray."
+)
 # Context managers and cached properties put lines of the standard library between the package's own.
 _BETWEEN = str(Path(__file__).parents[1]) + os.sep, contextlib.__file__, functools.__file__
 
@@ -73,10 +77,11 @@ def listing(names: Iterable[Hashable]) -> str:
     return ", ".join(repr(str(name)) for name in names) or "none"
 
 
-def unknown_option(where: str, name: str, own: Iterable[str], known: Iterable[str]) -> TypeError:
-    """Make the error for an option that `where` does not take: it lists its own, and a near one of those `known`."""
-    hint = option_meant(name, known)
-    return TypeError(f"{where} takes {', '.join(own) or 'no options of its own'}; got `{name}`.{hint}")
+def unknown_option(called: str, method: str, name: str, own: Iterable[str], known: Iterable[str]) -> TypeError:
+    """Make the error for an argument that a function and its method do not take, with the method's own options."""
+    hint = _NAMES_OF_ITEMS if name in ("names", "items", "item_names") else option_meant(name, known)
+    options = ", ".join(own) or "no options of its own"
+    return TypeError(f"{called}() has no argument `{name}`.{hint} Method {method!r} takes {options}.")
 
 
 def check_above(name: str, value: Any, lower: float) -> float:

@@ -12,8 +12,15 @@ _MEANT = {  # of the package
     "psm": _SIMILARITY,
     "ari": 'partition_loss(partition, reference, loss="one_minus_ari")',
     "rand": 'partition_loss(partition, reference, loss="binder")',
+    **dict.fromkeys(("load", "read", "open", "from_netcdf"), "results.Summary.from_dataset"),
 }
-_MEANT_OF_RESULT = {"partition": "labels", "psm": _SIMILARITY, "similarity_matrix": _SIMILARITY}
+_MEANT_OF_RESULT = {
+    "partition": "labels",
+    **dict.fromkeys(("item_names", "names_of_items"), "labels"),  # with the items as coordinate
+    **dict.fromkeys(("psm", "similarity_matrix"), _SIMILARITY),
+    **dict.fromkeys(("save", "to_file", "to_netcdf"), "attach(idata, result).to_netcdf(path)"),
+}
+_MEANT_OF_SUMMARY = dict.fromkeys(("uncertain", "uncertainty", "uncertain_items", "item_uncertainty"), "items")
 _MEANT_OF_LOSS = {  # of the literature and of other programs
     **dict.fromkeys(("rand", "rand_index", "ri", "mirkin"), "binder"),
     **dict.fromkeys(("adjusted_rand", "adjusted_rand_index", "adjusted_rand_score", "hubert_arabie"), "one_minus_ari"),
@@ -81,8 +88,20 @@ def no_public_name(package: str, name: str, known: Iterable[str]) -> AttributeEr
 
 def no_attribute(result: object, name: str) -> AttributeError:
     """Make the error for an attribute that a result does not have."""
-    kind = type(result).__name__
-    meant = _MEANT_OF_RESULT.get(name)
-    known = [own for own in sorted({*dir(type(result)), *vars(result)}) if not own.startswith("_")]
+    kind, own = type(result).__name__, vars(result)
+    meant = _MEANT_OF_RESULT.get(name) or (_MEANT_OF_SUMMARY.get(name) if kind == "Summary" else None)
+    parts = {part: value for part, value in reversed(own.items()) if _is_result(value)}
+    inside = [f"{part}.{other}" for part, value in parts.items() for other in _attributes(value)]
+    known = [*inside, *_attributes(result)]  # the result's own come last, and replace the same names of its parts
     hint = "" if name.startswith("_") else did_you_mean(name, known, meant)
     return AttributeError(f"{kind!r} object has no attribute {name!r}.{hint}", name=name)
+
+
+def _attributes(result: object) -> list[str]:
+    """Public attributes of a result."""
+    return [name for name in sorted({*dir(type(result)), *vars(result)}) if not name.startswith("_")]
+
+
+def _is_result(value: object) -> bool:
+    """Whether it is a result of this package."""
+    return type(value).__module__.startswith(f"{__package__.partition('.')[0]}.") and hasattr(value, "to_dataset")

@@ -180,8 +180,12 @@ def _first_of(items: list[Hashable]) -> str:
 def write_tables(folder: str | Path, frames: Mapping[str, pd.DataFrame], findings: Sequence[str]) -> Path:
     """Write tables by name, and ``findings.txt``, to a folder and return its path; see :meth:`Summary.to_csv`."""
     into = as_path("folder", folder)
-    if into.exists() and not into.is_dir():
-        raise NotADirectoryError(f"`folder` must be a directory or a new name; got the file {str(into)!r}.")
+    if not into.is_dir() and (into.exists() or into.suffix.lower() == ".csv"):
+        table = next(iter(frames))
+        raise NotADirectoryError(
+            f"`folder` must be a folder, or a new name for one, into which {', '.join(frames)} are written; got "
+            f"the file {str(folder)!r}. For {table} alone, write `to_dataframe().to_csv({into.name!r})`."
+        )
     into.mkdir(parents=True, exist_ok=True)
     for name, frame in frames.items():
         with written_whole(into / f"{name}.csv") as new:

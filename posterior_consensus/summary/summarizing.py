@@ -172,7 +172,7 @@ def summarize(
         raise TypeError("`layer_dim` is an argument of as_layers: summarize(as_layers(idata, layer_dim=...)).")
     if isinstance(var_name, Mapping):
         raise TypeError("`var_name` must be one name; several layers are read by as_layers: summarize(as_layers(...)).")
-    check_options(options, inspect.signature(summarize).parameters)
+    check_options("summarize", options, inspect.signature(summarize).parameters)
     check_no_method(loss)
     as_loss_of_draws(loss)  # report an invalid loss before the model is read
     check_between("prob", prob, 1)

@@ -219,7 +219,7 @@ class Summary(SummaryRecord, display.Shown):
         Raises
         ------
         OSError
-            If the files cannot be written, or `folder` is a file.
+            If the files cannot be written, or `folder` is a file or ends in ".csv".
         TypeError
             If `folder` is not a path.
         """

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 import subprocess
 import sys
 
@@ -29,6 +30,7 @@ def test_names_of_the_package():
         "sumarize": "summarize",
         "consensus_partion": "consensus_partition",
         "Sumary": "results.Summary",
+        "load": "results.Summary.from_dataset",
         "cocluster": "agreement.cocluster",
     }
     cases = [(name, AttributeError, f"has no attribute {name!r}. Did you mean `{one}`?") for name, one in meant.items()]
@@ -56,6 +58,26 @@ def test_attributes_of_results(draws):
             getattr(best, name)
         assert str(error.value) == f"'ConsensusPartition' object has no attribute {name!r}. Did you mean `{one}`?"
         assert getattr(best, name, None) is None
+
+
+def test_attributes_of_a_summary_and_of_its_parts(draws):
+    meant = {
+        "clusters": "consensus.clusters",
+        "radius": "ball.radius",
+        "uncertainty": "items",
+        "save": "attach(idata, result).to_netcdf(path)",
+        "lables": "labels",
+    }
+    summary = pc.summarize(draws, method="best_draw", modes=False, random_seed=1)
+    for name, one in meant.items():
+        with pytest.raises(AttributeError, match=re.escape(f"attribute {name!r}. Did you mean `{one}`?")):
+            getattr(summary, name)
+
+
+@pytest.mark.parametrize("function", [pc.summarize, pc.consensus_partition])
+def test_names_of_items_come_with_the_data(function):
+    with pytest.raises(TypeError, match=rf"^{function.__name__}\(\) .*`names`.* DataFrame .* DataArray"):
+        function([[0, 0, 1]] * 4, names=["a", "b", "c"])
 
 
 def test_a_property_that_fails_says_why():
@@ -91,7 +113,7 @@ def test_options_of_other_programs(draws):
         "n_init": "n_starts",
     }.items():
         for function in (pc.consensus_partition, pc.summarize):
-            with pytest.raises(TypeError, match=f"got `{name}`. Did you mean `{meant}`\\?$"):
+            with pytest.raises(TypeError, match=rf"`{name}`\. Did you mean `{meant}`\? Method"):
                 function(draws, **{name: 3})
 
 

@@ -97,5 +97,7 @@ def test_few_clusters_have_no_links(tmp_path):
     assert summary.to_latex().startswith(r"\begin{tabular}{rrrrl}")
     with pytest.raises(NotADirectoryError, match="`folder` .*got the file"):
         summary.to_csv(folder / "kept.csv")
+    with pytest.raises(NotADirectoryError, match=r"`folder` .*clusters\.csv.* `to_dataframe\(\)\.to_csv"):
+        summary.to_csv(tmp_path / "clusters.csv")
     with pytest.raises(TypeError, match="`folder` must be a path; got 3"):
         summary.to_csv(3)
