@@ -511,6 +511,9 @@ class PartitionDraws(PairSource):
         ]
 
 
+_OF_SHARES = "consensus_partition, item_uncertainty, certify, cluster_merges and plot_psm take them"
+
+
 def draws_of(source: PairSource, what: str = "This") -> PartitionDraws:
     """Return the draws of a source, or raise an error that names `what`, which needs them."""
     if isinstance(source, PartitionDraws):
@@ -528,7 +531,7 @@ def draws_of(source: PairSource, what: str = "This") -> PartitionDraws:
     if isinstance(source, PairSimilarity) and source.samples is not None and source.samples.independent:
         raise ValueError(
             f"{what} needs runs that have all items; got runs with missing ones, which have shares of pairs, but no "
-            f"partitions. Keep the items that every run has{losses * (kind == 'loss')}."
+            f"partitions. {'Choose' + losses[len(', or choose') :] if kind == 'loss' else _OF_SHARES}."
         )
     raise ValueError(
         f"{what} needs posterior draws; got a similarity matrix alone, which has pairwise probabilities, but no "

@@ -43,6 +43,9 @@ def compare_layers(
 ) -> LayerComparison | LayerStability:
     """Compare the partitions of several layers in the same draw, or the runs of several resolutions.
 
+    Layers are several partitions of the same draw, such as those of each year, or groups of runs, such as those of each
+    resolution; `adata.layers` of scanpy are something else.
+
     Parameters
     ----------
     layers : Layers or any data that :func:`as_layers` takes without further arguments

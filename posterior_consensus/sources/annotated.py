@@ -19,6 +19,11 @@ def is_annotated(data: object) -> bool:
     return hasattr(data, "obs") and hasattr(data, "uns")
 
 
+def has_observations(data: object) -> bool:
+    """Whether data have a table of named observations, as an AnnData has, of which columns may be runs."""
+    return hasattr(data, "obs") and hasattr(data, "obs_names")
+
+
 def annotate(data: Any, results: Sequence[Any], group: str) -> None:
     """Write columns of `obs`, and facts into `uns`; those that an earlier call wrote for this group are removed."""
     columns: dict[str, pd.Series] = {}

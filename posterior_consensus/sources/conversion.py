@@ -17,6 +17,7 @@ from posterior_consensus.ensemble.partitions import HasDraws
 from posterior_consensus.losses.record import Need
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, as_path, check_flag, listing
 from posterior_consensus.sources.accumulate import PartitionAccumulator
+from posterior_consensus.sources.annotated import has_observations
 from posterior_consensus.sources.arrays import array_of, as_numpy, check_normalised, dataset_of_dict, has_components
 from posterior_consensus.sources.containers import dim_names, group_dataset, has_groups, is_inference_data
 from posterior_consensus.sources.formats import format_of, format_of_chains
@@ -71,6 +72,11 @@ def opened(data: Any, var_name: str | None = None, *, progressbar: bool = True) 
         found = kind.read(data, var_name, progressbar)
         with found if isinstance(found, xr.DataTree) else nullcontext():
             yield found, None if isinstance(found, np.ndarray) else var_name
+    elif has_observations(data) and not _has_names(data):
+        raise TypeError(
+            f"`data` must be draws or runs; got {type(data).__name__}. Name the columns of `obs` that are runs: "
+            "as_runs(data, keys='leiden_*'), with groups='leiden_{}_*' if they are of several resolutions."
+        )
     else:
         yield data, var_name
 

@@ -40,6 +40,11 @@ class Format(NamedTuple):
 
 def _read_tree(path: str | Path, *_: object) -> Any:
     path = Path(path)
+    if path.exists() and path.suffix.lower() == ".h5ad":
+        raise ValueError(
+            f"`data` must be a path to a {either(FORMATS)} file; got {path.name!r}. Open it, and name the columns of "
+            f"`obs` that are runs: as_runs(anndata.read_h5ad({str(path)!r}), keys='leiden_*')."
+        )
     if path.exists() and path.suffix.lower() in {".rds", ".rda", ".rdata"}:
         raise ValueError(
             f"`data` must be a path to a {either(FORMATS)} file; got {path.name!r}. In R, write the draws by "

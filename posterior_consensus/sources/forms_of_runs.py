@@ -13,6 +13,7 @@ import xarray as xr
 from posterior_consensus.ensemble.items import Items, coords_of, difference, is_named, positions
 from posterior_consensus.ensemble.partitions import HasLabels, as_array, of_result
 from posterior_consensus.runtime.arguments import listing, warn
+from posterior_consensus.sources.annotated import has_observations
 from posterior_consensus.sources.arrays import as_numpy
 from posterior_consensus.sources.containers import has_groups
 from posterior_consensus.sources.plain_files import check_once, is_plain, read_table
@@ -60,7 +61,7 @@ def is_files(data: Any) -> bool:
 
 def found_runs(data: Any, keys: Keys | None, axis: int | str | None, *, is_partial: bool) -> Runs:
     """Labels of each run; runs of different items if `is_partial`, with NaN for those that a run did not have."""
-    if hasattr(data, "obs") and hasattr(data, "obs_names"):
+    if has_observations(data):
         _left_out("axis", axis, "an object with `obs`, whose runs are columns")
         if keys is None:
             raise ValueError(

@@ -15,7 +15,7 @@ from posterior_consensus.ensemble.layers import Layers, layer_names
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import as_array
 from posterior_consensus.runtime import memory
-from posterior_consensus.runtime.arguments import check_flag, listing
+from posterior_consensus.runtime.arguments import check_flag, listing, warn
 from posterior_consensus.sources.arrays import as_numpy
 from posterior_consensus.sources.containers import dim_names, has_groups
 from posterior_consensus.sources.conversion import check_no_group, found_draws, opened, several_posteriors, variables_of
@@ -88,6 +88,11 @@ def as_layers(
         :func:`as_partition_draws` says.
     TypeError
         If a name of a layer or of a dimension is of another type.
+
+    Warns
+    -----
+    UserWarning
+        If runs have one group only, which makes one layer.
 
     See Also
     --------
@@ -164,6 +169,11 @@ def _of_each_layer(data: Any) -> dict[Any, Any] | None:
 def _by_group(runs: PartitionDraws) -> dict[Any, PartitionDraws]:
     """Runs of each group, sorted by the group's name."""
     by_group = {name: runs.take(rows) for name, rows in zip(runs.samples.chain_names, runs.samples.chains, strict=True)}
+    if len(by_group) == 1:
+        warn(
+            f"`data`, runs, must have several groups to be compared; got {next(iter(by_group))!r} alone. Say what runs "
+            "differ in by `groups` of as_runs, such as groups='leiden_{}_*'."
+        )
     return dict(sorted(by_group.items(), key=lambda one: (isinstance(one[0], str), one[0])))
 
 

@@ -25,6 +25,7 @@ from posterior_consensus.sources.plain_files import is_plain
 
 _FEW = 20  # items, which a run may well separate
 _IN_NAME = "{}"  # what runs differ in, in a pattern of their names
+_NUMBERED = re.compile("(.+)([_-])([^_-]+)([_-])[A-Za-z]*[0-9]+")  # run "leiden_0.5_3": its stem, value and number
 
 
 @overload
@@ -96,8 +97,9 @@ def as_runs(
     PartitionDraws or PairSimilarity
         Draws whose `samples.independent` is true: `samples.draw` has the runs' names, or their numbers, and
         `samples.chain` their groups. With `noise`, `noise` of the draws says which items each run calls noise. With
-        `missing`, the similarities of pairs and their standard errors, even if no label is missing: functions that need
-        complete runs do not take them.
+        `missing`, the similarities of pairs and their standard errors, even if no label is missing:
+        :func:`consensus_partition` and :func:`item_uncertainty` take them, :func:`summarize` and others that need
+        complete runs do not.
 
     Raises
     ------
@@ -114,8 +116,9 @@ def as_runs(
     Warns
     -----
     UserWarning
-        If no label is `noise`, or none is `missing`. If a column that `keys` do not name, or name by a pattern alone,
-        has many numbers, all above 1, as counts have.
+        If no label is `noise`, or none is `missing`. If no `groups` are given, but names such as "leiden_0.5_3" have
+        several values of several runs each, or a pattern makes a group of each run. If a column that `keys` do not
+        name, or name by a pattern alone, has many numbers, all above 1, as counts have.
 
     See Also
     --------
@@ -183,6 +186,8 @@ def as_runs(
         return _of_draws(data, groups, made)
     runs = found_runs(data, keys, axis, is_partial=missing is not None)
     samples = _samples(runs, groups)
+    if groups is None and missing is None and runs.names is not None:
+        _warn_if_pooled(runs.names.to_numpy())
     if not runs.n_runs or not runs.items.n_items:
         raise ValueError(
             f"`data` must hold at least one run of one item; got {runs.n_runs} runs of {runs.items.n_items} items."
@@ -279,11 +284,39 @@ def _in_names(pattern: str, names: npt.NDArray[Any]) -> npt.NDArray[Any]:
             f"`groups` must be a pattern that fits the name of every run; got {pattern!r}, which does not fit "
             f"{str(names[found.index(None)])!r}."
         )
+    if 1 < names.size == len(set(texts)):
+        other = _pattern_of(names)
+        warn(
+            f"`groups` must be what several runs have in common; {pattern!r} makes {names.size} groups of one run. "
+            + ("Leave it out if the runs are alike." if other is None else f"Give groups={other!r}.")
+        )
     try:
         numbers = pd.to_numeric(texts)
     except ValueError:
         return texts
     return numbers if np.isfinite(numbers).all() else texts
+
+
+def _warn_if_pooled(names: npt.NDArray[Any]) -> None:
+    """Warn if runs without groups have names such as "leiden_0.5_3", with several values of several runs each."""
+    pattern = _pattern_of(names)
+    if pattern is not None:
+        warn(
+            f"`groups` must say what runs differ in, by their names: {str(names[0])!r} to {str(names[-1])!r} are taken "
+            f"as runs of one kind. Give groups={pattern!r}, and see compare_layers; groups=[0] * {names.size} if they "
+            "are one kind."
+        )
+
+
+def _pattern_of(names: npt.NDArray[Any]) -> str | None:
+    """Pattern of the groups in names of a stem, a value and a number, if several values have several runs each."""
+    found = [_NUMBERED.fullmatch(str(name)) for name in names]
+    parts = {one.group(1, 2, 4) for one in found if one}
+    values = pd.Series([one[3] for one in found if one], dtype=object).value_counts()
+    if None in found or len(parts) != 1 or len(values) < 2 or values.min() < 2:
+        return None
+    ((stem, before, after),) = parts
+    return f"{stem}{before}{_IN_NAME}{after}*"
 
 
 Where = Callable[[tuple[int, ...]], npt.NDArray[np.bool_]]  # items of a label, by its position in an array

@@ -165,6 +165,24 @@ def test_groups_by_place_by_name_and_by_pattern():
     )
 
 
+def test_groups_that_names_of_runs_show_or_do_not():
+    def table(*names):
+        return pd.DataFrame({name: [0, 0, 1] for name in names}, index=ITEMS)
+
+    pooled = table(*(f"leiden_r{value}_seed{k}" for value in (0.5, 1, 2.5) for k in range(2)))
+    with pytest.warns(UserWarning, match="Give groups='leiden_{}_\\*'.* groups=\\[0\\] \\* 6"):
+        pc.as_runs(pooled)
+    with pytest.warns(UserWarning, match="makes 6 groups of one run. Give groups='leiden_{}_\\*'"):
+        pc.as_runs(pooled, groups="leiden_{}")
+    seeds = table("my_leiden_0", "my_leiden_1", "my_leiden_2")
+    with pytest.warns(UserWarning, match="makes 3 groups of one run. Leave it out"):
+        pc.as_runs(seeds, groups="my_leiden_{}")
+    with pytest.warns(UserWarning, match="`data`, runs, must have several groups .* got 0 alone"):
+        pc.as_layers(pc.as_runs(seeds))
+    for one in (pc.as_runs(pooled, groups=[0] * 6), pc.as_runs(table("leiden_0.5_0", "leiden_1.0_0", "leiden_2.0_0"))):
+        assert one.samples.chain_names == [0]
+
+
 @pytest.mark.parametrize("noise", [-1, "-1", -1.0, np.int8(-1)])
 def test_noise_is_together_with_nobody(noise):
     runs = pc.as_runs([[0, -1, -1, 0], [0, 0, 1, 1], [-1, -1, -1, -1]], noise=noise)
@@ -241,6 +259,8 @@ def test_errors_with_missing_items_are_those_of_the_runs_that_had_both(rng):
         found = pc.as_runs(np.abs(labels), missing=-1)
     assert_allclose(found.errors, pc.diagnostics.similarity_mcse(complete).values, rtol=1e-12)
     assert "60, of which each pair" in str(pairs)
+    check_all(pc.summarize, [(pairs, ValueError, "runs that have all items", "consensus_partition, item_uncertainty")])
+    assert pc.consensus_partition(pairs, random_seed=1).loss.name == "binder"
 
 
 def test_errors_name_what_is_wrong():
@@ -277,6 +297,32 @@ def test_errors_name_what_is_wrong():
     check_all(lambda keys: pc.as_runs(CELLS, keys), [("louvian*", ValueError, "`keys`", "'louvian*'", "'leiden_0'")])
     check_all(lambda axis: pc.as_runs(LABELS, axis=axis), [(2, ValueError, "`axis` must be 0 or 1", "got 2")])
     check_all(lambda axis: pc.as_runs(TABLE, axis=axis), [("cell", ValueError, "`axis`", "'cell'")])
+
+
+class Unread(SimpleNamespace):
+    """An annotated object that is not to be read as a sequence of its observations."""
+
+    def __len__(self):
+        return len(self.obs)
+
+    def __getitem__(self, item):
+        raise AssertionError("read as a sequence")
+
+
+@pytest.mark.parametrize(
+    "function", [pc.as_layers, pc.as_partition_draws, pc.as_pair_similarity, pc.compare_layers, pc.summarize]
+)
+def test_columns_of_runs_are_named_in_as_runs(function, tmp_path):
+    path = tmp_path / "cells.h5ad"
+    path.touch()
+    cells = Unread(obs=CELLS, obs_names=CELLS.index)
+    check_all(
+        function,
+        [
+            (cells, TypeError, "got Unread", "as_runs(data, keys='leiden_*')", "groups='leiden_{}_*'"),
+            (str(path), ValueError, "'cells.h5ad'", f"as_runs(anndata.read_h5ad({str(path)!r}), keys="),
+        ],
+    )
 
 
 def test_counts_that_a_pattern_matches_are_noticed():
