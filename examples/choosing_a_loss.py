@@ -51,7 +51,7 @@ table = pd.DataFrame(
     {
         "sizes": [" ".join(map(str, sorted(best.cluster_sizes.values, reverse=True))) for best in found.values()],
         "expected loss": [best.expected_loss for best in found.values()],
-        "expected vi": pc.expected_loss(draws, list(found.values()), loss="vi")["expected_loss"].values,
+        "expected VI": pc.expected_loss(draws, list(found.values()), loss="vi")["expected_loss"].values,
         "expected binder": pc.expected_loss(draws, list(found.values()), loss="binder")["expected_loss"].values,
     },
     index=pd.Index(LOSSES, name="loss"),

@@ -399,7 +399,7 @@ class PosteriorComparison(Stored):
         ends = ", ".join(
             f"{value:.4g} within {name}" for name, value in zip(self.names, self.within.values, strict=True)
         )
-        halves = ("halves", f"{ends} ({self.n_matched} {words.draws} each, {self.loss.name})")
+        halves = ("halves", f"{ends} ({self.n_matched} {words.draws} each, {display.short_name_of(self.loss)})")
         lines.insert([name for name, _ in lines].index(words.draws) + 1, halves)
         lines.insert(0, ("verdict", self.verdict))
         for name, table in zip(self.names, (self.weights_a, self.weights_b), strict=True):

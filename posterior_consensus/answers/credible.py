@@ -102,7 +102,7 @@ class CredibleBall(Stored):
         covered = display.with_error(display.number(self.coverage), self.coverage_mcse, words=words)
         effective = f", {words.size} {1 / np.square(weights).sum():.4g}" if np.ptp(weights) > 0 else ""
         lines = [
-            ("radius", f"{display.quantity(self.radius, self.loss.unit)} ({self.loss.name})"),
+            ("radius", f"{display.quantity(self.radius, self.loss.unit)} ({display.short_name_of(self.loss)})"),
             ("coverage", f"{covered} of the {words.draws}, {self.prob:g} requested"),
             (
                 words.draws,

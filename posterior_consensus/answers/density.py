@@ -206,13 +206,13 @@ class PartitionDensity(HasLabels, Stored):
         return pd.DataFrame(columns, index=pd.RangeIndex(len(self.modes), name="mode"))
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        unit = self.loss.unit
+        unit, name = self.loss.unit, display.short_name_of(self.loss)
         low, high = (float(value) for value in self.sensitivity["rank_correlation"])
         ess, words = "" if np.isnan(self.ess) else f", ESS {self.ess:.0f}", words_of(self)
         of = f"the {words.draws}" if self.independent else f"a {words.chain}"
         every = "every one" if self.step == 1 else f"one in {self.step}"
         lines = [
-            ("score", f"mean of exp(-{self.loss.name} / {display.quantity(self.bandwidth, unit, 4)})"),
+            ("score", f"mean of exp(-{name} / {display.quantity(self.bandwidth, unit, 4)})"),
             ("training", f"{len(self.training)} {words.draws}, {every} of {of}"),
             (
                 "calibration",

@@ -195,7 +195,7 @@ class PartialPartition(Stored, HasLabels):
             value = display.quantity(self.expected_loss, self.loss.unit)
             expected = display.with_error(value, self.expected_loss_mcse, self.expected_loss_ess, words)
             clusters = display.counted(np.unique(self.completion.values).size, "cluster")
-            lines.append(("completion", f"{clusters}, {words.expected} {self.loss.name} {expected}"))
+            lines.append(("completion", f"{clusters}, {words.expected} {display.short_name_of(self.loss)} {expected}"))
         if self.stopped:
             lines.append(("stopped", f"{self._ending}; a longer one may find a larger set"))
         title = f"PartialPartition: {self.n_items} of {self.labels.size} items ({self.labels.dims[0]})"

@@ -569,7 +569,7 @@ class Particles(Stored):
         lines = [
             ("verdict", self.verdict),
             *some,
-            (kind, f"{distance} ({self.loss.name})"),
+            (kind, f"{distance} ({display.short_name_of(self.loss)})"),
             ("path", before),
             ("meet", f"{int(self.meet().max()) + 1} sets of items that all particles co-cluster"),
         ]

@@ -180,7 +180,8 @@ class Certificate(Stored):
         if self.better is not None:
             rows.append(("a better one", int(self.better.max()) + 1, self.better_loss))
         rows.append(("lower bound", None, self.lower_bound))
-        frame = pd.DataFrame(rows, columns=["", "n_clusters", f"expected {self.loss.name}"]).set_index("")
+        expected = f"expected {display.short_name_of(self.loss)}"
+        frame = pd.DataFrame(rows, columns=["", "n_clusters", expected]).set_index("")
         return frame.astype({"n_clusters": "Int64"})
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:

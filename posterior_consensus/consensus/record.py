@@ -290,8 +290,9 @@ class ConsensusPartition(HasLabels, Stored):
         title = f"ConsensusPartition: {items} ({dim}) in {clusters}{noise}"
         reached = f", {how}" if (how := reached_in_words(self.info)) else ""
         expected, words = display.quantity(self.expected_loss, self.loss.unit), words_of(self)
+        name = display.short_name_of(self.loss)
         lines = [
-            (f"{words.expected} {self.loss.name}", display.with_error(expected, self.mcse, self.ess, words)),
+            (f"{words.expected} {name}", display.with_error(expected, self.mcse, self.ess, words)),
             ("method", self.method + reached),
             (words.draws, display.number_of_draws(self.n_draws)),
         ]

@@ -196,7 +196,7 @@ class LayerComparison(Stored):
         table = self.to_dataframe()
         lines = [
             ("verdict", self.verdict),
-            ("loss", f"{self.loss.name}{f', {self.loss.unit}' if self.loss.unit else ''}"),
+            ("loss", display.name_and_unit(self.loss)),
             ("draws", str(self.n_draws)),
             ("compared", display.counted(len(table), "pair") + " of layers with common items"),
             *display.about_errors(table["ess"]),

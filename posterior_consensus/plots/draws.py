@@ -13,6 +13,7 @@ from posterior_consensus.diagnostics.sequence import SequentialDistances
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import COLOURS, MARK, MOST_CHAINS, chain_colour, chain_line, chain_marker, ink
 from posterior_consensus.plots.frame import Axes, Grid, Size
+from posterior_consensus.results.display import short_name_of
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.results.words import words_of
 
@@ -196,7 +197,7 @@ def plot_sequence(sequence: SequentialDistances, *, figsize: Size = None, axes: 
             ax.axvline(int(one["burn_in"]), linewidth=1.0, linestyle=line, color=chain_colour(k, n_chains))
     before = "the draw before" if sequence.lag == 1 else f"the draw {sequence.lag} before"
     for ax, name in zip(axes, (before, "the second half, mean"), strict=True):
-        title = frame.with_unit(f"{sequence.loss.name} distance from {name}", sequence.loss.unit)
+        title = frame.with_unit(f"{short_name_of(sequence.loss)} distance from {name}", sequence.loss.unit)
         ax.set_title(title, loc="left", fontsize="small")
         ax.set_xlim(0, int(burn_in["n_draws"].max()) - 1 or 1)
         ax.set_ylim(0, None)
@@ -327,7 +328,7 @@ def plot_density_peaks(density: PartitionDensity, *, figsize: Size = None, ax: A
             ax.axvline(least, color=ink(), linewidth=0.8, linestyle=":")
             ax.text(least, 1.0, f" {prob:.0%} set", transform=ax.get_xaxis_transform(), va="top", fontsize="small")
     unit = f", {density.loss.unit}" if density.loss.unit else ""
-    ax.set(xlabel="score", ylabel=f"{density.loss.name} to the nearest\n{words.draw} of higher score{unit}")
+    ax.set(xlabel="score", ylabel=f"{short_name_of(density.loss)} to the nearest\n{words.draw} of higher score{unit}")
     highest = max(heights.max(), density.to_higher.values.max())
     ax.set_ylim(0.0, 1.15 * highest or 1.0)  # leaves room for the names of the sets
     frame.add_legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)

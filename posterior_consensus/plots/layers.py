@@ -20,7 +20,7 @@ from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.items import draw_shares
 from posterior_consensus.plots.rows import item_row, name_row
 from posterior_consensus.plots.strips import draw_numbered
-from posterior_consensus.results.display import counted
+from posterior_consensus.results.display import counted, short_name_of
 from posterior_consensus.results.stored_as import own_in
 
 Compared = TypeVar("Compared", LayerComparison, LayerStability)
@@ -379,7 +379,7 @@ def plot_layer_distances(
     """
     comparison = _comparison(comparison, LayerComparison)
     labels = {
-        "expected_loss": frame.with_unit(f"expected loss, {comparison.loss.name}", comparison.loss.unit),
+        "expected_loss": frame.with_unit(f"expected loss, {short_name_of(comparison.loss)}", comparison.loss.unit),
         "ari": "expected adjusted Rand index",
     }
     if column not in labels:

@@ -24,6 +24,7 @@ from posterior_consensus.plots.colours import (
     on_dark,
 )
 from posterior_consensus.plots.frame import Axes, Grid, Size
+from posterior_consensus.results.display import short_name_of
 from posterior_consensus.results.words import words_of
 from posterior_consensus.runtime.tolerances import SAME
 
@@ -206,7 +207,7 @@ def plot_agreement_path(path: AgreementPath, *, figsize: Size = None, axes: Any 
     for at, name in enumerate(path.names):
         label = f"{what[0]} {name}" if path.of_chains or isinstance(name, int) else str(name)
         grid[1].plot(prices, own[:, at] - own[0, at], label=label, markersize=3, **line, **chain_line(at, n_chains))
-    rise = frame.with_unit(f"rise of own\nexpected {path.loss.name}", path.loss.unit)
+    rise = frame.with_unit(f"rise of own\nexpected {short_name_of(path.loss)}", path.loss.unit)
     grid[1].set(ylabel=rise, xlabel="penalty weight on disagreement")
     for ax in grid:
         ax.axvline(EARLY, color=MARK, linewidth=1.0, linestyle="--", zorder=0.5)
@@ -285,7 +286,7 @@ def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = Non
         frame.add_legend(grid[0], loc="best")
     grid[0].set_ylabel("expected clusters")
     loss = sensitivity.loss
-    grid[1].set_ylabel(frame.with_unit(f"excess expected {loss.name}", loss.unit))
+    grid[1].set_ylabel(frame.with_unit(f"excess expected {short_name_of(loss)}", loss.unit))
     grid[1].axhline(0.0, color=NEUTRAL, linewidth=0.8, zorder=0.5)
     if along:
         grid[1].set_xlabel("concentration")

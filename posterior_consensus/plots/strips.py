@@ -20,7 +20,7 @@ from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import colours_of, ink, patch_style, patterns_of
 from posterior_consensus.plots.frame import Axes, Grid, Size
 from posterior_consensus.plots.rows import item_row, name_row
-from posterior_consensus.results.display import counted, quantity
+from posterior_consensus.results.display import counted, quantity, short_name_of
 from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.results.words import words_of
 
@@ -170,8 +170,8 @@ def plot_credible_ball(
         clusters = counted(number, "cluster")
         captions.append(f"{name.replace('_', ' ')}\n{clusters}{then}at {distance}{ties}")
     draw_strips(ax, partitions, captions, "center", order, noise_from=ball.noise_from)
-    radius = quantity(ball.radius, ball.loss.unit, 3)
-    ax.set_title(f"{ball.prob:.0%} {words_of(ball).ball} under {ball.loss.name}, radius {radius}", fontsize="medium")
+    radius, loss = quantity(ball.radius, ball.loss.unit, 3), short_name_of(ball.loss)
+    ax.set_title(f"{ball.prob:.0%} {words_of(ball).ball} under {loss}, radius {radius}", fontsize="medium")
     return ax
 
 
@@ -254,9 +254,8 @@ def plot_particles(
         ax.hlines([floor], -0.5, shown.size - 0.5, colors=ink(), linewidths=0.8)
     distance = quantity(particles.distance, particles.loss.unit, 3)
     kind = "Wasserstein distance" if particles.loss.metric else "mean loss"
-    ax.set_title(
-        f"{kind} from the {words_of(particles).posterior} {distance} ({particles.loss.name})", fontsize="medium"
-    )
+    loss = short_name_of(particles.loss)
+    ax.set_title(f"{kind} from the {words_of(particles).posterior} {distance} ({loss})", fontsize="medium")
     return ax
 
 

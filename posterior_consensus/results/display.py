@@ -27,9 +27,16 @@ _LOSS_NAMES = {
     "one_minus_ari": "1 - adjusted Rand index",
     "information_distance": "information distance",
     "ballet": "BALLET loss",
+    "jaccard": "Jaccard distance",
+    "nvi": "normalized variation of information",
+    "nid": "normalized information distance",
+    "nmi": "1 - normalized mutual information",
+    "pear": "1 - PEAR",
+    "vi_lower_bound": "lower bound of VI",
+    "within_variance": "within-cluster variance",
 }
 _WIDTH = 100  # characters of a line
-_SHORT_NAMES = _LOSS_NAMES | {"vi": "VI", "one_minus_ari": "1 - ARI"}
+_SHORT_NAMES = _LOSS_NAMES | {"vi": "VI", "one_minus_ari": "1 - ARI", "nvi": "NVI", "nid": "NID", "nmi": "1 - NMI"}
 _IRREGULAR = "afhiosuxz"  # last letters of nouns whose plural may not be a plain one
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _ESCAPED = str.maketrans(
@@ -92,17 +99,23 @@ def interval(low: int, high: int, share: float, of: str) -> str:
 
 def name_of(loss: Loss) -> str:
     """Name of a loss in sentences."""
-    return _LOSS_NAMES.get(loss.name, loss.name)
+    return _named(loss, _LOSS_NAMES)
 
 
 def short_name_of(loss: Loss) -> str:
     """Name of a loss in front of its value."""
-    return _SHORT_NAMES.get(loss.name, loss.name)
+    return _named(loss, _SHORT_NAMES)
+
+
+def _named(loss: Loss, names: dict[str, str]) -> str:
+    """Name of a loss, with its parameters if they are not the defaults."""
+    key, _, parameters = loss.name.partition("(")
+    return f"{names.get(key, key)} ({parameters}" if parameters else names.get(key, key)
 
 
 def name_and_unit(loss: Loss) -> str:
-    """Format the name of a loss, with its unit if it has one."""
-    return f"{loss.name}, {loss.unit}" if loss.unit else loss.name
+    """Format the short name of a loss, with its unit if it has one."""
+    return f"{short_name_of(loss)}, {loss.unit}" if loss.unit else short_name_of(loss)
 
 
 def number_of_draws(n_draws: int | None) -> str:

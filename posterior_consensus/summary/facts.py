@@ -373,7 +373,7 @@ def ball(summary: SummaryRecord) -> Fact:
     """Radius and coverage of the credible ball, and numbers of clusters inside."""
     found, words = summary.ball, words_of(summary)
     prob = f"{100 * found.prob:.6g}%"
-    radius = f"{display.quantity(found.radius, found.loss.unit, 3)} ({found.loss.name})"
+    radius = f"{display.quantity(found.radius, found.loss.unit, 3)} ({display.short_name_of(found.loss)})"
     distances = found.distances.values
     is_inside = (distances <= found.radius + SAME * distances.max(initial=0.0)) & (summary.draws.weights > 0)
     numbers = summary.draws.n_clusters[is_inside]
@@ -505,7 +505,7 @@ def _several_groups(summary: SummaryRecord, found: Particles) -> Fact:
         f"one partition for each, nearest to {it} in Wasserstein distance [balocchi2025]. Their weights are "
         f"{display.joined([f'{weight:.2g}' for weight in weights])} ({words.error} at most "
         f"{np.max(found.weights_mcse.values):.2g}{_rough_because(float(found.weights_ess.min()), words)}), "
-        f"and the mean distance is {display.quantity(found.distance, unit, 3)} ({found.loss.name})"
+        f"and the mean distance is {display.quantity(found.distance, unit, 3)} ({display.short_name_of(found.loss)})"
         f"{of_one if found.n_searched == summary.draws.n_items else ''}."
     )
     if mixed:

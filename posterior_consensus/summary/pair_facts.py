@@ -153,7 +153,7 @@ def expected_loss(summary: PairsRecord, counts: Counts) -> Fact:
     line = f"{value}; expected wrong pairs: {total}, {kinds}"
     finding = f"The expected number of wrong pairs is {total}: {kinds}."
     methods = f"an expected loss of {value} and an expected number of wrong pairs of {total} ({kinds})"
-    return Fact(f"expected {best.loss.name}", line, [finding], methods)
+    return Fact(f"expected {display.short_name_of(best.loss)}", line, [finding], methods)
 
 
 def _pairs(number: float) -> str:

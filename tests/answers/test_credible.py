@@ -56,7 +56,7 @@ def test_the_loss_is_the_result_s():
     assert pc.credible_ball(draws, best).loss.name == "binder"
     assert pc.credible_ball(draws, best, loss="nid").loss.name == "nid"
     assert pc.credible_ball(draws, best.labels).loss.name == "vi"
-    assert "binder" in repr(pc.credible_ball(draws, best))
+    assert "Binder loss" in repr(pc.credible_ball(draws, best))
 
 
 def test_a_ball_needs_a_metric():

@@ -60,7 +60,7 @@ def test_a_result_is_merged_under_its_own_loss_with_errors_of_losses_and_of_diff
     np.testing.assert_allclose(merges.table["difference"], losses - losses[0], atol=1e-14)
     assert merges.table["difference_mcse"][0] == 0 and np.all(merges.table["difference_mcse"][1:] > 0)
     text = repr(pc.cluster_merges(draws, np.arange(14) % 4))
-    assert "ClusterMerges: 4 clusters" in text and "vi, bits" in text
+    assert "ClusterMerges: 4 clusters" in text and "VI, bits" in text
 
 
 def test_a_matrix_gives_what_its_draws_give():
@@ -101,6 +101,6 @@ def test_bars_of_the_tree_are_losses_and_no_two_branches_cross(rng):
         at.append(sorted(at[first] + at[second]))
         height.append(loss)
         assert at[-1][-1] - at[-1][0] == len(at[-1]) - 1
-    assert ax.get_ylabel() == "expected vi (bits)"
+    assert ax.get_ylabel() == "expected VI (bits)"
     plt.close("all")
     check(pc.plot_dendrogram, [1, 2], TypeError, ["`merges`", "cluster_merges()", "got list"])

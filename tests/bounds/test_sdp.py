@@ -223,7 +223,7 @@ def test_the_loss_and_the_work_are_stored():
     proof = certify(noisy_draws(np.random.default_rng(5), 20, 12, 3, 0.5), [0, 1, 2] * 4)
     back = pc.results.Certificate.from_dataset(proof.to_dataset())
     assert back.loss == within_variance() and back.info == proof.info and back.lower_bound == proof.lower_bound
-    assert "within_variance" in repr(proof) and proof.better is not None
+    assert "within-cluster variance" in repr(proof) and proof.better is not None
 
 
 def test_the_number_of_clusters_must_be_given():
