@@ -103,7 +103,7 @@ def _digits(seeds, n_rows):
 
 
 def _stability(found):
-    """Averaged Jaccard index of SCCC over its feasible gaps."""
+    """Averaged Jaccard index of SCCC over its feasible separations."""
     return pc.consensus_partition(
         found.row_draws, loss="binder", method="sccc", n_clusters=10, random_seed=0, progressbar=False
     ).info.stability

@@ -29,7 +29,7 @@ def _rows(smallest):
             method = "hierarchical" if smallest else "greedy"
             found = pc.consensus_partition(draws, loss=loss, method=method, random_seed=1, progressbar=False)
             ball, theirs_ball = pc.credible_ball(draws, answer["labels"], loss=loss), answer["credible_ball"]
-            gaps = [
+            differences = [
                 ball.radius - theirs_ball["radius"],
                 float(ball.upper_vertical["distance"][0]) - theirs_ball["upper_vertical"],
                 float(ball.lower_vertical["distance"][0]) - theirs_ball["lower_vertical"],
@@ -40,7 +40,7 @@ def _rows(smallest):
                 "their best": f"{theirs:.15g}",
                 "its loss as we compute it, difference": ours - theirs,
                 "our best, difference": found.expected_loss - theirs,
-                "credible ball, difference": max(gaps, key=abs),
+                "credible ball, difference": max(differences, key=abs),
                 "matrix exact": exact,
             }
 

@@ -28,15 +28,15 @@ def _row(name, labels, loss, seconds, repeats):
     runs = [used(pc.certify, draws, best, seconds=seconds, **quiet) for _ in range(repeats)]
     fastest = min(runs, key=lambda run: run.seconds)
     proof, least = fastest.result, fastest.result.better_loss
-    gap = proof.gap if proof.better is None else (least - proof.lower_bound) / least
+    gap = proof.optimality_gap if proof.better is None else (least - proof.lower_bound) / least
     return {
         "posterior": name,
         "seconds allowed": seconds,
         "taken": fastest.seconds,
         "expected loss": f"{least:.9f}",
         "lower bound": f"{proof.lower_bound:.9f}",
-        "gap": f"{gap:.2g}",
+        "optimality gap": f"{gap:.2g}",
         "status": "optimal" if gap < 1e-9 else "bounded",
         "method": proof.method,
-        "gap of consensus_partition": "none" if best.gap is None else f"{best.gap:.2g}",
+        "that of consensus_partition": "none" if best.optimality_gap is None else f"{best.optimality_gap:.2g}",
     }

@@ -43,8 +43,8 @@ def gibbs(y, rng, sweeps=SWEEPS, burn_in=BURN_IN, every=EVERY):
         sizes = table.sum(axis=0)
         means = table.T @ y / np.maximum(sizes, 1)
         squares = table.T @ y**2 - sizes * means**2
-        gap = kappa * sizes / (kappa + sizes) * (means - centre) ** 2
-        variance = (scale + (squares + gap) / 2) / rng.gamma(shape + sizes / 2)
+        shift = kappa * sizes / (kappa + sizes) * (means - centre) ** 2
+        variance = (scale + (squares + shift) / 2) / rng.gamma(shape + sizes / 2)
         mu = rng.normal((kappa * centre + sizes * means) / (kappa + sizes), np.sqrt(variance / (kappa + sizes)))
         weights = np.log(np.maximum(rng.dirichlet(1.0 / k + sizes), 1e-300))
         logs = weights - 0.5 * np.log(variance) - 0.5 * (y[:, np.newaxis] - mu) ** 2 / variance

@@ -87,7 +87,7 @@ def _row(name, draws, k):
         "bound": f"{trace(best.lower_bound):.3f}",
         "trace found": f"{trace(best.expected_loss):.3f}",
         "k-means, 50 starts": f"{trace(k_means.expected_loss):.3f}",
-        "gap": float(best.gap),
+        "gap": float(best.optimality_gap),
         "steps": best.info.n_iter,
         "CPU seconds": call.cpu,
     }

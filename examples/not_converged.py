@@ -18,9 +18,9 @@ diagnosis = pc.diagnose(draws, best)
 diagnosis
 
 # %% [markdown]
-# The largest difference between the chains' similarities (the attribute `gap`) is the number to show: two galaxies are
-# almost never co-clustered in one chain, and almost always in the other. Circles mark this pair. Each matrix is that of
-# a chain. `summarize` and its report give the verdict, too.
+# The largest difference between the chains' similarities (the attribute `largest_difference`) is the number to show:
+# two galaxies are almost never co-clustered in one chain, and almost always in the other. Circles mark this pair. Each
+# matrix is that of a chain. `summarize` and its report give the verdict, too.
 
 # %%
 # Figure: Similarity matrices of the two chains side by side, which differ in many blocks; circles mark the pair of

@@ -192,10 +192,10 @@ def report_agreement(posterior, n_divergences):
         print(f"{name:22s}{rhat:8.4f}{ess:10.0f}   {means}")
 
     psm = similarity_per_chain(posterior["z"])
-    gap = max(np.abs(a - b).max() for a, b in itertools.combinations(psm, 2))
+    difference = max(np.abs(a - b).max() for a, b in itertools.combinations(psm, 2))
     occupied = summaries["occupied clusters"]
     last = sizes.isel(component=-1)
-    print(f"largest gap between the similarity matrices of two chains: {gap:.3f}")
+    print(f"largest difference between the similarity matrices of two chains: {difference:.3f}")
     print(f"divergent transitions: {n_divergences} of {CHAINS * DRAWS}")
     print(f"occupied clusters: at most {int(occupied.max())} of {N_COMPONENTS} components")
     print(

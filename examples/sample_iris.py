@@ -110,8 +110,8 @@ def report_agreement(z):
         ess = array_stats.ess(value, chain_axis=0, draw_axis=1, method="bulk")
         print(f"{name:22s}{rhat:8.4f}{ess:10.0f}   {'  '.join(f'{m:.2f}' for m in value.mean(axis=1))}")
     psm = [np.einsum("tik,tjk->ij", c, c, optimize=True) / len(c) for c in together.astype(np.float64)]
-    gap = max(np.abs(a - b).max() for a, b in itertools.combinations(psm, 2))
-    print(f"largest gap between the similarity matrices of two chains: {gap:.3f}")
+    difference = max(np.abs(a - b).max() for a, b in itertools.combinations(psm, 2))
+    print(f"largest difference between the similarity matrices of two chains: {difference:.3f}")
     print(f"all {N_COMPONENTS} components occupied in {(sizes > 0).all(axis=-1).mean():.1%} of the draws")
 
 

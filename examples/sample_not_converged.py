@@ -69,7 +69,7 @@ def report_agreement(z):
     first, second = (
         np.einsum("tik,tjk->ij", chain, chain, optimize=True) / len(chain) for chain in together.astype(np.float64)
     )
-    print(f"largest gap between the similarity matrices of the chains: {np.abs(first - second).max():.3f}")
+    print(f"largest difference between the similarity matrices of the chains: {np.abs(first - second).max():.3f}")
 
 
 def main(out):

@@ -74,8 +74,8 @@ def report_agreement(log_prob_z):
         print(f"{name:22s}{rhat:8.4f}{ess:10.0f}   {'  '.join(f'{m:.2f}' for m in value.mean(axis=1))}")
     p = np.exp(log_prob_z.astype(np.float64))
     psm = [np.einsum("tik,tjk->ij", chain, chain, optimize=True) / len(chain) for chain in p]
-    gap = max(np.abs(np.triu(a - b, 1)).max() for a, b in itertools.combinations(psm, 2))
-    print(f"largest gap between the similarity matrices of two chains: {gap:.3f}")
+    difference = max(np.abs(np.triu(a - b, 1)).max() for a, b in itertools.combinations(psm, 2))
+    print(f"largest difference between the similarity matrices of two chains: {difference:.3f}")
 
 
 def compact(values):

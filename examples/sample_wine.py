@@ -128,8 +128,8 @@ def report_agreement(p, n_divergences):
         ess = array_stats.ess(value, chain_axis=0, draw_axis=1, method="bulk")
         print(f"{name:22s}{rhat:8.4f}{ess:10.0f}   {'  '.join(f'{m:.2f}' for m in value.mean(axis=1))}")
     psm = [np.einsum("tik,tjk->ij", chain, chain, optimize=True) / len(chain) for chain in p]
-    gap = max(np.abs(np.triu(a - b, 1)).max() for a, b in itertools.combinations(psm, 2))
-    print(f"largest gap between the similarity matrices of two chains: {gap:.3f}")
+    difference = max(np.abs(np.triu(a - b, 1)).max() for a, b in itertools.combinations(psm, 2))
+    print(f"largest difference between the similarity matrices of two chains: {difference:.3f}")
     print(f"divergent transitions: {n_divergences} of {CHAINS * DRAWS}")
 
 

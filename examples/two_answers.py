@@ -47,7 +47,7 @@ ax = pc.plot_psm(draws, best)
 # ## What does: distances, and particles
 #
 # The distances of the draws from the consensus have two peaks. `particles` finds the weighted partitions nearest to the
-# posterior, one for each group of draws with a gap between it and the others.
+# posterior, one for each group of draws with a valley between it and the others.
 
 # %%
 # Figure: Histogram of the distances of draws to the consensus: two humps, below 0.6 bits and about 0.9 bits.

@@ -497,7 +497,7 @@ def as_json(summary: Summary | LayersSummary | PairsSummary) -> dict[str, Any]:
         "expected_loss": best.expected_loss,
         "mcse": best.mcse,
         "lower_bound": summary.lower_bound,
-        "optimality": None if summary.gap is None else status(summary.gap),
+        "optimality": None if summary.optimality_gap is None else status(summary.optimality_gap),
         "ball": {"prob": ball.prob, "radius": ball.radius, "loss": ball.loss.name, "coverage": ball.coverage},
         "modes": None
         if modes is None
@@ -513,7 +513,7 @@ def as_json(summary: Summary | LayersSummary | PairsSummary) -> dict[str, Any]:
             "verdict": diagnosis.verdict,
             "worst_rhat": diagnosis.worst_rhat,
             "least_ess": diagnosis.least_ess,
-            "largest_gap": diagnosis.gap.size,
+            "largest_difference": diagnosis.largest_difference.size,
         },
         "findings": summary.findings(),
         "cut": list(summary.cut),
@@ -559,7 +559,7 @@ def _pairs_as_json(summary: PairsSummary) -> dict[str, Any]:
         "threshold": summary.tau,
         "expected_loss": best.expected_loss,
         "lower_bound": best.lower_bound,
-        "optimality": None if best.gap is None else status(best.gap),
+        "optimality": None if best.optimality_gap is None else status(best.optimality_gap),
         "components": None if best.info is None else json.loads(best.info.to_json()),
         "precision": found.precision,
         "recall": found.recall,

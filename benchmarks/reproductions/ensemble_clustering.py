@@ -83,7 +83,7 @@ def synergy(name: str, n_schemes: list[int] | range) -> tuple[np.ndarray, pd.Dat
         rows[m] = {
             "sdp": pc.losses.misclassification_distance(best, truth),
             "kcc": pc.losses.misclassification_distance(k_means, truth),
-            "gap": best.gap,
+            "gap": best.optimality_gap,
             "different items": best.info.n_signatures,
         }
     return errors, pd.DataFrame.from_dict(rows, orient="index")
@@ -122,7 +122,13 @@ def comparison(number: int) -> dict:
         "model 1": ([pc.consensus.summed_impurity(draws, rival) for rival in rivals], one.info.objective),
         "model 2": (pc.expected_loss(draws, rivals, loss="within_variance")["expected_loss"].values, two.expected_loss),
     }
-    found = {"ensemble": number, "n_items": labels.shape[1], "n_clusters": k, "m": len(labels), "gap": two.gap}
+    found = {
+        "ensemble": number,
+        "n_items": labels.shape[1],
+        "n_clusters": k,
+        "m": len(labels),
+        "gap": two.optimality_gap,
+    }
     for name, (theirs, ours) in models.items():
         found[f"{name}, ours"], found[f"{name}, graphs"] = ours, min(theirs)
     nmi = 1 - pc.expected_loss(draws, [two, *rivals], loss="nmi")["expected_loss"].values

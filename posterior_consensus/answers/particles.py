@@ -17,7 +17,7 @@ from posterior_consensus.answers.alignment import numbered_as, numbers_in
 from posterior_consensus.answers.modes import FEWEST
 from posterior_consensus.answers.particle_search import Found, ParticleSearch, extended, may_have_more
 from posterior_consensus.answers.similarity_matrix import posterior_similarity_matrix
-from posterior_consensus.ensemble.chains import gap_is_real, largest_gap
+from posterior_consensus.ensemble.chains import difference_is_real, largest_difference
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import Floats, loss_matrix, losses_between
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, with_noise_from
@@ -263,15 +263,15 @@ def _undecided(visited: Visits, far: str, known: int) -> str:
 def _of_chains_apart(draws: PartitionDraws) -> str:
     """Verdict if one group is found although the chains disagree on a pair of items; else empty."""
     some = draws.labels_only().without_zero_weights().as_sampled().of_some_items()[1]
-    gap = largest_gap(some)
-    if not gap_is_real(gap, some.n_items, some.samples):
+    difference = largest_difference(some)
+    if not difference_is_real(difference, some.n_items, some.samples):
         return ""
-    first, second = some.items.names[list(gap.items)]
+    first, second = some.items.names[list(difference.items)]
     return (
         f"Cannot tell one group of draws from several: the chains do not agree. Items {first} and {second} are "
-        f"co-clustered in {gap.shares[0]:.0%} of the draws of chain {gap.chains[0]} and {gap.shares[1]:.0%} of chain "
-        f"{gap.chains[1]}, "
-        "although no second group was found. Run longer chains, or a sampler that mixes better."
+        f"co-clustered in {difference.shares[0]:.0%} of the draws of chain {difference.chains[0]} and "
+        f"{difference.shares[1]:.0%} of chain {difference.chains[1]}, although no second group was found. Run longer "
+        "chains, or a sampler that mixes better."
     )
 
 

@@ -158,19 +158,19 @@ class Certificate(Stored):
     independent: bool = field(default=False, metadata=stored_as.if_true("certificate_independent"))
 
     _also_stored: ClassVar = {
-        "gap": stored_as.number("certified_gap"),
+        "optimality_gap": stored_as.number("certified_optimality_gap"),
         "status": stored_as.attribute("certificate_status"),
     }
 
     @property
-    def gap(self) -> float:
+    def optimality_gap(self) -> float:
         """(expected_loss - lower_bound) / expected_loss; 0 where both are 0."""
         return relative_gap(self.expected_loss, self.lower_bound)
 
     @property
     def status(self) -> str:
-        """Return "optimal" where the gap is below 1e-9, else "bounded"."""
-        return status(self.gap)
+        """Return "optimal" where the optimality gap is below 1e-9, else "bounded"."""
+        return status(self.optimality_gap)
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for the partition, for a better one if there is one, and for the bound."""
@@ -185,10 +185,11 @@ class Certificate(Stored):
         return frame.astype({"n_clusters": "Int64"})
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        gap = "none" if self.gap == 0 else f"{self.gap:.3g} of the {words_of(self).expected} loss at most"
+        gap = self.optimality_gap
+        most = "none" if gap == 0 else f"at most {gap:.3g} of the {words_of(self).expected} loss"
         lines = [
             ("loss", display.name_and_unit(self.loss)),
-            ("gap", gap),
+            ("optimality gap", most),
             ("method", f"{self.method}, {display.duration(self.seconds)}"),
         ]
         if isinstance(self.info, ComponentsInfo):

@@ -34,7 +34,7 @@ from posterior_consensus.search.classical import best_cut
 MOST_ITEMS = 10  # 115,975 partitions
 _CANDIDATES_AT_ONCE = 64
 LINKAGES = ("average", "complete")
-_MOST_THRESHOLDS = 100  # gaps or thresholds
+_MOST_THRESHOLDS = 100  # separations or thresholds
 _DIGITS = 12  # of a similarity; differences beyond them are rounding
 
 
@@ -210,33 +210,34 @@ class SeedsInfo(Info):
 
 
 def sccc(
-    draws: PairSource, loss: Loss, task: Task, *, gap: int | None = None, threshold: float | None = None
+    draws: PairSource, loss: Loss, task: Task, *, separation: int | None = None, threshold: float | None = None
 ) -> Candidate:
     """Cluster stable components: the largest dissimilar ones are seeds, and every other one joins the nearest seed.
 
     Parameters
     ----------
-    gap : int, optional
+    separation : int, optional
         Seed separation: the least number of draws in which the labels of two seeds differ. By default all values from 1
         to the number of draws are tried, and the partition of minimum expected loss is kept; 0 equals 1.
     threshold : float in [0, 1), optional
-        Largest similarity of two seeds, instead of `gap`: for m draws, the gap g equals the threshold 1 - g / m.
+        Largest similarity of two seeds, instead of `separation`; two seeds may have this similarity. For m draws, the
+        separation g equals the threshold 1 - g / m.
 
     Notes
     -----
     Stable component consensus clustering [1]_. A component is a set of items with equal labels in all draws, see
     :func:`stable_components`. In decreasing order of size, a component becomes a seed if it differs from all previous
-    seeds in at least `gap` draws, up to `n_clusters` or `max_clusters` seeds. Every other component joins the seed from
-    which it differs in the fewest draws; ties go to the larger seed.
+    seeds in at least `separation` draws, up to `n_clusters` or `max_clusters` seeds. Every other component joins the
+    seed from which it differs in the fewest draws; ties go to the larger seed.
 
-    A gap with fewer seeds than `n_clusters` is infeasible and skipped; a requested gap then gives fewer clusters. For
-    more clusters than components, single items leave their component. `info` has the expected loss for each feasible
-    gap, their mean and standard deviation, and the averaged Jaccard index between the partitions, the stability of
-    [1]_. Without `n_clusters`, the gap determines the number of clusters.
+    A separation with fewer seeds than `n_clusters` is infeasible and skipped; a requested separation then gives fewer
+    clusters. For more clusters than components, single items leave their component. `info` has the expected loss for
+    each feasible separation, their mean and standard deviation, and the averaged Jaccard index between the partitions,
+    the stability of [1]_. Without `n_clusters`, the separation determines the number of clusters.
 
     The method is for few partitions, such as the estimates of chains or of other methods. With many draws, nearly every
     component is a single item, and the seeds are the first dissimilar items. With weights, more than 100 draws or a
-    similarity matrix alone, up to 100 thresholds between the observed similarities replace the gaps.
+    similarity matrix alone, up to 100 thresholds between the observed similarities replace the separations.
 
     References
     ----------
@@ -250,7 +251,7 @@ def sccc(
     first = np.unique(components, return_index=True)[1][order]
     similarity = np.round(draws.of_items(first).shared_similarity, _DIGITS)
     most = task.most or draws.n_items
-    thresholds = _thresholds(draws, similarity, gap, threshold)
+    thresholds = _thresholds(draws, similarity, separation, threshold)
     seeded = [_seeded(similarity, most, one) for one in track(thresholds, "Seeding", progressbar=task.progressbar)]
     fewest = min(task.n_clusters or 1, first.size)
     feasible = [at for at, labels in enumerate(seeded) if labels.max() + 1 >= fewest]
@@ -288,21 +289,23 @@ def _seeded(similarity: Floats, most: int, threshold: float) -> Labels:
     return labels
 
 
-def _thresholds(draws: PairSource, similarity: Floats, gap: int | None, threshold: float | None) -> list[float]:
-    if gap is not None and threshold is not None:
-        raise ValueError("`gap` or `threshold` must be None: one follows from the other.")
+def _thresholds(draws: PairSource, similarity: Floats, separation: int | None, threshold: float | None) -> list[float]:
+    if separation is not None and threshold is not None:
+        raise ValueError("`separation` or `threshold` must be None: one follows from the other.")
     if threshold is not None:
         check_number("threshold", threshold)
         if not 0 <= threshold < 1:
             raise ValueError(f"`threshold` must be at least 0 and below 1; got {threshold!r}.")
         return [float(threshold)]
-    if gap is not None:
-        samples = draws_of(draws, "`gap`").samples
+    if separation is not None:
+        samples = draws_of(draws, "`separation`").samples
         most = samples.n_draws
-        check_integer("gap", gap)
-        if not 0 <= gap <= most:
-            raise ValueError(f"`gap` must lie between 0 and the number of {samples.words.draws}, {most}; got {gap}.")
-        return [float(np.round(1.0 - gap / most, _DIGITS))]
+        check_integer("separation", separation)
+        if not 0 <= separation <= most:
+            raise ValueError(
+                f"`separation` must lie between 0 and the number of {samples.words.draws}, {most}; got {separation}."
+            )
+        return [float(np.round(1.0 - separation / most, _DIGITS))]
     n_draws = draws.denominator()
     if n_draws is not None and n_draws <= _MOST_THRESHOLDS:
         return np.round(1.0 - np.arange(1, n_draws + 1) / n_draws, _DIGITS).tolist()

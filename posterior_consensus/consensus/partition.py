@@ -101,7 +101,7 @@ def consensus_partition(
         - "rpm_em": noise, n_starts, max_steps;
         - "cspa": balanced, n_starts;
         - "nmf": max_iter, tol, n_starts;
-        - "sccc": gap, threshold;
+        - "sccc": separation, threshold;
         - "best_draw", "boem", "enumeration": none.
 
     Returns

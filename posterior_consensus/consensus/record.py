@@ -90,7 +90,10 @@ class ConsensusPartition(HasLabels, Stored):
     independent: bool = field(default=False, metadata=stored_as.if_true("consensus_independent"))
     noise: xr.DataArray | None = field(default=None, metadata=stored_as.array("noise", of_items=True))
 
-    _also_stored: ClassVar = {"cluster_sizes": stored_as.array("cluster_size"), "gap": stored_as.number("gap")}
+    _also_stored: ClassVar = {
+        "cluster_sizes": stored_as.array("cluster_size"),
+        "optimality_gap": stored_as.number("optimality_gap"),
+    }
 
     @property
     def names(self) -> tuple[Hashable, ...]:
@@ -152,7 +155,7 @@ class ConsensusPartition(HasLabels, Stored):
         return replace(self, given_names=tuple(given))
 
     @property
-    def gap(self) -> float | None:
+    def optimality_gap(self) -> float | None:
         """Optimality gap: the largest possible relative excess over the minimum; None without a lower bound."""
         return None if self.lower_bound is None else relative_gap(self.expected_loss, self.lower_bound)
 
@@ -299,9 +302,11 @@ class ConsensusPartition(HasLabels, Stored):
         if self.threshold is not None:
             interval = consistent_interval(self.threshold.within, self.threshold.between)
             lines.insert(1, ("threshold", f"tau {self.threshold.tau:.3g} (consistent: {interval})"))
-        if self.gap is not None:
+        if self.optimality_gap is not None:
             proven = (
-                "none, this is the optimum" if status(self.gap) == "optimal" else f"at most {self.gap:.2g} of the loss"
+                "none, this is the optimum"
+                if status(self.optimality_gap) == "optimal"
+                else f"at most {self.optimality_gap:.2g} of the loss"
             )
             lines.insert(1, ("optimality gap", proven))
         return title, lines, self._of_clusters(display.MOST_ROWS)

@@ -25,7 +25,13 @@ from posterior_consensus.diagnostics.traces import (
     uncertain_pairs,
 )
 from posterior_consensus.diagnostics.verdict import Evidence, about_chains, judge
-from posterior_consensus.ensemble.chains import Gap, largest_gap, pairs_together, partition_ess, partition_variance
+from posterior_consensus.ensemble.chains import (
+    ChainDifference,
+    largest_difference,
+    pairs_together,
+    partition_ess,
+    partition_variance,
+)
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import loss_matrix
 from posterior_consensus.ensemble.items import Floats
@@ -124,7 +130,7 @@ def diagnose(
     >>> import posterior_consensus as pc
     >>> chains = np.array([[[0, 0, 1, 1], [0, 0, 0, 1]] * 50, [[0, 1, 1, 1], [0, 1, 0, 1]] * 50])
     >>> found = pc.diagnose(chains)
-    >>> found.status, found.gap.size, found.gap.items
+    >>> found.status, found.largest_difference.size, found.largest_difference.items
     ('disagree', 1.0, (0, 1))
     >>> found.summaries["mean"].sel(summary="number of clusters").item()
     2.0
@@ -165,9 +171,9 @@ def diagnose_within(
     together = pairs_together(some)
     pairs, pair_rhat = _of_pairs(draws, at, some, uncertain_pairs(some, n_pairs, rng))
     variance = partition_variance(some, together)
-    gap = largest_gap(some)
-    of_gap = at[list(gap.items)]
-    first, second = draws.items.named(of_gap).tolist()
+    difference = largest_difference(some)
+    of_difference = at[list(difference.items)]
+    first, second = draws.items.named(of_difference).tolist()
     diagnosis = Diagnosis(
         status="unknown",
         verdict="",
@@ -176,10 +182,12 @@ def diagnose_within(
         pairs=pairs,
         partition_rhat=variance.rhat,
         partition_ess=partition_ess(some, together, variance.total) * samples.effective_draws / draws.n_draws,
-        gap=gap if np.isnan(gap.size) else replace(gap, items=(int(of_gap[0]), int(of_gap[1]))),
-        gap_items=(first, second),
+        largest_difference=difference
+        if np.isnan(difference.size)
+        else replace(difference, items=(int(of_difference[0]), int(of_difference[1]))),
+        difference_items=(first, second),
         n_compared=some.n_items,
-        odd_chain=None if draws.independent else odd_chain(some, gap, together),
+        odd_chain=None if draws.independent else odd_chain(some, difference, together),
         items=draws.items.array(center, "center"),
         n_chains=len(samples.chains),
         n_draws=draws.n_draws,
@@ -189,7 +197,7 @@ def diagnose_within(
         spread=run_spread(draws, some, record) if draws.independent else None,
     )
     if diagnosis.spread is not None:
-        status, verdict = judge_runs(draws, diagnosis.spread, gap, diagnosis.gap_items, record)
+        status, verdict = judge_runs(draws, diagnosis.spread, difference, diagnosis.difference_items, record)
         return replace(diagnosis, status=status, verdict=verdict)
     typical = traces.values[: traces["summary"].values.tolist().index(name) + 1]  # far draws are extreme by nature
     still = still_chains(plain, whole[1])
@@ -199,7 +207,7 @@ def diagnose_within(
         still=[samples.chain_names[k] for k in np.flatnonzero(still[1])],
         beyond_chance=differ(plain, traces.values),
         pair_rhat=pair_rhat,
-        own_ess=_own_ess(some, gap, partition_ess(some, together, variance.within)),
+        own_ess=_own_ess(some, difference, partition_ess(some, together, variance.within)),
         copies=copies(draws, some),
         burn_in=dict(zip(samples.chain_names, clear_burn_in(typical, samples.chains), strict=True)),
     )
@@ -251,11 +259,11 @@ def _of_pairs(
     return pairs, float(np.fmax.reduce(pairs["rhat"].values[differ(some, traces)], initial=np.nan))
 
 
-def _own_ess(draws: PartitionDraws, gap: Gap, of_partition: float) -> float:
+def _own_ess(draws: PartitionDraws, difference: ChainDifference, of_partition: float) -> float:
     """Effective sample size for each chain, without the differences between chains; of the pair if that is smaller."""
     samples, least = draws.samples, of_partition
-    if not np.isnan(gap.mcse):
-        chains = samples.by_chain(together_trace(draws, np.array([gap.items])))
+    if not np.isnan(difference.mcse):
+        chains = samples.by_chain(together_trace(draws, np.array([difference.items])))
         least = min(least, effective_size(chains - chains.mean(axis=-1, keepdims=True)).item())
     return least / len(samples.chains)
 

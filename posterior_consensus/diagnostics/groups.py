@@ -9,7 +9,7 @@ from math import factorial, prod
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.ensemble.chains import Gap
+from posterior_consensus.ensemble.chains import ChainDifference
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import all_losses
 from posterior_consensus.ensemble.items import Floats
@@ -206,7 +206,7 @@ def _divisions(rows: npt.NDArray[np.intp], sizes: list[int]) -> Iterator[npt.NDA
 
 
 def judge_runs(
-    draws: PartitionDraws, spread: RunSpread, gap: Gap, items: tuple[str, str], loss: PartitionLoss
+    draws: PartitionDraws, spread: RunSpread, difference: ChainDifference, items: tuple[str, str], loss: PartitionLoss
 ) -> tuple[str, str]:
     """Return the status and verdict of independent runs.
 
@@ -216,7 +216,7 @@ def judge_runs(
         The runs.
     spread : RunSpread
         Distances between them.
-    gap : Gap
+    difference : ChainDifference
         Largest difference between two groups' agreement on a pair.
     items : tuple of str
         Names of this pair.
@@ -255,7 +255,7 @@ def judge_runs(
     if spread.p_value > LEVEL:
         return "agree", (
             f"The groups do not differ by more than their runs do ({test}): {apart}. Agreement on a pair differs by at "
-            f"most {gap.size:.2f} between groups.{equal}"
+            f"most {difference.size:.2f} between groups.{equal}"
         )
     if spread.shift <= 0:
         most = display.quantity(spread.most_within, loss.unit, 3)
@@ -263,8 +263,8 @@ def judge_runs(
             f"The runs of some groups vary more ({test}), so it cannot be told whether the groups find different "
             f"clusters: {apart}, and {most} in the group of the largest spread.{equal}"
         )
-    size = display.with_error(f"{gap.size:.2f}", gap.mcse, words=samples.words)
-    where = f"on items {' and '.join(items)}, by {size} between {gap.chains[0]} and {gap.chains[1]}"
+    size = display.with_error(f"{difference.size:.2f}", difference.mcse, words=samples.words)
+    where = f"on items {' and '.join(items)}, by {size} between {difference.chains[0]} and {difference.chains[1]}"
     return "disagree", (
         f"The groups find different clusters ({test}): {apart}. Their agreement differs most {where}.{equal}"
     )

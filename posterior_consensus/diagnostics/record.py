@@ -7,7 +7,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.diagnostics.groups import RunSpread
-from posterior_consensus.ensemble.chains import Gap
+from posterior_consensus.ensemble.chains import ChainDifference
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
@@ -42,13 +42,14 @@ class Diagnosis(Stored):
         R-hat of the partition: of the association matrix, with variances summed over all pairs of items.
     partition_ess : float
         Effective sample size of the partition, from the distances between successive draws and Kish's effective number.
-    gap : Gap
+    largest_difference : ChainDifference
         Largest between-chain difference of a pair's posterior similarity: ``size``, ``mcse``, ``items``
         (positions), ``chains`` and ``shares``.
-    gap_items : tuple of str
-        Names of the items of this pair.
+    difference_items : tuple of str
+        Names of the two items of `largest_difference`.
     n_compared : int
-        Number of items whose pairs enter `pairs`, `partition_rhat`, `partition_ess` and `gap`: all, or 10,000.
+        Number of items whose pairs enter `pairs`, `partition_rhat`, `partition_ess` and `largest_difference`: all, or
+        10,000.
     odd_chain : object or None
         Name of the only chain that differs from all others while these agree; None if there is none.
     items : xarray.DataArray of shape (n_items,), dtype int32
@@ -75,8 +76,8 @@ class Diagnosis(Stored):
     pairs: xr.Dataset = field(metadata=stored_as.table("pair_{}", ("mean", *STATISTICS)))
     partition_rhat: float = field(metadata=stored_as.number("partition_rhat"))
     partition_ess: float = field(metadata=stored_as.number("partition_ess"))
-    gap: Gap = field(metadata=stored_as.record(Gap))
-    gap_items: tuple[str, str] = field(metadata=stored_as.names("chain_gap_items"))
+    largest_difference: ChainDifference = field(metadata=stored_as.record(ChainDifference))
+    difference_items: tuple[str, str] = field(metadata=stored_as.names("chain_difference_items"))
     n_compared: int = field(metadata=stored_as.attribute("diagnosis_items_compared"))
     odd_chain: object | None = field(metadata=stored_as.in_json("odd_chain"))
     items: xr.DataArray = field(metadata=stored_as.array("diagnosis_center", name="center", of_items=True))
@@ -129,10 +130,10 @@ class Diagnosis(Stored):
             lines[1] = (words.draws, str(self.n_draws))
         if self.n_compared < self.items.size:
             lines.insert(1, ("pairs", f"of {self.n_compared:,} of the {self.items.size:,} items, chosen at random"))
-        if not np.isnan(self.gap.size):
-            (low, high), (least, most) = self.gap.chains, self.gap.shares
-            pair = f"items {' and '.join(self.gap_items)}, {words.similarity}"
-            size = display.with_error(f"{self.gap.size:.3f}", self.gap.mcse, words=words)
+        if not np.isnan(self.largest_difference.size):
+            (low, high), (least, most) = self.largest_difference.chains, self.largest_difference.shares
+            pair = f"items {' and '.join(self.difference_items)}, {words.similarity}"
+            size = display.with_error(f"{self.largest_difference.size:.3f}", self.largest_difference.mcse, words=words)
             where = f"{size}: {pair} {least:.2f} in {words.chain} {low}, {most:.2f} in {words.chain} {high}"
             lines.append(("largest difference", where))
         if self.pairs.sizes["pair"] and not self.independent:

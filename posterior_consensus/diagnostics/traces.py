@@ -11,10 +11,10 @@ from scipy.stats import f, rankdata
 
 from posterior_consensus.diagnostics.record import STATISTICS
 from posterior_consensus.ensemble.chains import (
-    Gap,
-    gap_is_real,
+    ChainDifference,
+    difference_is_real,
     half_chains,
-    largest_gap,
+    largest_difference,
     pairs_together,
     partition_variance,
 )
@@ -159,19 +159,19 @@ def _effective_size(draws: PartitionDraws, values: Floats) -> Floats:
     return np.where(error == 0, draws.samples.effective_draws, sizes)
 
 
-def odd_chain(draws: PartitionDraws, gap: Gap, pairs_together: Floats) -> object | None:
+def odd_chain(draws: PartitionDraws, difference: ChainDifference, pairs_together: Floats) -> object | None:
     """Name of the only chain without which all others agree; None if there is none or no difference is real.
 
     It is one of the two chains of the largest difference, which dropping another chain would not remove.
     """
     chains = draws.samples.chains
-    if len(chains) < 3 or not gap_is_real(gap, draws.n_items, draws.samples):
+    if len(chains) < 3 or not difference_is_real(difference, draws.n_items, draws.samples):
         return None
     odd = []
-    for name in gap.chains:
+    for name in difference.chains:
         rows = np.flatnonzero(draws.samples.chain != name)
         rest = draws.take(rows)
-        apart = gap_is_real(largest_gap(rest), draws.n_items, rest.samples)
+        apart = difference_is_real(largest_difference(rest), draws.n_items, rest.samples)
         if not apart and not partition_variance(rest, pairs_together[rows]).rhat > RHAT_BAD:
             odd.append(name)
     return odd[0] if len(odd) == 1 else None

@@ -9,7 +9,7 @@ from posterior_consensus.diagnostics.copies import Copies, without
 from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.diagnostics.sequence import burn_in_in_words
 from posterior_consensus.diagnostics.traces import RHAT_BAD, central_draw
-from posterior_consensus.ensemble.chains import gap_is_real
+from posterior_consensus.ensemble.chains import difference_is_real
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import losses_between
 from posterior_consensus.ensemble.items import Floats
@@ -99,16 +99,16 @@ def _without_comparison(evidence: Evidence) -> tuple[str, str] | None:
 def _of_disagreement(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str] | None:
     """Status and verdict if chains disagree."""
     signs = []
-    draws, gap, odd = evidence.draws, diagnosis.gap, diagnosis.odd_chain
-    if real := gap_is_real(gap, diagnosis.n_compared, draws.samples):
+    draws, difference, odd = evidence.draws, diagnosis.largest_difference, diagnosis.odd_chain
+    if real := difference_is_real(difference, diagnosis.n_compared, draws.samples):
         if odd is None:
-            where = f"between chains {gap.chains[0]} and {gap.chains[1]}"
+            where = f"between chains {difference.chains[0]} and {difference.chains[1]}"
         else:
-            other = gap.chains[gap.chains[0] == odd]
+            other = difference.chains[difference.chains[0] == odd]
             where = f"chain {odd} differs from all others, which agree: between it and chain {other}"
         signs.append(
-            f"{where} the posterior similarity of items {' and '.join(diagnosis.gap_items)} differs by "
-            f"{gap.size:.2f} (MCSE {gap.mcse:.2g})"
+            f"{where} the posterior similarity of items {' and '.join(diagnosis.difference_items)} differs by "
+            f"{difference.size:.2f} (MCSE {difference.mcse:.2g})"
         )
     beyond_chance = np.where(evidence.beyond_chance, diagnosis.summaries["rhat"].values, np.nan)
     worst, rhat = _extreme(diagnosis, diagnosis.partition_rhat, beyond_chance, 1.0)
@@ -127,7 +127,9 @@ def _of_disagreement(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str
     copied = evidence.copies.in_words()
     is_sure = real
     if evidence.own_ess < _ESS_OF_BATCH * n_batches(draws.samples.shortest):
-        is_sure = gap_is_real(replace(gap, mcse=_TOO_SMALL * gap.mcse), diagnosis.n_compared, draws.samples)
+        is_sure = difference_is_real(
+            replace(difference, mcse=_TOO_SMALL * difference.mcse), diagnosis.n_compared, draws.samples
+        )
     start = "The chains disagree" if is_sure else "The chains do not agree yet"
     if real and not is_sure:
         signs.append(
@@ -183,7 +185,8 @@ def _of_agreement(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str]:
     sample = f" (pairs of {n_compared:,} of the {n_items:,} items, chosen at random)" if n_compared < n_items else ""
     return "agree", (
         f"The chains agree: R-hat is at most {max(rhat, 1.0):.3f}, the effective sample size at least {ess:.0f}, and "
-        f"posterior similarities differ by at most {diagnosis.gap.size:.2f} between chains{sample}.{weights}"
+        f"posterior similarities differ by at most {diagnosis.largest_difference.size:.2f} between chains{sample}."
+        f"{weights}"
     )
 
 

@@ -158,8 +158,8 @@ def partition_ess(draws: PartitionDraws, pairs_together: Floats, total: float) -
 
 
 @dataclass(frozen=True)
-class Gap:
-    """Pair of items whose similarity differs most between two chains.
+class ChainDifference:
+    """Between-chain difference: the pair of items whose similarity differs most between two chains.
 
     Attributes
     ----------
@@ -175,18 +175,18 @@ class Gap:
         The two chains' shares.
     """
 
-    size: float = field(metadata=stored_as.number("chain_gap"))
-    mcse: float = field(metadata=stored_as.number("chain_gap_mcse"))
-    items: tuple[int, int] = field(default=(-1, -1), metadata=stored_as.names("chain_gap_positions"))
-    chains: tuple[object, object] = field(default=(None, None), metadata=stored_as.names("chain_gap_chains"))
-    shares: tuple[float, float] = field(default=(np.nan, np.nan), metadata=stored_as.names("chain_gap_shares"))
+    size: float = field(metadata=stored_as.number("chain_difference"))
+    mcse: float = field(metadata=stored_as.number("chain_difference_mcse"))
+    items: tuple[int, int] = field(default=(-1, -1), metadata=stored_as.names("chain_difference_positions"))
+    chains: tuple[object, object] = field(default=(None, None), metadata=stored_as.names("chain_difference_chains"))
+    shares: tuple[float, float] = field(default=(np.nan, np.nan), metadata=stored_as.names("chain_difference_shares"))
 
 
-def largest_gap(draws: PartitionDraws) -> Gap:
+def largest_difference(draws: PartitionDraws) -> ChainDifference:
     """Return the largest difference between the similarity matrices of two chains, and where it is."""
     chains = draws.samples.chains
     if len(chains) < 2 or draws.n_items < 2:
-        return Gap(np.nan, np.nan)
+        return ChainDifference(np.nan, np.nan)
     _, _, widest, where = coclustering.compare_groups(*group_planes(draws, chains), draws.n_items)
     first, second = where[widest.argmax()].tolist()
     columns = draws.backend.columns(np.array([first, second]))
@@ -195,7 +195,7 @@ def largest_gap(draws: PartitionDraws) -> Gap:
     low, high = int(shares.argmin()), int(shares.argmax())
     if low == high:  # all chains have equal shares
         high = 1
-    return Gap(
+    return ChainDifference(
         size=float(shares[high] - shares[low]),
         mcse=_error_of_difference(draws.samples, together, shares, (low, high)),
         items=(first, second),
@@ -232,15 +232,16 @@ def _error_of_difference(
     return float(np.sqrt(of_one * sum(1 / chains[k].size for k in pair)))
 
 
-def gap_is_real(gap: Gap, n_items: int, samples: Samples) -> bool:
-    """Whether the gap is above 0.1 and significant at level 0.01, by Bonferroni over all pairs of items and chains.
+def difference_is_real(difference: ChainDifference, n_items: int, samples: Samples) -> bool:
+    """Whether it is above 0.1 and significant at level 0.01, by Bonferroni over all pairs of items and chains.
 
     The error of the largest of many differences is likely to be an underestimate. The limit is therefore a quantile of
     Student's t, whose degrees of freedom are the number of batches less the number of chains.
     """
     n_chains = len(samples.chains)
-    n_gaps = n_items * (n_items - 1) / 2 * n_chains * (n_chains - 1) / 2
-    return gap.size > _BAD and gap.size > t.isf(0.005 / n_gaps, len(samples.batches) - n_chains) * gap.mcse
+    n_differences = n_items * (n_items - 1) / 2 * n_chains * (n_chains - 1) / 2
+    size, mcse = difference.size, difference.mcse
+    return size > _BAD and size > t.isf(0.005 / n_differences, len(samples.batches) - n_chains) * mcse
 
 
 def half_energy(distances: Floats, ours: npt.NDArray[np.bool_], theirs: npt.NDArray[np.bool_], pairs: Floats) -> Floats:

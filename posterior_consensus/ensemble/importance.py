@@ -138,7 +138,7 @@ def smoothed(samples: Samples, log_ratio: Floats) -> Smoothed:
     """Multiply the draws' weights by ratios (N,), given as logarithms, and smooth the largest products.
 
     Ratios of partitions take few values, and a tail of ties has no shape. For the fit, ties are spread evenly over the
-    gaps to the neighbouring values. Tied draws keep their own weights, as repeated values need no smoothing. Without
+    spaces to the neighbouring values. Tied draws keep their own weights, as repeated values need no smoothing. Without
     ties this is ordinary Pareto smoothing.
     """
     with np.errstate(divide="ignore"):
@@ -226,8 +226,8 @@ def _rare(samples: Samples, own: Any, group: Any, weights: Floats) -> float:
 
 def _spread(values: Floats, group: Any, counts: Any) -> Floats:
     """Values (N,) with ties spread evenly between the midpoints to the neighbouring values."""
-    gaps = np.diff(values)
-    below, above = np.append(gaps[:1], gaps), np.append(gaps, gaps[-1:])
+    spaces = np.diff(values)
+    below, above = np.append(spaces[:1], spaces), np.append(spaces, spaces[-1:])
     order = np.argsort(group, kind="stable")
     rank = np.empty(group.size)
     rank[order] = np.arange(group.size) - np.repeat(np.cumsum(counts) - counts, counts)

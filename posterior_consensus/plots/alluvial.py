@@ -214,9 +214,9 @@ def _crossings(tables: list[Floats], orders: list[npt.NDArray[np.intp]]) -> floa
 
 
 def _ends(shares: Floats, order: npt.NDArray[np.intp]) -> Floats:
-    """Top and bottom (n_clusters, 2) of each cluster, in shares of the height, with gaps between."""
-    gap = min(0.02, 0.25 / order.size)
-    tops = np.cumsum(shares) - shares + gap * (np.arange(order.size) - (order.size - 1) / 2)
+    """Top and bottom (n_clusters, 2) of each cluster, in shares of the height, with space between."""
+    space = min(0.02, 0.25 / order.size)
+    tops = np.cumsum(shares) - shares + space * (np.arange(order.size) - (order.size - 1) / 2)
     ends = np.empty((order.size, 2))
     ends[order] = np.column_stack([tops, tops + shares])
     return ends

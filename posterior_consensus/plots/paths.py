@@ -297,8 +297,8 @@ def _shade(ax: Any, x: Floats, known: Any) -> None:
     """Shade alternatives that the draws represent poorly, halfway to their neighbours."""
     if known.all():
         return
-    gap = np.diff(x).min(initial=1.0) if x.size < 2 else np.median(np.diff(x))
-    edges = np.concatenate([[x[0] - gap / 2], (x[1:] + x[:-1]) / 2, [x[-1] + gap / 2]])
+    step = np.diff(x).min(initial=1.0) if x.size < 2 else np.median(np.diff(x))
+    edges = np.concatenate([[x[0] - step / 2], (x[1:] + x[:-1]) / 2, [x[-1] + step / 2]])
     words: str | None = "unreliable weights"
     for k in np.flatnonzero(~known):
         ax.axvspan(edges[k], edges[k + 1], color=NEUTRAL, alpha=0.3, linewidth=0, label=words)

@@ -13,7 +13,7 @@ from scipy.spatial.distance import squareform
 from posterior_consensus.answers.compare import PosteriorComparison
 from posterior_consensus.answers.partial_partition import PartialPartition
 from posterior_consensus.answers.similarity_matrix import posterior_similarity_matrix
-from posterior_consensus.ensemble.chains import largest_gap
+from posterior_consensus.ensemble.chains import largest_difference
 from posterior_consensus.ensemble.draws import PartitionDraws, clusters_of
 from posterior_consensus.ensemble.items import Clusters, Items
 from posterior_consensus.ensemble.pairs import PairSource
@@ -196,8 +196,8 @@ def _plot_chains(draws: PartitionDraws, partition: Any, order: Any, cmap: Colorm
     labels = np.zeros(at.size, np.int32) if labels is None else canonical_labels(labels[at])
     in_row = item_order(plain.shared_similarity, labels, None if along is None else along.rank[at])
     axes = _chain_axes(axes, figsize, len(chains), below=0.0 if along is None else 0.5)
-    gap = largest_gap(plain)
-    marked = [int(np.flatnonzero(in_row == item)[0]) for item in gap.items] if gap.size > 0 else []
+    difference = largest_difference(plain)
+    marked = [int(np.flatnonzero(in_row == item)[0]) for item in difference.items] if difference.size > 0 else []
     for ax, rows in zip(axes, chains, strict=True):
         values = plain.take(rows).shared_similarity[np.ix_(in_row, in_row)]
         image = draw_parted(ax, values, labels[in_row], cmap, 0.0, 1.0)
@@ -213,9 +213,9 @@ def _plot_chains(draws: PartitionDraws, partition: Any, order: Any, cmap: Colorm
         axes[0].set_xlabel(frame.with_share(name, at.size, draws.n_items), fontsize="small")
     frame.add_colour_bar(list(axes), image, words.similarity, pad=0.02)
     if marked:
-        first, second = draws.items.named(at[list(gap.items)])
-        title = f"largest difference {gap.size:.2f}: {draws.items.dim} {first} and {second}, "
-        title += f"{words.chains} {gap.chains[0]} and {gap.chains[1]}"
+        first, second = draws.items.named(at[list(difference.items)])
+        title = f"largest difference {difference.size:.2f}: {draws.items.dim} {first} and {second}, "
+        title += f"{words.chains} {difference.chains[0]} and {difference.chains[1]}"
         axes[0].figure.suptitle(title.replace("$", r"\$"), fontsize="medium", wrap=True)
     return axes
 

@@ -210,5 +210,7 @@ def _marks(values: npt.NDArray[Any], most: int) -> tuple[Floats, list[str], str]
         marks = np.unique(values)
         texts = [str(mark) for mark in marks]
     places = (np.searchsorted(values, marks) + np.searchsorted(values, marks, "right") - 1) / 2
-    alone = np.flatnonzero(np.bincount((2 * places).astype(int))[(2 * places).astype(int)] == 1)  # others share a gap
+    alone = np.flatnonzero(
+        np.bincount((2 * places).astype(int))[(2 * places).astype(int)] == 1
+    )  # others are between items
     return places[alone], [texts[k] for k in alone], constant

@@ -41,7 +41,7 @@ from posterior_consensus.diagnostics.independence import NearIndependence as Nea
 from posterior_consensus.diagnostics.record import Diagnosis as Diagnosis
 from posterior_consensus.diagnostics.sequence import SequentialDistances as SequentialDistances
 from posterior_consensus.ensemble.allocations import AllocationProbabilities as AllocationProbabilities
-from posterior_consensus.ensemble.chains import Gap as Gap
+from posterior_consensus.ensemble.chains import ChainDifference as ChainDifference
 from posterior_consensus.ensemble.draws import PartitionDraws as PartitionDraws
 from posterior_consensus.ensemble.items import Items as Items
 from posterior_consensus.ensemble.layers import Layers as Layers

@@ -49,8 +49,7 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float | None = None) -
     large, the draws represent the other posterior poorly, and standard errors understate the error.
 
     Many draws have equal ratios, often because they have equally many clusters. For the fit of the shape, ties are
-    spread over the gaps to the neighbouring values; tied draws keep their own weights. Weights are unreliable in three
-    cases:
+    spread up to the neighbouring values; tied draws keep their own weights. Weights are unreliable in three cases:
 
     - There are fewer than four effective draws per chain: Kish's number times the share of draws that are independent,
       which is estimated from the number of clusters.

@@ -323,7 +323,7 @@ def _figure(value: float, form: str) -> str:
 
 def optimality(summary: SummaryRecord) -> Fact:
     """Bound of the minimum expected loss, and how many searches agree."""
-    gap, bound, best, words = summary.gap, summary.lower_bound, summary.consensus, words_of(summary)
+    gap, bound, best, words = summary.optimality_gap, summary.lower_bound, summary.consensus, words_of(summary)
     if gap is not None and status(gap) == "optimal":
         proven = "proven"
         if isinstance(best.info, ComponentsInfo) and best.info.n_components > 1:
@@ -598,7 +598,7 @@ def chains(summary: SummaryRecord) -> Fact:
             f"limit {RHAT_WANTED} is a convention. The largest R-hat was {_figure(diagnosis.worst_rhat, '.3f')}, the "
             f"partition's {_figure(diagnosis.partition_rhat, '.3f')}, the smallest effective sample size "
             f"{_figure(diagnosis.least_ess, ',.0f')}, and the largest difference between two chains' posterior "
-            f"similarities of a pair {_figure(diagnosis.gap.size, '.2f')}{ignored}."
+            f"similarities of a pair {_figure(diagnosis.largest_difference.size, '.2f')}{ignored}."
         )
         if diagnosis.status == "short":
             methods += (
@@ -617,7 +617,7 @@ def _chains_line(diagnosis: Diagnosis) -> str:
     some = f" (pairs of {n_compared:,} items, chosen at random)" * (n_compared < n_items)
     agree = (
         f"agree: R-hat at most {max(diagnosis.worst_rhat, 1.0):.3f}, ESS at least {diagnosis.least_ess:,.0f}, "
-        f"similarities within {diagnosis.gap.size:.2f}{some}"
+        f"similarities within {diagnosis.largest_difference.size:.2f}{some}"
     )
     return f"{agree}. {further}" if further else agree
 

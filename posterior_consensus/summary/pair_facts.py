@@ -164,13 +164,13 @@ def _pairs(number: float) -> str:
 def optimality(summary: PairsRecord, counts: Counts) -> Fact:
     """Whether the partition is proven to be optimal, and which components are not."""
     best = summary.consensus
-    if best.gap is not None and status(best.gap) == "optimal":
+    if best.optimality_gap is not None and status(best.optimality_gap) == "optimal":
         line = "proven, no partition has a smaller expected loss with these scores"
         finding = "With these scores, no other partition has a smaller expected loss (proven)."
         return Fact("optimality", line, [finding], "This is proven to be the minimum.")
     near = "not proven, no bound was computed"
-    if best.gap is not None:
-        near = f"no partition's expected loss is more than {math.ceil(best.gap * 1e4) / 1e4:.2%} smaller"
+    if best.optimality_gap is not None:
+        near = f"no partition's expected loss is more than {math.ceil(best.optimality_gap * 1e4) / 1e4:.2%} smaller"
     said = [near, *_unproven(best.info)]
     finding = " ".join(f"{capitalized(part)}." for part in said)
     return Fact("optimality", "; ".join(said), [finding], f"This is not proven to be the minimum: {near}.")

@@ -109,7 +109,7 @@ class SummaryRecord(HasConsensus, Tabled):
         return max((one for one in (self.consensus.lower_bound, certified) if one is not None), default=None)
 
     @property
-    def gap(self) -> float | None:
+    def optimality_gap(self) -> float | None:
         """Optimality gap, the largest possible excess relative to the expected loss; None without a bound."""
         return None if self.lower_bound is None else relative_gap(self.consensus.expected_loss, self.lower_bound)
 

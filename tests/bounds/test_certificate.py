@@ -30,7 +30,7 @@ def test_optimal_only_where_it_is(seed):
         expected = reference.expected(partition, draws, loss, weights)
         assert proof.expected_loss == pytest.approx(expected, abs=1e-12)
         assert proof.lower_bound <= least + 1e-12
-        assert proof.gap == pytest.approx((expected - proof.lower_bound) / expected, abs=1e-11)
+        assert proof.optimality_gap == pytest.approx((expected - proof.lower_bound) / expected, abs=1e-11)
         assert (proof.status == "optimal") == (expected <= least + 1e-11)
         assert (proof.better is None) == (expected <= least + 1e-11)
         if proof.better is not None:
@@ -43,19 +43,19 @@ def test_degenerate_draws():
         least = reference.least_expected(draws, reference.binder)
         for partition in (draws[0], np.zeros(draws.shape[1], int), np.arange(draws.shape[1])):
             proof = certify(draws, partition)
-            assert proof.lower_bound == pytest.approx(least, abs=1e-12) and 0 <= proof.gap <= 1
+            assert proof.lower_bound == pytest.approx(least, abs=1e-12) and 0 <= proof.optimality_gap <= 1
             assert (proof.status == "optimal") == (proof.expected_loss <= least + 1e-12)
 
 
 def test_no_loss_is_no_gap():
     proof = certify([[0, 0, 1]] * 3, [0, 0, 1])
-    assert (proof.expected_loss, proof.lower_bound, proof.gap, proof.status) == (0.0, 0.0, 0.0, "optimal")
+    assert (proof.expected_loss, proof.lower_bound, proof.optimality_gap, proof.status) == (0.0, 0.0, 0.0, "optimal")
 
 
 def test_equal_draws_leave_no_gap_whatever_the_rounding():
     for a, n_draws in product([0.3, 1.1, 1.277, 1.7], [3, 7, 10]):
         best = pc.consensus_partition([[0, 0, 1, 1, 2, 2, 2]] * n_draws, loss=pc.binder(a), method="boem")
-        assert best.expected_loss == 0 and best.gap == 0 and "optimum" in repr(best)
+        assert best.expected_loss == 0 and best.optimality_gap == 0 and "optimum" in repr(best)
 
 
 def test_a_larger_posterior_is_proven():
@@ -70,7 +70,7 @@ def test_on_the_user_s_items():
     proof = certify(draws, np.zeros(4, int))
     assert proof.partition.dims == ("obs",) and proof.better["obs"].values.tolist() == list("abcd")
     stored = proof.to_dataset()
-    assert float(stored["certified_gap"]) == proof.gap
+    assert float(stored["certified_optimality_gap"]) == proof.optimality_gap
     assert float(stored["better_loss"]) == proof.better_loss < proof.expected_loss
     assert stored.attrs["certificate_status"] == proof.status == "bounded"
     assert "better_partition" not in certify(draws, proof.better).to_dataset()
@@ -79,10 +79,12 @@ def test_on_the_user_s_items():
 def test_says_what_it_found():
     proof, worse = certify(GOOD, CENTER), certify(GOOD, np.zeros(4, int))
     for text in (repr(proof), proof._repr_html_()):
-        assert "optimal" in text and "gap" in text and "none" in text and "better" not in text
+        assert "optimal" in text and "optimality gap" in text and "none" in text and "better" not in text
         assert f"{proof.lower_bound:.10g}" in text
     for text in (repr(worse), worse._repr_html_()):
-        assert "bounded" in text and "a better one" in text and f"{worse.gap:.3g} of the expected loss" in text
+        assert (
+            "bounded" in text and "a better one" in text and f"{worse.optimality_gap:.3g} of the expected loss" in text
+        )
     assert worse.to_dataframe()["n_clusters"].tolist()[:2] == [1, int(worse.better.max()) + 1]
     assert len(repr(worse).splitlines()) < 14
 

@@ -54,7 +54,7 @@ def test_never_above_the_least_of_all_partitions(seed):
         proof = certify(draws, PARTITIONS[SIZES == k][0], 10.0 if number == seed == 0 else 0.02)
         assert proof.lower_bound <= least[k] + 1e-12
         assert proof.better_loss >= least[k] - 1e-12 or proof.better.max() + 1 < k
-        if proof.gap < 1e-9:
+        if proof.optimality_gap < 1e-9:
             assert proof.expected_loss == pytest.approx(least[k], abs=1e-9)
 
 
@@ -131,7 +131,7 @@ def test_triangle_inequalities_are_those_of_partitions():
 def test_triangle_inequalities_prove_what_the_relaxation_leaves_open(monkeypatch):
     draws = iris_ensemble(0)
     best = find(draws, n_clusters=3)
-    assert best.gap < 1e-9
+    assert best.optimality_gap < 1e-9
     monkeypatch.setattr(sdp, "_STEPS_BEFORE_CUTS", 10**6)
     monkeypatch.setattr(Cuts, "separate", lambda self, spread: 0)
     plain = bound_within(draws, best.labels, 10.0)
@@ -170,7 +170,7 @@ def test_merged_items_change_nothing(seed):
 def test_clear_clusters_are_proven_without_a_step():
     draws = noisy_draws(np.random.default_rng(4), 20, 120, 4, 0.25)
     best = find(draws, n_clusters=4)
-    assert best.gap < 1e-9 and best.info.n_iter == 0 and best.info.lower_bounds[0] == best.lower_bound
+    assert best.optimality_gap < 1e-9 and best.info.n_iter == 0 and best.info.lower_bounds[0] == best.lower_bound
     proof = certify(draws, best)
     assert (proof.status, proof.method, proof.better) == ("optimal", "multipliers in closed form", None)
     worse = np.where(np.arange(120) < 3, 0, best.labels)
@@ -183,7 +183,7 @@ def test_clear_clusters_are_proven_without_a_step():
 def test_noisy_draws_of_300_items_are_proven():
     draws = pc.simulate.random_perturbation(300, 6, n_draws=20, noise=0.45, random_seed=1).draws
     best = find(draws, n_clusters=6)
-    assert best.gap < 1e-5 and best.info.n_iter > 0
+    assert best.optimality_gap < 1e-5 and best.info.n_iter > 0
     assert best.expected_loss <= find(draws, "kcc", n_clusters=6).expected_loss + 1e-12
 
 
@@ -193,7 +193,7 @@ def test_degenerate_draws():
             proof = certify(draws, partition)
             assert 0 <= proof.lower_bound <= proof.better_loss <= proof.expected_loss
             assert proof.expected_loss == pytest.approx(reference.sum_of_squares(partition, draws), abs=1e-12)
-            assert proof.gap < 1e-9 or proof.better is not None or proof.lower_bound > 0
+            assert proof.optimality_gap < 1e-9 or proof.better is not None or proof.lower_bound > 0
 
 
 def test_a_matrix_that_is_no_share_of_draws():

@@ -55,7 +55,7 @@ def test_what_is_proven_is_not_relaxed():
     labels = noisy_draws(np.random.default_rng(1), 20, 40, 3, 0.3)
     draws = pc.as_partition_draws(labels)
     best = pc.consensus_partition(draws, loss="binder", method="exact", progressbar=False)
-    assert best.gap == 0 and best.info.n_steps == 0
+    assert best.optimality_gap == 0 and best.info.n_steps == 0
 
 
 def test_beyond_the_work_but_within_the_time():

@@ -45,12 +45,12 @@ REFUSED = {
     "mcla": [NO_STARTS],
     "nmf": [NO_STARTS, NO_STEPS, NO_TOLERANCE],
     "sccc": [
-        ({"gap": 3}, ValueError, "`gap`", "between 0", "draws, 2", "got 3"),
-        ({"gap": -1}, ValueError, "`gap`", "between 0", "-1"),
-        ({"gap": 1.5}, TypeError, "`gap`", "integer", "1.5"),
+        ({"separation": 3}, ValueError, "`separation`", "between 0", "draws, 2", "got 3"),
+        ({"separation": -1}, ValueError, "`separation`", "between 0", "-1"),
+        ({"separation": 1.5}, TypeError, "`separation`", "integer", "1.5"),
         ({"threshold": 1}, ValueError, "`threshold`", "below 1", "got 1"),
         ({"threshold": "auto"}, TypeError, "`threshold`", "number", "'auto'"),
-        ({"gap": 1, "threshold": 0.5}, ValueError, "`gap` or `threshold`", "None"),
+        ({"separation": 1, "threshold": 0.5}, ValueError, "`separation` or `threshold`", "None"),
     ],
     "sdp": [
         ({"seconds": 0}, ValueError, "`seconds`", "got 0"),

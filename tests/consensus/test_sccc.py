@@ -13,14 +13,14 @@ from tests.catalogue.posteriors import noisy_draws
 find = partial(pc.consensus_partition, loss="binder", method="sccc", random_seed=1, progressbar=False)
 
 
-def by_definition(draws, gap, most):
-    """Signatures, the largest first; seeds at least `gap` draws apart; the others with the nearest seed."""
+def by_definition(draws, separation, most):
+    """Signatures, the largest first; seeds at least `separation` draws apart; the others with the nearest seed."""
     columns = [tuple(column) for column in draws.T.tolist()]
     signatures = sorted(set(columns), key=lambda s: (-columns.count(s), columns.index(s)))
     seeds = []
     for signature in signatures:
         apart = [sum(a != b for a, b in zip(signature, seed, strict=True)) for seed in seeds]
-        if len(seeds) < most and all(distance >= max(gap, 1) for distance in apart):
+        if len(seeds) < most and all(distance >= max(separation, 1) for distance in apart):
             seeds.append(signature)
 
     def nearest(signature):
@@ -35,22 +35,22 @@ def draws(request):
 
 
 @pytest.mark.parametrize("n_clusters", [None, 3, 4])
-def test_a_gap_gives_what_the_definition_says(draws, n_clusters):
-    for gap in (0, 1, 3, 5, 8):
-        expected, n_seeds = by_definition(draws, gap, n_clusters or 40)
+def test_a_separation_gives_what_the_definition_says(draws, n_clusters):
+    for separation in (0, 1, 3, 5, 8):
+        expected, n_seeds = by_definition(draws, separation, n_clusters or 40)
         too_few = n_clusters is not None and n_seeds < n_clusters
         with pytest.warns(UserWarning, match="The partition has") if too_few else nullcontext():
-            found = find(draws, gap=gap, n_clusters=n_clusters)
+            found = find(draws, separation=separation, n_clusters=n_clusters)
         assert reference.same(found.labels.values, expected)
-        assert found.info.threshold == pytest.approx(1 - gap / 8)
-        if gap:
-            again = find(draws, threshold=1 - gap / 8, max_clusters=n_clusters)
+        assert found.info.threshold == pytest.approx(1 - separation / 8)
+        if separation:
+            again = find(draws, threshold=1 - separation / 8, max_clusters=n_clusters)
             assert reference.same(again.labels.values, expected)
 
 
-def test_infeasible_gaps_are_skipped_and_the_others_told(draws):
+def test_infeasible_separations_are_skipped_and_the_others_told(draws):
     found = find(draws, n_clusters=4)
-    every = [by_definition(draws, gap, 4) for gap in range(1, 9)]
+    every = [by_definition(draws, separation, 4) for separation in range(1, 9)]
     feasible = [labels for labels, n_seeds in every if n_seeds == 4]
     assert len(found.info.thresholds) == len(feasible) and found.info.n_infeasible == 8 - len(feasible)
     losses = [reference.expected(labels, draws, reference.LOSSES["binder"]) for labels in feasible]
@@ -78,8 +78,8 @@ def test_weights_and_many_draws_try_similarities(draws):
         assert info.thresholds == sorted(info.thresholds, reverse=True) and info.thresholds[-1] == 0
 
 
-def test_a_gap_needs_draws():
+def test_a_separation_needs_draws():
     pairs = pc.as_pair_similarity(np.eye(3))
     assert find(pairs).n_clusters == 3
-    with pytest.raises(ValueError, match="`gap`.*draws"):
-        find(pairs, gap=1)
+    with pytest.raises(ValueError, match="`separation`.*draws"):
+        find(pairs, separation=1)

@@ -108,9 +108,9 @@ def test_statistics_are_arviz_s(arviz, rng, shape):
             np.testing.assert_allclose(ours[name], expected, rtol=1e-9, err_msg=name)
 
 
-def test_gap_is_the_largest_difference_of_two_matrices(rng):
+def test_largest_difference_is_the_largest_difference_of_two_matrices(rng):
     draws = unequal_chains(rng, (30, 41, 50), 70)
-    found = pc.diagnose(draws).gap
+    found = pc.diagnose(draws).largest_difference
     matrices = np.array([reference.similarity(draws.labels[rows]) for rows in draws.samples.chains])
     assert found.size == pytest.approx(np.ptp(matrices, axis=0).max(), abs=1e-12)
     low, high = found.chains
@@ -125,11 +125,15 @@ def test_gap_is_the_largest_difference_of_two_matrices(rng):
     assert found.mcse == pytest.approx(np.sqrt(variance), rel=1e-9)
 
 
-def test_gap_has_the_users_names(approved):
+def test_largest_difference_has_the_users_names(approved):
     z = np.array([[[0, 0, 1]] * 20, [[0, 1, 1]] * 20])
     coords = {"chain": [3, 8], "city": ["Bonn", "Kiel", "Ulm"]}
     found = pc.diagnose(xr.DataArray(z, dims=("chain", "draw", "city"), coords=coords))
-    assert found.gap_items == ("Bonn", "Kiel") and found.gap.chains == (8, 3) and found.gap.size == 1
+    assert (
+        found.difference_items == ("Bonn", "Kiel")
+        and found.largest_difference.chains == (8, 3)
+        and found.largest_difference.size == 1
+    )
     approved("verdicts_diagnosis", "names of chains and items", found.verdict)
 
 
@@ -139,7 +143,7 @@ def test_numbers_of_clusters_agree_where_partitions_do_not(rng):
     rhat = found.summaries["rhat"].to_series()
     same = ["number of clusters", "entropy of sizes", "largest cluster", "mean co-clustering", "distance to consensus"]
     assert (rhat[same] < 1.02).all() and found.summaries["ess_bulk"].sel(summary=same).min() > 400
-    assert rhat["distance to far draw"] > 1.05 and found.partition_rhat > 1.05 and found.gap.size > 0.5
+    assert rhat["distance to far draw"] > 1.05 and found.partition_rhat > 1.05 and found.largest_difference.size > 0.5
     assert found.status == "disagree"
 
 
@@ -157,7 +161,7 @@ def test_distance_to_one_partition_agrees_where_partitions_do_not(rng):
 @pytest.mark.parametrize(("name", "status"), [("galaxies.nc", "agree"), ("galaxies_not_converged.nc", "disagree")])
 def test_shipped_posteriors(name, status, approved):
     found = pc.diagnose(DATA / name)
-    assert found.status == status and (found.gap.size > 0.9) == (status == "disagree")
+    assert found.status == status and (found.largest_difference.size > 0.9) == (status == "disagree")
     approved("verdicts_diagnosis", name, found.verdict)
 
 
@@ -325,7 +329,7 @@ def test_chains_that_never_move_have_no_number_for_it(modes, undrawn, tmp_path):
     summary = pc.summarize(chains, random_seed=1, progressbar=False)
     found = summary.diagnosis
     assert "no chain ever moves, and each stays" in found.verdict and found.status == "disagree"
-    assert found.worst_rhat == found.partition_rhat == np.inf and found.gap.mcse == 0
+    assert found.worst_rhat == found.partition_rhat == np.inf and found.largest_difference.mcse == 0
     assert "R-hat was infinite" in summary.methods_text()
     titles = [ax.get_title(loc="right") for ax in pc.plot_traces(found).ravel()]
     report = summary.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
@@ -352,7 +356,7 @@ def test_weights_change_means_and_sizes_but_not_agreement(rng):
     weights = rng.exponential(size=(2, 100))
     plain, weighted = pc.diagnose(chains), pc.diagnose(pc.as_partition_draws(chains, weights=weights))
     xr.testing.assert_equal(plain.summaries["rhat"], weighted.summaries["rhat"])
-    assert plain.gap == weighted.gap and plain.partition_rhat == weighted.partition_rhat
+    assert plain.largest_difference == weighted.largest_difference and plain.partition_rhat == weighted.partition_rhat
     kish = weights.sum() ** 2 / np.square(weights).sum()
     assert weighted.partition_ess == pytest.approx(plain.partition_ess * kish / 200)
     assert (weighted.summaries["ess_bulk"] < plain.summaries["ess_bulk"]).all()

@@ -44,9 +44,12 @@ def test_groups_that_differ(rng):
     assert spread.within == pytest.approx(np.mean(inside))
     assert spread.most_within == pytest.approx(np.mean(inside, axis=1).max())
     assert spread.shift == pytest.approx(across - np.mean(inside, axis=1).max())
-    shares = [np.mean(one[:, found.gap.items[0]] == one[:, found.gap.items[1]]) for one in groups]
-    assert found.gap.size == pytest.approx(abs(shares[0] - shares[1]))
-    assert all(name in found.verdict for name in ("program 0", "program 1", *found.gap_items))
+    shares = [
+        np.mean(one[:, found.largest_difference.items[0]] == one[:, found.largest_difference.items[1]])
+        for one in groups
+    ]
+    assert found.largest_difference.size == pytest.approx(abs(shares[0] - shares[1]))
+    assert all(name in found.verdict for name in ("program 0", "program 1", *found.difference_items))
 
 
 def test_groups_that_only_vary_more_have_no_verdict(rng):
@@ -68,7 +71,10 @@ def test_one_group_has_a_mean_distance_and_no_test(rng):
     found = diagnosed(labels, named=False)
     distances = np.array([[reference.vi(x, y) for x in labels] for y in labels])
     without = [np.delete(np.delete(distances, k, 0), k, 1).sum() / (11 * 10) for k in range(12)]
-    assert found.status == "runs" and np.isnan([found.spread.p_value, found.spread.between, found.gap.size]).all()
+    assert (
+        found.status == "runs"
+        and np.isnan([found.spread.p_value, found.spread.between, found.largest_difference.size]).all()
+    )
     assert found.spread.distance == pytest.approx(distances.sum() / (12 * 11))
     assert found.spread.distance_mcse == pytest.approx(np.sqrt(11 * np.var(without)))
     assert f"{found.spread.distance:.3g} bits" in found.verdict

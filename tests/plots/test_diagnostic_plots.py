@@ -64,7 +64,7 @@ def test_matrices_of_the_chains_have_one_order_and_one_scale():
     draws = draws_of(3, 40, 10)
     labels = np.arange(10) % 2
     axes = pc.plot_psm(draws, labels, by="chain")
-    gap = pc.diagnose(draws).gap
+    difference = pc.diagnose(draws).largest_difference
     order = None
     for ax, rows, name in zip(axes, draws.samples.chains, [0, 1, 2], strict=True):
         shown = ax.images[0].get_array()
@@ -72,11 +72,11 @@ def test_matrices_of_the_chains_have_one_order_and_one_scale():
         marks = ax.lines[-1].get_xydata().astype(int)
         assert ax.get_title() == f"chain {name}" and ax.images[0].get_clim() == (0, 1)
         for i, j in marks:
-            assert shown[i, j] == pytest.approx(matrix[gap.items])
+            assert shown[i, j] == pytest.approx(matrix[difference.items])
         np.testing.assert_allclose(np.sort(shown, axis=None), np.sort(matrix, axis=None))
         assert order is None or np.array_equal(order, marks)
         order = marks
-    title = f"largest difference {gap.size:.2f}: obs {gap.items[0]} and {gap.items[1]}"
+    title = f"largest difference {difference.size:.2f}: obs {difference.items[0]} and {difference.items[1]}"
     assert axes[0].figure.get_suptitle().startswith(title)
 
 

@@ -45,7 +45,7 @@ def assert_is_the_optimum(seed):
     optimum = least_loss(values, tau, constraints)
     best = pc.consensus_partition(source, loss="binder", tau=tau, **QUIET)
     assert best.expected_loss == pytest.approx(optimum, abs=1e-12), seed
-    assert best.lower_bound == best.expected_loss and best.gap == 0, seed
+    assert best.lower_bound == best.expected_loss and best.optimality_gap == 0, seed
     assert keeps(best.labels.values[np.newaxis], constraints).all(), seed
     if not constraints:
         dense = pc.consensus_partition(pc.as_pair_similarity(values), loss="binder", tau=tau, **QUIET)
@@ -73,7 +73,7 @@ def test_components_of_forty_records_reach_the_loss_of_an_integer_programme(seed
     source, tau = scored_pairs(n, connected_entities(rng, n, n // 5), 0.05), round(rng.uniform(0.4, 0.7), 2)
     best = pc.consensus_partition(source, loss="binder", tau=tau, **QUIET)
     found = pc.consensus_partition(source, loss="binder", tau=tau, method="exact", **QUIET)
-    assert best.info.largest > 14 and found.gap == 0
+    assert best.info.largest > 14 and found.optimality_gap == 0
     assert found.expected_loss == pytest.approx(least_by_programme(source.shared_similarity, tau), abs=1e-9)
     assert found.lower_bound <= best.expected_loss + 1e-12
     assert best.expected_loss == pytest.approx(found.expected_loss, abs=1e-9)
@@ -173,7 +173,7 @@ def test_the_number_of_threads_changes_nothing():
     one, two = (pc.consensus_partition(hard_component(), n_jobs=n, **QUIET) for n in (1, 2))
     np.testing.assert_array_equal(one.labels, two.labels)
     assert one.lower_bound == two.lower_bound and one.info == two.info
-    assert one.gap == 0 and one.info.n_proven == one.info.n_components == 2 and one.info.n_enumerated == 0
+    assert one.optimality_gap == 0 and one.info.n_proven == one.info.n_components == 2 and one.info.n_enumerated == 0
 
 
 @pytest.mark.parametrize("limit", [1e-9, 0.2])

@@ -49,7 +49,7 @@ def test_a_few_items_have_the_minimum_over_all_partitions(seed, any_draws):
     )
     assert isinstance(best.info, ComponentsInfo) and best.info.stopped == ""
     assert best.expected_loss == pytest.approx(least, rel=1e-12, abs=1e-14)
-    assert best.gap == 0
+    assert best.optimality_gap == 0
 
 
 @pytest.mark.parametrize("kind", ["equal", "weighted", "stored"])
@@ -66,7 +66,7 @@ def test_records_have_the_proven_minimum_of_their_matrix(kind, tmp_path, any_dra
         best = pc.consensus_partition(draws, loss=binder(tau=tau), **QUIET)
         exact = pc.consensus_partition(pc.as_pair_similarity(draws), loss=binder(tau=tau), method="exact", **QUIET)
         assert isinstance(best.info, ComponentsInfo) and best.info.n_proven == best.info.n_components > 5
-        assert best.gap == 0 and exact.gap < 1e-9
+        assert best.optimality_gap == 0 and exact.optimality_gap < 1e-9
         assert best.expected_loss == pytest.approx(exact.expected_loss, rel=1e-9)
 
 
@@ -91,13 +91,13 @@ def test_a_chain_of_all_items_is_searched_and_bounded(any_draws):
     assert best.lower_bound <= exact.expected_loss * (1 + 1e-9)
     assert best.expected_loss == pytest.approx(exact.expected_loss, rel=1e-9)
     proven = pc.consensus_partition(z, loss="binder", method="exact", **QUIET)
-    assert proven.gap == 0 and isinstance(proven.info, ComponentsInfo)
+    assert proven.optimality_gap == 0 and isinstance(proven.info, ComponentsInfo)
 
 
 def test_items_that_are_always_together_count_as_one(any_draws):
     z = np.repeat(line(6, 40, 3, np.random.default_rng(3)), 20, axis=1)
     best = pc.consensus_partition(z, loss="binder", **QUIET)
-    assert best.gap == 0 and best.info.n_enumerated == best.info.n_components
+    assert best.optimality_gap == 0 and best.info.n_enumerated == best.info.n_components
 
 
 def test_other_searches_do_not_go_by_component(monkeypatch):

@@ -110,8 +110,10 @@ def test_of_many_items_pairs_are_of_a_sample(monkeypatch):
     alone = pc.diagnose(draws.of_items(at), draws.labels[0][at])
     assert found.n_compared == 40 and "of 40 of the 70 items, chosen at random" in str(found)
     assert found.partition_rhat == alone.partition_rhat and found.partition_ess == alone.partition_ess
-    assert found.gap.items == tuple(at[list(alone.gap.items)])
-    assert found.gap.size == alone.gap.size and found.gap_items == tuple(map(str, found.gap.items))
+    assert found.largest_difference.items == tuple(at[list(alone.largest_difference.items)])
+    assert found.largest_difference.size == alone.largest_difference.size and found.difference_items == tuple(
+        map(str, found.largest_difference.items)
+    )
     assert set(map(int, found.pairs["pair_first"].values)) <= set(at.tolist())
     assert some.n_items == 40
 

@@ -91,7 +91,7 @@ def test_a_search_that_proves_its_answer_is_told_so(monkeypatch, told, limit):
         monkeypatch.setattr("posterior_consensus.bounds.certificate.certificate_within", out_of_memory)
         monkeypatch.setattr("posterior_consensus.bounds.certificate.BYTES_A_PAIR", 1e9)
     summary = of(noisy(60, 12, 3, 0.02), loss="binder")
-    assert summary.certificate is None and summary.consensus.gap == 0
+    assert summary.certificate is None and summary.consensus.optimality_gap == 0
     told(f"proven by the search, no certificate for want of {limit}", summary)
 
 
