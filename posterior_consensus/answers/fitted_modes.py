@@ -17,7 +17,13 @@ from posterior_consensus.consensus.perturbation.mixture import Mixture, as_indep
 from posterior_consensus.consensus.perturbation.probability import Mode, is_exact, log_joint
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.ensemble.partitions import canonical_rows, distinct_rows, is_partition, smallest_dtype
+from posterior_consensus.ensemble.partitions import (
+    canonical_rows,
+    distinct_rows,
+    is_partition,
+    smallest_dtype,
+    with_noise_marked,
+)
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.words import words_of
@@ -64,6 +70,9 @@ class PartitionModes(Stored):
         Whether no probability changed by more than 1e-5 in the last step.
     independent : bool
         Whether the draws are independent runs of programs.
+    is_noise : xarray.DataArray of shape (n_modes, n_items), dtype bool, or None
+        Whether an item is noise in the mode: alone in its cluster, and noise in at least half of the mode's runs. None
+        unless runs have noise.
     """
 
     _figure = "consensus.plot_modes"
@@ -80,6 +89,7 @@ class PartitionModes(Stored):
     trace: np.ndarray = field(metadata=stored_as.values("mode_trace", "mode_step"))
     converged: bool = field(metadata=stored_as.flag("mode_converged"))
     independent: bool = field(default=False, metadata=stored_as.if_true("mode_independent"))
+    is_noise: xr.DataArray | None = field(default=None, metadata=stored_as.array("mode_is_noise"))
 
     @property
     def n_modes(self) -> int:
@@ -88,8 +98,10 @@ class PartitionModes(Stored):
 
     @property
     def n_clusters(self) -> xr.DataArray:
-        """Number of clusters of each mode."""
-        return (self.labels.max(str(self.labels.dims[1])) + 1).rename("n_clusters")
+        """Number of clusters of each mode, without noise."""
+        dim = str(self.labels.dims[1])
+        noise = 0 if self.is_noise is None else self.is_noise.sum(dim)
+        return (self.labels.max(dim) + 1 - noise).rename("n_clusters")
 
     def sample(self, n: int, *, random_seed: RandomSeed = None) -> PartitionDraws:
         """Sample partitions from the fitted mixture.
@@ -251,7 +263,7 @@ class PartitionModes(Stored):
             for share, memberships, number, noise, chances in zip(
                 self.shares.values.tolist(),
                 self.memberships.values,
-                self.n_clusters.values,
+                self.labels.values.max(axis=1) + 1,
                 self.noise.values.tolist(),
                 self.label_shares.values.tolist(),
                 strict=True,
@@ -480,8 +492,13 @@ def _as_modes(draws: PartitionDraws, used: ModelDraws, fitted: Mixture, evidence
         modes.append(Mode(float(fitted.shares[g]), memberships[row, :, :n_clusters], noise, n_labels))
     surprise = abs(_over_modes(xr.DataArray(log_joint(modes, draws), dims=("sample", "mode"))).values) / np.log(2)
     sample = draws.samples.coords
+    labels, is_noise = memberships.argmax(axis=2).astype(np.int32), None
+    if draws.noise is not None:
+        weights = draws.weights * np.nan_to_num(responsibilities.T)
+        found = [with_noise_marked(row, draws.noise, own) < 0 for row, own in zip(labels, weights, strict=True)]
+        is_noise = draws.items.array(np.stack(found), "is_noise", ("mode", ...))
     return PartitionModes(
-        labels=draws.items.array(memberships.argmax(axis=2).astype(np.int32), "labels", ("mode", ...)),
+        labels=draws.items.array(labels, "labels", ("mode", ...)),
         shares=xr.DataArray([mode.share for mode in modes], dims="mode", name="shares"),
         responsibilities=xr.DataArray(
             responsibilities, dims=("sample", "mode"), coords=sample, name="responsibilities"
@@ -495,4 +512,5 @@ def _as_modes(draws: PartitionDraws, used: ModelDraws, fitted: Mixture, evidence
         trace=np.array(fitted.trace),
         converged=fitted.converged,
         independent=draws.independent,
+        is_noise=is_noise,
     )

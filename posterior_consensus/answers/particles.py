@@ -20,7 +20,7 @@ from posterior_consensus.answers.similarity_matrix import posterior_similarity_m
 from posterior_consensus.ensemble.chains import difference_is_real, largest_difference
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import Floats, loss_matrix, losses_between
-from posterior_consensus.ensemble.partitions import Labels, canonical_labels, with_noise_from
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels, with_noise_from, with_noise_marked
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
@@ -30,7 +30,7 @@ from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.results.words import words_of
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count, is_integer, warn
 from posterior_consensus.runtime.executor import Clock, Executor
-from posterior_consensus.runtime.tolerances import ROUNDING, SAME
+from posterior_consensus.runtime.tolerances import ROUNDING
 from posterior_consensus.search.engine import search
 from posterior_consensus.sources.conversion import as_draws, own_partition
 
@@ -772,18 +772,9 @@ def _marked(
     nearest: npt.NDArray[np.int32],
 ) -> npt.NDArray[np.int32]:
     """Particles (L, n) with -1 for items that are alone, and noise in at least half of the runs of the region."""
-    marked = np.empty_like(partitions)
-    for k, labels in enumerate(partitions):
-        rows = np.flatnonzero((nearest == k) & (draws.weights > 0))
-        share = np.zeros(labels.size)
-        for row in rows.tolist():
-            share += draws.weights[row] * noise[row]
-        is_noise = (np.bincount(labels)[labels] == 1) & (share > 0)
-        is_noise &= share >= (_HALF - SAME) * draws.weights[rows].sum()
-        marked[k] = -1
-        if not is_noise.all():
-            marked[k, ~is_noise] = canonical_labels(labels[~is_noise])
-    return marked
+    regions = [np.flatnonzero((nearest == k) & (draws.weights > 0)) for k in range(len(partitions))]
+    each = zip(partitions, regions, strict=True)
+    return np.stack([with_noise_marked(labels, noise[rows], draws.weights[rows]) for labels, rows in each])
 
 
 def _as_particles(

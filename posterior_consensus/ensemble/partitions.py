@@ -12,6 +12,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from posterior_consensus.kernels import ensemble
+from posterior_consensus.runtime.tolerances import SAME
 
 Labels = npt.NDArray[np.int32]
 Place = Callable[[tuple[int, ...]], str]  # describes an index of the user's array
@@ -342,6 +343,20 @@ def with_noise_from(labels: npt.NDArray[Any], first: Any) -> npt.NDArray[np.int3
     """Labels (..., n) with each item of label -1 in a cluster of its own, numbered from `first` on."""
     noise = labels < 0
     return np.where(noise, first - 1 + np.cumsum(noise, axis=-1), labels).astype(np.int32)
+
+
+def with_noise_marked(
+    labels: npt.NDArray[Any], noise: npt.NDArray[np.bool_], weights: npt.NDArray[np.float64]
+) -> Labels:
+    """Canonical labels (n,) with -1 for items that are alone and that at least half of the runs (N, n) call noise."""
+    share = np.zeros(labels.size)
+    for weight, row in zip(weights.tolist(), noise, strict=True):
+        share += weight * row
+    is_noise = (np.bincount(labels)[labels] == 1) & (share > 0) & (share >= (0.5 - SAME) * weights.sum())
+    marked = np.full(labels.size, -1, np.int32)
+    if not is_noise.all():
+        marked[~is_noise] = canonical_labels(labels[~is_noise])
+    return marked
 
 
 def connected(first: npt.NDArray[Any], second: npt.NDArray[Any], n: int) -> Labels:

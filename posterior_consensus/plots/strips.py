@@ -60,6 +60,17 @@ def _marked(labels: Labels, noise_from: int | None) -> Labels:
     return labels if noise_from is None else np.where(labels < noise_from, labels, -1).astype(np.int32)
 
 
+def _of_modes(modes: PartitionModes) -> list[xr.DataArray]:
+    """Labels (n,) of each mode, with -1 for noise, and clusters from 0 without gaps."""
+    if modes.is_noise is None:
+        return list(modes.labels)
+    marked = np.where(modes.is_noise, -1, modes.labels)
+    return [
+        mode.copy(data=np.unique([-1, *row], return_inverse=True)[1][1:] - 1)
+        for mode, row in zip(modes.labels, marked, strict=True)
+    ]
+
+
 def draw_numbered(
     ax: Axes,
     items: Items,
@@ -306,8 +317,8 @@ def plot_modes(modes: PartitionModes, *, order: Any = "clusters", figsize: Size 
     Items are ordered by their cluster in the first mode, then in each of the others. Clusters have the colour of the
     first mode's cluster matched to them (most items in common over all one-to-one matchings). An item fades as the
     membership in its cluster falls; membership is 1 if draws around the mode differ from its partition by noise only.
-    A draw's darkness (brightness on a dark page) is the responsibility. Draws of a chain are in order, so a chain's
-    stay in a mode is a block. Many clusters or items are sampled as in :func:`plot_particles`.
+    Items of noise are grey. A draw's darkness (brightness on a dark page) is the responsibility. Draws of a chain are
+    in order, so a chain's stay in a mode is a block. Many clusters or items are sampled as in :func:`plot_particles`.
 
     Examples
     --------
@@ -327,7 +338,7 @@ def plot_modes(modes: PartitionModes, *, order: Any = "clusters", figsize: Size 
         for share, number, noise in zip(modes.shares, modes.n_clusters, modes.noise, strict=True)
     ]
     strengths = modes.memberships.max(modes.memberships.dims[-1:]).values
-    draw_strips(items, list(modes.labels), captions, "first mode", order, list(strengths))
+    draw_strips(items, _of_modes(modes), captions, "first mode", order, list(strengths))
     samples = Samples.along(modes.surprise)
     shown = np.nan_to_num(modes.responsibilities.values)[np.concatenate(samples.chains)]
     shades = LinearSegmentedColormap.from_list("responsibility", [to_rgba(ink(), 0.06), to_rgba(ink())])

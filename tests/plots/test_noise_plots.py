@@ -47,6 +47,16 @@ def test_balls_and_particles_say_which_clusters_are_items_of_noise():
         assert type(record).from_dataset(record.to_dataset()).noise_from == record.noise_from
 
 
+def test_modes_say_which_items_are_noise():
+    asked = {"n_modes": 1, "random_seed": 1, "progressbar": False}
+    found = pc.consensus.fit_modes(runs(), **asked)
+    assert found.n_clusters.item() == 2 and found.to_dataframe()["clusters"].tolist() == [2]
+    assert_array_equal(type(found).from_dataset(found.to_dataset()).is_noise, found.is_noise)
+    shown = colours_of(found.plot()[0].images[0])
+    assert shown == [COLOURS[0]] * 3 + [COLOURS[1]] * 3 + [NOISE_GREY] * 4 and found.is_noise.sum() == 4
+    assert pc.consensus.fit_modes(runs().labels, **asked).is_noise is None
+
+
 def test_labels_of_a_run_are_a_partition_for_runs_with_noise():
     assert pc.expected_loss(runs(), RUNS[0], loss="vi") == pc.expected_loss(runs(), runs().labels[0], loss="vi")
 
