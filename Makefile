@@ -5,7 +5,7 @@
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: demo demo-lowest test test-all approve check docs bench reproduce python clean help
+.PHONY: demo demo-lowest test test-all approve check docs walk bench reproduce python clean help
 
 UV ?= $(shell command -v uv 2>/dev/null)
 UV := $(UV)
@@ -73,6 +73,9 @@ check: $(VENV)/dev.stamp  ## style, types, layers and doctests
 docs: $(VENV)/dev.stamp  ## the documentation, in docs/_build/html
 	@# One process, which computes each posterior of the pictures once.
 	$(PY) -m sphinx -W --keep-going -j 1 -b html docs docs/_build/html
+
+walk: docs  ## the same, and all its pages in Chromium: wide and narrow, light and dark
+	$(PY) docs/walk.py
 
 bench: $(VENV)/test.stamp  ## every benchmark, but for the reproductions of papers
 	@set -e; for f in $(basename $(notdir $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py)))); do echo "== $$f"; $(PY) -m benchmarks $$f; done

@@ -1,11 +1,15 @@
 """Sphinx configuration."""
 
+import ast
 import os
 import shutil
 import sys
+import textwrap
 import tomllib
+from operator import attrgetter
 from pathlib import Path
 
+from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
 
 import posterior_consensus
@@ -30,17 +34,27 @@ def copy_examples():
 
 
 copy_examples()
-sys.path.insert(0, str(HERE))  # pages take their pictures from gallery.py, and notebooks.py runs the tutorials
+sys.path.insert(0, str(HERE))  # for gallery.py, and notebooks.py, which runs the tutorials
 os.environ["PYTHONPATH"] = str(HERE.parent)  # notebooks import this checkout's package, and no file beside them
 
 
-def alternative_texts():
-    """What the picture of each plot shows, by the name of the plot."""
-    import gallery
+def examples():
+    """Script and alternative text of each figure in gallery.py, by the name of its function or class."""
+    source = (HERE / "gallery.py").read_text(encoding="utf-8")
+    imports, found = {}, {}
+    for part in ast.parse(source).body:
+        text = ast.get_source_segment(source, part)
+        if isinstance(part, ast.Import):
+            imports[part.names[0].asname] = text
+        elif isinstance(part, ast.FunctionDef):
+            body = textwrap.dedent(text.split('"""', 2)[2]).strip()
+            needed = [line for name, line in imports.items() if f"{name}." in body]
+            words, _, _ = ast.get_docstring(part).partition("\n\n")
+            found[part.name] = {"code": "\n".join([*needed, "", body]), "alt": words}
+    return found
 
-    plots = (name for name in dir(gallery) if name.startswith("plot_"))
-    return {name: getattr(gallery, name).__doc__.partition("\n\n")[0] for name in plots}
 
+FIGURES = examples()
 
 project = "posterior_consensus"
 author = "The posterior_consensus developers"
@@ -75,7 +89,7 @@ exclude_patterns = ["_build", "conf.py", "gallery.py", "walk.py", "notebooks.py"
 templates_path = ["_templates"]
 
 autosummary_generate = True
-autosummary_context = {"figures": alternative_texts()}
+autosummary_context = {"examples": FIGURES}
 autodoc_typehints = "none"  # numpydoc's Parameters sections say the types, with shapes
 autodoc_member_order = "bysource"
 add_module_names = False
@@ -97,6 +111,8 @@ with (HERE.parent / "pyproject.toml").open("rb") as metadata:
 if repository:
     html_theme_options |= {"repository_url": repository, "path_to_docs": "docs", "use_repository_button": True}
     html_theme_options |= {"use_source_button": True, "use_edit_page_button": True}
+html_context = {"default_mode": "auto"}  # light or dark, as the reader's system has it
+html_favicon = "_static/favicon.svg"
 html_static_path = ["_static"]
 html_extra_path = ["llms.txt"]
 html_css_files = ["custom.css"]
@@ -104,12 +120,39 @@ html_css_files = ["custom.css"]
 bibtex_bibfiles = ["../posterior_consensus/summary/references.bib"]
 bibtex_reference_style = "author_year"
 
-plot_formats = [("png", 150)]
+plot_formats = [("png", 150), ("small.png", 60)]  # small ones for the gallery
 plot_html_show_formats = plot_html_show_source_link = plot_include_source = False
+plot_pre_code = ""  # examples import what they need
 plot_rcparams = {"figure.facecolor": "white", "savefig.facecolor": "white"}
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ |In \[\d*\]: | {2,5}\.\.\.: "
 copybutton_prompt_is_regexp = True
+
+
+class Figures(SphinxDirective):
+    """A card for each public name in the content, with its figure and a link to its example."""
+
+    has_content = True
+
+    def run(self):
+        self.env.note_dependency(str(HERE / "gallery.py"))
+        drawn = Path(self.env.app.doctreedir).parent / "plot_directive" / "api" / "generated"  # read before this page
+        cards = ["::::{grid} 1 2 2 3", ":gutter: 3"]
+        for name in self.content:
+            owner = attrgetter(name)(posterior_consensus)
+            plot, shown = (owner.plot, f"{owner.__name__}.plot") if isinstance(owner, type) else (owner, owner.__name__)
+            image = drawn / f"posterior_consensus-{name.replace('.', '-')}-1.small.png"
+            cards += [
+                f":::{{grid-item-card}} {shown.replace('_', '_<wbr>')}",
+                f":link: figure-{owner.__name__.lower()}",
+                ":link-type: ref",
+                ":class-card: figure-card",
+                f"![{FIGURES[owner.__name__]['alt']}]({os.path.relpath(image, HERE)})",
+                "",
+                plot.__doc__.partition("\n")[0],
+                ":::",
+            ]
+        return self.parse_text_to_nodes("\n".join([*cards, "::::"]))
 
 
 def link_by_name(app, env, node, contnode):
@@ -139,9 +182,11 @@ def link_sources(app, page, template, context, doctree):
 def write_reports(app, error):
     """Write the reports that the landing page links, beside the pages."""
     if error is None and app.builder.format == "html":
-        import gallery
-
-        gallery.reports(Path(app.outdir) / "reports")
+        folder = Path(app.outdir) / "reports"
+        folder.mkdir(exist_ok=True)
+        for name, loss in (("galaxies", "vi"), ("records", "binder")):
+            data = posterior_consensus.load_example(name)
+            posterior_consensus.summarize(data, loss=loss, random_seed=1).to_html(folder / f"{name}.html")
 
 
 def write_notebooks(app, error):
@@ -154,6 +199,7 @@ def write_notebooks(app, error):
 
 
 def setup(app):
+    app.add_directive("figures", Figures)
     app.connect("missing-reference", link_by_name)
     if repository:
         app.connect("html-page-context", link_sources, priority=501)  # the theme then makes its buttons

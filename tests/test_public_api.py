@@ -11,7 +11,7 @@ from numpydoc.validate import validate
 
 import posterior_consensus as pc
 from posterior_consensus.results.work import Info
-from tests.catalogue.functions import BY_NAME, MODULES, PUBLIC, TOP
+from tests.catalogue.functions import MODULES, PUBLIC, TOP
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -91,9 +91,13 @@ def test_help_names_the_type_of_a_seed():
     assert {*re.findall(r"random_seed: '?(.+?)'?(?: = None)?[,)]", shown)} == {"RandomSeed"}
 
 
-def test_every_plot_has_a_picture_on_its_page():
-    drawn = re.findall(r'^def (plot_\w+)\(\):\n    """', text_of("gallery.py"), re.MULTILINE)  # with words for it
-    assert sorted(drawn) == sorted(name for name in BY_NAME if name.startswith("plot_"))
+def test_every_figure_has_an_example_and_a_card_in_the_gallery():
+    """The build of the documentation runs the examples, as it shows them."""
+    figures = sorted(name for name, one in PUBLIC.items() if "plot_" in name or "plot" in getattr(one, "__dict__", ()))
+    examples = re.findall(r'^def (\w+)\(\):\n    """', text_of("gallery.py"), re.MULTILINE)  # with words for it
+    cards = re.findall(r"^```{figures}\n(.*?)```", text_of("gallery.md"), re.MULTILINE | re.DOTALL)
+    assert sorted("".join(cards).split()) == figures
+    assert sorted(examples) == sorted(name.rpartition(".")[2] for name in figures)
 
 
 def test_page_for_users_of_r_names_methods_and_losses_that_exist():

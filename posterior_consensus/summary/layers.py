@@ -216,9 +216,9 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
         return bibtex(cited_keys(self.methods_text()))
 
     def plot(self, *, figsize: tuple[float, float] | None = None, axes: Any = None) -> Grid:
-        """Plot the clusters of each layer and where their items go, see :func:`plot_layers`.
+        """Plot the clusters of each layer and where their items go.
 
-        Layers of runs are plotted by :func:`plot_layer_stability`.
+        Layers of draws are plotted by :func:`plot_layers`, layers of runs by :func:`plot_layer_stability`.
 
         Parameters
         ----------
