@@ -234,8 +234,8 @@ def burn_in_in_words(ends: Mapping[object, int]) -> str:
     who = f"Chain{'s' * (len(names) > 1)} {display.joined(names)} begin{'s' * (len(names) == 1)}"
     most = "about" if len(names) == 1 else "up to about"
     return (
-        f"{who} with a burn-in of {most} {longest} draws, as diagnostics.sequential_distances shows. "
-        f"Leave it out first: draws.isel(draw=slice({longest}, None))."
+        f"{who} with a burn-in of {most} {longest} draws, as `pc.diagnostics.sequential_distances` shows. "
+        f"Leave it out first: `draws.isel(draw=slice({longest}, None))`."
     )
 
 

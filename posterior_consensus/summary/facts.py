@@ -336,8 +336,8 @@ def optimality(summary: SummaryRecord) -> Fact:
         no_bound = "no bound was computed" if summary.no_certificate else "no bound is known for this loss"
         said, shown = [agreement or no_bound], f"not proven optimal, {no_bound}"
     elif gap > _LOOSE:
-        # A longer computation can improve the bound.
-        better = ["`certify` can give a better bound"] * bool(summary.certificate and not summary.certificate.left_out)
+        can_improve = bool(summary.certificate and not summary.certificate.left_out)
+        better = ["a longer computation, by `pc.certify`, can give a better bound"] * can_improve
         unproven = f"the {words.expected} loss is not proven to be near the minimum"
         said, shown = [agreement, "; ".join([unproven, *better])], "not proven optimal"
         if (least := _rounded_down(bound)) > 0:

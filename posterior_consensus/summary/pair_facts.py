@@ -207,7 +207,7 @@ def precision(summary: PairsRecord, counts: Counts) -> Fact:
         f"{_pairs(matches)} expected matches that are within clusters. Both are {_AS_GOOD}."
     )
     if found.precision < _UNSURE:
-        finding += " With a larger tau fewer pairs are joined wrongly; `loss_path` has both for each tau."
+        finding += " With a larger threshold, fewer pairs are joined wrongly; `pc.loss_path` computes both for each."
     methods = (
         f"Its expected precision of pairs is {found.precision:.3g} and its expected recall {found.recall:.3g}, "
         f"{_AS_GOOD}."
@@ -265,7 +265,7 @@ def review(summary: PairsRecord, counts: Counts) -> Fact:
     )
     said = f"{as_text(first)} and {as_text(second)}, {'joined' if joined else 'separated'} with a score of {score:.3g}"
     finding = f"The closest call is that of {said}: {_other_decision(increase, exact)}. A clerk should begin there."
-    return Fact("look first at", f"{said}; the next are below, more in links.review()", [finding])
+    return Fact("look first at", f"{said}; the next are below, more in `links.review()`", [finding])
 
 
 def _other_decision(increase: float, exact: bool) -> str:
