@@ -129,7 +129,7 @@ def within(file: Path, budget: int) -> tuple[list[dict], str]:
     step("expected loss", pc.expected_loss, draws, partition)
     step("credible ball", pc.credible_ball, draws, partition)
     step("diagnosis", pc.diagnose, draws)
-    best = step("summary", pc.summarize, draws, random_seed=1).consensus
+    best = step("summary", pc.summarize, draws, random_seed=1).partition
     return rows, f"{best.n_clusters} clusters, expected VI {best.expected_loss:.6g}"
 
 

@@ -38,8 +38,8 @@ def _stored(files):
         yield {
             "file": file.name,
             "input used": summary.source.replace("`", ""),
-            "clusters": summary.consensus.n_clusters,
-            "expected VI (bits)": f"{summary.consensus.expected_loss:.3f}",
+            "clusters": summary.partition.n_clusters,
+            "expected VI (bits)": f"{summary.partition.expected_loss:.3f}",
             "chains": summary.diagnosis.status,
             "seconds": call.seconds,
         }

@@ -31,11 +31,11 @@ def LayersSummary():
 def plot_psm():
     """Similarity matrix of 82 galaxies ordered by cluster, with six clusters outlined."""
     summary = pc.summarize(pc.load_example("galaxies"), random_seed=1)
-    pc.plot_psm(summary.draws, summary.consensus)
+    pc.plot_psm(summary.draws, summary.partition)
 
 
 def plot_credible_ball():
-    """Four strips of the galaxies, coloured by cluster: center and bounds of the credible ball."""
+    """Four strips of the galaxies, coloured by cluster: partition and bounds of the credible ball."""
     summary = pc.summarize(pc.load_example("galaxies"), random_seed=1)
     pc.plot_credible_ball(summary.ball)
 
@@ -96,7 +96,7 @@ def plot_data():
     """Petal length and width of 30 irises, coloured by cluster; a flower unlike its cluster has a smaller point."""
     irises = pc.load_example("iris")
     summary = pc.summarize(irises, random_seed=1)
-    pc.plot_data(irises["observed_data"]["petal"], summary.consensus, items=summary.items)
+    pc.plot_data(irises["observed_data"]["petal"], summary.partition, items=summary.items)
 
 
 def plot_regimes():

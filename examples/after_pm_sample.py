@@ -85,7 +85,7 @@ axes[0, 0].figure.savefig("galaxies.pdf")
 # %%
 # Figure: Histogram of the velocities stacked by cluster, and below it a point for each galaxy, paler the less
 # similar it is to its cluster.
-ax = pc.plot_data(velocity, summary.consensus, items=summary.items)
+ax = pc.plot_data(velocity, summary.partition, items=summary.items)
 _ = ax.set_xlabel("velocity (1,000 km/s)")
 
 # %% [markdown]
@@ -122,7 +122,7 @@ idata.to_netcdf("galaxies_with_consensus.nc", engine="h5netcdf")
 # %%
 new = xr.DataArray([9.5, 17.0, 24.0, 28.0], dims="new", coords={"new": ["a", "b", "c", "d"]})
 new_draws = pc.allocation_probabilities(model, idata, observed={"velocity": new}, progressbar=False)
-predicted = pc.predict_allocation(new_draws, summary.draws, partition=summary.consensus)
+predicted = pc.predict_allocation(new_draws, summary.draws, partition=summary.partition)
 predicted.probabilities.to_pandas().round(2)
 
 # %%

@@ -25,7 +25,7 @@ def main() -> None:
     show("The same under Binder's loss", binder)
     show(
         "Compared under the first loss",
-        pc.compare_partitions(summary.draws, {"vi": summary.consensus, "binder": binder}, loss="vi"),
+        pc.compare_partitions(summary.draws, {"vi": summary.partition, "binder": binder}, loss="vi"),
     )
     show("For the section on methods", summary.methods_text())
 
@@ -34,7 +34,7 @@ def main() -> None:
 
     FIGURES.mkdir(exist_ok=True)
     summary.plot()[0, 0].figure.savefig(FIGURES / "summary.png", dpi=150)
-    pc.plot_psm(summary.draws, summary.consensus).figure.savefig(FIGURES / "psm.png", dpi=200)
+    pc.plot_psm(summary.draws, summary.partition).figure.savefig(FIGURES / "psm.png", dpi=200)
     report = summary.to_html(FIGURES / "report.html")
     print(f"\nFigures: {', '.join(str(file) for file in sorted(FIGURES.glob('*.png')))}; report: {report}")
 

@@ -1,11 +1,11 @@
 # %% [markdown]
 # # Chains and analysts disagree: is it noise, another view, or an error?
 #
-# Penalize the disagreement, and see who gives way: estimates that differ by noise merge under a small penalty, those of
-# different modes under a large one (`agreement_path`). If somebody also gave constraints on pairs of items, group the
-# experts by the partition that they share, and estimate how reliable each is (`expert_views`). Below, the first finds
-# that one of four chains is in another mode. The second finds two views, a careless expert, and that no measurement
-# supports that chain.
+# Penalize the disagreement, and see who gives way: partitions that differ by noise merge under a small penalty, those
+# of different modes under a large one (`agreement_path`). If somebody also gave constraints on pairs of items, group
+# the experts by the partition that they share, and estimate how reliable each is (`expert_views`). Below, the first
+# finds that one of four chains is in another mode. The second finds two views, a careless expert, and that no
+# measurement supports that chain.
 #
 # The data are simulated, so that the truth is known. Of 120 sites, each has one of three climates and one of three
 # soils, and four measurements. Chains cluster by climate, with a tenth of the sites at random in each draw. Chain 3 is
@@ -45,7 +45,7 @@ labels = xr.DataArray(
 # %% [markdown]
 # ## Noise, or another mode?
 #
-# In `agreement_path`, each chain has its own estimate, and disagreement with the others is penalized. The columns call
+# In `agreement_path`, each chain has its own partition, and disagreement with the others is penalized. The columns call
 # the penalty weight a price.
 
 # %%
@@ -59,10 +59,10 @@ path
 axes = pc.agreement.plot_agreement_path(path)
 
 # %% [markdown]
-# The averaged Jaccard index is the mean over pairs of estimates of the number of item pairs co-clustered in both,
+# The averaged Jaccard index is the mean over pairs of partitions of the number of item pairs co-clustered in both,
 # divided by the number co-clustered in either. `averaged_jaccard` computes it for any partitions. `path.groups` has
-# the groups, `path.labels` each chain's estimate at each weight. With four draws of each of the other chains, the
-# estimates differ too, but by noise:
+# the groups, `path.labels` each chain's partition at each weight. With four draws of each of the other chains, the
+# partitions differ too, but by noise:
 
 # %%
 few = pc.agreement.agreement_path(labels[:3, :4], loss="binder", random_seed=1, progressbar=False)

@@ -40,7 +40,7 @@ idata = pc.load_example("nile")
 posterior = idata["posterior"]
 flow = idata["observed_data"]["flow"].to_series()
 summary = pc.summarize(idata, "z", random_seed=1, progressbar=False)
-best = summary.consensus
+best = summary.partition
 summary
 
 # %% [markdown]

@@ -54,7 +54,7 @@ summary
 # ## Components by cluster
 
 # %%
-aligned = pc.relabel(idata, summary.consensus, component_dim="component", allocations=soft)
+aligned = pc.relabel(idata, summary.partition, component_dim="component", allocations=soft)
 aligned["relabelling"]
 
 # %% [markdown]
@@ -81,7 +81,7 @@ forest = az.plot_forest(aligned, var_names=["mu"], combined=True)
 # %%
 # Figure: Heat map of the standardized means of three measurements in three clusters of wines, with lines for the
 # standard deviations within clusters.
-ax = pc.plot_cluster_profiles(y, summary.consensus)
+ax = pc.plot_cluster_profiles(y, summary.partition)
 
 # %% [markdown]
 # The cultivars, which the model did not see, are in the names of the wines.
@@ -90,4 +90,4 @@ ax = pc.plot_cluster_profiles(y, summary.consensus)
 cultivar = np.array([name.split()[0] for name in y["wine"].values])
 # Figure: Flows of wines from the three cultivars to the three clusters; nearly all wines of a cultivar go to one
 # cluster.
-ax = pc.plot_alluvial({"cultivar": np.unique(cultivar, return_inverse=True)[1], "clusters": summary.consensus})
+ax = pc.plot_alluvial({"cultivar": np.unique(cultivar, return_inverse=True)[1], "clusters": summary.partition})

@@ -48,7 +48,7 @@ summary
 
 # %%
 # Figure: Similarity matrix of 82 galaxies with six clusters outlined.
-ax = pc.plot_psm(summary.draws, summary.consensus)
+ax = pc.plot_psm(summary.draws, summary.partition)
 
 # %% [markdown]
 # ## Does another sampler agree?
@@ -57,7 +57,7 @@ ax = pc.plot_psm(summary.draws, summary.consensus)
 
 # %%
 by_pymc = pc.consensus_partition(pc.load_example("galaxies"), random_seed=1, progressbar=False)
-print(f"VI between the two: {pc.partition_loss(by_pymc, summary.consensus):.3f} bits")
+print(f"VI between the two: {pc.partition_loss(by_pymc, summary.partition):.3f} bits")
 
 # %% [markdown]
 # ## Are two components one group?

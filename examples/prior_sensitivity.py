@@ -66,7 +66,7 @@ pc.prior_sensitivity(draws, prior, alternatives=others, loss="binder", random_se
 # %%
 ratio = pc.priors.pitman_yor(200.0, discount=0.7).log_prob(draws) - prior.log_prob(draws)
 other = pc.reweight(draws, ratio)
-pc.expected_loss(other, found.reference, loss="binder")
+pc.expected_loss(other, found.partition, loss="binder")
 
 # %%
 try:

@@ -49,7 +49,7 @@ print(summary.methods_text())
 #
 # The table names four items of each cluster; `to_csv` writes tables with every item, for a supplement. `similarity`
 # is the mean posterior similarity of an item to the rest of its cluster, averaged over the cluster. The LaTeX needs the
-# package booktabs. `summary.consensus.with_names(first=1).to_latex()` numbers the clusters from 1; that table has no
+# package booktabs. `summary.partition.with_names(first=1).to_latex()` numbers the clusters from 1; that table has no
 # column `similarity`.
 
 # %%
@@ -139,7 +139,7 @@ print(f"in the draws that chose the items: {partial.search_probability:.3f}")
 # Binder's loss; under VI a gap typically remains:
 
 # %%
-certificate = pc.certify(summary.draws, summary.consensus, progressbar=False)
+certificate = pc.certify(summary.draws, summary.partition, progressbar=False)
 certificate
 
 # %% [markdown]

@@ -483,7 +483,7 @@ def as_json(summary: Summary | LayersSummary | PairsSummary) -> dict[str, Any]:
         return _layers_as_json(summary)
     if isinstance(summary, PairsSummary):
         return _pairs_as_json(summary)
-    best, ball, diagnosis, modes = summary.consensus, summary.ball, summary.diagnosis, summary.modes
+    best, ball, diagnosis, modes = summary.partition, summary.ball, summary.diagnosis, summary.modes
     names = summary.draws.items.names.tolist()
     items = zip(names, best.labels.values.tolist(), summary.items.similarity.values.tolist(), strict=True)
     table: dict[str, Any] = {
@@ -542,7 +542,7 @@ def _layers_as_json(summary: LayersSummary) -> dict[str, Any]:
 
 
 def _pairs_as_json(summary: PairsSummary) -> dict[str, Any]:
-    best, pairs, found = summary.consensus, summary.pairs, summary.links
+    best, pairs, found = summary.partition, summary.pairs, summary.links
     records = summary.to_dataframe().astype(object)
     names: list[dict[Hashable, Any]] = [{"item": name} for name in pairs.items.names.tolist()]
     if records.index.nlevels > 1:  # by which the user's table of records is joined

@@ -307,7 +307,7 @@ def test_layers_of_every_kind_of_file(layers, tmp_path, capsys):
         found = printed(capsys, *files, "--layers", "year")
         assert found["dim"] == "year" and [one["layer"] for one in found["layers"]] == names
         assert [one["expected_loss"] for one in found["layers"]] == [
-            one.consensus.expected_loss for one in expected.values()
+            one.partition.expected_loss for one in expected.values()
         ]
         assert found["comparison"]["distances"][2]["expected_loss"] == pytest.approx(
             expected.comparison.distances["expected_loss"][0, 2].item()
@@ -383,7 +383,7 @@ def test_layers_of_files(layers, tmp_path, capsys):
     assert [one["layer"] for one in found["layers"]] == list(map(str, files))
     whole = pc.summarize(pc.as_layers(layers, layer_dim="year"), random_seed=0, progressbar=False)
     assert [one["expected_loss"] for one in found["layers"]] == [
-        whole[year].consensus.expected_loss for year in (1935, 1936)
+        whole[year].partition.expected_loss for year in (1935, 1936)
     ]
     assert main([*map(str, files), "--layers", "year", "--var", "nonsense"]) == 2
     assert "--var must name a variable" in capsys.readouterr().err

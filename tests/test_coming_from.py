@@ -40,28 +40,28 @@ def names():
     p = 0.9 * np.eye(K)[z] + 0.1 * rng.dirichlet(np.ones(K), z.shape)
     dims = ("chain", "draw", "obs")
     posterior = {"z": (dims, z[np.newaxis]), "mu": ((*dims[:2], "component"), rng.normal(size=(1, N_DRAWS, K)))}
-    draws, estimate = pc.as_partition_draws(z), z[0]
+    draws, first = pc.as_partition_draws(z), z[0]
     similarity = pc.posterior_similarity_matrix(draws)
     return {
         **{"pc": pc, "np": np, "n": N_ITEMS, "x": z, "partitions": z, "train": z[::2], "rest": z[1::2]},
-        **dict.fromkeys(("estimate", "zpivot", "truth", "one", "of_3"), estimate),
-        **{"other": z[1], "z": z[2], "of_2": estimate % 2, "y": rng.normal(size=N_ITEMS)},
+        **dict.fromkeys(("zpivot", "truth", "one", "of_3"), first),
+        **{"other": z[1], "z": z[2], "of_2": first % 2, "y": rng.normal(size=N_ITEMS)},
         **{"draws": draws, "psm": similarity, "pairs": pc.as_pair_similarity(similarity)},
         "runs": np.where(rng.random(z.shape) < 0.2, -1, z),
         "soft": pc.as_allocation_probabilities(p),
-        "mean_q": pc.membership(draws, estimate),
+        "mean_q": pc.membership(draws, first),
         "partial": pc.partial_partition(draws, 0.5, random_seed=1),
         "q": p,
         "q_matrices": xr.Dataset({"q": (("run", "individual", "cluster"), p)}),
         "idata": xr.DataTree.from_dict({"posterior": xr.Dataset(posterior)}),
         "best": pc.consensus_partition(draws, random_seed=1),
-        "ball": pc.credible_ball(draws, estimate),
+        "ball": pc.credible_ball(draws, first),
         "found": pc.particles(draws, 2, random_seed=1),
         "modes": pc.consensus.fit_modes(draws, 2, random_seed=1),
         "density": pc.partition_density(draws, random_seed=1),
         "prior": pc.priors.crp(1.0),
         "other_prior": pc.priors.crp(2.0),
-        "aligned": pc.align_partitions([estimate, z[1]]),
+        "aligned": pc.align_partitions([first, z[1]]),
     }
 
 

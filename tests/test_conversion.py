@@ -383,7 +383,7 @@ def test_a_summary_brings_its_partition(name):
     function = BY_NAME[name]
     found, by_name = (
         summary_of("soft"),
-        replace(summary_of("soft"), consensus=summary_of("soft").consensus.with_names([*"abc"])),
+        replace(summary_of("soft"), partition=summary_of("soft").partition.with_names([*"abc"])),
     )
     alone, given = function(found), function(found.draws, found)
     if hasattr(given, "to_dataset"):

@@ -103,16 +103,16 @@ def test_marginalised_posterior_of_pymc(arviz, tmp_path):
     with pytest.raises(ValueError, match=r"summarize\(idata, model=model\)"):
         pc.summarize(idata)
     summary = pc.summarize(idata, model=model, random_seed=1, progressbar=False)
-    labels = summary.consensus.labels.values
+    labels = summary.partition.labels.values
     assert len(set(labels[:3])) == len(set(labels[3:])) == 1 and labels[0] != labels[3]
     together = pc.posterior_similarity_matrix(summary.draws).values
     sampled = pc.posterior_similarity_matrix(summary.draws.sample(2)).values
     assert np.abs(together - sampled).max() < 0.25
     attached = pc.attach(idata, summary)
     written(attached, tmp_path / "sampled.nc")
-    relabelled = pc.relabel(attached, summary.consensus, component_dim="component", allocations=summary.draws)
+    relabelled = pc.relabel(attached, summary.partition, component_dim="component", allocations=summary.draws)
     table = arviz.summary(relabelled, var_names=["mu"])
     assert np.allclose(table["mean"].astype(float), [-5.0, 5.0], atol=0.6)
     new = pc.allocation_probabilities(model, idata, observed={"y": np.array([-5.1, 5.0])}, progressbar=False)
-    predicted = pc.predict_allocation(new, summary.draws, partition=summary.consensus)
+    predicted = pc.predict_allocation(new, summary.draws, partition=summary.partition)
     assert_array_equal(predicted.cluster.values, labels[[0, 3]])

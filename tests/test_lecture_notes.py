@@ -54,7 +54,7 @@ def test_best_approximation_of_rank_one():
 
 def test_similarities_of_rank_one():
     """All items always together: one axis has all the variation, and after centring there is none."""
-    whole = pc.item_embedding(np.zeros((4, 5), int), center=False)
+    whole = pc.item_embedding(np.zeros((4, 5), int), centred=False)
     np.testing.assert_allclose(whole, np.outer(np.ones(5), [1, 0]), atol=1e-9)
     assert whole["share"].values == pytest.approx([1, 0])
     assert not pc.item_embedding(np.zeros((4, 5), int)).values.any()

@@ -1,4 +1,4 @@
-"""Agreement between clusterings: its index, estimates along a penalty on disagreement, and co-clustering."""
+"""Agreement between clusterings: its index, partitions along a penalty on disagreement, and co-clustering."""
 
 from posterior_consensus.runtime.names import public_names
 

@@ -1,4 +1,4 @@
-"""Agreement between clusterings: the averaged Jaccard index, and estimates of chains with a penalty on disagreement."""
+"""Agreement between clusterings: the averaged Jaccard index, and chains' partitions with a penalty on disagreement."""
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ from posterior_consensus.sources.conversion import as_draws, as_source, several_
 Status = Literal["agreement", "search noise", "shared modes", "different modes"]
 
 EARLY = 0.25  # penalty weight at which search noise has more than halved
-_NEAR = 0.1  # largest Jaccard distance of two estimates that agree
+_NEAR = 0.1  # largest Jaccard distance of two partitions that agree
 _HALF = 0.5  # largest remaining share of a distance that was noise
 _OF_PRICE = ("averaged_jaccard", "expected_loss", "disagreement", "objective")
 _OF_CHAIN = ("own_loss", "own_mcse")
@@ -50,7 +50,7 @@ _MOST_NAMED = 6  # chains of a group
 _VISITED = 0.05  # least share of a chain's draws
 _PRICES = (0.0, 0.05, 0.1, 0.15, 0.2, EARLY, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 2.0)
 _ROUNDS = 100  # most rounds at a penalty weight; each lowers the objective, so few are needed
-_STARTS = 2  # random starts of a search that also starts from all present estimates
+_STARTS = 2  # random starts of a search that also starts from all present partitions
 
 
 def averaged_jaccard(partitions: Any) -> float:
@@ -131,14 +131,14 @@ class AgreementPath(Stored):
     Attributes
     ----------
     labels : xarray.DataArray of shape (price, chain, n_items), dtype int32
-        Each chain's estimate at each penalty weight.
+        Each chain's partition at each penalty weight.
     table : xarray.Dataset
-        Over ``price`` and ``chain``: ``own_loss``, the expected loss of each estimate over the draws of its chain, and
-        its Monte Carlo standard error ``own_mcse``. Over ``price``: ``averaged_jaccard`` between the estimates;
-        ``expected_loss``, the mean of ``own_loss``; ``disagreement``, the mean loss between two estimates; and
+        Over ``price`` and ``chain``: ``own_loss``, the expected loss of each partition over the draws of its chain, and
+        its Monte Carlo standard error ``own_mcse``. Over ``price``: ``averaged_jaccard`` between the partitions;
+        ``expected_loss``, the mean of ``own_loss``; ``disagreement``, the mean loss between two partitions; and
         ``objective``.
-    visits : xarray.DataArray of shape (chain, estimate), dtype float64
-        Share of each chain's draws nearest to each estimate at the penalty weight 0.25; NaN for an analysis without
+    visits : xarray.DataArray of shape (chain, partition), dtype float64
+        Share of each chain's draws nearest to each partition at the penalty weight 0.25; NaN for an analysis without
         draws.
     loss : PartitionLoss
         The loss.
@@ -155,7 +155,7 @@ class AgreementPath(Stored):
         metadata=stored_as.table("agreement_{}", (*_OF_PRICE, *_OF_CHAIN), _AXES, in_words=_NAMES)
     )
     visits: xr.DataArray = field(
-        metadata=stored_as.array("agreement_visits", _AXES | {"estimate": "agreement_estimate"}, in_words=_NAMES)
+        metadata=stored_as.array("agreement_visits", _AXES | {"partition": "agreement_partition"}, in_words=_NAMES)
     )
     loss: PartitionLoss = field(metadata=stored_as.loss("agreement_"))
     of_chains: bool = field(metadata=stored_as.flag("agreement_of_chains"))
@@ -167,17 +167,17 @@ class AgreementPath(Stored):
 
     @cached_property
     def _early(self) -> tuple[Floats, Floats]:
-        """Jaccard distances between the estimates without a penalty and at the penalty weight 0.25."""
+        """Jaccard distances between the partitions without a penalty and at the penalty weight 0.25."""
         prices = self.table["price"].values
         at = int(np.flatnonzero(prices == EARLY)[0])
         return losses_between(self.labels.values[0], jaccard()), losses_between(self.labels.values[at], jaccard())
 
     @property
     def groups(self) -> list[list[Hashable]]:
-        """Names of the chains whose estimates merge at the penalty weight 0.25, the largest group first.
+        """Names of the chains whose partitions merge at the penalty weight 0.25, the largest group first.
 
-        Two chains are linked if the Jaccard distance of their estimates is at most half its value without a penalty, or
-        at most 0.1. Groups are connected by links.
+        Two chains are linked if the Jaccard distance of their partitions is at most half its value without a penalty,
+        or at most 0.1. Groups are connected by links.
         """
         alone, early = self._early
         _, group = connected_components(early <= np.maximum(_NEAR, _HALF * alone), directed=False)
@@ -186,9 +186,9 @@ class AgreementPath(Stored):
 
     @property
     def _least_visit(self) -> float:
-        """Smallest share of a chain's draws nearest to the estimates of a group; NaN if unknown.
+        """Smallest share of a chain's draws nearest to the partitions of a group; NaN if unknown.
 
-        Groups whose estimates their own chains hardly visit are ignored, because such estimates lie between modes.
+        Groups whose partitions their own chains hardly visit are ignored, because such partitions lie between modes.
         """
         places = [self._places(names) for names in self.groups]
         shares = [self.visits.values[:, own].sum(axis=1) for own in places]
@@ -217,18 +217,18 @@ class AgreementPath(Stored):
                 "loss."
             )
         if self.status == "agreement":
-            return f"The {what} agree: between their own estimates no Jaccard index is below {1 - alone.max():.2f}."
+            return f"The {what} agree: between their own partitions no Jaccard index is below {1 - alone.max():.2f}."
         if self.status == "search noise":
             losses = self.table["expected_loss"].sel(price=[0.0, EARLY]).values
             return (
                 f"Search noise or few effective draws: a penalty weight of {EARLY:g} raises the averaged Jaccard index "
-                f"of the {what}' estimates {rise}, at {losses[1] / losses[0] - 1:.1%} more expected loss."
+                f"of the {what}' partitions {rise}, at {losses[1] / losses[0] - 1:.1%} more expected loss."
             )
         if self.status == "shared modes":
             return (
-                f"Shared modes: the {what}' estimates differ, {_in_words(self.groups)}, but at least "
-                f"{self._least_visit:.0%} of the draws of each are nearest to the estimates of any other group. "
-                "Chains that mix slowly between modes have such estimates: run longer chains."
+                f"Shared modes: the {what}' partitions differ, {_in_words(self.groups)}, but at least "
+                f"{self._least_visit:.0%} of the draws of each are nearest to the partitions of any other group. "
+                "Chains that mix slowly between modes have such partitions: run longer chains."
             )
         group = np.empty(len(alone), np.intp)
         for g, names in enumerate(self.groups):
@@ -276,7 +276,7 @@ def agreement_path(
     random_seed: RandomSeed = None,
     progressbar: bool = True,
 ) -> AgreementPath:
-    """Trace how the chains' estimates merge as disagreement is penalized.
+    """Trace how the chains' partitions merge as disagreement is penalized.
 
     Parameters
     ----------
@@ -285,12 +285,12 @@ def agreement_path(
         DataArrays or posteriors, or a dict of them by name. Items are matched by their coordinate if all have one, else
         by position.
     loss : str or PartitionLoss, optional
-        Name in LOSSES, or a record such as ``binder(tau=0.25)``; by default "vi". Between estimates, ``binder`` and
+        Name in LOSSES, or a record such as ``binder(tau=0.25)``; by default "vi". Between partitions, ``binder`` and
         ``vi`` have equal costs.
     prices : iterable of float, optional
         Nonnegative penalty weights. By default 17 values from 0 to 2. 0 and 0.25 are always included.
     n_starts : int, optional
-        Largest number of random starts of the search for each chain's own estimate, by default as for
+        Largest number of random starts of the search for each chain's own partition, by default as for
         ``method="greedy"`` of :func:`consensus_partition`.
     random_seed : int, Generator, SeedSequence or None
         The same seed gives the same result.
@@ -316,20 +316,21 @@ def agreement_path(
 
     Notes
     -----
-    For chains i = 1, ..., m, the estimates x_1, ..., x_m minimize
+    For chains i = 1, ..., m, the partitions x_1, ..., x_m minimize
 
         sum_i E_i L(x_i, z) + lambda / (m - 1) sum_{i < j} L(x_i, x_j),
 
     where E_i is the mean over the draws z of chain i and lambda the penalty weight. `objective` is this sum divided by
     m. It is the clustering agreement process [1]_, with a posterior expected loss instead of mutual information. Given
-    all other estimates, x_i is the consensus of the chain's draws, with total weight 1, and of the m - 1 other
-    estimates, with total weight lambda. At each penalty weight, chains take a better estimate in turn until no search
-    finds one. Each search starts from the estimates at the previous penalty weight.
+    all other partitions, x_i is the consensus of the chain's draws, with total weight 1, and of the m - 1 other
+    partitions, with total weight lambda. At each penalty weight, chains take a better partition in turn until no search
+    finds one. Each search starts from the partitions at the previous penalty weight.
 
-    Without a penalty, each estimate is the consensus of its chain. Differences from search noise and few draws vanish
-    under a small penalty, at hardly any cost. Chains in different modes keep their estimates until the other estimates
-    outweigh their own draws. Estimates can stay different although a joint move of all chains would lower the sum.
-    Chains with different estimates are in different modes, unless the draws of each chain visit the estimates of all.
+    Without a penalty, each partition is the consensus of its chain. Differences from search noise and few draws vanish
+    under a small penalty, at hardly any cost. Chains in different modes keep their partitions until the other
+    partitions outweigh their own draws. Estimates can stay different although a joint move of all chains would lower
+    the sum. Chains with different partitions are in different modes, unless the draws of each chain visit the
+    partitions of all.
 
     References
     ----------
@@ -372,19 +373,19 @@ def agreement_path(
     if n_starts is not None:
         check_count("n_starts", n_starts)
     rng, along = as_generator(random_seed), _checked(prices)
-    estimates: list[Labels] = []
+    partitions: list[Labels] = []
     by_weight = []
     for weight in track(along, "Agreement path", progressbar=progressbar):
-        if not estimates:
-            estimates = [chain.alone(rng, n_starts) for chain in chains]
-        elif any(not np.array_equal(one, estimates[0]) for one in estimates[1:]):  # equal ones stay equal
-            _settle(chains, estimates, weight, rng)
-        by_weight.append(np.stack(estimates))
+        if not partitions:
+            partitions = [chain.alone(rng, n_starts) for chain in chains]
+        elif any(not np.array_equal(one, partitions[0]) for one in partitions[1:]):  # equal ones stay equal
+            _settle(chains, partitions, weight, rng)
+        by_weight.append(np.stack(partitions))
     return _record(sources, np.stack(by_weight), along, record, of_chains=several is None)
 
 
 class _Chain:
-    """Draws of a chain, and the search for its estimate."""
+    """Draws of a chain, and the search for its partition."""
 
     def __init__(self, source: PairSource, loss: PartitionLoss, by_pairs: bool) -> None:
         self.source, self._loss, self._by_pairs = source, loss, by_pairs
@@ -398,7 +399,7 @@ class _Chain:
         return self._search(self.source, self._loss, rng, [], n_starts)
 
     def pulled(self, own: Labels, others: npt.NDArray[Any], price: float, rng: np.random.Generator) -> Labels:
-        """Search for a better estimate, given the other estimates (m - 1, n) and the penalty weight `price`."""
+        """Search for a better partition, given the other partitions (m - 1, n) and the penalty weight `price`."""
         loss = _with_price(self._loss, price)
         source = self._with_estimates(others, price)
         found = self._search(source, loss, rng, [own, *others[distinct_rows(others)[0]]], _STARTS)
@@ -406,7 +407,7 @@ class _Chain:
         return found if values[1] < values[0] - SAME * max(1.0, abs(values[0])) else own
 
     def _with_estimates(self, others: npt.NDArray[Any], price: float) -> PairSource:
-        """Draws of the chain and the other estimates, with their weights, as input of the search."""
+        """Draws of the chain and the other partitions, with their weights, as input of the search."""
         if self._by_pairs:
             together = sum((other[:, np.newaxis] == other).astype(np.float64) for other in others) / len(others)
             return PairSimilarity(self.source.items, (self._similarity + price * together) / (1.0 + price))
@@ -422,21 +423,21 @@ class _Chain:
         return source.as_labels(search(source, loss, rng=rng, n_starts=n_starts, starts=starts).labels)
 
 
-def _settle(chains: list[_Chain], estimates: list[Labels], price: float, rng: np.random.Generator) -> None:
-    """Improve the estimates chain by chain until no search finds a better one; changes `estimates`."""
+def _settle(chains: list[_Chain], partitions: list[Labels], price: float, rng: np.random.Generator) -> None:
+    """Improve the partitions chain by chain until no search finds a better one; changes `partitions`."""
     unchanged = 0  # chains in a row that found nothing better
     for turn in range(_ROUNDS * len(chains)):
         if unchanged == len(chains):
             break
         at = turn % len(chains)
-        others = np.stack(estimates[:at] + estimates[at + 1 :])
-        better = chains[at].pulled(estimates[at], others, price, rng)
-        unchanged = unchanged + 1 if np.array_equal(better, estimates[at]) else 1
-        estimates[at] = better
+        others = np.stack(partitions[:at] + partitions[at + 1 :])
+        better = chains[at].pulled(partitions[at], others, price, rng)
+        unchanged = unchanged + 1 if np.array_equal(better, partitions[at]) else 1
+        partitions[at] = better
 
 
 def _plain(loss: PartitionLoss) -> PartitionLoss:
-    """Loss between two estimates, with equal costs."""
+    """Loss between two partitions, with equal costs."""
     if "a" in loss.parameters:
         return with_parameters(loss, a=1.0)
     if not loss.is_symmetric:
@@ -445,7 +446,7 @@ def _plain(loss: PartitionLoss) -> PartitionLoss:
 
 
 def _with_price(loss: PartitionLoss, price: float) -> PartitionLoss:
-    """Loss whose mean over draws of weight 1 and estimates of weight `price` equals the penalized sum."""
+    """Loss whose mean over draws of weight 1 and partitions of weight `price` equals the penalized sum."""
     if "a" not in loss.parameters:
         return loss
     return with_parameters(loss, a=(float(loss.parameters["a"]) + price) / (1.0 + price))
@@ -465,24 +466,24 @@ def _checked(prices: Iterable[float] | None) -> list[float]:
     return np.unique(np.append(values, [0.0, EARLY])).tolist()
 
 
-def _visits(source: PairSource, estimates: npt.NDArray[Any], loss: PartitionLoss) -> Floats:
-    """Share (m,) of the draws nearest to each estimate (m, n); ties go to the first; NaN without draws."""
+def _visits(source: PairSource, partitions: npt.NDArray[Any], loss: PartitionLoss) -> Floats:
+    """Share (m,) of the draws nearest to each partition (m, n); ties go to the first; NaN without draws."""
     draws = draws_if_any(source)
     if draws is None:
-        return np.full(len(estimates), np.nan)
-    nearest = loss_matrix(estimates, draws, loss).argmin(axis=0)
-    return draws.samples.mean((np.arange(len(estimates))[:, np.newaxis] == nearest).astype(np.float64))
+        return np.full(len(partitions), np.nan)
+    nearest = loss_matrix(partitions, draws, loss).argmin(axis=0)
+    return draws.samples.mean((np.arange(len(partitions))[:, np.newaxis] == nearest).astype(np.float64))
 
 
 def _record(
     sources: dict[Any, PairSource], labels: npt.NDArray[Any], prices: list[float], loss: PartitionLoss, of_chains: bool
 ) -> AgreementPath:
-    """Build the record from the estimates (prices, m, n) of chains or analyses."""
+    """Build the record from the partitions (prices, m, n) of chains or analyses."""
     evaluated = [loss_and_error(source, labels[:, at], loss) for at, source in enumerate(sources.values())]
     own, errors, _ = (np.stack(column, axis=1) for column in zip(*evaluated, strict=True))
-    disagreement = np.array([mean_between(estimates, _plain(loss)) for estimates in labels])
+    disagreement = np.array([mean_between(partitions, _plain(loss)) for partitions in labels])
     columns = {
-        "averaged_jaccard": np.array([1.0 - mean_between(estimates, jaccard()) for estimates in labels]),
+        "averaged_jaccard": np.array([1.0 - mean_between(partitions, jaccard()) for partitions in labels]),
         "expected_loss": own.mean(axis=1),
         "disagreement": disagreement,
         "objective": own.mean(axis=1) + np.array(prices) / 2 * disagreement,
@@ -496,7 +497,7 @@ def _record(
     return AgreementPath(
         labels=items.array(labels, "labels", (*dims, ...), coords),
         table=xr.Dataset({name: (dims[: column.ndim], column) for name, column in columns.items()}, coords),
-        visits=xr.DataArray(visits, {"chain": coords["chain"]}, ("chain", "estimate"), "visits"),
+        visits=xr.DataArray(visits, {"chain": coords["chain"]}, ("chain", "partition"), "visits"),
         loss=loss,
         of_chains=of_chains,
     )

@@ -338,15 +338,15 @@ def align_partitions(partitions: Any) -> AlignedPartitions:
     return AlignedPartitions(by_partition, tuple(names))
 
 
-def numbers_in(reference: Any, items: Items, marked: Labels | None = None) -> tuple[Labels, list[Hashable]]:
-    """Number (n_items,) of each item's cluster in a reference, and the name of each number.
+def numbers_in(partition: Any, items: Items, marked: Labels | None = None) -> tuple[Labels, list[Hashable]]:
+    """Number (n_items,) of each item's cluster in a partition, and the name of each number.
 
-    Labels of the reference in which noise is `marked` by -1 give it the number -1.
+    Labels of the partition in which noise is `marked` by -1 give it the number -1.
     """
-    values = np.asarray(items.reordered(reference, "reference"))
-    labels = items.as_labels(reference, "reference") if marked is None else marked
+    values = np.asarray(items.reordered(partition))
+    labels = items.as_labels(partition) if marked is None else marked
     in_clusters = labels >= 0
-    numbers, names = numbered(reference, values[in_clusters])
+    numbers, names = numbered(partition, values[in_clusters])
     return np.append(numbers, -1)[labels].astype(np.int32), names
 
 

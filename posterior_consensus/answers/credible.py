@@ -31,8 +31,8 @@ class CredibleBall(Stored):
 
     Attributes
     ----------
-    center : xarray.DataArray of shape (n_items,), dtype int32
-        The partition, with its own numbers of clusters.
+    partition : xarray.DataArray of shape (n_items,), dtype int32
+        The partition in the middle, with its own numbers of clusters.
     radius : float
         In the loss's unit.
     prob : float
@@ -42,23 +42,24 @@ class CredibleBall(Stored):
     coverage_mcse : float
         Monte Carlo standard error of the share, for a given radius; NaN if a chain has fewer than four draws.
     horizontal, upper_vertical, lower_vertical : xarray.DataArray of shape (n_bounds, n_items), dtype int32
-        The draws in the ball that are farthest from the center: among all, among draws with the fewest clusters, and
-        among draws with the most clusters. Clusters take the numbers of the matched clusters of the center, as by
+        The draws in the ball that are farthest from the partition: among all, among draws with the fewest clusters, and
+        among draws with the most clusters. Clusters take the numbers of the matched clusters of `partition`, as by
         :func:`align_partitions`; unmatched clusters get the next numbers. Each partition of a tie is listed once, over
         the dimension ``horizontal_bound`` and so on, which has the coordinate ``distance``.
     distances : xarray.DataArray of shape (sample,)
-        Distance of every draw from the center, with coordinates ``chain`` and ``draw``.
+        Distance of every draw from the partition, with coordinates ``chain`` and ``draw``.
     loss : PartitionLoss
         The metric.
     independent : bool
         Whether the draws are independent runs of programs.
     noise_from : int, or None
-        For runs with noise, the number from which on a cluster of the center or of a bound is a single item of noise.
+        For runs with noise, the number from which on a cluster of the partition or of a bound is a single item of
+        noise.
     """
 
     _figure = "plot_credible_ball"
 
-    center: xr.DataArray = field(metadata=stored_as.array("ball_center", of_items=True))
+    partition: xr.DataArray = field(metadata=stored_as.array("ball_partition", of_items=True))
     radius: float = field(metadata=stored_as.number("ball_radius", measured=True))
     prob: float = field(metadata=stored_as.attribute("ball_prob"))
     coverage: float = field(metadata=stored_as.number("ball_coverage"))
@@ -77,21 +78,21 @@ class CredibleBall(Stored):
 
     @property
     def n_clusters(self) -> tuple[int, ...]:
-        """Number of clusters of the center and of the first of each kind of bounds, without noise."""
-        first = [self.center, *(getattr(self, name)[0] for name in BALL_BOUNDS)]
+        """Number of clusters of the partition and of the first of each kind of bounds, without noise."""
+        first = [self.partition, *(getattr(self, name)[0] for name in BALL_BOUNDS)]
         most = np.inf if self.noise_from is None else self.noise_from
         return tuple(np.unique(labels.values[labels.values < most]).size for labels in first)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Tabulate the center and the bounds.
+        """Tabulate the partition and its bounds.
 
         Returns
         -------
         pandas.DataFrame
-            A row for each, with its number of clusters, its distance from the center, and the number of ties.
+            A row for each, with its number of clusters, its distance from the partition, and the number of ties.
         """
         numbers = self.n_clusters
-        rows = [("center", numbers[0], 0.0, 1)]
+        rows = [("partition", numbers[0], 0.0, 1)]
         for name, number in zip(BALL_BOUNDS, numbers[1:], strict=True):
             bound = getattr(self, name)
             rows.append((name, number, float(stored_as.own_in(bound, "distance")[0]), bound.shape[0]))
@@ -123,7 +124,7 @@ def credible_ball(
     draws : PartitionDraws or any posterior that :func:`summarize` takes
         Posterior draws of the partition.
     partition : result object, DataArray or label vector of shape (n_items,), optional
-        Center of the ball, typically the consensus; by default that of `draws` if these are a summary.
+        Partition in the middle of the ball, typically the consensus; by default that of `draws` if these are a summary.
     loss : str or PartitionLoss, optional
         A loss that is a metric. By default the loss of the partition, if it is a result, else "vi".
     prob : float in (0, 1)
@@ -146,11 +147,11 @@ def credible_ball(
 
     Notes
     -----
-    With d the distance from the center c, the radius is the least e with P(d(c, z) <= e | data) >= prob over the draws.
-    Draws at distance e are inside. The horizontal bounds are the draws in the ball at the largest distance. The upper
-    vertical bounds have the fewest clusters of any draw in the ball and, among these, the largest distance. The lower
-    vertical bounds have the most clusters and, among these, the largest distance [1]_. Draws of weight 0 are not in the
-    posterior and cannot be bounds.
+    With d the distance from the partition c, the radius is the least e with P(d(c, z) <= e | data) >= prob over the
+    draws. Draws at distance e are inside. The horizontal bounds are the draws in the ball at the largest distance. The
+    upper vertical bounds have the fewest clusters of any draw in the ball and, among these, the largest distance. The
+    lower vertical bounds have the most clusters and, among these, the largest distance [1]_. Draws of weight 0 are not
+    in the posterior and cannot be bounds.
 
     The radius is a quantile of the same draws that give `coverage`, so the probability of the ball differs from `prob`
     by about `coverage_mcse`, which is large for slow chains: 0.045 for a probability of 0.95 and an effective sample
@@ -177,11 +178,11 @@ def credible_ball(
     draws = given.in_fixed_order()
     metric = as_metric(as_loss(loss, partition, kind=PartitionLoss), "a ball")
     prob = check_between("prob", prob, 1)
-    center, marked = draws.as_labels(partition), None
+    labels, marked = draws.as_labels(partition), None
     if draws.noise is not None:
         marked = draws.items.as_marked_labels(partition)
     numbers, names = numbers_in(partition, draws.items, marked)
-    distances = loss_matrix(center[np.newaxis], draws, metric)[0]
+    distances = loss_matrix(labels[np.newaxis], draws, metric)[0]
     tie = SAME * float(distances.max(initial=0.0))
     radius = _quantile(distances, draws, prob, tie)
     inside = (distances <= radius + tie) & (draws.weights > 0)
@@ -200,7 +201,7 @@ def credible_ball(
         noise_from = 1 + max(int(numbers.max()), *(int(bound.max()) for bound in bounds.values()))
         _number_noise([numbers, *(labels for bound in bounds.values() for labels in bound.values)], noise_from)
     return CredibleBall(
-        center=draws.items.array(numbers, "center"),
+        partition=draws.items.array(numbers, "partition"),
         radius=radius,
         prob=prob,
         coverage=float(draws.samples.mean(share)),

@@ -273,8 +273,8 @@ def partition_density(
 
     Notes
     -----
-    To read the result: `labels` is a point estimate. ``contains(partition, 0.95)`` is False for a partition that is
-    less typical than 95% of the draws. `modes` has one partition for each separated mode.
+    To read the result: `labels` is one partition to report. ``contains(partition, 0.95)`` is False for a partition that
+    is less typical than 95% of the draws. `modes` has one partition for each separated mode.
 
     The score of a partition S is a mean over training draws z_t of weights w_t, with the loss d and the bandwidth h
     [1]_,

@@ -18,7 +18,7 @@ from posterior_consensus.search.classical import leading_of
 from posterior_consensus.sources.conversion import as_draws, as_partition_draws, as_source
 
 
-def item_embedding(draws: Any, *, n_axes: int = 2, center: bool = True) -> xr.DataArray:
+def item_embedding(draws: Any, *, n_axes: int = 2, centred: bool = True) -> xr.DataArray:
     """Compute coordinates of the items in which similar items are close (a spectral embedding).
 
     Parameters
@@ -27,7 +27,7 @@ def item_embedding(draws: Any, *, n_axes: int = 2, center: bool = True) -> xr.Da
         Posterior draws of the partition, or a similarity matrix alone.
     n_axes : int
         Number of coordinates, at most the number of items.
-    center : bool
+    centred : bool
         Whether the coordinates have mean 0. If not, their inner products approximate the similarities.
 
     Returns
@@ -41,7 +41,7 @@ def item_embedding(draws: Any, *, n_axes: int = 2, center: bool = True) -> xr.Da
     ValueError
         If `n_axes` is not between 1 and the number of items, or the draws are invalid, see :func:`as_partition_draws`.
     TypeError
-        If `n_axes` is not an integer, or `center` is not a bool.
+        If `n_axes` is not an integer, or `centred` is not a bool.
 
     See Also
     --------
@@ -52,7 +52,7 @@ def item_embedding(draws: Any, *, n_axes: int = 2, center: bool = True) -> xr.Da
     Let H be the one-hot matrix of all draws, with a row for each item and a column for each cluster of each draw. The
     columns of draw t are multiplied by the square root of its weight. Then H H' is the posterior similarity matrix.
     With the singular value decomposition H = U S V', the coordinates are the leading columns of U S. Over all axes, the
-    squared distance of two items is 2 (1 - PSM_ij). With `center`, the columns of H are centred first. The coordinates
+    squared distance of two items is 2 (1 - PSM_ij). With `centred`, the columns of H are centred first. The coordinates
     are then its principal component scores, which equal classical scaling of these distances [1]_. Neither H nor the
     similarity matrix is formed beyond 1,000 items.
 
@@ -77,7 +77,7 @@ def item_embedding(draws: Any, *, n_axes: int = 2, center: bool = True) -> xr.Da
     >>> places["share"].values.round(2)
     array([0.88, 0.12])
     """
-    check_flag("center", center)
+    check_flag("centred", centred)
     number = check_count("n_axes", n_axes)
     source = as_source(draws).in_fixed_order()
     n = source.n_items
@@ -86,7 +86,7 @@ def item_embedding(draws: Any, *, n_axes: int = 2, center: bool = True) -> xr.Da
     operator = similarity_operator(source)
     with one_blas_thread():  # the sums must not depend on the number of threads
         variation = float(n)  # the trace: the sum of the eigenvalues
-        if center:
+        if centred:
             variation -= float(np.sum(operator @ np.ones(n))) / n
             operator = _centred(operator)
         vectors = np.empty((n, 0))

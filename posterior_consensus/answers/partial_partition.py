@@ -61,8 +61,8 @@ class PartialPartition(Stored, HasLabels):
     ----------
     labels : xarray.DataArray of shape (n_items,), dtype int32
         Cluster number of each assigned item, a position in `names`; -1 for the unassigned items. A cluster takes the
-        number of its matched cluster in the reference; clusters without a match get the next numbers. Without a
-        reference, clusters are numbered by first appearance.
+        number of its matched cluster in the given partition; clusters without a match get the next numbers. Without
+        one, clusters are numbered by first appearance.
     probability : float
         Posterior probability that such a set is clustered exactly as found, estimated by cross-validation; see the
         notes of :func:`partial_partition`. NaN for a single draw, or if a search of the cross-validation ended early.
@@ -80,13 +80,13 @@ class PartialPartition(Stored, HasLabels):
         The largest probability found for each number of assigned items, over the dimension ``n_items``.
     completion : xarray.DataArray of shape (n_items,), dtype int32, or None
         The partition of all items with minimum expected loss among partitions that agree with `labels`. With a
-        reference, its clusters have the numbers of `labels`.
+        given partition, its clusters have the numbers of `labels`.
     loss : PartitionLoss or None
         The loss of `completion`.
     expected_loss, expected_loss_mcse, expected_loss_ess : float
         Expected loss of `completion`, its Monte Carlo standard error and effective sample size; NaN without one.
     names : tuple
-        Name of each cluster number, including clusters of the reference without assigned items.
+        Name of each cluster number, including clusters of the given partition without assigned items.
     stopped : str
         Why the search ended early: "seconds", "interrupted" for Ctrl-C, or empty.
     independent : bool
@@ -206,7 +206,7 @@ def partial_partition(
     draws: Any,
     prob: float = 0.8,
     *,
-    reference: Any = None,
+    partition: Any = None,
     complete: str | PartitionLoss | None = None,
     n_starts: int = 64,
     seconds: float | None = None,
@@ -221,7 +221,7 @@ def partial_partition(
         Posterior draws of the partition.
     prob : float in (0, 1)
         Minimum share of the draws in which the items are clustered exactly as reported.
-    reference : result object, DataArray or label vector of shape (n_items,), optional
+    partition : result object, DataArray or label vector of shape (n_items,), optional
         Partition whose cluster numbers, names and colours the matched clusters of the result take. By default the
         consensus of `draws` if these are a summary.
     complete : str or PartitionLoss, optional
@@ -247,7 +247,7 @@ def partial_partition(
     ------
     ValueError
         If `prob` is not between 0 and 1, `n_starts` or `seconds` are not positive, the loss is unknown, or draws or
-        reference are invalid.
+        partition are invalid.
     MemoryError
         If items times clusters times draws exceed the memory budget.
 
@@ -277,9 +277,10 @@ def partial_partition(
     the set found without their part. It is the probability of sets chosen in this way, and slightly too low, because
     each search has fewer draws.
 
-    Clusters are matched with a reference as by :func:`align_partitions`, on the assigned items or, with `complete`, on
-    all items. With `complete`, the consensus of all items is changed to agree with the assigned clusters. Then the
-    unassigned items move one by one until no move lowers the expected loss. Clusters do not merge or split.
+    Clusters are matched with those of `partition` as by :func:`align_partitions`, on the assigned items or, with
+    `complete`, on all items. With `complete`, the consensus of all items is changed to agree with the assigned
+    clusters. Then the unassigned items move one by one until no move lowers the expected loss. Clusters do not merge or
+    split.
 
     References
     ----------
@@ -298,9 +299,9 @@ def partial_partition(
     >>> partial.probability
     0.8
     """
-    reference = own_partition(draws, reference)
+    partition = own_partition(draws, partition)
     draws = as_draws(draws).in_fixed_order()
-    numbers = None if reference is None else numbers_in(reference, draws.items)
+    numbers = None if partition is None else numbers_in(partition, draws.items)
     prob = check_between("prob", prob, 1)
     n_starts = check_count("n_starts", n_starts)
     loss = None if complete is None else _loss(complete)

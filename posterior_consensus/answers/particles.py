@@ -309,8 +309,8 @@ class Particles(Stored):
     Attributes
     ----------
     partitions : xarray.DataArray of shape (particle, n_items), dtype int32
-        The particles, the heaviest first. A cluster takes the number of its matched cluster in the reference; clusters
-        without a match get the next numbers. Without a reference, clusters are numbered by first appearance.
+        The particles, the heaviest first. A cluster takes the number of its matched cluster in the given partition;
+        clusters without a match get the next numbers. Without one, clusters are numbered by first appearance.
     weights, weights_mcse, weights_ess : xarray.DataArray of shape (particle,)
         Posterior probability of each particle's region (the draws nearest to it), its Monte Carlo standard error, and
         its effective sample size; below 100 the error is rough.
@@ -420,7 +420,7 @@ class Particles(Stored):
         Returns
         -------
         xarray.DataArray of shape (particle, particle_bis)
-            Loss of the row's particle as an estimate of the column's particle, in the loss's unit.
+            Loss of the row's particle, as the first partition, against the column's particle, in the loss's unit.
         """
         draws = PartitionDraws.of(self._canonical)
         return xr.DataArray(loss_matrix(draws.labels, draws, self.loss), dims=("particle", "particle_bis"))
@@ -594,7 +594,7 @@ def particles(
     n_particles: int | Literal["auto"] = "auto",
     *,
     loss: str | PartitionLoss | None = None,
-    reference: Any = None,
+    partition: Any = None,
     max_particles: int = 8,
     n_starts: int = 20,
     seconds: float | None = None,
@@ -612,7 +612,7 @@ def particles(
         depend on this number, except that 1 omits the search for groups.
     loss : str or PartitionLoss, optional
         Any loss between partitions, by default "vi". With a metric, the distance is a Wasserstein distance.
-    reference : result object, DataArray or label vector of shape (n_items,), optional
+    partition : result object, DataArray or label vector of shape (n_items,), optional
         Partition whose cluster numbers the matched clusters of each particle take, as by :func:`align_partitions`. By
         default the consensus of `draws` if these are a summary.
     max_particles : int
@@ -692,7 +692,7 @@ def particles(
     array([0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 3, 3], dtype=int32)
     """
     options: dict[str, Any] = {"max_particles": max_particles, "n_starts": n_starts, "seconds": seconds}
-    options |= {"reference": own_partition(draws, reference), "effort": _LONG}
+    options |= {"partition": own_partition(draws, partition), "effort": _LONG}
     draws = as_draws(draws)
     return find_particles(draws, n_particles, loss, **options, random_seed=random_seed, progressbar=progressbar)
 
@@ -708,13 +708,13 @@ def find_particles(
     random_seed: RandomSeed,
     progressbar: bool,
     effort: Effort,
-    reference: Any = None,
+    partition: Any = None,
     one: Labels | None = None,
 ) -> Particles:
     """Search as :func:`particles` does; `one` is the partition of all items used for a single particle."""
     given, draws = draws, draws.in_fixed_order()
-    marked = None if reference is None or draws.noise is None else draws.items.as_marked_labels(reference, "reference")
-    numbers = None if reference is None else numbers_in(reference, draws.items, marked)
+    marked = None if partition is None or draws.noise is None else draws.items.as_marked_labels(partition)
+    numbers = None if partition is None else numbers_in(partition, draws.items, marked)
     record = as_loss(loss, kind=PartitionLoss)
     check_count("n_starts", n_starts)
     most = check_count("max_particles", max_particles)

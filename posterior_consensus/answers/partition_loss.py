@@ -26,10 +26,10 @@ def partition_loss(
     Parameters
     ----------
     partition, reference : partition, PartitionDraws or any posterior that :func:`summarize` takes
-        Estimate and reference, such as the truth. A partition is a result object, DataArray or label vector of shape
-        (n_items,); the values of labels do not matter. Either may be a set of draws; without a reference, the draws are
-        compared with themselves. A summary counts as its consensus if there is a reference; pass its ``draws`` for its
-        draws.
+        The partition to judge and a reference, such as the truth. A partition is a result object, DataArray or label
+        vector of shape (n_items,); the values of labels do not matter. Either may be a set of draws; without a
+        reference, the draws are compared with themselves. A summary counts as its consensus if there is a reference;
+        pass its ``draws`` for its draws.
     loss : str, PartitionLoss or NoiseLoss, optional
         Name in LOSSES or NOISE_LOSSES, or a record such as ``binder(a=0.5)``. By default the loss of a result, else
         "vi". With a loss in NOISE_LOSSES, the label -1 of a vector is noise.
@@ -37,7 +37,7 @@ def partition_loss(
     Returns
     -------
     float, or xarray.DataArray of shape (sample, sample_bis) if one argument is a set of draws
-        In the loss's unit. Rows are estimates, with the coordinates ``chain`` and ``draw``; columns are references,
+        In the loss's unit. Rows are partitions, with the coordinates ``chain`` and ``draw``; columns are references,
         with ``chain_bis`` and ``draw_bis``. If the loss treats both kinds of error equally, the matrix of draws with
         themselves is symmetric.
 

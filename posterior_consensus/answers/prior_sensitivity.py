@@ -54,8 +54,8 @@ class PriorSensitivity(Stored):
 
     Attributes
     ----------
-    reference : xarray.DataArray of shape (n_items,), dtype int32
-        The partition that is evaluated: `reference` or, by default, the consensus under the prior of the draws.
+    partition : xarray.DataArray of shape (n_items,), dtype int32
+        The partition that is evaluated: the given one or, by default, the consensus under the prior of the draws.
     partitions : xarray.DataArray of shape (n_alternatives, n_items), dtype int32
         The best partition found under each alternative, over ``alternative``; -1 if the weights are unreliable.
     table : xarray.Dataset
@@ -65,8 +65,8 @@ class PriorSensitivity(Stored):
         alternative's concentration, or its median under a hyperprior, NaN for a power or another family. The other
         columns are NaN if the weights are unreliable. ``n_clusters`` is the posterior mean number of clusters, with the
         error ``n_clusters_mcse``.
-        ``partition_clusters`` is the number of clusters of the best partition. ``expected_loss`` refers to the
-        reference. ``excess_loss`` is the expected loss of the reference minus the expected loss of the best partition,
+        ``partition_clusters`` is the number of clusters of the best partition. ``expected_loss`` refers to
+        `partition`. ``excess_loss`` is the expected loss of `partition` minus the expected loss of the best partition,
         with the error ``excess_mcse`` and effective sample size ``ess``. ``n_moved`` is the number of items whose
         cluster differs between the two.
     prior : str
@@ -83,7 +83,7 @@ class PriorSensitivity(Stored):
 
     _figure = "plot_prior_sensitivity"
 
-    reference: xr.DataArray = field(metadata=stored_as.array("sensitivity_reference", of_items=True))
+    partition: xr.DataArray = field(metadata=stored_as.array("sensitivity_partition", of_items=True))
     partitions: xr.DataArray = field(
         metadata=stored_as.array("sensitivity_partitions", {"alternative": "other_prior"}, of_items=True)
     )
@@ -104,8 +104,8 @@ class PriorSensitivity(Stored):
     @property
     def moved(self) -> dict[str, list[Any]]:
         """Items that change clusters, after matching, under each alternative with reliable weights."""
-        labels, dim = self.reference.values, self.reference.dims[0]
-        names = self.reference[dim].values if dim in self.reference.coords else np.arange(labels.size)
+        labels, dim = self.partition.values, self.partition.dims[0]
+        names = self.partition[dim].values if dim in self.partition.coords else np.arange(labels.size)
         each = zip(self.table["alternative"].values, self.partitions.values, self.is_reliable, strict=True)
         return {
             str(name): names[numbered_like(labels, other) != other].tolist() for name, other, known in each if known
@@ -135,7 +135,7 @@ class PriorSensitivity(Stored):
         if excess[worst] > ROUNDING:
             moved = int(row["n_moved"])
             words += (
-                f": under {names[worst]} it loses {loses} more than the best one, and {moved} of {self.reference.size} "
+                f": under {names[worst]} it loses {loses} more than the best one, and {moved} of {self.partition.size} "
                 f"items {'changes' if moved == 1 else 'change'} clusters"
             )
         return f"{words}. {display.capitalized(cannot)}." if unknown else f"{words}."
@@ -181,7 +181,7 @@ def prior_sensitivity(
     *,
     alternatives: Mapping[Any, PartitionPrior] | None = None,
     powers: Sequence[float] | None = None,
-    reference: Any = None,
+    partition: Any = None,
     loss: str | PartitionLoss | None = None,
     random_seed: RandomSeed = None,
     progressbar: bool = True,
@@ -201,10 +201,10 @@ def prior_sensitivity(
         Alternative priors by name.
     powers : sequence of float, optional
         Powers to which the prior is raised; by default 0.8 and 1.25 if there are no `alternatives`, else none.
-    reference : result object, DataArray or label vector of shape (n_items,), optional
+    partition : result object, DataArray or label vector of shape (n_items,), optional
         The partition to evaluate; by default the consensus under `prior`.
     loss : str or PartitionLoss, optional
-        By default the loss of `reference` if it has one, else "vi".
+        By default the loss of `partition` if it has one, else "vi".
     random_seed : int, Generator, SeedSequence or None
         The same seed gives the same result.
     progressbar : bool
@@ -278,14 +278,14 @@ def prior_sensitivity(
             )
         others = _alternatives(data, source.labels, given, prior, alternatives, powers)
     taken = given.labels_only()
-    record, rng = as_loss(loss, reference, kind=PartitionLoss), as_generator(random_seed)
+    record, rng = as_loss(loss, partition, kind=PartitionLoss), as_generator(random_seed)
 
     def best_of(samples: Samples) -> Labels:
         posterior = replace(taken, samples=samples)
         best = consensus_partition(posterior, loss=record, random_seed=rng, progressbar=False, **options)
         return canonical_labels(best.labels.values)
 
-    evaluated = best_of(taken.samples) if reference is None else taken.as_labels(reference, "reference")
+    evaluated = best_of(taken.samples) if partition is None else taken.as_labels(partition)
     most = min(taken.n_items, getattr(prior, "n_labels", None) or taken.n_items)
     weighted = [importance(taken.samples, one.log_ratio, taken.n_clusters, most, one.steps) for one in others.values()]
     reliable = [one for one in track(weighted, "Priors", progressbar=progressbar) if one.is_reliable]
@@ -300,7 +300,7 @@ def prior_sensitivity(
         rows.append((other.concentration, one.pareto_k, one.rare, one.unseen, one.effective_draws, *row))
     columns = {name: (dim, column) for name, column in zip(_COLUMNS, np.array(rows).T, strict=True)}
     return PriorSensitivity(
-        reference=taken.items.array(evaluated, "reference"),
+        partition=taken.items.array(evaluated, "partition"),
         partitions=taken.items.array(partitions, "partitions", (dim, ...), {dim: names}),
         table=xr.Dataset(columns, {dim: names}),
         prior=repr(prior) if isinstance(prior, PartitionPrior) else "log_prior",

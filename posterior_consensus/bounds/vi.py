@@ -99,7 +99,7 @@ def vi_bound(draws: PartitionDraws, incumbent: Labels, *, budget: Budget, progre
 
     Notes
     -----
-    With S_i the cluster of item i in the estimate and z_t(i) in draw t,
+    With S_i the cluster of item i in the partition and z_t(i) in draw t,
 
         n E VI = sum_i E log2 |z_t(i)| + sum_i (log2 |S_i| - 2 E log2 |S_i and z_t(i)|).
 

@@ -1,4 +1,4 @@
-"""Consensus partitions: one estimate from all draws."""
+"""Consensus partitions: one partition from all draws."""
 
 from posterior_consensus.runtime.names import public_names
 

@@ -235,7 +235,7 @@ def sccc(
     each feasible separation, their mean and standard deviation, and the averaged Jaccard index between the partitions,
     the stability of [1]_. Without `n_clusters`, the separation determines the number of clusters.
 
-    The method is for few partitions, such as the estimates of chains or of other methods. With many draws, nearly every
+    The method is for few partitions, such as those of chains or of other methods. With many draws, nearly every
     component is a single item, and the seeds are the first dissimilar items. With weights, more than 100 draws or a
     similarity matrix alone, up to 100 thresholds between the observed similarities replace the separations.
 

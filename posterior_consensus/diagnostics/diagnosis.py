@@ -64,9 +64,9 @@ def diagnose(
     ----------
     draws : PartitionDraws, Layers or any posterior that :func:`summarize` takes
         The chains. :class:`Layers` become one partition of the items of all layers, in which items of different layers
-        are never co-clustered. The traces of sizes are then each layer's number of clusters, the loss from the center
-        within each layer, and the loss between each layer and the last layer before it with common items (between all
-        pairs of at most ten layers without an order).
+        are never co-clustered. The traces of sizes are then each layer's number of clusters, the loss from the
+        partition within each layer, and the loss between each layer and the last layer before it with common items
+        (between all pairs of at most ten layers without an order).
     partition : result object, DataArray or label vector of shape (n_items,), optional
         Partition whose distance to every draw is a scalar summary, typically the consensus. By default the consensus of
         a summary, else the draw of minimum expected loss among 64.
@@ -162,10 +162,10 @@ def diagnose_within(
     n_pairs, rng = check_count("n_pairs", n_pairs), as_generator(random_seed, otherwise=0)
     plain, samples = draws.as_sampled(), draws.samples
     whole = plain.of_some_items()
-    center = central_draw(plain, whole[1], record) if partition is None else draws.as_labels(partition)
+    labels = central_draw(plain, whole[1], record) if partition is None else draws.as_labels(partition)
     name = f"distance to central {samples.words.draw}" if partition is None else "distance to consensus"
-    own = size_traces(plain) if layers is None else layer_traces(layers, center, record)
-    traces = _traces(plain, own, {name: center}, references, record).assign_coords(samples.coords)
+    own = size_traces(plain) if layers is None else layer_traces(layers, labels, record)
+    traces = _traces(plain, own, {name: labels}, references, record).assign_coords(samples.coords)
     named = {"summary": traces["summary"], "unit": traces["unit"]}
     at, some = whole if seconds is None else _compared(plain, whole, seconds)
     together = pairs_together(some)
@@ -188,7 +188,7 @@ def diagnose_within(
         difference_items=(first, second),
         n_compared=some.n_items,
         odd_chain=None if draws.independent else odd_chain(some, difference, together),
-        items=draws.items.array(center, "center"),
+        partition=draws.items.array(labels, "partition"),
         n_chains=len(samples.chains),
         n_draws=draws.n_draws,
         effective_draws=samples.effective_draws,
@@ -228,14 +228,16 @@ def _compared(
 def _traces(
     draws: PartitionDraws,
     own: dict[str, tuple[Floats, str]],
-    center: dict[str, Labels],
+    own_partition: dict[str, Labels],
     references: Any,
     loss: PartitionLoss,
 ) -> xr.DataArray:
-    """Traces along the chains: `own`, and distances to the center and to references or two far draws."""
+    """Traces along the chains: `own`, and distances to the partition and to references or two far draws."""
     given = {} if references is None else named_partitions(references, "references")
     what = "distance to" if isinstance(references, Mapping) else "distance to reference"
-    named = center | {f"{what} {name}": draws.as_labels(partition, "references") for name, partition in given.items()}
+    named = own_partition | {
+        f"{what} {name}": draws.as_labels(partition, "references") for name, partition in given.items()
+    }
     distances = dict(zip(named, loss_matrix(np.stack(list(named.values())), draws, loss), strict=True))
     if references is None:
         far = far_distances(draws, next(iter(distances.values())), loss)

@@ -52,8 +52,8 @@ class Diagnosis(Stored):
         10,000.
     odd_chain : object or None
         Name of the only chain that differs from all others while these agree; None if there is none.
-    items : xarray.DataArray of shape (n_items,), dtype int32
-        Labels of the partition whose distance to the draws is followed, over the items.
+    partition : xarray.DataArray of shape (n_items,), dtype int32
+        Partition whose distance to the draws is followed.
     n_chains, n_draws : int
         Numbers of chains and of draws.
     effective_draws : float
@@ -80,7 +80,7 @@ class Diagnosis(Stored):
     difference_items: tuple[str, str] = field(metadata=stored_as.names("chain_difference_items"))
     n_compared: int = field(metadata=stored_as.attribute("diagnosis_items_compared"))
     odd_chain: object | None = field(metadata=stored_as.in_json("odd_chain"))
-    items: xr.DataArray = field(metadata=stored_as.array("diagnosis_center", name="center", of_items=True))
+    partition: xr.DataArray = field(metadata=stored_as.array("diagnosis_partition", of_items=True))
     n_chains: int = field(metadata=stored_as.attribute("diagnosis_chains"))
     n_draws: int = field(metadata=stored_as.attribute("diagnosis_draws"))
     effective_draws: float = field(metadata=stored_as.number("effective_draws"))
@@ -128,8 +128,8 @@ class Diagnosis(Stored):
         lines = [("verdict", self.verdict), ("partition", partition)]
         if self.independent:
             lines[1] = (words.draws, str(self.n_draws))
-        if self.n_compared < self.items.size:
-            lines.insert(1, ("pairs", f"of {self.n_compared:,} of the {self.items.size:,} items, chosen at random"))
+        if self.n_compared < self.partition.size:
+            lines.insert(1, ("pairs", f"of {self.n_compared:,} of the {self.partition.size:,} items, chosen at random"))
         if not np.isnan(self.largest_difference.size):
             (low, high), (least, most) = self.largest_difference.chains, self.largest_difference.shares
             pair = f"items {' and '.join(self.difference_items)}, {words.similarity}"

@@ -203,15 +203,15 @@ def differ(draws: PartitionDraws, values: Floats) -> npt.NDArray[np.bool_]:
     return significant
 
 
-def layer_traces(layers: Layers, center: npt.NDArray[Any], loss: PartitionLoss) -> dict[str, tuple[Floats, str]]:
-    """Traces (n_draws,) with their unit: of each layer its number of clusters and the loss of a center; between layers.
+def layer_traces(layers: Layers, partition: npt.NDArray[Any], loss: PartitionLoss) -> dict[str, tuple[Floats, str]]:
+    """Traces (n_draws,) with their unit: of a layer its number of clusters and the loss of a partition; between layers.
 
-    The center is a partition of the items of all layers. Losses between layers are those of each layer and the last one
+    The partition is of the items of all layers. Losses between layers are those of each layer and the last one
     before it with common items, or of all pairs of few layers without an order.
     """
     ends = np.cumsum([draws.n_items for draws in layers.values()])
     found: dict[str, tuple[Floats, str]] = {}
-    for (name, draws), own in zip(layers.items(), np.split(center, ends[:-1]), strict=True):
+    for (name, draws), own in zip(layers.items(), np.split(partition, ends[:-1]), strict=True):
         labels = np.unique(own, return_inverse=True)[1].astype(np.int32)
         found[f"number of clusters in {name}"] = draws.n_clusters.astype(np.float64), ""
         found[f"distance within {name}"] = loss_matrix(labels[np.newaxis], draws, loss)[0], loss.unit
@@ -225,7 +225,7 @@ def layer_traces(layers: Layers, center: npt.NDArray[Any], loss: PartitionLoss) 
 def same_draw_losses(
     layers: Layers, pairs: Iterable[tuple[Any, Any]], loss: PartitionLoss
 ) -> Iterator[tuple[tuple[Any, Any], Floats]]:
-    """Loss (n_draws,) of the first layer's partition as an estimate of the second one's, of pairs with common items."""
+    """Loss (n_draws,) of the first layer's partition against the second one's, of pairs with common items."""
     rows = np.arange(layers.samples.n_draws)
     for one, other in pairs:
         if (both := layers.paired(one, other)) is not None:

@@ -63,7 +63,7 @@ def _losses_with_noise(partitions: npt.NDArray[Any], draws: PartitionDraws, loss
 
 
 def losses_of_draws(rows: npt.NDArray[np.intp], draws: PartitionDraws, loss: PartitionLoss) -> Floats:
-    """Return the loss of some draws, by row number, as estimates of every draw, (rows.size, N)."""
+    """Return the loss of some draws, by row number, against every draw, (rows.size, N)."""
     arrays = loss.arrays(draws.n_items)
     joint, drawn = counting.joint_sums_of_draws(draws.backend, rows, arrays.h)
     return loss.scale(draws.n_items) * loss_kernels.combine(arrays, joint, drawn[rows], drawn)
@@ -86,7 +86,7 @@ def unscaled_losses(
 def paired_losses(
     draws: PartitionDraws, rows: npt.NDArray[np.intp], others: npt.NDArray[np.intp], loss: PartitionLoss
 ) -> Floats:
-    """Return the loss (P,) of draw `rows[p]` as an estimate of draw `others[p]`, for each p."""
+    """Return the loss (P,) of draw `rows[p]` against draw `others[p]`, for each p."""
     arrays = loss.arrays(draws.n_items)
     joint = counting.paired_joint_sums(draws.backend, rows, others, arrays.h)
     own = counting.size_sums(draws.backend, arrays.h)
@@ -94,7 +94,7 @@ def paired_losses(
 
 
 def all_losses(draws: PartitionDraws, loss: PartitionLoss) -> Floats:
-    """Return the loss (N, N) of every draw as an estimate of every draw; symmetric if B and C count alike."""
+    """Return the loss (N, N) of every draw against every draw; symmetric if B and C count alike."""
     arrays = loss.arrays(draws.n_items)
     losses = counting.all_joint_sums(draws.backend, arrays.h)
     own = counting.size_sums(draws.backend, arrays.h)
@@ -108,7 +108,7 @@ def all_losses(draws: PartitionDraws, loss: PartitionLoss) -> Floats:
 
 
 def losses_between(partitions: npt.NDArray[Any], loss: PartitionLoss) -> Floats:
-    """Return the loss (P, P) of each of a few canonical partitions (P, n) as an estimate of each."""
+    """Return the loss (P, P) of each of a few canonical partitions (P, n) against each."""
     n_clusters = partitions.max(axis=1).astype(np.int64) + 1
     labels = partitions.astype(smallest_dtype(int(n_clusters.max())))
     n_items = labels.shape[1]

@@ -319,7 +319,7 @@ def canonical_labels(labels: npt.ArrayLike, name: str = "partition") -> Labels:
     if values.ndim == 0:
         parts = {
             "partitions": " Take one of its `partitions`.",
-            "upper_vertical": " Take its `center`.",
+            "upper_vertical": " Take its `partition`.",
             "keys": " Draws or data come first, one partition second; compare_partitions takes several by name.",
         }
         hint = next((hint for part, hint in parts.items() if hasattr(labels, part)), "")

@@ -15,7 +15,7 @@ from posterior_consensus.losses.record import PartitionLoss
 def chance_losses(
     draws: PartitionDraws, rows: npt.NDArray[np.intp], others: npt.NDArray[np.intp], loss: PartitionLoss
 ) -> Floats:
-    """Expected loss (P,) of draw `rows[p]` as an estimate of draw `others[p]` if the labels of either are permuted.
+    """Expected loss (P,) of draw `rows[p]` against draw `others[p]` if the labels of either are permuted.
 
     With the clusters' sizes fixed, B and C are, and A has the expectation of :func:`expected_joint_sums`. A loss that
     is linear in A has its exact expectation. Another one, a ratio, is taken at the expected A.

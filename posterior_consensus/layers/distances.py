@@ -88,7 +88,7 @@ def _compared(
     loss: PartitionLoss,
     prob: float,
 ) -> Floats:
-    """Compare a layer, whose partitions are the estimates, with others: COLUMNS of each, (15, n_others)."""
+    """Compare a layer, whose partitions come first in the loss, with others: COLUMNS of each, (15, n_others)."""
     samples, n_draws = layers.samples, layers.samples.n_draws
     same = np.arange(n_draws)
     n_common, traces = [], []

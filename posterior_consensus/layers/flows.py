@@ -35,18 +35,18 @@ class Transition(NamedTuple):
     Attributes
     ----------
     source, target : ndarray of shape (F,)
-        Clusters of the two estimates between which items go; the number after the last one is elsewhere.
+        Clusters of the two partitions between which items go; the number after the last one is elsewhere.
     flows : ndarray of shape (4, F)
         Expected number of items that go from one to the other, its error, and the ends of its interval.
     partner : ndarray of shape (L,)
-        Cluster of the first estimate whose name each cluster of the second one has; -1 for a new name.
+        Cluster of the first partition whose name each cluster of the second one has; -1 for a new name.
     losses : ndarray of shape (n_draws,)
         Loss between the two layers' partitions in the same draw.
     overlaps : ndarray of shape (2, m)
         Expected overlap of the co-members of each common item, and its error.
     moved : ndarray of shape (3, m)
         Probability that the matched cluster of each common item has another name in the second layer, its error, and
-        1 if the item clearly moves between its clusters of the estimates, else 0.
+        1 if the item clearly moves between its clusters of the partitions, else 0.
     """
 
     source: npt.NDArray[np.intp]
@@ -61,7 +61,7 @@ class Transition(NamedTuple):
 def transitions_of(
     layers: Layers, estimates: Mapping[Any, Labels], steps: list[Step], loss: PartitionLoss, prob: float
 ) -> list[Transition]:
-    """What happens in each step, given the canonical labels (n_items,) of each layer's estimate."""
+    """What happens in each step, given the canonical labels (n_items,) of each layer's partition."""
     targets = {name: _targets(draws, estimates[name]) for name, draws in layers.items()}
     n_clusters = {name: int(labels.max()) + 2 for name, labels in estimates.items()}
 
@@ -94,7 +94,7 @@ def transitions_of(
 
 
 def _targets(draws: PartitionDraws, labels: Labels) -> npt.NDArray[Any]:
-    """Cluster of the estimate for each cluster of each draw (R,), that after the last one for none."""
+    """Cluster of the partition for each cluster of each draw (R,), that after the last one for none."""
     n_clusters = int(labels.max()) + 1
     matched = matched_clusters(draws, labels)
     return np.where(matched < 0, n_clusters, matched).astype(smallest_dtype(n_clusters + 1))
@@ -236,7 +236,7 @@ def _numbers(
     estimates: Mapping[Any, Labels],
     partner_of: list[tuple[Step, npt.NDArray[np.integer]]],
 ) -> tuple[dict[Any, npt.NDArray[np.int64]], list[Hashable]]:
-    """Number that goes on of each cluster of each layer's estimate, by layer, and the name of each number."""
+    """Number that goes on of each cluster of each layer's partition, by layer, and the name of each number."""
     into = {step.after: (step.before, partner) for step, partner in partner_of}
     numbers, names = dict[Any, npt.NDArray[np.int64]](), list[Hashable]()
     for name, draws in layers.items():

@@ -66,7 +66,7 @@ class LayerComparison(Stored):
     Attributes
     ----------
     distances : xarray.Dataset
-        Over ``layer``, whose partition is the estimate if the loss is not symmetric, and ``other_layer``, by the items
+        Over ``layer``, whose partition comes first if the loss is not symmetric, and ``other_layer``, by the items
         that both have: ``expected_loss`` between their partitions in the same draw, its Monte Carlo standard error
         ``mcse`` and effective sample size ``ess``, and ``low`` and ``high``, between which the loss lies with
         probability `prob`; ``p_equal``, the probability that the partitions are equal, and ``p_equal_mcse``; the

@@ -82,7 +82,7 @@ def _own_loss(partitions: tuple[Any, ...], default: Loss | None) -> Loss:
 
 
 def as_loss_of_draws(loss: str | Loss | None, *partitions: Any) -> PartitionLoss | NoiseLoss:
-    """Take a loss between an estimate and a draw, with noise or without, as :func:`as_loss` does."""
+    """Take a loss between a partition and a draw, with noise or without, as :func:`as_loss` does."""
     record = as_loss(loss, *partitions)
     return record if isinstance(record, NoiseLoss) else as_loss(record, kind=PartitionLoss)
 

@@ -72,7 +72,7 @@ def binder(a: float | None = None, *, tau: float | Literal["mean"] | None = None
     L = (2 / n^2) [a (C - A) + (2 - a) (B - A)] with h(x) = x (x - 1) / 2 [1]_ [2]_.
 
     With X_ij the posterior similarity of items i and j, the expected loss is (4 / n^2) times the sum of tau - X_ij over
-    the pairs that the estimate co-clusters, up to a constant.
+    the pairs that the partition co-clusters, up to a constant.
 
     References
     ----------
@@ -143,10 +143,10 @@ def ballet(noise: float = 1.0, *, a: float = 1.0) -> NoiseLoss:
 
     Notes
     -----
-    With S the items in clusters in the estimate, T those in clusters in the run, and m = `noise`,
+    With S the items in clusters in the partition, T those in clusters in the run, and m = `noise`,
 
         L = (2 / n^2) [a #(pairs in S and T that only the run co-clusters)
-                       + (2 - a) #(pairs in S and T that only the estimate co-clusters)
+                       + (2 - a) #(pairs in S and T that only the partition co-clusters)
                        + m (n - 1) #(items in exactly one of S and T)].
 
     This is the loss of [1]_ in the unit of :func:`binder`. It is a metric if a = 1 and m >= 1/2: it is then a sum over
@@ -233,8 +233,8 @@ def vi(a: float = 1.0) -> PartitionLoss:
 
     Notes
     -----
-    L = (1 / n) [a (C - A) + (2 - a) (B - A)] with h(x) = x log2 x; for a = 1 it is H(estimate | draw) + H(draw |
-    estimate) [1]_ [2]_.
+    L = (1 / n) [a (C - A) + (2 - a) (B - A)] with h(x) = x log2 x; for a = 1 it is H(partition | draw) + H(draw |
+    partition) [1]_ [2]_.
 
     References
     ----------

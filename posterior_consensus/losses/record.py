@@ -1,6 +1,6 @@
 """Records of losses: data that answer the same questions, whether of a PartitionLoss or of a PairLoss.
 
-With the contingency table of an estimate (cluster sizes n_k) and a draw (sizes m_l, joint cells n_kl) and a function h,
+With the contingency table of a partition (cluster sizes n_k) and a draw (sizes m_l, joint cells n_kl) and a function h,
 let
 
     A = sum h(n_kl),   B = sum h(n_k),   C = sum h(m_l),   top = h(n).
@@ -84,7 +84,7 @@ class Loss(ABC):
 
     @property
     def has_kinks(self) -> bool:
-        """Whether the larger or the smaller sum of estimate and draw counts, so that slopes change where they meet."""
+        """Whether the larger or the smaller sum of partition and draw counts, so that slopes change where they meet."""
         return False
 
     @abstractmethod
@@ -118,12 +118,12 @@ class Loss(ABC):
 
 @dataclass(frozen=True)
 class PartitionLoss(Loss):
-    """A loss between an estimate and a posterior draw: scale(n) x numerator / denominator.
+    """A loss between a partition and a posterior draw: scale(n) x numerator / denominator.
 
-    Its formula is in terms of A, B and C, the sums of h over joint cells and over the cluster sizes of the estimate and
-    of the draw, and of top = h(n). Greedy search relies on a linear loss that falls with A and rises with B. With any
-    other loss, runs first allocate the items by B + C - 2 A in its place: it should be small where that is. All later
-    moves use the loss itself. Further attributes are those of :class:`Loss`.
+    Its formula is in terms of A, B and C, the sums of h over joint cells and over the cluster sizes of the partition
+    and of the draw, and of top = h(n). Greedy search relies on a linear loss that falls with A and rises with B. With
+    any other loss, runs first allocate the items by B + C - 2 A in its place: it should be small where that is. All
+    later moves use the loss itself. Further attributes are those of :class:`Loss`.
 
     Attributes
     ----------
@@ -162,7 +162,7 @@ class PartitionLoss(Loss):
 
     @property
     def is_symmetric(self) -> bool:
-        """Whether estimate and draw count alike."""
+        """Whether partition and draw count alike."""
         return all(terms.get("B") == terms.get("C") for terms in (self.numerator, self.denominator))
 
     def by_draw(self) -> PartitionLoss:

@@ -39,7 +39,7 @@ def plot_alluvial(partitions: Any, *, figsize: Size = None, ax: Axes | None = No
     partitions : dict, sequence, array (n_partitions, n_items), or result of several partitions
         At least two partitions of the same items: a dict by name, or a sequence. Each is a result object, DataArray or
         label vector of shape (n_items,). In results of :func:`align_partitions`, items that a partition lacks are
-        "absent". A CredibleBall stands for its upper vertical bound, center and lower vertical bound, Particles for
+        "absent". A CredibleBall stands for its upper vertical bound, partition and lower vertical bound, Particles for
         their partitions, the largest weight first.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
@@ -144,7 +144,7 @@ def _columns(partitions: Any) -> _Columns:
         ball = partitions
         partitions = {
             "upper vertical": ball.upper_vertical[0],
-            "center": ball.center,
+            "partition": ball.partition,
             "lower vertical": ball.lower_vertical[0],
         }
     if isinstance(partitions, Particles):

@@ -29,7 +29,7 @@ _CHAIN_LINES = ("-", "--", ":")
 _CHAIN_MARKERS = ("o", "D", "^")
 MOST_CHAINS = len(_CHAIN_COLOURS) * len(_CHAIN_LINES)  # chains with distinct lines
 
-MARK = "#C1272D"  # the estimate, a default, a marked value
+MARK = "#C1272D"  # the partition, a default, a marked value
 NEUTRAL = "#888888"  # legend entries that stand for any cluster
 BARS = "#C9D3DF"  # bars of a posterior, behind points and lines
 PRIOR = "#875A87"  # visible on white, on black and on grey bars

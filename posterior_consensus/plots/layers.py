@@ -65,11 +65,12 @@ def plot_layers(comparison: LayerComparison | HasComparison, *, figsize: Size = 
     Notes
     -----
     Clusters keep their name and colour from layer to layer. Grey are items elsewhere, in draws' clusters that no
-    cluster of the estimate is matched with. A cluster is as high as the expected number of its items that come from the
-    layer before or go on to the next one, whichever is larger. A band is opaque if the number of its items is sure: its
-    opacity grows with the ratio of the ends of the number's interval, which has the probability ``comparison.prob``.
-    Clusters are ordered such that few bands cross, as in :func:`plot_alluvial`. Of more than 40 layers, 40 successive
-    ones around the largest change are shown. If there is no room for all names, one layer in several has names.
+    cluster of the partition is matched with. A cluster is as high as the expected number of its items that come from
+    the layer before or go on to the next one, whichever is larger. A band is opaque if the number of its items is sure:
+    its opacity grows with the ratio of the ends of the number's interval, which has the probability
+    ``comparison.prob``. Clusters are ordered such that few bands cross, as in :func:`plot_alluvial`. Of more than 40
+    layers, 40 successive ones around the largest change are shown. If there is no room for all names, one layer in
+    several has names.
 
     Examples
     --------
@@ -182,7 +183,7 @@ def _add_legend(ax: Axes, prob: float, *, elsewhere: bool) -> None:
         f"band whose {prob:.0%} interval begins at 0": (COLOURS[0], _FAINT),
     }
     if elsewhere:
-        looks["elsewhere: in no cluster of the estimate"] = (OPEN, 1.0)
+        looks["elsewhere: in no cluster of the partition"] = (OPEN, 1.0)
     entries = [Patch(facecolor=to_rgba(*look), edgecolor=NEUTRAL, label=name) for name, look in looks.items()]
     frame.add_legend(ax, entries, loc="lower left", bbox_to_anchor=(0.0, 1.0))
 

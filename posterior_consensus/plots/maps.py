@@ -47,15 +47,15 @@ def plot_draws_map(
     figsize: Size = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Plot a map of the draws by their distances, with the estimate and its credible ball.
+    """Plot a map of the draws by their distances, with the partition and its credible ball.
 
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
         The draws.
     partition : result object, DataArray or label vector of shape (n_items,), optional
-        Estimate to mark, typically the consensus. By default the consensus of a summary, else the center of `ball`, if
-        there is one.
+        Partition to mark, typically the consensus. By default the consensus of a summary, else the partition of `ball`,
+        if there is one.
     ball : CredibleBall, optional
         Ball whose bounds are marked; draws outside it are hollow. Distances are then in its loss, else in variation of
         information.
@@ -128,7 +128,7 @@ def plot_draws_map(
     ax = frame.new_axes(ax, figsize, 5.8, 4.4)
     inside = np.ones(shown.n_draws, bool)
     if ball is not None:
-        reached = loss_matrix(draws.as_labels(ball.center)[np.newaxis], shown, metric)[0]
+        reached = loss_matrix(draws.as_labels(ball.partition)[np.newaxis], shown, metric)[0]
         inside = reached <= ball.radius * (1 + SAME) + ROUNDING
     groups = _by_chain(shown) if particles is None else _by_particle(shown, particles)
     first = np.argmax(squares <= _LEAST, axis=1)  # first of the equal draws
@@ -168,10 +168,10 @@ def _marks(
 ) -> dict[str, tuple[str | int, npt.NDArray[np.int32]]]:
     """Partitions to mark, by name: symbol or number of the particle, and labels."""
     if partition is None and ball is not None:
-        partition = ball.center
+        partition = ball.partition
     marks: dict[str, tuple[str | int, npt.NDArray[np.int32]]] = {}
     if partition is not None:
-        marks["estimate"] = "*", draws.as_labels(partition)
+        marks["partition"] = "*", draws.as_labels(partition)
     for name in BALL_BOUNDS if ball is not None else ():
         marks[f"{name.replace('_', ' ')} bound"] = _SYMBOLS[name], draws.as_labels(getattr(ball, name)[0], "ball")
     for k, labels in enumerate([] if particles is None else particles.partitions):
@@ -275,7 +275,7 @@ def plot_items_map(
     draws: Any,
     partition: Any = None,
     *,
-    center: bool = True,
+    centred: bool = True,
     figsize: Size = None,
     ax: Axes | None = None,
 ) -> Axes:
@@ -287,7 +287,7 @@ def plot_items_map(
         The posterior.
     partition : result object, DataArray or label vector of shape (n_items,), optional
         Partition that colours the items, typically the consensus; by default the consensus of a summary.
-    center : bool
+    centred : bool
         As in :func:`item_embedding`: True for classical scaling; False for the singular value decomposition without
         centring, in which items with few co-members are near the origin.
     figsize : (float, float), optional
@@ -305,7 +305,7 @@ def plot_items_map(
     ValueError
         If draws, partition or `figsize` are invalid.
     TypeError
-        If `center` is not a bool.
+        If `centred` is not a bool.
 
     See Also
     --------
@@ -331,7 +331,7 @@ def plot_items_map(
     source, partition = as_source(draws), partition_of(draws, partition)
     items = item_uncertainty(source, partition)
     labels = items.cluster.values
-    embedding = item_embedding(source, n_axes=min(2, source.n_items), center=center)
+    embedding = item_embedding(source, n_axes=min(2, source.n_items), centred=centred)
     places = np.zeros((source.n_items, 2))
     places[:, : embedding.shape[1]] = embedding.values
     shares = np.zeros(2)

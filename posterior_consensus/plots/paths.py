@@ -155,7 +155,7 @@ def _scale_clusters(ax: Axes, clusters: npt.NDArray[np.int64]) -> None:
 
 
 def plot_agreement_path(path: AgreementPath, *, figsize: Size = None, axes: Any = None) -> Grid:
-    """Plot the averaged Jaccard index against the penalty weight, and the loss of each chain's estimate.
+    """Plot the averaged Jaccard index against the penalty weight, and the loss of each chain's partition.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def plot_agreement_path(path: AgreementPath, *, figsize: Size = None, axes: Any 
 
     Notes
     -----
-    A rise left of the dashed line, the penalty weight 0.25, indicates estimates that differ by search noise or few
+    A rise left of the dashed line, the penalty weight 0.25, indicates partitions that differ by search noise or few
     draws. A plateau across it indicates chains in different modes. Losses are over each chain's own draws, minus the
     loss without a penalty.
 

@@ -121,14 +121,14 @@ def _change(one: Labels, other: Labels) -> Floats:
 def plot_credible_ball(
     ball: CredibleBall, *, order: Any = "clusters", figsize: Size = None, ax: Axes | None = None
 ) -> Axes:
-    """Plot the center of a credible ball and its bounds as strips of items coloured by cluster.
+    """Plot the partition and the bounds of a credible ball as strips of items coloured by cluster.
 
     Parameters
     ----------
     ball : CredibleBall
         Result of :func:`credible_ball`.
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
-        Order of the items: by cluster of the center, as in the data, or along a coordinate of the items (its name or
+        Order of the items: by cluster of the partition, as in the data, or along a coordinate of the items (its name or
         its values), such as time or position along a genome.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
@@ -154,12 +154,12 @@ def plot_credible_ball(
 
     Notes
     -----
-    By default, items are ordered by their cluster in the center, then in each bound from the top. Clusters of a bound
-    have the colour of the center's cluster matched to them (most items in common over all one-to-one matchings), else
-    the next colours. Beyond twenty colours, patterns are added. If several bounds have the same distance, the first is
-    plotted. In the order of clusters, the axis needs 12 points per cluster. With less, it shows the largest clusters
-    and those whose co-members change most, with at most six evenly spaced items each. Beyond 20,000 items, a random
-    sample of 20,000 is shown. The axis label notes what is shown.
+    By default, items are ordered by their cluster in the partition, then in each bound from the top. Clusters of a
+    bound have the colour of the partition's cluster matched to them (most items in common over all one-to-one
+    matchings), else the next colours. Beyond twenty colours, patterns are added. If several bounds have the same
+    distance, the first is plotted. In the order of clusters, the axis needs 12 points per cluster. With less, it shows
+    the largest clusters and those whose co-members change most, with at most six evenly spaced items each. Beyond
+    20,000 items, a random sample of 20,000 is shown. The axis label notes what is shown.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def plot_credible_ball(
     """
     frame.check_result("ball", ball, CredibleBall, "credible_ball")
     ax = frame.new_axes(ax, figsize, 7.2, 2.9)
-    partitions, captions = [ball.center], [f"center\n{counted(ball.n_clusters[0], 'cluster')}"]
+    partitions, captions = [ball.partition], [f"partition\n{counted(ball.n_clusters[0], 'cluster')}"]
     then = ", " if frame.extent(ax)[0] > _WIDE else "\n"
     for name, number in zip(BALL_BOUNDS, ball.n_clusters[1:], strict=True):
         bound = getattr(ball, name)
@@ -180,7 +180,7 @@ def plot_credible_ball(
         ties = f" ({len(bound)} tie)" if len(bound) > 1 else ""
         clusters = counted(number, "cluster")
         captions.append(f"{name.replace('_', ' ')}\n{clusters}{then}at {distance}{ties}")
-    draw_strips(ax, partitions, captions, "center", order, noise_from=ball.noise_from)
+    draw_strips(ax, partitions, captions, "partition", order, noise_from=ball.noise_from)
     radius, loss = quantity(ball.radius, ball.loss.unit, 3), short_name_of(ball.loss)
     ax.set_title(f"{ball.prob:.0%} {words_of(ball).ball} under {loss}, radius {radius}", fontsize="medium")
     return ax

@@ -96,7 +96,7 @@ def draws(summary: SummaryRecord) -> Fact:
     weighted = f"The {samples.n_draws:,} {samples.words.draws} are weighted ({samples.about_weights})."
     allocations = "."
     if summary.draws.soft is not None:
-        allocations = f", {_GIVEN if summary.consensus.loss.as_binder() else _SAMPLED}"
+        allocations = f", {_GIVEN if summary.partition.loss.as_binder() else _SAMPLED}"
     items = counted(summary.draws.n_items, "item")
     methods = f"The posterior distribution of the partition of {items} was represented by {words}{allocations}"
     if samples.independent:
@@ -106,7 +106,7 @@ def draws(summary: SummaryRecord) -> Fact:
 
 def headline(summary: SummaryRecord) -> str:
     """First line of the printed summary: items, clusters, and whether the draws share their number."""
-    sizes, noise = sorted(summary.consensus.cluster_sizes.values.tolist(), reverse=True), summary.consensus.n_noise
+    sizes, noise = sorted(summary.partition.cluster_sizes.values.tolist(), reverse=True), summary.partition.n_noise
     items = display.counted_items(summary.draws.n_items, str(summary.draws.items.dim))
     if not sizes:
         return f"{items}, all noise, in no cluster"
@@ -116,7 +116,7 @@ def headline(summary: SummaryRecord) -> str:
     said = ""
     if _share(summary) < IMPROBABLE:
         said = f", a number {_of_draws(summary)}"
-        if len(sizes) == 1 and is_improbable(summary.draws, summary.consensus):
+        if len(sizes) == 1 and is_improbable(summary.draws, summary.partition):
             said += f": the {words_of(summary).draws} disagree on the clusters"
     elif len(sizes) == 1:
         said = f", as {_of_draws(summary)}"
@@ -156,7 +156,7 @@ def _by_group(samples: Samples) -> str:
 
 def sizes(summary: SummaryRecord) -> Fact:
     """Number and sizes of the clusters, and the number of items of noise."""
-    values = summary.consensus.cluster_sizes.values
+    values = summary.partition.cluster_sizes.values
     if values.size == 0:
         return Fact(findings=["All items are noise, in no cluster."], methods="no cluster")
     items, clusters = counted(int(values.sum()), "item"), counted(values.size, "cluster")
@@ -172,7 +172,7 @@ def sizes(summary: SummaryRecord) -> Fact:
     else:
         *larger, last = sorted(values.tolist(), reverse=True)
         said = f"The {items} fall into {clusters}, of {', '.join(map(str, larger))} and {counted(last, 'item')}"
-    n_noise = summary.consensus.n_noise
+    n_noise = summary.partition.n_noise
     noise = f"{'is' if n_noise == 1 else 'are'} noise, in no cluster" if n_noise else ""
     findings = [f"{said}."] + [f"{counted(n_noise, 'further item')} {noise}."] * bool(noise)
     return Fact(findings=findings, methods=clusters + (f" and {counted(n_noise, 'item')} of noise" if noise else ""))
@@ -187,8 +187,8 @@ def noise(summary: SummaryRecord) -> Fact:
     doubtful = share[(share >= _DOUBTFUL[0]) & (share <= _DOUBTFUL[1])]
     doubtful = doubtful.iloc[(doubtful - _HALF).abs().argsort(kind="stable")]
     low, high = (f"{100 * one:.0f}%" for one in _DOUBTFUL)
-    of_noise = summary.consensus.noise is not None  # else the loss puts every item in a cluster
-    total = f"{counted(summary.consensus.n_noise, 'item')} in no cluster; " * of_noise
+    of_noise = summary.partition.noise is not None  # else the loss puts every item in a cluster
+    total = f"{counted(summary.partition.n_noise, 'item')} in no cluster; " * of_noise
     if doubtful.empty:
         doubt = f"no item is called noise by {low} to {high} of the runs"
     else:
@@ -254,7 +254,7 @@ def _reported(summary: SummaryRecord) -> str:
 
 def improbable_number(summary: SummaryRecord) -> Fact:
     """Comparison with the most probable number of clusters, if the reported number is improbable."""
-    other, best, chance, words = summary.alternative, summary.consensus, _of_draws(summary), words_of(summary)
+    other, best, chance, words = summary.alternative, summary.partition, _of_draws(summary), words_of(summary)
     if not is_improbable(summary.draws, best):
         return Fact()
     probabilities = number_probabilities(summary.draws)
@@ -276,7 +276,7 @@ def improbable_number(summary: SummaryRecord) -> Fact:
 
 def expected_loss(summary: SummaryRecord) -> Fact:
     """Expected loss of the partition, with its error."""
-    best, words = summary.consensus, words_of(summary)
+    best, words = summary.partition, words_of(summary)
     number, error = display.rounded(best.expected_loss, best.mcse)
     value = display.with_unit(number, best.loss.unit)
     finding = f"The {words.minimized} {display.name_of(best.loss)} of this partition{words.to_draws} is {value}."
@@ -294,7 +294,7 @@ def expected_loss(summary: SummaryRecord) -> Fact:
 
 def rough_error(summary: SummaryRecord) -> Fact:
     """Warning of a rough error of the expected loss."""
-    best, words = summary.consensus, words_of(summary)
+    best, words = summary.partition, words_of(summary)
     if not display.is_rough(best.ess, words):
         return Fact()
     finding = (
@@ -323,7 +323,7 @@ def _figure(value: float, form: str) -> str:
 
 def optimality(summary: SummaryRecord) -> Fact:
     """Bound of the minimum expected loss, and how many searches agree."""
-    gap, bound, best, words = summary.optimality_gap, summary.lower_bound, summary.consensus, words_of(summary)
+    gap, bound, best, words = summary.optimality_gap, summary.lower_bound, summary.partition, words_of(summary)
     if gap is not None and status(gap) == "optimal":
         proven = "proven"
         if isinstance(best.info, ComponentsInfo) and best.info.n_components > 1:
@@ -396,7 +396,7 @@ def ball(summary: SummaryRecord) -> Fact:
         f"The {prob} {words.ball} around this partition [wade2018] has a radius of {radius} and {share}{error}. Its "
         f"vertical bounds have {bounds}."
     )
-    of_loss = f" ({display.short_name_of(found.loss)})" * (found.loss.name != summary.consensus.loss.name)
+    of_loss = f" ({display.short_name_of(found.loss)})" * (found.loss.name != summary.partition.loss.name)
     line = f"radius {display.quantity(found.radius, found.loss.unit, 3)}{of_loss}"
     return Fact(f"{prob} {words.ball}", line, [finding], methods)
 
@@ -413,7 +413,7 @@ def ambiguous(summary: SummaryRecord) -> Fact:
         listed, dim = display.listed(names.tolist(), _MOST_NAMED), str(summary.draws.items.dim)
         noun = (dim if names.size == 1 else items) if (items := display.plural(dim)) else ""
         return Fact(name, f"{noun} {listed}{below}".lstrip(), [f"{capitalized(clause)}: {listed}."], methods)
-    every = "Every item" + " that is not alone" * bool(summary.consensus.cluster_sizes.min() == 1)
+    every = "Every item" + " that is not alone" * bool(summary.partition.cluster_sizes.min() == 1)
     finding = f"{every} has a mean {words.similarity} of at least {_HALF:g} {words.to} the rest of its cluster."
     return Fact(name, f"none{below}", [finding] * (summary.n_clusters < summary.draws.n_items), methods)
 
@@ -450,7 +450,7 @@ def links(summary: SummaryRecord) -> Fact:
     for first, second, mean in zip(
         joined["first_cluster"], joined["second_cluster"], joined["similarity"], strict=True
     ):
-        one, other = (display.listed(summary.consensus.clusters[cluster], SMALL) for cluster in (first, second))
+        one, other = (display.listed(summary.partition.clusters[cluster], SMALL) for cluster in (first, second))
         findings.append(
             f"The first candidates for joining are the clusters of {one} and of {other}: the links between them have a "
             f"mean {words.similarity} of {mean:.2f}."
@@ -485,9 +485,9 @@ def groups(summary: SummaryRecord) -> Fact:
 
 def _several_groups(summary: SummaryRecord, found: Particles) -> Fact:
     """Weights of the groups with errors, and how their partitions differ from the consensus."""
-    own, findings = summary.consensus.labels.values, [found.verdict]
+    own, findings = summary.partition.labels.values, [found.verdict]
     for group, labels in named_groups(summary):
-        changes = differences(own, labels, cluster_names(summary.consensus, own))
+        changes = differences(own, labels, cluster_names(summary.partition, own))
         if (more := len(changes) - _MOST_CHANGES) > 0:
             changes[_MOST_CHANGES:] = [f"there {'is' if more == 1 else 'are'} {counted(more, 'further change')}"]
         other = f"In the partition of {group}, {'; '.join(changes)}."
@@ -524,7 +524,7 @@ def named_groups(summary: SummaryRecord) -> Iterator[tuple[str, Labels]]:
 
 def more_draws(summary: SummaryRecord) -> Fact:
     """Effect of more draws; no finding after searches that ended early, as these began at the partition."""
-    excess, best, words = summary.excess, summary.consensus, words_of(summary)
+    excess, best, words = summary.excess, summary.partition, words_of(summary)
     draws, name = words.draws, f"more {words.draws}"
     if excess is None:
         why = no_halves_because(summary.draws, best, summary.diagnosis) or "no time was left"
@@ -561,7 +561,7 @@ def _halves(words: Words) -> str:
 
 def other_labels(summary: SummaryRecord) -> Fact:
     """Difference of the best partition for labels sampled anew, if there is one."""
-    other, own = summary.resampled, summary.consensus.labels.values
+    other, own = summary.resampled, summary.partition.labels.values
     if other is None:
         return Fact()
     moved = int(np.sum(numbered_like(own, other.labels.values) != other.labels.values))
@@ -610,10 +610,10 @@ def chains(summary: SummaryRecord) -> Fact:
 
 def _chains_line(diagnosis: Diagnosis) -> str:
     """The verdict after the word "chains"; if they agree, with its numbers in short."""
-    if diagnosis.status != "agree" or diagnosis.items.size == 1:
+    if diagnosis.status != "agree" or diagnosis.partition.size == 1:
         return diagnosis.verdict.removeprefix("The chains ")
     _, _, further = diagnosis.verdict.partition(". ")
-    n_items, n_compared = diagnosis.items.size, diagnosis.n_compared
+    n_items, n_compared = diagnosis.partition.size, diagnosis.n_compared
     some = f" (pairs of {n_compared:,} items, chosen at random)" * (n_compared < n_items)
     agree = (
         f"agree: R-hat at most {max(diagnosis.worst_rhat, 1.0):.3f}, ESS at least {diagnosis.least_ess:,.0f}, "
@@ -657,7 +657,7 @@ def _ended_early(summary: SummaryRecord) -> Iterator[str]:
     """Steps that the time limit, Ctrl-C or the caller ended or skipped."""
     found, other, cut, words = summary.modes, summary.alternative, summary.cut, words_of(summary)
     groups = f"further {words.group}s of {words.draws}"
-    if by := _BY[stopped(summary.consensus)]:
+    if by := _BY[stopped(summary.partition)]:
         yield f"The search was stopped by {by}: a longer one may find a better partition."
     by = "" if other is None else _BY[stopped(other)]
     if by or (other is None and "alternative" in cut):
@@ -672,7 +672,7 @@ def _ended_early(summary: SummaryRecord) -> Iterator[str]:
 
 def _second_searches(summary: SummaryRecord) -> Iterator[str]:
     """Searches on halves of the draws, and with other labels, that were skipped or ended early."""
-    excess, other, best = summary.excess, summary.resampled, summary.consensus
+    excess, other, best = summary.excess, summary.resampled, summary.partition
     too_many = no_halves_because(summary.draws, best, summary.diagnosis) == TOO_MANY
     for searches, be, ended, step, is_missed in (
         (_halves(words_of(summary)), "were", excess and excess.stopped, "halves", too_many),

@@ -99,10 +99,10 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
         rows = [
             {
                 "items": one.draws.n_items,
-                "clusters": one.consensus.n_clusters,
-                "noise": one.consensus.n_noise,
-                "expected_loss": one.consensus.expected_loss,
-                "mcse": one.consensus.mcse,
+                "clusters": one.partition.n_clusters,
+                "noise": one.partition.n_noise,
+                "expected_loss": one.partition.expected_loss,
+                "mcse": one.partition.mcse,
                 "radius": one.ball.radius,
                 "ambiguous": ambiguous_items(one).size,
                 "groups": np.nan if one.modes is None else one.modes.n_particles,
@@ -126,7 +126,7 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
 
     @property
     def _numbers(self) -> str:
-        least, most = (of(one.consensus.n_clusters for one in self.values()) for of in (min, max))
+        least, most = (of(one.partition.n_clusters for one in self.values()) for of in (min, max))
         return f"{least} to {most} clusters" if least < most else counted(most, "cluster")
 
     @property

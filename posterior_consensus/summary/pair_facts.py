@@ -76,7 +76,7 @@ def counts_of(summary: PairsRecord) -> Counts:
 
 def clusters(summary: PairsRecord, counts: Counts) -> Fact:
     """Number and sizes of the clusters."""
-    sizes = summary.consensus.cluster_sizes.values
+    sizes = summary.partition.cluster_sizes.values
     small = np.bincount(sizes[sizes < _LARGE])
     words = [f"{number:,} of {counted(size, 'record')}" for size, number in enumerate(small.tolist()) if number]
     if (large := sizes[sizes >= _LARGE]).size:
@@ -147,7 +147,7 @@ def threshold(summary: PairsRecord, counts: Counts) -> Fact:
 
 def expected_loss(summary: PairsRecord, counts: Counts) -> Fact:
     """Expected loss, and the expected numbers of pairs on which the partition is wrong."""
-    best = summary.consensus
+    best = summary.partition
     value, total = display.quantity(best.expected_loss, best.loss.unit, 4), _pairs(counts.wrong + counts.missed)
     kinds = f"{_pairs(counts.wrong)} joined wrongly and {_pairs(counts.missed)} missed"
     line = f"{value}; expected wrong pairs: {total}, {kinds}"
@@ -163,7 +163,7 @@ def _pairs(number: float) -> str:
 
 def optimality(summary: PairsRecord, counts: Counts) -> Fact:
     """Whether the partition is proven to be optimal, and which components are not."""
-    best = summary.consensus
+    best = summary.partition
     if best.optimality_gap is not None and status(best.optimality_gap) == "optimal":
         line = "proven, no partition has a smaller expected loss with these scores"
         finding = "With these scores, no other partition has a smaller expected loss (proven)."
@@ -295,8 +295,8 @@ def facts_of(summary: PairsRecord, counts: Counts | None = None) -> dict[str, Fa
 def methods_text(summary: PairsRecord) -> str:
     """Sentences for the methods section, and the references they cite."""
     words = {topic: fact.methods for topic, fact in facts_of(summary).items()}
-    method = summary.consensus.method
+    method = summary.partition.method
     by_component = "within each connected component of the pairs above it"
-    how = by_component if isinstance(summary.consensus.info, ComponentsInfo) else f"by the method {method!r}"
+    how = by_component if isinstance(summary.partition.info, ComponentsInfo) else f"by the method {method!r}"
     words |= {"loss": display.name_of(summary.loss), "how": how, "version": with_version(summary.seed)}
     return with_references(" ".join(filter(None, (one.format(**words) for one in _METHODS))), summary.loss)

@@ -11,15 +11,15 @@ from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.results import stored_as
 from posterior_consensus.results.display import Tabled
-from posterior_consensus.summary.record import HasConsensus
+from posterior_consensus.summary.record import HasPartition
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PairsRecord(HasConsensus, Tabled):
+class PairsRecord(HasPartition, Tabled):
     """Fields of :class:`PairsSummary`, which describes them."""
 
     pairs: ScoredPairs
-    consensus: ConsensusPartition = field(metadata=stored_as.record(ConsensusPartition))
+    partition: ConsensusPartition = field(metadata=stored_as.record(ConsensusPartition))
     component: xr.DataArray = field(metadata=stored_as.array("linked_component", of_items=True))
     links: ScoredLinks
     curve: LossPath | None
@@ -35,8 +35,8 @@ class PairsRecord(HasConsensus, Tabled):
     @property
     def records(self) -> xr.Dataset:
         """Of each record: size of its cluster, mean probability to its rest, and the most probable pair outside."""
-        assert self.consensus.records is not None
-        return self.consensus.records
+        assert self.partition.records is not None
+        return self.partition.records
 
     @property
     def tau(self) -> float:
@@ -45,4 +45,4 @@ class PairsRecord(HasConsensus, Tabled):
 
     def to_dataframe(self) -> pd.DataFrame:
         """Tabulate the records: cluster, its size, mean probability to its cluster, and the best pair outside."""
-        return self.consensus.to_dataframe()
+        return self.partition.to_dataframe()

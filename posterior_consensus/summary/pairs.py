@@ -44,7 +44,7 @@ class PairsSummary(PairsRecord, display.Shown):
     ----------
     pairs : ScoredPairs
         The scored pairs.
-    consensus : ConsensusPartition
+    partition : ConsensusPartition
         The partition of minimum expected loss; its ``records`` has a row for each record.
     component : xarray.DataArray of shape (n_items,), dtype int32
         Connected component of each record: pairs with a score above the threshold link records, and so do pairs that
@@ -195,12 +195,12 @@ class PairsSummary(PairsRecord, display.Shown):
         source = as_source(pairs)
         if not isinstance(source, ScoredPairs):
             raise TypeError(f"`pairs` must be scored pairs; got {type(source).__name__}.")
-        labels = fields["consensus"].labels
+        labels = fields["partition"].labels
         order = source.items.order_of(Items.along(labels, str(labels.dims[0])), "pairs")
         source = source if np.array_equal(order, np.arange(source.n_items)) else source.of_items(order)
         has_curve = own_name_in(given, "labels_on_path") in given
         curve = LossPath.from_dataset(given) if has_curve else None
-        return cls(pairs=source, links=links(source, fields["consensus"]), curve=curve, **fields)
+        return cls(pairs=source, links=links(source, fields["partition"]), curve=curve, **fields)
 
     def _parts(self) -> display.Parts:
         records = display.counted(self.pairs.n_items, "record")
@@ -221,7 +221,7 @@ def summarize_pairs(
     decided = links(pairs, consensus)
     return PairsSummary(
         pairs=pairs,
-        consensus=consensus,
+        partition=consensus,
         component=pairs.items.array(component, "component"),
         links=decided,
         curve=_curve(clock, pairs, decided.tau, searched),

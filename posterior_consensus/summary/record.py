@@ -42,44 +42,44 @@ _MOST_ROWS, _MOST_LISTED, _LONGEST = 20, 4, 40  # clusters of a table for print,
 _FEWEST, _FEWEST_RUNS = 100, 20  # effective draws, or runs; with fewer, agreement of halves proves little
 
 
-class HasConsensus(HasDraws):
-    """A summary that serves as a partition, its consensus."""
+class HasPartition(HasDraws):
+    """A summary that serves as a partition, its consensus partition."""
 
-    consensus: ConsensusPartition
+    partition: ConsensusPartition
 
     @property
     def labels(self) -> xr.DataArray:
-        """Labels of the consensus, so that a summary serves as a partition."""
-        return self.consensus.labels
+        """Labels of the partition, so that a summary serves as a partition."""
+        return self.partition.labels
 
     @property
     def noise(self) -> xr.DataArray | None:
         """Whether each item is noise; None for a loss without noise."""
-        return self.consensus.noise
+        return self.partition.noise
 
     @property
     def names(self) -> tuple[Hashable, ...]:
-        """Names of the consensus's clusters, by number."""
-        return self.consensus.names
+        """Names of the partition's clusters, by number."""
+        return self.partition.names
 
     @property
     def n_clusters(self) -> int:
-        """Number of clusters of the consensus."""
-        return self.consensus.n_clusters
+        """Number of clusters of the partition."""
+        return self.partition.n_clusters
 
     @property
     def loss(self) -> PartitionLoss | NoiseLoss:
-        """Loss minimized by the consensus."""
-        return as_loss_of_draws(self.consensus.loss)
+        """Loss minimized by the partition."""
+        return as_loss_of_draws(self.partition.loss)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SummaryRecord(HasConsensus, Tabled):
+class SummaryRecord(HasPartition, Tabled):
     """Fields of :class:`Summary`, which describes them."""
 
     source: str = field(metadata=stored_as.attribute("source"))
     draws: PartitionDraws
-    consensus: ConsensusPartition = field(metadata=stored_as.record(ConsensusPartition))
+    partition: ConsensusPartition = field(metadata=stored_as.record(ConsensusPartition))
     certificate: Certificate | None = field(metadata=stored_as.record(Certificate))
     ball: CredibleBall = field(metadata=stored_as.record(CredibleBall))
     items: ItemUncertainty = field(metadata=stored_as.record(ItemUncertainty))
@@ -106,12 +106,12 @@ class SummaryRecord(HasConsensus, Tabled):
     def lower_bound(self) -> float | None:
         """Larger lower bound of search and certificate; None without both."""
         certified = None if self.certificate is None else self.certificate.lower_bound
-        return max((one for one in (self.consensus.lower_bound, certified) if one is not None), default=None)
+        return max((one for one in (self.partition.lower_bound, certified) if one is not None), default=None)
 
     @property
     def optimality_gap(self) -> float | None:
         """Optimality gap, the largest possible excess relative to the expected loss; None without a bound."""
-        return None if self.lower_bound is None else relative_gap(self.consensus.expected_loss, self.lower_bound)
+        return None if self.lower_bound is None else relative_gap(self.partition.expected_loss, self.lower_bound)
 
     def to_dataset(self) -> xr.Dataset:
         """Convert all results to one Dataset for any file format; ``attach(idata, summary)`` adds it to a posterior."""
@@ -119,8 +119,8 @@ class SummaryRecord(HasConsensus, Tabled):
 
     def to_dataframe(self) -> pd.DataFrame:
         """Tabulate the clusters: size, share, mean similarity of the items, and the first few items; noise is last."""
-        table = self.consensus.to_dataframe()
-        similarity = pd.Series(self.items.similarity.values).groupby(self.consensus.labels.values).mean()
+        table = self.partition.to_dataframe()
+        similarity = pd.Series(self.items.similarity.values).groupby(self.partition.labels.values).mean()
         table.insert(2, "similarity", similarity.iloc[: self.n_clusters].reindex(range(len(table))).to_numpy())
         return table
 
@@ -132,7 +132,7 @@ class SummaryRecord(HasConsensus, Tabled):
         str
             A ``tabular`` environment as of :meth:`ConsensusPartition.to_latex`. Of more than 20 clusters, it has the 20
             largest and one row, "others", for the rest: their number of items, its share, and the mean similarity of
-            these items. First items are listed up to 40 characters. ``summary.consensus.to_latex()`` has all clusters.
+            these items. First items are listed up to 40 characters. ``summary.partition.to_latex()`` has all clusters.
 
         Examples
         --------
@@ -149,7 +149,7 @@ class SummaryRecord(HasConsensus, Tabled):
         \end{tabular}
         """
         table, dim = self.to_dataframe(), str(self.labels.dims[0])
-        table[dim] = [_first_of(items) for items in self.consensus._members()]
+        table[dim] = [_first_of(items) for items in self.partition._members()]
         clusters, noise = table.iloc[: self.n_clusters], table.iloc[self.n_clusters :]
         largest = np.argsort(-clusters["size"].to_numpy(), kind="stable")[:_MOST_ROWS]
         rest = clusters.drop(index=clusters.index[largest])

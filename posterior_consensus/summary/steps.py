@@ -56,52 +56,52 @@ def seed_of(random_seed: Any) -> int | None:
     return int(random_seed) if isinstance(random_seed, int | np.integer) else None
 
 
-def ball_loss(consensus: ConsensusPartition) -> str | PartitionLoss:
+def ball_loss(partition: ConsensusPartition) -> str | PartitionLoss:
     """Loss for distances to a partition: the loss of its search, or VI if that has noise or is not a metric."""
-    found_under = as_loss_of_draws(consensus.loss)
+    found_under = as_loss_of_draws(partition.loss)
     return found_under if isinstance(found_under, PartitionLoss) and found_under.metric else "vi"
 
 
 def summary_of(
     clock: Clock,
     posterior: Posterior,
-    consensus: ConsensusPartition,
+    partition: ConsensusPartition,
     searched: dict[str, Any],
     *,
     prob: float,
     modes: bool,
 ) -> Summary:
     """Compute the summary of the partition found; `searched` has seed and progress bar of further searches."""
-    draws, metric, words = posterior.draws, ball_loss(consensus), posterior.draws.samples.words
-    ball = clock(words.ball, credible_ball, draws, consensus, loss=metric, prob=prob)
-    items = clock("items", item_uncertainty, draws, consensus)
+    draws, metric, words = posterior.draws, ball_loss(partition), posterior.draws.samples.words
+    ball = clock(words.ball, credible_ball, draws, partition, loss=metric, prob=prob)
+    items = clock("items", item_uncertainty, draws, partition)
     with waiting("Diagnosis", progressbar=searched["progressbar"]):
-        diagnosis = clock("diagnosis", diagnose_within, clock.part(_REST), draws, consensus, logs=posterior.logs)
+        diagnosis = clock("diagnosis", diagnose_within, clock.part(_REST), draws, partition, logs=posterior.logs)
     limited = {"seconds": clock.part(_REST), "progressbar": searched["progressbar"]}
-    proof = clock.within_limit("certificate", quick_certificate, draws, consensus, consensus.loss, **limited)
+    proof = clock.within_limit("certificate", quick_certificate, draws, partition, partition.loss, **limited)
     certificate, no_certificate = proof or (None, "No certificate was computed, because no time was left.")
     with waiting(f"Halves of the {words.draws}", progressbar=searched["progressbar"]):
         halves = {"seconds": clock.part(_REST), "random_seed": searched["random_seed"]}
-        excess = look_at_halves(clock, draws, consensus, diagnosis, metric, **halves)
+        excess = look_at_halves(clock, draws, partition, diagnosis, metric, **halves)
     return Summary(
         source=posterior.source,
         draws=draws,
-        consensus=consensus,
+        partition=partition,
         ball=ball,
         items=items,
         diagnosis=diagnosis,
         certificate=certificate,
         no_certificate=no_certificate,
         excess=excess,
-        resampled=look_at_other_labels(clock, draws, consensus, seconds=clock.part(_REST), **searched),
-        alternative=_alternative(clock, draws, consensus, searched),
+        resampled=look_at_other_labels(clock, draws, partition, seconds=clock.part(_REST), **searched),
+        alternative=_alternative(clock, draws, partition, searched),
         modes=clock.within_limit(
-            "modes", look_for_groups, draws, consensus, metric, seconds=clock.part(1.0), **searched
+            "modes", look_for_groups, draws, partition, metric, seconds=clock.part(1.0), **searched
         )
         if modes
         else None,
         observed=posterior.observed,
-        links=clock("links", links, draws, consensus) if suits_links(draws, draws.as_labels(consensus)) else None,
+        links=clock("links", links, draws, partition) if suits_links(draws, draws.as_labels(partition)) else None,
         seconds=clock.seconds,
         cut=tuple(clock.cut),
         seed=seed_of(searched["random_seed"]),
@@ -109,56 +109,56 @@ def summary_of(
 
 
 def _alternative(
-    clock: Clock, draws: PartitionDraws, consensus: ConsensusPartition, searched: dict[str, Any]
+    clock: Clock, draws: PartitionDraws, partition: ConsensusPartition, searched: dict[str, Any]
 ) -> ConsensusPartition | None:
-    """Search with the most probable number of clusters, if the number of the consensus is improbable."""
-    if not is_improbable(draws, consensus):
+    """Search with the most probable number of clusters, if the number of the consensus partition is improbable."""
+    if not is_improbable(draws, partition):
         return None
-    options: dict[str, Any] = {"n_clusters": int(number_probabilities(draws).argmax()), "starts": [consensus]}
+    options: dict[str, Any] = {"n_clusters": int(number_probabilities(draws).argmax()), "starts": [partition]}
     options |= {"n_starts": 3, "seconds": clock.part(_REST)} | searched
-    if draws.n_items * draws.n_draws > _LITTLE and isinstance(consensus.info, SearchInfo):
-        options["n_perturbations"] = consensus.info.n_perturbations
-    alternative = clock.within_limit("alternative", consensus_partition, draws, loss=consensus.loss, **options)
+    if draws.n_items * draws.n_draws > _LITTLE and isinstance(partition.info, SearchInfo):
+        options["n_perturbations"] = partition.info.n_perturbations
+    alternative = clock.within_limit("alternative", consensus_partition, draws, loss=partition.loss, **options)
     if alternative is None:
         return None
-    match = align_partitions({"consensus": consensus, "alternative": alternative})["alternative"]
+    match = align_partitions({"consensus": partition, "alternative": alternative})["alternative"]
     in_clusters = alternative.labels.values < alternative.n_clusters  # labels beyond are items of noise
     names = [match.names[k] for k in dict.fromkeys(match.labels.values[in_clusters].tolist())]
     return alternative if tuple(names) == alternative.names else alternative.with_names(names)
 
 
 def look_for_groups(
-    draws: PartitionDraws, consensus: ConsensusPartition, metric: str | PartitionLoss, **options: Any
+    draws: PartitionDraws, partition: ConsensusPartition, metric: str | PartitionLoss, **options: Any
 ) -> Particles:
-    """Search for a few groups on some draws and items; a single group has the consensus as its partition.
+    """Search for a few groups on some draws and items; a single group has the consensus partition as its partition.
 
-    Clusters are numbered like the consensus.
+    Clusters are numbered like those of the consensus partition.
     """
-    one = draws.as_labels(consensus) if as_loss(metric) == consensus.loss else None
+    one = draws.as_labels(partition) if as_loss(metric) == partition.loss else None
     search: dict[str, Any] = {"max_particles": _MOST_GROUPS, "n_starts": 1, "one": one, "effort": _EFFORT}
-    return find_particles(some_draws(draws), "auto", metric, reference=consensus, **search, **options)
+    return find_particles(some_draws(draws), "auto", metric, partition=partition, **search, **options)
 
 
 def look_at_halves(
     clock: Clock,
     draws: PartitionDraws,
-    consensus: ConsensusPartition,
+    partition: ConsensusPartition,
     diagnosis: Diagnosis,
     metric: str | PartitionLoss,
     **options: Any,
 ) -> ExcessLoss | None:
     """Estimate the excess of the expected loss, if possible and time is left."""
-    if no_halves_because(draws, consensus, diagnosis):
+    if no_halves_because(draws, partition, diagnosis):
         return None
-    return clock.within_limit("halves", excess_loss, draws, consensus, metric, **options)
+    return clock.within_limit("halves", excess_loss, draws, partition, metric, **options)
 
 
 def look_at_other_labels(
-    clock: Clock, draws: PartitionDraws, consensus: ConsensusPartition, **options: Any
+    clock: Clock, draws: PartitionDraws, partition: ConsensusPartition, **options: Any
 ) -> ConsensusPartition | None:
     """Search with labels sampled anew, if the search used sampled labels and time is left."""
-    if not uses_sampled_labels(draws, consensus) or draws.n_items * draws.n_draws > memory.LABELS_TO_SEARCH_AGAIN:
+    if not uses_sampled_labels(draws, partition) or draws.n_items * draws.n_draws > memory.LABELS_TO_SEARCH_AGAIN:
         return None
-    limits = {name: number for name, number in vars(consensus.cluster_limits).items() if number is not None}
-    search = {"loss": consensus.loss, "n_starts": 3, "starts": [consensus], **limits, **options}
+    limits = {name: number for name, number in vars(partition.cluster_limits).items() if number is not None}
+    search = {"loss": partition.loss, "n_starts": 3, "starts": [partition], **limits, **options}
     return clock.within_limit(OTHER_LABELS, consensus_partition, draws.sample(random_seed=_SEED), **search)

@@ -153,7 +153,7 @@ def summarize(
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [1, 1, 0, 0], [0, 0, 1, 1]] * 25
     >>> summary = pc.summarize(draws, loss="binder", random_seed=1)
-    >>> summary.consensus.labels.values
+    >>> summary.partition.labels.values
     array([0, 0, 1, 1], dtype=int32)
     >>> summary.certificate.status
     'optimal'
@@ -163,7 +163,7 @@ def summarize(
     >>> import pandas as pd
     >>> table = {"unique_id_l": ["a", "b", "b"], "unique_id_r": ["b", "c", "d"], "match_probability": [0.9, 0.7, 0.4]}
     >>> linked = pc.summarize(pd.DataFrame(table), tau=0.5, random_seed=1)
-    >>> linked.consensus.clusters
+    >>> linked.partition.clusters
     {0: ['a', 'b'], 1: ['c'], 2: ['d']}
     >>> linked.findings()[0]
     'The 4 records fall into 3 clusters: 2 of 1 record and 1 of 2 records.'

@@ -39,21 +39,21 @@ class Summary(SummaryRecord, display.Shown):
         Description of the draws used.
     draws : PartitionDraws
         The draws.
-    consensus : ConsensusPartition
+    partition : ConsensusPartition
         The consensus partition.
     certificate : Certificate or None
         Lower bound of the minimum expected loss. None for a loss without a bound, without memory for matrices of items
         x items, for more than 500 million labels, and if no time was left.
     ball : CredibleBall
-        Credible ball under the consensus's loss if it is a metric, else under VI.
+        Credible ball under the partition's loss if it is a metric, else under VI.
     items : ItemUncertainty
         Mean similarity of each item to its cluster, and its nearest other cluster.
     diagnosis : Diagnosis
         Convergence of the chains.
     alternative : ConsensusPartition or None
         Best partition found with the most probable number of clusters. It is searched for if the number of clusters of
-        `consensus` was not requested and has a posterior probability below 5%, and time is left. Its clusters are named
-        like the clusters of `consensus` matched to them, other clusters get new names.
+        `partition` was not requested and has a posterior probability below 5%, and time is left. Its clusters are named
+        like the clusters of `partition` matched to them, other clusters get new names.
     modes : Particles or None
         Groups of draws under the ball's loss: one partition, or one for each of two or three groups. The search uses
         about 500 draws, evenly spaced in each chain or in the cumulative weights, and a sample of the items if there
@@ -137,7 +137,7 @@ class Summary(SummaryRecord, display.Shown):
                 draws = found_draws(data, var_name, model=model, **where, progressbar=False)
                 observed = observed_of(data, draws)
             fields = read_fields(cls, read)
-            consensus = fields["consensus"]
+            consensus = fields["partition"]
             if (draws.n_draws, draws.n_items) != (consensus.n_draws, consensus.labels.size):
                 raise ValueError(
                     f"`idata` must hold the draws of the summary, {consensus.n_draws} of {consensus.labels.size} "
@@ -262,10 +262,10 @@ class Summary(SummaryRecord, display.Shown):
         """
         if self.links is not None and isinstance(order, str) and order == "clusters":
             return link_panels(self.draws, self.links, figsize=figsize, width=width)
-        return four_panels(self.draws, self.consensus, self.ball, self.items, order=order, figsize=figsize, width=width)
+        return four_panels(self.draws, self.partition, self.ball, self.items, order=order, figsize=figsize, width=width)
 
     def _annotations(self) -> dict[str, Annotations]:
-        (best,), (certainty,) = self.consensus._annotations().values(), self.items._annotations().values()
+        (best,), (certainty,) = self.partition._annotations().values(), self.items._annotations().values()
         samples, facts = self.draws.samples, best.facts | {"methods": self.methods_text()}
         if len(samples.chains) > 1:
             facts[samples.words.chains] = np.array([str(name) for name in samples.chain_names], dtype=object)

@@ -54,7 +54,7 @@ def methods_text(summary: SummaryRecord) -> str:
 
 def how_found(summary: SummaryRecord, was: str = "") -> str:
     """Requested number of clusters, loss, method and seed of the search, as continuation of "partition"."""
-    best, limits, key = summary.consensus, summary.consensus.cluster_limits, key_of(summary.loss.reference)
+    best, limits, key = summary.partition, summary.partition.cluster_limits, key_of(summary.loss.reference)
     spoken = words_of(summary)
     number, threshold = limits.n_clusters or limits.max_clusters, ""
     most = "" if limits.n_clusters else "at most "

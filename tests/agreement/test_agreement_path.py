@@ -73,11 +73,11 @@ def test_chains_that_visit_both_modes_are_not_in_different_ones(approved):
     assert len(path.groups) == 2 and path.status == "shared modes"
     early = path.labels.sel(price=EARLY).values
     nearest = np.array([[np.argmin([reference.vi(one, z) for one in early]) for z in chain[::25]] for chain in draws])
-    assert np.all((nearest == 0).any(axis=1) & (nearest == 2).any(axis=1))  # the estimates of the two groups
-    np.testing.assert_allclose(path.visits.sum("estimate"), 1.0)
+    assert np.all((nearest == 0).any(axis=1) & (nearest == 2).any(axis=1))  # the partitions of the two groups
+    np.testing.assert_allclose(path.visits.sum("partition"), 1.0)
     approved("verdicts_agreement", "chains that share modes", path.verdict)
     assert pc.results.AgreementPath.from_dataset(path.to_dataset()).verdict == path.verdict
-    between = path_of(slow_chains(9), prices=[0.5])  # the estimate of chain 3 lies between the modes
+    between = path_of(slow_chains(9), prices=[0.5])  # the partition of chain 3 lies between the modes
     assert float(between.visits.max("chain")[3]) < 0.05 and between.status == "shared modes"
 
 

@@ -15,7 +15,7 @@ def assert_is_the_ball(ball, draws, center, loss, prob, weights=None):
     assert ball.radius == pytest.approx(radius, abs=1e-9)
     assert ball.coverage == pytest.approx(coverage, abs=1e-12)
     assert ball.coverage >= prob - 1e-9
-    np.testing.assert_array_equal(ball.center, center)
+    np.testing.assert_array_equal(ball.partition, center)
     for name in BALL_BOUNDS:
         farthest, ties = bounds[name]
         found = getattr(ball, name)

@@ -25,7 +25,7 @@ def rooted(draws):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_it_is_the_svd_of_the_one_hot_matrix_or_principal_components(weighted):
     draws = drawn(1, weighted)
-    bare = pc.item_embedding(draws, n_axes=30, center=False)
+    bare = pc.item_embedding(draws, n_axes=30, centred=False)
     left, values, _ = np.linalg.svd(rooted(draws))
     np.testing.assert_allclose(np.abs(bare[:, :4]), np.abs(left[:, :4] * values[:4]), atol=1e-8)
     np.testing.assert_allclose(bare["share"], values[:30] ** 2 / 30, atol=1e-9)
@@ -42,35 +42,35 @@ def test_it_is_the_svd_of_the_one_hot_matrix_or_principal_components(weighted):
     np.testing.assert_allclose(squares, 2 * (1 - similarity), atol=1e-8)
 
 
-@pytest.mark.parametrize("center", [True, False])
-def test_matrix_and_probabilities_and_coordinates(center):
+@pytest.mark.parametrize("centred", [True, False])
+def test_matrix_and_probabilities_and_coordinates(centred):
     draws = drawn(4)
     pairs = pc.as_pair_similarity(draws)
-    np.testing.assert_allclose(*(pc.item_embedding(d, center=center) for d in (draws, pairs)), atol=1e-9)
+    np.testing.assert_allclose(*(pc.item_embedding(d, centred=centred) for d in (draws, pairs)), atol=1e-9)
     soft = pc.as_allocation_probabilities(np.random.default_rng(5).dirichlet(np.full(3, 0.3), size=(20, 12)))
-    every = pc.item_embedding(soft, n_axes=12, center=False).values
+    every = pc.item_embedding(soft, n_axes=12, centred=False).values
     np.testing.assert_allclose(every @ every.T, soft.similarity(), atol=1e-8)
     names = xr.DataArray(draws.labels, dims=("sample", "star"), coords={"star": [f"s{i}" for i in range(30)]})
-    found = pc.item_embedding(names, center=center)
+    found = pc.item_embedding(names, centred=centred)
     assert found.dims == ("star", "axis") and found["star"][3] == "s3" and found.name == "embedding"
 
 
 def test_a_matrix_with_negative_eigenvalues():
     pairs = pc.as_pair_similarity([[1.0, 0.9, 0.0], [0.9, 1.0, 0.9], [0.0, 0.9, 1.0]])
-    found = pc.item_embedding(pairs, n_axes=3, center=False)
+    found = pc.item_embedding(pairs, n_axes=3, centred=False)
     assert np.linalg.eigvalsh(pairs.values)[0] < 0
     assert found["share"][-1] == 0 and np.all(found[:, -1] == 0) and np.isfinite(found).all()
 
 
-@pytest.mark.parametrize("center", [True, False])
-def test_degenerate_draws(center):
+@pytest.mark.parametrize("centred", [True, False])
+def test_degenerate_draws(centred):
     for name, draws in DEGENERATE.items():
         similarity = reference.similarity(draws)
-        found = pc.item_embedding(draws, n_axes=draws.shape[1], center=center)
+        found = pc.item_embedding(draws, n_axes=draws.shape[1], centred=centred)
         squares = np.sum((found.values[:, np.newaxis] - found.values) ** 2, axis=2)
         np.testing.assert_allclose(squares, 2 * (1 - similarity), atol=1e-9, err_msg=name)
-        assert found["share"].sum() == pytest.approx(float(not center or np.ptp(similarity) > 0)), name
-        pc.plot_items_map(draws, draws[0], center=center).figure.canvas.draw()
+        assert found["share"].sum() == pytest.approx(float(not centred or np.ptp(similarity) > 0)), name
+        pc.plot_items_map(draws, draws[0], centred=centred).figure.canvas.draw()
 
 
 def test_many_items_at_one_place():
@@ -83,7 +83,7 @@ def test_bad_options():
         ({"n_axes": 31}, ValueError, "`n_axes`", "number of items, 30; got 31"),
         ({"n_axes": 0}, ValueError, "`n_axes` must be"),
         ({"n_axes": 1.5}, TypeError, "`n_axes` must be"),
-        ({"center": "yes"}, TypeError, "`center` must be True or False; got 'yes'"),
+        ({"centred": "yes"}, TypeError, "`centred` must be True or False; got 'yes'"),
     ]
     check_all(lambda options: pc.item_embedding(drawn(1), **options), cases)
 

@@ -37,14 +37,14 @@ def test_numbers_are_those_of_enumeration(found):
     def losses_of(partition):
         return np.array([pc.partition_loss(partition, z) for z in PARTITIONS])
 
-    of_reference = losses_of(found.reference.values)
+    of_partition = losses_of(found.partition.values)
     for name, prior in OTHERS.items():
         row, weights = found.table.sel(alternative=name), exact(prior)
         assert abs(row["n_clusters"] - weights @ (PARTITIONS.max(axis=1) + 1)) < 4 * row["n_clusters_mcse"]
         best = found.partitions.sel(alternative=name).values
-        excess = weights @ (of_reference - losses_of(best))
+        excess = weights @ (of_partition - losses_of(best))
         assert abs(row["excess_loss"] - excess) <= 4 * row["excess_mcse"] + 1e-12
-        assert abs(row["expected_loss"] - weights @ of_reference) < 0.05
+        assert abs(row["expected_loss"] - weights @ of_partition) < 0.05
         assert row["n_moved"] == len(found.moved[name])
         assert row["partition_clusters"] == best.max() + 1
 
@@ -52,7 +52,7 @@ def test_numbers_are_those_of_enumeration(found):
 def test_a_row_is_what_reweighted_draws_give(draws, found):
     other = pc.reweight(draws, OTHERS["a = 5"].log_prob(draws) - PRIOR.log_prob(draws))
     row = found.table.sel(alternative="a = 5")
-    one, best = pc.expected_loss(other, [found.reference, found.partitions.sel(alternative="a = 5")])["expected_loss"]
+    one, best = pc.expected_loss(other, [found.partition, found.partitions.sel(alternative="a = 5")])["expected_loss"]
     assert row["excess_loss"].item() == pytest.approx(float(one - best), abs=1e-12)
     assert 0.7 < row["effective_draws"].item() / other.samples.effective_draws <= 1  # the draws are independent
     assert found.table["concentration"].values == pytest.approx([1, 5, np.nan], nan_ok=True)
@@ -83,7 +83,7 @@ def test_numbers_of_clusters_that_no_draw_has_are_expected():
     others = {str(a): pc.priors.crp(a) for a in (0.1, 0.5, 2.0, 10.0)}
     draws = labels.reshape(4, 1_000, n_items)
     found = pc.prior_sensitivity(
-        draws, pc.priors.crp(1.0), alternatives=others, reference=labels[0], n_starts=1, **QUIET
+        draws, pc.priors.crp(1.0), alternatives=others, partition=labels[0], n_starts=1, **QUIET
     )
     assert found.is_reliable.tolist() == [True, True, True, False]
     assert found.table["unseen"].values[3] > 1 / 3 > found.table["unseen"].values[:3].max()
@@ -121,7 +121,7 @@ def test_verdict_names_the_prior_that_the_partition_depends_on(approved):
     assert "depends on the prior: under clear" in both.verdict
     same = pc.prior_sensitivity(draws, PRIOR, alternatives={"same": PRIOR}, **QUIET)
     approved("verdicts_prior_sensitivity", "same", same.verdict)
-    judged = pc.prior_sensitivity(draws, PRIOR, alternatives={"same": PRIOR}, reference=one, **QUIET)
+    judged = pc.prior_sensitivity(draws, PRIOR, alternatives={"same": PRIOR}, partition=one, **QUIET)
     assert judged.table["excess_loss"].item() == pytest.approx(0.2, abs=1e-12)
 
 

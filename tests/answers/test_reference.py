@@ -28,7 +28,7 @@ def z():
 @pytest.mark.parametrize("complete", [None, "vi"])
 def test_a_partial_partition_has_the_numbers_of_its_reference(z, complete):
     options = {"complete": complete, "n_starts": 5, "random_seed": 1}
-    found = pc.partial_partition(z, 0.7, reference=REFERENCE, **options)
+    found = pc.partial_partition(z, 0.7, partition=REFERENCE, **options)
     plain = pc.partial_partition(z, 0.7, **options)
     sure = found.labels.values >= 0
     assert_array_equal(sure, plain.labels >= 0)
@@ -45,7 +45,7 @@ def test_a_partial_partition_has_the_numbers_of_its_reference(z, complete):
 
 def test_names_of_the_reference_go_on(z):
     named = pc.consensus_partition(z, n_starts=2, random_seed=1, progressbar=False).with_names(["w", "e", "s", "n"])
-    found = pc.partial_partition(z, 0.7, reference=named, n_starts=5, random_seed=1)
+    found = pc.partial_partition(z, 0.7, partition=named, n_starts=5, random_seed=1)
     assert set(found.to_dataframe().index) <= {"w", "e", "s", "n"} and found.names == ("w", "e", "s", "n")
     clusters = pc.cluster_summary(pc.as_partition_draws(z), found)
     assert clusters.clusters["cluster"].values.tolist() == found.to_dataframe().index.tolist()
@@ -76,7 +76,7 @@ def test_a_cluster_summary_has_the_numbers_of_its_partition(z):
 
 
 def test_figures_have_the_colours_of_the_reference(z):
-    found = pc.partial_partition(z, 0.7, reference=REFERENCE, n_starts=5, random_seed=1)
+    found = pc.partial_partition(z, 0.7, partition=REFERENCE, n_starts=5, random_seed=1)
     labels = [str(k) for k in np.unique(found.labels[found.labels >= 0])]
     legend = pc.plot_data(np.arange(10.0), found).get_legend()
     named = {
@@ -91,7 +91,7 @@ def test_figures_have_the_colours_of_the_reference(z):
 
 def test_a_reference_of_other_items_is_refused(z):
     for function in (pc.partial_partition, pc.particles):
-        check(lambda x, f=function: f(z, reference=x), [0, 1], ValueError, ["`reference`", "10 items", "2"])
+        check(lambda x, f=function: f(z, partition=x), [0, 1], ValueError, ["`partition`", "10 items", "2"])
 
 
 def test_particles_have_the_numbers_of_their_reference():
@@ -100,7 +100,7 @@ def test_particles_have_the_numbers_of_their_reference():
     draws = np.where(rng.random((4, 100, 1)) < 0.6, one, other)
     reference = np.array([50] * 4 + [1] * 4 + [0] * 4)
     options = {"n_starts": 2, "random_seed": 1, "progressbar": False}
-    found, plain = pc.particles(draws, reference=reference, **options), pc.particles(draws, **options)
+    found, plain = pc.particles(draws, partition=reference, **options), pc.particles(draws, **options)
     assert_array_equal(found.partitions[0], reference)
     assert_array_equal(found.partitions[1], np.repeat([50, 51, 1, 0], 3))
     assert found.n_clusters.values.tolist() == [3, 4] and found.to_dataframe().equals(plain.to_dataframe())
@@ -119,7 +119,7 @@ def test_particles_have_the_numbers_of_their_reference():
 
 def test_a_summary_is_the_reference_by_itself(z):
     summary = pc.summarize(z, n_starts=2, random_seed=1, progressbar=False)
-    summary = replace(summary, consensus=summary.consensus.with_names(first=1))
+    summary = replace(summary, partition=summary.partition.with_names(first=1))
     partial = pc.partial_partition(summary, 0.7, n_starts=5, random_seed=1)
     sure = partial.labels.values >= 0
     assert_array_equal(partial.labels[sure], TRUTH[sure] + 1)
@@ -150,7 +150,7 @@ def test_a_summary_of_a_marginalised_posterior_brings_its_allocations(rng):
     assert_array_equal(found["mu"].mean(("chain", "draw")).round(), [-3, 3])
     assert found.identical(pc.relabel(posterior, summary, component_dim="k", allocations=summary))
     given = ValueError, ["`allocations`", "allocations=allocation_probabilities(model, idata)", "'mu', 'tau'"]
-    check(lambda labels: pc.relabel(posterior, labels, component_dim="k"), summary.consensus, *given)
+    check(lambda labels: pc.relabel(posterior, labels, component_dim="k"), summary.partition, *given)
 
 
 def test_another_number_of_clusters_has_the_names_of_the_consensus(rng):
@@ -158,17 +158,17 @@ def test_another_number_of_clusters_has_the_names_of_the_consensus(rng):
     draws = np.concatenate([noise, np.full((200, 9), 3)], axis=1)  # four clusters, three of which no pair is sure of
     summary = pc.summarize(draws, loss="vi", n_starts=2, modes=False, random_seed=1, progressbar=False)
     other = summary.alternative
-    match = pc.align_partitions([summary.consensus, other])[1]
-    assert summary.consensus.n_clusters == 10 and other.n_clusters == 4
+    match = pc.align_partitions([summary.partition, other])[1]
+    assert summary.partition.n_clusters == 10 and other.n_clusters == 4
     assert other.labels[-1] == 3 and other.named_labels[-1] == summary.labels[-1] == 9
     assert_array_equal(other.named_labels, match.labels)
 
 
 def test_the_bounds_of_a_ball_have_the_numbers_of_its_center(z):
     ball = pc.credible_ball(z, REFERENCE)
-    assert_array_equal(ball.center, REFERENCE)
+    assert_array_equal(ball.partition, REFERENCE)
     for name in ("horizontal", "upper_vertical", "lower_vertical"):
         for labels in getattr(ball, name).values:
             assert_array_equal(pc.align_partitions([REFERENCE, labels])[1].labels, labels)
     counts = ball.to_dataframe()["n_clusters"]
-    assert counts["center"] == 3 and counts["lower_vertical"] == np.unique(ball.lower_vertical[0]).size
+    assert counts["partition"] == 3 and counts["lower_vertical"] == np.unique(ball.lower_vertical[0]).size

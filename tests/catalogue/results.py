@@ -98,7 +98,7 @@ RESULTS = {
     "density, weights": lambda z: pc.partition_density(weighted(z), loss=pc.vi(a=0.7), bandwidth=0.5, **SEEDED),
     "partial": lambda z: pc.partial_partition(z, 0.6, **SEEDED),
     "partial, complete": lambda z: pc.partial_partition(z, 0.4, complete=pc.binder(0.7), **SEEDED),
-    "partial, names": lambda z: pc.partial_partition(z, 0.4, reference=three(z, ODD), **SEEDED),
+    "partial, names": lambda z: pc.partial_partition(z, 0.4, partition=three(z, ODD), **SEEDED),
     "items": lambda z: pc.item_uncertainty(z, best(z)),
     "items, names": lambda z: pc.item_uncertainty(z, three(z, ABC)),
     "diagnosis": lambda z: pc.diagnose(z, best(z, loss="binder"), references={"one": np.zeros(8, int)}),
@@ -130,7 +130,7 @@ RESULTS = {
     "clusters": lambda z: pc.cluster_summary(z, ALONE),
     "clusters, parameters": lambda z: pc.cluster_summary(z, ONE, mu=np.arange(480.0).reshape(60, 4, 2), first_label=0),
     "clusters, names": lambda z: pc.cluster_summary(
-        z, pc.partial_partition(z, 0.4, reference=three(z, ODD), **SEEDED), nu=np.arange(120.0).reshape(60, 2, 1)[:, :1]
+        z, pc.partial_partition(z, 0.4, partition=three(z, ODD), **SEEDED), nu=np.arange(120.0).reshape(60, 2, 1)[:, :1]
     ),
     "components": lambda z: pc.component_similarity(
         z, mean=np.arange(240.0).reshape(60, 4) % 7, sd=1.0, weights=np.arange(60), first_label=0

@@ -91,7 +91,7 @@ def halves_that_differ():
 
 def test_a_summary_says_what_more_draws_would_change(approved):
     summary = pc.summarize(halves_that_differ(), modes=False, **QUIET)
-    share = summary.excess.value / summary.consensus.expected_loss
+    share = summary.excess.value / summary.partition.expected_loss
     sentence = next(one for one in summary.findings() if "halves" in one)
     assert share > 0.01 and f"({100 * share:.2g}%)" in sentence and f"({100 * share:.2g}%)" in summary.methods_text()
     approved("more_draws", "finding", sentence)
@@ -111,7 +111,7 @@ def test_searches_that_time_or_size_ends_are_left_out(monkeypatch):
     summary = pc.summarize(draws, modes=False, **QUIET)
     assert summary.excess is None and any("20,000,000 labels" in one for one in summary.left_out())
     monkeypatch.undo()
-    record = excess_loss(summary.draws, summary.consensus, "vi", seconds=1e-9, random_seed=1)
+    record = excess_loss(summary.draws, summary.partition, "vi", seconds=1e-9, random_seed=1)
     assert record.stopped == "seconds"
     for excess in (record, replace(record, stopped="interrupted", value=0.1)):
         ended = replace(summary, excess=excess)

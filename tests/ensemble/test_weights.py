@@ -157,7 +157,7 @@ def test_allocation_probabilities_take_them(weights, undrawn, tmp_path):
     for loss in ("binder", "vi"):
         assert np.isfinite(pc.expected_loss(draws, summary, loss=loss)["expected_loss"])
     assert is_probability(diagnostics.similarity_mcse(draws))
-    found = pc.predict_allocation(draws, draws, partition=summary.consensus)
+    found = pc.predict_allocation(draws, draws, partition=summary.partition)
     np.testing.assert_allclose(found.probabilities.sum("consensus_cluster"), 1)
     means = xr.Dataset({"mu": (("chain", "draw", "component"), rng.normal(size=(N_CHAINS, LENGTH, 3)))})
     with warnings.catch_warnings():
@@ -232,9 +232,9 @@ def test_a_draw_with_nearly_all_the_weight_is_not_certainty(rng, share, undrawn,
     assert f"effective sample size {size}" in repr(summary.ball)
     report = summary.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
     assert verdict in html.unescape(report)
-    losses = np.array([reference.vi(summary.consensus.labels, z) for z in draws.labels])
+    losses = np.array([reference.vi(summary.partition.labels, z) for z in draws.labels])
     others = np.delete(losses, draws.weights.argmax()).mean()
-    assert summary.consensus.mcse == pytest.approx(others, rel=0.1)  # without that draw the mean would be theirs
+    assert summary.partition.mcse == pytest.approx(others, rel=0.1)  # without that draw the mean would be theirs
 
 
 def test_a_draw_with_all_the_weight_has_no_error(rng):

@@ -22,12 +22,12 @@ def test_traces_are_losses_in_each_draw():
     z = xr.DataArray(Z, dims=("chain", "draw", "time", "item"), coords={"item": list("abcdef")})
     data = {"a": z[:, :, 0], "b": z[:, :, 1, [4, 1, 0]], "none": z[:, :, 2].rename(item="other")}
     found = pc.diagnose(pc.as_layers({name: one.rename("z") for name, one in data.items()}), loss=pc.vi(a=0.4))
-    assert found.items["item"].values.tolist()[4:8] == ["a: e", "a: f", "b: e", "b: b"]
+    assert found.partition["item"].values.tolist()[4:8] == ["a: e", "a: f", "b: e", "b: b"]
     traces = found.traces
     between = [name for name in traces["summary"].values if name.startswith("distance from")]
     assert between == ["distance from a to b"]
-    center = np.split(found.items.values, [6, 9])
-    for name, own in zip(data, center, strict=True):
+    partition = np.split(found.partition.values, [6, 9])
+    for name, own in zip(data, partition, strict=True):
         draws = data[name].values.reshape(120, -1)
         losses = [pc.partition_loss(own, draw, loss=pc.vi(a=0.4)) for draw in draws]
         np.testing.assert_allclose(traces.sel(summary=f"distance within {name}"), losses, atol=1e-12)

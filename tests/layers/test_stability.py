@@ -346,7 +346,7 @@ def test_summary_of_layers_with_noise():
     assert table[["clusters", "noise"]].to_numpy().tolist() == compared[["n_clusters", "n_noise"]].to_numpy().tolist()
     for name, one in summary.items():
         assert (
-            one.consensus.named_labels.values.tolist()
+            one.partition.named_labels.values.tolist()
             == summary.comparison.partitions[name].named_labels.values.tolist()
         )
     again = pc.results.LayersSummary.from_datatree(summary.to_datatree(), layers)

@@ -276,7 +276,7 @@ def test_summary_speaks_of_noise():
     assert "[buch2024]" in summary.methods_text()
     assert "2 clusters" in next(line for line in found if "within" in line)
     assert summary.to_dataframe().loc["noise", "size"] == 8
-    assert summary.certificate.lower_bound <= summary.consensus.expected_loss
+    assert summary.certificate.lower_bound <= summary.partition.expected_loss
 
 
 def test_other_results_take_runs_with_noise():

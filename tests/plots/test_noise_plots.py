@@ -26,8 +26,8 @@ def test_noise_is_one_grey_at_the_end_of_matrices_and_strips():
     assert shown[:6] == [0, 2, 3, 4, 6, 7] and len(shown) == 10
     assert len(ax.patches) == 2  # outlines of clusters alone
     assert [to_hex(colour).upper() for colour in ax.collections[-1].get_facecolors()] == [*COLOURS[:2], NOISE_GREY]
-    center, *bounds = map(colours_of, pc.plot_credible_ball(summary.ball).images)
-    assert center == [COLOURS[0]] * 3 + [COLOURS[1]] * 3 + [NOISE_GREY] * 4
+    partition, *bounds = map(colours_of, pc.plot_credible_ball(summary.ball).images)
+    assert partition == [COLOURS[0]] * 3 + [COLOURS[1]] * 3 + [NOISE_GREY] * 4
     assert all(set(bound) <= {*COLOURS[:2], NOISE_GREY} for bound in bounds)
     found = pc.particles(runs(), 2, random_seed=1, progressbar=False)
     lengths = [[len([*same]) for _, same in groupby(colours_of(row))] for row in pc.plot_particles(found).images]
@@ -39,8 +39,8 @@ def test_balls_and_particles_say_which_clusters_are_items_of_noise():
     summary = pc.summarize(runs(), random_seed=1, progressbar=False)
     ball = pc.credible_ball(runs(), summary, prob=0.99)
     assert ball.n_clusters == (2, 2, 1, 2)
-    assert_array_equal(ball.center < ball.noise_from, ~summary.noise)
-    found = pc.particles(runs(), 2, random_seed=1, progressbar=False, reference=summary)
+    assert_array_equal(ball.partition < ball.noise_from, ~summary.noise)
+    found = pc.particles(runs(), 2, random_seed=1, progressbar=False, partition=summary)
     assert found.n_clusters.values.tolist() == [2, 2]
     assert_array_equal(found.partitions[0] < found.noise_from, ~summary.noise)
     for record in (ball, found):

@@ -11,8 +11,8 @@ CHAINS = [chain_colour(k, 4) for k in range(4)]
 GREYS = [NOISE_GREY, OPEN]
 PALETTES = {
     "chains": (CHAINS, 27, 21),
-    "chains and the estimate": ([*CHAINS, MARK], 24, 17),
-    "posterior, prior, estimate": ([BARS, PRIOR, MARK], 28, 28),
+    "chains and the partition": ([*CHAINS, MARK], 24, 17),
+    "posterior, prior, partition": ([BARS, PRIOR, MARK], 28, 28),
     "two clusters": (COLOURS[:2], 40, 35),
     "eight clusters": (COLOURS[:8], 20, 12),
     "all clusters": ([*COLOURS, *GREYS], 15, 6.5),

@@ -172,7 +172,7 @@ def test_the_same_clusters_in_another_order_do_not_cross():
 def test_columns_have_names_and_items_are_aligned():
     ax = pc.plot_alluvial(pc.credible_ball(GOOD, CENTER))
     names = [tick.get_text().split("\n")[0] for tick in ax.get_xticklabels()]
-    assert names == ["upper vertical", "center", "lower vertical"]
+    assert names == ["upper vertical", "partition", "lower vertical"]
     ax = pc.plot_alluvial({"one": LABELS, "two": LABELS[::-1], "three": CENTER})
     assert len(ax.collections) == 2
     assert all(len(bands.get_paths()) == 2 for bands in ax.collections)

@@ -57,7 +57,7 @@ def summary(request):
         return pc.summarize(forty_clusters(rng), **QUIET)
     found = pc.summarize(long_names(rng), **QUIET)
     names = [f"a cluster with a long name, {k}" for k in range(found.n_clusters)]
-    return replace(found, consensus=found.consensus.with_names(names))
+    return replace(found, partition=found.partition.with_names(names))
 
 
 def drawn_texts(figure, monkeypatch):

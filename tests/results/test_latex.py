@@ -75,4 +75,4 @@ def test_a_summary_of_many_clusters_fits_a_page():
     *numbers, said = found[-1][1:]
     assert said == "20 clusters of 1 to 20 items" and [float(one) for one in numbers[::2]] == [rest["size"].sum(), 1.0]
     assert float(numbers[1]) == pytest.approx(rest["share"].sum(), rel=1e-3)
-    assert len(rows(summary.consensus.to_latex())) == 41
+    assert len(rows(summary.partition.to_latex())) == 41

@@ -93,7 +93,7 @@ def test_a_summary_comes_back(kind, tmp_path):
 
 def test_a_summary_with_an_alternative_comes_back(summary, tmp_path):
     other = best(Z, n_clusters=4).with_names(list("wxyz"))
-    assert other.n_clusters != summary.consensus.n_clusters
+    assert other.n_clusters != summary.partition.n_clusters
     summary = dataclasses.replace(summary, alternative=other)
     with read(written(summary.to_dataset(), tmp_path / "a.nc")) as stored:
         assert_equal(pc.results.Summary.from_dataset(stored, Z), summary)

@@ -38,7 +38,7 @@ def two_modes(n_items=200, n_draws=80, seed=1):
 def test_no_time_leaves_out_what_can_be_and_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr("posterior_consensus.summary.report.page.figures", lambda _: {})
     summary = pc.summarize(noisy(), seconds=1e-9, **QUIET)
-    assert summary.consensus.info.stopped == "seconds" and summary.consensus.labels.size == 200
+    assert summary.partition.info.stopped == "seconds" and summary.partition.labels.size == 200
     assert summary.certificate is None and summary.modes is None and {"certificate", "modes"} <= set(summary.cut)
     assert summary.excess is None
     assert summary.diagnosis.n_compared < 200
@@ -110,7 +110,7 @@ def test_a_look_for_modes_is_bounded_work(monkeypatch):
 def test_where_no_valley_lies_no_further_answer_is_looked_for(monkeypatch):
     monkeypatch.delattr(ParticleSearch, "one_more")
     summary = pc.summarize(noisy(), **QUIET)
-    np.testing.assert_array_equal(summary.modes.partitions[0], summary.consensus.labels)
+    np.testing.assert_array_equal(summary.modes.partitions[0], summary.partition.labels)
     assert summary.modes.n_particles == 1 and summary.modes.status == "one group"
 
 

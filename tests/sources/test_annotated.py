@@ -47,7 +47,7 @@ def test_summary_becomes_columns_and_facts(adata, runs):
     facts = adata.uns["consensus"]
     assert (facts["loss"], facts["n_runs"], facts["groups"].tolist()) == ("vi", N_RUNS, ["0.5", "1.0"])
     assert facts["columns"].tolist() == ["consensus", "consensus_certainty"]
-    assert facts["expected_loss"] == summary.consensus.expected_loss
+    assert facts["expected_loss"] == summary.partition.expected_loss
     assert facts["methods"] == summary.methods_text()
     assert all(isinstance(value, (str, int, float, dict, np.ndarray)) for value in facts.values())
     assert sum(np.size(value) for value in facts.values()) < N_CELLS

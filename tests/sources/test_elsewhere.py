@@ -170,7 +170,7 @@ def test_a_summary_reads_the_labels_seven_times_beside_its_search(monkeypatch):
     summary = pc.summarize(away, method=lambda *_, **__: best, random_seed=1, progressbar=False)
     assert summary.modes.n_particles == 1
     assert away.backend.passes + away.backend.reads <= 7
-    assert_array_equal(summary.modes.partitions[0], summary.consensus.labels)
+    assert_array_equal(summary.modes.partitions[0], summary.partition.labels)
 
 
 def test_items_of_very_many_clusters_need_no_table_of_them(monkeypatch):

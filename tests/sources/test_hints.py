@@ -79,7 +79,7 @@ def test_what_was_given_is_recognised(best, particles):
         (lambda: pc.expected_loss([CENTER, CENTER], draws), ValueError, "one partition second"),
         (lambda: pc.plot_data(best, np.eye(4)), ValueError, "one partition second"),
         (lambda: pc.as_partition_draws({"z": GOOD}), ValueError, "values[np.newaxis]"),
-        (lambda: pc.credible_ball(GOOD, ball), ValueError, "its `center`"),
+        (lambda: pc.credible_ball(GOOD, ball), ValueError, "its `partition`"),
         (lambda: pc.credible_ball(GOOD, particles), ValueError, "its `partitions`"),
         (lambda: pc.particles(particles), TypeError, "its `draws`"),
         (lambda: pc.membership([best], best), TypeError, "one partition, a ConsensusPartition", "Pass the draws"),

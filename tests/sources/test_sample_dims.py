@@ -29,7 +29,7 @@ def test_the_attribute_of_the_data_names_them(named, tmp_path):
     soft = xr.Dataset({"p": (("step", "obs", "k"), np.eye(3)[LABELS])}, attrs={"sample_dims": named})
     assert pc.as_allocation_probabilities(soft).n_draws == 40
     mu = data.assign(mu=(("step", "k"), np.tile([1.0, 5.0, 9.0], (40, 1))))
-    assert pc.relabel(mu, summary.consensus, component_dim="k")["mu"].dims == ("step", "k")
+    assert pc.relabel(mu, summary.partition, component_dim="k")["mu"].dims == ("step", "k")
 
 
 def test_an_attribute_that_names_other_dimensions_is_of_no_matter():

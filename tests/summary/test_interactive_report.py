@@ -97,7 +97,7 @@ def test_partitions_and_their_items_are_those_of_the_summary(summary):
     meta, arrays = unpacked(summary)
     table = summary.items.to_dataframe()
     labels = arrays["labels"].reshape(-1, 7)
-    assert_array_equal(labels[0], summary.consensus.labels)
+    assert_array_equal(labels[0], summary.partition.labels)
     for name, column in (("own", "similarity"), ("other", "nearest_similarity"), ("membership", "membership")):
         stored = arrays[name].reshape(-1, 7)[0]
         assert_array_equal(stored == 65535, table[column].isna())
@@ -165,7 +165,7 @@ def test_layers_have_a_matrix_and_a_partition_each_over_all_their_items():
     z = draws().drop_vars(["chain", "draw"], errors="ignore")
     one, other = z, z[:, :, [6, 4, 3, 0, 2]].isel(draw=slice(None, None, -1))
     layers = pc.summarize(pc.as_layers({"one": one, "other": other}), modes=False, n_starts=1, random_seed=1)
-    partitions = pc.align_partitions({name: summary.consensus for name, summary in layers.items()})
+    partitions = pc.align_partitions({name: summary.partition for name, summary in layers.items()})
     meta, arrays = unpacked(layers.summaries, partitions, "kind", of=payload.payload_of_layers)
     assert [step["value"] for step in meta["partitions"]] == ["one", "other"] and meta["layers"] == "kind"
     assert meta["names"] == [*NAMES, "plain"] and meta["clusters"][-1] == "not there"

@@ -40,10 +40,10 @@ def summary():
 def test_a_layer_has_the_summary_of_its_draws_alone(summary):
     assert list(summary) == [1935, 1936, 1940] and summary.layers is LAYERS
     alone = pc.summarize(LAYERS[1940], **QUIET)
-    assert_equal(without_times(summary[1940].consensus), without_times(alone.consensus))
+    assert_equal(without_times(summary[1940].partition), without_times(alone.partition))
     for part in ("ball", "items", "diagnosis"):
         assert_equal(getattr(summary[1940], part), getattr(alone, part))
-    partitions = {name: one.consensus for name, one in summary.items()}
+    partitions = {name: one.partition for name, one in summary.items()}
     assert_equal(summary.comparison, pc.compare_layers(LAYERS, partitions=partitions, progressbar=False))
     with pytest.raises(KeyError, match="1937.*1935, 1936, 1940"):
         summary[1937]
@@ -55,7 +55,7 @@ def test_results_do_not_depend_on_the_order_of_layers():
     seeded = QUIET | {"n_starts": 3}
     for seed in (lambda: 5, lambda: np.random.default_rng(5)):
         one, other = (pc.summarize(layers, **seeded | {"random_seed": seed()}) for layers in (LAYERS, turned))
-        assert_equal(without_times(one[1936].consensus), without_times(other[1936].consensus))
+        assert_equal(without_times(one[1936].partition), without_times(other[1936].partition))
 
 
 def test_a_cluster_has_one_name_in_all_layers():
@@ -162,7 +162,7 @@ def test_a_text_for_a_paper_says_what_was_done_and_found(summary):
 
 def test_a_time_limit_leaves_each_layer_its_partition(tmp_path):
     found = pc.summarize(LAYERS, random_seed=1, seconds=1e-6, progressbar=False)
-    assert all(one.consensus.n_clusters >= 1 and "certificate" in one.cut for one in found.values())
+    assert all(one.partition.n_clusters >= 1 and "certificate" in one.cut for one in found.values())
     assert found.comparison is None and found.cut == ("comparison", "diagnosis")
     assert found.left_out()[0].startswith("The layers were not compared") and "change" not in repr(found)
     with pytest.raises(ValueError, match="no time.*`seconds`"):
@@ -180,7 +180,7 @@ def test_it_is_stored_with_its_posterior(summary, tmp_path):
         back = pc.results.LayersSummary.from_datatree(stored["consensus"], layers)
     assert_equal(back.comparison, summary.comparison)
     for name, one in summary.items():
-        assert_equal(back[name].consensus, one.consensus)
+        assert_equal(back[name].partition, one.partition)
         assert_equal(back[name].items, one.items)
     assert repr(back) == repr(summary)
 

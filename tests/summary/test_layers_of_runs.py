@@ -30,10 +30,10 @@ def test_summary_has_the_comparison_of_its_partitions(summary, layers):
     assert summary.diagnosis is None and summary.cut == ()
     for name, own in summary.items():
         named = summary.comparison.partitions[name].named_labels
-        np.testing.assert_array_equal(own.consensus.named_labels, named)
+        np.testing.assert_array_equal(own.partition.named_labels, named)
     table = summary.to_dataframe()
     assert table["runs"].tolist() == [5, 6]
-    alone = pc.compare_layers(layers, partitions={name: own.consensus for name, own in summary.items()}, **QUIET)
+    alone = pc.compare_layers(layers, partitions={name: own.partition for name, own in summary.items()}, **QUIET)
     assert table["stability"].tolist() == alone.to_dataframe()["stability"].tolist()
 
 

@@ -52,7 +52,7 @@ def lattice(n=16, seed=1):
 def test_results_are_those_of_the_functions(pairs, summary):
     best = pc.consensus_partition(pairs, loss="binder", **QUIET)
     assert summary.labels.values.tolist() == best.labels.values.tolist() == [0, 0, 0, 1, 1, 2, 3]
-    assert_equal(summary.consensus.records, best.records)
+    assert_equal(summary.partition.records, best.records)
     assert summary.component.values.tolist() == [0, 0, 0, 0, 0, 1, 2] and summary.tau == 0.5
     assert (summary.links.precision, summary.links.recall) == pytest.approx(
         ((0.9 + 0.8 + 0.3 + 0.95) / 4, (0.9 + 0.8 + 0.3 + 0.95) / sum(SCORES.values()))
@@ -95,16 +95,16 @@ def test_what_is_said(name, told):
 
 def unproven(summary, **changes):
     """The summary as if its largest component were not proven to be optimal."""
-    best = summary.consensus
+    best = summary.partition
     changes = {"n_proven": 0, "unproven_sizes": [5], "unproven_gaps": [0.25], "unproven_records": [3]} | changes
     bound = best.expected_loss - 0.25 * best.loss.scale(best.labels.size)
-    return replace(summary, consensus=replace(best, lower_bound=bound, info=replace(best.info, **changes)))
+    return replace(summary, partition=replace(best, lower_bound=bound, info=replace(best.info, **changes)))
 
 
 def test_components_that_are_not_proven_are_said_with_their_gaps(summary, told):
     told("a component not proven", unproven(summary))
     told("stopped", unproven(summary, stopped="interrupted"))
-    without = replace(summary, consensus=replace(summary.consensus, lower_bound=None, info=None))
+    without = replace(summary, partition=replace(summary.partition, lower_bound=None, info=None))
     assert "no bound" in "\n".join(without.findings())
 
 
@@ -137,7 +137,7 @@ def test_it_is_stored_without_its_pairs(summary, pairs, has_curve, tmp_path):
     with xr.open_dataset(tmp_path / "summary.nc", engine="h5netcdf") as dataset:
         back = pc.results.PairsSummary.from_dataset(dataset, pairs.of_items(np.arange(7)[::-1]))
     assert repr(back) == repr(stored) and back.findings() == stored.findings()
-    assert_equal(back.consensus, stored.consensus)
+    assert_equal(back.partition, stored.partition)
     assert (back.curve is None) == (not has_curve)
     with pytest.raises(ValueError, match="`pairs`.*7 items.*6"):
         pc.results.PairsSummary.from_dataset(stored.to_dataset(), pairs.of_items(np.arange(6)))

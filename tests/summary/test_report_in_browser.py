@@ -247,7 +247,7 @@ def test_keys_and_the_key_of_clusters_select(chromium, galaxies):
             page.keyboard.press("Enter")
             assert page.evaluate(focused).endswith("(after it)")
         page.locator("#legend button").first.click()
-        first = np.sum(summary.consensus.labels.values == 0)
+        first = np.sum(summary.partition.labels.values == 0)
         assert report.chosen() == f"{first} items are selected"
         page.get_by_text("Clear the selection").click()
         page.fill("#search", "no such name")

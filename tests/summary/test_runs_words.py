@@ -105,7 +105,7 @@ def texts_of(axes):
 
 def records(summary):
     """What a summary holds and what can be computed from its runs, by name."""
-    runs, best = summary.draws, summary.consensus
+    runs, best = summary.draws, summary.partition
     yield from ((name, value) for name, value in vars(summary).items() if hasattr(value, "_parts"))
     yield "pairs", runs.as_pairs()
     yield "membership", pc.membership(runs, best)
@@ -220,7 +220,7 @@ def test_stored_records_keep_their_words(name):
 
 def figures(summary):
     """Figures of runs, by name."""
-    runs, best = summary.draws, summary.consensus
+    runs, best = summary.draws, summary.partition
     yield "summary", summary.plot()
     yield "psm", pc.plot_psm(runs, best)
     yield "psm by group", pc.plot_psm(runs, best, by="chain")

@@ -66,7 +66,7 @@ def test_one_mode_is_not_spoken_of(told):
 
 def test_one_cluster_because_the_draws_disagree_says_what_to_do(told):
     summary = summary_of(4, np.zeros((4, 100)), noise=0.75)
-    assert summary.consensus.n_clusters == 1
+    assert summary.partition.n_clusters == 1
     told("one cluster, because the draws disagree", summary)
 
 

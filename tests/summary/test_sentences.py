@@ -66,7 +66,7 @@ def test_what_is_said(name, told):
 
 def test_bounds_are_rounded_up_and_a_loose_one_is_not_told(summary, told):
     for name, share in (("a loose bound", 0.5), ("a tight bound", 0.96), ("a bound that is all but reached", 0.999999)):
-        bound = share * summary.consensus.expected_loss
+        bound = share * summary.partition.expected_loss
         told(name, replace(summary, certificate=replace(summary.certificate, lower_bound=bound)))
 
 
@@ -91,7 +91,7 @@ def test_a_search_that_proves_its_answer_is_told_so(monkeypatch, told, limit):
         monkeypatch.setattr("posterior_consensus.bounds.certificate.certificate_within", out_of_memory)
         monkeypatch.setattr("posterior_consensus.bounds.certificate.BYTES_A_PAIR", 1e9)
     summary = of(noisy(60, 12, 3, 0.02), loss="binder")
-    assert summary.certificate is None and summary.consensus.optimality_gap == 0
+    assert summary.certificate is None and summary.partition.optimality_gap == 0
     told(f"proven by the search, no certificate for want of {limit}", summary)
 
 
@@ -108,7 +108,7 @@ def test_bibtex_has_what_the_text_cites(summary, approved):
 def test_every_loss_is_cited_and_has_an_entry(summary):
     own = replace(pc.losses.vi(), name="mine", reference="A thesis (1999)")
     for loss in (*(factory() for factory in pc.LOSSES.values()), own):
-        other = replace(summary, consensus=replace(summary.consensus, loss=loss))
+        other = replace(summary, partition=replace(summary.partition, loss=loss))
         assert loss is own or f"{{{key_of(loss.reference)},\n" in other.bibtex(), (
             f"{loss.name} is not in references.bib"
         )
@@ -130,7 +130,7 @@ def test_an_error_that_rests_on_few_changes_of_mode_is_called_rough(told):
     draws = np.where(rng.random(draws.shape) < 0.02, rng.integers(4, size=draws.shape), draws)
     summary = of(draws)
     ess = float(pc.expected_loss(draws, summary)["ess"])
-    assert ess == summary.consensus.ess < 20 and f"rough: {ess:.3g}" in repr(summary.consensus)
+    assert ess == summary.partition.ess < 20 and f"rough: {ess:.3g}" in repr(summary.partition)
     told("a rough error", summary)
     for found in (pc.compare_partitions(draws, [draws[0], draws[-1]]), pc.cluster_merges(draws, draws[0])):
         assert "rough: as few as" in repr(found)
@@ -172,10 +172,10 @@ def test_a_number_of_clusters_that_no_draw_has(rng, told, monkeypatch):
     labels[np.arange(200), rng.integers(24, size=200)] = 3
     draws = labels.reshape(2, 100, 24)
     summary, best = of(draws), pc.consensus_partition(draws, n_clusters=4, random_seed=1)
-    assert summary.consensus.n_clusters == 3 and summary.alternative.n_clusters == 4
+    assert summary.partition.n_clusters == 3 and summary.alternative.n_clusters == 4
     assert summary.alternative.expected_loss == pytest.approx(best.expected_loss)
     told("a number of clusters of no draw", summary)
-    assert f"{best.expected_loss / summary.consensus.expected_loss - 1:.1%} larger." in " ".join(summary.findings())
+    assert f"{best.expected_loss / summary.partition.expected_loss - 1:.1%} larger." in " ".join(summary.findings())
     assert_array_equal(summary.to_dataset()["alternative_labels"], summary.alternative.labels)
     assert of(draws, n_clusters=3).alternative is None
     kinds = summary.alternative.info.kinds

@@ -22,7 +22,7 @@ def summary():
 
 
 def test_it_has_links(summary):
-    expected = pc.links(summary.draws, summary.consensus)
+    expected = pc.links(summary.draws, summary.partition)
     restored = pc.results.Summary.from_dataset(summary.to_dataset(), summary.draws)
     xr.testing.assert_identical(summary.links.sizes, expected.sizes)
     for links in (summary.links, restored.links):

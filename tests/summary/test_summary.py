@@ -61,7 +61,7 @@ def test_nothing_to_summarise_says_how_to_go_on(posterior_tree):
 def test_results_are_those_of_the_functions(summary):
     draws = summary.draws
     best = pc.consensus_partition(draws, random_seed=1)
-    assert_array_equal(summary.consensus.labels, best.labels)
+    assert_array_equal(summary.partition.labels, best.labels)
     assert summary.ball.radius == pc.credible_ball(draws, best).radius
     assert_array_equal(summary.items.similarity, pc.item_uncertainty(draws, best).similarity)
     assert summary.diagnosis.verdict == pc.diagnose(draws, best).verdict
@@ -76,14 +76,14 @@ def test_a_loss_that_is_no_metric_has_a_ball_under_vi(posterior_tree):
     for options in ({"loss": "one_minus_ari"}, {"loss": "binder", "tau": "auto"}):
         summary = pc.summarize(posterior_tree, **options, **QUICK)
         assert summary.ball.loss.name == "vi"
-        assert (summary.consensus.threshold is not None) == ("tau" in options)
+        assert (summary.partition.threshold is not None) == ("tau" in options)
         assert (summary.certificate is None) == (options["loss"] == "one_minus_ari")
 
 
 def test_it_prints_on_one_screen_with_the_numbers(summary):
     lines = repr(summary).splitlines()
     assert len(lines) <= 30 and max(map(len, lines)) <= 100 and "<table" in summary._repr_html_()
-    best, text = summary.consensus, summary.methods_text()
+    best, text = summary.partition, summary.methods_text()
     assert f"{best.n_clusters} clusters" in summary.findings()[0] and summary.diagnosis.verdict in summary.findings()
     for part in (f"{best.expected_loss:.4f} bits", f"{best.mcse:.2g}", f"{summary.ball.radius:.3g} bits", "100 draws"):
         assert part in text
@@ -183,7 +183,7 @@ def test_posterior_of_arviz(posterior):
     assert summary.source == "labels `z`" and summary.observed.name == "y" and summary.draws.samples.is_weighted
     attached = pc.attach(posterior, summary)
     assert type(attached) is type(posterior)
-    assert_array_equal(attached["consensus"]["labels"], summary.consensus.labels)
+    assert_array_equal(attached["consensus"]["labels"], summary.partition.labels)
     assert attached["consensus"].attrs["source"] == summary.source
 
 
@@ -195,9 +195,9 @@ def test_observed_data_of_other_items_are_left_out(posterior_tree):
 
 def test_a_summary_is_a_partition(summary):
     assert_array_equal(pc.as_partition_draws(summary.labels.values[np.newaxis]).labels[0], summary.labels)
-    assert pc.partition_loss(summary, summary.consensus) == 0
-    assert pc.expected_loss(summary.draws, summary)["expected_loss"] == pytest.approx(summary.consensus.expected_loss)
-    for result in (summary, summary.consensus):
+    assert pc.partition_loss(summary, summary.partition) == 0
+    assert pc.expected_loss(summary.draws, summary)["expected_loss"] == pytest.approx(summary.partition.expected_loss)
+    for result in (summary, summary.partition):
         labels = np.asarray(result)
         assert_array_equal(labels, summary.labels.values)
         assert labels.dtype == np.int32 and np.asarray(result, float).dtype == float

@@ -8,7 +8,7 @@ OTHER_WORDS = {
     "n_starts": {"n_runs", "n_init", "n_restarts", "restarts", "runs", "n_tries"},
     "seconds": {"time_limit", "max_seconds", "timeout", "max_time"},
     "random_seed": {"seed", "random_state", "rng"},
-    "partition": {"estimate", "clustering", "consensus"},
+    "partition": {"estimate", "clustering", "consensus", "center", "centre"},
     "reference": {"truth", "other"},
     "progressbar": {"progress", "verbose"},
 }

@@ -36,10 +36,10 @@ class Choice(NamedTuple):
 
 def choices_of(summary: SummaryRecord, *, progressbar: bool) -> tuple[list[Choice], list[str]]:
     """Return the partitions, beginning with the reported partition, and sentences on omissions."""
-    draws, own = some_draws(summary.draws), summary.consensus.labels.values
+    draws, own = some_draws(summary.draws), summary.partition.labels.values
     choices, notes = [Choice("mode", 0.0, own, "the partition reported"), *_groups(summary)], list[str]()
     missing = list[str]()
-    few, words = summary.consensus.n_clusters <= _MOST_CLUSTERS, words_of(summary)
+    few, words = summary.partition.n_clusters <= _MOST_CLUSTERS, words_of(summary)
     for name, along, fits in (
         ("the number of clusters", _by_number, few and draws.n_items * draws.n_draws <= _MOST_LABELS),
         # High thresholds leave nearly as many clusters as items, so the search is quadratic in the items.
@@ -63,7 +63,7 @@ def _groups(summary: SummaryRecord) -> Iterator[Choice]:
 
 
 def _by_number(summary: SummaryRecord, draws: PartitionDraws, progressbar: bool) -> Iterator[Choice]:
-    best, spoken = summary.consensus.n_clusters, words_of(summary)
+    best, spoken = summary.partition.n_clusters, words_of(summary)
     has = "a share of runs of" if summary.independent else "probability"
     numbers = default_numbers(draws, best)
     some = np.linspace(numbers[0], numbers[-1], min(len(numbers), _MOST_NUMBERS)).round().astype(int)

@@ -58,8 +58,8 @@ _OF_DRAWS = (
     ),
     Term(
         "bounds of the ball",
-        "The {draws} inside that are farthest from its center: of all (horizontal), of those with the fewest clusters "
-        "(upper vertical) and of those with the most (lower vertical).",
+        "The {draws} inside that are farthest from the partition reported: of all (horizontal), of those with the "
+        "fewest clusters (upper vertical) and of those with the most (lower vertical).",
         "bounds",
     ),
     Term(

@@ -110,7 +110,7 @@ def coded(text: str) -> str:
 def _head(summary: SummaryRecord) -> str:
     """Description of data, posterior and loss in one line."""
     of_draws = "; ".join(f"{name}: {value}" for name, value in summary.draws.samples.lines())
-    expected = display.quantity(summary.consensus.expected_loss, summary.loss.unit, 3)
+    expected = display.quantity(summary.partition.expected_loss, summary.loss.unit, 3)
     loss = f"{display.name_of(summary.loss)}, {words_of(summary).expected} {expected}"
     observed = "" if summary.observed is None or summary.observed.name is None else f"{summary.observed.name} of "
     data = f"{observed}{display.counted_items(summary.draws.n_items, str(summary.draws.items.dim))}, {summary.source}"

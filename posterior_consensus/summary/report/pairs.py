@@ -114,7 +114,7 @@ def _components(summary: PairsRecord) -> Iterator[str]:
 
 def _unproven(summary: PairsRecord) -> npt.NDArray[np.int32]:
     """Numbers of the components whose partition is not proven to be optimal."""
-    info = summary.consensus.info
+    info = summary.partition.info
     records = info.unproven_records if isinstance(info, ComponentsInfo) else []
     return summary.component.values[np.array(records, np.intp)]
 

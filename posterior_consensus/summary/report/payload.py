@@ -64,7 +64,7 @@ def payload_of(summary: SummaryRecord, *, progressbar: bool) -> str:
         "chains": [{"name": str(name), "share": share} for name, share in chains.items()],
         "partitions": listed,
         "n_data": len(data),
-        "n_clusters": summary.consensus.n_clusters,
+        "n_clusters": summary.partition.n_clusters,
         "notes": notes,
         "words": words_of(summary)._asdict(),
     }
@@ -121,7 +121,7 @@ def payload_of_layers(
 
 
 def _in_short(summary: SummaryRecord) -> str:
-    best = summary.consensus
+    best = summary.partition
     expected = expectation(best.loss, best.expected_loss, words_of(summary))
     return f"{display.counted(best.n_clusters, 'cluster')}, {expected}"
 
@@ -171,7 +171,7 @@ def _data(summary: SummaryRecord, shown: npt.NDArray[np.intp]) -> dict[str, Floa
     """Observed values of the items shown, by feature."""
     if summary.observed is None:
         return {}
-    table = observed_table(summary.observed, summary.consensus)
+    table = observed_table(summary.observed, summary.partition)
     return dict(list(zip(table.titles, table.values[shown].T, strict=True))[:_MOST_FEATURES])
 
 

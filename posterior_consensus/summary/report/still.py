@@ -66,7 +66,7 @@ def figures(summary: SummaryRecord) -> dict[str, list[str]]:
 
 
 def _of_chains(summary: SummaryRecord) -> Iterator[str]:
-    draws, best, words = summary.draws, summary.consensus, words_of(summary)
+    draws, best, words = summary.draws, summary.partition, words_of(summary)
     if not draws.samples.independent:  # runs have no order to follow
         yield figure(plot_traces, summary.diagnosis, text="Scalar summaries of the partition along each chain.")
     if summary.links is None and 1 < len(draws.samples.chains) <= _MOST_CHAINS:
@@ -75,7 +75,7 @@ def _of_chains(summary: SummaryRecord) -> Iterator[str]:
 
 
 def _of_data(summary: SummaryRecord, values: xr.DataArray) -> Iterator[str]:
-    best = summary.consensus
+    best = summary.partition
     if values.notnull().all([dim for dim in values.dims if dim != summary.draws.items.dim]).any():
         words = words_of(summary)
         mean = f"each item's mean {words.similarity} {words.to} the rest of its cluster"
@@ -119,7 +119,7 @@ def of_layers(comparison: LayerComparison | LayerStability) -> tuple[str, str]:
 
 def _of_clusters(summary: SummaryRecord) -> dict[str, list[str]]:
     """Return the figures of matrices and bars."""
-    draws, best, words = summary.draws, summary.consensus, words_of(summary)
+    draws, best, words = summary.draws, summary.partition, words_of(summary)
     matrix = f"{display.capitalized(words.similarity)} matrix; the clusters are outlined."
     numbers = _spoken(_NUMBER if np.ptp(draws.n_clusters) else _SIZES, summary)
     return {
@@ -187,13 +187,13 @@ def folded(title: str, body: str) -> str:
 
 def clusters(summary: SummaryRecord) -> str:
     """Return the table of clusters, folded if there are many, and their items."""
-    rows, number = table(summary.to_dataframe()), summary.consensus.n_clusters
+    rows, number = table(summary.to_dataframe()), summary.partition.n_clusters
     return (folded(display.counted(number, "cluster"), rows) if number > MANY else rows) + _members(summary)
 
 
 def _members(summary: SummaryRecord) -> str:
     """Return the items of each cluster, folded."""
-    labels = summary.consensus.labels
+    labels = summary.partition.labels
     items = summary.draws.items
     order = np.argsort(labels.values, kind="stable")
     parts = np.split(order, np.cumsum(np.bincount(labels.values))[:-1])
