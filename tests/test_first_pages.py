@@ -82,5 +82,7 @@ def test_the_model_after_pm_sample_is_the_one_that_was_sampled():
 def test_the_page_for_citing_has_the_entry_that_a_summary_gives():
     (entry,) = blocks((DOCS / "citing.md").read_text(encoding="utf-8"), "bibtex")
     assert entry.strip() == bibtex(["posterior_consensus"])
-    version = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
-    assert f"version = {{{version[1]}}}" in entry
+    for_programs = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    for field, name in (("version", "version"), ("title", "title"), ("- name", "author")):
+        (value,) = re.findall(rf'^ *{field}: "?(.+?)"?$', for_programs, re.MULTILINE)
+        assert f"{name} = {{{value}" in entry.replace("\\", "").replace("{{", "{")

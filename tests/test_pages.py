@@ -89,6 +89,12 @@ def test_pinned_versions_are_within_the_bounds():
         assert len([one for one in needed if one.name == "pymc"]) == 1
 
 
+def test_extras_on_pages_exist():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    named = [one for text in TEXTS.values() for one in re.findall(r"\"(?:\.|posterior.consensus)\[([\w,]+)\]", text)]
+    assert len(named) > 5 and {one for names in named for one in names.split(",")} <= set(extras)
+
+
 def test_links_to_files_lead_to_files():
     failures = []
     for page, text in TEXTS.items():
