@@ -39,13 +39,12 @@ def run(tmp_path, monkeypatch):
 def test_the_readme_prints_what_it_shows_and_saves_its_figure(run, capsys, tmp_path):
     run(README)
     printed = capsys.readouterr().out
-    (shown,) = blocks(README, "")
-    assert printed.startswith(shown)  # the whole of it, with the table
+    assert printed == "".join(blocks(README, ""))  # the whole of it, with the tables
     assert (tmp_path / "summary.png").exists()
 
 
 def test_the_landing_page_and_get_started_have_the_code_and_output_of_the_readme():
-    (code,), (shown,) = blocks(README), blocks(README, "")
+    (code, _), (shown, _) = blocks(README), blocks(README, "")
     for page in (INDEX, (DOCS / "get_started.md").read_text(encoding="utf-8")):
         (quoted,) = blocks(page)
         assert code.startswith(quoted) and shown in page
