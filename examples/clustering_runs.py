@@ -72,15 +72,15 @@ axes = summary.plot()
 # %% [markdown]
 # ## Back into the AnnData
 #
-# `attach` writes columns into `obs`, in place: `consensus` and `consensus_certainty`, a cell's mean share of runs in
+# `attach` writes columns into `obs`, in place: `consensus` and `consensus_similarity`, a cell's mean share of runs in
 # which it is with another cell of its cluster. `uns["consensus"]` has loss, method, numbers and versions. All of it is
 # stored by `adata.write_h5ad`. Cells are paired by name, so it does not matter if some were filtered out meanwhile.
 #
-# With scanpy, the figure is `sc.pl.umap(adata, color=["consensus", "consensus_certainty"])`.
+# With scanpy, the figure is `sc.pl.umap(adata, color=["consensus", "consensus_similarity"])`.
 
 # %%
 adata = pc.attach(adata, summary)
-adata.obs[["consensus", "consensus_certainty"]].head(3)
+adata.obs[["consensus", "consensus_similarity"]].head(3)
 
 # %%
 print({name: value for name, value in adata.uns["consensus"].items() if name != "methods"})
@@ -107,8 +107,8 @@ def umap(adata, color):
 
 
 # %%
-# Figure: Two UMAPs of the cells: coloured by cluster, and by certainty, which is low between neighbouring clusters.
-axes = umap(adata, color=["consensus", "consensus_certainty"])
+# Figure: Two UMAPs of the cells: coloured by cluster, and by mean similarity, low between neighbouring clusters.
+axes = umap(adata, color=["consensus", "consensus_similarity"])
 
 # %% [markdown]
 # Which cells change clusters from run to run, and where do they go?
@@ -118,7 +118,7 @@ unsure = summary.items.to_dataframe().nsmallest(5, "margin")
 unsure[["cluster", "similarity", "nearest", "nearest_similarity"]].round(2)
 
 # %% [markdown]
-# A low certainty means that the runs disagree on a cell. Whether the cell lies between two types, or the program has
+# A low similarity means that the runs disagree on a cell. Whether the cell lies between two types, or the program has
 # difficulties, runs cannot say. Nor is a share of runs a probability: all runs can make the same mistake.
 #
 # ## Noise
@@ -135,8 +135,8 @@ dense
 # %%
 adata = pc.attach(adata, dense, group="dense")
 print(adata.obs["dense_noise"].value_counts())
-# Figure: Two UMAPs of the cells: coloured by cluster and by certainty, with noise in small grey points.
-axes = umap(adata, color=["dense", "dense_certainty"])
+# Figure: Two UMAPs of the cells: coloured by cluster and by mean similarity, with noise in small grey points.
+axes = umap(adata, color=["dense", "dense_similarity"])
 
 # %% [markdown]
 # ## Do two programs agree?

@@ -603,7 +603,7 @@ def test_what_does_not_fit_scored_pairs_is_refused(pairs, table, tmp_path, monke
 def runs(rng, tmp_path):
     """Ten runs of nine cells in columns, next to a column that is no run, in a file."""
     labels = noisy_draws(rng, 10, 9, 2, 0.2)
-    names = [f"leiden_{resolution}_{seed}" for resolution in (0.5, 1.0) for seed in range(5)]
+    names = [f"leiden_{resolution}_{seed}" for resolution in (0.5, 1.0) for seed in "abcde"]
     table = pd.DataFrame(labels.T, [f"cell{k}" for k in range(9)], names)
     table.assign(n_genes=0.5).to_csv(tmp_path / "obs.csv")
     return table
@@ -634,8 +634,8 @@ def test_noise_and_groups_of_runs(runs, tmp_path, capsys):
 
 OF_RUNS = {
     "{runs} --runs columns": ["run 'n_genes' of the file", "got 0.5", "left out by --var"],
-    "{runs} --runs columns --var louvain*": ["--var must match columns; got 'louvain*'", "'leiden_0.5_0'"],
-    "{runs} --runs columns --var leiden* --groups x{{}}": ["--groups", "'x{}'", "'leiden_0.5_0'"],
+    "{runs} --runs columns --var louvain*": ["--var must match columns; got 'louvain*'", "'leiden_0.5_a'"],
+    "{runs} --runs columns --var leiden* --groups x{{}}": ["--groups", "'x{}'", "'leiden_0.5_a'"],
     "{runs} {table} --runs rows": ["--runs must be columns for several files", "'rows'"],
     "{runs} --runs columns --burn-in 5": ["--burn-in must be left out", "independent runs", "'5'"],
     "{runs} --runs columns --left a": ["--left must be left out", "independent runs"],

@@ -494,15 +494,16 @@ class ItemUncertainty(Stored):
         return table
 
     def _annotations(self) -> dict[str, Annotations]:
-        return {"": Annotations(self.similarity, {"certainty": self.similarity.values}, {})}
+        return {"": Annotations(self.similarity, {"similarity": self.similarity.values}, {})}
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         table = self.to_dataframe()
-        own = table["similarity"]
+        own, is_noise = table["similarity"], (table["cluster"] == NOISE) & (self.noise is not None)
         lines = [
             ("mean similarity", display.number(own.mean())),
             ("below 0.5", display.counted(int((own < 0.5).sum()), "item")),
-            ("on their own", display.counted(int(own.isna().sum()), "item")),
+            ("on their own", display.counted(int((own.isna() & ~is_noise).sum()), "item")),
+            *([] if self.noise is None else [("noise", display.counted(int(is_noise.sum()), "item"))]),
         ]
         title = f"ItemUncertainty: {len(table)} items ({self.cluster.dims[0]}), smallest margin first"
         return title, lines, table.sort_values("margin", na_position="last", kind="stable")

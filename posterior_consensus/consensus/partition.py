@@ -221,7 +221,7 @@ def consensus_partition(
     if lower_bound is None and time.monotonic() - began <= (options.get("seconds") or np.inf) / 2:
         lower_bound = _bound_after(source, record, labels, candidate.info)
     return ConsensusPartition(
-        labels=source.items.array(labels, "labels"),
+        labels=source.items.array(judged, "labels"),
         expected_loss=expected,
         mcse=mcse,
         ess=ess,

@@ -36,8 +36,8 @@ class ConsensusPartition(HasLabels, Stored):
     Attributes
     ----------
     labels : xarray.DataArray of shape (n_items,), dtype int32
-        Cluster of each item, numbered by first appearance from 0, on the user's item coordinate. Items that are noise
-        have numbers of their own, after those of all clusters.
+        Cluster of each item, numbered by first appearance from 0, on the user's item coordinate; -1 for items that are
+        noise, in no cluster.
     expected_loss : float
         Posterior expected loss, in the loss's unit.
     mcse : float
@@ -70,8 +70,8 @@ class ConsensusPartition(HasLabels, Stored):
     independent : bool
         Whether the draws are independent runs of programs.
     noise : xarray.DataArray of shape (n_items,), dtype bool, or None
-        Whether each item is noise, in no cluster; None for a loss without noise. Functions that take a partition see
-        items of noise as clusters of their own.
+        Whether each item is noise, in no cluster; None for a loss without noise. Functions without noise see each such
+        item as a cluster of its own.
     """
 
     labels: xr.DataArray = field(metadata=stored_as.array("labels", of_items=True))
@@ -103,7 +103,7 @@ class ConsensusPartition(HasLabels, Stored):
     @property
     def named_labels(self) -> xr.DataArray:
         """Name of each item's cluster, "noise" in none, on the user's item coordinate."""
-        names = pd.Index([*self.names, *[NOISE] * self.n_noise], tupleize_cols=False)
+        names = pd.Index([*self.names, *[NOISE] * (self.n_noise > 0)], tupleize_cols=False)
         return self.labels.copy(data=names.to_numpy()[self.labels.values])
 
     def with_names(self, names: Mapping[int, Hashable] | Sequence[Hashable] | None = None, *, first: int = 0) -> Self:
@@ -162,7 +162,7 @@ class ConsensusPartition(HasLabels, Stored):
     @property
     def n_clusters(self) -> int:
         """Number of clusters, without noise."""
-        return int(self.labels.max()) + 1 - self.n_noise
+        return int(self.labels.max()) + 1
 
     @property
     def n_noise(self) -> int:
@@ -172,9 +172,8 @@ class ConsensusPartition(HasLabels, Stored):
     @property
     def cluster_sizes(self) -> xr.DataArray:
         """Number of items of each cluster, over ``consensus_cluster``, with the given names as coordinate."""
-        sizes = xr.DataArray(
-            np.bincount(self.labels.values)[: self.n_clusters], dims="consensus_cluster", name="cluster_size"
-        )
+        in_clusters = self.labels.values[self.labels.values >= 0]
+        sizes = xr.DataArray(np.bincount(in_clusters), dims="consensus_cluster", name="cluster_size")
         if not self.given_names:
             return sizes
         names = pd.Index(self.given_names)
@@ -250,7 +249,7 @@ class ConsensusPartition(HasLabels, Stored):
         facts = {name: value for name, value in facts.items() if value is not None}
         labels, columns = self.labels.values, dict[str, Any]()
         if self.noise is not None:
-            labels, columns["noise"] = np.where(self.noise, -1, labels), self.noise.values
+            columns["noise"] = self.noise.values
             facts["n_noise"] = self.n_noise
         return {"": Annotations(self.labels, {"": as_categories(labels, self.names)} | columns, facts)}
 

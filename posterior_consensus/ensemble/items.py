@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.ensemble.partitions import Labels, canonical_labels, of_result
+from posterior_consensus.ensemble.partitions import Labels, alone, canonical_labels, of_result
 from posterior_consensus.results.display import as_text
 from posterior_consensus.results.stored_as import own_name
 
@@ -269,8 +269,10 @@ def by_level(name: str, items: pd.Index) -> dict[str, pd.Index]:
 
 
 def labelled(partition: Any, dim: str) -> Any:
-    """A result's labels; a Series whose index names its items as a DataArray over `dim`; anything else as it is."""
+    """A result's labels, each item of noise alone; a Series with names as a DataArray over `dim`; else as it is."""
     values = of_result(partition, "labels", partition)
+    if isinstance(of_result(partition, "noise"), xr.DataArray):
+        return values.copy(data=alone(values.values))
     if isinstance(values, pd.Series) and is_named(values.index):
         return xr.DataArray(values.to_numpy(), dims=(dim,), coords=coords_of(values.index, dim))
     return values

@@ -144,7 +144,7 @@ def attach(data: Container, *results: HasDataset | HasDataTree, group: str = "co
 
     - ``obs["consensus"]``, the partition: an ordered categorical of text, whose categories are the names of the
       clusters by number;
-    - ``obs["consensus_certainty"]``, of a summary or an item uncertainty: each item's mean similarity to the rest of
+    - ``obs["consensus_similarity"]``, of a summary or an item uncertainty: each item's mean similarity to the rest of
       its cluster, NaN alone and for noise;
     - ``obs["consensus_noise"]``, under a loss with noise such as :func:`losses.ballet`: whether the item is noise. Its
       category is missing;

@@ -17,7 +17,7 @@ from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.diagnostics.verdict import ESS_PER_CHAIN, RHAT_WANTED
 from posterior_consensus.ensemble.expectation import mean_loss
 from posterior_consensus.ensemble.items import cluster_names
-from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.ensemble.partitions import Labels, alone
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.switching import numbered_like
 from posterior_consensus.losses.record import Loss
@@ -485,7 +485,7 @@ def groups(summary: SummaryRecord) -> Fact:
 
 def _several_groups(summary: SummaryRecord, found: Particles) -> Fact:
     """Weights of the groups with errors, and how their partitions differ from the consensus."""
-    own, findings = summary.partition.labels.values, [found.verdict]
+    own, findings = alone(summary.partition.labels.values), [found.verdict]
     for group, labels in named_groups(summary):
         changes = differences(own, labels, cluster_names(summary.partition, own))
         if (more := len(changes) - _MOST_CHANGES) > 0:

@@ -425,7 +425,7 @@ def _renamed(best: ConsensusPartition, match: ClusterMatch, items: Items) -> Con
         labels = items.reordered(match.labels)
     else:  # items of several dimensions are in one there
         labels = match.labels.sel(item=[f"{items.dim}: {item}" for item in items.names]).values
-    names = [match.names[k] for k in dict.fromkeys(labels[best.labels.values < best.n_clusters].tolist())]
+    names = [match.names[k] for k in dict.fromkeys(labels[best.labels.values >= 0].tolist())]
     return best if tuple(names) == best.names else best.with_names(names)
 
 

@@ -49,7 +49,7 @@ class HasPartition(HasDraws):
 
     @property
     def labels(self) -> xr.DataArray:
-        """Labels of the partition, so that a summary serves as a partition."""
+        """Labels of the consensus, -1 for noise, so that a summary serves as a partition."""
         return self.partition.labels
 
     @property
@@ -121,7 +121,7 @@ class SummaryRecord(HasPartition, Tabled):
         """Tabulate the clusters: size, share, mean similarity of the items, and the first few items; noise is last."""
         table = self.partition.to_dataframe()
         similarity = pd.Series(self.items.similarity.values).groupby(self.partition.labels.values).mean()
-        table.insert(2, "similarity", similarity.iloc[: self.n_clusters].reindex(range(len(table))).to_numpy())
+        table.insert(2, "similarity", similarity.reindex(range(len(table))).to_numpy())
         return table
 
     def to_latex(self) -> str:

@@ -122,7 +122,7 @@ def _alternative(
     if alternative is None:
         return None
     match = align_partitions({"consensus": partition, "alternative": alternative})["alternative"]
-    in_clusters = alternative.labels.values < alternative.n_clusters  # labels beyond are items of noise
+    in_clusters = alternative.labels.values >= 0
     names = [match.names[k] for k in dict.fromkeys(match.labels.values[in_clusters].tolist())]
     return alternative if tuple(names) == alternative.names else alternative.with_names(names)
 

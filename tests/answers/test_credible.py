@@ -81,7 +81,7 @@ def test_noise_of_bounds_is_matched_with_noise_alone():
     far = [1, 1, 1, -1, 2, 2, 2, -1]  # its cluster 2 has item 6, which is noise in the center
     runs = pc.as_runs([*[center] * 5, *[middle] * 2, far], noise=-1)
     best = pc.consensus_partition(runs, random_seed=1, progressbar=False)
-    assert best.labels.values.tolist() == [0, 0, 0, 1, 1, 1, 2, 3]
+    assert best.labels.values.tolist() == [0, 0, 0, 1, 1, 1, -1, -1]
     ball = pc.credible_ball(runs, best, prob=0.999)
     assert ball.horizontal.values.tolist() == [[0, 0, 0, 4, 1, 1, 1, 3]]
 

@@ -136,7 +136,8 @@ def test_bound_is_below_the_minimum():
 def test_a_partition_with_noise_names_it():
     labels = [[0, -1, 0, 1, 1, -1]] * 3
     best = pc.consensus_partition(pc.as_runs(labels, noise=-1), random_seed=1, progressbar=False)
-    assert best.labels.values.tolist() == [0, 2, 0, 1, 1, 3]
+    assert best.labels.values.tolist() == [0, -1, 0, 1, 1, -1]
+    assert pc.partition_loss(best, [0, 2, 0, 1, 1, 3], loss="vi") == 0  # each item of noise is alone
     assert best.n_clusters == 2
     assert best.n_noise == 2
     assert best.cluster_sizes.values.tolist() == [2, 2]

@@ -43,10 +43,10 @@ def test_summary_becomes_columns_and_facts(adata, runs):
     column = adata.obs["consensus"]
     assert column.dtype.ordered and column.cat.categories.tolist() == [str(k) for k in range(summary.n_clusters)]
     assert column.astype(int).tolist() == summary.labels.values.tolist()
-    assert_array_equal(adata.obs["consensus_certainty"], summary.items.similarity)
+    assert_array_equal(adata.obs["consensus_similarity"], summary.items.similarity)
     facts = adata.uns["consensus"]
     assert (facts["loss"], facts["n_runs"], facts["groups"].tolist()) == ("vi", N_RUNS, ["0.5", "1.0"])
-    assert facts["columns"].tolist() == ["consensus", "consensus_certainty"]
+    assert facts["columns"].tolist() == ["consensus", "consensus_similarity"]
     assert facts["expected_loss"] == summary.partition.expected_loss
     assert facts["methods"] == summary.methods_text()
     assert all(isinstance(value, (str, int, float, dict, np.ndarray)) for value in facts.values())
@@ -82,9 +82,9 @@ def test_a_second_call_replaces_what_the_first_wrote(adata, runs, best):
     pc.attach(adata, best, items)
     pc.attach(adata, best, items, group="other")
     pc.attach(adata, best)
-    assert [name for name in adata.obs if "leiden" not in name] == ["batch", "consensus", "other", "other_certainty"]
+    assert [name for name in adata.obs if "leiden" not in name] == ["batch", "consensus", "other", "other_similarity"]
     assert set(adata.uns) == {"consensus", "other"}
-    assert np.isfinite(adata.obs["other_certainty"]).any()
+    assert np.isfinite(adata.obs["other_similarity"]).any()
 
 
 def test_noise_is_in_no_category():
@@ -95,7 +95,7 @@ def test_noise_is_in_no_category():
     column, is_noise = adata.obs["consensus"], [False] * 5 + [True]
     assert column.tolist()[:5] == ["0", "0", "0", "1", "1"] and column.cat.categories.tolist() == ["0", "1"]
     assert adata.obs["consensus_noise"].dtype == bool and adata.obs["consensus_noise"].tolist() == is_noise
-    assert column.isna().tolist() == adata.obs["consensus_certainty"].isna().tolist() == is_noise
+    assert column.isna().tolist() == adata.obs["consensus_similarity"].isna().tolist() == is_noise
     assert (adata.uns["consensus"]["n_clusters"], adata.uns["consensus"]["n_noise"]) == (2, 1)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from posterior_consensus.answers.loss_parameter import loss_path
 from posterior_consensus.answers.n_clusters import default_numbers, loss_by_n_clusters
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.ensemble.partitions import Labels, alone
 from posterior_consensus.ensemble.switching import numbered_like
 from posterior_consensus.losses.partition_losses import vi
 from posterior_consensus.plots.frame import SOME_OF_PAIRS
@@ -36,7 +36,7 @@ class Choice(NamedTuple):
 
 def choices_of(summary: SummaryRecord, *, progressbar: bool) -> tuple[list[Choice], list[str]]:
     """Return the partitions, beginning with the reported partition, and sentences on omissions."""
-    draws, own = some_draws(summary.draws), summary.partition.labels.values
+    draws, own = some_draws(summary.draws), alone(summary.partition.labels.values)
     choices, notes = [Choice("mode", 0.0, own, "the partition reported"), *_groups(summary)], list[str]()
     missing = list[str]()
     few, words = summary.partition.n_clusters <= _MOST_CLUSTERS, words_of(summary)

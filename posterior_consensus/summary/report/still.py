@@ -193,14 +193,14 @@ def clusters(summary: SummaryRecord) -> str:
 
 def _members(summary: SummaryRecord) -> str:
     """Return the items of each cluster, folded."""
-    labels = summary.partition.labels
     items = summary.draws.items
-    order = np.argsort(labels.values, kind="stable")
-    parts = np.split(order, np.cumsum(np.bincount(labels.values))[:-1])
+    labels, names, *_ = items.clusters_of(summary.partition)
+    order = np.argsort(labels, kind="stable")
+    parts = np.split(order, np.cumsum(np.bincount(labels))[:-1])
     most = labels.size if labels.size <= _MOST_LISTED else max(1, _MOST_LISTED // len(parts))
     rows = "".join(
-        f"<tr><th>{k}</th><td style='text-align:left'>{_named(items, members, most)}</td></tr>"
-        for k, members in enumerate(parts)
+        f"<tr><th>{html.escape(str(name))}</th><td style='text-align:left'>{_named(items, members, most)}</td></tr>"
+        for name, members in zip(names, parts, strict=True)
     )
     title = "All items by cluster" if most == labels.size else f"The first {most:,} items of each cluster"
     return folded(title, f"<table>{rows}</table>")
