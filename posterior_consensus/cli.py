@@ -70,7 +70,7 @@ posterior-consensus compile compiles kernels for this machine beforehand, for ex
 A posterior with marginalized labels needs its PyMC model: use summarize(idata, model=model) in Python.
 """
 _OPTIONS = {"var_name": "--var", "keys": "--var", "layer_dim": "--layers", "tau": "--threshold"}  # by another name
-_OPTIONS |= dict.fromkeys(("data", "idata", "matrix"), "the file")
+_OPTIONS |= dict.fromkeys(("data", "draws"), "the file")
 _OUTPUT = "write a table of the items (.csv, .parquet), or the posterior with the results in a group 'consensus' (.nc)"
 _TABLES = (".csv", ".parquet")
 _OF_PAIRS = ("left", "right", "probability", "max_per_source")

@@ -12,7 +12,7 @@ from tests.catalogue.functions import PUBLIC
 FUNCTIONS = {name: inspect.signature(value) for name, value in PUBLIC.items() if inspect.isfunction(value)}
 DEFAULTS = {"loss": None, "tau": None, "seconds": None, "random_seed": None, "progressbar": True}
 IN_ORDER = ("loss", "n_clusters", "max_clusters", "n_starts", "seconds", "random_seed", "progressbar")
-AS_THEY_COME = "draws idata data layers a new psm matrix table strings partition partitions constraints model"
+AS_THEY_COME = "draws data layers a new table strings partition partitions constraints model"
 RESULTS = """path ball merges density views items partial particles sequence diagnosis membership links losses
     independence comparison components sensitivity clusters similarity modes"""
 DATA = {*AS_THEY_COME.split(), *RESULTS.split()}
@@ -45,10 +45,9 @@ def test_data_come_first():
     for name, function in OF_DATA.items():
         first, *others = function.parameters
         by_place = [one.name for one in function.parameters.values() if one.kind is one.POSITIONAL_OR_KEYWORD]
-        takes_draws_too = first == "model" or name == "component_similarity"
         if (
             first not in DATA
-            or ({"draws", "idata"} & set(others) and not takes_draws_too)
+            or ("draws" in others and first != "model")
             or ("partition" in by_place[2:] and first != "new")
         ):
             failures.append(f"{name}{function}")

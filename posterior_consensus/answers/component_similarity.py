@@ -326,10 +326,10 @@ class ComponentSimilarity(PairSimilarity, Stored):
 
 def component_similarity(
     draws: Any,
-    idata: Any = None,
-    *,
-    distribution: Any = None,
     var_name: str | None = None,
+    *,
+    model: Any = None,
+    distribution: Any = None,
     group: str = "posterior",
     weights: Any = None,
     log_weights: Any = None,
@@ -341,17 +341,16 @@ def component_similarity(
 
     Parameters
     ----------
-    draws : labels, allocation probabilities or pymc.Model
+    draws : labels, allocation probabilities, or with `model` an InferenceData, DataTree, Dataset or path
         Labels as sampled, which are numbers of components, in any form that :func:`as_partition_draws` takes except
-        PartitionDraws, which are renumbered. Or allocation probabilities in any form. Or a model, with its posterior as
-        `idata`.
-    idata : InferenceData, DataTree, Dataset or path, optional
-        Posterior of the model.
+        PartitionDraws, which are renumbered. Or allocation probabilities in any form. Or the posterior of `model`.
+    var_name : str, optional
+        Name of the labels, the probabilities or the model's mixture. By default the only one.
+    model : pymc.Model, optional
+        PyMC model, which has the components; see :func:`allocation_probabilities`.
     distribution : distribution of scipy.stats, optional
         Family of the components, such as ``scipy.stats.poisson``. By default normal, with the parameters ``mean`` and
         either ``sd`` or ``cov``. Not with a model.
-    var_name : str, optional
-        Name of the labels, the probabilities or the model's mixture. By default the only one.
     group : str
         Group of an InferenceData, DataTree or file.
     weights, log_weights : array_like, optional
@@ -429,19 +428,16 @@ def component_similarity(
     0.0
     """
     weights = one_of(weights, log_weights)
-    if is_model(draws):
+    if is_model(draws) and model is None:
+        raise TypeError("`draws` must be the posterior of the model: component_similarity(idata, model=model).")
+    if model is not None:
         if distribution is not None or parameters or weights is not None:
             raise TypeError(
                 "A model names its own components: `distribution`, `weights` and parameters must be left out."
             )
-        with opened(idata, var_name) as (data, var_name):
-            source, components, families = component_draws(draws, data, var_name, group, progressbar)
+        with opened(draws, var_name) as (data, var_name):
+            source, components, families = component_draws(model, data, var_name, group, progressbar)
     else:
-        if idata is not None:
-            raise TypeError(
-                f"`idata` is the posterior of a model; `draws` is a {type(draws).__name__}, not a model. Leave out "
-                "`idata`, or pass the model first."
-            )
         family, own_names = _family(distribution, parameters)
         with opened(draws, var_name) as (data, var_name):
             found = find_source(data, var_name, group=group, weights=weights)

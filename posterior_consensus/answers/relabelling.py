@@ -39,7 +39,7 @@ _UNNAMED = re.compile(r"_dim(_\d+)?$")  # names by ArviZ and pymc-extras of dime
 
 
 def relabel(
-    idata: Any,
+    draws: Any,
     partition: Any,
     *,
     component_dim: str | Sequence[str],
@@ -53,7 +53,7 @@ def relabel(
 
     Parameters
     ----------
-    idata : InferenceData, DataTree or Dataset
+    draws : InferenceData, DataTree or Dataset
         The posterior, with its parameters by component. It is not modified.
     partition : result object, DataArray or label vector of shape (n_items,)
         Typically the consensus, or a summary. Clusters keep their numbers.
@@ -76,7 +76,7 @@ def relabel(
     Returns
     -------
     InferenceData, DataTree or Dataset
-        Of the same type as `idata`. In `group`, each dimension of `component_dim` has the numbers of the C consensus
+        Of the same type as `draws`. In `group`, each dimension of `component_dim` has the numbers of the C consensus
         clusters as its coordinate, typically 0 to C - 1. The label variable has these numbers; items in other
         components have larger numbers. Two groups are added, except to a Dataset:
 
@@ -95,7 +95,7 @@ def relabel(
         If a dimension or the labels are missing or ambiguous, or labels are not numbers of components. If the consensus
         has other items or more clusters than there are components. If allocations have other draws.
     TypeError
-        If `idata` has another type.
+        If `draws` has another type.
 
     Warns
     -----
@@ -145,12 +145,12 @@ def relabel(
             [1.2, 8.1],
             [1. , 7.9]]])
     """
-    if not (isinstance(idata, xr.Dataset) or has_groups(idata)):
+    if not (isinstance(draws, xr.Dataset) or has_groups(draws)):
         raise TypeError(
-            f"`idata` must be an InferenceData, DataTree or Dataset; got {type(idata).__name__}. "
+            f"`draws` must be an InferenceData, DataTree or Dataset; got {type(draws).__name__}. "
             "Open a file with arviz.from_netcdf or xarray.open_datatree first."
         )
-    posterior = group_dataset(idata, group)
+    posterior = group_dataset(draws, group)
     sample_dims = dim_names(sample_dims, posterior)
     if allocations is None and var_name is None:
         allocations = _of_a_summary(posterior, partition, component_dim, sample_dims)
@@ -159,36 +159,36 @@ def relabel(
     if allocations is None:
         _check_no_items(posterior, names, sample_dims)
         kept = _without_parameters(posterior, names, sample_dims)
-        draws = found_draws(kept, var_name, sample_dims=sample_dims)
+        found = found_draws(kept, var_name, sample_dims=sample_dims)
     else:
-        draws = _reordered_to(posterior, _dims_of_draws(posterior, sample_dims), allocations)
+        found = _reordered_to(posterior, _dims_of_draws(posterior, sample_dims), allocations)
     others = posterior.drop_dims(names)
     labels: xr.DataArray | None
-    if draws.soft is None and allocations is None:
+    if found.soft is None and allocations is None:
         labels, dims, _ = found_labels(others, var_name, "posterior", sample_dims, None)
     else:
         dims = _dims_of_draws(posterior, sample_dims)
-        labels = _labels_beside(others, None if allocations is None else var_name, (*dims, draws.items.dim))
+        labels = _labels_beside(others, None if allocations is None else var_name, (*dims, found.items.dim))
     numbers = np.empty((0, 0), np.intp) if labels is None else component_numbers(labels, n_components, first_label)
-    order, clusters, common = _matched(draws, numbers, partition, n_components)
+    order, clusters, common = _matched(found, numbers, partition, n_components)
     n_clusters = common.shape[2]
     result = _reordered(posterior, names, dims, order[:, :n_clusters], clusters[:n_clusters])
     if labels is not None:
         renumbered = _renumbered(labels, numbers, order, clusters).variable
         result[labels.name] = renumbered.transpose(*posterior[labels.name].dims)
-    record = _record(result, (*dims, names[0]), order[:, :n_clusters], common, draws)
+    record = _record(result, (*dims, names[0]), order[:, :n_clusters], common, found)
     _warn_of_mixtures(record)
-    if isinstance(idata, xr.Dataset):
+    if isinstance(draws, xr.Dataset):
         return result
     added = {group: result}
     if n_components > n_clusters:
         by_component = posterior[[name for name, v in posterior.data_vars.items() if set(names) & set(v.dims)]]
         added["extra_components"] = _reordered(by_component, names, dims, order[:, n_clusters:], clusters[n_clusters:])
     added["relabelling"] = record.assign_attrs(
-        method="ECR" if draws.soft is None else "Stephens", component_dim=", ".join(names)
+        method="ECR" if found.soft is None else "Stephens", component_dim=", ".join(names)
     )
-    is_node = isinstance(idata, xr.DataTree) and group not in idata.children  # `idata` is the group itself
-    return with_groups(xr.DataTree() if is_node else idata, added)
+    is_node = isinstance(draws, xr.DataTree) and group not in draws.children  # `draws` is the group itself
+    return with_groups(xr.DataTree() if is_node else draws, added)
 
 
 def _of_a_summary(

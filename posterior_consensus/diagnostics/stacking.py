@@ -15,12 +15,12 @@ from posterior_consensus.sources.parameters import pointwise_log_likelihood
 _MOST_STEPS, _TOLERANCE = 10_000, 1e-8
 
 
-def stacking_weights(idata: Any) -> xr.DataArray:
+def stacking_weights(draws: Any) -> xr.DataArray:
     """Weight chains that do not mix by how well a mixture of them predicts each observation.
 
     Parameters
     ----------
-    idata : InferenceData, DataTree or path of its file
+    draws : InferenceData, DataTree or path of its file
         Posterior with the group ``log_likelihood`` over `chain`, `draw` and observations.
 
     Returns
@@ -35,7 +35,7 @@ def stacking_weights(idata: Any) -> xr.DataArray:
     ValueError
         If the group ``log_likelihood`` is missing, or no observation has finite values.
     TypeError
-        If `idata` cannot have groups.
+        If `draws` cannot have groups.
 
     See Also
     --------
@@ -70,12 +70,12 @@ def stacking_weights(idata: Any) -> xr.DataArray:
     >>> weights.sum("draw").values.round(2)
     array([0.5, 0.5, 0. ])
     """
-    with opened(idata) as (data, _):
+    with opened(draws) as (data, _):
         logs, names = pointwise_log_likelihood(data)
     logs = logs[..., np.isfinite(logs).all(axis=(0, 1))]
     length = logs.shape[1]
     if logs.size == 0:
-        raise ValueError("`idata` must have an observation with a finite log likelihood in all draws; got none.")
+        raise ValueError("`draws` must have an observation with a finite log likelihood in all draws; got none.")
     estimates = np.array([[_left_out(one) for one in chain.T] for chain in logs])
     predictive, pareto_k = estimates[..., 0], estimates[..., 1]
     weights = _stacked(np.exp(predictive - predictive.max(axis=0)).T)

@@ -42,7 +42,7 @@ _LEAST_SCALE = 0.05  # smaller differences must not look large
 
 @overload
 def plot_psm(
-    psm: Any,
+    draws: Any,
     partition: Any = None,
     *,
     by: None = None,
@@ -54,7 +54,7 @@ def plot_psm(
 ) -> Axes: ...
 @overload
 def plot_psm(
-    psm: Any,
+    draws: Any,
     partition: Any = None,
     *,
     by: Literal["chain"],
@@ -65,7 +65,7 @@ def plot_psm(
     axes: Any = None,
 ) -> Grid: ...
 def plot_psm(
-    psm: Any,
+    draws: Any,
     partition: Any = None,
     *,
     by: Literal["chain"] | None = None,
@@ -79,8 +79,8 @@ def plot_psm(
 
     Parameters
     ----------
-    psm : DataArray of shape (n_items, n_items), PairSimilarity, PartitionDraws or any posterior that summarize() takes
-        Similarity matrix, or draws to compute it from; with ``by="chain"``, draws.
+    draws : PartitionDraws, PairSimilarity, any posterior that summarize() takes, or DataArray of a similarity matrix
+        Draws, or a similarity matrix of shape (n_items, n_items); with ``by="chain"``, draws.
     partition : result object, DataArray or label vector of shape (n_items,), optional
         Partition that orders the items and is outlined, typically the consensus. By default the consensus of a summary;
         without one, items are ordered by average linkage. Unassigned items of a :class:`PartialPartition` are last and
@@ -142,22 +142,22 @@ def plot_psm(
     >>> [ax.get_title() for ax in pc.plot_psm(chains, by="chain")]
     ['chain 0', 'chain 1']
     """
-    partition = own_partition(psm, partition)
+    partition = own_partition(draws, partition)
     if by is None:
         if axes is not None:
             raise ValueError("`axes` are for a matrix of each chain, by='chain'; give `ax` for one matrix.")
         try:
-            source = as_pair_similarity(psm) if _is_matrix(psm) else as_source(psm)
+            source = as_pair_similarity(draws) if _is_matrix(draws) else as_source(draws)
         except (TypeError, ValueError) as error:
-            if not _is_matrix(psm):
+            if not _is_matrix(draws):
                 raise
-            raise type(error)(str(error).replace("`matrix`", "`psm`")) from None
+            raise type(error)(str(error).replace("`data`", "`draws`")) from None
         return _plot_one(source, partition, order, as_cmap(cmap), figsize, ax)
     if by != "chain":
         raise ValueError(f"`by` must be 'chain' or None; got {by!r}.")
     if ax is not None:
         raise ValueError("`ax` is for one matrix; with by='chain' give `axes`, one for each chain.")
-    return _plot_chains(as_draws(psm), partition, order, as_cmap(cmap), figsize, axes)
+    return _plot_chains(as_draws(draws), partition, order, as_cmap(cmap), figsize, axes)
 
 
 def _plot_one(source: PairSource, partition: Any, order: Any, cmap: Colormap, figsize: Size, ax: Axes | None) -> Axes:
@@ -253,9 +253,9 @@ def _draw_clusters(ax: Axes, clusters: Clusters) -> tuple[npt.NDArray[np.intp], 
     return sizes, [str(names[k]) for k in own]
 
 
-def _is_matrix(psm: Any) -> bool:
+def _is_matrix(draws: Any) -> bool:
     """Whether this is a similarity matrix, by its dimensions, and not draws."""
-    return isinstance(psm, xr.DataArray) and any(str(dim).endswith("_bis") for dim in psm.dims)
+    return isinstance(draws, xr.DataArray) and any(str(dim).endswith("_bis") for dim in draws.dims)
 
 
 def _clusters_of(partition: Any, source: PairSource) -> Clusters:

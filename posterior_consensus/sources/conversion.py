@@ -580,7 +580,7 @@ def as_allocation_probabilities(
 
 def allocation_probabilities(
     model: Any,
-    idata: Any,
+    draws: Any,
     *,
     var_name: str | None = None,
     group: str = "posterior",
@@ -595,7 +595,7 @@ def allocation_probabilities(
     model : pymc.Model
         Model with a ``pm.Mixture`` of any family, observed, partly observed or latent; or a model from which
         pymc-extras has marginalized a categorical label, which several observed variables may share.
-    idata : InferenceData, DataTree, Dataset or path
+    draws : InferenceData, DataTree, Dataset or path
         Draws of the model's free variables, over ``chain`` and ``draw``. Deterministic variables, and free variables
         that do not affect the allocation, may be missing.
     var_name : str, optional
@@ -624,7 +624,7 @@ def allocation_probabilities(
     ImportError
         If PyMC is not installed.
     TypeError
-        If `model` is not a model, or `idata` not a posterior.
+        If `model` is not a model, or `draws` not a posterior.
     ValueError
         If the model has no mixture or several, the posterior lacks a variable or does not fit the model, or `observed`
         does not fit the mixture. The message gives the next step.
@@ -672,5 +672,5 @@ def allocation_probabilities(
     """
     as_generator(random_seed)  # report an invalid seed before the model is read
     where: dict[str, Any] = {"group": group, "observed": observed, "progressbar": progressbar}
-    with opened(idata, var_name) as (data, var_name):
+    with opened(draws, var_name) as (data, var_name):
         return draws_of_model(model, data, var_name=var_name, random_seed=random_seed, **where)

@@ -39,7 +39,7 @@ _SOME = 3  # pairs and items named in an error
 
 
 def as_pair_similarity(
-    matrix: Any,
+    data: Any,
     *,
     left: Hashable | Sequence[Hashable] | None = None,
     right: Hashable | Sequence[Hashable] | None = None,
@@ -60,7 +60,7 @@ def as_pair_similarity(
 
     Parameters
     ----------
-    matrix : table of pairs, SciPy sparse array, array_like, DataFrame, DataArray, path, PartitionDraws or PairSource
+    data : table of pairs, SciPy sparse array, array_like, DataFrame, DataArray, path, PartitionDraws or PairSource
         Similarities: probabilities that two items belong to one cluster, in [0, 1] up to 1e-6.
 
         - A table with a row for each scored pair of records: of pandas, pyarrow or polars, a Parquet or CSV file, or
@@ -93,7 +93,7 @@ def as_pair_similarity(
         else "item". With `missing`, by default the name of the DataFrame's columns, unless it is "sample".
     missing : {"pairwise"}, optional
         Accept labels of which some are missing: -1, NaN, None or masked. Each pair of items is counted over the draws
-        that contain both items. By default, `matrix` has similarities.
+        that contain both items. By default, `data` has similarities.
     var_name, sample_dims, weights, log_weights : optional
         Variable of the labels, dimensions of the draws and weight of each draw or its logarithm, as in
         :func:`as_partition_draws`; only with `missing`.
@@ -116,7 +116,7 @@ def as_pair_similarity(
     TypeError
         If the values are not real numbers, or names are of several types.
     ImportError
-        If `matrix` is a Parquet file and the package pyarrow is missing.
+        If `data` is a Parquet file and the package pyarrow is missing.
     MemoryError
         With `missing`, or constraints on a matrix, if the result needs more than the memory budget.
 
@@ -195,37 +195,37 @@ def as_pair_similarity(
         if missing != "pairwise":
             raise ValueError(f"`missing` must be 'pairwise' or None; got {missing!r}.")
         _check_left_out({**of_pairs, **limits}, "labels of which some are missing")
-        return pairwise_similarity(matrix, var_name, sample_dims, item_dim, weights)
+        return pairwise_similarity(data, var_name, sample_dims, item_dim, weights)
     if var_name is not None or weights is not None:
         raise ValueError(
             "`var_name` and `weights` must be None for a matrix; draws in which items are missing need "
             "missing='pairwise'."
         )
     with _as_called():
-        found = _similarities(matrix, of_pairs, {"item_dim": item_dim, "items": items, "unscored": unscored}, limits)
+        found = _similarities(data, of_pairs, {"item_dim": item_dim, "items": items, "unscored": unscored}, limits)
         if any(limit is not None for limit in limits.values()):
             return with_constraints(found, **limits, left=left, right=right)
         return found if isinstance(found, (PairSimilarity, ScoredPairs)) else found.as_pairs()
 
 
 def _similarities(
-    matrix: Any, of_pairs: Mapping[str, Any], options: dict[str, Any], limits: Mapping[str, Any]
+    data: Any, of_pairs: Mapping[str, Any], options: dict[str, Any], limits: Mapping[str, Any]
 ) -> PairSource:
     """Read similarities of any form, or the draws that have them."""
     item_dim = options["item_dim"]
     table = {name: of_pairs[name] for name in ("left", "right", "probability")}
-    is_path, is_named = isinstance(matrix, (str, Path)), any(name is not None for name in table.values())
-    if sparse.issparse(matrix) or isinstance(matrix, PairSource):
+    is_path, is_named = isinstance(data, (str, Path)), any(name is not None for name in table.values())
+    if sparse.issparse(data) or isinstance(data, PairSource):
         has_pairs = limits["must_link"] is not None or limits["cannot_link"] is not None
         _check_left_out({"probability": table["probability"]} if has_pairs else table, "similarities made already")
-    elif is_named or (is_file_of_pairs(matrix) if is_path else is_table_of_pairs(matrix)):
-        return read_pairs(matrix, **table, **options)
-    if sparse.issparse(matrix):
-        return of_sparse(matrix, **options)
+    elif is_named or (is_file_of_pairs(data) if is_path else is_table_of_pairs(data)):
+        return read_pairs(data, **table, **options)
+    if sparse.issparse(data):
+        return of_sparse(data, **options)
     _check_left_out({name: of_pairs[name] for name in ("items", "unscored")}, "a matrix or draws, of all pairs")
-    if is_path and format_of(matrix).has_numbers:
-        return _of_matrix(read_matrix(matrix), item_dim)
-    with opened(matrix) as (found, _):
+    if is_path and format_of(data).has_numbers:
+        return _of_matrix(read_matrix(data), item_dim)
+    with opened(data) as (found, _):
         if not isinstance(found, PairSource):
             return _of_matrix(found, item_dim)
         if item_dim not in (None, found.items.dim):
@@ -256,15 +256,15 @@ def _named(matrix: Any, item_dim: str | None) -> xr.DataArray:
         array = matrix
     elif isinstance(matrix, (xr.Dataset, xr.DataTree)):
         raise TypeError(
-            f"`matrix` must be an array, a table or a path of one; got a {type(matrix).__name__}. Take a variable of "
+            f"`data` must be an array, a table or a path of one; got a {type(matrix).__name__}. Take a variable of "
             "it, such as data['name']. For labels, draws x items, call as_partition_draws."
         )
     else:
-        values = as_array(matrix, "`matrix`")
+        values = as_array(matrix, "`data`")
         array = xr.DataArray(values, dims=("item", "item_bis")[: values.ndim] if values.ndim < 3 else None)
     if array.ndim != 2 or array.shape[0] != array.shape[1] or array.size == 0:
         raise ValueError(
-            f"`matrix` must be square, items x items, with at least one item; got shape {array.shape}. "
+            f"`data` must be square, items x items, with at least one item; got shape {array.shape}. "
             "For labels, draws x items, call as_partition_draws; for a table of scored pairs, name its columns by "
             f"{BY_COLUMN}."
         )
@@ -274,7 +274,7 @@ def _named(matrix: Any, item_dim: str | None) -> xr.DataArray:
         if order is None:
             why = difference(array.indexes[rows], array.indexes[columns])
             raise ValueError(
-                f"`matrix` must have the same items in rows and columns; the names of {rows!r} and {columns!r} differ: "
+                f"`data` must have the same items in rows and columns; the names of {rows!r} and {columns!r} differ: "
                 f"{why}."
             )
         array = array.isel({columns: order})
@@ -285,21 +285,21 @@ def _checked(values: npt.NDArray[Any], place: Place) -> Floats:
     """The values as similarities, with rounding repaired; a copy."""
     if values.dtype.kind not in "buif":
         raise TypeError(
-            f"`matrix` must hold real numbers; got {values.dtype}. Name the columns of a table of scored pairs by "
+            f"`data` must hold real numbers; got {values.dtype}. Name the columns of a table of scored pairs by "
             f"{BY_COLUMN}."
         )
     values = values.astype(np.float64)
     wrong = ~np.isfinite(values)
     if wrong.any():
         raise ValueError(
-            f"`matrix` must be finite; got {wrong.sum()} values such as {values[wrong][0]}, the first at "
+            f"`data` must be finite; got {wrong.sum()} values such as {values[wrong][0]}, the first at "
             f"{first_of(wrong, place)}. Drop the items that they belong to."
         )
     low, high = values.min(), values.max()
     if low < -SINGLE or high > 1 + SINGLE:
         beyond = (values < -SINGLE) | (values > 1 + SINGLE)
         raise ValueError(
-            f"`matrix` must have values in [0, 1]; got {low:.6g} to {high:.6g}, the first beyond at "
+            f"`data` must have values in [0, 1]; got {low:.6g} to {high:.6g}, the first beyond at "
             f"{first_of(beyond, place)}. Divide counts by the number of draws; take 1 minus distances; name the "
             f"columns of a table of scored pairs by {BY_COLUMN}."
         )
@@ -307,14 +307,14 @@ def _checked(values: npt.NDArray[Any], place: Place) -> Floats:
     if below.any():
         at = int(below.argmax())
         raise ValueError(
-            f"`matrix` must be 1 on the diagonal, as items are co-clustered with themselves; got {values[at, at]:.6g} "
-            f"at {first_of(np.diag(below), place)}. Fill it with numpy.fill_diagonal(matrix, 1) if it was left out."
+            f"`data` must be 1 on the diagonal, as items are co-clustered with themselves; got {values[at, at]:.6g} "
+            f"at {first_of(np.diag(below), place)}. Fill it with numpy.fill_diagonal(data, 1) if it was left out."
         )
     apart = np.abs(values - values.T)
     if apart.max() > SINGLE:
         first = first_of(apart > SINGLE, place)
         raise ValueError(
-            f"`matrix` must be symmetric; entries differ from their mirror images by up to {apart.max():.6g}, the "
+            f"`data` must be symmetric; entries differ from their mirror images by up to {apart.max():.6g}, the "
             f"first at {first}. If one triangle was left out, fill it from the transpose."
         )
     values = (values + values.T) / 2
@@ -363,7 +363,6 @@ def _as_called() -> Iterator[None]:
         yield
     except (TypeError, ValueError) as error:
         message = str(error).replace("as_partition_draws(data, ", "as_pair_similarity(data, missing='pairwise', ")
-        message = message.replace("`data`", "`matrix`").replace("(data, missing", "(matrix, missing")
         if message == str(error):
             raise
         raise type(error)(message) from None
@@ -373,7 +372,7 @@ def _together_and_present(
     labels: xr.DataArray, dims: tuple[str, ...], item_dim: str, weights: Any
 ) -> tuple[PartitionDraws, PartitionDraws]:
     """Draws with missing items as singletons: of the labels, and of presence (all items present are one cluster)."""
-    name = f"the labels of {labels.name!r}" if labels.name is not None else "`matrix`"
+    name = f"the labels of {labels.name!r}" if labels.name is not None else "`data`"
     samples, items = samples_of(labels, dims, weights, name), Items.along(labels, item_dim)
     values, missing = _numbers(labels.values)
     if missing.all():

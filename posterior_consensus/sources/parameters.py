@@ -198,11 +198,11 @@ def pointwise_log_likelihood(data: Any) -> tuple[npt.NDArray[np.float64], dict[s
         If the group is missing, or lacks `chain` and `draw`.
     """
     if not has_groups(data):
-        raise TypeError(f"`idata` must be an InferenceData, DataTree or its file; got {type(data).__name__}.")
+        raise TypeError(f"`draws` must be an InferenceData, DataTree or its file; got {type(data).__name__}.")
     dataset = group_dataset(data, _LIKELIHOOD)
     memory.check(4 * dataset.nbytes, "The log likelihood of all draws and observations", "Thin the draws.")
     if not {"chain", "draw"} <= set(dataset.dims):
-        raise ValueError(f"`idata` must have `chain` and `draw` in {_LIKELIHOOD}; got {listing(dataset.dims)}.")
+        raise ValueError(f"`draws` must have `chain` and `draw` in {_LIKELIHOOD}; got {listing(dataset.dims)}.")
     parts = [
         one.transpose("chain", "draw", ...).values.reshape(dataset.sizes["chain"], dataset.sizes["draw"], -1)
         for one in dataset.data_vars.values()

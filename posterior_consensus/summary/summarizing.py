@@ -24,7 +24,7 @@ _PROB = 0.95  # of the credible ball
 
 @overload
 def summarize(
-    idata: Layers,
+    draws: Layers,
     *,
     loss: str | PartitionLoss | NoiseLoss | None = None,
     prob: float = _PROB,
@@ -38,7 +38,7 @@ def summarize(
 
 @overload
 def summarize(
-    idata: ScoredPairs | PairsSummary,
+    draws: ScoredPairs | PairsSummary,
     *,
     loss: str | PartitionLoss | None = None,
     seconds: float | None = None,
@@ -50,7 +50,7 @@ def summarize(
 
 @overload
 def summarize(
-    idata: Any,
+    draws: Any,
     var_name: str | None = None,
     *,
     model: Any = None,
@@ -70,7 +70,7 @@ def summarize(
 
 
 def summarize(
-    idata: Any,
+    draws: Any,
     var_name: str | None = None,
     *,
     model: Any = None,
@@ -91,7 +91,7 @@ def summarize(
 
     Parameters
     ----------
-    idata : InferenceData, DataTree, Dataset, path, or what as_partition_draws() or as_allocation_probabilities() takes
+    draws : InferenceData, DataTree, Dataset, path, or what as_partition_draws() or as_allocation_probabilities() takes
         The posterior. Labels or allocation probabilities are found automatically. If it has both for one allocation,
         the probabilities are used, and `source` reports it. If each draw has several partitions, pass the result of
         :func:`as_layers`. Scored pairs of records are what :func:`as_pair_similarity` makes of a table of pairs, or
@@ -169,7 +169,7 @@ def summarize(
     'The 4 records fall into 3 clusters: 2 of 1 record and 1 of 2 records.'
     """
     if "layer_dim" in options:
-        raise TypeError("`layer_dim` is an argument of as_layers: summarize(as_layers(idata, layer_dim=...)).")
+        raise TypeError("`layer_dim` is an argument of as_layers: summarize(as_layers(draws, layer_dim=...)).")
     if isinstance(var_name, Mapping):
         raise TypeError("`var_name` must be one name; several layers are read by as_layers: summarize(as_layers(...)).")
     check_options("summarize", options, inspect.signature(summarize).parameters)
@@ -177,17 +177,17 @@ def summarize(
     as_loss_of_draws(loss)  # report an invalid loss before the model is read
     check_between("prob", prob, 1)
     clock = Clock(seconds)
-    if isinstance(idata, Layers):
+    if isinstance(draws, Layers):
         named = {"var_name": var_name, "sample_dims": sample_dims, "item_dim": item_dim, "weights": weights}
         named |= {"model": model, "log_weights": log_weights, "group": None if group == "posterior" else group}
         for name, value in named.items():
             if value is not None:
                 raise TypeError(f"`{name}` must be left out for layers, which as_layers reads; got {value!r}.")
         searched = {"random_seed": random_seed, "progressbar": progressbar}
-        return summarize_layers(idata, clock, {"loss": loss, **options}, searched, prob=prob, modes=modes)
+        return summarize_layers(draws, clock, {"loss": loss, **options}, searched, prob=prob, modes=modes)
     where: dict[str, Any] = {"group": group, "sample_dims": sample_dims, "item_dim": item_dim}
     where |= {"weights": one_of(weights, log_weights), "progressbar": progressbar}
-    posterior = clock("draws", _read, idata, var_name, model, **where)
+    posterior = clock("draws", _read, draws, var_name, model, **where)
     searched = {"random_seed": random_seed, "progressbar": progressbar}
     if isinstance(posterior, ScoredPairs):
         if prob != _PROB:
@@ -196,8 +196,8 @@ def summarize(
     return summarize_posterior(clock, posterior, {"loss": loss, **options}, searched, prob=prob, modes=modes)
 
 
-def _read(idata: Any, var_name: str | None, model: Any, *, progressbar: bool, **where: Any) -> Posterior | ScoredPairs:
-    with opened(idata, var_name, progressbar=progressbar) as (data, var_name):
+def _read(draws: Any, var_name: str | None, model: Any, *, progressbar: bool, **where: Any) -> Posterior | ScoredPairs:
+    with opened(draws, var_name, progressbar=progressbar) as (data, var_name):
         return read_posterior(data, var_name, model, progressbar=progressbar, **where)
 
 

@@ -86,7 +86,7 @@ class Summary(SummaryRecord, display.Shown):
     def from_dataset(
         cls,
         dataset: xr.Dataset | xr.DataTree,
-        idata: Any,
+        draws: Any,
         var_name: str | None = None,
         *,
         model: Any = None,
@@ -102,7 +102,7 @@ class Summary(SummaryRecord, display.Shown):
         ----------
         dataset : xarray.Dataset or xarray.DataTree
             The result of :meth:`to_dataset`, or the group that :func:`attach` wrote.
-        idata : InferenceData, DataTree, Dataset, path, or any posterior that :func:`summarize` takes
+        draws : InferenceData, DataTree, Dataset, path, or any posterior that :func:`summarize` takes
             The posterior. Draws and data of the items are read from it, as by :func:`summarize`; results do not store
             them.
         var_name, model, group, sample_dims, item_dim, weights, log_weights
@@ -116,7 +116,7 @@ class Summary(SummaryRecord, display.Shown):
         Raises
         ------
         ValueError
-            If `dataset` has no summary, or `idata` has other draws.
+            If `dataset` has no summary, or `draws` are of another posterior.
         TypeError
             If `dataset` is neither a Dataset nor a DataTree.
 
@@ -133,21 +133,21 @@ class Summary(SummaryRecord, display.Shown):
         weights = one_of(weights, log_weights)
         where = {"group": group, "sample_dims": sample_dims, "item_dim": item_dim, "weights": weights}
         with reading(dataset, cls.__name__) as read:
-            with opened(idata, var_name, progressbar=False) as (data, var_name):
-                draws = found_draws(data, var_name, model=model, **where, progressbar=False)
-                observed = observed_of(data, draws)
+            with opened(draws, var_name, progressbar=False) as (data, var_name):
+                found = found_draws(data, var_name, model=model, **where, progressbar=False)
+                observed = observed_of(data, found)
             fields = read_fields(cls, read)
             consensus = fields["partition"]
-            if (draws.n_draws, draws.n_items) != (consensus.n_draws, consensus.labels.size):
+            if (found.n_draws, found.n_items) != (consensus.n_draws, consensus.labels.size):
                 raise ValueError(
-                    f"`idata` must hold the draws of the summary, {consensus.n_draws} of {consensus.labels.size} "
-                    f"items; got {draws.n_draws} of {draws.n_items}."
+                    f"`draws` must be those of the summary, {consensus.n_draws} of {consensus.labels.size} items; got "
+                    f"{found.n_draws} of {found.n_items}."
                 )
-            draws = draws.reordered_to(Samples.along(fields["ball"].distances), "`idata`")
-            order = draws.items.order_of(Items.along(consensus.labels, str(consensus.labels.dims[0])), "idata")
-            if not np.array_equal(order, np.arange(draws.n_items)):
-                draws = draws.of_items(order)
-            return cls(draws=draws, observed=observed, **fields)
+            found = found.reordered_to(Samples.along(fields["ball"].distances), "`draws`")
+            order = found.items.order_of(Items.along(consensus.labels, str(consensus.labels.dims[0])), "draws")
+            if not np.array_equal(order, np.arange(found.n_items)):
+                found = found.of_items(order)
+            return cls(draws=found, observed=observed, **fields)
 
     def findings(self) -> list[str]:
         """Findings in plain sentences, on partition, uncertainty, optimality and convergence."""

@@ -201,7 +201,6 @@ def test_bad_arguments_are_named(rng):
         ({"mean": np.full((12, 3), "a"), "sd": 1.0}, TypeError, "must hold numbers; got ndarray of <U1"),
         ({"distribution": "poisson", "mu": 1.0}, TypeError, "a distribution of scipy.stats", "got str"),
         ({"distribution": stats.poisson, "rate": mu + 1}, TypeError, "'mu', 'loc'; ", "'rate'"),
-        ({"idata": 3, "mean": mu, "sd": 1.0}, TypeError, "`idata`", "`draws` is a nd"),
     ]
     check_all(lambda options: pc.component_similarity(labels, **options), cases)
     soft = pc.as_allocation_probabilities(rng.dirichlet(np.ones(3), (12, 9)))

@@ -241,7 +241,7 @@ def test_what_does_not_fit_is_refused():
 
     def of(first_label=None, **changes):
         z = {name: (("chain", "draw", "obs"), values) for name, values in changes.items()}
-        return {"idata": posterior.assign(z), "first_label": first_label}
+        return {"draws": posterior.assign(z), "first_label": first_label}
 
     later = posterior.assign_coords(draw=posterior["draw"] + 1)
     soft, of_six, fewer, shifted = map(
@@ -263,19 +263,19 @@ def test_what_does_not_fit_is_refused():
         (of(z=numbers - 1), ValueError, "negative"),
         (of(z=numbers.astype(str)), TypeError, "'z'", "numbers of components"),
         (of(z2=numbers.astype(int)), ValueError, "`var_name`", "'z', 'z2'"),
-        ({"idata": posterior.assign(c=("component", np.arange(4)))}, ValueError, "'c'", "dim"),
-        ({"idata": posterior.drop_vars("z")}, ValueError, "no label variable"),
-        ({"idata": "a.nc"}, TypeError, "`idata`", "got str", "Open"),
-        ({"idata": xr.DataTree()}, ValueError, "`group`", "got 'posterior'"),
+        ({"draws": posterior.assign(c=("component", np.arange(4)))}, ValueError, "'c'", "dim"),
+        ({"draws": posterior.drop_vars("z")}, ValueError, "no label variable"),
+        ({"draws": "a.nc"}, TypeError, "`draws`", "got str", "Open"),
+        ({"draws": xr.DataTree()}, ValueError, "`group`", "got 'posterior'"),
         ({"allocations": soft.labels}, TypeError, "`allocations`", "got draws of labels"),
         ({"allocations": of_six}, ValueError, "`allocations`", "4 components of 'component'", "of 6"),
         ({"allocations": fewer}, ValueError, "`allocations`", "same 10 draws; got 8"),
         ({"allocations": shifted}, ValueError, "`allocations`", "same draws; 'chain "),
         ({"allocations": soft, "sample_dims": "step"}, ValueError, "`sample_dims`", "got ('step',)"),
         ({"allocations": soft, "var_name": "mu"}, ValueError, "`var_name`", "integers"),
-        ({"allocations": soft, "idata": two}, ValueError, "`var_name`", "candidates: 'z', 'z2'"),
+        ({"allocations": soft, "draws": two}, ValueError, "`var_name`", "candidates: 'z', 'z2'"),
     ]:
-        arguments = {"idata": posterior, "partition": TRUTH, "component_dim": BOTH}
+        arguments = {"draws": posterior, "partition": TRUTH, "component_dim": BOTH}
         check(lambda x, given=arguments: pc.relabel(**given | x), changes, error, parts)
     assert (pc.relabel(two, TRUTH, component_dim=BOTH, allocations=soft, var_name="z2")["z2"] == TRUTH).all()
 

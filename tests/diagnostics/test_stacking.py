@@ -48,8 +48,8 @@ def test_a_chain_that_predicts_worse_gets_no_weight(rng):
 
 
 def test_what_is_refused(rng):
-    check(stacking_weights, np.zeros((2, 3)), TypeError, ["`idata`", "got ndarray"])
+    check(stacking_weights, np.zeros((2, 3)), TypeError, ["`draws`", "got ndarray"])
     check(stacking_weights, xr.DataTree(), ValueError, ["`group`", "'log_likelihood'"])
-    check(stacking_weights, tree_of(np.full((2, 9, 3), np.nan)), ValueError, ["`idata`", "finite", "got none"])
+    check(stacking_weights, tree_of(np.full((2, 9, 3), np.nan)), ValueError, ["`draws`", "finite", "got none"])
     of_samples = {"log_likelihood": xr.Dataset({"y": (("sample", "item"), np.zeros((4, 2)))})}
     check(stacking_weights, xr.DataTree.from_dict(of_samples), ValueError, ["`chain` and `draw`", "sample"])

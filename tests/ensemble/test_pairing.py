@@ -219,7 +219,7 @@ def test_items_of_a_stored_summary_are_paired_by_name():
     np.testing.assert_array_equal(found.draws.labels, made().labels)
     assert found.draws.items.names.tolist() == list("abcd")
     other = named.assign_coords(obs=list("abce"))
-    check_all(lambda z: pc.results.Summary.from_dataset(stored, z), [(other, ValueError, "`idata`", "'d' is missing")])
+    check_all(lambda z: pc.results.Summary.from_dataset(stored, z), [(other, ValueError, "`draws`", "'d' is missing")])
 
 
 def test_features_keep_their_names_wherever_the_draws_are():

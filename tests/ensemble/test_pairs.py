@@ -96,14 +96,14 @@ def test_a_matrix_in_a_file_of_numpy(tmp_path):
     np.save(tmp_path / "psm.npy", GOOD)
     np.testing.assert_array_equal(pc.as_pair_similarity(tmp_path / "psm.npy").values, GOOD)
     np.save(tmp_path / "z.npy", np.zeros((4, 3)))
-    check(pc.as_pair_similarity, tmp_path / "z.npy", ValueError, ["`matrix` must be square", "(4, 3)"])
+    check(pc.as_pair_similarity, tmp_path / "z.npy", ValueError, ["`data` must be square", "(4, 3)"])
 
 
 def test_a_matrix_among_other_variables_is_refused_by_name(tmp_path):
     variables = xr.Dataset({"psm": (("obs", "obs_bis"), GOOD)})
     variables.to_netcdf(tmp_path / "psm.nc", engine="h5netcdf")
     kinds = {"Dataset": variables, "DataTree": tmp_path / "psm.nc"}
-    cases = [(given, TypeError, "`matrix`", f"got a {name}", "Take a variable") for name, given in kinds.items()]
+    cases = [(given, TypeError, "`data`", f"got a {name}", "Take a variable") for name, given in kinds.items()]
     check_all(pc.as_pair_similarity, cases)
 
 
@@ -162,7 +162,7 @@ REFUSED = {
 
 def test_what_is_refused():
     for matrix, error, parts in REFUSED.values():
-        check(pc.as_pair_similarity, matrix, error, ["`matrix`", *parts])
+        check(pc.as_pair_similarity, matrix, error, ["`data`", *parts])
 
 
 def test_it_shows_itself(pairs):

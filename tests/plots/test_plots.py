@@ -55,7 +55,7 @@ def test_matrix_of_other_than_probabilities_is_refused():
     psm = pc.posterior_similarity_matrix(draws_of(1, 9, 6, names=list("abcdef")))
     renamed, cut = psm.assign_coords(obs_bis=list("abcdeg")), psm.isel(obs=slice(0, 4))
     for bad in (renamed, cut, psm * 3 - 1, psm.where(psm > 0.5)):
-        with pytest.raises(ValueError, match="`psm` must"):
+        with pytest.raises(ValueError, match="`draws` must"):
             pc.plot_psm(bad)
 
 

@@ -100,5 +100,5 @@ def test_a_summary_with_an_alternative_comes_back(summary, tmp_path):
 
 
 def test_a_summary_of_other_draws_is_refused(summary):
-    with pytest.raises(ValueError, match="`idata` .*60 of 8 items; got 30 of 8"):
+    with pytest.raises(ValueError, match="`draws` .*60 of 8 items; got 30 of 8"):
         pc.results.Summary.from_dataset(summary.to_dataset(), Z[:1])

@@ -190,7 +190,7 @@ def test_lists_of_other_lengths():
     check(partial(pc.as_runs, axis=1), [[0, 1], [0, 1, 2]], ValueError, two)
     two = ["`weights` " + one + "length 1 at [0] and length 2 at [1]"]
     check(lambda weights: pc.as_partition_draws(GOOD, weights=weights), [[1], [1, 2]], ValueError, two)
-    two = ["`matrix` " + one + "length 2 at [0] and length 1 at [1]"]
+    two = ["`data` " + one + "length 2 at [0] and length 1 at [1]"]
     check(pc.as_pair_similarity, [[1.0, 0.5], [0.5]], ValueError, two)
 
 

@@ -27,7 +27,7 @@ def test_a_marginalized_mixture(normal_mixture):
     model, idata, _ = normal_mixture
     soft = pc.allocation_probabilities(model, idata)
     wanted = pc.component_similarity(soft, mean=idata["mu"].values, sd=idata["sigma"].values)
-    check(pc.component_similarity(model, idata), wanted)
+    check(pc.component_similarity(idata, model=model), wanted)
 
 
 def test_components_that_share_a_parameter_or_are_listed(pm, y, rng):
@@ -38,7 +38,7 @@ def test_components_that_share_a_parameter_or_are_listed(pm, y, rng):
         means, sd = pm.Normal("mu", shape=K), pm.HalfNormal("sigma")
         pm.Mixture("y", np.ones(K) / K, [pm.Normal.dist(means[k], sd) for k in range(K)], observed=y)
     wanted = pc.component_similarity(pc.allocation_probabilities(model, idata), mean=mu, sd=sigma)
-    check(pc.component_similarity(model, idata), wanted)
+    check(pc.component_similarity(idata, model=model), wanted)
 
 
 def test_multivariate_normals(pm, rng):
@@ -50,7 +50,7 @@ def test_multivariate_normals(pm, rng):
         pm.Mixture("y", np.ones(K) / K, parts, observed=rng.normal(size=(N, D)))
     soft = pc.allocation_probabilities(model, idata)
     wanted = pc.component_similarity(soft, mean=mu, cov=np.broadcast_to(cov, (CHAINS, DRAWS, D, D)))
-    check(pc.component_similarity(model, idata), wanted)
+    check(pc.component_similarity(idata, model=model), wanted)
 
 
 FAMILIES = {
@@ -74,7 +74,7 @@ def test_families(pm, rng, name):
         pm.Mixture("y", np.ones(K) / K, parts, observed=observed)
     soft = pc.allocation_probabilities(model, idata)
     wanted = pc.component_similarity(soft, distribution=distribution, **parameters(rate))
-    check(pc.component_similarity(model, idata), wanted)
+    check(pc.component_similarity(idata, model=model), wanted)
 
 
 def test_explicit_labels_of_several_observed_variables(pm, rng):
@@ -86,11 +86,11 @@ def test_explicit_labels_of_several_observed_variables(pm, rng):
         means, spread = pm.Normal("mu", shape=(K, D)), pm.HalfNormal("sigma", shape=(K, D))
         pm.Normal("y", means[label], spread[label], observed=rng.normal(size=(N, D)))
         pm.Poisson("counts", pm.HalfNormal("rate", shape=K)[label], observed=rng.integers(5, size=N))
-    found = pc.component_similarity(model, posterior(mu=mu, sigma=sigma, rate=rate, z=z))
+    found = pc.component_similarity(posterior(mu=mu, sigma=sigma, rate=rate, z=z), model=model)
     normal = pc.component_similarity(z, mean=mu, sd=sigma).values
     counts = pc.component_similarity(z, distribution=stats.poisson, mu=rate).values
     assert np.all(found.values <= np.minimum(normal, counts) + 1e-12)
-    one = pc.component_similarity(model, posterior(mu=mu, sigma=sigma, rate=np.ones_like(rate), z=z))
+    one = pc.component_similarity(posterior(mu=mu, sigma=sigma, rate=np.ones_like(rate), z=z), model=model)
     np.testing.assert_allclose(one.values, normal, atol=1e-12)
 
 
@@ -105,7 +105,7 @@ def test_labels_that_are_marginalized_by_pymc_extras(pm, y, rng):
         hidden = extras.marginalize(model, ["z"])
         idata = posterior(mu=mu)
         wanted = pc.component_similarity(pc.allocation_probabilities(hidden, idata), mean=mu, sd=1.0)
-        check(pc.component_similarity(hidden, idata), wanted)
+        check(pc.component_similarity(idata, model=hidden), wanted)
 
 
 def test_what_has_no_distance_of_components_is_refused(pm, y, rng):
@@ -115,11 +115,13 @@ def test_what_has_no_distance_of_components_is_refused(pm, y, rng):
         slope = pm.Normal("mu", shape=K)
         pm.NormalMixture("y", np.ones(K) / K, x[:, np.newaxis] * slope, 1.0, observed=y)
     with pytest.raises(ValueError, match="'loc' varies with the item"):
-        pc.component_similarity(regressions, posterior(mu=mu))
+        pc.component_similarity(posterior(mu=mu), model=regressions)
     with pm.Model() as unknown:
         parts = pm.Wald.dist(pm.HalfNormal("mu", shape=K), 1.0)
         pm.Mixture("y", np.ones(K) / K, parts, observed=np.abs(y))
     with pytest.raises(ValueError, match="'NormalRV', .*; got WaldRV"):
-        pc.component_similarity(unknown, posterior(mu=np.abs(mu)))
+        pc.component_similarity(posterior(mu=np.abs(mu)), model=unknown)
     with pytest.raises(TypeError, match="model .*own components"):
-        pc.component_similarity(unknown, posterior(mu=np.abs(mu)), sd=1.0)
+        pc.component_similarity(posterior(mu=np.abs(mu)), model=unknown, sd=1.0)
+    with pytest.raises(TypeError, match="`draws` must be the posterior .*model=model"):
+        pc.component_similarity(unknown, posterior(mu=mu))

@@ -194,7 +194,7 @@ def test_latent_mixture(pm, y, rng):
         pm.Normal("y", px, 0.5, observed=y)
     soft = pc.allocation_probabilities(model, posterior(mu=mu, x=x))
     check(soft, expected(1 / K, stats.norm.logpdf(x[..., np.newaxis], over_items(mu), 1.0)))
-    with pytest.raises(ValueError, match="`idata`.* draws of 'x'"):
+    with pytest.raises(ValueError, match="`draws`.* draws of 'x'"):
         pc.allocation_probabilities(model, posterior(mu=mu))
 
 

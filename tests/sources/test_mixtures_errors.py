@@ -53,21 +53,21 @@ def test_posterior_that_does_not_fit(normal_mixture):
     model, idata, _ = normal_mixture
     mu, row = idata["mu"], r"at chain \d, draw \d0"
     bad = [
-        (idata.drop_vars("mu"), rf"`idata`.* 'mu', .* has 'w', 'sigma'\. Sample again .*{WAYS_OUT}"),
+        (idata.drop_vars("mu"), rf"`draws`.* 'mu', .* has 'w', 'sigma'\. Sample again .*{WAYS_OUT}"),
         (idata.assign(mu=mu[..., 0]), r"'mu' has shape \(\) .*\(3,\) in the model"),
         (idata.drop_vars("mu").assign(mu=mu[..., :2]), r"'mu' has shape \(2,\) .*\(3,\) in the model"),
-        (idata.assign(mu=mu * np.nan), "`idata`.* NaN; 'mu'"),
-        (idata.assign(mu=mu.astype(str)), "`idata`.* numbers; 'mu' has dtype <U"),
+        (idata.assign(mu=mu * np.nan), "`draws`.* NaN; 'mu'"),
+        (idata.assign(mu=mu.astype(str)), "`draws`.* numbers; 'mu' has dtype <U"),
         (idata.assign(sigma=-idata["sigma"]), rf"computed {row}: .*sigma > 0.*Build the model"),
         (idata.assign(w=0 * idata["w"]), rf"item 0 .*positive.* -inf {row}"),
-        (idata.isel(draw=slice(0)), r"`idata`.* one draw; got \{'chain': 2, 'draw': 0\}"),
-        (idata.rename(chain="kette"), "`idata`.*'chain' and 'draw', or 'sample'; 'posterior' has"),
+        (idata.isel(draw=slice(0)), r"`draws`.* one draw; got \{'chain': 2, 'draw': 0\}"),
+        (idata.rename(chain="kette"), "`draws`.*'chain' and 'draw', or 'sample'; 'posterior' has"),
         (xr.DataTree.from_dict({"prior": idata}), "`group`.* got 'posterior'"),
     ]
     for data, message in bad:
         with pytest.raises(ValueError, match=message):
             pc.allocation_probabilities(model, data)
-    with pytest.raises(TypeError, match="`idata`.* path; got dict"):
+    with pytest.raises(TypeError, match="`draws`.* path; got dict"):
         pc.allocation_probabilities(model, {"mu": np.zeros((2, 3, 3))})
     with pytest.raises(FileNotFoundError, match="'nowhere.nc'"):
         pc.allocation_probabilities(model, "nowhere.nc")
@@ -95,7 +95,7 @@ def test_mistyped_arguments(normal_mixture):
 
 def test_no_model(normal_mixture):
     model, idata, _ = normal_mixture
-    with pytest.raises(TypeError, match="`model`.* got Dataset. The model comes first"):
+    with pytest.raises(TypeError, match="`model`.* got Dataset. .*exchange"):
         pc.allocation_probabilities(idata, model)
     with pytest.raises(TypeError, match="`model`.* got NoneType.$"):
         pc.allocation_probabilities(None, idata)

@@ -41,7 +41,7 @@ def test_several_labels(pm, rng, monkeypatch):
     assert_array_equal(soft.samples.draw, [10, 20, 30] * 2)
     with pytest.raises(ValueError, match="`var_name`.* 'a', 'b'"):
         probabilities(var_name=None)
-    with pytest.raises(ValueError, match="`idata`.* draws of 'mu'"):
+    with pytest.raises(ValueError, match="`draws`.* draws of 'mu'"):
         probabilities(idata.drop_vars("mu"))
     with pytest.raises(ValueError, match="`observed` must be None .*pymc-extras"):
         probabilities(observed={"x": x})
@@ -87,7 +87,8 @@ def test_states_of_a_markov_chain_are_refused(pm):
     idata = posterior(mu=np.zeros((2, 3, 2)))
     match = r"'state' is a DiscreteMarkovChain, .* sampled .*: summarize\(idata, 'state'\)\. .*marginal\.recover,"
     for one in (model, marginalised(model, "state")):
-        for function in (pc.allocation_probabilities, pc.component_similarity, lambda m, i: pc.summarize(i, model=m)):
+        by_name = [lambda m, i, one=one: one(i, model=m) for one in (pc.component_similarity, pc.summarize)]
+        for function in (pc.allocation_probabilities, *by_name):
             with pytest.raises(ValueError, match=match):
                 function(one, idata)
 

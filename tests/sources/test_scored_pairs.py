@@ -416,7 +416,7 @@ def test_parquet_needs_pyarrow(tmp_path, monkeypatch):
 def test_a_table_of_text_that_cannot_be_read(tmp_path):
     head = ",".join(TABLE.columns)
     (tmp_path / "ragged.csv").write_text(f'{head}\na,b,0.5\n"a,b')
-    check(pc.as_pair_similarity, tmp_path / "ragged.csv", ValueError, ["`matrix`", "'ragged.csv' cannot be read"])
+    check(pc.as_pair_similarity, tmp_path / "ragged.csv", ValueError, ["`data`", "'ragged.csv' cannot be read"])
     (tmp_path / "missing.csv").write_text(f"{head}\na,,0.5\n")
     check(pc.as_pair_similarity, tmp_path / "missing.csv", ValueError, ["missing in 1 of 1 pairs", "row 0"])
     (tmp_path / "scores.csv").write_text(f"{head}\na,b,NA\n")

@@ -61,9 +61,9 @@ def test_missing_labels_of_every_kind(runs, tmp_path):
 
 
 def test_errors_name_the_function_called_and_its_argument(runs):
-    parts = ["dimensions of `matrix`", "as_pair_similarity(matrix, missing='pairwise', sample_dims='run')"]
+    parts = ["dimensions of `data`", "as_pair_similarity(data, missing='pairwise', sample_dims='run')"]
     check(pairwise, xr.DataArray(runs[0], dims=("run", "gene")), ValueError, parts)
-    check(pairwise, 3, TypeError, ["`matrix` must be an InferenceData"])
+    check(pairwise, 3, TypeError, ["`data` must be an InferenceData"])
     check(lambda p: pairwise(p, weights=[1.0]), runs, ValueError, ["`weights` must"])
 
 

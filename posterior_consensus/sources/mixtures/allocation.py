@@ -61,7 +61,7 @@ def draws_of_model(
     return replace(draws, soft=soft)
 
 
-def check_arguments(model: Any, idata: Any, var_name: Any) -> None:
+def check_arguments(model: Any, draws: Any, var_name: Any) -> None:
     """Raise an error unless the arguments are a model, a posterior and a name."""
     try:
         import pymc as pm
@@ -71,15 +71,15 @@ def check_arguments(model: Any, idata: Any, var_name: Any) -> None:
         raise ImportError("Reading a model needs the package pymc: pip install 'posterior-consensus[pymc]'.") from None
 
     if not isinstance(model, pm.Model):
-        hint = " The model comes first, the posterior second." if isinstance(idata, pm.Model) else ""
+        hint = " `draws` is the model: exchange the two." if isinstance(draws, pm.Model) else ""
         if isinstance(getattr(getattr(model, "backend", None), "model", None), pm.Model):
             hint = (
                 " Give model.backend.model, which Bambi made, of a model with center_predictors=False: else the "
                 "posterior has another intercept than the model."
             )
         raise TypeError(f"`model` must be a pymc.Model; got {type(model).__name__}.{hint}")
-    if not (isinstance(idata, xr.Dataset) or has_groups(idata)):
-        raise TypeError(f"`idata` must be an InferenceData, DataTree, Dataset or path; got {type(idata).__name__}.")
+    if not (isinstance(draws, xr.Dataset) or has_groups(draws)):
+        raise TypeError(f"`draws` must be an InferenceData, DataTree, Dataset or path; got {type(draws).__name__}.")
     if var_name is not None and not isinstance(var_name, str):
         raise TypeError(f"`var_name` must be a name; got {var_name!r}.")
 
@@ -215,7 +215,7 @@ def _recovered(model: Any, dataset: xr.Dataset, name: str, group: str) -> xr.Dat
 
     draws = parameter_draws(model, model.free_RVs, dataset, group)
     if draws.sample_dims != ("chain", "draw"):
-        raise ValueError(f"`idata` must have the dimensions 'chain' and 'draw' for labels of {name!r}.")
+        raise ValueError(f"`draws` must have the dimensions 'chain' and 'draw' for labels of {name!r}.")
     posterior = SimpleNamespace(posterior=dataset)
     recovered = recover_marginals(
         posterior, model=model, var_names=[name], return_samples=False, extend_inferencedata=False

@@ -76,18 +76,18 @@ def parameter_draws(model: Any, variables: Sequence[Any], dataset: xr.Dataset, g
     dims = ("chain", "draw") if {"chain", "draw"} <= set(dataset.dims) else ("sample",)
     if not set(dims) <= set(dataset.dims):
         raise ValueError(
-            f"`idata` must have the dimensions 'chain' and 'draw', or 'sample'; {group!r} has {listing(dataset.dims)}."
+            f"`draws` must have the dimensions 'chain' and 'draw', or 'sample'; {group!r} has {listing(dataset.dims)}."
         )
     missing = [variable.name for variable in variables if variable.name not in dataset.data_vars]
     if missing:
         raise ValueError(
-            f"`idata` must hold draws of {listing(missing)}, on which the allocation depends; {group!r} has "
+            f"`draws` must hold draws of {listing(missing)}, on which the allocation depends; {group!r} has "
             f"{listing(dataset.data_vars)}. Sample again without `var_names`, or make sure that the model is the one "
             f"sampled from. {WAYS_OUT}"
         )
     shape = tuple(dataset.sizes[dim] for dim in dims)
     if not all(shape):
-        raise ValueError(f"`idata` must hold at least one draw; got {dict(zip(dims, shape, strict=True))}.")
+        raise ValueError(f"`draws` must hold at least one draw; got {dict(zip(dims, shape, strict=True))}.")
     coords = dataset.drop_dims([dim for dim in dataset.dims if dim not in dims]).coords
     values = [_values(model, variable, dataset[variable.name], dims) for variable in variables]
     return ParameterDraws(values, dims, shape, coords)
@@ -104,13 +104,13 @@ def _values(model: Any, variable: Any, array: xr.DataArray, dims: tuple[str, ...
     fits = len(wanted) == len(shape) and all(w in (None, s) for w, s in zip(wanted, shape, strict=True))
     if not fits:
         raise ValueError(
-            f"`idata` must hold draws of the model's variables; {variable.name!r} has shape {shape} in the posterior "
+            f"`draws` must hold draws of the model's variables; {variable.name!r} has shape {shape} in the posterior "
             f"and {wanted} in the model. {_SAME_MODEL}"
         )
     if array.dtype.kind not in "iufb":
-        raise ValueError(f"`idata` must hold numbers; {variable.name!r} has dtype {array.dtype}.")
+        raise ValueError(f"`draws` must hold numbers; {variable.name!r} has dtype {array.dtype}.")
     if array.dtype.kind == "f" and bool(np.isnan(array.values).any()):
-        raise ValueError(f"`idata` must not hold NaN; {variable.name!r} does.")
+        raise ValueError(f"`draws` must not hold NaN; {variable.name!r} does.")
     values = array.values.reshape(-1, *shape)
     return np.ascontiguousarray(values, dtype=variable.type.dtype)
 
