@@ -123,31 +123,37 @@ def panels(
     `default` is the size in inches, `heights` are those of a column's panels in mm, `ratios` those of two by two. In
     print, fonts and lines are those of journals, and labels are wrapped at the end.
     """
-    import matplotlib.pyplot as plt
-
     if width is None:
         yield grid_axes(None, figsize, 2, 2, *default, framed=True, **ratios)
         return
-    if not isinstance(width, str) or width not in _WIDTHS:
-        raise ValueError(f"`width` must be 'column' (89 mm), 'page' (180 mm) or None; got {width!r}.")
-    if figsize is not None:
-        raise ValueError("`width` and `figsize` both set the size of the figure; give one of the two.")
-    across = _WIDTHS[width] / _INCH
-    font = min(_PRINTED_FONT, float(plt.rcParams["font.size"]))
-    style: Any = _PRINTED | {"font.size": font, "xtick.labelsize": 0.9 * font, "ytick.labelsize": 0.9 * font}
-    with plt.rc_context(style):
+    with in_print(width, figsize) as across:
         if width == "page":
             axes = grid_axes(None, None, 2, 2, across, across * default[1] / default[0], framed=True, **ratios)
         else:
             down = sum(heights) / _INCH
             axes = grid_axes(None, None, 4, 1, across, down, framed=True, height_ratios=heights)
         for ax in axes.ravel().tolist():
-            ax.tick_params(labelsize=0.9 * font)  # of ticks that a later drawing adds
+            ax.tick_params(labelsize=font_of_names())  # of ticks that a later drawing adds
         yield axes
-        _wrap_labels(axes)
+        fit_labels(axes)
 
 
-def _wrap_labels(axes: Grid) -> None:
+@contextmanager
+def in_print(width: Any, figsize: Any) -> Iterator[float]:
+    """Style of figures in journals, with their width in inches; `figsize` is the user's, which must be None."""
+    import matplotlib.pyplot as plt
+
+    if not isinstance(width, str) or width not in _WIDTHS:
+        raise ValueError(f"`width` must be 'column' (89 mm), 'page' (180 mm) or None; got {width!r}.")
+    if figsize is not None:
+        raise ValueError("`width` and `figsize` both set the size of the figure; give one of the two.")
+    font = min(_PRINTED_FONT, float(plt.rcParams["font.size"]))
+    style: Any = _PRINTED | {"font.size": font, "xtick.labelsize": 0.9 * font, "ytick.labelsize": 0.9 * font}
+    with plt.rc_context(style):
+        yield _WIDTHS[width] / _INCH
+
+
+def fit_labels(axes: Grid) -> None:
     """Break labels and titles that are longer than their axes until all fit; a column grows by the lines below axes."""
     from matplotlib.axes import Axes
 

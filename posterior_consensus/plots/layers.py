@@ -16,7 +16,7 @@ from posterior_consensus.layers.stability import LayerStability
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.alluvial import Column, draw_alluvial
 from posterior_consensus.plots.colours import COLOURS, NEUTRAL, NOISE_GREY, OPEN, as_cmap, ink
-from posterior_consensus.plots.frame import Axes, Grid, Size
+from posterior_consensus.plots.frame import Axes, Grid, Size, Width
 from posterior_consensus.plots.items import draw_shares
 from posterior_consensus.plots.rows import item_row, name_row
 from posterior_consensus.plots.strips import draw_numbered
@@ -27,6 +27,8 @@ Compared = TypeVar("Compared", LayerComparison, LayerStability)
 
 _MOST_COLUMNS = 40
 _WIDEST = 7.1  # inches: a page of a journal, 180 mm
+_DOWN, _RUNS_DOWN = 3.5, 6.0  # inches of a figure for print: of layers of draws, and of runs
+_NARROW = 250.0  # points of axes without room for a legend next to them
 _SHORT = 4  # characters of a layer's name that need no more room below the axes
 _MARGIN = 0.3  # beside the columns, for their names
 _LEVEL = 8  # characters of a layer's name that is not written upright
@@ -266,6 +268,15 @@ def plot_layer_stability(comparison: LayerStability | HasComparison, *, figsize:
     return grid
 
 
+def printed_layers(comparison: HasComparison, width: Width, figsize: Size, *, are_runs: bool) -> Grid:
+    """Plot layers of draws, or of runs, at a width of print."""
+    plot, down = (plot_layer_stability, _RUNS_DOWN) if are_runs else (plot_layers, _DOWN)
+    with frame.in_print(width, figsize) as across:
+        grid = plot(comparison, figsize=(across, down))
+        frame.fit_labels(grid.reshape(-1, 1))
+    return grid
+
+
 def _label_layers(ax: Axes, label: str) -> None:
     """Label the axis of layers, above the note on repeated colours if there is one."""
     ax.set_xlabel("\n".join(filter(None, (label, ax.get_xlabel()))))
@@ -284,7 +295,7 @@ def _plot_stability(ax: Axes, table: pd.DataFrame, is_best: list[bool]) -> None:
             ax.plot(at[some], values[some], "o", label=label, **style)
     ax.axhline(0.0, color=NEUTRAL, linewidth=1.0, linestyle="--", label="random labels")
     ax.set(ylabel="stability", ylim=(min(-0.05, np.nanmin(np.append(values - error, 0.0)) - 0.03), 1.05))
-    frame.add_legend(ax)
+    _add_legend_of_runs(ax)
 
 
 def _plot_numbers(ax: Axes, table: pd.DataFrame) -> None:
@@ -297,7 +308,12 @@ def _plot_numbers(ax: Axes, table: pd.DataFrame) -> None:
     ax.set_ylim(0, 1.1 * max(1, table["most"].max(), table["n_clusters"].max()))
     frame.tick_integers(ax.yaxis)
     ax.set_ylabel("clusters")
-    frame.add_legend(ax)
+    _add_legend_of_runs(ax)
+
+
+def _add_legend_of_runs(ax: Axes, handles: list[Any] | None = None) -> None:
+    """Add a legend next to the axes, or above them in a column of print."""
+    (frame.legend_above if frame.extent(ax)[0] < _NARROW else frame.add_legend)(ax, handles)
 
 
 def _plot_flow(ax: Axes, comparison: LayerStability, n_layers: int) -> None:
@@ -321,7 +337,7 @@ def _plot_flow(ax: Axes, comparison: LayerStability, n_layers: int) -> None:
     draw_alluvial(ax, columns, [table / height for table in tables], [_FAINT + _SURE * 0.66] * len(tables))
     ax.set_ylabel(counted(labels.shape[1], "item"))
     if is_noise.any():
-        frame.add_legend(ax, [frame.point(NOISE, "s", NOISE_GREY)])
+        _add_legend_of_runs(ax, [frame.point(NOISE, "s", NOISE_GREY)])
 
 
 def plot_layer_distances(

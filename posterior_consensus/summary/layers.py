@@ -23,8 +23,8 @@ from posterior_consensus.layers.compare import compare_layers
 from posterior_consensus.layers.record import HasComparison, LayerComparison
 from posterior_consensus.layers.stability import LayerStability
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.plots.frame import Grid
-from posterior_consensus.plots.layers import plot_layer_stability, plot_layers
+from posterior_consensus.plots.frame import Grid, Width
+from posterior_consensus.plots.layers import plot_layer_stability, plot_layers, printed_layers
 from posterior_consensus.results import display
 from posterior_consensus.results.annotations import Annotations
 from posterior_consensus.results.display import counted, name_of
@@ -215,7 +215,7 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
         """BibTeX entries, with their keys, of the references that :meth:`methods_text` cites."""
         return bibtex(cited_keys(self.methods_text()))
 
-    def plot(self, *, figsize: tuple[float, float] | None = None, axes: Any = None) -> Grid:
+    def plot(self, *, figsize: tuple[float, float] | None = None, width: Width = None, axes: Any = None) -> Grid:
         """Plot the clusters of each layer and where their items go.
 
         Layers of draws are plotted by :func:`plot_layers`, layers of runs by :func:`plot_layer_stability`.
@@ -224,6 +224,8 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
         ----------
         figsize : (float, float), optional
             Width and height of a new figure in inches.
+        width : {"column", "page"}, optional
+            Width of a new figure in print, 89 or 180 mm, see :meth:`Summary.plot`.
         axes : array of one matplotlib.axes.Axes, or of three for layers of runs, optional
 
         Returns
@@ -233,11 +235,15 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
         Raises
         ------
         ValueError
-            If no time was left to compare the layers, or there is only one.
+            If no time was left to compare the layers, or there is only one. If `figsize` or `width` is invalid, or two
+            of `figsize`, `width` and `axes` are given.
         """
-        if self.layers.are_runs:
-            return plot_layer_stability(self, figsize=figsize, axes=axes)
-        return plot_layers(self, figsize=figsize, axes=axes)
+        if width is not None:
+            if axes is not None:
+                raise ValueError("`width` is for a new figure, and `axes` has one already; give one of the two.")
+            return printed_layers(self, width, figsize, are_runs=self.layers.are_runs)
+        plot = plot_layer_stability if self.layers.are_runs else plot_layers
+        return plot(self, figsize=figsize, axes=axes)
 
     def to_html(self, path: str | Path, *, progressbar: bool = True) -> Path:
         """Write a report with findings, figures and tables to one HTML file that needs no network.

@@ -78,11 +78,14 @@ def drawn_texts(figure, monkeypatch):
 @pytest.mark.parametrize("width", WIDTHS)
 def test_texts_are_legible_and_apart(summary, width, monkeypatch):
     axes = summary.plot(width=width)
-    figure = axes[0, 0].figure
     assert axes.shape == ((4, 1) if width == "column" else (2, 2))
+    check_texts(axes[0, 0].figure, width, monkeypatch, 20)
+
+
+def check_texts(figure, width, monkeypatch, fewest):
     assert 25.4 * figure.get_figwidth() == pytest.approx(WIDTHS[width]) and 25.4 * figure.get_figheight() <= 240.01
     texts = drawn_texts(figure, monkeypatch)
-    assert len(texts) > 20 and min(size for _, size, _ in texts) >= SMALLEST
+    assert len(texts) > fewest and min(size for _, size, _ in texts) >= SMALLEST
     page = figure.bbox
     outside = [text for text, _, box in texts if not (page.x0 <= box.x0 and box.x1 <= page.x1)]
     outside += [text for text, _, box in texts if not (page.y0 <= box.y0 and box.y1 <= page.y1)]
@@ -93,6 +96,31 @@ def test_texts_are_legible_and_apart(summary, width, monkeypatch):
         if min(box.x1, place.x1) - max(box.x0, place.x0) > 0.5 and min(box.y1, place.y1) - max(box.y0, place.y0) > 0.5
     ]
     assert not over
+
+
+@pytest.fixture(scope="module")
+def of_layers():
+    """Summaries of layers of draws, and of runs with noise."""
+    rng = np.random.default_rng(1)
+    truth = np.repeat(np.arange(4), [12, 9, 6, 3])
+    draws = np.stack([around(rng, np.minimum(truth, most), 40, 0.05) for most in (1, 2, 3)], axis=1)
+    runs = np.concatenate([around(rng, np.minimum(truth, most), 10, 0.05) for most in (1, 2, 3)])
+    runs[:, -2:] = -1
+    runs = pc.as_runs(runs, axis=0, noise=-1, groups=np.repeat(["resolution 0.5", "resolution 1", "resolution 2"], 10))
+    return [pc.summarize(one, **QUIET) for one in (pc.as_layers(draws, layer_dim="layer"), pc.as_layers(runs))]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("kind", [0, 1])
+def test_texts_of_layers_are_legible_and_apart(of_layers, kind, width, monkeypatch):
+    summary = of_layers[kind]
+    grid = summary.plot(width=width)
+    assert grid.shape == ((1,), (3,))[kind]
+    check_texts(grid[0].figure, width, monkeypatch, 8)
+    with pytest.raises(ValueError, match="`width` is for a new figure"):
+        summary.plot(width=width, axes=grid)
+    with pytest.raises(ValueError, match="`width` and `figsize`"):
+        summary.plot(width=width, figsize=(3, 3))
 
 
 @pytest.fixture(scope="module")
