@@ -186,7 +186,7 @@ class Certificate(Stored):
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         gap = self.optimality_gap
-        most = "none" if gap == 0 else f"at most {gap:.3g} of the {words_of(self).expected} loss"
+        most = "none" if gap == 0 else f"at most {100 * gap:.3g}% of the {words_of(self).expected} loss"
         lines = [
             ("loss", display.name_and_unit(self.loss)),
             ("optimality gap", most),

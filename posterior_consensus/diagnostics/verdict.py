@@ -27,7 +27,12 @@ _ESS_TO_AGREE = 250  # of each chain, from which most chains of one posterior ag
 _ESS_OF_BATCH = 3.5  # with less, errors are too small, and chains of one posterior differ too often
 _TOO_SMALL = 2.0  # times the errors then
 _MORE = 1.2  # times as many draws, the fewest that are advised as a number
-_MOST_NAMED = 8  # chains whose mean log densities are listed
+_MOST_NAMED = 8  # chains whose mean log densities, or names, are listed
+_MANY_CHAINS = 16  # more, with fewer draws each, may be draws whose axis was taken for that of chains
+_SEVERAL_IN_ONE = (
+    " If the draws are of several chains, tell them apart: by a column `chain`, an array of chains x draws x items or "
+    "a list of tables."
+)
 
 
 @dataclass(frozen=True)
@@ -73,8 +78,19 @@ def judge(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str]:
         or _of_few_draws(diagnosis, evidence)
         or _of_agreement(diagnosis, evidence)
     )
-    burn_in = burn_in_in_words(evidence.burn_in)
-    return status, f"{verdict} {burn_in}" if burn_in else verdict
+    further = burn_in_in_words(evidence.burn_in), _of_many_chains(evidence.draws)
+    return status, " ".join(filter(None, (verdict, *further)))
+
+
+def _of_many_chains(draws: PartitionDraws) -> str:
+    """Sentence on far more chains than draws in each; possibly empty."""
+    n_chains, n_draws = len(draws.samples.chains), draws.n_draws // len(draws.samples.chains)
+    if not n_chains > max(_MANY_CHAINS, n_draws):
+        return ""
+    return (
+        f"The data are read as {n_chains:,} chains of {display.counted(n_draws, 'draw')}: if they are draws x chains x "
+        "items, swap the first two axes."
+    )
 
 
 def _without_comparison(evidence: Evidence) -> tuple[str, str] | None:
@@ -121,7 +137,9 @@ def _of_disagreement(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str
     elif evidence.pair_rhat > RHAT_BAD and not signs:
         signs.append(f"the worst R-hat of the sampled pairs is {evidence.pair_rhat:.2f}")
     if signs and 0 < len(evidence.still) < diagnosis.n_chains:
-        signs.append(f"chain {' and chain '.join(map(str, evidence.still))} never moves")
+        one = len(evidence.still) == 1
+        names = display.listed(evidence.still, _MOST_NAMED)
+        signs.append(f"chain {names} never moves" if one else f"chains {names} never move")
     if not signs:
         return None
     copied = evidence.copies.in_words()
@@ -164,22 +182,27 @@ def _of_agreement(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str]:
     least, ess = _extreme(diagnosis, diagnosis.partition_ess, smaller, -1.0)
     is_small = ess < wanted
     if diagnosis.n_chains == 1:
+        has_no_name = evidence.draws.samples.chain_names == [0]  # the default
         short = f" This one is short, too: the {least} has an effective sample size of {ess:.0f}." if is_small else ""
         return "unknown", (
             "There is one chain, so convergence cannot be assessed. Run at least four from "
-            f"different starts.{short}{weights}"
+            f"different starts.{short}{weights}{_SEVERAL_IN_ONE * has_no_name}"
         )
     worst, rhat = _extreme(diagnosis, diagnosis.partition_rhat, diagnosis.summaries["rhat"].values, 1.0)
     if is_small or rhat > RHAT_WANTED:
-        reasons = [f"the {least} has an effective sample size of {ess:.0f}, {wanted} are needed"] if is_small else []
+        reasons = [f"the {least} has an effective sample size of {ess:.0f}, below {wanted}"] if is_small else []
         if rhat > RHAT_WANTED:
             reasons.append(f"the R-hat of the {worst} is {rhat:.3f}, {_above(RHAT_WANTED, worst)}")
         enough = _ESS_TO_AGREE * diagnosis.n_chains
-        times = f"about {_rounded_up(enough / ess)} times as many draws" if ess < enough / _MORE else "longer chains"
+        run = "longer chains"
+        if ess < enough / _MORE:
+            run = (
+                f"about {_rounded_up(enough / ess)} times as many draws, for an effective sample size of {enough:,} "
+                "at which most chains keep both limits,"
+            )
         return "short", (
-            f"There is no sign that the chains disagree, but they are short: {' and '.join(reasons)}. Run {times} "
-            f"before relying on small differences: most chains agree from an effective sample size of {enough} on."
-            f"{weights}"
+            f"There is no sign that the chains disagree, but they are short: {', and '.join(reasons)}. "
+            f"Run {run} before relying on small differences.{weights}"
         )
     n_items, n_compared = evidence.draws.n_items, diagnosis.n_compared
     sample = f" (pairs of {n_compared:,} of the {n_items:,} items, chosen at random)" if n_compared < n_items else ""

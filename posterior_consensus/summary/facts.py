@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from posterior_consensus.answers.alignment import differences
 from posterior_consensus.answers.links import MANY, SMALL, SURE, UNLIKELY, range_of
@@ -97,7 +98,7 @@ def draws(summary: SummaryRecord) -> Fact:
     allocations = "."
     if summary.draws.soft is not None:
         allocations = f", {_GIVEN if summary.partition.loss.as_binder() else _SAMPLED}"
-    items = counted(summary.draws.n_items, "item")
+    items = _items(summary, summary.draws.n_items)
     methods = f"The posterior distribution of the partition of {items} was represented by {words}{allocations}"
     if samples.independent:
         methods = f"The partition of {items} was represented by {words}."
@@ -111,16 +112,21 @@ def headline(summary: SummaryRecord) -> str:
     if not sizes:
         return f"{items}, all noise, in no cluster"
     listed = ", ".join([*map(str, sizes[:_FIRST_SIZES]), *["..."] * (len(sizes) > _FIRST_SIZES)])
-    clusters = "one cluster" if len(sizes) == 1 else f"{len(sizes):,} clusters ({listed})"
     of_noise = f" and {noise:,} of noise" * bool(noise)
-    said = ""
-    if _share(summary) < IMPROBABLE:
-        said = f", a number {_of_draws(summary)}"
-        if len(sizes) == 1 and is_improbable(summary.draws, summary.partition):
-            said += f": the {words_of(summary).draws} disagree on the clusters"
-    elif len(sizes) == 1:
-        said = f", as {_of_draws(summary)}"
-    return f"{items} in {clusters}{of_noise}{said}"
+    rare = f", a number that {_which_have_it(summary)}" * (_share(summary) < IMPROBABLE)
+    if len(sizes) > 1:
+        return f"{items} in {len(sizes):,} clusters{rare} ({listed}){of_noise}"
+    said = rare or f", as {_of_draws(summary)}"
+    if rare and is_improbable(summary.draws, summary.partition):
+        said += f": the {words_of(summary).draws} disagree on the clusters"
+    return f"{items} in one cluster{of_noise}{said}"
+
+
+def _items(summary: SummaryRecord, number: int, kind: str = "") -> str:
+    """Number of items by the name of their dimension if it is a plain noun, of a kind such as "further "."""
+    dim = str(summary.draws.items.dim)
+    noun = dim if display.plural(dim) else "item"
+    return f"{number:,} {kind}{noun if number == 1 else display.plural(noun)}"
 
 
 def draws_line(samples: Samples, source: str = "") -> str:
@@ -159,23 +165,23 @@ def sizes(summary: SummaryRecord) -> Fact:
     values = summary.partition.cluster_sizes.values
     if values.size == 0:
         return Fact(findings=["All items are noise, in no cluster."], methods="no cluster")
-    items, clusters = counted(int(values.sum()), "item"), counted(values.size, "cluster")
+    items, clusters = _items(summary, int(values.sum())), counted(values.size, "cluster")
     least, most = int(values.min()), int(values.max())
     if values.size == 1:
         said = f"There is one cluster, of {items}"
     elif most == 1:
         said = f"Each of the {items} is a singleton"
     elif least == most:
-        said = f"The {items} fall into {clusters} of {most:,} items each"
+        said = f"The {items} fall into {clusters} of {_items(summary, most)} each"
     elif values.size > _MOST_SIZES:
-        said = f"The {items} fall into {clusters}, of {least:,} to {most:,} items"
+        said = f"The {items} fall into {clusters}, of {least:,} to {_items(summary, most)}"
     else:
         *larger, last = sorted(values.tolist(), reverse=True)
-        said = f"The {items} fall into {clusters}, of {', '.join(map(str, larger))} and {counted(last, 'item')}"
+        said = f"The {items} fall into {clusters}, of {', '.join(map(str, larger))} and {_items(summary, last)}"
     n_noise = summary.partition.n_noise
     noise = f"{'is' if n_noise == 1 else 'are'} noise, in no cluster" if n_noise else ""
-    findings = [f"{said}."] + [f"{counted(n_noise, 'further item')} {noise}."] * bool(noise)
-    return Fact(findings=findings, methods=clusters + (f" and {counted(n_noise, 'item')} of noise" if noise else ""))
+    findings = [f"{said}."] + [f"{_items(summary, n_noise, 'further ')} {noise}."] * bool(noise)
+    return Fact(findings=findings, methods=clusters + (f" and {_items(summary, n_noise)} of noise" if noise else ""))
 
 
 def noise(summary: SummaryRecord) -> Fact:
@@ -240,6 +246,14 @@ def _of_draws(summary: SummaryRecord) -> str:
     return f"in {display.percent(share)} of {whole_of(summary)}" if share > 0 else f"in no {words_of(summary).draw}"
 
 
+def _which_have_it(summary: SummaryRecord) -> str:
+    """The same as a clause, after "a number that"."""
+    share, words = _share(summary), words_of(summary)
+    if share == 0:
+        return f"no {words.draw} has"
+    return f"{display.percent(share)} of {whole_of(summary)} {'has' if summary.draws.samples.is_weighted else 'have'}"
+
+
 def _reported(summary: SummaryRecord) -> str:
     """Probability of the reported number of clusters, or its share of the runs."""
     share, number = _share(summary), f"{summary.n_clusters:,}"
@@ -271,7 +285,9 @@ def improbable_number(summary: SummaryRecord) -> Fact:
             f"{loss if abs(change) >= _ROUNDED else f'the same {words.expected} loss'}."
         )
     one = _DISAGREEMENT.format(draws=words.draws, group=words.group)
-    return Fact(findings=[*said, *[one] * (best.n_clusters == 1)], methods=f" (a number {chance})")
+    return Fact(
+        findings=[*said, *[one] * (best.n_clusters == 1)], methods=f" (a number that {_which_have_it(summary)})"
+    )
 
 
 def expected_loss(summary: SummaryRecord) -> Fact:
@@ -403,25 +419,40 @@ def ball(summary: SummaryRecord) -> Fact:
 
 def ambiguous(summary: SummaryRecord) -> Fact:
     """Items with a low mean similarity to their cluster."""
-    names, words = ambiguous_items(summary), words_of(summary)
-    many = f"{counted(names.size, 'item')} {'has' if names.size == 1 else 'have'}" if names.size else "no item has"
-    own = "their cluster" if names.size > 1 else "its cluster"
+    table, words = _ambiguous(summary), words_of(summary)
+    many = f"{_items(summary, len(table))} {'has' if len(table) == 1 else 'have'}" if len(table) else "no item has"
+    own = "their cluster" if len(table) > 1 else "its cluster"
     clause = f"{many} a mean {words.similarity} below {_HALF:g} {words.to} the rest of {own}"
     name, below = "uncertain items", f" (mean {words.similarity.split()[-1]} below {_HALF:g})"
     methods = f"{capitalized(clause)}."
-    if names.size:
-        listed, dim = display.listed(names.tolist(), _MOST_NAMED), str(summary.draws.items.dim)
-        noun = (dim if names.size == 1 else items) if (items := display.plural(dim)) else ""
+    if n_alone := int(np.sum(summary.partition.cluster_sizes.values == 1)):
+        below += f"; {counted(n_alone, 'item')} on {'its' if n_alone == 1 else 'their'} own"
+    if len(table):
+        listed, dim = display.listed([*_with_nearer(table)], _MOST_NAMED), str(summary.draws.items.dim)
+        noun = (dim if len(table) == 1 else items) if (items := display.plural(dim)) else ""
+        if all(dim in display.as_text(one).lower() for one in table.index[:_MOST_NAMED]):
+            noun = ""  # which the names have
         return Fact(name, f"{noun} {listed}{below}".lstrip(), [f"{capitalized(clause)}: {listed}."], methods)
     every = "Every item" + " that is not alone" * bool(summary.partition.cluster_sizes.min() == 1)
     finding = f"{every} has a mean {words.similarity} of at least {_HALF:g} {words.to} the rest of its cluster."
     return Fact(name, f"none{below}", [finding] * (summary.n_clusters < summary.draws.n_items), methods)
 
 
+def _ambiguous(summary: SummaryRecord) -> pd.DataFrame:
+    """Rows of the items whose mean similarity to the rest of their cluster is below a half, the smallest first."""
+    table = summary.items.to_dataframe().sort_values("similarity", kind="stable")
+    return table[table["similarity"] < _HALF]
+
+
 def ambiguous_items(summary: SummaryRecord) -> npt.NDArray[Any]:
     """Names of the items whose mean similarity to the rest of their cluster is below a half, the smallest first."""
-    table = summary.items.to_dataframe().sort_values("similarity", kind="stable")
-    return table.index[table["similarity"] < _HALF].to_numpy()
+    return _ambiguous(summary).index.to_numpy()
+
+
+def _with_nearer(items: pd.DataFrame) -> Iterator[str]:
+    """Names of items, each with the other cluster that it is nearer to, if there is one."""
+    for name, nearest, margin in zip(items.index, items["nearest"], items["margin"], strict=True):
+        yield display.as_text(name) + f" (nearer to cluster {nearest})" * bool(margin < 0)
 
 
 def links(summary: SummaryRecord) -> Fact:
@@ -608,10 +639,24 @@ def chains(summary: SummaryRecord) -> Fact:
     return Fact(words.chains, _chains_line(diagnosis), [diagnosis.verdict], methods)
 
 
+def in_doubt(summary: SummaryRecord) -> str:
+    """What makes the result doubtful in few words, if the chains do not agree or are too short to tell; else empty."""
+    status, chains = summary.diagnosis.status, words_of(summary).chains
+    if status == "disagree":
+        return f"the {chains} do not agree"
+    if summary.independent:
+        return ""
+    return {"short": f"the {chains} are short", "unknown": "convergence is unknown"}.get(status, "")
+
+
 def _chains_line(diagnosis: Diagnosis) -> str:
-    """The verdict after the word "chains"; if they agree, with its numbers in short."""
-    if diagnosis.status != "agree" or diagnosis.partition.size == 1:
-        return diagnosis.verdict.removeprefix("The chains ")
+    """The verdict after the word "chains"; if they agree or are short, with its numbers in short."""
+    if diagnosis.partition.size == 1:
+        return diagnosis.verdict
+    if diagnosis.status == "short":
+        return _short_line(diagnosis)
+    if diagnosis.status != "agree":
+        return diagnosis.verdict.removeprefix("The chains ").removeprefix("There is ")
     _, _, further = diagnosis.verdict.partition(". ")
     n_items, n_compared = diagnosis.partition.size, diagnosis.n_compared
     some = f" (pairs of {n_compared:,} items, chosen at random)" * (n_compared < n_items)
@@ -620,6 +665,15 @@ def _chains_line(diagnosis: Diagnosis) -> str:
         f"similarities within {diagnosis.largest_difference.size:.2f}{some}"
     )
     return f"{agree}. {further}" if further else agree
+
+
+def _short_line(diagnosis: Diagnosis) -> str:
+    """What is short, and the verdict's sentences after the advice, which is left to the findings."""
+    wanted, (_, _, *further) = ESS_PER_CHAIN * diagnosis.n_chains, diagnosis.verdict.split(". ", 2)
+    parts = [f"ESS {diagnosis.least_ess:,.0f} ({wanted:,} needed)"] * (diagnosis.least_ess < wanted)
+    if diagnosis.worst_rhat > RHAT_WANTED:
+        parts.append(f"R-hat {diagnosis.worst_rhat:.3f} (limit {RHAT_WANTED})")
+    return ". ".join([f"short: {', '.join(parts)}", *further])
 
 
 def _runs(summary: SummaryRecord) -> Fact:

@@ -141,7 +141,9 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
 
     def findings(self) -> list[str]:
         """Findings in plain sentences."""
-        return [*self._change(), *self._splits(), *self.left_out(), self._chains()]
+        said, verdict = [*self._change(), *self._splits(), *self.left_out()], self._chains()
+        in_doubt = not self.layers.are_runs and self._status != "agree"
+        return [verdict, *said] if in_doubt else [*said, verdict]
 
     def left_out(self) -> list[str]:
         """Computations that were skipped, ended early or used some items only, in plain sentences."""

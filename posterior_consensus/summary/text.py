@@ -8,7 +8,7 @@ from posterior_consensus.losses.partition_losses import tau_of
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.display import counted, name_of
 from posterior_consensus.results.words import words_of
-from posterior_consensus.summary.facts import facts_of
+from posterior_consensus.summary.facts import facts_of, in_doubt
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.references import cited_keys, key_of, reference
 
@@ -19,6 +19,7 @@ _LINES = (
 _ADVICE = ("Run ", "Start ", "Sample ", "Give ", "Leave ", "Repeat ", "Five runs ")  # first words of such sentences
 _METHODS = (
     "{draws}",
+    "{doubt}",
     "{report} partition{how_found}. It has {sizes}{improbable_number} and {expected_loss}. {optimality}",
     *("{ball}", "{number}", "{ambiguous}"),
     "The number of clusters describes this partition and {about_number}.",
@@ -33,8 +34,11 @@ def lines(summary: SummaryRecord) -> list[tuple[str, str]]:
 
 
 def findings(summary: SummaryRecord) -> list[str]:
-    """Findings in plain sentences."""
-    return [sentence for fact in facts_of(summary).values() for sentence in fact.findings]
+    """Findings in plain sentences; the verdict on the chains is the last one, or the first one if it is a doubt."""
+    facts = facts_of(summary)
+    if in_doubt(summary):
+        facts = {"chains": facts.pop("chains"), **facts}
+    return [sentence for fact in facts.values() for sentence in fact.findings]
 
 
 def methods_text(summary: SummaryRecord) -> str:
@@ -42,7 +46,9 @@ def methods_text(summary: SummaryRecord) -> str:
     words = {topic: fact.methods for topic, fact in facts_of(summary).items()}
     is_bad = summary.diagnosis.status == "disagree"
     words |= {"how_found": how_found(summary, " was" * is_bad), "report": "The" if is_bad else "We report the"}
-    words |= {"about_number": about_number(summary)}
+    words |= {"about_number": about_number(summary), "doubt": ""}
+    if in_doubt(summary):
+        words |= {"doubt": words["chains"], "chains": ""}
     text = " ".join(filter(None, (sentence.format(**words) for sentence in _METHODS)))
     if is_bad:
         warning = (

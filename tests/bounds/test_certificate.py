@@ -83,7 +83,9 @@ def test_says_what_it_found():
         assert f"{proof.lower_bound:.10g}" in text
     for text in (repr(worse), worse._repr_html_()):
         assert (
-            "bounded" in text and "a better one" in text and f"{worse.optimality_gap:.3g} of the expected loss" in text
+            "bounded" in text
+            and "a better one" in text
+            and f"{100 * worse.optimality_gap:.3g}% of the expected loss" in text
         )
     assert worse.to_dataframe()["n_clusters"].tolist()[:2] == [1, int(worse.better.max()) + 1]
     assert len(repr(worse).splitlines()) < 14

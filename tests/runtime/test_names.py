@@ -62,7 +62,7 @@ def test_attributes_of_results(draws):
 
 def test_attributes_of_a_summary_and_of_its_parts(draws):
     meant = {
-        "clusters": "consensus.clusters",
+        "clusters": "partition.clusters",
         "radius": "ball.radius",
         "uncertainty": "items",
         "save": "attach(idata, result).to_netcdf(path)",

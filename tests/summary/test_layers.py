@@ -108,12 +108,12 @@ def test_it_prints_on_one_screen_with_what_changes(summary):
 
 
 def test_findings_say_of_which_layers_they_are(summary):
-    change, left_out, chains = summary.findings()
+    chains, change, left_out = summary.findings()  # the chains are short
     assert "the clustering changed between 1936 and 1940: the effective sample size is 45" in change
     assert left_out == "No search for further groups of draws was made, as requested." and "layer" in chains
     stuck = posterior().where(posterior()["year"] < 1940, xr.DataArray([0.0, 1.0], dims="chain") * (posterior() > 0))
     found = pc.summarize(pc.as_layers(stuck, layer_dim="year"), **QUIET)
-    assert found.findings()[-1].endswith("the chains disagree in 1 of 3 layers: year 1940.")
+    assert found.findings()[0].endswith("the chains disagree in 1 of 3 layers: year 1940.")
     assert found.methods_text().startswith("These results must not be reported.")
 
 
@@ -122,7 +122,7 @@ def test_chains_that_disagree_between_layers_only():
     z[0, :, 1] = z[0, :, 0]  # in the first chain alone the two layers go together
     layers = pc.as_layers(z)
     found, verdict = pc.summarize(layers, **QUIET), pc.diagnose(layers).verdict
-    assert found.findings()[-1] == f"{verdict} By themselves, the chains disagree in none of the 3 layers."
+    assert found.findings()[0] == f"{verdict} By themselves, the chains disagree in none of the 3 layers."
     assert found.methods_text().startswith("These results must not be reported.")
     assert "agree:" not in found.methods_text() and "we report" not in found.methods_text()
     back = pc.results.LayersSummary.from_datatree(found.to_datatree(), layers)

@@ -84,7 +84,8 @@ def test_it_prints_on_one_screen_with_the_numbers(summary):
     lines = repr(summary).splitlines()
     assert len(lines) <= 30 and max(map(len, lines)) <= 100 and "<table" in summary._repr_html_()
     best, text = summary.partition, summary.methods_text()
-    assert f"{best.n_clusters} clusters" in summary.findings()[0] and summary.diagnosis.verdict in summary.findings()
+    assert summary.diagnosis.status == "short" and summary.diagnosis.verdict == summary.findings()[0]
+    assert f"{best.n_clusters} clusters" in summary.findings()[1]
     for part in (f"{best.expected_loss:.4f} bits", f"{best.mcse:.2g}", f"{summary.ball.radius:.3g} bits", "100 draws"):
         assert part in text
 

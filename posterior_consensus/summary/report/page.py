@@ -17,7 +17,7 @@ from posterior_consensus.layers.stability import LayerStability
 from posterior_consensus.results import display
 from posterior_consensus.results.words import Words, words_of
 from posterior_consensus.runtime.files import written_whole
-from posterior_consensus.summary.facts import headline
+from posterior_consensus.summary.facts import headline, in_doubt
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.report.glossary import glossary
 from posterior_consensus.summary.report.payload import payload_of, payload_of_layers
@@ -41,6 +41,7 @@ _FLOWS = (
     "Expected numbers of items that go from one cluster to another in the same draw, from half an item on, with "
     "Monte Carlo standard errors and intervals."
 )
+_GOOD = "agree", "runs"  # statuses whose verdict comes last among the findings
 _MOST_ROWS, _MOST_FOLDED = 30, 1000  # of a table shown, and of a folded table
 
 
@@ -64,11 +65,11 @@ def write_layers_report(
     *,
     progressbar: bool,
 ) -> Path:
-    """Write the report of several layers, given findings and the status of the last, a text on methods and a table."""
+    """Write the report of several layers, given findings and the chains' status, a text on methods and a table."""
     dim, first = str(layers.index.name), next(iter(summaries.values()))
     words = words_of(first)
     with written_whole(path) as new:
-        sections = {"Findings": _findings(sentences, status), "Layers": table(layers)}
+        sections = {"Findings": _findings(sentences, status, first=status not in _GOOD), "Layers": table(layers)}
         if comparison is not None:
             flows, (distances, items) = comparison.flow_table(), of_layers(comparison)
             heading, about = "Distances between layers", _FLOWS
@@ -96,10 +97,12 @@ def _long(frame: pd.DataFrame) -> str:
     )
 
 
-def _findings(sentences: Sequence[str], status: str) -> str:
-    """Findings as a list; the last one, on the agreement of chains or runs, in the colour of its status."""
-    *listed, verdict = map(coded, sentences)
-    return f'<ul>{"".join(f"<li>{one}</li>" for one in listed)}</ul><p class="verdict {status}">{verdict}</p>'
+def _findings(sentences: Sequence[str], status: str, *, first: bool = False) -> str:
+    """Findings as a list; the last or `first` one, on the agreement of chains or runs, in the colour of its status."""
+    said = list(map(coded, sentences))
+    verdict = f'<p class="verdict {status}">{said.pop(0 if first else -1)}</p>'
+    listed = f"<ul>{''.join(f'<li>{one}</li>' for one in said)}</ul>"
+    return verdict + listed if first else listed + verdict
 
 
 def coded(text: str) -> str:
@@ -119,9 +122,9 @@ def _head(summary: SummaryRecord) -> str:
 
 def _page(summary: SummaryRecord, *, progressbar: bool) -> str:
     stills, pairs, words = figures(summary), pairs_heading(summary), words_of(summary)
-    still = "".join(stills.pop(pairs, []))
+    still, doubt = "".join(stills.pop(pairs, [])), in_doubt(summary)
     sections = {
-        "Findings": _findings(findings(summary), summary.diagnosis.status),
+        "Findings": _findings(findings(summary), summary.diagnosis.status, first=bool(doubt)),
         **{head: "".join(parts) for head, parts in of_links(summary).items()},
         **_interactive(words, pairs, still, payload_of, summary, progressbar=progressbar),
         "Clusters": clusters(summary),
@@ -131,7 +134,8 @@ def _page(summary: SummaryRecord, *, progressbar: bool) -> str:
         _METHODS: f"<pre>{html.escape(methods_text(summary))}</pre>",
         "Time": spoken_table(summary, pd.DataFrame({"seconds": summary.seconds})),
     }
-    return whole_page(headline(summary), _head(summary), summary.seed, sections, words)
+    title = f"{headline(summary)}; {doubt}" if doubt else headline(summary)
+    return whole_page(title, _head(summary), summary.seed, sections, words)
 
 
 def _compared(summary: SummaryRecord) -> dict[str, str]:
