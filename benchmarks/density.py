@@ -15,7 +15,7 @@ from benchmarks._runner import median_seconds
 from posterior_consensus.ensemble.partitions import enumerate_partitions
 
 PROBS = (0.5, 0.8, 0.95)
-CENTERS = {"one mode": [[0, 0, 0, 0, 1, 1, 1]], "two modes": [[0, 0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1, 2]]}
+CENTRES = {"one mode": [[0, 0, 0, 0, 1, 1, 1]], "two modes": [[0, 0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1, 2]]}
 CHAINS = {"galaxies": "galaxies.nc", "iris": "iris.nc", "block model": "block_model.nc"}
 N_DRAWS = 1000
 HALVES = {
@@ -32,10 +32,10 @@ def tables(smallest):
     yield "", _pairwise(*((50, 60, 1) if smallest else (2000, 1000, 7)))
 
 
-def enumerated_posterior(centers: list[list[int]], spread: float = 0.7) -> tuple[np.ndarray, np.ndarray]:
-    """All partitions of the centers' items, and probabilities that fall by VI from the nearest center."""
-    partitions = np.concatenate(list(enumerate_partitions(len(centers[0]))))
-    losses = pc.partition_loss(partitions, centers).values
+def enumerated_posterior(centres: list[list[int]], spread: float = 0.7) -> tuple[np.ndarray, np.ndarray]:
+    """All partitions of the centres' items, and probabilities that fall by VI from the nearest centre."""
+    partitions = np.concatenate(list(enumerate_partitions(len(centres[0]))))
+    losses = pc.partition_loss(partitions, centres).values
     rng = np.random.default_rng(1)
     weights = np.exp(-losses.min(axis=1) / spread) * rng.uniform(0.5, 1.5, len(partitions))  # hardly any ties
     return partitions, weights / weights.sum()
@@ -71,8 +71,8 @@ def coverage(density: pc.results.PartitionDensity, partitions: np.ndarray, proba
 
 
 def _exact(n_sets, n_draws, n_posteriors):
-    for name, centers in list(CENTERS.items())[:n_posteriors]:
-        partitions, probabilities = enumerated_posterior(centers)
+    for name, centres in list(CENTRES.items())[:n_posteriors]:
+        partitions, probabilities = enumerated_posterior(centres)
         transitions = gibbs_transitions(partitions, probabilities)
         for sampling in ("independent", "Gibbs", *HALVES):
             covered = []

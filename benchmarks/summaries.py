@@ -2,7 +2,7 @@
 
 The posteriors are those of posterior_consensus/example_data. The environment variable POSTERIORS names a folder with
 others in its subfolder pymc; those without labels, galaxies_marginal_*.nc, hold w, mu, sigma of ten components and the
-observed y, and are summarised with a model of these, where PyMC is installed.
+observed y, and are summarized with a model of these, where PyMC is installed.
 """
 
 import os

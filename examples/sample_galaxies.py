@@ -124,7 +124,7 @@ def draw_labels(y, w, mu, sigma, rng):
     w, mu, sigma = (np.asarray(x)[..., np.newaxis, :] for x in (w, mu, sigma))
     with np.errstate(divide="ignore"):  # the weight of an empty component can underflow to 0
         log_joint = np.log(w) + stats.norm.logpdf(np.asarray(y)[:, np.newaxis], mu, sigma)
-    # The largest of log p_k plus Gumbel noise is at k with probability p_k, normalised or not.
+    # The largest of log p_k plus Gumbel noise is at k with probability p_k, normalized or not.
     return (log_joint + rng.gumbel(size=log_joint.shape)).argmax(axis=-1).astype(np.uint8)
 
 

@@ -1,6 +1,6 @@
 """Sample the galaxies data badly: explicit labels, two chains, few draws.
 
-The run is an example of a posterior that must not be summarised. The labels of a Dirichlet process mixture stay in the
+The run is an example of a posterior that must not be summarized. The labels of a Dirichlet process mixture stay in the
 model, as ``pm.Categorical``, and Gibbs steps move one galaxy at a time: chains that have come to different explanations
 of the data stay there. sample_galaxies.py samples such a mixture well.
 

@@ -20,7 +20,7 @@ EXAMPLES = Path(__file__).parents[1] / "posterior_consensus" / "example_data"
 SEED = 20
 CHAINS, BURN_IN, DRAWS, THIN = 4, 1_000, 750, 100
 
-PLACES = {  # plants, center and spread of the traits
+PLACES = {  # plants, centre and spread of the traits
     "coast": (26, (0.0, 0.0), 0.75),
     "valley": (14, (2.0, 0.0), 0.2),
     "mountain": (28, (4.5, 0.0), 0.75),
@@ -38,9 +38,9 @@ def make_plants():
     """
     rng = np.random.default_rng(SEED)
     names, values = [], []
-    for place, (size, center, spread) in PLACES.items():
+    for place, (size, centre, spread) in PLACES.items():
         names += [f"{place} {number}" for number in range(1, size + 1)]
-        values.append(rng.normal(center, spread, size=(size, 2)))
+        values.append(rng.normal(centre, spread, size=(size, 2)))
     return xr.DataArray(
         np.concatenate(values).round(2),
         coords={"plant": names, "trait": ["leaf length", "flower width"]},

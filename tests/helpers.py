@@ -22,7 +22,7 @@ from posterior_consensus.ensemble.similarity import mean_similarities
 from posterior_consensus.sources.conversion import find_source, opened
 
 GOOD = np.array([[0, 0, 1, 1], [0, 0, 0, 1], [2, 2, 1, 1], [0, 1, 1, 2]])
-CENTER = [0, 0, 1, 1]
+CENTRE = [0, 0, 1, 1]
 
 
 def array(values=GOOD, dims=("draw", "obs"), **coords):

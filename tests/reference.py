@@ -303,10 +303,10 @@ def refine(similarities, labels, order, passes):
 # What else the posterior says
 
 
-def credible_ball(draws, center, loss, prob, weights=None):
+def credible_ball(draws, centre, loss, prob, weights=None):
     """Radius, coverage, and for each bound its distance and its distinct partitions as a set."""
     share = shares(draws, weights)
-    distances = np.round([loss(center, draw) for draw in draws], 10)
+    distances = np.round([loss(centre, draw) for draw in draws], 10)
     radius = min(d for d in distances if share[distances <= d].sum() >= prob - 1e-9)
     inside = [t for t in range(len(draws)) if distances[t] <= radius and share[t] > 0]
     n_clusters = [len(set(draw.tolist())) for draw in np.asarray(draws)]

@@ -8,7 +8,7 @@ import xarray as xr
 
 import posterior_consensus as pc
 from tests.catalogue.bad import PARTITIONS
-from tests.helpers import CENTER, GOOD, ROWS, check, check_all
+from tests.helpers import CENTRE, GOOD, ROWS, check, check_all
 
 OPTIONS = {
     "loss": [("zz", ValueError, "one of 'vi', 'binder'"), (3, TypeError, "PartitionLoss")],
@@ -79,15 +79,15 @@ def test_prob():
     cases = [(p, ValueError, f"`prob` must lie between 0 and 1, both excluded; got {p!r}") for p in numbers]
     cases += [(p, TypeError, "`prob` must be a number") for p in others]
     density = pc.partition_density(GOOD)
-    check_all(lambda p: pc.credible_ball(GOOD, CENTER, prob=p), cases)
-    check_all(lambda p: density.contains(CENTER, p), cases)
+    check_all(lambda p: pc.credible_ball(GOOD, CENTRE, prob=p), cases)
+    check_all(lambda p: density.contains(CENTRE, p), cases)
     check_all(lambda p: pc.partial_partition(GOOD, p), cases)
     check_all(lambda p: pc.summarize(GOOD, prob=p, progressbar=False), cases)
 
 
 def test_ball_wants_a_metric():
     parts = ["`loss`", "a metric", "got 'one_minus_ari'", "'vi', 'binder'"]
-    check(lambda loss: pc.credible_ball(GOOD, CENTER, loss=loss), "one_minus_ari", ValueError, parts)
+    check(lambda loss: pc.credible_ball(GOOD, CENTRE, loss=loss), "one_minus_ari", ValueError, parts)
 
 
 def test_arguments_of_the_path():
@@ -110,7 +110,7 @@ def test_arguments_of_the_path():
 def test_order():
     wrong = ("zz", None, 3, ["jacobi"])
     cases = [(order, ValueError, f"`order` must be one of 'jacobi', 'gauss-seidel'; got {order!r}") for order in wrong]
-    check_all(lambda order: pc.consensus.refine_partition(GOOD, CENTER, order=order), cases)
+    check_all(lambda order: pc.consensus.refine_partition(GOOD, CENTRE, order=order), cases)
 
 
 TREE = xr.DataTree.from_dict({"posterior": ROWS.drop_vars(["chain", "draw"]).to_dataset(name="z")})

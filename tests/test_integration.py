@@ -18,7 +18,7 @@ def as_tree(data):
     return data if isinstance(data, xr.DataTree) else xr.DataTree.from_dict({g: data[g] for g in data.groups()})
 
 
-def summarise_and_read_back(data, path, **arguments):
+def summarize_and_read_back(data, path, **arguments):
     """Return the draws, the results and the group as the file holds it."""
     draws = pc.as_partition_draws(data, **arguments)
     best = pc.consensus_partition(draws, random_seed=1, n_starts=4)
@@ -33,7 +33,7 @@ def summarise_and_read_back(data, path, **arguments):
 
 @pytest.mark.parametrize("name", ["posterior.nc", "posterior.zarr"])
 def test_posterior_of_arviz(posterior, tmp_path, name):
-    draws, best, ball, items, stored = summarise_and_read_back(posterior, tmp_path / name)
+    draws, best, ball, items, stored = summarize_and_read_back(posterior, tmp_path / name)
     assert_array_equal(stored["labels"].values, best.labels.values)
     assert_array_equal(stored["item_similarity"].values, items.similarity.values)
     assert_array_equal(stored["horizontal"].values, ball.horizontal.values)
@@ -71,7 +71,7 @@ def test_wrong_group_of_a_posterior(posterior):
 def test_stored_posterior_of_pymc(tmp_path):
     with xr.open_datatree(IRIS, engine="h5netcdf") as tree:
         data = tree.load()
-    draws, best, ball, _, stored = summarise_and_read_back(data, tmp_path / "iris.nc", var_name="z")
+    draws, best, ball, _, stored = summarize_and_read_back(data, tmp_path / "iris.nc", var_name="z")
     assert (draws.n_draws, draws.n_items, len(draws.samples.chains), draws.items.dim) == (4000, 30, 4, "flower")
     assert_array_equal(stored["labels"].values, best.labels.values)
     z = data["posterior"]["z"].values.reshape(-1, 30)
@@ -83,7 +83,7 @@ def test_stored_posterior_of_pymc(tmp_path):
 
 
 @pytest.mark.slow
-def test_marginalised_posterior_of_pymc(arviz, tmp_path):
+def test_marginalized_posterior_of_pymc(arviz, tmp_path):
     """From pm.sample to a report, to component parameters by cluster, and to where new observations belong."""
     pytest.importorskip("pymc", exc_type=ImportError)
     with warnings.catch_warnings():  # of PyMC's imports, and of so few draws

@@ -16,6 +16,18 @@ PAGES = [
     *(page for page in (ROOT / "docs").rglob("*.md") if "_build" not in page.parts and "generated" not in page.parts),
     *(page for page in (ROOT / "examples").glob("*.py")),
 ]
+SOURCES = [  # a changed comment in kernels compiles all of them anew, so they keep the few words that they have
+    *(file for folder in ("posterior_consensus", "tests", "benchmarks") for file in (ROOT / folder).rglob("*.py")),
+    *(ROOT / "posterior_consensus").rglob("*.pyi"),
+    *(ROOT / "posterior_consensus" / "summary" / "report").glob("interactive.*"),
+]
+AMERICAN = re.compile(r"center|neighbor|behavior|favor|flavor|analyz|(?:model|label|cancel|travel)(?:ed|ing)(?![a-z])")
+ENDS_IN_ISE = re.compile(r"(\w*is)(?:e[drs]?|ing|ations?)$")
+PLAIN = {*"raise rise arise precise surprise promise advise irise schmeise".split()}  # and noise, pairwise and so on
+OF_OTHER_PROGRAMS = re.compile(
+    r"""["'](?:\w+ ){0,2}center(?: \w+)?["']|(?:align-items|text-align): center|\w+_center\b|center_\w+"""
+    r"""|[( ]centers[=)]|nearest_neighbors|"flavor"|visualisations|/4688-[-a-z]+|canonicalise|linearise"""
+)
 TEXTS = {page: page.read_text(encoding="utf-8") for page in PAGES}
 WIDTH = 120
 
@@ -116,4 +128,24 @@ def test_names_on_a_page_exist():
             of_module = ".".join([top, *rest.split(".")[:1]])
             is_there = not rest or of_module in PUBLIC or rest in TOP if top in MODULES else top in TOP
             failures += [] if is_there else [(page.name, name)]
+    assert not failures
+
+
+def is_misspelled(word):
+    ends = ENDS_IN_ISE.search(word)
+    return bool(
+        AMERICAN.search(word) or (ends and f"{ends[1]}e" not in PLAIN and not ends[1].endswith(("nois", "wis")))
+    )
+
+
+def test_one_spelling():
+    """Oxford spelling: -ize in words that have it from Greek, otherwise British. `color` is Matplotlib's word."""
+    assert all(map(is_misspelled, ("normalised", "centers", "labeling")))
+    assert not any(map(is_misspelled, ("summarized", "noises", "centre", "precise")))
+    failures = []
+    for file in [*PAGES, *(file for file in SOURCES if "kernels" not in file.parts and file != Path(__file__))]:
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+            words = re.findall("[a-z]{4,}", OF_OTHER_PROGRAMS.sub("", line).lower())
+            wrong = list(filter(is_misspelled, words))
+            failures += [(str(file.relative_to(ROOT)), number, *wrong)] if wrong else []
     assert not failures

@@ -48,7 +48,7 @@ def _errors(name, errors, found):
 
 
 def table(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Features, of wine standardised, and the truth."""
+    """Features, of wine standardized, and the truth."""
     data = getattr(datasets, f"load_{name}")()
     return (StandardScaler().fit_transform(data.data) if name == "wine" else data.data), data.target
 
@@ -149,7 +149,7 @@ def permuted_ensemble(rng: np.random.Generator) -> tuple[np.ndarray, int]:
 
 
 def spectral_cut(draws: pc.results.PartitionDraws, k: int) -> np.ndarray:
-    """The similarity graph of the items cut into k parts (IBGF), by its normalised cut in place of METIS."""
+    """The similarity graph of the items cut into k parts (IBGF), by its normalized cut in place of METIS."""
     found = pc.consensus_partition(
         draws, loss="vi", method="spectral", affinity="association", n_clusters=k, random_seed=1, progressbar=False
     )

@@ -170,7 +170,7 @@ def _one_view(data, accuracies, numbers, repeats):
         "mpck_means": lambda said, **asked: pc.experts.mpck_means(said, features, **asked),
         "semi_crowd": lambda said, **asked: pc.experts.semi_crowd(said, features, **asked),
         "itml_k_means": lambda said, **asked: pc.experts.itml_k_means(said, features, **asked),
-        "normalised_cut": pc.experts.normalised_cut,
+        "normalized_cut": pc.experts.normalized_cut,
     }
     curves = {name: [] for name in methods}
     for number in numbers:

@@ -174,10 +174,10 @@ def conflicts(instance: Instance) -> TrianglePrices:
 class Ascent:
     """Prices of an instance, improved round by round; `bound` is the best so far."""
 
-    def __init__(self, instance: Instance, prices: TrianglePrices, center: Labels, width: float | None = None) -> None:
+    def __init__(self, instance: Instance, prices: TrianglePrices, centre: Labels, width: float | None = None) -> None:
         self.instance = instance
         self.prices = prices
-        self.center = (center[:, np.newaxis] != center).astype(np.float64).ravel()
+        self.centre = (centre[:, np.newaxis] != centre).astype(np.float64).ravel()
         self.reduced = prices.reduced_costs(instance)
         self.bound = lagrangian_bound(instance, self.reduced)
         self.best = prices
@@ -191,10 +191,10 @@ class Ascent:
         room = np.abs(self.instance.weights.ravel()[some]).min(axis=1, initial=np.inf)
         return float(np.median(room[room > 0])) if np.any(room > 0) else 1.0
 
-    def on(self, smaller: Instance, center: Labels) -> Ascent:
+    def on(self, smaller: Instance, centre: Labels) -> Ascent:
         """Continue on a contracted instance, from the best multipliers."""
         prices = self.best.carried(self.instance.nested_in(smaller), smaller.size)
-        return Ascent(smaller, prices, center, self.width)
+        return Ascent(smaller, prices, centre, self.width)
 
     @property
     def _n_sweeps(self) -> int:
@@ -220,7 +220,7 @@ class Ascent:
 
     def _lean(self) -> Floats:
         """The relaxed solution before it is clipped to [0, 1], as :func:`packing.ascend` takes it."""
-        return np.where(self.instance.apart.ravel(), np.inf, self.center - self.reduced / self.width)
+        return np.where(self.instance.apart.ravel(), np.inf, self.centre - self.reduced / self.width)
 
     def _choose_rows(self) -> None:
         """Drop rows without a multiplier, add rows that the relaxed solution violates."""

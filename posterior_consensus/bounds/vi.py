@@ -221,7 +221,7 @@ class _Ascent:
         met = self._shares() > _SMALL_SHARE
         points[met.T] = self._means.sets[met.T]
         slots = np.where(self._feasible, np.arange(self.upper.size), -1)
-        self._linearise(points, slots, np.empty_like(self._means.costs))
+        self._linearize(points, slots, np.empty_like(self._means.costs))
         self._refresh()
 
     @property
@@ -296,7 +296,7 @@ class _Ascent:
             np.fill_diagonal(points[b], 1.0)
         return points
 
-    def _linearise(self, points: npt.NDArray[np.float32], slots: npt.NDArray[np.intp], costs: Floats) -> None:
+    def _linearize(self, points: npt.NDArray[np.float32], slots: npt.NDArray[np.intp], costs: Floats) -> None:
         rows = self._n_rows(np.count_nonzero(slots >= 0, axis=1).max())
         at_once = max(1, int(self._problem.n * _ROWS_AT_ONCE / max(rows, 1)))
         for first in range(0, self._problem.n, at_once):
@@ -318,7 +318,7 @@ class _Ascent:
         place = np.clip(place, 1, _SPARE_TANGENTS - 1)
         slots = np.where(wanted, np.take_along_axis(spare, place - 1, axis=1), -1)
         blends = np.where(wanted, np.take_along_axis(spare, place, axis=1), -1)
-        self._linearise(self._means.sets, slots, self._means.costs if reset else np.empty_like(self._means.costs))
+        self._linearize(self._means.sets, slots, self._means.costs if reset else np.empty_like(self._means.costs))
         kernels.blend(self._tangents, slots, self._minima.winners, blends)
         for chosen in (slots, blends):
             items, groups = np.nonzero(wanted)

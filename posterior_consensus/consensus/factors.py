@@ -60,7 +60,7 @@ def nmf(
 
     def fit(k: int) -> Candidate:
         start = k_means_cut(leading.coordinates(k), k, n_starts, task)
-        memberships, info = _factorised(product, squares, start, k, task.effort(max_iter, k), tol)
+        memberships, info = _factorized(product, squares, start, k, task.effort(max_iter, k), tol)
         largest = memberships.max(axis=1, keepdims=True)
         labels: Labels = (memberships >= (1 - SAME) * largest).argmax(axis=1).astype(np.int32)
         return Candidate(canonical_labels(filled(memberships, labels) if task.n_clusters else labels), info)
@@ -75,7 +75,7 @@ def _products(draws: PairSource) -> tuple[Callable[[Floats], Floats], float]:
     return draws.product, float(sum(np.square(rows).sum() for _, rows in draws.row_blocks()))
 
 
-def _factorised(
+def _factorized(
     product: Callable[[Floats], Floats], squares: float, start: Labels, n_clusters: int, max_iter: int, tol: float
 ) -> tuple[Floats, FitInfo]:
     """Memberships (n, K) of the items, and the record of the updates."""

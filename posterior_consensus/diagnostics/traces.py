@@ -27,7 +27,7 @@ from posterior_consensus.losses.partition_losses import information, pairs
 from posterior_consensus.losses.record import PartitionLoss
 
 _CANDIDATE_PAIRS, _COMPARISONS = 20_000, 20_000_000  # bound the time of sampling pairs
-_CENTERS = 64
+_CENTRES = 64
 _ROUNDING = 1e6  # a larger R-hat comes from division by the variance of constant chains
 _TAIL = (0.05, 0.95)
 RHAT_BAD = 1.05
@@ -52,7 +52,7 @@ def size_traces(draws: PartitionDraws) -> dict[str, tuple[Floats, str]]:
 
 def central_draw(draws: PartitionDraws, some: PartitionDraws, loss: PartitionLoss) -> npt.NDArray[np.int32]:
     """Labels of the draw of minimum expected loss among 64 evenly spaced draws, judged on some items."""
-    tried = evenly_spaced(draws.n_draws, _CENTERS)
+    tried = evenly_spaced(draws.n_draws, _CENTRES)
     losses = draws.samples.mean(losses_of_draws(tried, some, loss))
     return draws.backend.of_draws(tried[[losses.argmin()]])[0].astype(np.int32)
 

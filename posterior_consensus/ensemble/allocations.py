@@ -23,7 +23,7 @@ class AllocationProbabilities:
     """Allocation probabilities of the items in each draw, the part `soft` of :class:`PartitionDraws` that have them.
 
     The draws' `labels` are one sample from them. Similarities and expected Binder losses are computed from the
-    probabilities themselves, which removes the noise of the sampled labels (Rao-Blackwellisation).
+    probabilities themselves, which removes the noise of the sampled labels (Rao-Blackwellization).
 
     Attributes
     ----------

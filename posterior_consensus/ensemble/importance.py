@@ -152,7 +152,7 @@ def smoothed(samples: Samples, log_ratio: Floats) -> Smoothed:
     spread = _spread(values, group, counts)
     log_smoothed, pareto_k = _psis(spread)
     log_change = log_smoothed - spread
-    log_change -= log_change[spread.argmin()]  # smoothed weights are normalised
+    log_change -= log_change[spread.argmin()]  # smoothed weights are normalized
     new = weights[own] * np.where(counts[group] == 1, np.exp(log_change), 1.0)
     moved = 0.5 * np.abs(new / new.sum() - weights[own] / weights[own].sum()).sum()
     weights[own] = new

@@ -156,7 +156,7 @@ def information_theoretic_metric(
     return matrix
 
 
-class Penalised(NamedTuple):
+class Penalized(NamedTuple):
     """End of a run.
 
     Attributes
@@ -293,7 +293,7 @@ class PairwiseKMeans:
         self._others, self._pair = ends[order, 1], np.tile(np.arange(len(pairs)), 2)[order]
         self._starts = np.searchsorted(ends[order, 0], np.arange(len(values) + 1))
 
-    def run(self, n_clusters: int, rng: np.random.Generator) -> Penalised:
+    def run(self, n_clusters: int, rng: np.random.Generator) -> Penalized:
         """Minimize the objective from neighbourhoods and a random order of the items, until convergence."""
         centres = self._first_centres(n_clusters, rng)
         metric = np.ones(self._values.shape[1])
@@ -308,7 +308,7 @@ class PairwiseKMeans:
             trace.append(float(paid @ metric - len(labels) * np.log(metric).sum()))
             if len(trace) > 1 and trace[-2] - trace[-1] <= _ENOUGH * abs(trace[-1]):
                 break
-        return Penalised(labels, metric, trace)
+        return Penalized(labels, metric, trace)
 
     def _first_centres(self, n_clusters: int, rng: np.random.Generator) -> Floats:
         """Centres of neighbourhoods, chosen by distance times size, and further ones near the centre of all items."""
@@ -562,7 +562,7 @@ def _eigengap(similarity: Floats) -> int:
     return 1 if values.size == 1 else int(np.argmax(values[:-1] - values[1:])) + 1
 
 
-def normalised_cut(
+def normalized_cut(
     constraints: Any,
     *,
     n_clusters: int,
@@ -607,7 +607,7 @@ def normalised_cut(
     --------
     >>> import posterior_consensus as pc
     >>> partitions = {"Ann": [0, 0, 0, 1, 1, 1], "Bo": [0, 0, 0, 1, 1, 2]}
-    >>> pc.experts.normalised_cut(partitions, n_clusters=2, random_seed=1).values
+    >>> pc.experts.normalized_cut(partitions, n_clusters=2, random_seed=1).values
     array([0, 0, 0, 1, 1, 1], dtype=int32)
     """
     checked = as_constraints(constraints)

@@ -442,7 +442,7 @@ class Features:
     names: tuple[Any, ...]
     values: Floats
 
-    def standardised(self) -> tuple[Floats, Floats, Floats]:
+    def standardized(self) -> tuple[Floats, Floats, Floats]:
         """Features with mean 0 and standard deviation 1, with their centre and scale; constant features become 0."""
         centre, scale = self.values.mean(axis=0), self.values.std(axis=0)
         scale = np.where(scale > ROUNDING * np.maximum(1.0, np.abs(centre)), scale, 1.0)
@@ -482,4 +482,4 @@ def average_votes(
     if check_count("n_clusters", n_clusters) > given.items.n_items:
         raise ValueError(f"`n_clusters` must be at most the number of items, {given.items.n_items}; got {n_clusters}.")
     checked = as_constraints(constraints, given.items)
-    return checked.items, given.standardised()[0], *checked.average_vote()
+    return checked.items, given.standardized()[0], *checked.average_vote()

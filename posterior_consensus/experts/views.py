@@ -348,7 +348,7 @@ def expert_views(
     if given is None:
         memberships = FreeMemberships(checked.items.n_items, n_clusters)
     else:
-        memberships = FeatureMemberships(given.standardised()[0], n_clusters)
+        memberships = FeatureMemberships(given.standardized()[0], n_clusters)
     inference = Inference(checked.statements, memberships, n_views)
     fits: list[Fit] = []
     with Executor(-1, None) as executor, one_blas_thread():
@@ -414,7 +414,7 @@ def _coefficients(given: Features, memberships: Any, fit: Fit, kept: Any, orders
     means, sds = (
         np.stack([one[which][:, order] for one, order in zip(parts, orders, strict=True)]) for which in (0, 1)
     )
-    _, centre, scale = given.standardised()
+    _, centre, scale = given.standardized()
     return xr.Dataset(
         {
             "mean": (("view", "feature", "cluster"), means[:, :-1]),

@@ -343,7 +343,7 @@ _VINH = "https://jmlr.org/papers/v11/vinh10a.html"
 
 
 def nvi() -> PartitionLoss:
-    """Define the normalised variation of information, VI over the joint entropy, in [0, 1].
+    """Define the normalized variation of information, VI over the joint entropy, in [0, 1].
 
     Returns
     -------
@@ -351,8 +351,8 @@ def nvi() -> PartitionLoss:
 
     See Also
     --------
-    vi : Without normalisation.
-    losses.nid : The information distance, normalised.
+    vi : Without normalization.
+    losses.nid : The information distance, normalized.
 
     Notes
     -----
@@ -386,7 +386,7 @@ def information_distance() -> PartitionLoss:
     See Also
     --------
     vi : The sum of the two conditional entropies.
-    losses.nid : Its normalised form.
+    losses.nid : Its normalized form.
 
     Notes
     -----
@@ -413,7 +413,7 @@ def information_distance() -> PartitionLoss:
 
 
 def nid() -> PartitionLoss:
-    """Define the normalised information distance, over the larger entropy, in [0, 1].
+    """Define the normalized information distance, over the larger entropy, in [0, 1].
 
     Returns
     -------
@@ -421,8 +421,8 @@ def nid() -> PartitionLoss:
 
     See Also
     --------
-    losses.information_distance : Without normalisation.
-    losses.nmi : One minus normalised mutual information.
+    losses.information_distance : Without normalization.
+    losses.nmi : One minus normalized mutual information.
 
     Notes
     -----

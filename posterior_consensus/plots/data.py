@@ -286,12 +286,12 @@ def _components(values: Floats, present: npt.NDArray[np.bool_]) -> tuple[Floats,
     from sklearn.preprocessing import StandardScaler
 
     placed = np.full((present.size, 2), np.nan)
-    standardised = StandardScaler().fit_transform(values[present])
+    standardized = StandardScaler().fit_transform(values[present])
     shares = np.zeros(2)
     placed[present] = 0.0
-    if present.sum() > 1 and np.any(standardised):
-        pca = PCA(2).fit(standardised)
-        placed[present], shares = pca.transform(standardised), pca.explained_variance_ratio_
+    if present.sum() > 1 and np.any(standardized):
+        pca = PCA(2).fit(standardized)
+        placed[present], shares = pca.transform(standardized), pca.explained_variance_ratio_
     return placed, [
         f"{rank} principal component: {share:.0%} of the variance"
         for rank, share in zip(("first", "second"), shares, strict=True)

@@ -268,16 +268,16 @@ def label_clusters(ax: Axes, sides: str, sizes: npt.NDArray[np.intp], names: lis
 
     Names move apart if all clusters are then named, so that their order tells which tick is whose.
     """
-    centers = np.cumsum(sizes) - (sizes + 1) / 2
+    centres = np.cumsum(sizes) - (sizes + 1) / 2
     shown, length = short_names(names, 12), length_of(ax, sides)
-    places = (centers + 0.5) / sizes.sum() * length
+    places = (centres + 0.5) / sizes.sum() * length
     apart = _moved_apart(places, _rooms(shown))
     named = list(range(sizes.size))
     if np.abs(apart - places).max() > _MOST_MOVED:
         named, apart = with_room(places, shown, np.argsort(-sizes, kind="stable")), places
     set_ticks(ax, sides, apart[named] / length * sizes.sum() - 0.5, [shown[k] for k in named])
     for side in sides:
-        (ax.xaxis if side == "x" else ax.yaxis).set_ticks(centers, minor=True)
+        (ax.xaxis if side == "x" else ax.yaxis).set_ticks(centres, minor=True)
     extend_label(ax, sides, f", by {by}")
 
 

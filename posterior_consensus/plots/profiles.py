@@ -126,7 +126,7 @@ def _draw_cells(ax: Axes, values: Floats, labels: Labels, cmap: Colormap) -> Non
     from matplotlib.collections import LineCollection
     from matplotlib.colors import Normalize
 
-    means, spreads = _standardised(values, labels)
+    means, spreads = _standardized(values, labels)
     image = ax.imshow(
         np.ma.masked_invalid(means), cmap=cmap, norm=Normalize(-_FARTHEST, _FARTHEST), aspect="auto", alpha=0.9
     )
@@ -140,7 +140,7 @@ def _draw_cells(ax: Axes, values: Floats, labels: Labels, cmap: Colormap) -> Non
     ax.spines[:].set_visible(False)
 
 
-def _standardised(values: Floats, labels: Labels) -> tuple[Floats, Floats]:
+def _standardized(values: Floats, labels: Labels) -> tuple[Floats, Floats]:
     """Mean and standard deviation (n_clusters, n_features), in standard deviations of all items."""
     table = pd.DataFrame(values)
     scale = table.std(ddof=0).replace(0.0, np.nan)

@@ -228,7 +228,7 @@ def has_components(values: Any) -> bool:
     return not is_whole(array) or sums_to_one(array, "dim_2")
 
 
-def check_normalised(data: Any) -> None:
+def check_normalized(data: Any) -> None:
     """Raise an error if most of an array's numbers are neither labels nor probabilities nor their logarithms."""
     values = np.asarray(data)
     if not (values > 0).any():

@@ -18,7 +18,7 @@ from posterior_consensus.losses.record import Need
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, as_path, check_flag, listing
 from posterior_consensus.sources.accumulate import PartitionAccumulator
 from posterior_consensus.sources.annotated import has_observations
-from posterior_consensus.sources.arrays import array_of, as_numpy, check_normalised, dataset_of_dict, has_components
+from posterior_consensus.sources.arrays import array_of, as_numpy, check_normalized, dataset_of_dict, has_components
 from posterior_consensus.sources.containers import dim_names, group_dataset, has_groups, is_inference_data
 from posterior_consensus.sources.formats import format_of, format_of_chains
 from posterior_consensus.sources.labels import draws_of_labels, made_already, one_of
@@ -237,7 +237,7 @@ def _chosen(
         data = as_numpy(data)
         check_no_group(group)
         if is_soft is None and (is_soft := has_components(data)):
-            check_normalised(data)
+            check_normalized(data)
         if var_name is not None:
             raise ValueError(
                 f"`var_name` must be None for {type(data).__name__}, which has no variables; got {var_name!r}."
@@ -247,7 +247,7 @@ def _chosen(
     dims = dim_names(sample_dims, data, group)
     if isinstance(data, xr.DataArray):
         if is_soft is None and (is_soft := _may_be_soft(data, dims)):
-            check_normalised(data)
+            check_normalized(data)
         if var_name is not None and data.name not in (None, var_name):
             raise ValueError(
                 f"`var_name` must be the name of the DataArray or None; got {var_name!r}, present: {data.name!r}."

@@ -31,7 +31,7 @@ def draws_of_probabilities(
     """Convert probabilities or their logarithms over draws, items and components, and sample labels from them."""
     name = repr(values.name) if values.name is not None else "`data`"
     samples = samples_of(values, dims, weights, name)
-    probabilities = _normalised(values.values, log, name, place_in(values))
+    probabilities = _normalized(values.values, log, name, place_in(values))
     probabilities = probabilities.reshape(samples.n_draws, *values.shape[-2:])
     components = sampled_components(probabilities, random_seed)
     return PartitionDraws(
@@ -42,7 +42,7 @@ def draws_of_probabilities(
     )
 
 
-def _normalised(values: npt.NDArray[Any], log: bool | None, name: str, place: Place) -> npt.NDArray[np.floating]:
+def _normalized(values: npt.NDArray[Any], log: bool | None, name: str, place: Place) -> npt.NDArray[np.floating]:
     """Probabilities (..., K) from values of any kind; float32 stays float32."""
     values = values.astype(np.float32 if values.dtype.itemsize <= 4 else np.float64)
     wrong = ~(values < np.inf)

@@ -154,7 +154,7 @@ def probability_candidates(
         if v.dtype.kind == "f" and _fits(v, dims, (None,))
     }
 
-    def is_normalised(values: xr.DataArray) -> bool:
+    def is_normalized(values: xr.DataArray) -> bool:
         one, other = (str(dim) for dim in other_dims(values, dims))
         return values.sizes[one] != values.sizes[other] and any(
             items not in with_parameters and sums_to_one(values, components)
@@ -162,7 +162,7 @@ def probability_candidates(
         )
 
     named = [v for v in shaped if _SOFT_NAMES.match(str(v.name))]
-    return named + list(_read_where(is_normalised, (v for v in shaped if not _SOFT_NAMES.match(str(v.name))), dims))
+    return named + list(_read_where(is_normalized, (v for v in shaped if not _SOFT_NAMES.match(str(v.name))), dims))
 
 
 def _sample_dims(variable: xr.DataArray, dims: tuple[str, ...]) -> tuple[str, ...]:

@@ -9,13 +9,13 @@ from tests.catalogue.posteriors import DEGENERATE, noisy_draws
 METRICS = [name for name, factory in pc.LOSSES.items() if factory().metric]
 
 
-def assert_is_the_ball(ball, draws, center, loss, prob, weights=None):
+def assert_is_the_ball(ball, draws, centre, loss, prob, weights=None):
     definition = reference.LOSSES[loss]
-    radius, coverage, bounds = reference.credible_ball(draws, center, definition, prob, weights)
+    radius, coverage, bounds = reference.credible_ball(draws, centre, definition, prob, weights)
     assert ball.radius == pytest.approx(radius, abs=1e-9)
     assert ball.coverage == pytest.approx(coverage, abs=1e-12)
     assert ball.coverage >= prob - 1e-9
-    np.testing.assert_array_equal(ball.partition, center)
+    np.testing.assert_array_equal(ball.partition, centre)
     for name in BALL_BOUNDS:
         farthest, ties = bounds[name]
         found = getattr(ball, name)
@@ -23,20 +23,20 @@ def assert_is_the_ball(ball, draws, center, loss, prob, weights=None):
         rows = [tuple(reference.canonical(row).tolist()) for row in found.values]
         assert len(set(rows)) == len(rows) and set(rows) == ties
         assert found.dtype == np.int32
-    np.testing.assert_allclose(ball.distances, [definition(center, draw) for draw in draws], atol=1e-12)
+    np.testing.assert_allclose(ball.distances, [definition(centre, draw) for draw in draws], atol=1e-12)
 
 
 @pytest.mark.parametrize("loss", METRICS)
 def test_definition_with_many_ties_and_of_degenerate_draws(loss):
     rng = np.random.default_rng(1)
-    draws, center, weights = noisy_draws(rng, 60, 6, 3, 0.4), rng.integers(3, size=6), rng.integers(0, 4, 60)
-    assert len(np.unique([reference.vi(center, draw) for draw in draws])) < 20
+    draws, centre, weights = noisy_draws(rng, 60, 6, 3, 0.4), rng.integers(3, size=6), rng.integers(0, 4, 60)
+    assert len(np.unique([reference.vi(centre, draw) for draw in draws])) < 20
     for prob, own in ((0.05, None), (0.5, weights), (0.95, None), (0.999, weights)):
-        ball = pc.credible_ball(pc.as_partition_draws(draws, weights=own), center, loss=loss, prob=prob)
-        assert_is_the_ball(ball, draws, center, loss, prob, own)
+        ball = pc.credible_ball(pc.as_partition_draws(draws, weights=own), centre, loss=loss, prob=prob)
+        assert_is_the_ball(ball, draws, centre, loss, prob, own)
     for draws in DEGENERATE.values():
-        for center in (draws[0], np.zeros(draws.shape[1], int)):
-            assert_is_the_ball(pc.credible_ball(draws, center, loss=loss), draws, center, loss, 0.95)
+        for centre in (draws[0], np.zeros(draws.shape[1], int)):
+            assert_is_the_ball(pc.credible_ball(draws, centre, loss=loss), draws, centre, loss, 0.95)
 
 
 def test_exactly_enough_draws_are_enough_and_those_without_weight_are_no_bound():
@@ -77,9 +77,9 @@ def test_the_share_of_the_draws_in_the_ball_has_an_error():
 
 
 def test_noise_of_bounds_is_matched_with_noise_alone():
-    center, middle = [0, 0, 0, 1, 1, 1, -1, -1], [0, 0, 0, 1, 1, 1, 1, -1]
-    far = [1, 1, 1, -1, 2, 2, 2, -1]  # its cluster 2 has item 6, which is noise in the center
-    runs = pc.as_runs([*[center] * 5, *[middle] * 2, far], noise=-1)
+    centre, middle = [0, 0, 0, 1, 1, 1, -1, -1], [0, 0, 0, 1, 1, 1, 1, -1]
+    far = [1, 1, 1, -1, 2, 2, 2, -1]  # its cluster 2 has item 6, which is noise in the centre
+    runs = pc.as_runs([*[centre] * 5, *[middle] * 2, far], noise=-1)
     best = pc.consensus_partition(runs, random_seed=1, progressbar=False)
     assert best.labels.values.tolist() == [0, 0, 0, 1, 1, 1, -1, -1]
     ball = pc.credible_ball(runs, best, prob=0.999)

@@ -140,7 +140,7 @@ def test_relabelled_components_have_the_numbers_of_the_partition(z):
     assert_array_equal(found["posterior"]["z"], new[plain["posterior"]["z"]])
 
 
-def test_a_summary_of_a_marginalised_posterior_brings_its_allocations(rng):
+def test_a_summary_of_a_marginalized_posterior_brings_its_allocations(rng):
     mu = rng.normal([-3.0, 3.0], 0.1, size=(2, 20, 2))
     mu[1] = mu[1, :, ::-1]
     p = np.exp(-0.5 * (np.array([-3.0, -3.0, 3.0, 3.2, 0.2])[:, np.newaxis] - mu[..., np.newaxis, :]) ** 2)

@@ -20,12 +20,12 @@ def truth_of(n_components):
     """A posterior whose component k is cluster k in every draw, before names are switched."""
     rng, k, by_dim = np.random.default_rng(7), np.arange(n_components), ("chain", "draw", "component")
     by_draw = rng.normal(scale=0.01, size=(CHAINS, DRAWS, 1))
-    centers = 10.0 * k[:, None] + by_draw[..., None]
+    centres = 10.0 * k[:, None] + by_draw[..., None]
     variables = {
         "mu": (by_dim, (10.0 * k + by_draw).astype(np.float32), {"unit": "km/s"}),
-        "center": ((*by_dim, "feature"), centers + np.array([0.1, 0.2])),
+        "center": ((*by_dim, "feature"), centres + np.array([0.1, 0.2])),
         "turned": (("component", "chain", "draw"), 10 * k[:, None, None] + np.zeros((1, CHAINS, DRAWS), np.int64)),
-        "move": ((*by_dim, "component_bis"), 10 * centers + k),
+        "move": ((*by_dim, "component_bis"), 10 * centres + k),
         "beta": (("chain", "draw", "stick"), rng.random((CHAINS, DRAWS, n_components - 1))),
         "alpha": (("chain", "draw"), rng.random((CHAINS, DRAWS))),
         "z": (("chain", "draw", "obs"), np.broadcast_to(TRUTH, (CHAINS, DRAWS, TRUTH.size)).astype(np.int16)),

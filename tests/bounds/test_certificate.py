@@ -8,7 +8,7 @@ import posterior_consensus as pc
 from posterior_consensus.bounds import certificate
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws, random_draws
-from tests.helpers import CENTER, GOOD, array, check_all
+from tests.helpers import CENTRE, GOOD, array, check_all
 
 
 def certify(draws, partition, loss="binder", **options):
@@ -77,7 +77,7 @@ def test_on_the_user_s_items():
 
 
 def test_says_what_it_found():
-    proof, worse = certify(GOOD, CENTER), certify(GOOD, np.zeros(4, int))
+    proof, worse = certify(GOOD, CENTRE), certify(GOOD, np.zeros(4, int))
     for text in (repr(proof), proof._repr_html_()):
         assert "optimal" in text and "optimality gap" in text and "none" in text and "better" not in text
         assert f"{proof.lower_bound:.10g}" in text
@@ -96,7 +96,7 @@ def test_arguments():
     losses = [({"loss": loss}, ValueError, "`loss`", "bounding method", "binder", name) for loss, name in no_bound]
     bad = [(0, ValueError), (-1, ValueError), (np.nan, ValueError), ("1", TypeError), (True, TypeError)]
     seconds = [({"seconds": value}, error, "`seconds`", str(value)) for value, error in bad]
-    check_all(lambda options: certify(GOOD, CENTER, **options), losses + seconds)
+    check_all(lambda options: certify(GOOD, CENTRE, **options), losses + seconds)
 
 
 @pytest.mark.parametrize("loss", ["binder", "vi", "jaccard"])

@@ -80,7 +80,7 @@ def linked_records(n_items=40, n_draws=60, seed=3):
 
 
 def recovered(rng):
-    """Labels, the probabilities they are drawn from, parameters and data, as a marginalised and recovered model has."""
+    """Labels, the probabilities they are drawn from, parameters and data, as a marginalized and recovered model has."""
     y = np.concatenate([rng.normal(-4, 1, 8), rng.normal(0, 1, 6), rng.normal(4, 1, 6)])
     mu = np.array([-4.0, 0.0, 4.0, 9.0]) + 0.1 * rng.normal(size=(2, 50, 4))
     log_p = -0.5 * (y[:, np.newaxis] - mu[..., np.newaxis, :]) ** 2

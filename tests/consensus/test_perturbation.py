@@ -95,7 +95,7 @@ def test_no_step_lowers_the_objective(noise, n_clusters):
 def test_a_fixed_point_stays():
     _, draws = same_model(np.random.default_rng(3), 40, 20, 4, 0.5)
     found = fitted_model(model(draws), 4, fewer=False, n_starts=3, most_steps=500, rng=np.random.default_rng(1))
-    state = em.expect(model(draws), em.maximise(model(draws), found.state.memberships, found.state.parameters.noise))
+    state = em.expect(model(draws), em.maximize(model(draws), found.state.memberships, found.state.parameters.noise))
     np.testing.assert_allclose(state.memberships, found.state.memberships, atol=2e-6)
 
 

@@ -8,7 +8,7 @@ import posterior_consensus as pc
 from benchmarks.errors import CASES, chains, ess_a_chain, ratios
 from tests import reference
 from tests.catalogue.posteriors import associations, sticky_chains, two_modes, unequal_chains
-from tests.helpers import CENTER, GOOD, check
+from tests.helpers import CENTRE, GOOD, check
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -137,7 +137,7 @@ def test_bad_partitions_to_compare():
         ({}, ValueError, "at least one partition; got none"),
         ([], ValueError, "at least one partition; got none"),
         ([[0, 1]], ValueError, "must label all 4 items"),
-        ({1: CENTER, "1": [0, 1, 1, 1]}, ValueError, "names that differ"),
+        ({1: CENTRE, "1": [0, 1, 1, 1]}, ValueError, "names that differ"),
         ("ab", TypeError, "got str"),
         (np.zeros(4, int), TypeError, "got ndarray"),
     ):

@@ -61,15 +61,15 @@ def test_chains_that_disagree_are_worth_little(rng):
 
 def test_traces_are_what_they_are_called(rng):
     draws = pc.as_partition_draws(noisy_draws(rng, 60, 9, 4, 0.3).reshape(2, 30, 9))
-    center = draws.labels[7]
-    found = pc.diagnose(draws, center, references={"one cluster": np.zeros(9, int)}, loss="binder").traces
+    centre = draws.labels[7]
+    found = pc.diagnose(draws, centre, references={"one cluster": np.zeros(9, int)}, loss="binder").traces
     sizes = [np.bincount(row) for row in draws.labels]
     expected = {
         "number of clusters": [len(s) for s in sizes],
         "entropy of sizes": [reference.entropy(row) for row in draws.labels],
         "largest cluster": [s.max() / 9 for s in sizes],
         "mean co-clustering": associations(draws.labels).mean(axis=1),
-        "distance to consensus": [reference.binder(center, row) for row in draws.labels],
+        "distance to consensus": [reference.binder(centre, row) for row in draws.labels],
         "distance to one cluster": [reference.binder([0] * 9, row) for row in draws.labels],
     }
     assert found["summary"].values.tolist() == list(expected)

@@ -97,8 +97,8 @@ def test_steps_do_not_tell_a_slow_drift_but_the_rule_does(rng):
 def test_a_late_change_of_modes_is_not_settled(rng):
     for share in (0.7, 0.9):
         in_first = np.arange(1000)[:, np.newaxis] < 1000 * share
-        centers = np.where(in_first, np.arange(40) % 4, np.arange(40) // 10)
-        chain = np.where(rng.random((1000, 40)) < 0.3, rng.integers(4, size=(1000, 40)), centers)
+        centres = np.where(in_first, np.arange(40) % 4, np.arange(40) // 10)
+        chain = np.where(rng.random((1000, 40)) < 0.3, rng.integers(4, size=(1000, 40)), centres)
         found = pc.diagnostics.sequential_distances(chain)
         assert not found.settled and found.burn_in["burn_in"].item() == 500
 

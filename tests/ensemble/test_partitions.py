@@ -96,7 +96,7 @@ def test_what_is_no_label_is_refused():
     check(canonical_labels, np.ma.array([0, 1, 2], mask=[0, 1, 1]), ValueError, ["missing; got 2 NaN"])
     vectors = ((3, "int"), ("abc", "str"), ([[0, 1]], "shape (1, 2)"), ({0, 1}, "set"), (None, "NoneType"))
     for labels, got in (([], "shape (0,)"), *vectors):
-        check(lambda labels: canonical_labels(labels, "center"), labels, ValueError, ["`center`", f"got {got}."])
+        check(lambda labels: canonical_labels(labels, "centre"), labels, ValueError, ["`centre`", f"got {got}."])
 
 
 @given(label_draws(min_draws=2, max_draws=2))

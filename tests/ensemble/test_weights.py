@@ -99,7 +99,7 @@ WITHOUT_WEIGHTS = {
     "plot_layer_stability",
     "cocluster",  # takes a table
     # know only the statements of as_constraints
-    *("expert_views", "plot_experts", "plot_expert_views", "meta_clustering", "normalised_cut"),
+    *("expert_views", "plot_experts", "plot_expert_views", "meta_clustering", "normalized_cut"),
     *("itml_k_means", "mpck_means", "semi_crowd"),
 }
 

@@ -78,14 +78,14 @@ def cost(labels, weights):
 @pytest.mark.parametrize("width", [0.5, 5.0])
 def test_ascent_keeps_prices_that_bound_every_partition(listed, width):
     weights, rows = listed
-    center = np.random.default_rng(1).integers(2, size=N * N).astype(float)
+    centre = np.random.default_rng(1).integers(2, size=N * N).astype(float)
     start = np.triu(weights, 1).ravel()
-    lean = center - start / width
+    lean = centre - start / width
     _, (_, prices, lean, _) = run(packing.ascend, rows, np.zeros(len(rows)), lean, 40)
     assert (prices >= 0).all()
     reduced = start.copy()
     packing.add_prices(rows, prices * width, reduced)
-    np.testing.assert_allclose(lean, center - reduced / width, atol=1e-9)
+    np.testing.assert_allclose(lean, centre - reduced / width, atol=1e-9)
     least = min(cost(labels, weights) for labels in reference.partitions(N))
     bound = np.minimum(reduced, 0).sum()
     assert bound <= least + 1e-9

@@ -13,10 +13,10 @@ import posterior_consensus as pc
 from posterior_consensus.plots import alluvial
 from posterior_consensus.plots.colours import colours_of
 from tests.catalogue.plots import plotted
-from tests.helpers import CENTER, GOOD, check_all
+from tests.helpers import CENTRE, GOOD, check_all
 
 NAMES = ["Bonn", "Kiel", "Ulm", "Jena"]
-LABELS = xr.DataArray(CENTER, dims="city", coords={"city": NAMES})
+LABELS = xr.DataArray(CENTRE, dims="city", coords={"city": NAMES})
 
 
 def dots(ax):
@@ -54,7 +54,7 @@ def test_an_item_on_its_own_has_no_bar_and_one_cluster_no_points():
 
 def test_points_of_one_feature_are_in_the_rows_of_their_clusters():
     values = np.array([1.0, 3.0, np.nan, 7.0])
-    ax = pc.plot_cluster_profiles(xr.DataArray(values, dims="city", name="height"), CENTER)
+    ax = pc.plot_cluster_profiles(xr.DataArray(values, dims="city", name="height"), CENTRE)
     assert ax.get_xlabel() == "height"
     (points,) = dots(ax)
     x, y = points.get_offsets().T
@@ -66,7 +66,7 @@ def test_points_of_one_feature_are_in_the_rows_of_their_clusters():
     np.testing.assert_array_equal(segments(ax), [[[1.5, 0], [2.5, 0]], [[7, 1], [7, 1]]])
 
 
-def test_cells_are_standardised_means_and_spreads():
+def test_cells_are_standardized_means_and_spreads():
     rng = np.random.default_rng(4)
     labels = np.arange(12) % 3
     values = rng.normal(size=(12, 4)) + labels[:, None]
@@ -90,7 +90,7 @@ def test_cells_are_standardised_means_and_spreads():
 
 def test_data_are_aligned_with_the_partition_by_the_names_of_the_items():
     values = np.array([[1.0, 8.0], [2.0, 9.0], [11.0, 3.0], [12.0, 5.0]])
-    expected = pc.plot_cluster_profiles(values, CENTER).images[0].get_array()
+    expected = pc.plot_cluster_profiles(values, CENTRE).images[0].get_array()
     frame = pd.DataFrame(values, index=NAMES)
     array = xr.DataArray(values.T, dims=("year", "city"), coords={"city": NAMES, "year": [1, 2]})
     for data in (frame, frame[::-1], array, array[:, ::-1]):
@@ -170,10 +170,10 @@ def test_the_same_clusters_in_another_order_do_not_cross():
 
 
 def test_columns_have_names_and_items_are_aligned():
-    ax = pc.plot_alluvial(pc.credible_ball(GOOD, CENTER))
+    ax = pc.plot_alluvial(pc.credible_ball(GOOD, CENTRE))
     names = [tick.get_text().split("\n")[0] for tick in ax.get_xticklabels()]
     assert names == ["upper vertical", "partition", "lower vertical"]
-    ax = pc.plot_alluvial({"one": LABELS, "two": LABELS[::-1], "three": CENTER})
+    ax = pc.plot_alluvial({"one": LABELS, "two": LABELS[::-1], "three": CENTRE})
     assert len(ax.collections) == 2
     assert all(len(bands.get_paths()) == 2 for bands in ax.collections)
 
@@ -181,24 +181,24 @@ def test_columns_have_names_and_items_are_aligned():
 def test_what_cannot_be_drawn_is_refused():
     others, named = LABELS.assign_coords(city=list("abcd")), pd.Series([1.0] * 4, index=list("abcd"))
     cases = [
-        (["cluster_profiles", [1.0, 2.0], CENTER], ValueError, "`partition` must label all 2 items", "got 4 labels"),
+        (["cluster_profiles", [1.0, 2.0], CENTRE], ValueError, "`partition` must label all 2 items", "got 4 labels"),
         *(
-            (["cluster_profiles", data, CENTER], ValueError, "`data` must be of shape", f"got {np.shape(data)}")
+            (["cluster_profiles", data, CENTRE], ValueError, "`data` must be of shape", f"got {np.shape(data)}")
             for data in (np.zeros((4, 2, 2)), 3.0, np.zeros((4, 0)))
         ),
-        (["cluster_profiles", list("abcd"), CENTER], TypeError, "`data` must be numbers; got dtype"),
+        (["cluster_profiles", list("abcd"), CENTRE], TypeError, "`data` must be numbers; got dtype"),
         (["cluster_profiles", named, LABELS], ValueError, "`data`", "coordinates of 'city' differ"),
-        (["cluster_profiles", CENTER, CENTER, {"ax": "x"}], TypeError, "`ax` must be a matplotlib Axes or None"),
-        (["alluvial", [CENTER]], ValueError, "`partitions`", "at least two partitions; got 1"),
+        (["cluster_profiles", CENTRE, CENTRE, {"ax": "x"}], TypeError, "`ax` must be a matplotlib Axes or None"),
+        (["alluvial", [CENTRE]], ValueError, "`partitions`", "at least two partitions; got 1"),
         (["alluvial", {}, {}], ValueError, "`partitions`", "at least two partitions; got 0"),
-        (["alluvial", [CENTER, CENTER[1:]]], ValueError, "the same items; got 4 labels of '1' and 3 of '2'"),
-        (["alluvial", {"a": CENTER, "b": 3}, {}], ValueError, "`partitions['b']` must be a vector of labels"),
+        (["alluvial", [CENTRE, CENTRE[1:]]], ValueError, "the same items; got 4 labels of '1' and 3 of '2'"),
+        (["alluvial", {"a": CENTRE, "b": 3}, {}], ValueError, "`partitions['b']` must be a vector of labels"),
         (["alluvial", [LABELS, others]], ValueError, "`partitions['2']`", "the same"),
-        (["alluvial", CENTER[0]], TypeError, "`partitions`", "CredibleBall or Particles; got int"),
+        (["alluvial", CENTRE[0]], TypeError, "`partitions`", "CredibleBall or Particles; got int"),
         (["alluvial", "ab"], TypeError, "`partitions`", "CredibleBall or Particles; got str"),
-        (["alluvial", [CENTER, CENTER], {"ax": "x"}], TypeError, "`ax` must be a matplotlib Axes or None"),
+        (["alluvial", [CENTRE, CENTRE], {"ax": "x"}], TypeError, "`ax` must be a matplotlib Axes or None"),
         (["item_uncertainty", GOOD], TypeError, "`items` must be what item_uncertainty"),
-        (["item_uncertainty", pc.item_uncertainty(GOOD, CENTER), {"ax": 3}], TypeError, "`ax`", "Axes or None"),
+        (["item_uncertainty", pc.item_uncertainty(GOOD, CENTRE), {"ax": 3}], TypeError, "`ax`", "Axes or None"),
     ]
     check_all(plotted, cases)
 

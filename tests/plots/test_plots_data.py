@@ -10,13 +10,13 @@ from sklearn.decomposition import PCA
 
 import posterior_consensus as pc
 from posterior_consensus.plots.colours import COLOURS
-from tests.helpers import CENTER, check_all
+from tests.helpers import CENTRE, check_all
 
 NAMES = ["Bonn", "Kiel", "Ulm", "Jena"]
 DRAWS = xr.DataArray(
     [[0, 0, 1, 1], [0, 1, 1, 1], [0, 1, 1, 1], [0, 1, 1, 2]], dims=("sample", "city"), coords={"city": NAMES}
 )
-LABELS = xr.DataArray(CENTER, dims="city", coords={"city": NAMES})
+LABELS = xr.DataArray(CENTRE, dims="city", coords={"city": NAMES})
 VALUES = np.array([[1.0, 8.0], [2.0, 9.0], [11.0, 3.0], [12.0, 5.0]])
 
 
@@ -37,7 +37,7 @@ def test_items_are_where_their_data_are_and_smaller_or_hollow_where_uncertain():
     found = points(ax)
     assert sorted(found) == sorted(map(tuple, VALUES.tolist()))
     drawn = [found[tuple(row)] for row in VALUES.tolist()]
-    assert [colour for colour, _, _ in drawn] == [COLOURS[k] for k in CENTER]
+    assert [colour for colour, _, _ in drawn] == [COLOURS[k] for k in CENTRE]
     assert [full for _, _, full in drawn] == [False, False, True, True]
     sizes = [size for _, size, _ in drawn]
     assert sizes[0] == sizes[1] < sizes[2] == sizes[3]
@@ -68,9 +68,9 @@ def test_one_feature_is_a_histogram_above_a_strip():
 def test_many_features_are_shown_by_principal_components(rng):
     values = rng.normal(size=(40, 5)) * [1, 5, 1, 1, 100]
     ax = pc.plot_data(values, np.arange(40) % 3)
-    standardised = (values - values.mean(axis=0)) / values.std(axis=0)
-    pca = PCA(2).fit(standardised)
-    np.testing.assert_allclose(sorted(points(ax)), sorted(map(tuple, pca.transform(standardised).tolist())))
+    standardized = (values - values.mean(axis=0)) / values.std(axis=0)
+    pca = PCA(2).fit(standardized)
+    np.testing.assert_allclose(sorted(points(ax)), sorted(map(tuple, pca.transform(standardized).tolist())))
     first, second = pca.explained_variance_ratio_
     assert ax.get_xlabel() == f"first principal component: {first:.0%} of the variance"
     assert ax.get_ylabel() == f"second principal component: {second:.0%} of the variance"
@@ -78,10 +78,10 @@ def test_many_features_are_shown_by_principal_components(rng):
 
 def test_chosen_features_are_drawn():
     frame = pd.DataFrame(np.column_stack([VALUES, VALUES[:, 0] ** 2]), columns=["a", "b", "c"])
-    ax = pc.plot_data(frame, CENTER, features=["c", "a"])
+    ax = pc.plot_data(frame, CENTRE, features=["c", "a"])
     assert sorted(points(ax)) == [(x**2, x) for x in VALUES[:, 0]]
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("c", "a")
-    assert pc.plot_data(frame, CENTER, features=["b"]).get_xlabel() == "b"
+    assert pc.plot_data(frame, CENTRE, features=["b"]).get_xlabel() == "b"
 
 
 def test_items_with_missing_values_are_counted_and_one_on_its_own_is_a_cross():
@@ -107,33 +107,33 @@ def test_bad_arguments():
     ]
     check_all(lambda options: pc.plot_data(VALUES, LABELS, **options), cases)
     with pytest.raises(ValueError, match="`data` .* an item without a missing value"):
-        pc.plot_data(np.full((4, 2), np.nan), CENTER)
+        pc.plot_data(np.full((4, 2), np.nan), CENTRE)
 
 
 SITES = xr.DataArray(
-    CENTER,
+    CENTRE,
     dims="city",
     coords={"city": NAMES, "lon": ("city", [7.1, 10.1, 10.0, 11.6]), "lat": ("city", [50.7, 54.3, 48.4, 50.9])},
 )
 
 
 def test_columns_of_an_array_take_the_names_given():
-    ax = pc.plot_data(VALUES, CENTER, features=["time", "return"])
+    ax = pc.plot_data(VALUES, CENTRE, features=["time", "return"])
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("time", "return")
-    assert pc.plot_data(VALUES[:, 0], CENTER, features=["speed"]).get_xlabel() == "speed"
-    assert sorted(points(pc.plot_data(VALUES, CENTER, features=[1, 0]))) == sorted(map(tuple, VALUES[:, ::-1].tolist()))
+    assert pc.plot_data(VALUES[:, 0], CENTRE, features=["speed"]).get_xlabel() == "speed"
+    assert sorted(points(pc.plot_data(VALUES, CENTRE, features=[1, 0]))) == sorted(map(tuple, VALUES[:, ::-1].tolist()))
     with pytest.raises(ValueError, match="got \\['time', 'return'\\], present: 'a', 'b'"):
-        pc.plot_data(pd.DataFrame(VALUES, columns=["a", "b"]), CENTER, features=["time", "return"])
+        pc.plot_data(pd.DataFrame(VALUES, columns=["a", "b"]), CENTRE, features=["time", "return"])
 
 
 def test_coordinates_of_the_items_are_axes():
     series = pd.Series(VALUES[:, 1], index=pd.Index([1871, 1872, 1873, 1874], name="year"), name="flow")
-    ax = pc.plot_data(series, CENTER, features=["year", "flow"])
+    ax = pc.plot_data(series, CENTRE, features=["year", "flow"])
     assert sorted(points(ax)) == list(zip(series.index, series, strict=True))
     ax = pc.plot_data(VALUES[:, 0], SITES, features=["lat", "value"])
     assert sorted(points(ax)) == sorted(zip(SITES["lat"].values, VALUES[:, 0], strict=True))
     frame = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=4), "x": VALUES[:, 0]})
-    ax = pc.plot_data(frame, CENTER, features=["day", "x"])
+    ax = pc.plot_data(frame, CENTRE, features=["day", "x"])
     ax.figure.canvas.draw()
     assert "02" in [tick.get_text() for tick in ax.get_xticklabels()] and ax.get_xlabel() == "day"
     with pytest.raises(TypeError, match="must be numbers or dates; 'city' has dtype"):

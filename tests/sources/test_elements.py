@@ -215,7 +215,7 @@ def test_items_have_one_name_in_tables_of_labels_and_of_probabilities(p, rng, tm
 @pytest.mark.parametrize(
     "columns", [["mean", "sd", "ess_bulk", "r_hat"], ["Mean", "MCSE", "N_Eff", "R_hat"], ["mean", "sd", "hdi_3%"]]
 )
-def test_a_table_of_statistics_is_recognised(columns, tmp_path):
+def test_a_table_of_statistics_is_recognized(columns, tmp_path):
     table = pd.DataFrame(1.0, [f"z[{k}]" for k in range(5)], columns)
     table.to_csv(tmp_path / "a.csv")
     words = ValueError, "statistics of each variable", "az.summary", "Give the posterior itself"

@@ -74,16 +74,16 @@ def test_tables_that_are_many_go_through_the_blocks_in_parts(monkeypatch):
 
 def test_results_are_the_same_bits(both):
     draws, away = both
-    center = draws.labels[-1]
-    same(pc.credible_ball(away, center), pc.credible_ball(draws, center))
-    same(pc.item_uncertainty(away, center), pc.item_uncertainty(draws, center))
-    same(pc.diagnose(away, center), pc.diagnose(draws, center))
+    centre = draws.labels[-1]
+    same(pc.credible_ball(away, centre), pc.credible_ball(draws, centre))
+    same(pc.item_uncertainty(away, centre), pc.item_uncertainty(draws, centre))
+    same(pc.diagnose(away, centre), pc.diagnose(draws, centre))
     same(pc.diagnose(away), pc.diagnose(draws))
-    one = pc.expected_loss(away, [center, center])
-    xr.testing.assert_identical(one, pc.expected_loss(draws, [center, center]))
+    one = pc.expected_loss(away, [centre, centre])
+    xr.testing.assert_identical(one, pc.expected_loss(draws, [centre, centre]))
     assert one["expected_loss"][0] == one["expected_loss"][1]
     refine = consensus.refine_partition
-    xr.testing.assert_identical(refine(away, center, passes=3), refine(draws, center, passes=3))
+    xr.testing.assert_identical(refine(away, centre, passes=3), refine(draws, centre, passes=3))
     columns = np.random.default_rng(1).standard_normal((draws.n_items, 2))
     assert_array_equal(away.product(columns), draws.product(columns))
     assert_array_equal(away.row(0), draws.row(0))

@@ -9,7 +9,7 @@ import xarray as xr
 
 import posterior_consensus as pc
 from posterior_consensus.runtime import memory
-from tests.helpers import CENTER, GOOD, ROWS, array, check, check_all
+from tests.helpers import CENTRE, GOOD, ROWS, array, check, check_all
 
 NAMES = list("abcd")
 SOFT = np.random.default_rng(0).dirichlet(np.ones(3), (2, 5, 7))  # chains x draws x items x components
@@ -50,7 +50,7 @@ def test_a_similarity_matrix_is_no_draws():
     kinds = SIMILARITIES, SIMILARITIES.tolist(), pd.DataFrame(SIMILARITIES), pc.posterior_similarity_matrix(GOOD)
     cases = [(psm, ValueError, "similarity matrix: give as_pair_similarity(data)") for psm in kinds]
     check_all(pc.as_partition_draws, cases)
-    check_all(lambda psm: pc.credible_ball(psm, CENTER), cases[:1])
+    check_all(lambda psm: pc.credible_ball(psm, CENTRE), cases[:1])
 
 
 DRAWS_FIRST = {
@@ -63,20 +63,20 @@ DRAWS_FIRST = {
 
 
 def test_draws_come_before_a_partition(best):
-    draws, vector, result = pc.as_partition_draws(GOOD), np.array(CENTER), (best, TypeError, "pass the draws first")
-    values = (best.labels, vector, CENTER)
-    cases = [result, (pd.Series(CENTER), TypeError, result[2]), *((one, ValueError, result[2]) for one in values)]
+    draws, vector, result = pc.as_partition_draws(GOOD), np.array(CENTRE), (best, TypeError, "pass the draws first")
+    values = (best.labels, vector, CENTRE)
+    cases = [result, (pd.Series(CENTRE), TypeError, result[2]), *((one, ValueError, result[2]) for one in values)]
     check_all(lambda one: pc.expected_loss(one, draws), cases)
     for function in DRAWS_FIRST.values():
         check_all(lambda one, function=function: function(one, draws), [result, (vector, ValueError, result[2])])
 
 
-def test_what_was_given_is_recognised(best, particles):
+def test_what_was_given_is_recognized(best, particles):
     draws, ball = pc.as_partition_draws(GOOD), pc.credible_ball(GOOD, best)
-    dataset = xr.Dataset({"z": ("item", CENTER)})
+    dataset = xr.Dataset({"z": ("item", CENTRE)})
     cases = [
-        (lambda: pc.compare_partitions({"a": CENTER, "b": CENTER}, GOOD), ValueError, "pass the draws first"),
-        (lambda: pc.expected_loss([CENTER, CENTER], draws), ValueError, "one partition second"),
+        (lambda: pc.compare_partitions({"a": CENTRE, "b": CENTRE}, GOOD), ValueError, "pass the draws first"),
+        (lambda: pc.expected_loss([CENTRE, CENTRE], draws), ValueError, "one partition second"),
         (lambda: pc.plot_data(best, np.eye(4)), ValueError, "one partition second"),
         (lambda: pc.as_partition_draws({"z": GOOD}), ValueError, "values[np.newaxis]"),
         (lambda: pc.credible_ball(GOOD, ball), ValueError, "its `partition`"),
@@ -84,10 +84,10 @@ def test_what_was_given_is_recognised(best, particles):
         (lambda: pc.particles(particles), TypeError, "its `draws`"),
         (lambda: pc.membership([best], best), TypeError, "one partition, a ConsensusPartition", "Pass the draws"),
         (lambda: pc.summarize([best.labels]), TypeError, "one partition, a DataArray", "Pass the draws"),
-        (lambda: pc.as_partition_draws([pd.Series(CENTER)]), TypeError, "one partition, a Series", "Pass the draws"),
-        (lambda: pc.expected_loss(GOOD, {"a": CENTER}), ValueError, "compare_partitions takes several by name"),
+        (lambda: pc.as_partition_draws([pd.Series(CENTRE)]), TypeError, "one partition, a Series", "Pass the draws"),
+        (lambda: pc.expected_loss(GOOD, {"a": CENTRE}), ValueError, "compare_partitions takes several by name"),
         (lambda: pc.membership(GOOD, dataset), ValueError, "got Dataset. Draws or data come first"),
-        (lambda: pc.align_partitions(["0011", CENTER]), ValueError, "one for each item; got str."),
+        (lambda: pc.align_partitions(["0011", CENTRE]), ValueError, "one for each item; got str."),
         (lambda: pc.consensus_partition(GOOD, loss="greedy"), ValueError, "method='greedy'"),
         (lambda: pc.summarize(GOOD, loss="exact"), ValueError, "method='exact'"),
         (lambda: pc.loss_path(GOOD, loss="hierarchical"), ValueError, "method='hierarchical'"),
@@ -200,9 +200,9 @@ def test_items_of_one_name_and_of_other_names():
     check(lambda items: pc.posterior_similarity_matrix(doubled, items=items), ["a"], ValueError, parts)
     by_position = pc.posterior_similarity_matrix(doubled, items=[True, False, False, True])
     np.testing.assert_array_equal(by_position, SIMILARITIES[np.ix_([0, 3], [0, 3])])
-    other = array(CENTER, ("obs",), obs=list("baba"))
+    other = array(CENTRE, ("obs",), obs=list("baba"))
     check(lambda p: pc.credible_ball(doubled, p), other, ValueError, ["'obs' differ: 'b' is the name of 2 items"])
-    draws, other = ROWS.assign_coords(obs=NAMES), array(CENTER, ("obs",), obs=list("abce"))
+    draws, other = ROWS.assign_coords(obs=NAMES), array(CENTRE, ("obs",), obs=list("abce"))
     check(lambda p: pc.credible_ball(draws, p), other, ValueError, ["`partition`", "'obs' differ: 'd' is missing"])
 
 
@@ -241,7 +241,7 @@ def test_particles_are_partitions(particles):
         assert losses.mean() == pytest.approx(pc.expected_loss(draws, one)["expected_loss"].item())
     assert pc.partition_loss(turned, partitions[1]) == 0
     assert pc.agreement.averaged_jaccard(partitions) == pytest.approx(pc.agreement.averaged_jaccard(list(partitions)))
-    assert len(pc.plot_alluvial(partitions).get_xticks()) == len(pc.plot_alluvial([turned, CENTER]).get_xticks()) == 2
+    assert len(pc.plot_alluvial(partitions).get_xticks()) == len(pc.plot_alluvial([turned, CENTRE]).get_xticks()) == 2
     pc.partition_density(draws).p_value(turned)
     pc.consensus_partition(draws, starts=[turned], progressbar=False)
     pc.diagnose(draws, references=[turned])
@@ -267,7 +267,7 @@ def test_mistyped_arguments(best):
     posterior = xr.Dataset({"z": ROWS, "mu": mu})
     cases = [
         (lambda: pc.agreement.agreement_path({"a": plain}), ValueError, "at least two"),
-        (lambda: pc.consensus.summed_impurity(GOOD, CENTER, weighted="x"), TypeError, "`weighted`", "True or Fa"),
+        (lambda: pc.consensus.summed_impurity(GOOD, CENTRE, weighted="x"), TypeError, "`weighted`", "True or Fa"),
         (lambda: pc.as_allocation_probabilities(SOFT, log="x"), TypeError, "`log`", "True or False; got 'x'"),
         (lambda: pc.as_allocation_probabilities(SOFT, component_dim=3), TypeError, "`component_dim`", "a name; got 3"),
         (lambda: pc.as_partition_draws(GOOD, item_dim=3), TypeError, "`item_dim`", "a name; got 3"),
@@ -275,9 +275,9 @@ def test_mistyped_arguments(best):
         (lambda: plain.isel(draw="a"), TypeError, "`draw`", "0 to 3; got 'a'"),
         (lambda: best.with_names(first="a"), TypeError, "`first`", "an integer; got 'a'"),
         (lambda: pc.posterior_similarity_matrix(GOOD, items=[True]), IndexError, "below 4, or 4 booleans"),
-        (lambda: pc.experts.normalised_cut(constraints, n_clusters=9), ValueError, "`n_clusters`", "; got 9"),
+        (lambda: pc.experts.normalized_cut(constraints, n_clusters=9), ValueError, "`n_clusters`", "; got 9"),
         (
-            lambda: pc.relabel(posterior, CENTER, component_dim="obs"),
+            lambda: pc.relabel(posterior, CENTRE, component_dim="obs"),
             ValueError,
             *("`component_dim`", "items; got 'obs', and 'z'", "give `allocations`"),
         ),

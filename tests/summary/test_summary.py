@@ -51,7 +51,7 @@ def test_labels_of_something_else_are_not_passed_over(posterior_tree, rng):
     assert pc.summarize(other, "z", **QUICK).source == "labels `z`"
 
 
-def test_nothing_to_summarise_says_how_to_go_on(posterior_tree):
+def test_nothing_to_summarize_says_how_to_go_on(posterior_tree):
     nothing = changed(posterior_tree, lambda data: data.drop_vars(["z", "lp_z"]))
     parts = ["one dimension more); present: ", "summarize(idata, model=model)", "mu ('chain', 'draw', 'component')"]
     parts += ["infer_discrete", "`group`, such as 'posterior_predictive'"]

@@ -53,7 +53,7 @@ def agreement_gain(noise: Floats, n_labels: npt.NDArray[np.int64]) -> Floats:
     return np.log1p(n_labels * (1 - noise) / noise)
 
 
-def maximise(
+def maximize(
     draws: ModelDraws, memberships: Floats, noise: Floats | None, table: Floats | None = None
 ) -> ModelParameters:
     """Compute matches, noise and shares given the memberships of the items of `draws`, and their table if known.
@@ -92,7 +92,7 @@ def climb(
     trace: list[float] = []
     ended, table = False, None
     while not ended and len(trace) < most_steps:
-        state = expect(draws, maximise(draws, memberships, noise, table))
+        state = expect(draws, maximize(draws, memberships, noise, table))
         trace.append(state.objective)
         ended = bool(np.abs(state.memberships - memberships).max() < tolerance)
         memberships, table = state.memberships, state.table
@@ -106,7 +106,7 @@ def held_out_memberships(draws: ModelDraws, state: State) -> Floats:
     The memberships of the steps are overconfident, because each item attracts the matchings to its own labels. Clusters
     that lose all items here are removed.
     """
-    parameters = maximise(draws, state.memberships, state.parameters.noise, state.table)
+    parameters = maximize(draws, state.memberships, state.parameters.noise, state.table)
     gains = agreement_gain(parameters.noise, draws.widths(parameters.shares.size))
     logits = draws.held_out_votes(gains, parameters.matches, state.memberships) + np.log(parameters.shares)
     clusters, first = np.unique(logits.argmax(axis=1), return_index=True)
@@ -185,7 +185,7 @@ def fitted_model(
     part = draws.of_items(sample_of_items(draws, rows, rng))
     state, objectives = best_start(part.take(rows), n_clusters, fewer=fewer, n_starts=n_starts, rng=rng)
     noise = np.full(draws.counts.size, state.parameters.noise.mean())
-    state = expect(draws, maximise(part, state.memberships, noise))
+    state = expect(draws, maximize(part, state.memberships, noise))
     while True:
         occupied = np.unique(state.labels)
         state, trace, converged = climb(draws, kept(state, occupied), state.parameters.noise, most_steps, _SAME)

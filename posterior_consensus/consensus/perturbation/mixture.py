@@ -16,7 +16,7 @@ from posterior_consensus.consensus.perturbation.em import (
     held_out_memberships,
     kept,
     log_prior,
-    maximise,
+    maximize,
     random_rows,
     sample_of_items,
 )
@@ -154,7 +154,7 @@ def _part(draws: ModelDraws, responsibilities: Floats) -> ModelDraws:
 
 
 def _parameters(draws: ModelDraws, state: State) -> ModelParameters:
-    return maximise(draws, state.memberships, _noise(draws, state))
+    return maximize(draws, state.memberships, _noise(draws, state))
 
 
 def _noise(draws: ModelDraws, state: State) -> Floats:

@@ -98,7 +98,7 @@ def _probabilities(
     """
     from pymc.distributions.shape_utils import change_dist_size
 
-    labels = marginalised_names(model)
+    labels = marginalized_names(model)
     if labels and (var_name is None or var_name in labels):
         if observed is not None:
             raise ValueError(
@@ -138,13 +138,13 @@ def _warn_of_elements(core: Any, shape: tuple[int, ...]) -> None:
         )
 
 
-def marginalised_names(model: Any) -> list[str]:
+def marginalized_names(model: Any) -> list[str]:
     """Names of the labels that pymc-extras has marginalized from a model."""
     kinds = {cls.__name__ for rv in model.basic_RVs for cls in type(rv.owner.op).__mro__}
     if "MarginalRV" not in kinds:
         return []
     kept = {rv.name for rv in model.free_RVs}
-    return [str(rv.name) for rv in unmarginalised(model).free_RVs if rv.name not in kept]
+    return [str(rv.name) for rv in unmarginalized(model).free_RVs if rv.name not in kept]
 
 
 def conditional_probabilities(
@@ -173,12 +173,12 @@ def conditional_probabilities(
 
 def _check_independent(model: Any, name: str) -> None:
     """Raise an error if labels are dependent given the parameters."""
-    whole = unmarginalised(model)
+    whole = unmarginalized(model)
     label, kept = whole[name], [whole[rv.name] for rv in model.free_RVs]
     if is_chain(label):
         raise dependent(name)
     behind = [set(ancestors([rv], kept)) for rv in whole.observed_RVs]
-    for other in map(whole.__getitem__, marginalised_names(model)):
+    for other in map(whole.__getitem__, marginalized_names(model)):
         if other.type.ndim < label.type.ndim and any({label, other} <= found for found in behind):
             raise ValueError(
                 f"`model` must have labels that are independent given its parameters; those of {name!r} share the "
@@ -200,7 +200,7 @@ def choice(labels: list[str], var_name: str | None) -> str:
     return labels[0] if var_name is None else var_name
 
 
-def unmarginalised(model: Any) -> Any:
+def unmarginalized(model: Any) -> Any:
     """The model with its labels restored."""
     if find_spec("pymc_extras.marginal") is not None:  # since 0.13
         from pymc_extras.marginal import unmarginalize
@@ -223,7 +223,7 @@ def _recovered(model: Any, dataset: xr.Dataset, name: str, group: str) -> xr.Dat
     logs = recovered[f"lp_{name}"].values
     dtype = dtype_that_fits((int(np.prod(draws.shape)), *logs.shape[2:]))
     result = np.exp(logs, dtype=np.float64).reshape(-1, *logs.shape[2:]).astype(dtype, copy=False)
-    return with_names(model, result, draws, name, dims_of(unmarginalised(model), name), None)
+    return with_names(model, result, draws, name, dims_of(unmarginalized(model), name), None)
 
 
 def new_values(core: Any, observed: Any) -> Any:

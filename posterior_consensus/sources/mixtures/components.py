@@ -16,8 +16,8 @@ from posterior_consensus.sources.mixtures.allocation import (
     check_arguments,
     choice,
     draws_of_model,
-    marginalised_names,
-    unmarginalised,
+    marginalized_names,
+    unmarginalized,
 )
 from posterior_consensus.sources.mixtures.model import ancestors, find_mixture, is_inflated, is_mixture
 from posterior_consensus.sources.mixtures.posterior import Density, parameter_draws
@@ -70,9 +70,9 @@ def component_draws(
     else:
         found = found_labels(data, labels.name, group, None, None)
         draws, as_sampled = draws_of_labels(*found), found[0]
-    hidden = marginalised_names(model)
+    hidden = marginalized_names(model)
     if labels is None and hidden and (var_name is None or var_name in hidden):
-        model = unmarginalised(model)
+        model = unmarginalized(model)
         labels = model[choice(hidden, var_name)]
     dataset = group_dataset(data, group)
     if labels is None:

@@ -53,7 +53,7 @@ def find_mixture(model: Any, var_name: str | None) -> Any:
         raise ValueError(
             f"`var_name` must name the mixture; the model has {listing(chosen)}, whose allocations are independent of "
             "each other. Variables that share one label are a model with a pm.Categorical, which pymc-extras can "
-            "marginalise."
+            "marginalize."
         )
     raise ValueError(_nothing(model, mixtures))
 

@@ -16,7 +16,7 @@ def extras(pm):
     return pytest.importorskip("pymc_extras", exc_type=ImportError)
 
 
-def marginalised(model, *names):
+def marginalized(model, *names):
     from pymc_extras import marginalize
 
     return marginalize(model, list(names))
@@ -29,7 +29,7 @@ def test_several_labels(pm, rng, monkeypatch):
         mu = pm.Normal("mu", shape=2)
         pm.Normal("y", mu[a], 1.0, observed=[0.1, 0.2, 1.0])
         pm.Normal("x", mu[b] * 2, 1.0, observed=x, dims="obs")
-    marginal, idata = marginalised(model, "a", "b"), posterior(mu=values)
+    marginal, idata = marginalized(model, "a", "b"), posterior(mu=values)
 
     def probabilities(data=idata, **given):
         return pc.allocation_probabilities(marginal, data, **{"var_name": "b"} | given)
@@ -61,7 +61,7 @@ def test_label_shared_by_two_variables(pm, rng):
         pm.Poisson("counts", pm.math.exp(prate[z]), observed=counts)
     log_density = stats.norm.logpdf(y[:, np.newaxis], over_items(mu), 1.0)
     log_density = log_density + stats.poisson.logpmf(counts[:, np.newaxis], np.exp(over_items(rate)))
-    soft = pc.allocation_probabilities(marginalised(model, "z"), posterior(w=w, mu=mu, rate=rate))
+    soft = pc.allocation_probabilities(marginalized(model, "z"), posterior(w=w, mu=mu, rate=rate))
     check(soft, expected(over_items(w), log_density))
 
 
@@ -73,7 +73,7 @@ def test_multivariate_observations(pm, rng):
         z = pm.Categorical("z", p=pw, shape=N)
         pm.MvNormal("y", pmu[z], cov=np.eye(2), observed=y)
     deviation = ((y[:, np.newaxis] - over_items(mu)) ** 2).sum(axis=-1)
-    soft = pc.allocation_probabilities(marginalised(model, "z"), posterior(w=w, mu=mu))
+    soft = pc.allocation_probabilities(marginalized(model, "z"), posterior(w=w, mu=mu))
     check(soft, expected(over_items(w), -deviation / 2))
 
 
@@ -86,23 +86,23 @@ def test_states_of_a_markov_chain_are_refused(pm):
         pm.Normal("y", mu[state], 1.0, observed=np.arange(4.0))
     idata = posterior(mu=np.zeros((2, 3, 2)))
     match = r"'state' is a DiscreteMarkovChain, .* sampled .*: summarize\(idata, 'state'\)\. .*marginal\.recover,"
-    for one in (model, marginalised(model, "state")):
+    for one in (model, marginalized(model, "state")):
         by_name = [lambda m, i, one=one: one(i, model=m) for one in (pc.component_similarity, pc.summarize)]
         for function in (pc.allocation_probabilities, *by_name):
             with pytest.raises(ValueError, match=match):
                 function(one, idata)
 
 
-def test_labels_that_share_a_marginalised_label_are_refused(pm):
+def test_labels_that_share_a_marginalized_label_are_refused(pm):
     with pm.Model() as model:
         mu, g = pm.Normal("mu", shape=2), pm.Bernoulli("g", 0.5)
         z = pm.Categorical("z", p=pm.math.switch(g, np.array([0.9, 0.1]), np.array([0.2, 0.8])), shape=3)
         pm.Normal("y", mu[z], 1.0, observed=[0.1, 0.2, 1.0])
     values = {"mu": np.tile([0.0, 1.0], (2, 3, 1))}
     with pytest.raises(ValueError, match="'z' share .* 'g', .* Marginalize 'z' alone, .* 'g'"):
-        pc.allocation_probabilities(marginalised(model, "g", "z"), posterior(**values), var_name="z")
+        pc.allocation_probabilities(marginalized(model, "g", "z"), posterior(**values), var_name="z")
     g = np.array([[0, 1, 0], [1, 1, 0]])
-    soft = pc.allocation_probabilities(marginalised(model, "z"), posterior(**values, g=g))
+    soft = pc.allocation_probabilities(marginalized(model, "z"), posterior(**values, g=g))
     assert soft.items.dim == "z_dim_0"
     w, mu = np.where(g[..., np.newaxis] == 1, [0.9, 0.1], [0.2, 0.8]), over_items(values["mu"])
     check(soft, expected(over_items(w), stats.norm.logpdf(np.array([[0.1], [0.2], [1.0]]), mu, 1.0)))
