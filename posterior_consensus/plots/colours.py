@@ -27,6 +27,7 @@ _NARROW = 5.0  # points per cluster, below which patterns are left out
 _CHAIN_COLOURS = ("#0077BB", "#EE7733", "#2DC3A5", "#6B6B6B")
 _CHAIN_LINES = ("-", "--", ":")
 _CHAIN_MARKERS = ("o", "D", "^")
+_CHAIN_CROSSES = ("x", "+", "1")  # beside clusters, which are areas or filled markers
 MOST_CHAINS = len(_CHAIN_COLOURS) * len(_CHAIN_LINES)  # chains with distinct lines
 
 MARK = "#C1272D"  # the partition, a default, a marked value
@@ -112,6 +113,16 @@ def chain_line(k: int, n_chains: int) -> dict[str, Any]:
 def chain_marker(k: int, n_chains: int) -> str:
     """Marker of chain number `k`."""
     return _CHAIN_MARKERS[k // len(_CHAIN_COLOURS) if n_chains <= MOST_CHAINS else 0]
+
+
+def chain_cross(k: int, n_chains: int) -> dict[str, Any]:
+    """Look of points of chain number `k` in figures that also show clusters.
+
+    No four colours are far from those of the clusters for every colour blindness: the form tells chains from clusters.
+    """
+    marker = _CHAIN_CROSSES[k // len(_CHAIN_COLOURS) if n_chains <= MOST_CHAINS else 0]
+    style = {"color": chain_colour(k, n_chains), "marker": marker, "linestyle": "", "markeredgewidth": 1.3}
+    return style | {"markersize": 5 if marker == "x" else 6.5}
 
 
 def as_cmap(cmap: Any) -> Colormap:

@@ -14,9 +14,8 @@ from posterior_consensus.plots.colours import (
     COLOURS,
     NEUTRAL,
     PRIOR,
-    chain_colour,
+    chain_cross,
     chain_labels,
-    chain_marker,
     ink,
 )
 from posterior_consensus.plots.frame import Axes, Grid, Size
@@ -75,7 +74,7 @@ def plot_n_clusters(
     -----
     The number of clusters is a property of partitions of these data. It need not estimate a number of components: under
     a Dirichlet process mixture with fixed concentration, it is inconsistent (Miller and Harrison 2014). If all draws
-    have the same number, the title notes it, and chains have no points.
+    have the same number, the title notes it, and chains have no crosses.
 
     Examples
     --------
@@ -99,8 +98,7 @@ def plot_n_clusters(
         if weights.sum() > 0:
             share = np.bincount(draws.n_clusters[rows] - fewest, weights, minlength=numbers.size) / weights.sum()
             beside = 0.6 * (k + 0.5) / n_chains - 0.3
-            style: dict[str, Any] = {"color": chain_colour(k, n_chains), "markersize": 4, "label": labels[k]}
-            ax.plot(numbers + beside, share, chain_marker(k, n_chains), **style)
+            ax.plot(numbers + beside, share, label=labels[k], **chain_cross(k, n_chains))
     if prior is not None:
         fewest, most = _draw_prior(ax, check_prior(prior), draws.n_items, fewest, most)
     if partition is not None:

@@ -10,10 +10,11 @@ import pytest
 from matplotlib import rcParams
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_hex, to_rgba_array
+from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
 import posterior_consensus as pc
-from posterior_consensus.plots.colours import COLOURS, MARK, chain_colour, chain_line
+from posterior_consensus.plots.colours import COLOURS, MARK, MARKERS, chain_colour, chain_cross, chain_line
 from posterior_consensus.plots.four_panels import four_panels
 from posterior_consensus.plots.frame import cluster_entries, label_items, short_names
 from tests.catalogue.functions import BY_NAME
@@ -87,6 +88,10 @@ def test_chains_and_clusters_share_no_colour():
     chains = {to_hex(line.get_color()) for line in four[0, 1].lines if line.get_marker() != "None"}
     clusters = {to_hex(patch.get_facecolor()) for patch in four[1, 1].patches}
     assert len(chains) == 3 and len(clusters) == 3 and not chains & clusters
+    forms = {line.get_marker() for line in four[0, 1].lines} - {"None"}
+    assert forms and not forms & {*Line2D.filled_markers, *MARKERS}  # areas of clusters, and their points, are filled
+    forms = [{chain_cross(k, 12)[name] for k in own} for own in (range(12), range(4)) for name in ("marker", "color")]
+    assert [len(form) for form in forms] == [3, 4, 1, 4]
     every = {chain_colour(k, 4) for k in range(4)} | {MARK}
     assert len(every) == 5 and not every & set(COLOURS)
     assert len({tuple(chain_line(k, 12).values()) for k in range(12)}) == 12
