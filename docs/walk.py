@@ -81,6 +81,7 @@ async def walked(browser, address, names):
     """What is wrong, as pairs of page and fault; names are taken from the list that all tabs share."""
     faults = []
     tab = await browser.new_page()
+    tab.set_default_timeout(300_000)  # of a busy machine
     tab.on("pageerror", lambda error: faults.append((name, str(error))))
 
     def heard(said):
@@ -111,7 +112,7 @@ async def walk(folder, chromium):
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{server.server_port}"
     names = [page.relative_to(folder).as_posix() for page in sorted(folder.rglob("*.html"), reverse=True)]
-    names = [name for name in names if not name.startswith(("_", "reports/"))]
+    names = [name for name in names if not name.startswith(("_static/", "reports/"))]
     async with async_playwright() as driver:
         browser = await driver.chromium.launch(executable_path=chromium, args=["--no-sandbox", OFFLINE])
         found = await asyncio.gather(*(walked(browser, address, names) for _ in range(TABS)))
