@@ -113,6 +113,8 @@ if repository:
     html_theme_options |= {"use_source_button": True, "use_edit_page_button": True}
 html_context = {"default_mode": "auto"}  # light or dark, as the reader's system has it
 html_favicon = "_static/favicon.svg"
+# Pages of source lie in no list of pages; without one, a build takes 10 seconds less.
+html_sidebars = {"_modules/**": ["navbar-logo.html", "search-button-field.html"]}
 html_static_path = ["_static"]
 html_extra_path = ["llms.txt"]
 html_css_files = ["custom.css"]
