@@ -271,9 +271,9 @@ def label_clusters(ax: Axes, sides: str, sizes: npt.NDArray[np.intp], names: lis
     centres = np.cumsum(sizes) - (sizes + 1) / 2
     shown, length = short_names(names, 12), length_of(ax, sides)
     places = (centres + 0.5) / sizes.sum() * length
-    apart = _moved_apart(places, _rooms(shown))
+    apart = _moved_apart(places, _rooms(shown), length)
     named = list(range(sizes.size))
-    if np.abs(apart - places).max() > _MOST_MOVED:
+    if np.abs(apart - places).max() > _MOST_MOVED or apart[-1] > length:
         named, apart = with_room(places, shown, np.argsort(-sizes, kind="stable")), places
     set_ticks(ax, sides, apart[named] / length * sizes.sum() - 0.5, [shown[k] for k in named])
     for side in sides:
@@ -297,11 +297,16 @@ def _rooms(names: Sequence[str]) -> npt.NDArray[np.float64]:
     return np.array([4.0 + font * max(0.6 * len(name), 1.0) for name in names])
 
 
-def _moved_apart(places: npt.NDArray[np.float64], rooms: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Positions of names without overlap that are nearest to the given ascending ones, in squares."""
+def _moved_apart(
+    places: npt.NDArray[np.float64], rooms: npt.NDArray[np.float64], length: float
+) -> npt.NDArray[np.float64]:
+    """Positions of names without overlap that are nearest to the given ascending ones, in squares.
+
+    They are on the axis if it has room: a tick beyond its end would lengthen it.
+    """
     least = np.concatenate([[0.0], np.cumsum((rooms[1:] + rooms[:-1]) / 2)])
-    nearest: npt.NDArray[np.float64] = isotonic_regression(places - least).x + least
-    return nearest
+    nearest = isotonic_regression(places - least).x
+    return np.clip(nearest, 0.0, max(0.0, length - least[-1])) + least
 
 
 def tick_integers(axis: Any) -> None:

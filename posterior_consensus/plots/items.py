@@ -191,7 +191,8 @@ def plot_item_uncertainty(
     numbers = numbers_for_colours(items.names)
     ax = frame.new_axes(ax, figsize, 7.2, 3.4)
     along = Items.along(items.cluster, str(items.cluster.dims[0]))
-    row = item_row(ax, along, cluster, order, then=[-own, other], certainty=np.where(single, 1 - other, own))
+    by_height = own if items.noise is None else np.where(single, items.noise.values, own)
+    row = item_row(ax, along, cluster, order, then=[-by_height, other], certainty=np.where(single, 1 - other, own))
     here, heights = cluster[row.at], own[row.at]
     edges = np.arange(row.at.size + 1) - 0.5
     for k in row.clusters:
@@ -214,7 +215,9 @@ def plot_item_uncertainty(
             "marker": "x",
             "s": float(np.clip(room, 2.5, 4)) ** 2,
         }
-        ax.scatter(np.arange(row.at.size), items.noise.values[row.at], **style, zorder=2.6, clip_on=False)
+        share = items.noise.values[row.at]
+        (called,) = np.nonzero(share)
+        ax.scatter(called, share[called], **style, zorder=2.6, clip_on=False)
         shares.append(frame.point("share as noise", "x", ink(), markersize=4))
     ax.set(ylim=(0, 1.02), ylabel=f"mean {words_of(items).similarity}")
     name_row(ax, row, [str(name) for name in items.names])

@@ -264,7 +264,7 @@ def plot_layer_stability(comparison: LayerStability | HasComparison, *, figsize:
     else:
         frame.label_some(grid[2], "x", np.array(captions))
     note = f" ({len(names)} of {left_out + len(names)})" * (left_out > 0)
-    _label_layers(grid[2], f"{comparison.dim}{note}")
+    _label_layers(grid[2], f"{_of_runs(comparison.dim)}{note}")
     return grid
 
 
@@ -275,6 +275,11 @@ def printed_layers(comparison: HasComparison, width: Width, figsize: Size, *, ar
         grid = plot(comparison, figsize=(across, down))
         frame.fit_labels(grid.reshape(-1, 1))
     return grid
+
+
+def _of_runs(dim: str) -> str:
+    """Name of the dimension of layers of runs on an axis."""
+    return "group of runs" if dim == "layer" else dim
 
 
 def _label_layers(ax: Axes, label: str) -> None:

@@ -98,6 +98,7 @@ def plot_n_clusters(
         if weights.sum() > 0:
             share = np.bincount(draws.n_clusters[rows] - fewest, weights, minlength=numbers.size) / weights.sum()
             beside = 0.6 * (k + 0.5) / n_chains - 0.3
+            share[share == 0] = np.nan  # no point, as many on the axis would look like a row of their own
             ax.plot(numbers + beside, share, label=labels[k], **chain_cross(k, n_chains))
     if prior is not None:
         fewest, most = _draw_prior(ax, check_prior(prior), draws.n_items, fewest, most)

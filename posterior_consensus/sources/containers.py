@@ -180,6 +180,10 @@ def attach(data: Container, *results: HasDataset | HasDataTree, group: str = "co
         raise ValueError("`results` must hold at least one result; got none.")
     if not isinstance(group, str) or not group or "/" in group:
         raise ValueError(f"`group` must be a name without '/'; got {group!r}.")
+    if any(is_annotated(one) or has_groups(one) for one in results):
+        raise TypeError(
+            f"`data` must come first, then the results: attach(data, result); got {type(data).__name__} first."
+        )
     if is_annotated(data) and not has_groups(data):
         annotate(data, results, group)
         return data

@@ -138,7 +138,9 @@ def _chosen(names: pd.Index, keys: Keys) -> tuple[list[int], frozenset[int]]:
         if not at and isinstance(key, str):
             at = [k for k, name in enumerate(names) if fnmatchcase(str(name), key)]
         if not at:
-            raise ValueError(f"`keys` must match columns; got {key!r}, present: {_some(names)}.")
+            begin = isinstance(key, str) and any(str(name).startswith(key) for name in names)
+            hint = f" Did you mean '{key}*'?" if begin else ""
+            raise ValueError(f"`keys` must match columns; got {key!r}, present: {_some(names)}.{hint}")
         found |= {k: is_named or found.get(k, False) for k in at}
     if not found:
         raise ValueError(f"`keys` must match columns; got none, present: {_some(names)}.")

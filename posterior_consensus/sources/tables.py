@@ -183,7 +183,7 @@ def _refuse_statistics(table: pd.DataFrame, name: str) -> None:
 
 
 def _warn_of_items_as_rows(items: pd.DataFrame, name: str) -> None:
-    """Warn if the names or the labels say that rows are items.
+    """Warn if the names or the labels say that rows are items, and raise an error if both do.
 
     Columns say so that count draws, or are only counted, like R's V1, V2, ..., if rows are fewer or have names. Other
     names of rows say so unless the labels say that rows are draws.
@@ -192,6 +192,13 @@ def _warn_of_items_as_rows(items: pd.DataFrame, name: str) -> None:
     has_names = has_text_names(items.index)
     prefix = (_counted(items.columns) or "").rstrip("._- ")
     are_draws = _key(prefix) in (*_DRAW, "run")
+    if has_names and row_score(some_of_table(items)) <= -DECIDED:
+        raise ValueError(
+            f"`data` must have draws as rows and items as columns; got {name} of {n_rows} x {n_columns}, whose rows "
+            f"have names, such as {items.index[0]!r}, and whose columns agree as draws do. If its columns are runs, "
+            "call as_runs(table); if they are draws, take its transpose; if its rows are draws, number them by "
+            "reset_index(drop=True)."
+        )
     if are_draws or (is_counted(items.columns) and (has_names or n_columns > n_rows)):
         is_doubted = True
     else:

@@ -215,6 +215,8 @@ def number(summary: SummaryRecord) -> Fact:
     line = f"{low:,} in {display.percent(share)} of {whole}"
     if low < high:
         line = f"{low:,} to {high:,}, central 90% interval, which has {display.percent(share)} of {whole}"
+    if summary.independent and low == values.min() < values.max() == high:
+        line = f"{low:,} to {high:,} in all runs"
     if not low == high == summary.n_clusters:
         line += f"; {_reported(summary)}"
     findings = [f"The number of clusters {clause}.", *_given_number(summary)]

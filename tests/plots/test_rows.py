@@ -154,6 +154,13 @@ def test_clusters_have_room(n_clusters, cut):
         assert not cut or ax.get_xlim()[1] < 130
 
 
+def test_names_of_small_clusters_at_the_end_do_not_lengthen_the_axis():
+    labels = np.repeat(np.arange(10), [200] * 8 + [1] * 2)
+    draws = pc.as_partition_draws([labels] * 4)
+    ax = pc.plot_item_uncertainty(pc.item_uncertainty(draws, labels), figsize=(9, 3))
+    assert ax.get_xlim() == (-0.5, labels.size - 0.5)
+
+
 def test_strips_show_the_clusters_that_change_most():
     draws, labels = many(60)
     ax = pc.plot_credible_ball(pc.credible_ball(draws, labels))

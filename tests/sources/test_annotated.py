@@ -115,6 +115,8 @@ def test_what_does_not_fit_is_refused(adata, runs, best):
         ([best, other], ValueError, "`results`", "'consensus'", "separate groups"),
     ]
     check_all(lambda results: pc.attach(adata, *results), cases)
+    with pytest.raises(TypeError, match="`data` must come first.* got ConsensusPartition first"):
+        pc.attach(best, adata)
     strange = adata.obs.rename(index={"cell7": "strange"})
     twice = adata.obs.rename(index={"cell7": "cell8"})
     cases = [

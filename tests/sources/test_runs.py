@@ -294,7 +294,11 @@ def test_errors_name_what_is_wrong():
     ]
     check_all(pc.as_runs, cases)
     assert pc.as_runs(counted, ["id", "a"]).n_clusters.tolist() == [21, 2]
-    check_all(lambda keys: pc.as_runs(CELLS, keys), [("louvian*", ValueError, "`keys`", "'louvian*'", "'leiden_0'")])
+    of_keys = [
+        ("louvian*", ValueError, "`keys`", "'louvian*'", "'leiden_0'"),
+        ("leiden_", ValueError, "`keys`", "Did you mean 'leiden_*'?"),
+    ]
+    check_all(lambda keys: pc.as_runs(CELLS, keys), of_keys)
     check_all(lambda axis: pc.as_runs(LABELS, axis=axis), [(2, ValueError, "`axis` must be 0 or 1", "got 2")])
     check_all(lambda axis: pc.as_runs(TABLE, axis=axis), [("cell", ValueError, "`axis`", "'cell'")])
 
