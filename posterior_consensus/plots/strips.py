@@ -25,6 +25,7 @@ from posterior_consensus.results.stored_as import own_in
 from posterior_consensus.results.words import words_of
 
 HEIGHT = 0.36  # of half a strip, with strips 1 apart
+_FARTHEST = dict(zip(BALL_BOUNDS, ("farthest", "fewest", "most"), strict=True))  # the last two: clusters
 _WIDE = 300.0  # points of axes, from which captions may be long
 
 
@@ -154,6 +155,9 @@ def plot_credible_ball(
 
     Notes
     -----
+    The bounds are the draws in the ball that are farthest from the partition: of all (horizontal), of those with the
+    fewest clusters (upper vertical) and of those with the most (lower vertical).
+
     By default, items are ordered by their cluster in the partition, then in each bound from the top. Clusters of a
     bound have the colour of the partition's cluster matched to them (most items in common over all one-to-one
     matchings), else the next colours. Beyond twenty colours, patterns are added. If several bounds have the same
@@ -173,13 +177,13 @@ def plot_credible_ball(
     ax = frame.new_axes(ax, figsize, 7.2, 2.9)
     partitions, captions = [ball.partition], [f"partition\n{counted(ball.n_clusters[0], 'cluster')}"]
     then = ", " if frame.extent(ax)[0] > _WIDE else "\n"
-    for name, number in zip(BALL_BOUNDS, ball.n_clusters[1:], strict=True):
+    for (name, farthest_of), number in zip(_FARTHEST.items(), ball.n_clusters[1:], strict=True):
         bound = getattr(ball, name)
         partitions.append(bound[0])
         distance = quantity(float(own_in(bound, "distance")[0]), ball.loss.unit, 3)
         ties = f" ({len(bound)} tie)" if len(bound) > 1 else ""
         clusters = counted(number, "cluster")
-        captions.append(f"{name.replace('_', ' ')}\n{clusters}{then}at {distance}{ties}")
+        captions.append(f"{farthest_of} ({name.replace('_', ' ')})\n{clusters}{then}at {distance}{ties}")
     draw_strips(ax, partitions, captions, "partition", order, noise_from=ball.noise_from)
     radius, loss = quantity(ball.radius, ball.loss.unit, 3), short_name_of(ball.loss)
     ax.set_title(f"{ball.prob:.0%} {words_of(ball).ball} under {loss}, radius {radius}", fontsize="medium")

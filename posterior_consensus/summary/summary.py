@@ -150,7 +150,10 @@ class Summary(SummaryRecord, display.Shown):
             return cls(draws=found, observed=observed, **fields)
 
     def findings(self) -> list[str]:
-        """Findings in plain sentences, on partition, uncertainty, optimality and convergence."""
+        """Findings in plain sentences, on partition, uncertainty, optimality and convergence.
+
+        The verdict on the chains is the last; it is the first if they disagree, are short or cannot be assessed.
+        """
         return findings(self)
 
     def left_out(self) -> list[str]:

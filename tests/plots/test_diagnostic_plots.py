@@ -132,7 +132,7 @@ def test_sequence_and_the_end_of_the_burn_in_are_drawn_by_chain():
         assert [line.get_xdata()[0] for line in ends] == found.burn_in["burn_in"].values.tolist()
         styles = ["--" if settled else ":" for settled in found.burn_in["settled"]]
         assert [line.get_linestyle() for line in ends] == styles
-    assert axes[0].get_title(loc="left") == "binder distance from the draw 2 before"
+    assert axes[0].get_title(loc="left") == "Binder loss distance from the draw 2 before"
     assert [text.get_text() for text in axes[0].get_legend().get_texts()] == ["chain 0", "chain 1", "chain 2"]
     short = pc.diagnostics.plot_sequence(pc.diagnostics.sequential_distances(draws_of(1, 60, 5)))
     assert short[0].lines[1].get_linestyle() == ":" and short[0].lines[1].get_xdata()[0] == 30
