@@ -414,6 +414,7 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
 
 def _in_short(verdict: str) -> str:
     """The verdict after the word "chains"."""
+    verdict = verdict.replace("There is no sign that the chains disagree, but they are short: ", "short: ")
     short = verdict.removeprefix("The chains ").replace("agree: R-hat is at most", "agree: R-hat at most")
     return short.replace("the effective sample size at least", "ESS at least")
 
