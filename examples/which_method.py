@@ -37,9 +37,7 @@ def compare(draws):
     for method in pc.METHODS:
         if method in ("exact", "enumeration", "sdp"):
             continue
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found = pc.consensus_partition(draws, method=method, random_seed=1, progressbar=False)
+        found = pc.consensus_partition(draws, method=method, random_seed=1, progressbar=False)
         binder = pc.expected_loss(draws, found, loss="binder")["expected_loss"].item()
         rows[method] = (found.expected_loss, binder, found.n_clusters)
     return pd.DataFrame.from_dict(rows, "index", columns=["expected VI", "expected Binder", "clusters"])
@@ -67,7 +65,8 @@ compare(posteriors["galaxies"]).round(4)
 # Each draw is a noisy copy of one partition, in which 55% of the items get a random cluster. There are 100 items, 20
 # draws and six clusters, of equal probability or with one of 50, 75 and 90% of the items. `python -m benchmarks
 # cluster_graphs` has all settings of [the paper](../developers/papers.md). Methods that take the number of clusters are
-# given it. The adjusted Rand index is 1 for the truth, and 0 on average by chance.
+# given it. If one cluster has 90% of the items, `rpm_em` finds five clusters and warns that the draws distinguish no
+# more. The adjusted Rand index is 1 for the truth, and 0 on average by chance.
 
 # %%
 GIVEN = ("basic", "spectral", "kcc", "align_and_vote", "rpm_em", "cspa", "mcla", "hbgf", "nmf")
@@ -75,7 +74,9 @@ indices = pd.DataFrame(index=GIVEN)
 for sizes in ("balanced", 0.5, 0.75, 0.9):
     made = pc.simulate.random_perturbation(100, 6, n_draws=20, noise=0.55, sizes=sizes, random_seed=1)
     for method in GIVEN:
-        found = pc.consensus_partition(made.draws, method=method, n_clusters=6, random_seed=1, progressbar=False)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The partition has 5 clusters, not 6")
+            found = pc.consensus_partition(made.draws, method=method, n_clusters=6, random_seed=1, progressbar=False)
         indices.loc[method, str(sizes)] = 1 - pc.partition_loss(found, made.truth, loss="one_minus_ari")
 indices.round(2)
 

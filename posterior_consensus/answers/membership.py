@@ -248,7 +248,7 @@ def membership(draws: Any, partition: Any = None) -> Membership:
 def check_size(n_items: int, labels: Labels) -> None:
     """Raise MemoryError if a table of items by clusters exceeds the memory budget."""
     n_columns = int(labels.max()) + 2
-    memory.check(40 * n_items * n_columns, f"Probabilities of {n_items:,} items and {n_columns} clusters")
+    memory.check(40 * n_items * n_columns, f"A table of {n_items:,} items and {n_columns} clusters")
 
 
 def as_membership(

@@ -474,7 +474,7 @@ def _whole(weights: Floats) -> npt.NDArray[np.int64]:
 def _check_memory(draws: PartitionDraws) -> None:
     words = -(-draws.n_draws // 64)
     size = 8 * words * draws.n_items * (draws.backend.n_planes + n_threads() * draws.most_clusters)
-    memory.check(size, "The search for a partial partition", "Thin the draws.")
+    memory.check(size, "The search for a partial partition", f"Take fewer {draws.samples.words.draws}.")
 
 
 def _bits(draws: PartitionDraws, weights: npt.NDArray[np.int64]) -> partial.Bits:
@@ -524,7 +524,8 @@ def completed(
     free = consensus_partition(draws, loss=loss, **options).labels.values
     partition = _agreeing(free, labels)
     most = max(draws.most_clusters, int(partition.max()) + 1)
-    memory.check(4.0 * int(draws.starts[-1]) * most, f"A search among {most} clusters", "Thin the draws.")
+    what = f"A search among {most} clusters"
+    memory.check(4.0 * int(draws.starts[-1]) * most, what, f"Take fewer {draws.samples.words.draws}.")
     ensemble = Draws(searched(draws.labels), draws.starts, draws.weights)
     with waiting("Unassigned items", progressbar=progressbar):
         descend_some(ensemble, loss.arrays(labels.size), partition, np.flatnonzero(labels < 0), most)

@@ -154,7 +154,7 @@ def checked_losses(draws: PartitionDraws, others: PartitionDraws, loss: Partitio
     memory.check(
         8 * draws.n_draws * others.n_draws,
         f"The matrix of losses of {draws.n_draws} {words.draws} against {others.n_draws}",
-        f"Take fewer {words.draws}, such as draws.isel(draw=slice(None, None, 10)).",
+        f"Take fewer {words.draws}, such as `draws.take(slice(None, None, 10))`.",
     )
     if isinstance(loss, NoiseLoss):
         return loss_matrix(draws.marked_labels(), others, loss)

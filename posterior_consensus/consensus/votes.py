@@ -193,7 +193,7 @@ def _jaccard(
     memory.check(
         4 * first.size * vertices.size,
         f"Similarities of {first.size} clusters to {vertices.size}",
-        "Give fewer draws, such as `draws.isel(draw=slice(None, None, 10))`.",
+        f"Give fewer {draws.samples.words.draws}, such as `draws.take(slice(None, None, 10))`.",
     )
     rows = np.unique(draw_of[first])  # these draws contain all distinct clusters
     some = draws.backend.take(rows)

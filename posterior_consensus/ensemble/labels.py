@@ -98,8 +98,8 @@ class LabelBackend(ABC):
     def values(self) -> npt.NDArray[Any]:
         """Cluster (n_draws, n_items) of each item in each draw, from 0 in order of first appearance, in memory."""
         if self.in_memory() is None:
-            what = f"All labels of {self.n_draws:,} draws of {self.n_items:,} items{self.place}"
-            memory.check(self.n_draws * self.n_items * self.dtype.itemsize, what, "Take fewer draws or items.")
+            what = f"All labels of {self.n_draws:,} partitions of {self.n_items:,} items{self.place}"
+            memory.check(self.n_draws * self.n_items * self.dtype.itemsize, what, "Take fewer partitions or items.")
         return self.of_draws(slice(None))
 
     def in_memory(self) -> npt.NDArray[Any] | None:
@@ -154,7 +154,8 @@ class LabelBackend(ABC):
             return kept
         n_clusters = int(partition.max()) + 1
         size = 4 * int(self.starts[-1]) * n_clusters
-        memory.check(size, f"The table of the clusters of all draws with {n_clusters} clusters", "Thin the draws.")
+        what = f"The table of the clusters of all partitions with {n_clusters} clusters"
+        memory.check(size, what, "Take fewer partitions.")
         if (held := self.in_memory()) is None:
             counts = self.sum_blocks(_joint_counts, self.starts, partition, n_clusters)
         else:
@@ -189,8 +190,8 @@ class LabelBackend(ABC):
         if (held := self.in_memory()) is not None:
             return np.ascontiguousarray(held[:, items].T)
         at = np.arange(self.n_items)[items]
-        what = f"All labels of {at.size:,} items in {self.n_draws:,} draws"
-        memory.check(at.size * self.n_draws * self.dtype.itemsize, what, "Take some of the draws.")
+        what = f"All labels of {at.size:,} items in {self.n_draws:,} partitions"
+        memory.check(at.size * self.n_draws * self.dtype.itemsize, what, "Take fewer partitions.")
         columns = np.empty((at.size, self.n_draws), self.dtype)
         blocks = [block for block in self.item_blocks if _within(at, block).any()]
         for block, found in self.map_blocks(_columns, at, blocks=blocks):

@@ -266,7 +266,8 @@ def _bytes_of_memberships(draws: PartitionDraws) -> int:
 
 def _memberships(draws: PartitionDraws) -> sparse.csr_array:
     """Items by the clusters of all draws (n, R), without singletons; the data are the numbers of the draws."""
-    memory.check(_bytes_of_memberships(draws), "The clusters of all draws", "Take fewer draws.")
+    words = draws.samples.words
+    memory.check(_bytes_of_memberships(draws), f"The clusters of all {words.draws}", f"Take fewer {words.draws}.")
     sizes, starts, shared = draws.backend.sizes, draws.starts, _n_shared(draws)
     kind = np.min_scalar_type(-max(sizes.size, shared))
     blocks = [found for _, found in draws.backend.map_blocks(_of_block, starts, sizes, kind)]

@@ -104,8 +104,8 @@ def _flows(
     matched: list[npt.NDArray[Any]], shape: tuple[int, int], samples: Samples, prob: float
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Floats]:
     n_draws, n_cells = samples.n_draws, shape[0] * shape[1]
-    what = f"Flows between {shape[0] - 1} and {shape[1] - 1} clusters in each of {n_draws} draws"
-    memory.check(4 * n_draws * n_cells, what, "Thin the draws.")
+    what = f"Flows between {shape[0] - 1} and {shape[1] - 1} clusters in each of {n_draws} {samples.words.draws}"
+    memory.check(4 * n_draws * n_cells, what, f"Take fewer {samples.words.draws}.")
     rows, offsets = np.arange(n_draws), n_cells * np.arange(n_draws + 1)
     widths = np.full(n_draws, shape[1])
     counts = contingency.paired_counts(np.concatenate(matched), rows, n_draws + rows, widths, offsets)

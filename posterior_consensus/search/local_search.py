@@ -542,7 +542,7 @@ def check_memory_of_tables(bytes_a_cluster: int, n_clusters: int, limits: Limits
     if not memory.fits(bytes_a_cluster * n_clusters):
         enough = max(n_clusters, min(limits.most, drawn + 1))
         what = f"A search among {enough} clusters"
-        memory.check(bytes_a_cluster * enough, what, "Thin the draws, or ask for fewer clusters.")
+        memory.check(bytes_a_cluster * enough, what, "Take fewer partitions, or ask for fewer clusters.")
 
 
 def numbered(partition: Labels) -> Labels:

@@ -93,7 +93,7 @@ class LabelBlocks:
             highest = max(highest, highest_here)
             if others_here.size:
                 others = others_here if others is None else np.union1d(others_here, others)
-                memory.check(2 * others.nbytes, f"A list of the {others.size:,} names of clusters in all draws")
+                memory.check(2 * others.nbytes, f"A list of the {others.size:,} names of all clusters")
             if others is not None and is_text(others) and highest >= 0:
                 raise TypeError(
                     f"{self._name} must be all integers, all strings or all integer-valued floats; got both."

@@ -174,7 +174,7 @@ def test_the_column_of_the_items(rng, monkeypatch):
         assert pc.item_uncertainty(z, PARTITION).membership is None
     monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "1300B")
     assert pc.item_uncertainty(z, PARTITION).membership is None
-    with pytest.raises(MemoryError, match="Probabilities of 9 items and 4 clusters"):
+    with pytest.raises(MemoryError, match="A table of 9 items and 4 clusters"):
         pc.membership(z, PARTITION)
 
 

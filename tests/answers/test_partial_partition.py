@@ -259,7 +259,7 @@ def test_a_partial_partition_is_no_partition_and_memory_has_a_limit(monkeypatch)
     partial = partial_of(draws)
     check(lambda p: pc.credible_ball(draws, p), partial, ValueError, ["negative; got -1"])
     monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "20KB")
-    check(partial_of, draws, MemoryError, ["partial partition", "Thin"])
+    check(partial_of, draws, MemoryError, ["partial partition", "Take fewer draws"])
 
 
 SALSO = {0.5: 20, 0.8: 5, 0.95: 3}  # items of chips() with 64 runs on these draws, by probability

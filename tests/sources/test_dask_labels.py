@@ -122,7 +122,7 @@ def test_variables_of_dask_are_taken_where_they_are_large(client, labels, monkey
 
 def test_labels_that_memory_does_not_hold_say_so(both, monkeypatch):
     monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "10KB")
-    with pytest.raises(MemoryError, match="30 draws of 700 items .* 21 KB"):
+    with pytest.raises(MemoryError, match="30 partitions of 700 items .* 21 KB"):
         both[1].values  # noqa: B018
 
 

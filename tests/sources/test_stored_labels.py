@@ -60,9 +60,9 @@ def test_labels_on_disk_give_what_labels_in_memory_give(stored):
 
 def test_labels_that_memory_does_not_hold_are_refused_in_words(stored, wide, monkeypatch):
     monkeypatch.setenv(BUDGET, "30KB")
-    with pytest.raises(MemoryError, match="60 draws of 700 items in .*wide .* 84 KB"):
+    with pytest.raises(MemoryError, match="60 partitions of 700 items in .*wide .* 84 KB"):
         _ = wide.labels
-    with pytest.raises(MemoryError, match="60 draws of 700 items in .*store .* 42 KB"):
+    with pytest.raises(MemoryError, match="60 partitions of 700 items in .*store .* 42 KB"):
         _ = stored.labels
     assert stored.backend.take(np.arange(50)).in_memory() is None
     assert stored.backend.take(np.arange(5)).file is None

@@ -10,6 +10,7 @@ import pytest
 
 import posterior_consensus as pc
 from posterior_consensus.cli import main
+from posterior_consensus.runtime import memory
 from tests.catalogue.functions import functions_of
 
 QUIET = {"random_seed": 1, "progressbar": False}
@@ -205,6 +206,23 @@ def test_warnings_and_errors(rng):
     for text in texts:
         said(text.removeprefix("`draws`"), "warning or error")
         assert "run" in text
+
+
+def test_errors_for_want_of_memory(monkeypatch):
+    labels = few_clusters(np.random.default_rng(7))
+    best = pc.consensus_partition(labels, **QUIET)
+    monkeypatch.setattr(memory, "budget", lambda: 1000)
+    for call in (
+        lambda runs: pc.partial_partition(runs, 0.5, random_seed=1),
+        lambda runs: pc.consensus_partition(runs, **QUIET),
+        lambda runs: pc.membership(runs, best),
+        lambda runs: pc.partition_loss(runs),
+        lambda runs: pc.consensus.fit_modes(runs, 1, **QUIET),
+        lambda runs: pc.consensus_partition(runs, method="mcla", **QUIET),
+    ):
+        with pytest.raises(MemoryError) as refused:
+            call(pc.as_runs(labels))
+        said(str(refused.value), "error")
 
 
 @pytest.mark.parametrize("name", ["some", "groups that differ"])

@@ -62,7 +62,9 @@ def maximize(
     """
     n_items, n_clusters = memberships.shape
     size = _BYTES_A_CELL * int(draws.starts[-1]) * n_clusters
-    memory.check(size, f"The perturbation model of {n_clusters} clusters", "Thin the draws, or set fewer clusters.")
+    memory.check(
+        size, f"The perturbation model of {n_clusters} clusters", "Take fewer partitions, or set fewer clusters."
+    )
     if table is None:
         table = draws.table(memberships)
     matches, entropies, agreement = _matches(draws, table, noise)
