@@ -301,7 +301,7 @@ class _Ascent:
         at_once = max(1, int(self._problem.n * _ROWS_AT_ONCE / max(rows, 1)))
         for first in range(0, self._problem.n, at_once):
             last = min(first + at_once, self._problem.n)
-            kernels.linearise(self._blocks, points, first, last, slots, self._tangents, costs)
+            kernels.linearize(self._blocks, points, first, last, slots, self._tangents, costs)
 
     def _refresh(self, reset: bool = True) -> None:
         """Add tangents at the means, in place of those unused for longest.

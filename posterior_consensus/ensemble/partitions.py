@@ -291,7 +291,7 @@ def canonical_rows(codes: npt.NDArray[Any], n_codes: int) -> tuple[npt.NDArray[A
     n_clusters : ndarray of shape (n_draws,), dtype int64
     """
     labels = np.empty(codes.shape, smallest_dtype(min(n_codes, codes.shape[1])))
-    n_clusters = ensemble.canonicalise(np.ascontiguousarray(codes), n_codes, labels)
+    n_clusters = ensemble.canonicalize(np.ascontiguousarray(codes), n_codes, labels)
     return labels.astype(smallest_dtype(int(n_clusters.max(initial=1))), copy=False), n_clusters
 
 

@@ -297,18 +297,18 @@ def own_and_nearest(labels, starts, begins, weights, total, partition, sizes):
     return out
 
 
-def canonicalise(codes, n_codes, out):
+def canonicalize(codes, n_codes, out):
     """Write every row of `codes` (N, n), values below `n_codes`, to `out` numbered by first appearance.
 
     Returns the number of clusters of each row (N,).
     """
     n_clusters = np.empty(codes.shape[0], np.int64)
-    _canonicalise(codes, n_codes, out, n_clusters)
+    _canonicalize(codes, n_codes, out, n_clusters)
     return n_clusters
 
 
 @jit
-def _canonicalise(codes, n_codes, out, n_clusters):
+def _canonicalize(codes, n_codes, out, n_clusters):
     n_rows, n_items = codes.shape
     number_of = np.empty(n_codes, np.int64)
     seen_in = np.full(n_codes, -1)  # the row that a number is from, so that none of them need be erased between rows
@@ -325,7 +325,7 @@ def _canonicalise(codes, n_codes, out, n_clusters):
 
 
 @jit
-def canonicalise_on(codes, number_of, n_clusters, out):
+def canonicalize_on(codes, number_of, n_clusters, out):
     """Write every row of `codes` (N, m), some of its items, to `out` numbered by first appearance among all items.
 
     `number_of` (N, n_codes), at first -1, and `n_clusters` (N,), at first 0, hold what the items before have made

@@ -35,7 +35,7 @@ def _n_clusters_of_sequence(n_items, concentration, discount, least, found):
     low, high = 1, 1
     for i in range(1, n_items):
         share = 1.0 / (concentration + i)
-        for k in range(low, high + 2):  # of two arrays, so that the loop is vectorised
+        for k in range(low, high + 2):  # of two arrays, so that the loop is vectorized
             joins = (i - discount * k) * chance[k]
             opens = max(concentration + discount * (k - 1), 0.0) * chance[k - 1]
             next_chance[k] = (joins + opens) * share

@@ -142,8 +142,8 @@ def _relax(lean, x):
 def ascend(rows, prices, lean, n_sweeps):
     """Raise or lower each price in turn by its row's violation; `prices`, in units of the width, and `lean` change.
 
-    Coordinate ascent on the dual of: least cost + width / 2 |x - center|^2, 0 <= x <= 1, subject to the rows. Its
-    solution is x = center - reduced cost / width, called `lean` (n * n,), cut off at 0 and 1; infinity makes it 1. The
+    Coordinate ascent on the dual of: least cost + width / 2 |x - centre|^2, 0 <= x <= 1, subject to the rows. Its
+    solution is x = centre - reduced cost / width, called `lean` (n * n,), cut off at 0 and 1; infinity makes it 1. The
     curvature along a price is at most 3 / width, so that a step below 2 / 3 width times the violation cannot overshoot.
     """
     for _ in range(n_sweeps):

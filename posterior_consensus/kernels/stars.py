@@ -1,6 +1,6 @@
 """Prices (Lagrange multipliers) of star inequalities: upper bounds of the weight that partitions of a graph can join.
 
-With x = 1 for a pair that is joined, a center h and a set T of others: the sum of x over the pairs of h with T, less
+With x = 1 for a pair that is joined, a centre h and a set T of others: the sum of x over the pairs of h with T, less
 that over the pairs within T, is at most 1. With two in T this is a triangle inequality. Each row is such an inequality
 with a price >= 0. For any prices, no partition joins more than their sum, plus the positive reduced weights: weights
 less the prices of the rows that they are in, with their signs.
@@ -24,12 +24,12 @@ class Pairs(NamedTuple):
     keys: np.ndarray  # (capacity,) int64, i n + j; -1 for a free place; the capacity is a power of 2
     weights: np.ndarray  # (capacity,)
     reduced: np.ndarray  # (capacity,)
-    center: np.ndarray  # (capacity,) 1 for a pair that the best known partition joins
+    centre: np.ndarray  # (capacity,) 1 for a pair that the best known partition joins
     count: np.ndarray  # (1,) int64, pairs
 
 
 class Rows(NamedTuple):
-    """Inequalities: the places of their pairs in the table, first those of the center."""
+    """Inequalities: the places of their pairs in the table, first those of the centre."""
 
     starts: np.ndarray  # (most + 1,) int64
     leaves: np.ndarray  # (most,) int32, members of T
@@ -50,7 +50,7 @@ def _place(pairs, key):
 
 @inner
 def _solution(pairs, at, width):
-    return min(1.0, max(0.0, pairs.center[at] + pairs.reduced[at] / width))
+    return min(1.0, max(0.0, pairs.centre[at] + pairs.reduced[at] / width))
 
 
 @inner
@@ -63,7 +63,7 @@ def _inserted(graph, labels, pairs, i, j):
             return -1
         pairs.keys[at] = key
         pairs.weights[at] = pairs.reduced[at] = graph.default * graph.sizes[i] * graph.sizes[j]
-        pairs.center[at] = 1.0 if labels[i] == labels[j] else 0.0
+        pairs.centre[at] = 1.0 if labels[i] == labels[j] else 0.0
         pairs.count[0] += 1
     return at
 
@@ -106,8 +106,8 @@ def reduce_weights(pairs, rows):
 def ascend(pairs, rows, width, n_sweeps):
     """Raise or lower each price in turn by its row's violation.
 
-    Coordinate ascent on the dual of: greatest weight - width / 2 |x - center|^2, 0 <= x <= 1, subject to the rows. Its
-    solution is x = center + reduced weight / width, cut off at 0 and 1.
+    Coordinate ascent on the dual of: greatest weight - width / 2 |x - centre|^2, 0 <= x <= 1, subject to the rows. Its
+    solution is x = centre + reduced weight / width, cut off at 0 and 1.
     """
     for _ in range(n_sweeps):
         largest = 0.0
@@ -117,7 +117,7 @@ def ascend(pairs, rows, width, n_sweeps):
             violation, n_free = -1.0, 1
             for entry in range(begin, end):
                 at = rows.places[entry]
-                x = pairs.center[at] + pairs.reduced[at] / width
+                x = pairs.centre[at] + pairs.reduced[at] / width
                 if x > 0.0:
                     if x < 1.0:
                         n_free += 1

@@ -53,7 +53,7 @@ class Search(NamedTuple):
 
 
 def slopes_of(loss, n_draws):
-    """Slopes with the steps of h; other fields are uninitialised."""
+    """Slopes with the steps of h; other fields are uninitialized."""
     return Slopes(np.empty(n_draws), np.empty(1), np.concatenate([[0.0], np.diff(loss.h), [0.0]]))
 
 

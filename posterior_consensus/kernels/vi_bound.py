@@ -334,7 +334,7 @@ Tangents.__doc__ = (
 
 
 @inner
-def _linearise_item(i, blocks, points, slopes, offsets):
+def _linearize_item(i, blocks, points, slopes, offsets):
     """Tangents of F_i(x) = -2 sum_t w_t log2(a_t . x) at TANGENTS_AT_ONCE points (n, 4), per unit of multiplicity.
 
     -log is convex: each draw's -log u is at least 1 - log v - u / v for any v > 0.
@@ -363,7 +363,7 @@ def _linearise_item(i, blocks, points, slopes, offsets):
 
 
 @jit
-def _linearise_items(first, last, blocks, means, slots, tangents, costs):
+def _linearize_items(first, last, blocks, means, slots, tangents, costs):
     n = means.shape[1]
     points = np.empty((n, TANGENTS_AT_ONCE))
     slopes = np.empty((n, TANGENTS_AT_ONCE))
@@ -376,7 +376,7 @@ def _linearise_items(first, last, blocks, means, slots, tangents, costs):
                 mean = means[wanted[begin + min(c, n_now - 1)], i]
                 for j in range(n):
                     points[j, c] = (np.float64(mean[j]) / np.float64(mean[i]) + _SMOOTHING) * blocks.multiplicity[j]
-            _linearise_item(i, blocks, points, slopes, offsets)
+            _linearize_item(i, blocks, points, slopes, offsets)
             for c in range(n_now):
                 group = wanted[begin + c]
                 slot = slots[i, group]
@@ -391,13 +391,13 @@ def _linearise_items(first, last, blocks, means, slots, tangents, costs):
                 costs[i, group] = cost
 
 
-def linearise(blocks, means, first, last, slots, tangents, costs):
+def linearize(blocks, means, first, last, slots, tangents, costs):
     """Put tangents of items `first` to `last` at their means into `slots` (n, G), where that is not -1.
 
     Slopes are rounded down, so that they stay lower bounds of a sum of non-negative multiples. `costs` (n, G) receives
     share x F_i(mean / share).
     """
-    in_blocks(_linearise_items, first, last, blocks, means, slots, tangents, costs, work=blocks.labels.size)
+    in_blocks(_linearize_items, first, last, blocks, means, slots, tangents, costs, work=blocks.labels.size)
 
 
 @jit

@@ -73,7 +73,7 @@ class LabelBlocks:
         for items in stripe.items:
             codes = self._codes.of(self._block(stripe, items))
             block = np.empty(codes.shape, self.dtype)
-            ensemble.canonicalise_on(np.ascontiguousarray(codes), number_of, n_clusters, block)
+            ensemble.canonicalize_on(np.ascontiguousarray(codes), number_of, n_clusters, block)
             labels[rows, items] = block
         return n_clusters
 

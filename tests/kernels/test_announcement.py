@@ -20,7 +20,7 @@ from posterior_consensus.kernels import ensemble
 
 for dtype in (np.uint8, np.uint16):
     labels = np.zeros((1, 3), dtype)
-    ensemble.canonicalise(labels, 1, labels.copy())
+    ensemble.canonicalize(labels, 1, labels.copy())
 """
 
 

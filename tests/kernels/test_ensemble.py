@@ -99,6 +99,6 @@ def test_refining_in_place_follows_the_definition_and_keeps_its_tables(size):
 )
 def test_labels_are_numbered_by_first_appearance(n_draws, n_items, n_codes, dtype):
     codes = np.random.default_rng(1).integers(n_codes, size=(n_draws, n_items)).astype(dtype)
-    n_clusters, (_, _, labels) = run(ensemble.canonicalise, codes, n_codes, np.empty_like(codes))
+    n_clusters, (_, _, labels) = run(ensemble.canonicalize, codes, n_codes, np.empty_like(codes))
     np.testing.assert_array_equal(labels, [reference.canonical(row) for row in codes])
     np.testing.assert_array_equal(n_clusters, [np.unique(row).size for row in codes])

@@ -47,7 +47,7 @@ def some_tangents(blocks, rng, n_rounds=2):
     tangents = no_tangents()
     for r in range(n_rounds):
         slots = np.tile(np.arange(N_GROUPS) + N_GROUPS * r, (N, 1))
-        vi_bound.linearise(blocks, some_means(rng), 0, N, slots, tangents, np.zeros((N, N_GROUPS)))
+        vi_bound.linearize(blocks, some_means(rng), 0, N, slots, tangents, np.zeros((N, N_GROUPS)))
     return tangents
 
 
@@ -88,11 +88,11 @@ def test_tangents_are_below_at_every_set_and_touch_at_their_point(multiplicity, 
     slots[0, 1] = -1
     costs = np.full((N, N_GROUPS), np.nan)
     # Plain Python's logarithm may differ from the compiled one in the last bit.
-    vi_bound.linearise(blocks, means, 0, N, slots, tangents := no_tangents(), costs)
+    vi_bound.linearize(blocks, means, 0, N, slots, tangents := no_tangents(), costs)
     assert tangents.tags[0].tolist() == [-1, -1, -1, -1, 0]
     assert tangents.tags[1].tolist() == [-1, -1, 1, -1, 0]
     with in_plain_python(), patch.object(vi_bound, "in_blocks", at_once):
-        vi_bound.linearise(blocks, means, 0, N, slots, slow := no_tangents(), np.empty_like(costs))
+        vi_bound.linearize(blocks, means, 0, N, slots, slow := no_tangents(), np.empty_like(costs))
     np.testing.assert_allclose(tangents.slopes, slow.slopes, rtol=1e-6)
     np.testing.assert_allclose(tangents.offsets, slow.offsets, rtol=1e-12)
     for i, b in product(range(N), range(N_GROUPS)):
