@@ -106,7 +106,11 @@ def draws(summary: SummaryRecord) -> Fact:
 
 
 def headline(summary: SummaryRecord) -> str:
-    """First line of the printed summary: items, clusters, and whether the draws share their number."""
+    """First line of the printed summary: items, clusters, whether the draws share their number and chains disagree."""
+    return _clusters_in_short(summary) + f"; {in_doubt(summary)}" * (summary.diagnosis.status == "disagree")
+
+
+def _clusters_in_short(summary: SummaryRecord) -> str:
     sizes, noise = sorted(summary.partition.cluster_sizes.values.tolist(), reverse=True), summary.partition.n_noise
     items = display.counted_items(summary.draws.n_items, str(summary.draws.items.dim))
     if not sizes:

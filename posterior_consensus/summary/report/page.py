@@ -122,9 +122,9 @@ def _head(summary: SummaryRecord) -> str:
 
 def _page(summary: SummaryRecord, *, progressbar: bool) -> str:
     stills, pairs, words = figures(summary), pairs_heading(summary), words_of(summary)
-    still, doubt = "".join(stills.pop(pairs, [])), in_doubt(summary)
+    still = "".join(stills.pop(pairs, []))
     sections = {
-        "Findings": _findings(findings(summary), summary.diagnosis.status, first=bool(doubt)),
+        "Findings": _findings(findings(summary), summary.diagnosis.status, first=bool(in_doubt(summary))),
         **{head: "".join(parts) for head, parts in of_links(summary).items()},
         **_interactive(words, pairs, still, payload_of, summary, progressbar=progressbar),
         "Clusters": clusters(summary),
@@ -134,8 +134,7 @@ def _page(summary: SummaryRecord, *, progressbar: bool) -> str:
         _METHODS: f"<pre>{html.escape(methods_text(summary))}</pre>",
         "Time": spoken_table(summary, pd.DataFrame({"seconds": summary.seconds})),
     }
-    title = f"{headline(summary)}; {doubt}" if doubt else headline(summary)
-    return whole_page(title, _head(summary), summary.seed, sections, words)
+    return whole_page(headline(summary), _head(summary), summary.seed, sections, words)
 
 
 def _compared(summary: SummaryRecord) -> dict[str, str]:
