@@ -17,7 +17,7 @@ from posterior_consensus.sources.annotated import has_observations
 from posterior_consensus.sources.arrays import as_numpy
 from posterior_consensus.sources.containers import has_groups
 from posterior_consensus.sources.plain_files import check_once, is_plain, read_table
-from posterior_consensus.sources.tables import has_text_names, says_draw
+from posterior_consensus.sources.tables import says_draw
 from posterior_consensus.sources.transposed import rows_are_items, some_of_table, some_of_vectors
 
 Keys = Hashable | Sequence[Hashable]
@@ -158,7 +158,7 @@ def _of_table(table: pd.DataFrame, keys: Keys | None, axis: int | str | None) ->
             f"`data` must have a row for each item and a column for each run; its rows are named {by_row[0]!r}. If "
             "they are runs, give axis=0; draws of chains are read by as_partition_draws."
         )
-    if axis is None and keys is None and not has_text_names(table.index):
+    if axis is None and keys is None:
         _warn_if_transposed(some_of_table(table).T, table.shape[::-1], "rows", "axis=0")
     table = table.T if axis == 0 else table
     unnamed = frozenset(range(table.shape[1]) if table.shape[1] > 1 else ())

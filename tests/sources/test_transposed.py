@@ -87,8 +87,9 @@ def test_table_of_cells_and_runs(rng):
     with pytest.raises(ValueError, match=r"`data` .* rows have names, such as 'AC0-1', .* call as_runs\(table\)"):
         pc.as_partition_draws(obs)  # names and labels say so
     pc.as_runs(obs)
-    with pytest.warns(UserWarning, match=r"`axis`.*taken as 3000 runs of 40 items.*give axis=0"):
-        pc.as_runs(obs.reset_index(drop=True).T.reset_index(drop=True))
+    for turned in (obs.T, obs.reset_index(drop=True).T, obs.reset_index(drop=True).T.reset_index(drop=True)):
+        with pytest.warns(UserWarning, match=r"`axis`.*taken as 3000 runs of 40 items.*give axis=0"):
+            pc.as_runs(turned)
 
 
 def test_runs_along_the_other_dimension(rng):
