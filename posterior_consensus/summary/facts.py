@@ -424,12 +424,20 @@ def ball(summary: SummaryRecord) -> Fact:
 
 
 def ambiguous(summary: SummaryRecord) -> Fact:
-    """Items with a low mean similarity to their cluster."""
+    """Items with a low mean similarity to their cluster, or a higher one to another cluster."""
     table, words = _ambiguous(summary), words_of(summary)
+    is_low = (table["similarity"] < _HALF).to_numpy()
     many = f"{_items(summary, len(table))} {'has' if len(table) == 1 else 'have'}" if len(table) else "no item has"
     own = "their cluster" if len(table) > 1 else "its cluster"
     clause = f"{many} a mean {words.similarity} below {_HALF:g} {words.to} the rest of {own}"
-    name, below = "uncertain items", f" (mean {words.similarity.split()[-1]} below {_HALF:g})"
+    name, which = "uncertain items", f"mean {words.similarity.split()[-1]} below {_HALF:g}"
+    if not is_low.all():
+        which = f"{which}, or nearer to another cluster" if is_low.any() else ""
+        clause += ", or a larger one to another cluster"
+        if not is_low.any():
+            clause = f"{many} a larger mean {words.similarity} {words.to} another cluster than {words.to} the rest of "
+            clause += own
+    below = f" ({which})" * bool(which)
     methods = f"{capitalized(clause)}."
     if n_alone := int(np.sum(summary.partition.cluster_sizes.values == 1)):
         below += f"; {counted(n_alone, 'item')} on {'its' if n_alone == 1 else 'their'} own"
@@ -445,20 +453,23 @@ def ambiguous(summary: SummaryRecord) -> Fact:
 
 
 def _ambiguous(summary: SummaryRecord) -> pd.DataFrame:
-    """Rows of the items whose mean similarity to the rest of their cluster is below a half, the smallest first."""
+    """Rows of the ambiguous items, the smallest mean similarity to the rest of their cluster first.
+
+    It is below a half, or below that to another cluster.
+    """
     table = summary.items.to_dataframe().sort_values("similarity", kind="stable")
-    return table[table["similarity"] < _HALF]
+    return table[(table["similarity"] < _HALF) | (table["margin"] < -ROUNDING)]
 
 
 def ambiguous_items(summary: SummaryRecord) -> npt.NDArray[Any]:
-    """Names of the items whose mean similarity to the rest of their cluster is below a half, the smallest first."""
+    """Names of the ambiguous items, the smallest mean similarity to the rest of their cluster first."""
     return _ambiguous(summary).index.to_numpy()
 
 
 def _with_nearer(items: pd.DataFrame) -> Iterator[str]:
     """Names of items, each with the other cluster that it is nearer to, if there is one."""
     for name, nearest, margin in zip(items.index, items["nearest"], items["margin"], strict=True):
-        yield display.as_text(name) + f" (nearer to cluster {nearest})" * bool(margin < 0)
+        yield display.as_text(name) + f" (nearer to cluster {nearest})" * bool(margin < -ROUNDING)
 
 
 def links(summary: SummaryRecord) -> Fact:

@@ -95,6 +95,27 @@ def test_a_search_that_proves_its_answer_is_told_so(monkeypatch, told, limit):
     told(f"proven by the search, no certificate for want of {limit}", summary)
 
 
+def test_items_nearer_to_another_cluster_are_listed(summary):
+    def said(own, other):
+        similarity, nearest = summary.items.similarity.copy(), summary.items.nearest_similarity.copy()
+        similarity[:], nearest[:] = 0.8, 0.2
+        similarity[: len(own)], nearest[: len(other)] = own, other
+        of_items = replace(summary, items=replace(summary.items, similarity=similarity, nearest_similarity=nearest))
+        [line] = [line for line in repr(of_items).splitlines() if "uncertain items" in line]
+        return line, next(one for one in of_items.findings() if "the rest of" in one), of_items.methods_text()
+
+    names = summary.items.similarity.to_series().index
+    line, finding, methods = said([0.53, 0.4], [0.67, 0.1])
+    assert re.search(rf"{names[1]}, {names[0]} \(nearer to cluster \d\) \(mean similarity below 0.5, or nearer", line)
+    assert "2 items have" in finding and f"or a larger one to another cluster: {names[1]}, {names[0]} (" in finding
+    assert finding.partition(":")[0] in methods
+    line, finding, _ = said([0.53], [0.67])
+    assert re.search(rf"{names[0]} \(nearer to cluster \d\)", line) and "0.5" not in line
+    assert "1 item has a larger mean" in finding and "below" not in finding
+    line, finding, _ = said([0.6 + 1e-16], [0.6 + 2e-16])  # the same but for rounding
+    assert "none (mean similarity below 0.5)" in line and "Every item" in finding
+
+
 def test_bibtex_has_what_the_text_cites(summary, approved):
     entries = re.findall(r"^@(article|software){(\w+),$", summary.bibtex(), re.MULTILINE)
     sentences, references = summary.methods_text().split("\n\n")
