@@ -69,6 +69,7 @@ def found_runs(data: Any, keys: Keys | None, axis: int | str | None, *, is_parti
                 f"{_some(data.obs.columns)}."
             )
         chosen, unnamed = _chosen(data.obs.columns, keys)
+        _check_names(data.obs_names, "Make the names differ, by adata.obs_names_make_unique().")
         return _of_columns(data.obs.iloc[:, chosen], pd.Index(data.obs_names))._replace(unnamed=unnamed)
     if is_files(data):
         if isinstance(data, (list, tuple)):
@@ -190,8 +191,15 @@ def _of_columns(table: pd.DataFrame, index: pd.Index) -> Runs:
 
 def _items(index: pd.Index) -> Items:
     """Items of these names, along a dimension of the index's name."""
+    _check_names(index, "Make the names differ, or leave them out, as reset_index(drop=True) does.")
     dim = "item" if index.name is None or says_draw(index.name, ("sample", *_RUN)) else str(index.name)
     return Items(len(index), dim, xr.Coordinates() if _is_count(index) else coords_of(index, dim))
+
+
+def _check_names(index: pd.Index, remedy: str) -> None:
+    """Raise an error if several items have one name."""
+    if not index.is_unique:
+        raise ValueError(f"`data` must name each item once; {difference(index, index)}. {remedy}")
 
 
 def _of_files(paths: Sequence[Path], keys: Keys | None, axis: int | str | None, *, is_partial: bool) -> Runs:

@@ -106,8 +106,8 @@ def as_runs(
     ValueError
         If a column is not found, labels are neither integers, text nor categories, a label is negative, ``"-1"`` or
         missing and neither `noise` nor `missing` says what this means, or all labels are noise or missing. If runs have
-        different items, or the same name. If `groups` do not fit the runs. With `missing`, if no run had both items of
-        a pair.
+        different items, or the same name, or several items have one name. If `groups` do not fit the runs. With
+        `missing`, if no run had both items of a pair.
     TypeError
         If `data` is of no kind listed above, or labels of a run are of several types.
     MemoryError

@@ -65,8 +65,6 @@ def test_names_of_runs_and_of_items():
     assert runs.items.coords["cell"].values.tolist() == ITEMS
     assert pc.as_runs(TABLE.rename_axis("sample")).items.dim == "item"  # a name of draws in the results
     assert "item" not in pc.as_runs(LABELS).items.coords
-    twice = pc.as_runs(TABLE.set_axis(["AAC", "AAC", "CAT"], axis=0))
-    assert twice.items.names.tolist() == ["AAC", "AAC", "CAT"]
     exact = pd.DataFrame({"a[1]": [0, 0], "a1": [0, 1]})
     assert pc.as_runs(exact, "a[1]").samples.draw.tolist() == ["a[1]"]
     assert pc.as_runs(exact, "a[0-9]").samples.draw.tolist() == ["a1"]
@@ -265,6 +263,10 @@ def test_errors_with_missing_items_are_those_of_the_runs_that_had_both(rng):
 
 def test_errors_name_what_is_wrong():
     annotated = SimpleNamespace(obs=CELLS, obs_names=CELLS.index)
+    doubled = TABLE.set_axis(["AAC", "AAC", "CAT"], axis=0)
+    of_one_name = SimpleNamespace(obs=doubled, obs_names=doubled.index)
+    twice = ValueError, "`data` must name each item once", "'AAC' is the name of 2 items"
+    check_all(lambda data: pc.as_runs(data, "leiden_*"), [(of_one_name, *twice, "adata.obs_names_make_unique()")])
     assert pc.as_runs(pd.DataFrame({"one": range(21)})).n_clusters.tolist() == [21]
     counted = pd.DataFrame({"id": range(21), "a": [0, 1, 0] * 7})
     cases = [
@@ -275,6 +277,8 @@ def test_errors_name_what_is_wrong():
         (TABLE[["leiden_0", "leiden_0"]], ValueError, "name each run once", "'leiden_0' is the name of 2 runs"),
         (TABLE.iloc[:0], ValueError, "at least one run of one item", "0 items"),
         ([], ValueError, "at least one run of one item"),
+        (doubled, *twice, "reset_index(drop=True)"),
+        ([pd.Series([0, 1, 1], doubled.index)], *twice),
         ([[0, 1, 0], [0, 0]], ValueError, "got 3 labels of run 0 and 2 of run 1", "as a Series"),
         ([0, 1, 0], TypeError, "run 0 is int", "single partition"),
         (5, TypeError, "`data` must be an object with `obs`", "got int"),
