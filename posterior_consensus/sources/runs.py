@@ -392,14 +392,15 @@ def _coded(labels: Any, runs: Runs, run: int, noise: Any, missing: Any) -> _Code
         elif missing is not None:
             is_missing |= absent
         else:
-            raise _no_cluster(runs, run, absent, "NaN", "numpy.nan")
+            marks = found[_negative(found) & ~of_noise].tolist()
+            raise _no_cluster(runs, run, absent, "NaN", _remedy(np.nan, noise, missing, *marks[:1]))
     if run in runs.unnamed and found.size == codes.size > _FEW:
         raise ValueError(
             f"{_name(runs, run)} must have clusters of several items; got {found.size} labels that all differ. If it "
             "names or counts the items, make it the index or leave it out by `keys`; if it is a run, name it in `keys`."
         )
     rest = np.flatnonzero(~(of_noise | of_missing))
-    _check(found[rest], lambda index: codes == rest[index[0]], runs, run)
+    _check(found[rest], lambda index: codes == rest[index[0]], runs, run, (noise, missing))
     if run in runs.unnamed and rest.size > _FEW and found.dtype.kind in "iuf" and found[rest].min() > 1:
         warn(
             f"{_name(runs, run)} must be labels of clusters; got {rest.size} numbers from {found[rest].min():g} to "
@@ -409,12 +410,15 @@ def _coded(labels: Any, runs: Runs, run: int, noise: Any, missing: Any) -> _Code
     return _Coded(codes, found.size, *(one if one.any() else None for one in (is_noise, is_missing)))
 
 
-def _check(found: npt.NDArray[Any], where: Where, runs: Runs, run: int) -> None:
-    """Raise an error for labels that are none, or may be of no cluster; `where` says which items have a label."""
-    negative = found < 0 if found.dtype.kind in "if" else _equal(found, -1)
+def _check(found: npt.NDArray[Any], where: Where, runs: Runs, run: int, given: tuple[Any, Any]) -> None:
+    """Raise an error for labels that are none, or may be of no cluster; `where` says which items have a label.
+
+    `given` are the labels of noise and of missing items.
+    """
+    negative = _negative(found)
     if negative.any():
         at = int(negative.argmax())
-        raise _no_cluster(runs, run, where((at,)), str(found[at]), repr(found.tolist()[at]))
+        raise _no_cluster(runs, run, where((at,)), str(found[at]), _remedy(found.tolist()[at], *given))
     try:
         as_codes(found, _name(runs, run), lambda index: _first(where(index), runs.items))
     except (TypeError, ValueError) as error:
@@ -426,12 +430,39 @@ def _name(runs: Runs, run: int) -> str:
     return f"run {run if runs.names is None else repr(str(runs.names[run]))} of `data`"
 
 
-def _no_cluster(runs: Runs, run: int, where: npt.NDArray[np.bool_], got: str, label: str) -> ValueError:
+def _negative(found: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Which labels are negative, or the text of -1."""
+    return found < 0 if found.dtype.kind in "if" else _equal(found, -1)
+
+
+def _no_cluster(runs: Runs, run: int, where: npt.NDArray[np.bool_], got: str, remedy: str) -> ValueError:
     return ValueError(
         f"{_name(runs, run)} must have a cluster for every item; got {got} for {where.sum()} of {where.size} items, "
-        f"the first at {_first(where, runs.items)}. If the run puts them into no cluster, give noise={label}; if it "
-        f"did not have them, missing={label}."
+        f"the first at {_first(where, runs.items)}. {remedy}"
     )
+
+
+def _remedy(label: Any, noise: Any, missing: Any, mark: Any = None) -> str:
+    """What to give for items of this label, next to what is given; `mark` is a negative label of other items."""
+    label, of_noise, of_missing = map(_in_code, (label, noise, missing))
+    if noise is None and missing is None and mark is not None:
+        mark = _in_code(mark)
+        return (
+            f"If the run puts items of label {mark} into no cluster, and did not have those of NaN, give noise={mark}, "
+            f"missing={label}."
+        )
+    if noise is None and missing is not None:
+        return f"If the run puts them into no cluster, give noise={label}, missing={of_missing}."
+    if noise is not None and missing is None:
+        return f"If the run did not have them, give noise={of_noise}, missing={label}."
+    return f"If the run puts them into no cluster, give noise={label}; if it did not have them, missing={label}."
+
+
+def _in_code(label: Any) -> str:
+    """How a label is given as an argument; whole numbers are floats next to NaN only."""
+    if _is_nan(label):
+        return "numpy.nan"
+    return repr(int(label) if isinstance(label, float) and label.is_integer() else label)
 
 
 def _first(where: npt.NDArray[np.bool_], items: Items) -> str:

@@ -307,6 +307,22 @@ def test_errors_name_what_is_wrong():
     check_all(lambda axis: pc.as_runs(TABLE, axis=axis), [("cell", ValueError, "`axis`", "'cell'")])
 
 
+def test_noise_and_missing_items_are_told_apart_at_once():
+    both = [[0, -1, np.nan, 1], [0, 0, 1, 1]]
+    for options, remedy in (
+        ({}, "give noise=-1, missing=numpy.nan."),
+        ({"noise": -1}, "give noise=-1, missing=numpy.nan."),
+        ({"missing": np.nan}, "give noise=-1, missing=numpy.nan."),
+        ({"noise": np.nan}, "give noise=numpy.nan, missing=-1."),
+    ):
+        check_all(lambda data, options=options: pc.as_runs(data, **options), [(both, ValueError, "run 0", remedy)])
+    with pytest.raises(ValueError, match=r"noise='-1', missing=numpy\.nan"):
+        pc.as_runs([["a", "-1", None], ["a", "b", "c"]])
+    pairs = pc.as_runs([*both, both[1]], groups=[0.5, 0.5, 1.0], noise=-1, missing=np.nan)
+    for function in (pc.compare_layers, pc.as_layers):
+        check_all(function, [(pairs, ValueError, "layers", "runs that have all items", "consensus_partition")])
+
+
 class Unread(SimpleNamespace):
     """An annotated object that is not to be read as a sequence of its observations."""
 
