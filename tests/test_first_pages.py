@@ -1,6 +1,7 @@
 """The pages that a newcomer reads first: their code runs and prints what they show, and their links lead somewhere."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -68,6 +69,15 @@ def test_links_of_the_first_pages_lead_somewhere():
     start = (DOCS / "get_started.md").read_text(encoding="utf-8")
     paths += [EXAMPLES / name for name in re.findall(r"\(tutorials/(\w+\.py)\)", start)]
     assert len(paths) > 25 and not [path for path in paths if not path.exists()]
+
+
+def test_an_index_shows_the_readme_without_figure_and_relative_links():
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    shown = README
+    for change in tools["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]["substitutions"]:
+        shown = re.sub(change["pattern"], change["replacement"], shown)
+    assert "![" not in shown and not re.findall(r"\]\((?!https?:)", shown)
+    assert blocks(shown) == blocks(README) and "`docs/get_started.md`" in shown
 
 
 def test_the_model_after_pm_sample_is_the_one_that_was_sampled():
