@@ -269,11 +269,11 @@ def plot_expert_views():
     """A strip of the items for each of two views, coloured by cluster."""
     by_shape, by_colour = np.repeat([0, 1, 2], 20), np.tile([0, 1], 30)
     rng = np.random.default_rng(1)
-    experts = {}
-    for view, labels in (("shape", by_shape), ("colour", by_colour)):
-        for error in (0.05, 0.15, 0.3):
-            is_wrong = rng.random(60) < error
-            experts[f"{view}, {error:.0%} wrong"] = np.where(is_wrong, rng.integers(3, size=60), labels)
+    experts = {
+        f"{view}, expert {k}": np.where(rng.random(60) < 0.1, rng.integers(3, size=60), labels)
+        for view, labels in (("shape", by_shape), ("colour", by_colour))
+        for k in range(3)
+    }
     constraints = pc.experts.as_constraints(experts, n_pairs=500, random_seed=1)
     views = pc.experts.expert_views(constraints, n_clusters=4, max_views=2, random_seed=1)
     pc.experts.plot_expert_views(views)

@@ -126,7 +126,7 @@ def _has_names(partition: Any) -> bool:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AgreementPath(Stored):
-    """Estimates of several chains or analyses along a penalty on disagreement; made by :func:`agreement_path`.
+    """Partitions of several chains or analyses along a penalty on disagreement; made by :func:`agreement_path`.
 
     Attributes
     ----------
@@ -328,7 +328,7 @@ def agreement_path(
 
     Without a penalty, each partition is the consensus of its chain. Differences from search noise and few draws vanish
     under a small penalty, at hardly any cost. Chains in different modes keep their partitions until the other
-    partitions outweigh their own draws. Estimates can stay different although a joint move of all chains would lower
+    partitions outweigh their own draws. Partitions can stay different although a joint move of all chains would lower
     the sum. Chains with different partitions are in different modes, unless the draws of each chain visit the
     partitions of all.
 
@@ -401,12 +401,12 @@ class _Chain:
     def pulled(self, own: Labels, others: npt.NDArray[Any], price: float, rng: np.random.Generator) -> Labels:
         """Search for a better partition, given the other partitions (m - 1, n) and the penalty weight `price`."""
         loss = _with_price(self._loss, price)
-        source = self._with_estimates(others, price)
+        source = self._with_partitions(others, price)
         found = self._search(source, loss, rng, [own, *others[distinct_rows(others)[0]]], _STARTS)
         values = mean_loss(source, np.stack([own, found]), loss)
         return found if values[1] < values[0] - SAME * max(1.0, abs(values[0])) else own
 
-    def _with_estimates(self, others: npt.NDArray[Any], price: float) -> PairSource:
+    def _with_partitions(self, others: npt.NDArray[Any], price: float) -> PairSource:
         """Draws of the chain and the other partitions, with their weights, as input of the search."""
         if self._by_pairs:
             together = sum((other[:, np.newaxis] == other).astype(np.float64) for other in others) / len(others)

@@ -71,6 +71,13 @@ def status(gap: float) -> str:
     return "optimal" if gap < SAME else "bounded"
 
 
+def gap_in_words(gap: float, expected: str) -> str:
+    """A relative gap of a loss that is `expected` over draws, or a mean over runs."""
+    if status(gap) == "optimal":
+        return "none, this is the optimum"
+    return f"at most {100 * gap:.3g}% of the {expected} loss"
+
+
 class OutOfBudget(Exception):
     """The next piece of work would take more than is left."""
 

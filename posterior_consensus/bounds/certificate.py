@@ -10,7 +10,16 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.bounds.binder import BYTES_A_PAIR, binder_bound
-from posterior_consensus.bounds.bound import Bound, Budget, Deadline, WorkBudget, checked, relative_gap, status
+from posterior_consensus.bounds.bound import (
+    Bound,
+    Budget,
+    Deadline,
+    WorkBudget,
+    checked,
+    gap_in_words,
+    relative_gap,
+    status,
+)
 from posterior_consensus.bounds.components import ComponentsInfo, components_bound, components_of
 from posterior_consensus.bounds.matching import matching_bound
 from posterior_consensus.bounds.sdp import sum_of_squares_bound
@@ -185,11 +194,9 @@ class Certificate(Stored):
         return frame.astype({"n_clusters": "Int64"})
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        gap = self.optimality_gap
-        most = "none" if gap == 0 else f"at most {100 * gap:.3g}% of the {words_of(self).expected} loss"
         lines = [
             ("loss", display.name_and_unit(self.loss)),
-            ("optimality gap", most),
+            ("optimality gap", gap_in_words(self.optimality_gap, words_of(self).expected)),
             ("method", f"{self.method}, {display.duration(self.seconds)}"),
         ]
         if isinstance(self.info, ComponentsInfo):

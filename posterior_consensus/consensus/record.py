@@ -9,7 +9,7 @@ import pandas as pd
 import xarray as xr
 
 import posterior_consensus
-from posterior_consensus.bounds.bound import relative_gap, status
+from posterior_consensus.bounds.bound import gap_in_words, relative_gap
 from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.consensus.threshold import Threshold, consistent_interval
 from posterior_consensus.ensemble.items import NOISE, by_level, members_of
@@ -302,12 +302,7 @@ class ConsensusPartition(HasLabels, Stored):
             interval = consistent_interval(self.threshold.within, self.threshold.between)
             lines.insert(1, ("threshold", f"tau {self.threshold.tau:.3g} (consistent: {interval})"))
         if self.optimality_gap is not None:
-            proven = (
-                "none, this is the optimum"
-                if status(self.optimality_gap) == "optimal"
-                else f"at most {self.optimality_gap:.2g} of the loss"
-            )
-            lines.insert(1, ("optimality gap", proven))
+            lines.insert(1, ("optimality gap", gap_in_words(self.optimality_gap, words.expected)))
         return title, lines, self._of_clusters(display.MOST_ROWS)
 
     def _not_shown(self, table: pd.DataFrame) -> tuple[int, str]:

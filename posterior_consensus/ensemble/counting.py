@@ -92,12 +92,12 @@ def _go_by_draws(backend: LabelBackend, most: int) -> bool:
 
 
 def _sums(
-    backend: LabelBackend, n_clusters: npt.NDArray[np.int64], estimates: npt.NDArray[Any], h: Floats
+    backend: LabelBackend, n_clusters: npt.NDArray[np.int64], partitions: npt.NDArray[Any], h: Floats
 ) -> tuple[Floats, Floats]:
     sums, drawn = np.empty((n_clusters.size, backend.n_draws)), np.empty(0)
     for part in _parts(n_clusters * backend.starts[-1]):
         offsets = np.concatenate([[0], np.cumsum(n_clusters[part])])
-        counts = backend.sum_blocks(_counts, backend.starts, estimates[part], offsets)
+        counts = backend.sum_blocks(_counts, backend.starts, partitions[part], offsets)
         sums[part] = contingency.sums_of_counts(counts, backend.starts, offsets, h)
         if part.start == 0:
             drawn = _sums_over(counts[:, : offsets[1]].sum(axis=1, dtype=np.int32), backend.starts, h)
@@ -138,11 +138,11 @@ def _counts(
     labels: npt.NDArray[Any],
     items: slice,
     starts: npt.NDArray[np.int64],
-    estimates: npt.NDArray[Any],
+    partitions: npt.NDArray[Any],
     offsets: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.int32]:
     """Count common items of partitions (P, n), or of draws given by row number (P,), with all draws."""
-    own = labels[estimates] if estimates.ndim == 1 else estimates[:, items]
+    own = labels[partitions] if partitions.ndim == 1 else partitions[:, items]
     columns = own.astype(np.int32) + offsets[:-1, np.newaxis].astype(np.int32)
     return contingency.stacked_counts(np.ascontiguousarray(labels), starts, columns, int(offsets[-1]))
 

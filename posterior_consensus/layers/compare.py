@@ -239,15 +239,15 @@ def _of_runs(
             raise ValueError(
                 f"Runs must have equal weights; those of layer {name!r} have {draws.samples.about_weights}."
             )
-    estimates = {}
+    reported = {}
     for name, draws in layers.items():
         as_labels = draws.items.as_labels if draws.noise is None else draws.items.as_marked_labels
-        estimates[name] = as_labels(partitions[name], f"partitions[{name!r}]")
+        reported[name] = as_labels(partitions[name], f"partitions[{name!r}]")
     own = {name: run_distances(compared_runs(draws), loss) for name, draws in layers.items()}
     return LayerStability(
-        stability=stability_of(layers, own, estimates, loss),
-        distances=distances_between(layers, pairs, own, estimates, loss, progressbar),
-        partitions=aligned_by_items(layers, partitions, estimates),
+        stability=stability_of(layers, own, reported, loss),
+        distances=distances_between(layers, pairs, own, reported, loss, progressbar),
+        partitions=aligned_by_items(layers, partitions, reported),
         dim=layers.dim,
         ordered=layers.ordered,
         loss=loss,

@@ -59,11 +59,11 @@ class Transition(NamedTuple):
 
 
 def transitions_of(
-    layers: Layers, estimates: Mapping[Any, Labels], steps: list[Step], loss: PartitionLoss, prob: float
+    layers: Layers, reported: Mapping[Any, Labels], steps: list[Step], loss: PartitionLoss, prob: float
 ) -> list[Transition]:
     """What happens in each step, given the canonical labels (n_items,) of each layer's partition."""
-    targets = {name: _targets(draws, estimates[name]) for name, draws in layers.items()}
-    n_clusters = {name: int(labels.max()) + 2 for name, labels in estimates.items()}
+    targets = {name: _targets(draws, reported[name]) for name, draws in layers.items()}
+    n_clusters = {name: int(labels.max()) + 2 for name, labels in reported.items()}
 
     def of_step(step: Step) -> Transition:
         sides = (step.before, step.at), (step.after, step.to)
@@ -79,7 +79,7 @@ def transitions_of(
         common[target, source] = np.where(is_matched(flows[0]), flows[0], 0.0)
         partner = partners(common[:-1, :-1] * layers.samples.n_draws)
         ((_, losses),) = same_draw_losses(layers, [(step.before, step.after)], loss)
-        own = [estimates[name][at] for name, at in sides]
+        own = [reported[name][at] for name, at in sides]
         return Transition(
             source,
             target,
@@ -193,14 +193,14 @@ def named_transitions(
     losses : ndarray of shape (n_steps, n_draws)
         Loss between the two layers of each step in the same draw.
     """
-    estimates = {
+    reported = {
         name: draws.items.as_labels(partitions[name], f"partitions[{name!r}]") for name, draws in layers.items()
     }
     steps = steps_of(layers)
-    transitions = transitions_of(layers, estimates, steps, loss, prob)
+    transitions = transitions_of(layers, reported, steps, loss, prob)
     partner_of = [transition.partner for transition in transitions]
-    numbers, names = _numbers(layers, partitions, estimates, list(zip(steps, partner_of, strict=True)))
-    aligned, places = _over_all_items(layers, {name: numbers[name][estimates[name]] for name in layers}, names)
+    numbers, names = _numbers(layers, partitions, reported, list(zip(steps, partner_of, strict=True)))
+    aligned, places = _over_all_items(layers, {name: numbers[name][reported[name]] for name in layers}, names)
     own = [places[step.after][step.to] for step in steps]
     return (
         aligned,
@@ -211,7 +211,7 @@ def named_transitions(
 
 
 def aligned_by_items(
-    layers: Layers, partitions: Mapping[Any, Any], estimates: Mapping[Any, Labels]
+    layers: Layers, partitions: Mapping[Any, Any], reported: Mapping[Any, Labels]
 ) -> AlignedPartitions:
     """Partitions of layers of runs, whose clusters keep their names by the items in common, not those of each draw.
 
@@ -219,28 +219,28 @@ def aligned_by_items(
     """
     steps, partner_of = steps_of(layers), list[npt.NDArray[np.integer]]()
     for step in steps:
-        after, before = estimates[step.after], estimates[step.before]
+        after, before = reported[step.after], reported[step.before]
         common = np.zeros((int(after.max()) + 1, int(before.max()) + 1), np.int64)
         inside = (after[step.to] >= 0) & (before[step.at] >= 0)
         np.add.at(common, (after[step.to][inside], before[step.at][inside]), 1)
         partner_of.append(partners(common) if common.size else np.full(len(common), -1))
-    numbers, names = _numbers(layers, partitions, estimates, list(zip(steps, partner_of, strict=True)))
-    labels = {name: np.append(numbers[name], len(names))[estimates[name]] for name in layers}
-    some = any(own.min() < 0 for own in estimates.values())
+    numbers, names = _numbers(layers, partitions, reported, list(zip(steps, partner_of, strict=True)))
+    labels = {name: np.append(numbers[name], len(names))[reported[name]] for name in layers}
+    some = any(own.min() < 0 for own in reported.values())
     return _over_all_items(layers, labels, [*names, NOISE] if some else names)[0]
 
 
 def _numbers(
     layers: Layers,
     partitions: Mapping[Any, Any],
-    estimates: Mapping[Any, Labels],
+    reported: Mapping[Any, Labels],
     partner_of: list[tuple[Step, npt.NDArray[np.integer]]],
 ) -> tuple[dict[Any, npt.NDArray[np.int64]], list[Hashable]]:
     """Number that goes on of each cluster of each layer's partition, by layer, and the name of each number."""
     into = {step.after: (step.before, partner) for step, partner in partner_of}
     numbers, names = dict[Any, npt.NDArray[np.int64]](), list[Hashable]()
     for name, draws in layers.items():
-        n_clusters = int(estimates[name].max()) + 1
+        n_clusters = int(reported[name].max()) + 1
         if name in into:
             before, partner = into[name]
             numbers[name], names = continued(partner, np.append(numbers[before], -1), names)
@@ -248,7 +248,7 @@ def _numbers(
             numbers[name], names = continued(np.full(n_clusters, -1), np.array([-1]), names)
         elif n_clusters:
             values = np.asarray(draws.items.reordered(partitions[name]))
-            numbers[name], names = numbered(partitions[name], values[estimates[name] >= 0])
+            numbers[name], names = numbered(partitions[name], values[reported[name] >= 0])
         else:
             numbers[name] = np.empty(0, np.int64)
     return numbers, names

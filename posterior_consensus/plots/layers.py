@@ -89,8 +89,8 @@ def plot_layers(comparison: LayerComparison | HasComparison, *, figsize: Size = 
         raise ValueError(
             "`comparison` must have at least two layers; got one, which plot_membership or plot_psm shows."
         )
-    estimates = partitions.labels.values[shown]
-    numbers = [np.append(np.unique(row[row >= 0]), -1).astype(np.int64) for row in estimates]
+    reported = partitions.labels.values[shown]
+    numbers = [np.append(np.unique(row[row >= 0]), -1).astype(np.int64) for row in reported]
     flows = comparison.flows.to_dataframe()
     before, after = (own_in(comparison.overlaps, end).values[flows["step"]] for end in ("before", "after"))
     tables, opacities = [], []
@@ -104,7 +104,7 @@ def plot_layers(comparison: LayerComparison | HasComparison, *, figsize: Size = 
         tables.append(table)
         opacities.append(np.where(table < _LEAST, 0.0, opacity))
     sizes = []
-    for k, (row, own) in enumerate(zip(estimates, numbers, strict=True)):
+    for k, (row, own) in enumerate(zip(reported, numbers, strict=True)):
         leaving, arriving = tables[k : k + 1], tables[max(k - 1, 0) : k]
         sizes.append(np.max([*(t.sum(axis=1) for t in leaving), *(t.sum(axis=0) for t in arriving)], axis=0))
         if not sizes[k].any():  # no items in common with a layer beside it

@@ -90,9 +90,9 @@ def plot_draws_map(
     Notes
     -----
     The map is classical scaling (Torgerson): the two leading eigenvectors of -J D^2 J / 2, with D the distances of the
-    draws shown and J the centring matrix. Estimate, bounds and particles are added by Gower's formula [1]_, without
-    changing the map. The axes' labels have the shares of the sum of positive eigenvalues. If both together have less
-    than half, the title warns that distant draws can coincide.
+    draws shown and J the centring matrix. The partition, bounds and particles are added by Gower's formula [1]_,
+    without changing the map. The axes' labels have the shares of the sum of positive eigenvalues. If both together have
+    less than half, the title warns that distant draws can coincide.
 
     Equal draws of a chain, or of a particle, are one point, with area proportional to their number; the legend has the
     scale. Beyond 10,000 items, distances use 10,000 random items; the label of the second axis notes it.

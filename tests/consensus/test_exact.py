@@ -27,7 +27,7 @@ def test_out_of_time_it_says_how_far_it_got():
     result, proven = find(draws, seconds=1e-9), find(draws)
     assert result.optimality_gap > 1e-9
     assert result.lower_bound < proven.expected_loss <= result.expected_loss
-    assert "optimality gap" in repr(result) and "of the loss" in repr(result)
+    assert "optimality gap" in repr(result) and "% of the expected loss" in repr(result)
     assert "optimum" in repr(proven)
 
 
