@@ -14,6 +14,7 @@ from benchmarks.reproductions import consensus_paper
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", _runner.names())
 def test_benchmark_runs(name, capsys, monkeypatch):
     monkeypatch.chdir(_runner.HERE.parent)
@@ -47,6 +48,7 @@ def test_cells_a_twentieth_apart_are_close():
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_transposed_arrays_are_noticed():
     """No array as it should be is warned of, and 95% of those with rows and columns exchanged are."""
     found = list(transposed.judged(transposed.N_CASES, seed=1))

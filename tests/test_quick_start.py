@@ -123,6 +123,7 @@ def test_the_command_compiles_every_kernel():
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one process")
 def test_ctrl_c_ends_the_processes_that_compile(tmp_path):
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_NUM_THREADS": "2"}
@@ -169,6 +170,7 @@ def test_kernels_on_disk_are_those_of_all_files_as_they_are(tmp_path, monkeypatc
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_an_edit_of_a_kernel_in_another_file_is_noticed(tmp_path):
     folder = copied(tmp_path)
     before = float(printed(EXPECTED_LOSS, tmp_path, PYTHONPATH=str(tmp_path)))

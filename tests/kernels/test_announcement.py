@@ -25,6 +25,7 @@ for dtype in (np.uint8, np.uint16):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_compilation_is_announced_once_for_each_cache(tmp_path):
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])}
     first, second = (
