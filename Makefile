@@ -95,7 +95,7 @@ help:  ## this list
 
 $(VENV)/demo.stamp: WHAT := -e '.[plots]'
 $(VENV)/test.stamp: WHAT := -e '.[all]' --group test
-$(VENV)/dev.stamp: WHAT := -e '.[all]' --group test --group lint --group docs
+$(VENV)/dev.stamp: WHAT := -e '.[all]' --group dev
 
 $(PY):
 	@test -n '$(VERSION)' || { echo "No Python >= 3.11 here ('$(PYTHON)' is none). Install one, or uv, or name one: make PYTHON=/path/to/python"; exit 1; }
