@@ -89,7 +89,8 @@ def test_pinned_versions_are_within_the_bounds():
     """Each Python's file of constraints, so that a bound for some Pythons alone holds there."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     groups = [*project["project"]["optional-dependencies"].values(), *project["dependency-groups"].values()]
-    wanted = [Requirement(one) for group in [project["project"]["dependencies"], *groups] for one in group if isinstance(one, str)]
+    lists = [project["project"]["dependencies"], *groups]
+    wanted = [Requirement(one) for each in lists for one in each if isinstance(one, str)]  # not dev, of other groups
     files = sorted((ROOT / "constraints").glob("python*.txt"))
     assert len(files) == 3
     for file in files:
