@@ -1,8 +1,10 @@
 """The pages that a newcomer reads first: their code runs and prints what they show, and their links lead somewhere."""
 
+import importlib
 import re
-import tomllib
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import pytest
@@ -71,13 +73,22 @@ def test_links_of_the_first_pages_lead_somewhere():
     assert len(paths) > 25 and not [path for path in paths if not path.exists()]
 
 
-def test_an_index_shows_the_readme_without_figure_and_relative_links():
-    tools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
-    shown = README
-    for change in tools["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]["substitutions"]:
-        shown = re.sub(change["pattern"], change["replacement"], shown)
-    assert "![" not in shown and not re.findall(r"\]\((?!https?:)", shown)
-    assert blocks(shown) == blocks(README) and "`docs/get_started.md`" in shown
+def test_an_index_shows_the_readme_with_absolute_links_or_without_links(monkeypatch):
+    interface = "hatchling.metadata.plugin.interface"  # only environments of builds have it
+    monkeypatch.setitem(sys.modules, interface, SimpleNamespace(MetadataHookInterface=object))
+    monkeypatch.syspath_prepend(ROOT)
+    hook = importlib.import_module("hatch_build").Readme()
+    hook.root = ROOT
+    for urls in ({}, {"urls": {"Repository": "https://example.org/us/it"}}):
+        metadata = {"version": "1.2.0", **urls}
+        hook.update(metadata)
+        shown = metadata["readme"]["text"]
+        assert blocks(shown) == blocks(README) and not re.findall(r"\]\((?!https?:|#)", shown)
+        if urls:
+            assert "](https://example.org/us/it/raw/v1.2.0/docs/images/summary.png)" in shown
+            assert "](https://example.org/us/it/blob/v1.2.0/docs/get_started.md#reading-the-summary)" in shown
+        else:
+            assert "](#" not in shown and "![" not in shown and "`docs/get_started.md`" in shown
 
 
 def test_the_model_after_pm_sample_is_the_one_that_was_sampled():
