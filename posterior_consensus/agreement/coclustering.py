@@ -12,7 +12,7 @@ from scipy import sparse
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import Floats, mean_between
-from posterior_consensus.ensemble.items import Items
+from posterior_consensus.ensemble.items import Items, name_or
 from posterior_consensus.ensemble.partitions import canonical_rows, smallest_dtype
 from posterior_consensus.kernels import mutual_information
 from posterior_consensus.losses.partition_losses import jaccard
@@ -94,7 +94,7 @@ def _with_names(table: Any) -> tuple[Any, Items | None, Items | None]:
         rows, columns = (Items.along(table, str(dim)) for dim in table.dims)
         return table.values, rows, columns
     if isinstance(table, pd.DataFrame):
-        row, column = str(table.index.name or "row"), str(table.columns.name or "column")
+        row, column = name_or(table.index.name, "row"), name_or(table.columns.name, "column")
         column = f"{column}_bis" if column == row else column
         is_sparse = table.shape[1] > 0 and all(isinstance(kind, pd.SparseDtype) for kind in table.dtypes)
         values: Any = cast(Any, table).sparse.to_coo() if is_sparse else table.to_numpy()

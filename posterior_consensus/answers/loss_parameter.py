@@ -20,8 +20,8 @@ from posterior_consensus.ensemble.expectation import Floats, draw_losses, mean_l
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasLabels
-from posterior_consensus.losses.partition_losses import binder, pairs, vi
-from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.losses.partition_losses import binder, vi
+from posterior_consensus.losses.record import PartitionLoss, pairs
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.stored_as import Stored, as_dataset
 from posterior_consensus.results.words import words_of

@@ -4,8 +4,9 @@ import highspy
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.bounds.ascent import Floats, Instance, TrianglePrices, violated_rows
+from posterior_consensus.bounds.ascent import Instance, TrianglePrices, violated_rows
 from posterior_consensus.bounds.bound import Budget
+from posterior_consensus.ensemble.items import Floats
 
 _SLACKS = (0.3, 0.1, 0.01, 1e-6)
 _MOST_NEW = 20_000

@@ -11,8 +11,8 @@ from posterior_consensus.ensemble.draws import PartitionDraws, draws_of, hard_dr
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.losses.partition_losses import binder, pairs
-from posterior_consensus.losses.record import Loss
+from posterior_consensus.losses.partition_losses import binder
+from posterior_consensus.losses.record import Loss, pairs
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.arguments import check_between
 from posterior_consensus.runtime.progress import track

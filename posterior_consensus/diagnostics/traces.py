@@ -23,8 +23,8 @@ from posterior_consensus.ensemble.expectation import loss_matrix, losses_of_draw
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.layers import Layers, steps_of
 from posterior_consensus.ensemble.samples import evenly_spaced
-from posterior_consensus.losses.partition_losses import information, pairs
-from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.losses.partition_losses import information
+from posterior_consensus.losses.record import PartitionLoss, pairs
 
 _CANDIDATE_PAIRS, _COMPARISONS = 20_000, 20_000_000  # bound the time of sampling pairs
 _CENTRES = 64

@@ -12,8 +12,7 @@ import numpy.typing as npt
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.labels import ArrayLabels, slices
 from posterior_consensus.ensemble.partitions import canonical_rows
-from posterior_consensus.losses.partition_losses import pairs
-from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.losses.record import PartitionLoss, pairs
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator
 

@@ -12,7 +12,7 @@ from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.samples import Samples, autocorrelation_time
 from posterior_consensus.ensemble.similarity import group_planes
 from posterior_consensus.kernels import coclustering
-from posterior_consensus.losses.partition_losses import pairs
+from posterior_consensus.losses.record import pairs
 from posterior_consensus.results import stored_as
 from posterior_consensus.runtime.tolerances import ROUNDING
 

@@ -283,6 +283,11 @@ def is_named(index: pd.Index) -> bool:
     return not (isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1)
 
 
+def name_or(name: Hashable, usual: str) -> str:
+    """The name of an index or of an array as text, also if it is 0; the usual name if it has none."""
+    return usual if name is None or name == "" else str(name)
+
+
 def items_named_in(partitions: Sequence[Any]) -> Items | None:
     """Items of the first DataArray or Series that names them, else of the first DataArray; None without one."""
     values = [labelled(partition, "item") for partition in partitions]

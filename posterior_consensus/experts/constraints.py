@@ -14,7 +14,7 @@ import xarray as xr
 from scipy.sparse import csr_array
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import Floats, Items, coords_of, labelled, positions
+from posterior_consensus.ensemble.items import Floats, Items, coords_of, labelled, name_or, positions
 from posterior_consensus.ensemble.partitions import is_partition
 from posterior_consensus.experts.inference import Statements
 from posterior_consensus.results import display
@@ -317,7 +317,7 @@ def as_items(data: Any, name: str) -> Items:
     index = names if isinstance(names, pd.MultiIndex) else pd.Index(names)
     if index.empty or pd.isna(index.to_numpy()).any() or not index.is_unique:
         raise ValueError(f"`{name}` must name at least one item, and each item once.")
-    dim = str(index.name or "item")
+    dim = name_or(index.name, "item")
     return Items(len(index), dim, coords_of(index, dim))
 
 

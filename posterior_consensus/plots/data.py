@@ -10,7 +10,15 @@ import xarray as xr
 
 from posterior_consensus.answers.membership import ItemUncertainty
 from posterior_consensus.answers.partial_partition import PartialPartition
-from posterior_consensus.ensemble.items import Floats, Items, cluster_names, cluster_numbers, is_named, labelled
+from posterior_consensus.ensemble.items import (
+    Floats,
+    Items,
+    cluster_names,
+    cluster_numbers,
+    is_named,
+    labelled,
+    name_or,
+)
 from posterior_consensus.ensemble.partitions import Labels, as_array, canonical_labels, of_result
 from posterior_consensus.plots import colours, frame
 from posterior_consensus.plots.frame import Axes, Line2D, Size
@@ -65,7 +73,7 @@ def observed_table(data: Any, partition: Any, name: str = "partition") -> Observ
         array = array[given.order_of(Items.along(own, dim), "data")]
     named = array.name is not None if array.ndim == 1 else str(array.dims[1]) in array.coords
     if array.ndim == 1:
-        array = array.expand_dims({_FEATURE: [array.name or "value"]}, axis=1)
+        array = array.expand_dims({_FEATURE: [name_or(array.name, "value")]}, axis=1)
     if array.dtype.kind not in "iufb":
         raise TypeError(f"`data` must be numbers; got dtype {array.dtype}.")
     feature = str(array.dims[1])

@@ -10,7 +10,8 @@ from posterior_consensus.agreement.path import EARLY, AgreementPath
 from posterior_consensus.answers.links import StableComponents
 from posterior_consensus.answers.loss_parameter import LossPath
 from posterior_consensus.answers.partial_partition import PartialPartition
-from posterior_consensus.answers.prior_sensitivity import Floats, PriorSensitivity
+from posterior_consensus.answers.prior_sensitivity import PriorSensitivity
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.plots import frame
 from posterior_consensus.plots.colours import (
     COLOURS,

@@ -15,7 +15,7 @@ from posterior_consensus.answers.partial_partition import PartialPartition
 from posterior_consensus.answers.similarity_matrix import posterior_similarity_matrix
 from posterior_consensus.ensemble.chains import largest_difference
 from posterior_consensus.ensemble.draws import PartitionDraws, clusters_of
-from posterior_consensus.ensemble.items import Clusters, Items
+from posterior_consensus.ensemble.items import Clusters, Items, name_or
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.plots import frame
@@ -415,6 +415,6 @@ def _draw_items(ax: Axes, comparison: PosteriorComparison, n_items: int) -> None
     ax.invert_yaxis()
     ax.set_xlim(left=0)
     similarities = "agreement" if comparison.independent else "posterior similarities"
-    ax.set(xlabel=f"mean absolute difference of\nits {similarities}", ylabel=str(table.index.name or ""))
+    ax.set(xlabel=f"mean absolute difference of\nits {similarities}", ylabel=name_or(table.index.name, ""))
     ax.spines[["top", "right"]].set_visible(False)
     frame.add_legend(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0))

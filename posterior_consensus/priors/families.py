@@ -493,7 +493,8 @@ class StickBreaking(PartitionPrior):
     def _n_clusters(self, n_items: int) -> Floats:
         each = zip(*self._nodes(n_items), strict=True)
         kept = [(a, np.exp(log_weight)) for a, log_weight in each if np.exp(log_weight) > 1e-17]
-        return sum(weight * occupancy.occupied_sticks(n_items, self.n_components, a) for a, weight in kept)
+        chances = [weight * occupancy.occupied_sticks(n_items, self.n_components, a) for a, weight in kept]
+        return sum(chances[1:], chances[0])
 
 
 def stick_breaking(concentration: Any, n_components: int, *, first_label: int | None = None) -> PartitionPrior:

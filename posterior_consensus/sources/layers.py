@@ -10,7 +10,7 @@ import xarray as xr
 from pandas.api.types import infer_dtype
 
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
-from posterior_consensus.ensemble.items import coords_of
+from posterior_consensus.ensemble.items import coords_of, name_or
 from posterior_consensus.ensemble.layers import Layers, layer_names
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import as_array
@@ -212,7 +212,7 @@ def _variables(
             "summary have one. Give those of each layer: {'rows': ..., 'columns': ...}."
         )
     if isinstance(data, xr.DataArray):
-        return data.to_dataset(name=data.name or "data"), True
+        return data.to_dataset(name=name_or(data.name, "data")), True
     if isinstance(data, Mapping) or has_groups(data):
         return variables_of(data, var_name, group, *n_rest), isinstance(data, xr.Dataset) or has_groups(data)
     check_no_group(group)

@@ -13,7 +13,7 @@ import xarray as xr
 from scipy import sparse
 
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
-from posterior_consensus.ensemble.items import Floats, Items, difference, positions
+from posterior_consensus.ensemble.items import Floats, Items, difference, name_or, positions
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import Place, as_array, as_codes, canonical_rows, first_of, place_in
 from posterior_consensus.ensemble.samples import Samples
@@ -247,7 +247,7 @@ def _of_matrix(matrix: Any, item_dim: str | None) -> PairSimilarity:
 def _named(matrix: Any, item_dim: str | None) -> xr.DataArray:
     """The matrix with columns reordered like the rows, and the names of the rows."""
     if isinstance(matrix, pd.DataFrame):
-        name = str(item_dim or matrix.index.name or "item")
+        name = item_dim or name_or(matrix.index.name, "item")
         array = xr.DataArray(matrix.to_numpy(), dims=(name, f"{name}_bis"))
         for dim, names in zip(array.dims, (matrix.index, matrix.columns), strict=True):
             if not isinstance(names, pd.RangeIndex) and names.nlevels == 1:

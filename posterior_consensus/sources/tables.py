@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
+from posterior_consensus.ensemble.items import name_or
 from posterior_consensus.runtime.arguments import listing, warn
 from posterior_consensus.sources.transposed import DECIDED, row_score, some_of_table
 
@@ -117,7 +118,7 @@ def items_of_table(
 def _names(frame: pd.DataFrame, dims: tuple[str, ...], rest: tuple[str | None, ...]) -> list[str]:
     """Names of the dimensions of items and components: the user's, that of the columns, or the usual ones."""
     own = None if frame.columns.name == "sample" else frame.columns.name  # a name of items to users, of draws here
-    names = [str(rest[0] or own or "item"), *("component" if dim is None else dim for dim in rest[1:])]
+    names = [rest[0] or name_or(own, "item"), *("component" if dim is None else dim for dim in rest[1:])]
     for name in names:
         check_apart(name, tuple(dict.fromkeys(("sample", "chain", "draw", *dims))))
     return names

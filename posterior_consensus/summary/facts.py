@@ -1,7 +1,7 @@
 """Facts of a summary, each in its words: a printed line, findings, and a sentence or clause of the methods text."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,7 +68,10 @@ _GIVEN_NUMBER = (
 _LINKS_BECAUSE = f"because there are more than {MANY} clusters, and most items are in clusters of at most {SMALL}"
 _LINK_SIZES = {"1": "singletons", "2": "pairs", "3": "triples"}
 _MOST_LINK_SIZES = 4  # sizes named in a sentence
-_LARGEST = {"log2 n": math.log2, "1 - 1 / n": lambda n: 1 - 1 / n}  # losses that two partitions of n items reach
+_LARGEST: dict[str, Callable[[int], float]] = {  # losses that two partitions of n items reach
+    "log2 n": math.log2,
+    "1 - 1 / n": lambda n: 1 - 1 / n,
+}
 _OTHERS = "The search with labels sampled anew from the allocation probabilities"
 
 

@@ -44,10 +44,11 @@ def test_chain_and_draw_are_no_items(z, way):
     assert draws.items.coords["item"].values.tolist() == names
 
 
-def test_items_can_be_called_samples(z):
+def test_items_can_be_called_samples_or_zero(z):
     draws = pc.as_partition_draws(z.rename_axis(columns="sample"))
     assert draws.items.coords["item"].values.tolist() == NAMES
     check(lambda dim: pc.as_partition_draws(z, item_dim=dim), "sample", ValueError, ["`item_dim`", "got 'sample'"])
+    assert pc.as_partition_draws(z.rename_axis(columns=0)).items.dim == "0"
 
 
 def long(z):
