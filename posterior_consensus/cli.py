@@ -116,6 +116,9 @@ def _compile() -> int:
     except BrokenProcessPool:
         _complain("a process was ended, perhaps for want of memory; what is missing is compiled when it is called.")
         return _FAILED
+    except OSError as error:
+        _complain(f"kernels cannot be kept: {error}. Set NUMBA_CACHE_DIR to a folder that can be written and has room.")
+        return _FAILED
     print(f"Kernels are compiled, after {time.monotonic() - began:.0f} s.")
     return 0
 

@@ -146,6 +146,12 @@ def test_a_process_that_dies_is_told_of(monkeypatch, capsys):
     assert "compiled when it is called" in capsys.readouterr().err
 
 
+def test_the_command_says_that_no_kernel_is_kept(monkeypatch, capsys):
+    monkeypatch.setattr(compilation, "compile_all", lambda **_: os.stat("absent"))
+    assert main(["compile"]) == 1
+    assert "absent" in (said := capsys.readouterr().err) and "NUMBA_CACHE_DIR" in said
+
+
 def edited(folder):
     """Change the kernel of all losses."""
     file = folder / "kernels" / "loss.py"

@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numba
@@ -10,6 +11,7 @@ from filelock import FileLock
 from llvmlite import ir
 from numba import types
 from numba.core import event
+from numba.core.caching import FunctionCache
 from numba.extending import intrinsic, overload, register_jitable
 
 _PACKAGE = __name__.partition(".")[0]
@@ -21,10 +23,67 @@ _SOURCES = hashlib.sha256(
 
 
 def jit(function):
-    """For a kernel that Python calls. It is compiled once and kept on disk until any file of this folder changes."""
+    """For a kernel that Python calls. It is compiled once and kept on disk until any file of this folder changes.
+
+    Where no folder can be written, each process compiles it anew.
+    """
     # numba looks at the kernel's own file only, but what a kernel calls is compiled into it. This name is the file's.
     function.__qualname__ += f"_{_SOURCES}"
-    return numba.njit(function, cache=True, nogil=True, no_cfunc_wrapper=True, error_model="numpy")
+    kernel = numba.njit(function, nogil=True, no_cfunc_wrapper=True, error_model="numpy")
+    if kernel is not function:  # as it is with NUMBA_DISABLE_JIT
+        kernel._cache = _Cache(function)
+    return kernel
+
+
+def _read_only(locator):
+    """A kind of folder as numba has it, also where it cannot be written; numba refuses even to read it then."""
+    return type("_ReadOnly", (locator,), {"is_read_only": True, "ensure_cache_path": lambda _: None})
+
+
+class _Folder(FunctionCache._impl_class):
+    """Where a kernel is on disk: in the first folder that can be written, else in one that can be read."""
+
+    _locator_classes = FunctionCache._impl_class._locator_classes
+    _locator_classes = (*_locator_classes, *map(_read_only, _locator_classes[:2]))  # NUMBA_CACHE_DIR and __pycache__
+
+
+class _Cache(FunctionCache):
+    """numba's, in which a kernel that cannot be read or kept, as on a full disk, is compiled all the same."""
+
+    _impl_class = _Folder
+    is_required = False
+    _is_due = True
+
+    @property
+    def cache_path(self):
+        """Where the kernel will be kept; None if it will not."""
+        return None if hasattr(self._impl.locator, "is_read_only") else super().cache_path
+
+    def load_overload(self, sig, target_context):
+        """Return the kernel for a signature, or None."""
+        with self._errors_are_said():
+            return super().load_overload(sig, target_context)
+
+    def save_overload(self, sig, data):
+        """Keep the kernel for a signature."""
+        with self._errors_are_said():
+            super().save_overload(sig, data)
+
+    @contextmanager
+    def _errors_are_said(self):
+        try:
+            yield
+        except OSError as error:
+            if self.is_required:
+                raise
+            if _Cache._is_due:
+                _Cache._is_due = False
+                logging.getLogger(_PACKAGE).warning(
+                    "%s compiles its kernels in each process anew, since it cannot keep them on disk (%s). Set the "
+                    "environment variable NUMBA_CACHE_DIR to a folder that can be written.",
+                    _PACKAGE,
+                    error,
+                )
 
 
 inner = register_jitable(no_cfunc_wrapper=True, error_model="numpy")
@@ -62,7 +121,8 @@ class _Announcement(event.Listener):
             on_disk = list(Path(kernel.stats.cache_path).glob("*.nb[ci]"))
             older = [file for file in on_disk if _SOURCES not in file.name]
             for file in older:
-                file.unlink(missing_ok=True)
+                with suppress(OSError):  # another process removed it, or has it open, on Windows
+                    file.unlink()
             if len(on_disk) == len(older):
                 logging.getLogger(_PACKAGE).warning(
                     "%s compiles its kernels for this machine, each when it is first called, and keeps them on disk. "
@@ -125,7 +185,11 @@ class _Turns(event.Listener):
 
 
 def compile_in_turns(folder):
-    """Make processes with the same cache folder compile in turns, as numba's cache requires; on one thread."""
+    """Make processes with the same cache folder compile in turns, as numba's cache requires; on one thread.
+
+    An OSError is raised for the first kernel that cannot be kept.
+    """
+    _Cache.is_required = True
     numba.config.NUMBA_NUM_THREADS = 1
     event.register("numba:compile", _Turns(folder))
 

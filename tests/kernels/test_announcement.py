@@ -1,5 +1,7 @@
+import errno
 import logging
 import os
+import shutil
 import subprocess
 import sys
 from contextlib import nullcontext
@@ -9,6 +11,7 @@ from types import SimpleNamespace
 import numba
 import numpy as np
 import pytest
+from numba.core.caching import IndexDataCacheFile
 
 from posterior_consensus.kernels import _jit, cells
 from posterior_consensus.kernels.pair_moves import Costs
@@ -19,8 +22,10 @@ import numpy as np
 from posterior_consensus.kernels import ensemble
 
 for dtype in (np.uint8, np.uint16):
-    labels = np.zeros((1, 3), dtype)
-    ensemble.canonicalize(labels, 1, labels.copy())
+    labels = np.array([[2, 0, 2]], dtype)
+    canonical = labels.copy()
+    ensemble.canonicalize(labels, 3, canonical)
+print(canonical)
 """
 
 
@@ -36,6 +41,67 @@ def test_compilation_is_announced_once_for_each_cache(tmp_path):
     )
     assert len(first.splitlines()) == 1 and "compiles its kernels" in first
     assert second == ""
+
+
+def printed_at(folder, prefix=()):
+    """What SCRIPT prints, and warns of, with the package of this folder, which is its home too."""
+    environment = os.environ | {"HOME": str(folder), "PYTHONPATH": str(folder)}
+    for variable in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
+        environment.pop(variable, None)
+    command = [*prefix, sys.executable, "-c", SCRIPT]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
+    return done.stdout, done.stderr
+
+
+def printed_without_rights(folder):
+    """The same where no file of this folder can be written, by root neither."""
+    paths = [folder, *folder.rglob("*")]
+    for path in paths:
+        path.chmod(path.stat().st_mode & ~0o222)
+    try:
+        return printed_at(folder, ["setpriv", "--bounding-set=-dac_override"] if os.geteuid() == 0 else ())
+    finally:
+        for path in paths:
+            path.chmod(path.stat().st_mode | 0o200)
+
+
+@pytest.mark.slow
+@compiled_only
+@pytest.mark.skipif(os.name != "posix", reason="rights are taken as on Unix")
+@pytest.mark.skipif(
+    os.name == "posix" and os.geteuid() == 0 and shutil.which("setpriv") is None,
+    reason="root can write anywhere, and there is no setpriv, which takes this right",
+)
+def test_kernels_work_where_nothing_can_be_written(tmp_path):
+    """They are compiled without a cache, or read from one that was made before."""
+    package = Path(_jit.__file__).parents[1]
+    copied = shutil.copytree(package, tmp_path / package.name, ignore=shutil.ignore_patterns("__pycache__"))
+    printed, warned = printed_without_rights(tmp_path)
+    assert printed == "[[0 1 0]]\n"
+    assert len(warned.splitlines()) == 1 and "NUMBA_CACHE_DIR" in warned
+    assert not list(tmp_path.rglob("*.nbi"))
+    printed_at(tmp_path)
+    assert list(copied.rglob("*.nbi"))
+    assert printed_without_rights(tmp_path) == (printed, "")
+
+
+@compiled_only
+def test_kernels_that_cannot_be_kept_are_called_all_the_same(monkeypatch, caplog):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def plus(one, other):
+        return one + other
+
+    monkeypatch.setattr(IndexDataCacheFile, "save", full)
+    monkeypatch.setattr(_jit._Cache, "_is_due", True)
+    kernel = _jit.jit(plus)
+    with caplog.at_level(logging.WARNING):
+        assert kernel(1, 2) == 3 and kernel(0.5, 0.25) == 0.75
+    assert len(caplog.messages) == 1 and "No space" in caplog.text and "NUMBA_CACHE_DIR" in caplog.text
+    monkeypatch.setattr(_jit._Cache, "is_required", True)
+    with pytest.raises(OSError, match="No space"):
+        kernel(1, 0.5)
 
 
 @pytest.mark.parametrize(
