@@ -5,7 +5,7 @@
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: demo demo-lowest test test-all approve check docs walk bench reproduce python clean help
+.PHONY: demo demo-lowest kernels test test-rest test-all approve check docs walk bench reproduce python clean help
 
 UV ?= $(shell command -v uv 2>/dev/null)
 UV := $(UV)
@@ -35,10 +35,10 @@ CONSTRAIN := $(addprefix -c ,$(CONSTRAINTS))
 unexport $(filter PYTHON% NUMBA_% PYTEST_% MYPY%,$(.VARIABLES)) VIRTUAL_ENV
 # Not __pycache__: a cache then belongs to this checkout and goes with `make clean`.
 export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/numba-cache
-demo test test-all approve check bench reproduce: export MPLBACKEND := Agg
+demo test test-rest test-all approve check bench reproduce: export MPLBACKEND := Agg
 # Two workers share two cores, hence no threads within one.
-test test-all: export OPENBLAS_NUM_THREADS := 1
-test test-all: export OMP_NUM_THREADS := 1
+test test-rest test-all: export OPENBLAS_NUM_THREADS := 1
+test test-rest test-all: export OMP_NUM_THREADS := 1
 docs: export MPLBACKEND := module://matplotlib_inline.backend_inline
 
 demo: $(VENV)/demo.stamp  ## the main job on a small posterior
@@ -51,14 +51,17 @@ TEST = $(PY) -m pytest tests -n auto --dist loadgroup --durations 15
 # In CI, a test that is not marked slow fails if it takes ten times the two seconds that it may take: some machines are slow.
 LIMIT := $(if $(CI),--cpu-limit 20)
 
-test: $(VENV)/test.stamp  ## every behaviour once, in about four minutes
-	@# Kernels first, which both workers need.
-	$(VENV)/bin/posterior-consensus compile
+test: kernels  ## every behaviour once, in about four minutes
 	$(TEST) -m 'not slow'
 
-test-all: $(VENV)/test.stamp  ## the slow tests too, in about ten minutes
-	$(VENV)/bin/posterior-consensus compile
+test-rest: kernels  ## slow tests, and those that meet ArviZ, PyMC, pandas and xarray: for a second Python
+	$(TEST) -m '(slow or upstream) and not nightly'
+
+test-all: kernels  ## all tests, with random examples, benchmarks and cold caches, in about ten minutes
 	$(TEST) --hypothesis-profile random $(LIMIT)
+
+kernels: $(VENV)/test.stamp  # which each worker of a test needs, and the targets after it
+	$(VENV)/bin/posterior-consensus compile
 
 approve: $(VENV)/test.stamp  ## write the sentences in tests/approved/ anew: read the diff
 	$(PY) -m pytest tests --approve -q
@@ -113,6 +116,7 @@ else
 	@# Where Python is packaged without ensurepip, its own pip (>= 22.3) can fill the environment.
 	$(PY) -m ensurepip >/dev/null 2>&1 || $(PYTHON) -m pip --python $(PY) install --quiet pip
 	$(PY) -m pip install --quiet --upgrade 'pip>=25.1'  # the first that reads dependency groups
-	$(PY) -m pip install --quiet $(CONSTRAIN) $(WHAT)
+	@# Of thousands of files, those that are imported are compiled then.
+	$(PY) -m pip install --quiet --no-compile $(CONSTRAIN) $(WHAT)
 endif
 	@touch $@

@@ -1,16 +1,24 @@
-"""Run the tutorials when the documentation is built, all in one process: packages and kernels are loaded once."""
+"""Run the tutorials when the documentation is built, all in one process: packages and kernels are loaded once.
 
+A tutorial is run again only if it, the package or a package that it needs has changed.
+"""
+
+import hashlib
 import re
 from functools import cache
+from importlib.metadata import distributions
 from pathlib import Path
 from tempfile import mkdtemp
 
 import jupytext
+import nbformat
 from jupyter_client import KernelManager
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell
 
-TUTORIALS = Path(__file__).parent / "tutorials"
+HERE = Path(__file__).parent
+TUTORIALS = HERE / "tutorials"
+KEPT = HERE / "_build" / "tutorials"
 LINK = re.compile(r"\[([^\]]*)\]\((?!https?:)([^)]*)\)")  # to a page of the documentation
 _LONG = 40  # lines of a value
 
@@ -22,8 +30,20 @@ def process():
     return manager
 
 
+@cache
+def surroundings():
+    """What a tutorial runs in: this file, the package, its data, and the versions of all that is installed."""
+    package = sorted((HERE.parent / "posterior_consensus").rglob("*.*"))
+    files = [Path(__file__), *(file for file in package if "__pycache__" not in file.parts)]
+    installed = sorted(f"{one.name} {one.version}" for one in distributions())
+    return b"".join([*(file.read_bytes() for file in files), repr(installed).encode()])
+
+
 def run(text):
-    """Read a script with cells, and run it with no names left by the one before."""
+    """A script with cells, run with no names left by the one before, or as it was kept."""
+    kept = KEPT / f"{hashlib.sha256(surroundings() + text.encode()).hexdigest()}.ipynb"
+    if kept.exists():
+        return nbformat.read(kept, 4)
     notebook = jupytext.reads(text, fmt="py:percent")
     notebook.cells.insert(0, new_code_cell("%reset -f"))
     client = NotebookClient(notebook, km=process(), timeout=300)
@@ -35,6 +55,8 @@ def run(text):
             _check(cell)
     (name,) = (file.stem for file in TUTORIALS.glob("*.py") if file.read_text(encoding="utf-8") == text)
     notebook.cells[0].source += f'\n\n<a href="{name}.ipynb" download>Download this page as a notebook</a>'
+    KEPT.mkdir(parents=True, exist_ok=True)
+    nbformat.write(notebook, kept)
     return notebook
 
 

@@ -1,5 +1,6 @@
 import html
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,9 @@ EMPTY = (  # a picture
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII="
 )
 
+# Rooms that meet ArviZ, PyMC, pandas and xarray, whose versions differ between Python 3.11 and 3.13.
+UPSTREAM = {"diagnostics", "ensemble", "results", "sources", "test_conversion.py", "test_integration.py"}
+
 BEGAN = pytest.StashKey[float]()
 SPENT = pytest.StashKey[float]()
 
@@ -31,6 +35,11 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     config.pluginmanager.register(Approved(config.getoption("approve")), "approved")
     config.addinivalue_line("markers", "xdist_group(name): kept on one worker; known without pytest-xdist too")
+
+
+def pytest_itemcollected(item):
+    if item.path.relative_to(Path(__file__).parent).parts[0] in UPSTREAM:
+        item.add_marker("upstream")
 
 
 @pytest.hookimpl(wrapper=True)
