@@ -157,6 +157,12 @@ class Figures(SphinxDirective):
         return self.parse_text_to_nodes("\n".join([*cards, "::::"]))
 
 
+def put_version(app, page, source):
+    """Put the version into the package's entry: pages have no number that a release would change."""
+    if page == "citing":
+        source[0] = source[0].replace("{VERSION}", f"{{{version}}}")
+
+
 def link_by_name(app, env, node, contnode):
     """Link a public name that a docstring of another module mentions: it is public in one place."""
     python = env.domains.python_domain
@@ -202,6 +208,7 @@ def write_notebooks(app, error):
 
 def setup(app):
     app.add_directive("figures", Figures)
+    app.connect("source-read", put_version)
     app.connect("missing-reference", link_by_name)
     if repository:
         app.connect("html-page-context", link_sources, priority=501)  # the theme then makes its buttons

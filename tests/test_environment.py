@@ -1,8 +1,10 @@
 """The environment that make builds: which interpreter it belongs to, and what may be installed in it."""
 
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from importlib import metadata
 from pathlib import Path
 
@@ -44,3 +46,15 @@ def test_pinned_versions_install_on_the_oldest_patch_release():
         except metadata.PackageNotFoundError:  # belongs to a group that is not installed here
             continue
         assert SpecifierSet(needed or "").contains(OLDEST[series]), f"{name} needs Python {needed}"
+
+
+def test_the_recipe_for_conda_needs_what_the_package_needs():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    recipe = (ROOT / "packaging" / "recipe.yaml").read_text(encoding="utf-8")
+    listed = re.search(r"^  run:\n((?:    - .*\n)+)", recipe, re.MULTILINE).group(1)
+    oldest = re.search(r'python_min: "(.*)"', recipe).group(1)
+    needed = [f"python{project['requires-python']}", *project["dependencies"]]
+    names = {"typing-extensions": "typing_extensions"}  # where conda-forge has another
+    needed = [Requirement(one) for one in needed]
+    needed = [f"    - {names.get(one.name, one.name)} {one.specifier}\n" for one in needed]
+    assert listed.replace("${{ python_min }}", oldest) == "".join(needed)
