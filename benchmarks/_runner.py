@@ -77,7 +77,7 @@ def used(function: Callable[..., object], *arguments: object, **options: object)
     """Call a function."""
     before = _memory("VmRSS")
     if CLEAR_PEAK.exists():
-        CLEAR_PEAK.write_text("5")  # the peak begins anew
+        CLEAR_PEAK.write_text("5", encoding="utf-8")  # the peak begins anew
     began, worked = time.perf_counter(), time.process_time()
     result = function(*arguments, **options)
     seconds, cpu = time.perf_counter() - began, time.process_time() - worked
@@ -86,7 +86,7 @@ def used(function: Callable[..., object], *arguments: object, **options: object)
 
 def _memory(name: str) -> float:
     """Memory of this process now, or at its peak, in GB; not a number where the system does not tell."""
-    lines = STATUS.read_text().splitlines() if CLEAR_PEAK.exists() else []
+    lines = STATUS.read_text(encoding="utf-8").splitlines() if CLEAR_PEAK.exists() else []
     return next((1024e-9 * int(line.split()[1]) for line in lines if line.startswith(name)), float("nan"))
 
 

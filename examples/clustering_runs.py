@@ -19,7 +19,7 @@ import posterior_consensus as pc
 cells = pc.load_example("cells")
 places = {"X_umap": cells[["umap_0", "umap_1"]].to_numpy()}
 is_run = cells.columns.str.startswith("leiden_")
-obs = cells.drop(columns=["umap_0", "umap_1"]).astype({name: "category" for name in cells.columns[is_run]})
+obs = cells.drop(columns=["umap_0", "umap_1"]).astype(dict.fromkeys(cells.columns[is_run], "category"))
 adata = SimpleNamespace(obs=obs, obs_names=obs.index, uns={}, obsm=places)
 adata.obs.iloc[:3, :5]
 

@@ -273,7 +273,7 @@ def main(out):
     zlib = {"zlib": True, "complevel": 9, "shuffle": True}
     tree.to_netcdf(
         out,
-        encoding={"/posterior": {name: zlib for name in posterior.data_vars}},
+        encoding={"/posterior": dict.fromkeys(posterior.data_vars, zlib)},
     )
     report_agreement(posterior, int(trace["sample_stats"]["diverging"].sum()))
 

@@ -175,7 +175,7 @@ def main(out):
     observed.attrs = {"source": "Fisher (1936), Annals of Eugenics 7, 179-188; every fifth flower"}
     tree = xr.DataTree.from_dict({"posterior": posterior, "observed_data": observed})
     zlib = {"zlib": True, "complevel": 9, "shuffle": True}
-    tree.to_netcdf(out, engine="h5netcdf", encoding={"/posterior": {name: zlib for name in posterior.data_vars}})
+    tree.to_netcdf(out, engine="h5netcdf", encoding={"/posterior": dict.fromkeys(posterior.data_vars, zlib)})
     report_agreement(posterior["z"].values)
 
 

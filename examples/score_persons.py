@@ -82,8 +82,10 @@ def make_persons(rng, n_records=N_RECORDS):
     while len(rows) < n_records:
         for truth in family(rng):
             n = rng.choice(len(RECORDS_EACH), p=RECORDS_EACH) + 1
-            for data_set in rng.choice(DATA_SETS, n, replace=False):
-                rows.append({"source_dataset": data_set, **as_recorded(truth, rng), "person": person})
+            rows.extend(
+                {"source_dataset": data_set, **as_recorded(truth, rng), "person": person}
+                for data_set in rng.choice(DATA_SETS, n, replace=False)
+            )
             person += 1
     order = rng.permutation(len(rows))[:n_records]
     names = pd.Index([f"r{number:04d}" for number in range(1, n_records + 1)], name="unique_id")

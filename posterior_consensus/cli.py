@@ -414,7 +414,7 @@ def _check_apart(options: argparse.Namespace) -> None:
     """Refuse outputs that would overwrite an input or each other."""
     taken = {_identity(path): "the posterior's" for path in options.posterior if path.exists()}
     for name, given in (("--weights", options.weights), ("--log-weights", options.log_weights)):
-        if given is not None and os.path.exists(given):
+        if given is not None and os.path.exists(given):  # noqa: PTH110 (Path.exists fails on a name that is too long)
             taken[_identity(Path(given))] = f"that of {name}"
     with suppress(OSError):  # standard output may be closed
         taken[_identity(1)] = "standard output"
@@ -430,7 +430,7 @@ def _identity(file: Path | int) -> tuple[int | str, ...]:
     """Identity of a file: its device and inode; before it exists, its directory's."""
     if isinstance(file, Path) and not file.exists():
         return *_identity(file.resolve().parent), file.resolve().name
-    found = os.stat(file)
+    found = os.stat(file)  # noqa: PTH116 (or a descriptor)
     return found.st_dev, found.st_ino
 
 

@@ -127,7 +127,7 @@ def reach_of_tests(folder: Path, processes: int, in_kernels: bool) -> dict[str, 
         folder.mkdir()
         tests = SEES_KERNELS if in_kernels else ["tests", *(f"--ignore={path}" for path in BLIND)]
         command = [sys.executable, "-m", "pytest", *tests, "-p", "tests.mutated", "-n", str(processes)]
-        subprocess.run(command, cwd=ROOT, env=os.environ | {"NOTE_LINES_IN": str(folder.resolve())})
+        subprocess.run(command, check=False, cwd=ROOT, env=os.environ | {"NOTE_LINES_IN": str(folder.resolve())})
     tests = (json.loads(line) for file in folder.glob("*.jsonl") for line in file.open(encoding="utf-8"))
     reach = {test.pop("test"): Reach(**test) for test in tests}
     return {name: one for name, one in reach.items() if in_kernels or not name.startswith(tuple(BLIND))}
@@ -167,7 +167,7 @@ def fate(mutant: Mutant, reach: dict[str, Reach]) -> str:
 
 
 def _run(mutant: Mutant, tests: list[str], output: str) -> None:
-    with open(output, "w", encoding="utf-8") as file:
+    with Path(output).open("w", encoding="utf-8") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
     put_in(str(mutant.file), mutant.source())

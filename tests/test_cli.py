@@ -421,7 +421,7 @@ def to_a_closed_pipe():
 UNREAD = {
     "closed pipe": (to_a_closed_pipe, (141, "")),
     "full disk": (
-        lambda: open("/dev/full", "w"),
+        lambda: Path("/dev/full").open("w", encoding="utf-8"),  # noqa: SIM115 (closed where it is used)
         (1, "posterior-consensus: standard output cannot be written: No space left on device.\n"),
     ),
 }
@@ -444,7 +444,7 @@ def test_a_process_whose_standard_output_takes_nothing(kind, table):
     buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with make() as output:
         streams = {"stdout": output, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
-        done = subprocess.run([*COMMAND, table], **streams, text=True, env=buffered)
+        done = subprocess.run([*COMMAND, table], check=False, **streams, text=True, env=buffered)
     assert (done.returncode, done.stderr) == expected
 
 
@@ -483,7 +483,7 @@ def test_outputs_keep_links_and_permissions(table, tmp_path, short_page):
 @pytest.mark.slow
 def test_in_a_pipe_without_a_terminal(table, tmp_path):
     command = [*COMMAND, table, "--report", str(tmp_path / "report.html")]
-    done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, start_new_session=True)
+    done = subprocess.run(command, check=False, capture_output=True, stdin=subprocess.DEVNULL, start_new_session=True)
     assert done.returncode == 0 and done.stderr.startswith(b"wrote ") and done.stderr.count(b"\n") == 1
     assert (tmp_path / "report.html").read_text().startswith("<!DOCTYPE html>")
     assert done.stdout.startswith(b"4 items in") and b"\x1b" not in done.stdout

@@ -56,7 +56,7 @@ def test_every_public_name_is_in_an_example_or_on_a_page_beside_the_reference():
     code = []
     for page in pages:
         text = page.read_text(encoding="utf-8")
-        code += [text] if page.suffix == ".py" else re.findall(r"^```.*?^```|`[^`\n]+`", text, re.M | re.S)
+        code += [text] if page.suffix == ".py" else re.findall(r"^```.*?^```|`[^`\n]+`", text, re.MULTILINE | re.DOTALL)
     shown = set(re.findall(r"\w+", "\n".join(code)))
     assert not [name for name in PUBLIC if name.rpartition(".")[2] not in shown]
 

@@ -134,7 +134,7 @@ def test_ctrl_c_ends_the_processes_that_compile(tmp_path):
         os.kill(process.pid, signal.SIGINT)
         assert process.wait(timeout=600) == 130
         assert process.stderr.read().endswith("interrupted\n")
-    with pytest.raises(ProcessLookupError):  # no child is left of its group for long
+    with pytest.raises(ProcessLookupError):  # noqa: PT012 (no child is left of its group for long)
         for _ in range(200):
             os.killpg(process.pid, 0)
             time.sleep(0.05)

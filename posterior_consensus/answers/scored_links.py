@@ -234,19 +234,13 @@ class ScoredLinks(Stored):
         sizes = np.bincount(self.cluster.values)
         counts = f"{self.n_joined:,}, of which {self.n_joined_unscored:,} were never scored"
         of_one = f"{np.count_nonzero(sizes == 1):,} of one record, the largest of {sizes.max():,}"
+        below = f"{n_joined_against:,} joined below tau {self.tau:.3g}"
+        rates = f"precision {self.precision:.4g}, recall {self.recall:.4g}, F1 {self.f1:.4g}"
         lines = [
             ("clusters", f"{sizes.size:,}: {of_one}"),
             ("joined pairs", counts),
-            (
-                "against score",
-                f"{n_joined_against:,} joined below tau {self.tau:.3g}, {against.size - n_joined_against:,} separated "
-                "above",
-            ),
-            (
-                "expected",
-                f"precision {self.precision:.4g}, recall {self.recall:.4g}, F1 {self.f1:.4g}: as good as the scores "
-                "are calibrated",
-            ),
+            ("against score", f"{below}, {against.size - n_joined_against:,} separated above"),
+            ("expected", f"{rates}: as good as the scores are calibrated"),
         ]
         if self.unscored == 0:
             lines.append(("recall", "leaves out matches that were never scored"))

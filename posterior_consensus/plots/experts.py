@@ -85,8 +85,10 @@ def _explain(ax: Axes, views: ExpertViews, sure: Any) -> None:
     from matplotlib.lines import Line2D
 
     shown = [point(measure, marker, ink(), markersize=4.5) for measure, (marker, _) in _MEASURES.items()]
-    for view in np.unique(views.expert_view.values[sure]):
-        shown.append(Line2D([], [], color=chain_colour(int(view), views.n_views), linewidth=3, label=f"view {view}"))
+    shown.extend(
+        Line2D([], [], color=chain_colour(int(view), views.n_views), linewidth=3, label=f"view {view}")
+        for view in np.unique(views.expert_view.values[sure])
+    )
     if not sure.all():
         shown.append(Line2D([], [], color=NEUTRAL, linewidth=3, label="no more than chance"))
     add_legend(ax, shown)

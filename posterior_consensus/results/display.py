@@ -43,7 +43,7 @@ _ESCAPED = str.maketrans(
     {
         **{character: f"\\{character}" for character in "&%$#_{}"},
         **{character: f"{{{character}}}" for character in "[]*"},  # an argument at the start of a row otherwise
-        **{character: " " for character in "\n\r\t"},
+        **dict.fromkeys("\n\r\t", " "),
         "\\": r"\textbackslash{}",
         "…": r"\ldots{}",
         "~": r"\textasciitilde{}",

@@ -16,7 +16,7 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
 from threading import Event, Lock, current_thread
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numba
 import numpy as np
@@ -145,7 +145,7 @@ class Executor:
         client = cluster.client_for(n_labels) if n_jobs == -1 else None
         self._workers = None if client is None else cluster.Workers(client, self.stop)
 
-    def __enter__(self) -> Executor:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -304,7 +304,7 @@ def _is_one_of_the_threads() -> bool:
 
 
 def _threads() -> ThreadPoolExecutor:
-    global _pool
+    global _pool  # noqa: PLW0603 (one pool per process)
     with _lock:
         if _pool is None:
             _pool = ThreadPoolExecutor(n_threads(), _NAME)

@@ -157,9 +157,11 @@ class OnBlocks:
     def descend(self, of_sample: Labels, given: list[Labels]) -> Optimum:
         """Search from a partition of the sample, and from given ones of all items that are within the limits."""
         ends = [self._descend(np.full(self._draws.n_items, -1, np.int32), of_sample)]
-        for labels in given:
-            if labels.size == self._draws.n_items and self.limits.fewest <= labels.max() + 1 <= self.limits.most:
-                ends.append(self._descend(labels.copy(), of_sample))
+        ends += [
+            self._descend(labels.copy(), of_sample)
+            for labels in given
+            if labels.size == self._draws.n_items and self.limits.fewest <= labels.max() + 1 <= self.limits.most
+        ]
         least = min(ends, key=lambda end: end.value)
         if self.limits.fewest == 1 and is_less(least.in_one, least.value):
             ends.append(self._descend(np.zeros_like(least.labels), of_sample))

@@ -256,7 +256,7 @@ def _first_lines(path: Path) -> tuple[str, str, str]:
     with (
         gzip.open(path, "rt", encoding="utf-8-sig")
         if path.suffix.lower() == ".gz"
-        else open(path, encoding="utf-8-sig") as lines
+        else path.open(encoding="utf-8-sig") as lines
     ):
         for read in lines:
             line = read.rstrip("\r\n")

@@ -234,9 +234,9 @@ def _given_number(summary: SummaryRecord) -> Iterator[str]:
     """Sentence on runs whose number of clusters is the same, in each group if there are several; possibly none."""
     samples, numbers = summary.draws.samples, summary.draws.n_clusters
     several = [rows for rows in samples.chains if rows.size > 1]
-    if samples.independent and several and all(np.ptp(numbers[rows]) == 0 for rows in samples.chains):
-        if numbers.max() > 1:
-            yield _GIVEN_NUMBER.format(of_group=" of a group" * (len(samples.chains) > 1))
+    alike = samples.independent and several and all(np.ptp(numbers[rows]) == 0 for rows in samples.chains)
+    if alike and numbers.max() > 1:
+        yield _GIVEN_NUMBER.format(of_group=" of a group" * (len(samples.chains) > 1))
 
 
 def whole_of(summary: SummaryRecord) -> str:
@@ -282,10 +282,8 @@ def improbable_number(summary: SummaryRecord) -> Fact:
         return Fact()
     probabilities = number_probabilities(summary.draws)
     most = int(probabilities.argmax())
-    said = [
-        f"The number of clusters here, {best.n_clusters}, is {chance}; the most {words.probable} number is {most} "
-        f"({display.percent(probabilities[most])})."
-    ]
+    probable = f"the most {words.probable} number is {most} ({display.percent(probabilities[most])})"
+    said = [f"The number of clusters here, {best.n_clusters}, is {chance}; {probable}."]
     if other is not None:
         change = other.expected_loss / best.expected_loss - 1
         loss = f"{words.an_expected} loss that is {abs(change):.1%} {'larger' if change >= 0 else 'smaller'}"
@@ -494,8 +492,10 @@ def links(summary: SummaryRecord) -> Fact:
     findings = [
         f"Figures and tables show links, which are pairs of items in one cluster, {_LINKS_BECAUSE}.",
         f"There are {display.joined(by_size[:_MOST_LINK_SIZES])} (central 90% intervals).",
-        f"{counted(sure, 'link')} {'has' if sure == 1 else 'have'} {share} above {SURE:g}, and "
-        f"{uncertain:,} {share} from {UNLIKELY:g} to {SURE:g}{here if uncertain else ''}.",
+        (
+            f"{counted(sure, 'link')} {'has' if sure == 1 else 'have'} {share} above {SURE:g}, and "
+            f"{uncertain:,} {share} from {UNLIKELY:g} to {SURE:g}{here if uncertain else ''}."
+        ),
     ]
     joined = found.between_clusters().head(1)
     for first, second, mean in zip(

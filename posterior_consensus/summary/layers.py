@@ -174,8 +174,10 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
             ("The partition of each layer", " has") if is_bad else ("For each layer we report the partition", ", of")
         )
         said = [
-            f"The joint posterior distribution of the partitions of {counted(len(self), 'layer')} ({self.layers.dim}), "
-            f"of {items} each, was represented by {draws_in_words(self.layers.samples)}.",
+            (
+                f"The joint posterior distribution of the partitions of {counted(len(self), 'layer')} "
+                f"({self.layers.dim}), of {items} each, was represented by {draws_in_words(self.layers.samples)}."
+            ),
             f"{report}{how_found(first)}{of} {self._numbers}.",
         ]
         if isinstance(self.comparison, LayerComparison):

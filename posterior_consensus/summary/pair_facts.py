@@ -28,8 +28,10 @@ _NOT_KNOWN = "not known to be non-matches"
 _METHODS = (
     "{scored}",
     "{constraints}",
-    "We report the partition of minimum expected {loss} [binder1978], an instance of correlation clustering "
-    "[bansal2004], at {threshold}, found {how} {version}. It has {clusters}, {expected_loss}. {optimality}",
+    (
+        "We report the partition of minimum expected {loss} [binder1978], an instance of correlation clustering "
+        "[bansal2004], at {threshold}, found {how} {version}. It has {clusters}, {expected_loss}. {optimality}"
+    ),
     "{precision}",
 )
 

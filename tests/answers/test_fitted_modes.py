@@ -103,7 +103,7 @@ def test_a_certain_partition_has_no_surprise():
             modes.log_prob(wrong)
 
 
-@pytest.mark.parametrize("evidence, rises", [({1: -5.0, 2: -3.0}, True), ({1: -5.0, 2: -3.0, 3: -4.0}, False)])
+@pytest.mark.parametrize(("evidence", "rises"), [({1: -5.0, 2: -3.0}, True), ({1: -5.0, 2: -3.0, 3: -4.0}, False)])
 def test_it_says_if_the_largest_number_of_modes_tried_is_best(evidence, rises):
     assert ("still rises" in repr(replace(uneven()[1], evidence=evidence))) is rises
 

@@ -69,9 +69,10 @@ def test_the_bound_is_below_the_likelihood_and_near(per_draw):
         model(draws, per_draw=per_draw), 2, fewer=False, n_starts=5, most_steps=500, rng=np.random.default_rng(1)
     )
     shares, noise = found.state.parameters.shares, found.state.parameters.noise
-    logs = []
-    for z in product(range(2), repeat=6):
-        logs.append(np.log(shares[list(z)]).sum() + log_probabilities(draws, np.array(z), noise, 2).sum())
+    logs = [
+        np.log(shares[list(z)]).sum() + log_probabilities(draws, np.array(z), noise, 2).sum()
+        for z in product(range(2), repeat=6)
+    ]
     exact = np.logaddexp.reduce(logs)
     assert exact - 1 < found.state.log_likelihood <= exact + 1e-9
     assert shares.sum() == pytest.approx(1)

@@ -45,7 +45,7 @@ def test_experts_are_grouped_by_the_rand_index_of_common_pairs():
 
 def test_the_graph_of_statements_is_cut():
     truth = np.repeat([0, 1, 2], 10)
-    said = pc.experts.as_constraints({k: truth for k in range(3)}, n_pairs=200, random_seed=1)
+    said = pc.experts.as_constraints(dict.fromkeys(range(3), truth), n_pairs=200, random_seed=1)
     np.testing.assert_array_equal(pc.experts.normalized_cut(said, n_clusters=3, random_seed=1), truth)
     apart = {"expert": [0], "i": [0], "j": [1], "kind": ["cannot"]}
     check(lambda x: pc.experts.normalized_cut(x, n_clusters=2), apart, ValueError, ["linked"])

@@ -134,7 +134,9 @@ def test_two_halves_have_an_error():
     assert pc.compare_layers({"a": pc.as_runs(runs)}, **QUIET).stability["error"] > 0.05
 
 
-@pytest.mark.parametrize("n_runs, known", [(1, ()), (2, ("distance",)), (3, ("distance",)), (4, ("distance", "error"))])
+@pytest.mark.parametrize(
+    ("n_runs", "known"), [(1, ()), (2, ("distance",)), (3, ("distance",)), (4, ("distance", "error"))]
+)
 def test_few_runs(n_runs, known):
     layers = {"a": pc.as_runs(made(n_runs)), "b": pc.as_runs(made(5))}
     found = pc.compare_layers(layers, **QUIET)
@@ -368,7 +370,7 @@ def test_figure_has_noise_in_grey(noisy):
     assert grey == noisy.to_dataframe()["n_noise"].tolist()
 
 
-@pytest.mark.parametrize("name, upright", [("{}", False), ("resolution {} of twenty", True)])
+@pytest.mark.parametrize(("name", "upright"), [("{}", False), ("resolution {} of twenty", True)])
 def test_names_of_many_layers_do_not_overlap(name, upright):
     labels = {name.format(k): made(4, k=2) for k in range(20)}
     ax = pc.plot_layer_stability(pc.compare_layers(layers_of(labels, ordered=True), **QUIET))[2]

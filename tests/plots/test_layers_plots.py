@@ -126,7 +126,7 @@ def test_a_summary_stands_for_its_comparison_and_its_memberships():
 
 
 @pytest.mark.parametrize(
-    "call, error, match",
+    ("call", "error", "match"),
     [
         (lambda c: pc.plot_layers(c.distances), TypeError, "compare_layers"),
         (lambda c: pc.plot_layer_distances(c, "loss"), ValueError, "'loss'"),

@@ -29,7 +29,7 @@ OF_ALL = [Z[:, :, t] for t in range(4)]
 
 
 @pytest.mark.parametrize(
-    "data, options",
+    ("data", "options"),
     [
         (POSTERIOR, {"layer_dim": "time"}),
         (POSTERIOR, {"var_name": "z", "item_dim": "person"}),
@@ -125,7 +125,7 @@ def test_items_are_paired_by_name_or_refused():
 
 
 @pytest.mark.parametrize(
-    "coords, ordered",
+    ("coords", "ordered"),
     [([1, 3, 4, 9], True), ([4, 3, 2, 1], False), (list("abcd"), False), (None, True)],
 )
 def test_order(coords, ordered):
@@ -136,7 +136,7 @@ def test_order(coords, ordered):
 
 
 @pytest.mark.parametrize(
-    "names, ordered",
+    ("names", "ordered"),
     [
         ([1946, 1948, 1950], True),
         ([1.5, 2, 3], True),
@@ -165,10 +165,10 @@ TIMES = {
 
 
 def test_names_that_are_times_are_text_and_come_back(tmp_path):
-    layers = pc.as_layers({name: Z[:, :, 0] for name in TIMES.values()})
+    layers = pc.as_layers(dict.fromkeys(TIMES.values(), Z[:, :, 0]))
     assert list(layers) == [*list(TIMES)[:-1], 7]
     assert all(layers[name] is layers[text if text != "7" else 7] for text, name in TIMES.items())
-    found = pc.compare_layers(layers, partitions={name: Z[0, 0, 0] for name in TIMES.values()}, progressbar=False)
+    found = pc.compare_layers(layers, partitions=dict.fromkeys(TIMES.values(), Z[0, 0, 0]), progressbar=False)
     found.to_dataset().to_netcdf(tmp_path / "found.nc")
     with xr.open_dataset(tmp_path / "found.nc") as stored:
         back = pc.results.LayerComparison.from_dataset(stored.load())
@@ -189,7 +189,7 @@ def test_days_have_names():
 
 
 @pytest.mark.parametrize(
-    "data, options, match",
+    ("data", "options", "match"),
     [
         (Z, {"layer_dim": 2}, "`layer_dim`.*got 2"),
         (POSTERIOR, {"layer_dim": "tim"}, "`layer_dim`.*'tim'.*z .*'time', 'person'.*mu"),

@@ -167,8 +167,8 @@ def test_elsewhere_the_error_says_where_and_what_to_do(runs):
     gone, where = labels < 0, "at chain 0, draw 0, item 1 (from 0)"
     instead = [f"as_runs(data, {meaning}=" for meaning in ("noise", "missing")]
     cases = [(labels, ValueError, f"got -1 {where}", *(f"{call}-1)" for call in instead))]
-    for missing in (np.where(gone, np.nan, labels), np.ma.masked_array(labels, gone)):
-        cases.append((missing, ValueError, f"got 1 NaN {where}", *(f"{call}numpy.nan)" for call in instead)))
+    nan = (ValueError, f"got 1 NaN {where}", *(f"{call}numpy.nan)" for call in instead))
+    cases += [(missing, *nan) for missing in (np.where(gone, np.nan, labels), np.ma.masked_array(labels, gone))]
     check_all(pc.as_partition_draws, cases)
     with pytest.raises(ValueError, match="negative") as raised:
         pc.credible_ball(np.abs(runs), [0, 0, -1, 1, 1, 2])
