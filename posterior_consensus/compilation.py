@@ -188,16 +188,18 @@ def compile_all(*, progressbar: bool) -> None:
     OSError
         If a kernel cannot be kept on disk.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        with ProcessPoolExecutor(n_threads(), get_context("spawn"), _begin, (folder,)) as pool:
-            try:
-                phases = [pool.submit(phase) for phase in _PHASES]
-                for phase in track(phases, "Compiling kernels", progressbar=progressbar):
-                    phase.result()
-            except BaseException:
-                for process in active_children():
-                    process.terminate()
-                raise
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ProcessPoolExecutor(n_threads(), get_context("spawn"), _begin, (folder,)) as pool,
+    ):
+        try:
+            phases = [pool.submit(phase) for phase in _PHASES]
+            for phase in track(phases, "Compiling kernels", progressbar=progressbar):
+                phase.result()
+        except BaseException:
+            for process in active_children():
+                process.terminate()
+            raise
 
 
 def _begin(folder: str) -> None:

@@ -147,7 +147,7 @@ def test_a_process_that_dies_is_told_of(monkeypatch, capsys):
 
 
 def test_the_command_says_that_no_kernel_is_kept(monkeypatch, capsys):
-    monkeypatch.setattr(compilation, "compile_all", lambda **_: os.stat("absent"))
+    monkeypatch.setattr(compilation, "compile_all", lambda **_: Path("absent").stat())
     assert main(["compile"]) == 1
     assert "absent" in (said := capsys.readouterr().err) and "NUMBA_CACHE_DIR" in said
 
