@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [
     *ROOT.glob("*.md"),
     ROOT / "docs" / "llms.txt",
+    ROOT / "paper" / "paper.md",
     *(page for page in (ROOT / "docs").rglob("*.md") if "_build" not in page.parts and "generated" not in page.parts),
     *(page for page in (ROOT / "examples").glob("*.py")),
 ]

@@ -39,7 +39,7 @@ def test_every_entry_is_complete():
         fields = fields_of(key)
         assert set(fields) >= {"author", "title", "year", VENUE[kind]}, key
         assert {"doi", "url"} & set(fields) or key in NO_LINK, key
-        assert key == re.sub(r"^von ", "", surnames(key)[0]).lower() + fields["year"]
+        assert key == re.sub(r"^von |-", "", surnames(key)[0]).lower() + fields["year"]
         if kind == "article":
             assert "volume" in fields or key == "dombowsky2024", key  # which has no volume yet
         if kind == "misc":
@@ -76,6 +76,10 @@ def test_pages_cite_entries_that_exist():
         for key in keys.split(",")
     ]
     assert len(set(cited)) > 50 and set(cited) <= set(KEYS)
+    in_paper = set(re.findall(r"@(\w+)", (ROOT / "paper" / "paper.md").read_text(encoding="utf-8")))
+    assert len(in_paper) > 10 and in_paper <= set(KEYS)
+    # JOSS wants them beside the paper: `python -m benchmarks paper --write`.
+    assert (ROOT / "paper" / "paper.bib").read_text(encoding="utf-8") == bibtex(sorted(in_paper)) + "\n"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,140 @@
+"""What the paper shows of the examples: bounds of the minimum expected loss, runs by resolution, scored pairs.
+
+``--write`` also writes the files beside ``paper/paper.md``: the figures, and the entries of the papers that it cites.
+"""
+
+import io
+import re
+
+import numpy as np
+import pandas as pd
+
+import posterior_consensus as pc
+from benchmarks._runner import ROOT, used
+from posterior_consensus.summary.references import bibtex
+from tests.helpers import example
+
+PAPER = ROOT / "paper"
+POSTERIORS = ("galaxies", "iris", "nile", "two_answers", "block_model", "records")
+QUIET = {"progressbar": False}
+SEEDED = {"random_seed": 1, **QUIET}
+OPTIONS = {"--write": {"action": "store_true", "help": "write paper/paper.bib and paper/figures/"}}
+
+
+def tables(smallest, write):
+    found: list[list[dict]] = [[], [], []]
+    steps = (bounds(("iris",) if smallest else POSTERIORS), resolutions(), scored_pairs())
+    for title, rows, kept in zip(("Bounds", "Runs of Leiden", "Scored pairs"), steps, found, strict=True):
+        yield title, (kept.append(row) or row for row in rows)
+    if write and not smallest:
+        (PAPER / "paper.bib").write_text(cited_entries(), encoding="utf-8")
+        draw_new(*found)
+        draw_summary()
+
+
+def bounds(names):
+    """Expected loss of the consensus, the least that any partition can have, and what lies between them."""
+    for name in names:
+        draws = pc.as_partition_draws(pc.load_example(name))
+        if name == "block_model":  # whose draws begin with the first sweep
+            draws = draws.take(pc.diagnostics.sequential_distances(draws).kept)
+        for loss in ("vi", "binder"):
+            best = pc.consensus_partition(draws, loss=loss, **SEEDED)
+            call = used(pc.certify, draws, best, loss=loss, **QUIET)
+            proof = call.result
+            yield {
+                "posterior": name,
+                "items x draws": f"{draws.n_items:,} x {draws.n_draws:,}",
+                "loss": loss,
+                "expected loss": f"{proof.better_loss:.6f}",
+                "lower bound": f"{proof.lower_bound:.6f}",
+                "optimality gap": f"{max(0.0, 1 - proof.lower_bound / proof.better_loss):.2%}",
+                "status": proof.status,
+                "CPU seconds": call.cpu,
+            }
+
+
+def resolutions():
+    """How far the runs of each resolution agree, between 0 by chance and 1."""
+    runs = pc.as_runs(pc.load_example("cells"), "leiden_*", groups="leiden_{}_*")
+    table = pc.compare_layers(runs, **SEEDED).to_dataframe()
+    for resolution, row in table.iterrows():
+        yield {
+            "resolution": str(resolution),
+            "runs": int(row["n_runs"]),
+            "clusters": int(row["n_clusters"]),
+            "stability": f"{row['stability']:.4f}",
+            "error": f"{row['stability_error']:.4f}",
+        }
+
+
+def scored_pairs():
+    """Expected number of wrong pairs of the consensus and of what linkage programs do, at the threshold 0.5."""
+    table = pc.load_example("pairs")
+    pairs = pc.as_pair_similarity(table)
+    names = pd.Index(pairs.items.names)
+    left, right = (names.get_indexer(table[f"unique_id_{side}"]) for side in "lr")
+    scored = (left, right, table["match_probability"].to_numpy())
+    best = pc.consensus_partition(pairs, loss="binder", **SEEDED)
+    for said in ("connected components", "best links", "average linkage", "consensus"):
+        method = said.replace(" ", "_")
+        labels = best.labels if said == "consensus" else getattr(example("linkage"), method)(len(names), *scored)
+        loss = float(pc.expected_loss(pairs, labels, loss="binder")["expected_loss"])
+        proven = f"{best.info.n_proven} of {best.info.n_components}" if said == "consensus" else ""
+        yield {"method": said, "expected wrong pairs": f"{loss * len(names) ** 2 / 2:.1f}", "components proven": proven}
+
+
+def cited_entries() -> str:
+    """Entries of the bibliography that the paper cites."""
+    text = (PAPER / "paper.md").read_text(encoding="utf-8")
+    return bibtex(sorted(set(re.findall(r"@(\w+)", text)))) + "\n"
+
+
+def draw_new(of_bounds, of_resolutions, of_pairs):
+    from matplotlib.figure import Figure
+
+    figure = Figure((7.1, 2.3), layout="constrained")
+    left, middle, right = figure.subplots(1, 3, width_ratios=(1.1, 1, 1))
+
+    shown = [row for row in of_bounds if row["loss"] == "vi"][::-1]
+    gaps = [float(row["optimality gap"].rstrip("%")) for row in shown]
+    names = [row["posterior"].replace("_", " ") for row in shown]
+    left.bar_label(left.barh(names, gaps, height=0.6, color="#4477AA"), fmt="%.1f", fontsize=6, padding=2)
+    left.set_xlabel("optimality gap, %")
+    left.set_xmargin(0.18)
+
+    x = np.arange(len(of_resolutions))
+    stability, error = (np.array([float(row[key]) for row in of_resolutions]) for key in ("stability", "error"))
+    middle.errorbar(x, stability, 2 * error, fmt="o-", color="#4477AA", markersize=4, linewidth=1, capsize=2)
+    middle.set(xticks=x, xticklabels=[row["resolution"] for row in of_resolutions])
+    middle.set(xlabel="resolution", ylabel="stability of 20 runs")
+
+    shown = of_pairs[::-1]
+    wrong = [float(row["expected wrong pairs"]) for row in shown]
+    colours = ["#C1272D" if row["method"] == "consensus" else "#BBBBBB" for row in shown]
+    bars = right.barh([row["method"] for row in shown], wrong, height=0.6, color=colours)
+    right.bar_label(bars, fmt="%.1f", fontsize=6, padding=2)
+    right.set_xlabel("expected wrong pairs")
+    right.set_xmargin(0.22)
+
+    for panel, letter in zip((left, middle, right), "abc", strict=True):
+        panel.set_title(letter, loc="left", fontsize=8, fontweight="bold")
+        panel.tick_params(labelsize=7)
+        panel.xaxis.label.set_size(7)
+        panel.yaxis.label.set_size(7)
+        panel.spines[["top", "right"]].set_visible(False)
+    save(figure, "new.png", dpi=180)
+
+
+def draw_summary():
+    summary = pc.summarize(pc.load_example("galaxies"), **SEEDED)
+    save(summary.plot(width="page")[0, 0].figure, "summary.png", dpi=150)
+
+
+def save(figure, name, dpi):
+    """Write a figure of few colours, which takes half of the bytes."""
+    from PIL import Image
+
+    picture = io.BytesIO()
+    figure.savefig(picture, dpi=dpi, format="png")
+    Image.open(picture).convert("RGB").quantize(128).save(PAPER / "figures" / name, optimize=True)
