@@ -18,7 +18,7 @@ def tables(smallest):
 
 def _rows(smallest):
     everything = FOLDER / "golden.json"
-    known = json.loads((everything if everything.exists() else GOLDEN / "dpmm.json").read_text())
+    known = json.loads((everything if everything.exists() else GOLDEN / "dpmm.json").read_text(encoding="utf-8"))
     labels = posteriors()
     for name, answers in (known if everything.exists() else {"dpmm": known}).items():
         draws = pc.as_partition_draws(labels[name])

@@ -140,7 +140,7 @@ def _two_modes(n_partitions, n_draws):
 
 def _beside_cbi():
     """Largest difference of scores, p-values, distances and peaks from cbi_partitions' on the same halves."""
-    labels, answer = dpmm(), json.loads((GOLDEN / "dpmm_density.json").read_text())
+    labels, answer = dpmm(), json.loads((GOLDEN / "dpmm_density.json").read_text(encoding="utf-8"))
     density = pc.partition_density(labels[::2], calibration=labels[1::2], bandwidth=2.0, random_seed=1)
     peaks = density.scores.values * density.to_higher.values
     top = np.argsort(-peaks)[:6]

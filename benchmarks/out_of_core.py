@@ -140,7 +140,7 @@ def _peak_memory():
 
     def look():
         while not found or not ended.wait(0.01):
-            line = next(line for line in STATUS.read_text().splitlines() if line.startswith("RssAnon"))
+            line = next(line for line in STATUS.read_text(encoding="utf-8").splitlines() if line.startswith("RssAnon"))
             found.append(1024e-9 * int(line.split()[1]))
 
     looking = Thread(target=look)

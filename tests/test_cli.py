@@ -61,7 +61,7 @@ def test_command_prints_and_writes(file, tmp_path, capsys, short_page):
     captured = capsys.readouterr()
     assert captured.out.startswith("20 items (obs) in") and " (z)\n" in captured.out
     assert "\x1b" not in captured.out + captured.err  # no colours without a terminal
-    assert report.read_text().startswith("<!DOCTYPE html>") and figure.read_bytes().startswith(b"%PDF")
+    assert report.read_text(encoding="utf-8").startswith("<!DOCTYPE html>") and figure.read_bytes().startswith(b"%PDF")
     assert b"/FontFile2" in figure.read_bytes() and b"/Type3" not in figure.read_bytes()
     with xr.open_datatree(output, engine="h5netcdf") as tree:
         assert set(tree.children) == {"posterior", "observed_data", "consensus"}
@@ -179,7 +179,7 @@ def test_command_says_what_is_wrong_before_the_work(file, table, monkeypatch, tm
         code = main(case.format(file=file, table=table, dir=tmp_path, name=tmp_path.name).split())
         message = capsys.readouterr().err
         is_told = message.startswith("posterior-consensus: ") and all(part in message for part in parts)
-        is_kept = Path(table).read_bytes() == before and (tmp_path / "w.csv").read_text() == "1\n" * 40
+        is_kept = Path(table).read_bytes() == before and (tmp_path / "w.csv").read_text(encoding="utf-8") == "1\n" * 40
         if code != 2 or not is_told or not is_kept or "Traceback" in message:
             failures.append((case, code, message))
     assert not failures
@@ -466,7 +466,7 @@ def test_outputs_that_cannot_be_written_leave_the_old_ones_and_the_summary(
     page = "posterior_consensus.summary.report.page._page"
     monkeypatch.setattr(page, lambda *_, **__: "new \ud800")  # fails as it is encoded
     assert main([file, "--var", "z", "--report", str(old[1])]) == 2
-    assert [path.read_text() for path in old] == ["old", "old"]
+    assert [path.read_text(encoding="utf-8") for path in old] == ["old", "old"]
     assert {path.name for path in tmp_path.iterdir()} == {"posterior.nc", "out.nc", "report.html", "figure.png"}
 
 
@@ -476,7 +476,7 @@ def test_outputs_keep_links_and_permissions(table, tmp_path, short_page):
     report.chmod(0o640)
     link.symlink_to(report)
     assert main([table, "--report", str(link), "--quiet"]) == 0
-    assert link.is_symlink() and report.read_text().startswith("<!DOCTYPE html>")
+    assert link.is_symlink() and report.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert report.stat().st_mode & 0o777 == 0o640
 
 
@@ -485,7 +485,7 @@ def test_in_a_pipe_without_a_terminal(table, tmp_path):
     command = [*COMMAND, table, "--report", str(tmp_path / "report.html")]
     done = subprocess.run(command, check=False, capture_output=True, stdin=subprocess.DEVNULL, start_new_session=True)
     assert done.returncode == 0 and done.stderr.startswith(b"wrote ") and done.stderr.count(b"\n") == 1
-    assert (tmp_path / "report.html").read_text().startswith("<!DOCTYPE html>")
+    assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert done.stdout.startswith(b"4 items in") and b"\x1b" not in done.stdout
 
 
@@ -542,7 +542,9 @@ def test_scored_pairs_of_parquet_and_back(pairs, tmp_path, capsys, short_pairs_p
     assert main([str(tmp_path / "pairs.parquet"), *map(str, made)]) == 0
     table = pd.read_parquet(output)
     assert table.iloc[:, 0].tolist() == list("abcde") and table["cluster"].tolist() == [0, 0, 1, 2, 3]
-    assert report.read_text().startswith("<!DOCTYPE html>") and "<svg" in figure.read_text(encoding="utf-8")
+    assert report.read_text(encoding="utf-8").startswith("<!DOCTYPE html>") and "<svg" in figure.read_text(
+        encoding="utf-8"
+    )
     draws = tmp_path / "items.parquet"
     np.save(tmp_path / "z.npy", np.tile([0, 0, 1], (8, 1)))
     assert main([str(tmp_path / "z.npy"), "--output", str(draws)]) == 0

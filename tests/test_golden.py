@@ -10,7 +10,7 @@ import posterior_consensus as pc
 from tests import reference
 
 GOLDEN = Path(__file__).parent / "golden"
-ANSWERS = json.loads((GOLDEN / "dpmm.json").read_text())
+ANSWERS = json.loads((GOLDEN / "dpmm.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")

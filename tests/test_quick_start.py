@@ -155,10 +155,10 @@ def test_the_command_says_that_no_kernel_is_kept(monkeypatch, capsys):
 def edited(folder):
     """Change the kernel of all losses."""
     file = folder / "kernels" / "loss.py"
-    text = file.read_text()
+    text = file.read_text(encoding="utf-8")
     new = text.replace("    value = numerator[0] * top", "    value = 1000.0 + numerator[0] * top")
     assert new != text
-    file.write_text(new)
+    file.write_text(new, encoding="utf-8")
 
 
 def copied(folder):

@@ -199,7 +199,7 @@ def test_a_file_or_directory_of_something_else_is_left_alone(tmp_path):
             pc.as_partition_draws(LABELS, store=taken)
     with pytest.raises(ValueError, match="`store` must be None for PartitionDraws"):
         pc.as_partition_draws(pc.as_partition_draws(LABELS), store=tmp_path / "store")
-    assert names_in(tmp_path) == ["thesis.tex"] and file.read_text() == "..."
+    assert names_in(tmp_path) == ["thesis.tex"] and file.read_text(encoding="utf-8") == "..."
 
 
 TEMPORARY = """

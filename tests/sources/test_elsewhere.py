@@ -153,7 +153,7 @@ def test_a_summary_of_very_many_items_says_what_it_leaves_out(short_summary):
 
 @pytest.mark.slow
 def test_pictures_of_very_many_items_are_of_some(short_summary, tmp_path):
-    page = short_summary.to_html(tmp_path / "report.html").read_text()
+    page = short_summary.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
     assert "The first" in page and "certify" not in page
     assert sum("of 70, at random" in ax.get_xlabel() for ax in short_summary.plot().ravel()) == 3
 

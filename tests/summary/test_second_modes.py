@@ -45,7 +45,7 @@ def test_weights_of_modes_are_those_of_the_draws(two):
 
 def test_the_report_shows_the_modes(two, undrawn, monkeypatch, tmp_path):
     monkeypatch.setattr("posterior_consensus.summary.report.page.util.find_spec", lambda name: None)
-    page = two.to_html(tmp_path / "report.html").read_text()
+    page = two.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
     section = page[page.index(">Groups of draws</h2>") :]
     assert "of the second group" in page and section.index("<table") < section.index("The partitions of the groups")
 

@@ -149,12 +149,12 @@ def test_report_has_its_figures(summary, tmp_path, request):
 
 def test_names_are_escaped_in_the_report(undrawn, tmp_path):
     z = xr.DataArray(np.array([[0, 0, 1], [0, 1, 1]] * 4), dims=("draw", "<i>"), coords={"<i>": ["<item 1>", "&", "c"]})
-    report = pc.summarize(z.expand_dims("chain"), **QUICK).to_html(tmp_path / "report.html").read_text()
+    report = pc.summarize(z.expand_dims("chain"), **QUICK).to_html(tmp_path / "report.html").read_text(encoding="utf-8")
     assert "<item 1>" not in report and "&lt;item 1&gt;" in report
     names = pd.MultiIndex.from_product([["a", "b", "c"], [1, 2]], names=["group", "number"])
     z = xr.DataArray(np.arange(240).reshape(2, 20, 6) % 7 % 2, dims=("chain", "draw", "obs"))
     z = z.assign_coords(xr.Coordinates.from_pandas_multiindex(names, "obs"))
-    report = pc.summarize(z, **QUICK).to_html(tmp_path / "report.html").read_text()
+    report = pc.summarize(z, **QUICK).to_html(tmp_path / "report.html").read_text(encoding="utf-8")
     assert "a: 1" in report and "(&#x27;a&#x27;, 1)" not in report
 
 
