@@ -542,9 +542,8 @@ def test_scored_pairs_of_parquet_and_back(pairs, tmp_path, capsys, short_pairs_p
     assert main([str(tmp_path / "pairs.parquet"), *map(str, made)]) == 0
     table = pd.read_parquet(output)
     assert table.iloc[:, 0].tolist() == list("abcde") and table["cluster"].tolist() == [0, 0, 1, 2, 3]
-    assert report.read_text(encoding="utf-8").startswith("<!DOCTYPE html>") and "<svg" in figure.read_text(
-        encoding="utf-8"
-    )
+    assert report.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert "<svg" in figure.read_text(encoding="utf-8")
     draws = tmp_path / "items.parquet"
     np.save(tmp_path / "z.npy", np.tile([0, 0, 1], (8, 1)))
     assert main([str(tmp_path / "z.npy"), "--output", str(draws)]) == 0

@@ -53,9 +53,8 @@ def test_no_time_leaves_out_what_can_be_and_says_so(tmp_path, monkeypatch):
         assert any(part in sentence for sentence in sentences), part
     for text in (summary.methods_text(), str(summary)):
         assert all(sentence in " ".join(text.split()) for sentence in sentences)
-    assert "No search for further groups of draws was made" in summary.to_html(tmp_path / "report.html").read_text(
-        encoding="utf-8"
-    )
+    report = summary.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "No search for further groups of draws was made" in report
     again = pc.results.Summary.from_dataset(summary.to_dataset(), summary.draws)
     assert again.cut == summary.cut and again.modes is None and again.findings() == summary.findings()
     assert json.loads(json.dumps(as_json(summary)))["modes"] is None
