@@ -30,6 +30,7 @@ NO_TIME = 1e-9  # seconds of a limit that is over
 _WORTH = 1 << 19  # elementary steps, about half a millisecond of them, below which a thread costs more than it saves
 _BLOCKS_PER_THREAD = 12  # so that threads end at about the same time
 _AHEAD = 2  # calls of each thread whose results may wait to be taken
+_LOOK = 0.1  # seconds after which Windows, which interrupts no wait, sees that Ctrl-C was pressed
 _NAME = "posterior_consensus"
 
 _pool: ThreadPoolExecutor | None = None
@@ -173,13 +174,24 @@ class Executor:
 
         helpers = [_threads().submit(take_calls) for _ in range(min(self._n_threads, len(calls)))]
         try:
-            if wait(helpers, self._left(), return_when=FIRST_EXCEPTION).not_done:
-                self.halt("seconds")
+            self._wait(helpers)
         except KeyboardInterrupt:
             self.halt("interrupted")
         for helper in helpers:
             helper.result()
         return [found[number] for number in range(len(calls))]
+
+    def _wait(self, helpers: Sequence[Future[None]]) -> None:
+        """Wait for all, or for an error, until the time is over."""
+        while True:
+            left = self._left()
+            seconds = _LOOK if left is None else min(left, _LOOK)
+            done, missing = wait(helpers, seconds, return_when=FIRST_EXCEPTION)
+            if not missing:
+                return
+            if left == 0.0 or any(helper.exception() for helper in done):
+                self.halt("seconds")
+                return
 
     def _result(self, function: Callable[..., Result], call: tuple[Any, ...]) -> Result:
         self.is_over()

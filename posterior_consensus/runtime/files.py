@@ -7,7 +7,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import FileIO
 from mmap import ACCESS_COPY, mmap
 from pathlib import Path
@@ -87,13 +87,12 @@ def room(place: Path, n_bytes: int) -> Iterator[None]:
         ) from error
 
 
-def mapped_new(file: FileIO, n_bytes: int) -> mmap:
-    """Lengthen a file and map it for writing; its space is reserved, as a map on a full disk ends the process."""
+def lengthen(file: FileIO, n_bytes: int) -> None:
+    """Lengthen a file; its space is reserved, as a map on a full disk ends the process."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file.fileno(), 0, n_bytes)
     else:
         file.truncate(n_bytes)
-    return mmap(file.fileno(), n_bytes)
 
 
 def mapped(file: FileIO) -> mmap:
@@ -108,9 +107,18 @@ def mapped(file: FileIO) -> mmap:
 
 
 def checksums(content: memoryview) -> bytes:
-    """Checksums of stretches of a file, by threads."""
-    stretches = ((content[first : first + _STRETCH],) for first in range(0, len(content), _STRETCH))
-    return np.array([*in_order(zlib.crc32, stretches)], "<u4").tobytes()
+    """Checksums of stretches of a file, by threads. These keep no other view of it, so that it can be released."""
+
+    def checksum(first: int) -> int:
+        return zlib.crc32(content[first : first + _STRETCH])
+
+    return np.array([*in_order(checksum, ((first,) for first in range(0, len(content), _STRETCH)))], "<u4").tobytes()
+
+
+def remove(path: Path) -> None:
+    """Remove a file that may be absent; one that is open or mapped stays on Windows, which removes no such file."""
+    with suppress(PermissionError):
+        path.unlink(missing_ok=True)
 
 
 def offset_of_checksums(n_bytes: int) -> int:

@@ -11,9 +11,11 @@ import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from io import BytesIO, FileIO
-from mmap import mmap
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
+from traceback import clear_frames
 from typing import Any
 
 import h5netcdf
@@ -33,7 +35,7 @@ from posterior_consensus.results.stored_as import restored_levels, storable
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.cluster import client_for
 from posterior_consensus.runtime.executor import in_order
-from posterior_consensus.runtime.files import checksums, locked, mapped, mapped_new, offset_of_checksums, room
+from posterior_consensus.runtime.files import checksums, lengthen, locked, mapped, offset_of_checksums, remove, room
 from posterior_consensus.runtime.progress import track
 
 Labels = npt.NDArray[Any]
@@ -96,7 +98,8 @@ def _temporary(place: Path, n_bytes: int, n_labels: int) -> tuple[mmap, Path]:
     path = Path(name)
     try:
         with room(place, n_bytes), open(descriptor, "r+b", buffering=0, closefd=False) as file:
-            content = mapped_new(file, n_bytes)
+            lengthen(file, n_bytes)
+            content = mmap(file.fileno(), n_bytes)
     except BaseException:
         os.close(descriptor)
         path.unlink()
@@ -112,16 +115,20 @@ def _temporary(place: Path, n_bytes: int, n_labels: int) -> tuple[mmap, Path]:
 
 def _remove(path: Path, pid: int) -> None:
     if os.getpid() == pid:  # not in a forked process, which ends before the owner of the file
-        path.unlink(missing_ok=True)
+        remove(path)
 
 
 def _fill(labels: Labels, parts: Sequence[Part], progressbar: bool) -> npt.NDArray[np.int64]:
     """Write the labels of all draws into an array; return their numbers of clusters."""
+    held = [labels]  # until then: a thread keeps its last call for a while
     n_clusters = np.empty(len(labels), np.int64)
     n_bytes = [rows.size * labels.shape[1] * labels.dtype.itemsize for rows, _ in parts]
-    done = zip(parts, in_order(lambda write: write(labels), ((write,) for _, write in parts)), strict=True)
-    for (rows, _), numbers in track(done, "Labels to disk", progressbar=progressbar, n_bytes=n_bytes):
-        n_clusters[rows] = numbers
+    done = zip(parts, in_order(lambda write: write(held[0]), ((write,) for _, write in parts)), strict=True)
+    try:
+        for (rows, _), numbers in track(done, "Labels to disk", progressbar=progressbar, n_bytes=n_bytes):
+            n_clusters[rows] = numbers
+    finally:
+        held.clear()
     return n_clusters
 
 
@@ -157,9 +164,8 @@ def write_store(
         _write_file(new, parts, dtype, items, samples, progressbar)
         new.replace(store)
     finally:
-        new.unlink(missing_ok=True)
-        if sys.platform != "win32":  # Windows cannot remove an open file
-            lock_file.unlink(missing_ok=True)
+        remove(new)
+        remove(lock_file)
         lock.release()
     return stored_draws(store, progressbar=progressbar, is_new=True)
 
@@ -176,18 +182,44 @@ def _write_file(
     shape, header = (samples.n_draws, items.n_items), _header(dtype, items, samples)
     size = len(header) + shape[0] * shape[1] * dtype.itemsize + _SPARE
     with room(path.parent, size), path.open("w+b", buffering=0) as file:
-        content = mapped_new(file, size)
+        lengthen(file, size)
         offset, _ = _begun(file, header)
-        labels = np.ndarray(shape, dtype, content, offset)
-        n_clusters = _fill(labels, parts, progressbar)
-        smallest = smallest_dtype(int(n_clusters.max()))
-        labels = _narrowed(labels, smallest)
+        n_clusters, smallest = _fill_file(file, offset, shape, dtype, parts, progressbar)
         again, place = _begun(file, _header(smallest, items, samples) if smallest != dtype else header)
         assert again == offset
-        content[place : place + n_clusters.nbytes] = n_clusters.tobytes()
-        end = file.seek(0, os.SEEK_END)
-        sums = checksums(memoryview(content)[:end])
+        file.seek(place)
+        file.write(n_clusters.tobytes())
+        with mmap(file.fileno(), 0, access=ACCESS_READ) as content, memoryview(content) as view:
+            sums = checksums(view)
+        file.seek(0, os.SEEK_END)
         file.write(sums + _last_line(sums))
+
+
+def _fill_file(
+    file: FileIO, offset: int, shape: tuple[int, int], dtype: np.dtype[Any], parts: Sequence[Part], progressbar: bool
+) -> tuple[npt.NDArray[np.int64], np.dtype[Any]]:
+    """Write the labels of all draws by a map, which then ends: Windows shortens, renames and removes no mapped file.
+
+    Returns their numbers of clusters, and the smallest type of labels, which they now have.
+    """
+    content = mmap(file.fileno(), 0)
+    try:
+        return _fill_narrowly(np.ndarray(shape, dtype, content, offset), parts, progressbar)
+    except BaseException as error:
+        clear_frames(error.__traceback__)  # they have the labels
+        raise
+    finally:
+        with suppress(BufferError):  # something else has them
+            content.close()
+
+
+def _fill_narrowly(
+    labels: Labels, parts: Sequence[Part], progressbar: bool
+) -> tuple[npt.NDArray[np.int64], np.dtype[Any]]:
+    n_clusters = _fill(labels, parts, progressbar)
+    smallest = smallest_dtype(int(n_clusters.max()))
+    _narrowed(labels, smallest)
+    return n_clusters, smallest
 
 
 def _header(dtype: np.dtype[Any], items: Items, samples: Samples) -> bytes:

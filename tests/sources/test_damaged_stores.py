@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,13 @@ def store(tmp_path):
     return tmp_path / "store"
 
 
+@pytest.fixture
+def closed_store(store):
+    """One that is not mapped: Windows changes no file that is."""
+    pc.as_partition_draws(LABELS, store=store)
+    return store
+
+
 def names_in(folder):
     return sorted(file.name for file in folder.iterdir())
 
@@ -38,11 +46,42 @@ def assert_can_be_made(store):
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(errno.ENOSPC, "full")], ids=["Ctrl-C", "full disk"])
 def test_what_is_stopped_leaves_nothing(store, monkeypatch, error):
-    parts = rf"'{store.parent}'.* 0.0001\d+ GB. .*`store`" if isinstance(error, OSError) else None
+    folder = re.escape(repr(str(store.parent)))
+    parts = rf"{folder}.* 0.0001\d+ GB. .*`store`" if isinstance(error, OSError) else None
     with stopped(monkeypatch, error), pytest.raises(type(error), match=parts):
         pc.as_partition_draws(LABELS, store=store)
     assert names_in(store.parent) == []
     assert_can_be_made(store)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc says what is mapped")
+@pytest.mark.parametrize("error", [None, KeyboardInterrupt()], ids=["complete", "Ctrl-C"])
+def test_a_store_is_not_mapped_when_it_is_shortened_or_renamed(store, monkeypatch, error):
+    """Windows refuses this then."""
+    begun, narrowed, seen = stores._begun, stores._narrowed, []
+
+    def narrow(labels, dtype):
+        seen.append(is_mapped())
+        if error is not None:
+            raise error
+        return narrowed(labels, dtype)
+
+    def begin(*given):
+        seen.append(is_mapped())
+        return begun(*given)
+
+    def is_mapped():
+        return f"{store}.unfinished" in Path("/proc/self/maps").read_text(encoding="utf-8")
+
+    monkeypatch.setattr(stores, "_narrowed", narrow)
+    monkeypatch.setattr(stores, "_begun", begin)
+    if error is None:
+        pc.as_partition_draws(LABELS, store=store)
+        assert seen == [False, True, False]
+    else:
+        with pytest.raises(type(error)):
+            pc.as_partition_draws(LABELS, store=store)
+        assert [*seen, is_mapped()] == [False, True, False]
 
 
 def test_a_disk_that_is_too_small_is_an_error(store, monkeypatch):
@@ -117,18 +156,19 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
-def test_a_store_of_another_length_is_refused(stored, damage, store):
-    damage(store)
+def test_a_store_of_another_length_is_refused(closed_store, damage):
+    damage(closed_store)
     with pytest.raises(ValueError, match="store .*damaged: .*store is not as it was written. Restore"):
-        pc.as_partition_draws(store)
+        pc.as_partition_draws(closed_store)
 
 
-def test_damaged_labels_are_refused(stored, store):
-    damage_labels(store)
+def test_damaged_labels_are_refused(closed_store):
+    damage_labels(closed_store)
     with pytest.raises(ValueError, match="store .*damaged: .*store is not as it was written. Restore"):
-        pc.as_partition_draws(store)
+        pc.as_partition_draws(closed_store)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows removes no file that is mapped")
 def test_a_copy_for_another_process_reads_no_other_store_of_this_name(stored, store):
     copy, expected = pickle.dumps(stored), pc.as_partition_draws(LABELS)
     store.unlink()
@@ -152,7 +192,8 @@ def test_what_is_written_to_labels_stays_in_the_process(stored, store):
 OLD = f"\nposterior_consensus labels 4 sha256 {0:064x}\n"
 
 
-def test_a_store_in_chunks_is_refused_with_the_line_that_makes_a_new_one(stored, store):
+def test_a_store_in_chunks_is_refused_with_the_line_that_makes_a_new_one(closed_store):
+    store = closed_store
     content = store.read_bytes()
     store.write_bytes(content[: content.rindex(b"\nposterior")] + OLD.encode())  # xarray reads both
     with pytest.raises(ValueError, match="store' is of an older one") as refused:

@@ -2,6 +2,7 @@
 
 import gc
 import pickle
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -134,7 +135,8 @@ def test_large_variables_of_files_stay_on_disk(suffix, dtype, tmp_path, monkeypa
     monkeypatch.setenv(BUDGET, "100KB")
     draws = pc.as_partition_draws(path)
     assert draws.backend.file is not None
-    assert {path.name for path in tmp_path.iterdir()} == {path.name}  # which has no name
+    if sys.platform == "linux":  # where it has no name
+        assert {path.name for path in tmp_path.iterdir()} == {path.name}
     place = draws.backend.file.path
     part = draws.isel(draw=slice(10, None))
     monkeypatch.setenv(BUDGET, "300KB" if dtype == np.uint8 else "1MB")  # the labels fit, but perhaps not the file
