@@ -518,7 +518,10 @@ def stored(
 
 def _is_over(items: xr.DataArray, value: xr.DataArray) -> bool:
     """Whether a variable is over the items, not only over a dimension of the same name."""
-    coords = value.coords
-    return all(value.sizes.get(dim) == size for dim, size in items.sizes.items()) and all(
-        name in coords and coords[name].equals(coord) for name, coord in items.coords.items()
+    own, theirs = value.coords.variables, items.coords.variables
+    others = [coord for name, coord in own.items() if name not in theirs]
+    return (
+        all(value.sizes.get(dim) == size for dim, size in items.sizes.items())
+        and all(name in own and own[name].equals(coord) for name, coord in theirs.items())
+        and not any({*other.dims} <= {*coord.dims} for other in others for coord in theirs.values())
     )

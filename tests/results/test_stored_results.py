@@ -23,6 +23,7 @@ from tests.catalogue.results import (
     Z,
     assert_equal,
     best,
+    engine_of,
     made,
     read,
     with_own_names,
@@ -32,12 +33,12 @@ from tests.helpers import written
 pytestmark = pytest.mark.xdist_group("results")
 
 
-@pytest.mark.parametrize("kind", RESULTS)
-def test_a_result_comes_back(kind, tmp_path):
+@pytest.mark.parametrize(("kind", "suffix"), list(zip(RESULTS, itertools.cycle([".nc", ".zarr"]), strict=False)))
+def test_a_result_comes_back(kind, suffix, tmp_path):
     """From its Dataset, its group in memory and in a file, a pickle and a copy."""
     result, make = made(kind), type(made(kind)).from_dataset
     tree = attach(xr.DataTree.from_dict({"posterior": Z.to_dataset()}), result, group="mine")
-    with xr.open_datatree(written(tree, tmp_path / "a.nc"), engine="h5netcdf") as stored:
+    with xr.open_datatree(written(tree, tmp_path / f"a{suffix}"), engine=engine_of(suffix)) as stored:
         found = make(stored["mine"])
     assert repr(found) == repr(result)
     others = (make(result.to_dataset()), make(xr.DataTree(result.to_dataset())), make(found.to_dataset()))
@@ -45,15 +46,14 @@ def test_a_result_comes_back(kind, tmp_path):
         assert_equal(other, result)
 
 
-@pytest.mark.parametrize("kind", ONE_OF_EACH)
-def test_a_result_comes_back_from_a_file_and_can_be_written_again(kind, tmp_path):
+@pytest.mark.parametrize(("kind", "suffix"), list(zip(ONE_OF_EACH, itertools.cycle([".nc", ".zarr"]), strict=False)))
+def test_a_result_comes_back_from_a_file_and_can_be_written_again(kind, suffix, tmp_path):
     result = made(kind)
-    for suffix in (".nc", ".zarr"):
-        with read(written(result.to_dataset(), tmp_path / f"a{suffix}")) as stored:
-            found = type(result).from_dataset(stored)
-        assert_equal(found, result)
-        with read(written(found.to_dataset(), tmp_path / f"b{suffix}")) as stored:
-            assert_equal(type(result).from_dataset(stored), result)
+    with read(written(result.to_dataset(), tmp_path / f"a{suffix}")) as stored:
+        found = type(result).from_dataset(stored)
+    assert_equal(found, result)
+    with read(written(found.to_dataset(), tmp_path / f"b{suffix}")) as stored:
+        assert_equal(type(result).from_dataset(stored), result)
 
 
 TOGETHER = [
@@ -99,13 +99,14 @@ def test_numpy_takes_labels_where_a_result_is_one_partition():
 @pytest.mark.parametrize("kind", ONE_OF_EACH)
 def test_items_of_several_levels_and_with_a_result_s_own_names_come_back(kind, tmp_path):
     result, plain = RESULTS[kind](with_own_names(LEVELS)), made(kind)
-    tree = attach(xr.DataTree(), result)
-    with xr.open_datatree(written(tree, tmp_path / "a.nc"), engine="h5netcdf") as stored:
-        for group in (stored["consensus"], result.to_dataset()):
-            assert_equal(type(result).from_dataset(group), result)
+    found, expected = result.to_dataset(), plain.to_dataset()
+    assert_equal(type(result).from_dataset(found), result)
+    if ONE_OF_EACH.index(kind) % 4 == 0:
+        tree = written(attach(xr.DataTree(), result), tmp_path / "a.nc")
+        with xr.open_datatree(tree, engine="h5netcdf") as stored:
+            assert_equal(type(result).from_dataset(stored["consensus"]), result)
     assert len(repr(result).splitlines()) == len(repr(plain).splitlines()) and result._repr_html_()
     assert result.to_latex().count(r"\\") == plain.to_latex().count(r"\\")
-    found, expected = result.to_dataset(), plain.to_dataset()
     for name, values in expected.data_vars.items():
         if values.dtype.kind in "iuf":  # the same numbers, under the same names if the items do not have them
             np.testing.assert_array_equal(found[own_name(name, {"cluster", *OWN})].values, values.values)
