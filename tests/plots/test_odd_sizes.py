@@ -11,6 +11,9 @@ from tests.catalogue.posteriors import SIZES, draws_of
 
 GIVEN = ("small", "two items")  # axes, tiny ones where it is one
 SIZES = SIZES | {"large": (2, 9, 400), "many chains": (13, 12, 6)}
+# Every plot has one of the given axes, and one of the two that are many.
+TURNS = {"small": slice(0, None, 2), "two items": slice(1, None, 2)}
+TURNS |= {"large": slice(1, None, 2), "many chains": slice(0, None, 2)}
 
 
 def of_the_draws(draws, best, values):
@@ -60,7 +63,8 @@ def of_the_items(draws, best, values):
 def test_every_plot_returns_its_axes(plots, size):
     draws = draws_of(*SIZES[size])
     best = pc.consensus_partition(draws, method="best_draw")
-    for plot, shape in plots(draws, best, np.random.default_rng(1).normal(size=(draws.n_items, 30))).items():
+    every = plots(draws, best, np.random.default_rng(1).normal(size=(draws.n_items, 30)))
+    for plot, shape in list(every.items())[TURNS.get(size, slice(None))]:
         given = None
         if size in GIVEN:
             figure = plt.figure(figsize=None if shape else (1.5, 1.2))
@@ -68,7 +72,7 @@ def test_every_plot_returns_its_axes(plots, size):
         drawn = plot(**({} if given is None else {"axes": given} if shape else {"ax": given.item()}))
         assert np.shape(drawn) == shape and all(isinstance(ax, Axes) for ax in np.ravel(drawn))
         assert given is None or np.all(drawn == given)
-        np.ravel(drawn)[0].figure.canvas.draw()
+        np.ravel(drawn)[0].figure.draw_without_rendering()
         plt.close("all")
 
 

@@ -41,7 +41,7 @@ def test_every_plot_is_tested_here():
 def test_ink_is_that_of_the_style_and_is_seen_on_a_dark_page(name):
     with plt.style.context("dark_background"):
         figure = drawn(name)[0].figure
-        figure.canvas.draw()
+        figure.draw_without_rendering()
         texts = [text for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
         inside = [t for t in texts if t.get_bbox_patch() is not None]  # of a cluster's colour, on which it is read
         assert texts and {to_hex(text.get_color()) for text in texts if text not in inside} == {"#ffffff"}

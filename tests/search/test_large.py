@@ -28,7 +28,7 @@ BLOCKS = ((7, 1), (64, 1), (256, 2**24))  # items whose number a block's is a mu
 def lowered(monkeypatch):
     """A function that makes samples of 40 items and 30 draws, and blocks of a given size, be used from then on."""
 
-    def lower(items=40, draws=30, size=BLOCKS[0]):
+    def lower(items=40, draws=30, size=BLOCKS[1]):
         monkeypatch.setattr(large, "_ITEMS", items)
         monkeypatch.setattr(large, "_DRAWS", draws)
         monkeypatch.setattr(memory, "LABELS_OF_LARGE_MODEL", 1)
