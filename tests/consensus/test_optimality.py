@@ -35,13 +35,15 @@ def some_ensemble(seed, most_items=7):
 
 
 @pytest.mark.parametrize(
-    ("seeds", "most_items"), [(range(16), 7), pytest.param(range(16, 50), 8, marks=pytest.mark.slow)]
+    ("seeds", "most_items"),
+    [(range(16), 7), pytest.param(range(16, 50), 8, marks=[pytest.mark.slow, pytest.mark.nightly])],
 )
 @pytest.mark.parametrize("name", RECORDS)
 def test_the_default_search_finds_the_optimum(name, seeds, most_items):
+    """Of every other ensemble; those between meet the other losses."""
     record = RECORDS[name]
     missed = []
-    for seed in seeds:
+    for seed in seeds[list(RECORDS).index(name) % 2 :: 2]:
         draws = some_ensemble(seed, most_items)
         least = mean_loss(draws, every(draws.n_items), record).min()
         if find(draws, record).expected_loss > least + 1e-10:
@@ -52,7 +54,7 @@ def test_the_default_search_finds_the_optimum(name, seeds, most_items):
 @pytest.mark.parametrize("name", RECORDS)
 def test_the_default_search_finds_the_best_of_so_many_clusters(name):
     record = RECORDS[name]
-    for seed in range(5):
+    for seed in range(5)[list(RECORDS).index(name) % 2 :: 2]:
         draws = some_ensemble(seed)
         of_three = every(draws.n_items)[every(draws.n_items).max(axis=1) == 2]
         least = mean_loss(draws, of_three, record).min()
@@ -84,7 +86,7 @@ def neighbourhood(labels, draws):
 
 
 @pytest.mark.parametrize("name", RECORDS)
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(draws=small_draws(max_items=12, max_draws=8))
 def test_no_move_merge_or_split_improves_the_answer(name, draws):
     record = RECORDS[name]

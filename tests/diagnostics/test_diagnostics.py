@@ -230,8 +230,8 @@ def test_good_chains_that_mix_slowly_do_not_disagree():
 
 @pytest.mark.slow
 def test_good_chains_seldom_disagree():
-    for shape, stay, most in (((4, 1_000, 30), 0.9, 4), ((4, 150, 300), 0.0, 2)):
-        found = [pc.diagnose(sticky_chains(np.random.default_rng(seed), *shape, stay)) for seed in range(40)]
+    for shape, stay, most in (((4, 1_000, 30), 0.9, 2), ((4, 150, 300), 0.0, 1)):
+        found = [pc.diagnose(sticky_chains(np.random.default_rng(seed), *shape, stay)) for seed in range(20)]
         assert sum(one.status == "disagree" for one in found) <= most
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks import layers
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say():

@@ -59,6 +59,7 @@ def test_the_best_of_all_partitions_that_keep_the_constraints_is_found_and_prove
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("first", range(300, 2300, 200))
 def test_so_it_is_of_many_more(first):
     for seed in range(first, first + 200):

@@ -223,7 +223,7 @@ def test_paths_are_those_of_the_directory_in_which_they_were_given(tmp_path, mon
     assert not any((tmp_path / "elsewhere").iterdir())
 
 
-@pytest.mark.parametrize("most", [1, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("most", [1, pytest.param(20, marks=[pytest.mark.slow, pytest.mark.nightly])])
 def test_flipped_bits_are_noticed_or_change_nothing(store, most):
     fill(store, items=NAMES)
 

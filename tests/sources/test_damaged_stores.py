@@ -206,7 +206,7 @@ def test_a_store_in_chunks_is_refused_with_the_line_that_makes_a_new_one(closed_
     assert_same_draws(pc.as_partition_draws(store.with_name("new")), pc.as_partition_draws(LABELS))
 
 
-@pytest.mark.parametrize("most", [1, pytest.param(15, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("most", [1, pytest.param(15, marks=[pytest.mark.slow, pytest.mark.nightly])])
 def test_flipped_bits_are_noticed(store, most):
     names = pd.MultiIndex.from_product([list("xyzu"), range(5)])
     coords = {"chain": ["a", "b", "c"], "obs": names}

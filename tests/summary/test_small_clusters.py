@@ -59,11 +59,11 @@ def test_the_report_begins_with_a_figure(summary, undrawn, monkeypatch, tmp_path
     assert headings[1:5] == ["Links", "Uncertain links", "Clusters that could be joined", "Clusters by size"]
 
 
-def test_without_bokeh_the_report_has_no_section_of_the_matrix(summary, tmp_path, monkeypatch):
+def test_without_bokeh_the_report_has_no_section_of_the_matrix(summary, undrawn, tmp_path, monkeypatch):
     monkeypatch.setattr("posterior_consensus.summary.report.page.util.find_spec", lambda name: None)
     page = summary.to_html(tmp_path / "a.html").read_text(encoding="utf-8")
     assert "Posterior similarity of pairs" not in page
-    assert len(re.findall('<img alt="[^"]*" src="data:image/png;base64,[^"]{5000}', page)) == 3 * 2  # on light, on dark
+    assert page.count("<figure><img") == 3
 
 
 def test_tables_of_links_are_files_too(summary, tmp_path):
