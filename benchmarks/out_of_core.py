@@ -2,7 +2,7 @@
 
 The draws are made in a NetCDF file first. A process with a memory budget of a twentieth of the labels, whose data are
 limited, then puts the labels in a store and works on that. The folder needs room for the file and the store. Memory is
-what the system cannot take back, so without the pages of the mapped store.
+what the system cannot take back, so without the pages of the mapped store. It runs on Linux.
 
 `--before CHECKOUT` compares stores that memory holds with those of an earlier version instead, alternately: each
 version has a process of its own, and ratios are medians over rounds.

@@ -45,7 +45,9 @@ def test_the_top_level_has_rooms_the_public_names_and_the_command():
 
 def test_files_that_the_page_names_exist():
     page = (PACKAGE.parent / "docs" / "developers" / "architecture.md").read_text(encoding="utf-8")
-    files = [f"/{file.relative_to(PACKAGE.parent)}" for room in (PACKAGE, TESTS) for file in room.rglob("*.py")]
+    files = [
+        f"/{file.relative_to(PACKAGE.parent).as_posix()}" for room in (PACKAGE, TESTS) for file in room.rglob("*.py")
+    ]
     named = set(re.findall(r"[\w/]+\.py\b", page))
     assert named and not [name for name in named if not any(file.endswith(f"/{name}") for file in files)]
 
@@ -82,7 +84,7 @@ def files_on_the_way() -> list[str]:
         if PACKAGE in file.parents and (not files or files[-1] != file):
             files.append(file)
         frame = frame.f_back
-    return [str(file.relative_to(PACKAGE)) for file in reversed(files)]
+    return [file.relative_to(PACKAGE).as_posix() for file in reversed(files)]
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ def made(*arguments):
     return subprocess.run(["make", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the Makefile is tried on Linux")
 @pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
 def test_environment_belongs_to_one_patch_release(tmp_path):
     python, release = tmp_path / "python", 99  # of which no environment stands here

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import sys
 import time
 from threading import Event, Thread
 
@@ -115,7 +116,7 @@ def test_calls_that_overlap_give_blas_its_threads_back():
     assert within == [[1] * len(before)] * 2
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.skipif(sys.platform != "linux", reason="Windows cannot fork, and libraries of macOS must not")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_process_has_the_threads_of_blas_of_before():
     with threadpool_limits(2, user_api="blas"):

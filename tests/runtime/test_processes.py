@@ -19,6 +19,7 @@ from posterior_consensus.runtime import executor
 from posterior_consensus.sources import stores
 
 N_CALLS = 3
+STARTED_ANEW = sorted({"spawn", "forkserver"} & set(multiprocessing.get_all_start_methods()))
 
 
 def answer(seed):
@@ -42,12 +43,13 @@ def expected():
     return found
 
 
-def slow_but_fork(method):
-    """Other methods start Python anew in each process, and load the package."""
-    return pytest.param(method, marks=() if method == "fork" else pytest.mark.slow)
+forks = pytest.mark.skipif(sys.platform != "linux", reason="Windows cannot fork, and libraries of macOS must not")
+"""Other ways of starting a process start Python anew and load the package, which is slow."""
 
 
-@pytest.mark.parametrize("method", [slow_but_fork(one) for one in multiprocessing.get_all_start_methods()])
+@pytest.mark.parametrize(
+    "method", [pytest.param("fork", marks=forks), *(pytest.param(one, marks=pytest.mark.slow) for one in STARTED_ANEW)]
+)
 def test_a_process_pool_gives_the_same_answers(method, expected):
     context = multiprocessing.get_context(method)
     with warnings.catch_warnings():
@@ -69,7 +71,7 @@ def test_threads_give_the_same_answers(expected):
     assert asyncio.run(all_answers()) == expected
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+@forks
 def test_a_fork_while_threads_are_busy_starts_threads_of_its_own(expected):
     context = multiprocessing.get_context("fork")
     with ThreadPoolExecutor(1) as busy, warnings.catch_warnings():
@@ -80,7 +82,7 @@ def test_a_fork_while_threads_are_busy_starts_threads_of_its_own(expected):
         assert running.result() == expected[0]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+@forks
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_fork_while_a_thread_reads_can_read_itself():
     held = Event()
@@ -99,7 +101,7 @@ def test_a_fork_while_a_thread_reads_can_read_itself():
         reading.result()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+@forks
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_process_reads_a_store_that_was_open(tmp_path):
     labels = np.random.default_rng(1).integers(4, size=(50, 600))
