@@ -22,7 +22,7 @@ def table_of(ours, theirs, shape):
 
 def some_case(n_rows, n_items, n_clusters, n_draws):
     rng = np.random.default_rng(n_items)
-    partitions = rng.integers(n_clusters, size=(n_rows, n_items)).astype(np.int32)
+    partitions = rng.integers(n_clusters, size=(n_rows, n_items)).astype(np.uint16)
     labels = rng.integers(n_clusters, size=(n_draws, n_items)).astype(np.uint16)
     return partitions, partitions.max(axis=1) + 1, labels, labels.max(axis=1) + np.int64(1)
 

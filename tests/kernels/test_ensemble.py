@@ -64,7 +64,7 @@ def test_links_are_sums_of_counts(size, n_clusters, most, monkeypatch):
 def test_the_weight_of_draws_with_the_item_in_its_cluster(size):
     labels, starts, weights = some_draws(*size)
     rng = np.random.default_rng(8)
-    targets, partition = (rng.integers(-1, 4, size=length).astype(np.int32) for length in (starts[-1], size[0]))
+    targets, partition = rng.integers(-1, 4, size=starts[-1]), rng.integers(-1, 4, size=size[0]).astype(np.int32)
     found, _ = run(ensemble.weights_with, labels, starts, weights, targets, partition)
     np.testing.assert_allclose(found, weights @ (targets[starts[:-1, np.newaxis] + labels] == partition), rtol=1e-14)
 

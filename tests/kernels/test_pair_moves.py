@@ -80,11 +80,12 @@ def test_passes_over_memberships_are_those_of_the_definition(kernel):
     weights += weights.T
     odds, soft = np.log([0.5, 0.3, 0.2]), rng.dirichlet(np.ones(3), 9)
     links, found, slow = csr_array(weights), soft.copy(), soft.copy()
-    assert kernel(links.data, links.indices, links.indptr, odds, found, 2, 0.0) == 2
+    indices, starts = links.indices.astype(np.int64), links.indptr.astype(np.int64)
+    assert kernel(links.data, indices, starts, odds, found, 2, 0.0) == 2
     for _ in range(2):
         for i in range(9):
             slow[i] = softmax(odds + weights[i] @ slow)
     np.testing.assert_allclose(found, slow, rtol=1e-12)
-    passes = kernel(links.data, links.indices, links.indptr, odds, found, 1000, 1e-12)
+    passes = kernel(links.data, indices, starts, odds, found, 1000, 1e-12)
     assert passes < 1000
     np.testing.assert_allclose(found, softmax(odds + weights @ found, axis=1), atol=1e-10)

@@ -194,7 +194,7 @@ def test_settling_takes_the_present_prices_of_pairs_as_the_centre(rng):
 def test_the_most_violated_triangles_are_found(rng):
     means = some_means(rng)
     found, by = np.empty((1, 3, 2, 2), np.int32), np.empty((1, 3, 2), np.float32)
-    _, (*_, found, by) = run(vi_bound.violated_triangles, means, np.array([1]), 2, 5, np.float32(0.01), found, by)
+    _, (*_, found, by) = run(vi_bound.violated_triangles, means, np.array([1]), 2, 5, 0.01, found, by)
     for j in range(2, 5):
         triangles = [(1, j, i, k) for i, k in combinations(range(N), 2) if j not in (i, k)]
         excess = np.empty(len(triangles))
