@@ -9,6 +9,8 @@ from tests.catalogue.functions import PUBLIC
 from tests.catalogue.results import FIGURES, ONE_OF_EACH, Z, made, pairs
 from tests.helpers import check
 
+pytestmark = pytest.mark.xdist_group("results")
+
 RECORDS = [getattr(pc.results, name) for name in pc.results.__all__]
 
 

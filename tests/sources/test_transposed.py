@@ -79,16 +79,16 @@ def runs_in_columns(rng, n_items, n_runs):
 def test_table_of_cells_and_runs(rng):
     """The column's names do not count, as resolutions: names of rows say it, or else the labels."""
     keys = [f"leiden_{k / 7:.2f}" for k in range(40)]
-    cells = pd.Index([f"{'ACGT'[k % 4]}{'CATG'[k // 4 % 4]}{k // 16 * 7}-1" for k in range(3000)])
-    obs = pd.DataFrame(runs_in_columns(rng, 3000, 40).astype(str), cells, keys).astype("category")
+    cells = pd.Index([f"{'ACGT'[k % 4]}{'CATG'[k // 4 % 4]}{k // 16 * 7}-1" for k in range(600)])
+    obs = pd.DataFrame(runs_in_columns(rng, 600, 40).astype(str), cells, keys).astype("category")
     for table in (obs.iloc[:, :3], obs.reset_index(drop=True)):
-        with pytest.warns(UserWarning, match=rf"as 3000 draws of {table.shape[1]} items.*call as_runs\(table\)"):
+        with pytest.warns(UserWarning, match=rf"as 600 draws of {table.shape[1]} items.*call as_runs\(table\)"):
             pc.as_partition_draws(table)
     with pytest.raises(ValueError, match=r"`data` .* rows have names, such as 'AC0-1', .* call as_runs\(table\)"):
         pc.as_partition_draws(obs)  # names and labels say so
     pc.as_runs(obs)
     for turned in (obs.T, obs.reset_index(drop=True).T, obs.reset_index(drop=True).T.reset_index(drop=True)):
-        with pytest.warns(UserWarning, match=r"`axis`.*taken as 3000 runs of 40 items.*give axis=0"):
+        with pytest.warns(UserWarning, match=r"`axis`.*taken as 600 runs of 40 items.*give axis=0"):
             pc.as_runs(turned)
 
 
