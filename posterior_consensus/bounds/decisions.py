@@ -221,7 +221,7 @@ class _Changes:
         )
         between = self._weights(first, second)
         at = int(np.searchsorted(first, one)), int(np.searchsorted(second, other))
-        return now - decisions.join_two(*weights, between, *at, now - at_most)
+        return now - decisions.join_two(weights[0], weights[1], between, *at, now - at_most)
 
     def _weights(self, rows: Positions, columns: Positions) -> Floats:
         """Weights between some groups; 0 of a group itself, and minus infinity of those that must be apart."""

@@ -158,7 +158,7 @@ class StarBound:
         """Lower the bound until it is at most `target`, the rounds gain little, or the budget is spent; return it."""
         slow = 0
         for _ in range(_ROUNDS):
-            entries = int(self._rows.starts[self._rows.count[0]])
+            entries = int(self._rows.starts[self._rows.number[0]])
             n_sweeps = int(np.clip(_ENTRIES_A_ROUND // max(1, entries), _FEW_SWEEPS, _SWEEPS))
             seconds = _SECONDS_AN_ENTRY * n_sweeps * entries + _SECONDS_A_PLACE * self._room
             try:
@@ -176,7 +176,7 @@ class StarBound:
         """Add violated rows and change the prices."""
         pairs, rows = self._pairs, self._rows
         new = stars.add_rows(self._graph, self._labels, pairs, rows, self._width, self._slack, _LEAVES)
-        if new <= _NEW * rows.count[0]:
+        if new <= _NEW * rows.number[0]:
             self._slack = max(self._slack / 2, _LEAST_SLACK)
         stars.ascend(pairs, rows, self._width, n_sweeps)
         bound = stars.reduce_weights(pairs, rows) + self._rounding

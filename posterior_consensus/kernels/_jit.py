@@ -1,9 +1,13 @@
 """How kernels are compiled: the decorators, the line that says so, and sums in vector registers."""
 
+from __future__ import annotations
+
 import hashlib
 import logging
+from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numba
 import numpy as np
@@ -14,6 +18,8 @@ from numba.core import event
 from numba.core.caching import FunctionCache
 from numba.extending import intrinsic, overload, register_jitable
 
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+
 _PACKAGE = __name__.partition(".")[0]
 LANES = 16  # values of a row, of four bytes each: one AVX-512 register, two of AVX2, four of NEON
 ROWS = 8  # rows added at once
@@ -22,14 +28,14 @@ _SOURCES = hashlib.sha256(
 ).hexdigest()[:16]
 
 
-def jit(function):
+def jit(function: Kernel) -> Kernel:
     """For a kernel that Python calls. It is compiled once and kept on disk until any file of this folder changes.
 
     Where no folder can be written, each process compiles it anew.
     """
     # numba looks at the kernel's own file only, but what a kernel calls is compiled into it. This name is the file's.
     function.__qualname__ += f"_{_SOURCES}"
-    kernel = numba.njit(function, nogil=True, no_cfunc_wrapper=True, error_model="numpy")
+    kernel: Any = numba.njit(function, nogil=True, no_cfunc_wrapper=True, error_model="numpy")
     if kernel is not function:  # as it is with NUMBA_DISABLE_JIT
         kernel._cache = _Cache(function)
     return kernel
@@ -86,11 +92,11 @@ class _Cache(FunctionCache):
                 )
 
 
-inner = register_jitable(no_cfunc_wrapper=True, error_model="numpy")
+inner: Callable[[Kernel], Kernel] = register_jitable(no_cfunc_wrapper=True, error_model="numpy")
 """Decorate a function that kernels call. It needs no entry from Python, which runs it as it is written."""
 
 
-def either(kind, one, other, words):
+def either(kind: type, one: Callable[..., Any], other: Callable[..., Any], words: str) -> Callable[..., Any]:
     """A function for kernels: `one` where its first argument is a NamedTuple of this kind or holds one, else `other`.
 
     The choice is made when the caller is compiled, which then contains the chosen function only.
@@ -184,7 +190,7 @@ class _Turns(event.Listener):
             self._locks.pop().release()
 
 
-def compile_in_turns(folder):
+def compile_in_turns(folder: str) -> None:
     """Make processes with the same cache folder compile in turns, as numba's cache requires; on one thread.
 
     An OSError is raised for the first kernel that cannot be kept.

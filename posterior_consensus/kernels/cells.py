@@ -6,7 +6,9 @@ in scores.py and clusters.py, what items and unions of clusters add to a loss. F
 A row is a cluster of a draw, a column a cluster of the partition, or free; `row_of` gives the row of an item.
 """
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import NamedTuple, TypeVar, overload
 
 import numpy as np
 
@@ -33,12 +35,12 @@ class SparseDraws(NamedTuple):
     row_of: np.ndarray  # (n, N), of each item in each draw
 
 
-def searched(labels):
+def searched(labels: np.ndarray) -> np.ndarray:
     """Labels in the type that searches use, so that many clusters compile nothing anew."""
     return labels.astype(np.promote_types(labels.dtype, np.uint16), copy=False)
 
 
-def sparse_draws(labels, starts, weights):
+def sparse_draws(labels: np.ndarray, starts: np.ndarray, weights: np.ndarray) -> SparseDraws:
     """The draws, with a row for each of their clusters that has room for as many cells as the cluster has items."""
     clusters = np.ascontiguousarray(labels.T + starts[:-1])
     lengths = 1 + 2 * np.bincount(clusters.ravel(), minlength=starts[-1])
@@ -70,13 +72,24 @@ class Sparse(NamedTuple):
     cells: np.ndarray  # (R + 2 N n,)
 
 
-def tables_of(draws, partition, width):
+State = TypeVar("State", bound=Dense | Sparse)
+
+
+@overload
+def tables_of(draws: Draws, partition: np.ndarray, width: int) -> Dense: ...
+
+
+@overload
+def tables_of(draws: SparseDraws, partition: np.ndarray, width: int) -> Sparse: ...
+
+
+def tables_of(draws: Draws | SparseDraws, partition: np.ndarray, width: int) -> Dense | Sparse:
     """Tables of a partition with at least `width` columns, of the draws' kind; the sums `joint` and `drawn` are 0."""
     sizes = np.bincount(partition[partition >= 0], minlength=width)
     n_draws, n_rows = draws.weights.size, draws.starts[-1]
     sums = np.zeros(n_draws), np.zeros(n_draws)
     if isinstance(draws, SparseDraws):
-        state = Sparse(partition, sizes, *sums, np.zeros(n_rows + 2 * draws.labels.size, np.int32))
+        state: Dense | Sparse = Sparse(partition, sizes, *sums, np.zeros(n_rows + 2 * draws.labels.size, np.int32))
     else:
         state = Dense(partition, sizes, *sums, np.zeros((n_rows, sizes.size), np.int32))
     _fill(state, draws)
@@ -144,7 +157,7 @@ def _add_sparse(state, row, k, change):
     return np.int32(change)
 
 
-def widened(state, width):
+def widened(state: State, width: int) -> State:
     """The same tables with at least this many columns."""
     before = double = state.sizes.size
     while double < width:
@@ -229,7 +242,7 @@ sums_of_draw = either(
 
 
 @jit
-def rename(draws, state, names):
+def rename(draws: Draws | SparseDraws, state: Dense | Sparse, names: np.ndarray) -> None:
     """Give the clusters new names, none above the old one; clusters of equal names merge."""
     _rename_either(state, draws, names)
     for k in range(names.size):
@@ -259,9 +272,9 @@ def n_clusters(state):
     return number
 
 
-def compact(draws, state):
+def compact(draws: Draws | SparseDraws, state: Dense | Sparse) -> int:
     """Move the clusters to the first columns; return how many there are."""
-    n_clusters = np.count_nonzero(state.sizes)
+    n_clusters = int(np.count_nonzero(state.sizes))
     if np.count_nonzero(state.sizes[:n_clusters]) < n_clusters:
         used = state.sizes > 0
         rename(draws, state, np.cumsum(used) - used)

@@ -1,15 +1,17 @@
 """Changes of whole clusters: the best unions, and clusters that are dissolved or split."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np
 
 from posterior_consensus.kernels._jit import either, inner, jit
-from posterior_consensus.kernels.cells import Dense, Sparse, _count_sparse, compact, rename, smallest, widened
+from posterior_consensus.kernels.cells import Dense, Sparse, State, _count_sparse, compact, rename, smallest, widened
 from posterior_consensus.kernels.loss import has_denominator, is_linear, loss_value
 from posterior_consensus.kernels.moves import best_cluster
 from posterior_consensus.kernels.scores import score_item
-from posterior_consensus.kernels.tables import SPLITS, ZEALOUS, expected_losses, level, move
+from posterior_consensus.kernels.tables import SPLITS, ZEALOUS, Search, expected_losses, level, move
 
 _MERGE_ONE_IN = 64  # clusters that merge in one step, in pairs, if the loss is linear
 _NOWHERE = np.int64(-1)
@@ -128,13 +130,13 @@ def _best_unions(state, search, members, gains, partners):
     _unions_of_either(state, search, members, gains, partners)
 
 
-def members_of(state, order, n_clusters):
+def members_of(state: Dense | Sparse, order: np.ndarray, n_clusters: int) -> Members:
     """The items of the clusters in the first columns, within each cluster in this order."""
     items = order[np.argsort(state.partition[order], kind="stable")]
     return Members(items, np.cumsum(state.sizes[:n_clusters]))
 
 
-def merge(search, state):
+def merge(search: Search, state: Dense | Sparse) -> int:
     """Merge the two clusters whose union lowers the expected loss most; return how many merges there were.
 
     If there are more than `most`, the two that raise it least will do. Of many clusters, several pairs merge at
@@ -263,7 +265,9 @@ def _first_that_pays(search, state, members, margins, apart):
     return False
 
 
-def rearrange_one(search, state, order, margins, tally):
+def rearrange_one(
+    search: Search, state: State, order: np.ndarray, margins: np.ndarray, tally: np.ndarray
+) -> tuple[State, bool]:
     """Dissolve or split the first cluster for which this lowers the loss; return the state and whether any was."""
     for apart in (False, True):
         n_clusters = compact(search.draws, state)

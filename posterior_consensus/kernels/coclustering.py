@@ -4,6 +4,8 @@ Unweighted counts work on bit planes: plane p of an item holds bit p of its labe
 in the draws where any plane differs, so 64 draws cost one xor and one or per plane and one population count.
 """
 
+from __future__ import annotations
+
 import numpy as np
 from numba import types
 from numba.extending import intrinsic, overload
@@ -24,7 +26,7 @@ def _count_bits(typing_context, word):
     return word(word), codegen
 
 
-def population_count(word):
+def population_count(word: int) -> int:
     """Number of bits of a word that are 1."""
     return int(word).bit_count()
 
@@ -49,7 +51,7 @@ def _pack_words(first, last, labels, planes):
                     plane[i] |= ((np.uint64(draw[i]) >> bit) & np.uint64(1)) << shift
 
 
-def pack_bit_planes(labels, n_planes):
+def pack_bit_planes(labels: np.ndarray, n_planes: int) -> np.ndarray:
     """Bit planes (ceil(N / 64), n_planes, n up to whole tiles) of labels (N, n) below 2 ** n_planes."""
     n_draws, n_items = labels.shape
     n_words = (n_draws + 63) // 64
@@ -135,7 +137,7 @@ def _add_tiles(first, last, planes, n_draws, out, is_first, divisor):
                     line[i] = together[i, j]
 
 
-def add_coclustering_counts(planes, n_draws, out, first, divisor):
+def add_coclustering_counts(planes: np.ndarray, n_draws: int, out: np.ndarray, first: bool, divisor: float) -> None:
     """Add the pair counts of one block of `n_draws` draws to `out` (n, n), or start from zero if `first`; then divide.
 
     The divisor is 1 for all blocks but the last: counts stay integers, hence exact, until they are divided once.
@@ -158,7 +160,7 @@ def _add_row_tiles(first, last, planes, n_draws, top, out, is_first, divisor):
                 line[j] = (before + (n_draws - apart[i, j])) / divisor
 
 
-def add_row_counts(planes, n_draws, top, out, first, divisor):
+def add_row_counts(planes: np.ndarray, n_draws: int, top: int, out: np.ndarray, first: bool, divisor: float) -> None:
     """As :func:`add_coclustering_counts` for the rows `out` (m, n) of the items from `top`, a multiple of ROWS."""
     n_tiles = -(-out.shape[0] // _TILE) * (planes.shape[2] // _TILE)
     in_blocks(_add_row_tiles, 0, n_tiles, planes, n_draws, top, out, first, divisor, work=_work(planes))
@@ -181,7 +183,7 @@ def _keep_nearest(first, last, similarities, top, columns, values):
             found = min(found + 1, k)
 
 
-def nearest_in_rows(similarities, top, k):
+def nearest_in_rows(similarities: np.ndarray, top: int, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Columns and values (m, k) of the k largest in each of the rows (m, n) of items from `top`, but the item itself.
 
     The largest come first; equal values in the order of the columns.
@@ -204,7 +206,7 @@ def _add_weights(first, last, labels, weights, out):
                 row[j] += weight if labels[t, j] == label else 0.0
 
 
-def add_coclustering_weights(labels, weights, out):
+def add_coclustering_weights(labels: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
     """Add sum_t weights[t] 1{labels[t, i] = labels[t, j]} of draws (N, n) to `out` (n, n), row by row."""
     in_blocks(_add_weights, 0, labels.shape[1], labels, weights, out, work=labels.size // 4)
 
@@ -234,7 +236,7 @@ def _compare_tiles(first, last, planes, words, sizes, n_items, out):
                     where[tile, 0], where[tile, 1] = column + j, row + i
 
 
-def compare_groups(planes, words, sizes, n_items):
+def compare_groups(planes: np.ndarray, words: np.ndarray, sizes: np.ndarray, n_items: int) -> tuple[np.ndarray, ...]:
     """How far the similarity matrices of groups of draws lie apart, tile by tile, without forming them.
 
     Group g has `sizes[g]` draws, in the words from `words[g]` to `words[g + 1]`. With p_g the share of its draws in
@@ -273,7 +275,7 @@ def _spread_tiles(first, last, planes, words, sizes, n_items, out):
                 out[row + i, column + j] = out[column + j, row + i] = max(spread, 0.0)
 
 
-def spread_of_batches(planes, words, sizes, n_items):
+def spread_of_batches(planes: np.ndarray, words: np.ndarray, sizes: np.ndarray, n_items: int) -> np.ndarray:
     """Sum over batches b of (c_b - s_b c / N) ** 2 for every pair, (n, n).
 
     Batch b has s_b draws, of which c_b have the pair together; N and c are their sums.

@@ -1,5 +1,7 @@
 """The best partitions of small components, by dynamic programming over their subsets."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from posterior_consensus.kernels._jit import inner, jit
@@ -8,7 +10,17 @@ MOST = 14  # groups of a component: its subsets and theirs are some 3^13 / 2
 
 
 @jit
-def solve_components(first, last, starts, indptr, indices, excess, sizes, default, clusters):
+def solve_components(
+    first: int,
+    last: int,
+    starts: np.ndarray,
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    excess: np.ndarray,
+    sizes: np.ndarray,
+    default: float,
+    clusters: np.ndarray,
+) -> None:
     """Write the best partition of each of these components that has at most MOST groups.
 
     The largest sum of weights over the pairs joined within a set S of groups is that of one of its subsets T with the

@@ -1,5 +1,7 @@
 """Contingency tables of estimates against draws, reduced on the fly."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np
@@ -190,7 +192,8 @@ def _fill_joint_sums(vectors, draws, h, same, sums):
 
     Counts of items, and so the sums, are the same whichever way the tables are made: by bits if many have few cells.
     """
-    n_vectors, n_draws, n_items = len(vectors.labels), *draws.labels.shape
+    n_vectors = len(vectors.labels)
+    n_draws, n_items = draws.labels.shape
     by_bits = (
         n_vectors > 1
         and vectors.labels.size * n_draws >= _MANY_ITEMS
@@ -204,7 +207,9 @@ def _fill_joint_sums(vectors, draws, h, same, sums):
     return drawn
 
 
-def joint_sums(partitions, n_clusters, labels, n_draw_clusters, h):
+def joint_sums(
+    partitions: np.ndarray, n_clusters: np.ndarray, labels: np.ndarray, n_draw_clusters: np.ndarray, h: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Sums of h over the contingency tables of partitions (P, n) with draws (N, n).
 
     Those over the joint cells (P, N) and those over the draws' clusters (N,).
@@ -213,7 +218,7 @@ def joint_sums(partitions, n_clusters, labels, n_draw_clusters, h):
     return sums, _fill_joint_sums(_vectors(partitions, n_clusters), _vectors(labels, n_draw_clusters), h, False, sums)
 
 
-def all_joint_sums(labels, n_clusters, h):
+def all_joint_sums(labels: np.ndarray, n_clusters: np.ndarray, h: np.ndarray) -> np.ndarray:
     """Sums of h over the contingency tables of all pairs of draws (N, n): (N, N), symmetric, at half the work."""
     sums = np.empty((labels.shape[0], labels.shape[0]))
     vectors = _vectors(labels, n_clusters)
@@ -238,7 +243,9 @@ def _paired_joint_sums(first, last, labels, n_clusters, rows, others, shape, h, 
             sums[p] = _joint_sum_by_items(partition, order, sizes[:width], h, counts)
 
 
-def paired_joint_sums(labels, n_clusters, rows, others, h):
+def paired_joint_sums(
+    labels: np.ndarray, n_clusters: np.ndarray, rows: np.ndarray, others: np.ndarray, h: np.ndarray
+) -> np.ndarray:
     """Sums of h over the contingency tables of draws `rows[p]` with draws `others[p]` of (N, n), one for each p."""
     sums = np.empty(rows.size)
     shape = n_clusters[rows].max(initial=0), n_clusters[others].max(initial=0)
@@ -281,7 +288,9 @@ def _expected_sums(first, last, sizes, numbers, starts, rows, others, h, sums):
         sums[p] = total
 
 
-def expected_sums(sizes, numbers, starts, rows, others, h):
+def expected_sums(
+    sizes: np.ndarray, numbers: np.ndarray, starts: np.ndarray, rows: np.ndarray, others: np.ndarray, h: np.ndarray
+) -> np.ndarray:
     """Expected sums of h (P,) over the joint cells of draws `rows[p]` and `others[p]`, the items of one permuted.
 
     Draw t has clusters of the distinct sizes from `starts[t]` to `starts[t + 1]`, and `numbers` of each.
@@ -292,7 +301,7 @@ def expected_sums(sizes, numbers, starts, rows, others, h):
     return sums
 
 
-def size_sums(labels, n_clusters, h):
+def size_sums(labels: np.ndarray, n_clusters: np.ndarray, h: np.ndarray) -> np.ndarray:
     """Sum of h over the cluster sizes of every label vector (N, n): (N,)."""
     sums = np.zeros(labels.shape[0])
     _size_sums(labels, n_clusters, h, sums)
@@ -320,7 +329,7 @@ def _stacked_counts(first, last, labels, starts, columns, counts):
                 block[labels[t, i], column[i]] += 1
 
 
-def stacked_counts(labels, starts, columns, n_columns):
+def stacked_counts(labels: np.ndarray, starts: np.ndarray, columns: np.ndarray, n_columns: int) -> np.ndarray:
     """Contingency counts (R, n_columns) of draws (N, m) with partitions whose labels are `columns` (P, m) of it."""
     counts = np.zeros((starts[-1], n_columns), np.int32)
     in_blocks(_stacked_counts, 0, labels.shape[0], labels, starts, columns, counts, work=columns.size)
@@ -338,7 +347,7 @@ def _sums_of_counts(first, last, counts, starts, offsets, h, sums):
             sums[p, t] = total
 
 
-def sums_of_counts(counts, starts, offsets, h):
+def sums_of_counts(counts: np.ndarray, starts: np.ndarray, offsets: np.ndarray, h: np.ndarray) -> np.ndarray:
     """Like :func:`joint_sums` (P, N), from counts (R, S) whose columns from `offsets[p]` belong to partition p."""
     sums = np.empty((offsets.size - 1, starts.size - 1))
     work = counts.size // max(sums.shape[1], 1)
@@ -354,7 +363,9 @@ def _paired_counts(first, last, labels, rows, others, widths, offsets, cells):
             own[np.int64(partition[i]) * widths[p] + np.int64(draw[i])] += 1
 
 
-def paired_counts(labels, rows, others, widths, offsets):
+def paired_counts(
+    labels: np.ndarray, rows: np.ndarray, others: np.ndarray, widths: np.ndarray, offsets: np.ndarray
+) -> np.ndarray:
     """Cells of the contingency tables of draws `rows[p]` with draws `others[p]` of (N, m), from `offsets[p]` on.
 
     The latter have `widths[p]` clusters.
@@ -365,7 +376,7 @@ def paired_counts(labels, rows, others, widths, offsets):
 
 
 @jit
-def overlaps(draws, others, weights, batches, out):
+def overlaps(draws: Vectors, others: Vectors, weights: np.ndarray, batches: np.ndarray, out: np.ndarray) -> None:
     """Add weighted Jaccard overlaps of the clusters of each item in two partitions of each draw to `out` (B, n).
 
     `draws` and `others` are the :class:`Vectors` of the two partitions; draw t counts in row `batches[t]`. A cluster's

@@ -1,5 +1,7 @@
 """What the opposite decision about a pair costs, at the best of all else: subsets of small sets of groups."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from posterior_consensus.kernels._jit import inner, jit
@@ -7,7 +9,17 @@ from posterior_consensus.kernels.components import MOST, fill_weights, sum_weigh
 
 
 @jit
-def change_decisions(first, last, starts, component, clusters, pairs_of, pairs, increase, deficit):
+def change_decisions(
+    first: int,
+    last: int,
+    starts: np.ndarray,
+    component: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float],
+    clusters: np.ndarray,
+    pairs_of: np.ndarray,
+    pairs: np.ndarray,
+    increase: np.ndarray,
+    deficit: np.ndarray,
+) -> None:
     """Write by how much the weight joined in each of these sets falls if a pair is decided the other way.
 
     With the pair joined it is the largest value(T) + best[S - T] over the subsets T of the set S that contain both
@@ -83,7 +95,7 @@ def choose_all(n_groups, values, best):
 
 
 @jit
-def join_two(weights, others, between, one, other, most):
+def join_two(weights: np.ndarray, others: np.ndarray, between: np.ndarray, one: int, other: int, most: float) -> float:
     """The largest sum of weights within two sets if a group of each is joined; `most` if none is larger.
 
     No pair between the sets has a positive weight.

@@ -4,6 +4,8 @@ With weights w the posterior similarity matrix is B W B', so that gather(scatter
 cost and without an n x n array. Labels become canonical at the end: numbered by first appearance.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from posterior_consensus.kernels._jit import LANES, ROWS, add_eight, jit
@@ -28,14 +30,14 @@ def _scatter(first, last, labels, starts, values, table):
                 row[c] += value[c]
 
 
-def scatter(labels, starts, values):
+def scatter(labels: np.ndarray, starts: np.ndarray, values: np.ndarray) -> np.ndarray:
     """B' V of values (n, c): the sum of an item's row over each cluster of each draw, (R, c)."""
     table = np.zeros((starts[-1], values.shape[1]))
     scatter_more(labels, starts, values, table)
     return table
 
 
-def scatter_more(labels, starts, values, table):
+def scatter_more(labels: np.ndarray, starts: np.ndarray, values: np.ndarray, table: np.ndarray) -> None:
     """Add B' V to `table` (R, c); successive blocks of items give the same sums as all items."""
     in_blocks(_scatter, 0, labels.shape[0], labels, starts, values, table, work=values.size)
 
@@ -55,14 +57,16 @@ def _gather(first, last, labels, starts, weights, table, out):
                     total[c] += weight * row[c]
 
 
-def gather(labels, starts, weights, table):
+def gather(labels: np.ndarray, starts: np.ndarray, weights: np.ndarray, table: np.ndarray) -> np.ndarray:
     """B W T of a table (R, c): for every item the weighted sum of its clusters' rows, (n, c)."""
     out = np.zeros((labels.shape[1], table.shape[1]))
     gather_more(labels, starts, weights, table, out)
     return out
 
 
-def gather_more(labels, starts, weights, table, out):
+def gather_more(
+    labels: np.ndarray, starts: np.ndarray, weights: np.ndarray, table: np.ndarray, out: np.ndarray
+) -> None:
     """Add B W T to `out` (n, c); successive blocks of draws give the same sums as all draws."""
     n_draws, n_items = labels.shape
     in_blocks(_gather, 0, n_items, labels, starts, weights, table, out, work=n_draws * table.shape[1])
@@ -104,7 +108,7 @@ def _add_counts(first, last, labels, starts, counts, at_once, out):
                         out[lower + b, column + k] += sums[b * LANES + k]
 
 
-def links(labels, starts, weights, counts):
+def links(labels: np.ndarray, starts: np.ndarray, weights: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """B W T of the contingency counts T with a partition (R, K): the weighted sum of every item's rows, (n, K).
 
     If the weights are ones, integers are added, in 32 bits for as many draws as cannot exceed them; sums of floats are
@@ -129,20 +133,27 @@ def _joint_counts(first, last, labels, starts, partition, counts):
             block[labels[t, i], partition[i]] += 1
 
 
-def joint_counts(labels, starts, partition, n_clusters):
+def joint_counts(labels: np.ndarray, starts: np.ndarray, partition: np.ndarray, n_clusters: int) -> np.ndarray:
     """B' Z of a partition's one-hot matrix Z: contingency counts (R, n_clusters) with every draw, draw below draw."""
     counts = np.zeros((starts[-1], n_clusters), np.int32)
     add_joint_counts(labels, starts, partition, counts)
     return counts
 
 
-def add_joint_counts(labels, starts, partition, counts):
+def add_joint_counts(labels: np.ndarray, starts: np.ndarray, partition: np.ndarray, counts: np.ndarray) -> None:
     """Add them to `counts` (R, n_clusters); successive blocks of items give the same sums as all items."""
     in_blocks(_joint_counts, 0, labels.shape[0], labels, starts, partition, counts, work=labels.shape[1])
 
 
 @jit
-def refine_in_place(labels, starts, weights, partition, counts, sizes):
+def refine_in_place(
+    labels: np.ndarray,
+    starts: np.ndarray,
+    weights: np.ndarray,
+    partition: np.ndarray,
+    counts: np.ndarray,
+    sizes: np.ndarray,
+) -> None:
     """One Gauss-Seidel pass of the refinement: each item in turn joins the cluster of greatest mean similarity.
 
     Changes `partition` (n,), `counts` (R, K) and `sizes` (K,).
@@ -188,7 +199,7 @@ def _similarity_rows(first, last, labels, weights, chosen, out):
                     total[i] += weights[t] * (others[i] == label)
 
 
-def similarity_rows(labels, weights, chosen):
+def similarity_rows(labels: np.ndarray, weights: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     """Rows of B W B': the weight of the draws in which items of labels `chosen` (c, N) are with every item, (c, n)."""
     n_items = labels.shape[1]
     out = np.zeros((chosen.shape[0], n_items))
@@ -208,7 +219,9 @@ def _votes(first, last, labels, starts, weights, targets, out):
                     out[i, target] += weights[t]
 
 
-def votes(labels, starts, weights, targets, n_clusters):
+def votes(
+    labels: np.ndarray, starts: np.ndarray, weights: np.ndarray, targets: np.ndarray, n_clusters: int
+) -> np.ndarray:
     """B W T of the one-hot table T of `targets` (R,): for every item the weight that goes to each target, (n, K).
 
     A cluster of a draw whose target is negative has no vote.
@@ -230,7 +243,9 @@ def _weights_with(first, last, labels, starts, weights, targets, partition, out)
                 total[i] += weight if block[row[i]] == own[i] else 0.0
 
 
-def weights_with(labels, starts, weights, targets, partition):
+def weights_with(
+    labels: np.ndarray, starts: np.ndarray, weights: np.ndarray, targets: np.ndarray, partition: np.ndarray
+) -> np.ndarray:
     """The weight (n,) of the draws in which the target of an item's cluster, of `targets` (R,), is `partition[i]`."""
     n_draws, n_items = labels.shape
     out = np.zeros(n_items)
@@ -281,7 +296,15 @@ def _own_and_nearest(first, last, labels, clusters, weights, total, partition, s
             links[met[m]] = 0.0
 
 
-def own_and_nearest(labels, starts, begins, weights, total, partition, sizes):
+def own_and_nearest(
+    labels: np.ndarray,
+    starts: np.ndarray,
+    begins: np.ndarray,
+    weights: np.ndarray,
+    total: float,
+    partition: np.ndarray,
+    sizes: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mean similarity (n,) of items to the others of their cluster, the other cluster nearest to each, and that to it.
 
     Clusters of the draws, whose items stand from `begins` (R + 1,) on where those of all draws stand in a row, are
@@ -297,7 +320,7 @@ def own_and_nearest(labels, starts, begins, weights, total, partition, sizes):
     return out
 
 
-def canonicalize(codes, n_codes, out):
+def canonicalize(codes: np.ndarray, n_codes: int, out: np.ndarray) -> np.ndarray:
     """Write every row of `codes` (N, n), values below `n_codes`, to `out` numbered by first appearance.
 
     Returns the number of clusters of each row (N,).
@@ -325,7 +348,7 @@ def _canonicalize(codes, n_codes, out, n_clusters):
 
 
 @jit
-def canonicalize_on(codes, number_of, n_clusters, out):
+def canonicalize_on(codes: np.ndarray, number_of: np.ndarray, n_clusters: np.ndarray, out: np.ndarray) -> None:
     """Write every row of `codes` (N, m), some of its items, to `out` numbered by first appearance among all items.
 
     `number_of` (N, n_codes), at first -1, and `n_clusters` (N,), at first 0, hold what the items before have made

@@ -8,6 +8,8 @@ B and C the sums of h over the joint cells, the estimate's and the draw's cluste
 `numerator` and `denominator` hold the eight coefficients; a denominator of zeros means 1.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np
@@ -22,18 +24,20 @@ class LinearLoss(NamedTuple):
     """A weighted sum of top, A, B and C, so that what a move gains depends on two clusters alone."""
 
     h: np.ndarray  # (n + 1,), with h(0) = h(1) = 0
-    numerator: tuple  # the first four floats
+    numerator: tuple[float, ...]  # the first four
 
 
 class GeneralLoss(NamedTuple):
     """Any other loss."""
 
     h: np.ndarray
-    numerator: tuple  # eight floats
-    denominator: tuple  # eight floats
+    numerator: tuple[float, ...]  # eight
+    denominator: tuple[float, ...]  # eight
 
 
-def as_kernels_take_it(h, numerator, denominator):
+def as_kernels_take_it(
+    h: np.ndarray, numerator: tuple[float, ...], denominator: tuple[float, ...]
+) -> LinearLoss | GeneralLoss:
     """The loss with these eight coefficients each."""
     if any(denominator) or any(numerator[4:]):
         return GeneralLoss(h, numerator, denominator)
@@ -102,7 +106,7 @@ def _any_value(loss, is_ratio, top, a, b, c):
 loss_value = either(LinearLoss, _linear_value, _any_value, "The loss, but for its scale.")
 
 
-def combine(loss, a, b, c):
+def combine(loss: LinearLoss | GeneralLoss, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     """Losses (P, N) from joint sums a (P, N), sums b of the estimates (P,) and c of the draws (N,)."""
     losses = np.empty_like(a)
     _combine(loss, a, b, c, losses)
@@ -118,7 +122,7 @@ def _combine(loss, a, b, c, losses):
             losses[p, t] = loss_value(loss, is_ratio, top, a[p, t], b[p], c[t])
 
 
-def combine_pairs(loss, a, b, c):
+def combine_pairs(loss: LinearLoss | GeneralLoss, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     """Losses (P,) of pairs of partitions from the sums a over their tables, b of the estimates and c of the draws."""
     losses = np.empty_like(a)
     _combine_pairs(loss, a, b, c, losses)

@@ -1,11 +1,16 @@
 """Moves of items: allocation to the best cluster, scans of all items, and chains of moves."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np
 
 from posterior_consensus.kernels._jit import either, inner, jit
 from posterior_consensus.kernels.cells import (
+    Dense,
+    Sparse,
+    State,
     compact,
     count,
     first_free,
@@ -18,7 +23,7 @@ from posterior_consensus.kernels.cells import (
 )
 from posterior_consensus.kernels.loss import LinearLoss, is_linear
 from posterior_consensus.kernels.scores import score_block, score_item
-from posterior_consensus.kernels.tables import Scores, change, expected_after, level, move, set_slopes
+from posterior_consensus.kernels.tables import Scores, Search, change, expected_after, level, move, set_slopes
 
 _BLOCK = 256  # items scored against the same tables
 _LEADERS = 4
@@ -51,7 +56,7 @@ def best_cluster(search, state, i, n_met, may_open):
     return best
 
 
-def allocate(search, state, order):
+def allocate(search: Search, state: State, order: np.ndarray) -> State:
     """Put the items of `order` that have no cluster where B + C - 2 A of the items so far grows least.
 
     Search relies on a loss that grows with this difference of the two partitions. Losses that are linear in A and B
@@ -91,7 +96,7 @@ def _allocate(search, state, order, at, n_clusters):
     return order.size, n_clusters
 
 
-def open_clusters(search, state, margins):
+def open_clusters(search: Search, state: State, margins: np.ndarray) -> State:
     """Make singletons until there are enough clusters, each time the item that costs least."""
     n_clusters = compact(search.draws, state)
     state = widened(state, search.fewest)
@@ -172,7 +177,9 @@ _best_move = either(
 )
 
 
-def move_doubtful(search, state, items, scores, doubt, course):
+def move_doubtful(
+    search: Search, state: State, items: np.ndarray, scores: Scores, doubt: float, course: Course
+) -> tuple[State, Course]:
     """Move the items that look better elsewhere, or nearly so, to the cluster of minimum expected loss.
 
     They look so by their scores, which may be approximate or out of date, where another cluster is worse by no more
@@ -183,7 +190,7 @@ def move_doubtful(search, state, items, scores, doubt, course):
     return _go_on(search, state, items, scores, doubt, course, 0)
 
 
-def scan(search, state, margins, targets, doubt):
+def scan(search: Search, state: State, margins: np.ndarray, targets: np.ndarray, doubt: float) -> tuple[State, int]:
     """Move every item once to its cluster of minimum expected loss; return the state and the number of moves.
 
     A block of items is scored against frozen tables, of dense ones in single precision and, unless the loss is linear
@@ -264,7 +271,7 @@ def _sharpen(search, state, margins, targets, order):
 
 
 @jit
-def move_chain(search, state, margins, targets):
+def move_chain(search: Search, state: Dense | Sparse, margins: np.ndarray, targets: np.ndarray) -> bool:
     """Move an item although that costs something, and those after it that then gain; whether it pays in all.
 
     Items that belong together stay where they are because none of them can leave first: Kernighan and Lin's answer to

@@ -1,5 +1,9 @@
 """Moves of items that raise the mutual information between the clusters of both sides of a table."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from posterior_consensus.kernels._jit import inner, jit
@@ -21,7 +25,7 @@ def _add_profiles(first, last, begins, columns, shares, labels, offsets, profile
                 profile[offsets[c] + labels[c, columns[at]]] += shares[at]
 
 
-def profiles_of(table, labels, n_clusters):
+def profiles_of(table: Any, labels: np.ndarray, n_clusters: int) -> np.ndarray:
     """Sums of each row of a table in CSR form over each cluster of columns: (n, m x n_clusters), side by side.
 
     `labels` (m, columns) are m clusterings.
@@ -97,7 +101,16 @@ def _climb(first, last, profiles, marginals, n_maps, n_clusters, passes, labels,
             values[c] -= n_maps * _phi(totals[k])
 
 
-def climb(profiles, marginals, n_maps, n_clusters, orders, n_passes, labels, stop):
+def climb(
+    profiles: np.ndarray,
+    marginals: np.ndarray,
+    n_maps: int,
+    n_clusters: int,
+    orders: np.ndarray,
+    n_passes: int,
+    labels: np.ndarray,
+    stop: np.ndarray,
+) -> np.ndarray:
     """Offer every item the cluster that raises the mutual information most; change `labels` (m, n) in place.
 
     No cluster loses its last item. Items come in the orders (m, n), up to `n_passes` times, and stay where they are

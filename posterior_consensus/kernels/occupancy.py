@@ -1,11 +1,13 @@
 """Numbers of clusters under priors on partitions, item after item or stick after stick."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from posterior_consensus.kernels._jit import jit
 
 
-def n_clusters_of_sequence(n_items, concentration, discount, least):
+def n_clusters_of_sequence(n_items: int, concentration: float, discount: float, least: float) -> np.ndarray:
     """Probabilities of the number of clusters if each item opens a new cluster or joins an existing one.
 
     With i items in k clusters, the next opens a cluster with probability (concentration + discount k) / (concentration
@@ -52,7 +54,7 @@ def _n_clusters_of_sequence(n_items, concentration, discount, least, found):
     return high
 
 
-def occupied_sticks(n_items, n_components, concentration):
+def occupied_sticks(n_items: int, n_components: int, concentration: float) -> np.ndarray:
     """Probabilities of the number of sticks that have items, of Beta(1, concentration) fractions, the last one 1.
 
     Of m items that earlier sticks have not taken, the next stick leaves j with a probability f(j) / F(m), where F(m) is

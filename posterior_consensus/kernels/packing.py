@@ -6,6 +6,8 @@ add: + price at e, - price at f and g. For any prices, no partition costs less t
 of 0 and the reduced cost.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from posterior_consensus.kernels._jit import inner, jit
@@ -27,7 +29,7 @@ def _write(rows, count, i, j, k, n):
 
 
 @jit
-def list_conflicts(weights, least, rows):
+def list_conflicts(weights: np.ndarray, least: float, rows: np.ndarray) -> int:
     """Write triangles with two weights (n, n) above `least` and one below -`least`, that pair first, to `rows`.
 
     As far as they fit; return how many there are.
@@ -52,7 +54,7 @@ def list_conflicts(weights, least, rows):
 
 
 @jit
-def list_violations(x, slack, rows):
+def list_violations(x: np.ndarray, slack: float, rows: np.ndarray) -> int:
     """Write the rows with x_e > x_f + x_g + `slack`, x (n, n), to `rows` as far as they fit; return how many there are.
 
     Only pairs with x < 1 can be f and g.
@@ -79,7 +81,7 @@ def list_violations(x, slack, rows):
 
 
 @jit
-def pack(reduced):
+def pack(reduced: np.ndarray) -> float:
     """Pack each conflicted triangle with the rest of its reduced costs (n, n); return the total.
 
     Both halves of `reduced` change. Triangles are packed as they are found: in order of decreasing weight they would
@@ -114,7 +116,7 @@ def pack(reduced):
 
 
 @jit
-def add_prices(rows, prices, reduced):
+def add_prices(rows: np.ndarray, prices: np.ndarray, reduced: np.ndarray) -> None:
     """Turn weights (n * n,) into reduced costs, in place."""
     for t in range(rows.shape[0]):
         price = prices[t]
@@ -123,7 +125,7 @@ def add_prices(rows, prices, reduced):
         reduced[rows[t, 2]] -= price
 
 
-def relaxed_solution(lean, n):
+def relaxed_solution(lean: np.ndarray, n: int) -> np.ndarray:
     """Solution x (n, n), both triangles, of which `lean` (n * n,) is x before it is cut off at 0 and 1."""
     x = np.zeros((n, n))
     _relax(lean, x)
@@ -139,7 +141,7 @@ def _relax(lean, x):
 
 
 @jit
-def ascend(rows, prices, lean, n_sweeps):
+def ascend(rows: np.ndarray, prices: np.ndarray, lean: np.ndarray, n_sweeps: int) -> None:
     """Raise or lower each price in turn by its row's violation; `prices`, in units of the width, and `lean` change.
 
     Coordinate ascent on the dual of: least cost + width / 2 |x - centre|^2, 0 <= x <= 1, subject to the rows. Its
@@ -161,7 +163,7 @@ def ascend(rows, prices, lean, n_sweeps):
 
 
 @jit
-def improve(weights, labels):
+def improve(weights: np.ndarray, labels: np.ndarray) -> None:
     """Move single items to the cluster of greatest weight, or an empty one, until no move gains; in place.
 
     `labels` (n,) are canonical before; afterwards numbers may be out of use. The number of clusters doubles at most.

@@ -4,6 +4,8 @@ Binder's loss is a sum over pairs, so that its expectation needs their similarit
 i and j are together, expected A is the sum of X_ij over the pairs of the partition and B is their number.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np
@@ -44,7 +46,7 @@ class PairSearch(NamedTuple):
     stop: np.ndarray  # (1,), which another thread may set to 1
 
 
-def no_clusters(n_items):
+def no_clusters(n_items: int) -> PairState:
     """The state in which no item is allocated."""
     sizes, links = np.zeros(n_items + 1, np.int64), np.zeros((n_items + 1, n_items))
     return PairState(np.full(n_items, -1, np.int32), sizes, links, np.zeros(1, np.int64))
@@ -136,7 +138,9 @@ def place_pairs(search, state, items, margins, targets):
     return moved
 
 
-def scan_pairs(search, state, margins, targets, doubt):
+def scan_pairs(
+    search: PairSearch, state: PairState, margins: np.ndarray, targets: np.ndarray, doubt: float
+) -> tuple[PairState, int]:
     """Put every item where the expected loss is least; return the state and how many moved. None is in doubt."""
     return state, _scan_pairs(search, state, margins, targets)
 
@@ -146,14 +150,14 @@ def _scan_pairs(search, state, margins, targets):
     return place_pairs(search, state, up_to(state.partition.size), margins, targets)
 
 
-def open_pairs(search, state, margins):
+def open_pairs(search: PairSearch, state: PairState, margins: np.ndarray) -> PairState:
     """Make singletons until there are enough clusters, each time the item that costs least; return the state."""
     open_singletons(search, state)
     return state
 
 
 @jit
-def open_singletons(search, state):
+def open_singletons(search: PairSearch, state: PairState) -> None:
     """Make singletons until there are enough clusters, each time the item that costs least."""
     similarity, costs, fewest = search.similarity, search.costs, search.fewest
     number = compact_links(state)
@@ -170,7 +174,7 @@ def open_singletons(search, state):
 
 
 @jit
-def merge_pairs(search, state):
+def merge_pairs(search: PairSearch, state: PairState) -> int:
     """Merge the two clusters whose union lowers the expected loss most; return how many merges there were, 0 or 1.
 
     If there are more than `most`, the two that raise it least will do.
@@ -204,7 +208,7 @@ def merge_pairs(search, state):
 
 
 @jit
-def chain_pairs(search, state, margins, targets):
+def chain_pairs(search: PairSearch, state: PairState, margins: np.ndarray, targets: np.ndarray) -> bool:
     """Move an item although that costs something, and those after it that then gain; whether it pays in all."""
     similarity, costs = search.similarity, search.costs
     order = np.argsort(margins)
@@ -300,7 +304,9 @@ def _add(similarity, items, at, links):
         links[other] += row[items[other]]
 
 
-def rearrange_pairs(search, state, order, margins, tally):
+def rearrange_pairs(
+    search: PairSearch, state: PairState, order: np.ndarray, margins: np.ndarray, tally: np.ndarray
+) -> tuple[PairState, bool]:
     """Dissolve or split every cluster if this lowers the loss; return the state and whether any was changed."""
     return state, _rearrange_all(search, state, order, margins, tally)
 
@@ -337,7 +343,7 @@ def allocate_pairs(similarity, state, partition):
             move_item(similarity, state, i, partition[i])
 
 
-def begin_pairs(similarity, costs, partition, order, most):
+def begin_pairs(similarity: np.ndarray, costs: Costs, partition: np.ndarray, order: np.ndarray, most: int) -> PairState:
     """Put each item without a cluster where it costs least, in this order; return the state."""
     state = no_clusters(partition.size)
     _begin_pairs(similarity, costs, partition, order, most, state)
@@ -353,7 +359,9 @@ def _begin_pairs(similarity, costs, partition, order, most, state):
     place_pairs(allocation, state, unplaced, margins, targets)
 
 
-def move_best(similarity, costs, partition, fewest, most, changes):
+def move_best(
+    similarity: np.ndarray, costs: Costs, partition: np.ndarray, fewest: int, most: int, changes: np.ndarray
+) -> int:
     """Make the single move that lowers the expected loss most, until no move lowers it.
 
     Parameters
@@ -431,7 +439,15 @@ def _update_best(costs, state, i, moved, old, new, values, targets):
 
 
 @jit
-def settle_memberships(weights, indices, starts, odds, soft, most, enough):
+def settle_memberships(
+    weights: np.ndarray,
+    indices: np.ndarray,
+    starts: np.ndarray,
+    odds: np.ndarray,
+    soft: np.ndarray,
+    most: int,
+    enough: float,
+) -> int:
     """Optimize each item's probabilities given all others, in turn, until they hardly change.
 
     Parameters

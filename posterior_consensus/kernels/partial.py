@@ -8,6 +8,8 @@ item costs in a cluster, or on its own, is an intersection of a few words and th
 Weights of draws are integers, so that sums do not depend on the order of additions.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np
@@ -318,7 +320,9 @@ def _drop(bits, state, item, agree):
     return False
 
 
-def grow(bits, order, enough, most, last_size, n_clusters, stop):
+def grow(
+    bits: Bits, order: np.ndarray, enough: int, most: int, last_size: int, n_clusters: int, stop: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Add the items one by one, first `order[0]`, then always the item that costs least.
 
     Whenever what is left without one member is better than anything of that size before, the member leaves again: a
@@ -420,7 +424,7 @@ def _n_colours(possible, items, colour, last):
 
 
 @jit
-def clique_bound(possible, finely):
+def clique_bound(possible: np.ndarray, finely: bool) -> int:
     """An upper bound of the number of items of which every two are `possible` (n, n), False on the diagonal.
 
     Such a set has at most one item of each colour, where neighbours have different ones. Items are taken away, always

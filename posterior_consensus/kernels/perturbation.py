@@ -1,5 +1,7 @@
 """Averages over all ways to match the clusters of a draw with those of an estimate."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from posterior_consensus.kernels._jit import inner, jit
@@ -115,7 +117,9 @@ def _average_matchings(first, last, table, starts, widths, scales, rows, matches
         logs[s] = best + np.log(total)
 
 
-def average_matchings(table, starts, widths, scales, rows, matches):
+def average_matchings(
+    table: np.ndarray, starts: np.ndarray, widths: np.ndarray, scales: np.ndarray, rows: np.ndarray, matches: np.ndarray
+) -> np.ndarray:
     """Average over all matchings of the clusters of draws `rows` with those of an estimate.
 
     The table of a draw is made square, of `widths[t]` rows and columns, by cells of gain 0. The weight of a matching of
@@ -151,7 +155,14 @@ def _held_out_votes(first, last, draws, gains, matches, memberships, sure, out):
                     out[i, k] += counts[t] * np.log1p(more * without[k] / total)
 
 
-def held_out_votes(labels, starts, counts, gains, matches, memberships):
+def held_out_votes(
+    labels: np.ndarray,
+    starts: np.ndarray,
+    counts: np.ndarray,
+    gains: np.ndarray,
+    matches: np.ndarray,
+    memberships: np.ndarray,
+) -> np.ndarray:
     """Votes (n, K) of the draws on each item, with matchings inferred from the other items.
 
     Without an item of membership m the probability P of a match of its label is in proportion to P exp(-gain m), and

@@ -1,9 +1,12 @@
 """What items add, in each cluster, to a loss that is linear in the sums A and B: exactly, or for blocks of items."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from posterior_consensus.kernels._jit import LANES, ROWS, add_eight, either, inner, jit
-from posterior_consensus.kernels.cells import Dense
+from posterior_consensus.kernels.cells import Dense, Draws, Sparse, SparseDraws
+from posterior_consensus.kernels.tables import Scores, Scratch, Slopes
 
 _FLUSH = 256  # draws whose scores are summed in single precision
 _HALF = LANES // 2
@@ -180,7 +183,15 @@ _block_of_either = either(
 
 
 @jit
-def score_block(state, draws, slopes, first_item, last_item, scores, out):
+def score_block(
+    state: Dense | Sparse,
+    draws: Draws | SparseDraws,
+    slopes: Slopes,
+    first_item: int,
+    last_item: int,
+    scores: Scores,
+    out: Scratch,
+) -> None:
     """Write the scores of a block of items, all against the tables as they are; of dense tables in single precision.
 
     Item i has row ``i % m`` of the m rows of `entering`, which sparse tables leave as they are. Once it is to stop,

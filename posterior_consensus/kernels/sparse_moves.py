@@ -5,6 +5,8 @@ sizes and default <= 0. An item then gains in clusters that hold one of its neig
 in proportion to the neighbours of the items that it looks at. Work is counted in neighbours.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np
@@ -49,7 +51,7 @@ class Clusters(NamedTuple):
 _FREE, _HEAD, _QUEUED, _MOVED, _WORK = range(5)  # in `ends`: lengths, the first place of the ring, and work done
 
 
-def no_clusters(n_items):
+def no_clusters(n_items: int) -> Clusters:
     """The state in which no item is placed."""
     integers = [np.full(n_items, -1, np.int32) for _ in range(7)]
     flags = [np.zeros(n_items, np.uint8) for _ in range(4)]
@@ -66,7 +68,7 @@ def no_clusters(n_items):
     )  # fmt: skip
 
 
-def work_of(state):
+def work_of(state: Clusters) -> int:
     """How much work was done."""
     return int(state.ends[_WORK])
 
@@ -313,7 +315,7 @@ def _undo(graph, state):
 
 
 @jit
-def load(graph, state, partition):
+def load(graph: Graph, state: Clusters, partition: np.ndarray) -> None:
     """Place the items as in a partition, labels from 0 and -1 for an item that is not placed."""
     _load(graph, state, partition)
 
@@ -330,7 +332,7 @@ def _load(graph, state, partition):
 
 
 @jit
-def merge_best(graph, state, by_mean, most_work, stop):
+def merge_best(graph: Graph, state: Clusters, by_mean: bool, most_work: int, stop: np.ndarray) -> int:
     """Merge clusters that are each other's best, by mean weight or by their weight; return the number of merges."""
     number = _merge(graph, state, by_mean, most_work, stop)
     _keep(state)
@@ -338,7 +340,7 @@ def merge_best(graph, state, by_mean, most_work, stop):
 
 
 @jit
-def descend(graph, state, order, most_work, stop):
+def descend(graph: Graph, state: Clusters, order: np.ndarray, most_work: int, stop: np.ndarray) -> float:
     """Place items in this order, move and merge until nothing gains; return the weight of the pairs joined."""
     n_merges = 1
     while n_merges > 0:
@@ -431,7 +433,17 @@ def _perturb(graph, state, items, target):
 
 
 @jit
-def perturb(graph, state, best, heat, randoms, in_vain, patience, most_work, stop):
+def perturb(
+    graph: Graph,
+    state: Clusters,
+    best: np.ndarray,
+    heat: float,
+    randoms: np.ndarray,
+    in_vain: int,
+    patience: int,
+    most_work: int,
+    stop: np.ndarray,
+) -> int:
     """Perturb the clusters in one place after the other, undo most of what loses, and end at the best partition.
 
     A loss is accepted with probability exp(-loss / heat), so that the search can leave a local optimum of all

@@ -6,11 +6,14 @@ with a price >= 0. For any prices, no partition joins more than their sum, plus 
 less the prices of the rows that they are in, with their signs.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np
 
 from posterior_consensus.kernels._jit import inner, jit
+from posterior_consensus.kernels.sparse_moves import Graph
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
 _FEW = 40  # neighbours up to which each begins a row; of more, those that are in none yet
@@ -25,7 +28,7 @@ class Pairs(NamedTuple):
     weights: np.ndarray  # (capacity,)
     reduced: np.ndarray  # (capacity,)
     centre: np.ndarray  # (capacity,) 1 for a pair that the best known partition joins
-    count: np.ndarray  # (1,) int64, pairs
+    number: np.ndarray  # (1,) int64, of pairs
 
 
 class Rows(NamedTuple):
@@ -35,7 +38,7 @@ class Rows(NamedTuple):
     leaves: np.ndarray  # (most,) int32, members of T
     places: np.ndarray  # (most entries,) int32
     prices: np.ndarray  # (most,)
-    count: np.ndarray  # (1,) int64, rows
+    number: np.ndarray  # (1,) int64, of rows
 
 
 @inner
@@ -59,17 +62,17 @@ def _inserted(graph, labels, pairs, i, j):
     key = np.int64(min(i, j)) * labels.size + max(i, j)
     at = _place(pairs, key)
     if pairs.keys[at] < 0:
-        if 3 * pairs.count[0] > 2 * pairs.keys.size:
+        if 3 * pairs.number[0] > 2 * pairs.keys.size:
             return -1
         pairs.keys[at] = key
         pairs.weights[at] = pairs.reduced[at] = graph.default * graph.sizes[i] * graph.sizes[j]
         pairs.centre[at] = 1.0 if labels[i] == labels[j] else 0.0
-        pairs.count[0] += 1
+        pairs.number[0] += 1
     return at
 
 
 @jit
-def list_pairs(graph, labels, order, pairs):
+def list_pairs(graph: Graph, labels: np.ndarray, order: np.ndarray, pairs: Pairs) -> None:
     """Write all listed pairs, and those within a cluster as far as there is room, items in `order` of their labels."""
     n = labels.size
     for i in range(n):
@@ -87,11 +90,11 @@ def list_pairs(graph, labels, order, pairs):
 
 
 @jit
-def reduce_weights(pairs, rows):
+def reduce_weights(pairs: Pairs, rows: Rows) -> float:
     """Compute the reduced weights anew; return the bound."""
     pairs.reduced[:] = pairs.weights
     bound = 0.0
-    for row in range(rows.count[0]):
+    for row in range(rows.number[0]):
         begin, price = rows.starts[row], rows.prices[row]
         bound += price
         for entry in range(begin, rows.starts[row + 1]):
@@ -103,7 +106,7 @@ def reduce_weights(pairs, rows):
 
 
 @jit
-def ascend(pairs, rows, width, n_sweeps):
+def ascend(pairs: Pairs, rows: Rows, width: float, n_sweeps: int) -> None:
     """Raise or lower each price in turn by its row's violation.
 
     Coordinate ascent on the dual of: greatest weight - width / 2 |x - centre|^2, 0 <= x <= 1, subject to the rows. Its
@@ -111,7 +114,7 @@ def ascend(pairs, rows, width, n_sweeps):
     """
     for _ in range(n_sweeps):
         largest = 0.0
-        for row in range(rows.count[0]):
+        for row in range(rows.number[0]):
             begin, end = rows.starts[row], rows.starts[row + 1]
             middle = begin + rows.leaves[row]
             violation, n_free = -1.0, 1
@@ -137,10 +140,10 @@ def ascend(pairs, rows, width, n_sweeps):
 
 
 @jit
-def drop_rows(rows):
+def drop_rows(rows: Rows) -> None:
     """Drop the rows without a price."""
     kept, entries = 0, 0
-    for row in range(rows.count[0]):
+    for row in range(rows.number[0]):
         begin, end = rows.starts[row], rows.starts[row + 1]
         if rows.prices[row] > 0.0:
             for entry in range(begin, end):
@@ -149,11 +152,13 @@ def drop_rows(rows):
             rows.starts[kept] = entries
             kept, entries = kept + 1, entries + end - begin
             rows.starts[kept] = entries
-    rows.count[0] = kept
+    rows.number[0] = kept
 
 
 @jit
-def add_rows(graph, labels, pairs, rows, width, slack, most_leaves):
+def add_rows(
+    graph: Graph, labels: np.ndarray, pairs: Pairs, rows: Rows, width: float, slack: float, most_leaves: int
+) -> int:
     """Add rows that the solution violates by more than `slack`, as far as there is room; return how many."""
     n = labels.size
     starts = np.zeros(n + 2, np.int64)
@@ -173,7 +178,7 @@ def add_rows(graph, labels, pairs, rows, width, slack, most_leaves):
                 x[starts[i + 1]] = x[starts[j + 1]] = value
                 starts[i + 1] += 1
                 starts[j + 1] += 1
-    before, leaves = rows.count[0], np.empty(most_leaves, np.int32)
+    before, leaves = rows.number[0], np.empty(most_leaves, np.int32)
     for h in range(n):
         begin, degree = starts[h], starts[h + 1] - starts[h]
         order = np.argsort(-x[begin : begin + degree])
@@ -204,14 +209,14 @@ def add_rows(graph, labels, pairs, rows, width, slack, most_leaves):
                     violation += gain
                     is_used[place] = 1
             if number > 1 and violation > slack and not _write(graph, labels, pairs, rows, h, leaves[:number]):
-                return rows.count[0] - before
-    return rows.count[0] - before
+                return rows.number[0] - before
+    return rows.number[0] - before
 
 
 @inner
 def _write(graph, labels, pairs, rows, h, leaves):
     """Add a row at price 0; return whether there was room."""
-    row, number = rows.count[0], leaves.size
+    row, number = rows.number[0], leaves.size
     begin = rows.starts[row]
     if row == rows.leaves.size or begin + number * (number + 1) // 2 > rows.places.size:
         return False
@@ -227,5 +232,5 @@ def _write(graph, labels, pairs, rows, h, leaves):
             rows.places[entry] = at
             entry += 1
     rows.leaves[row], rows.prices[row], rows.starts[row + 1] = number, 0.0, entry
-    rows.count[0] += 1
+    rows.number[0] += 1
     return True

@@ -1,11 +1,13 @@
 """What the functions of a search hand to each other, the expected loss from tables, and how a move changes it."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np
 
 from posterior_consensus.kernels._jit import either, inner, jit
-from posterior_consensus.kernels.cells import Draws, SparseDraws, add, count, row_of, sums_of_draw
+from posterior_consensus.kernels.cells import Dense, Draws, Sparse, SparseDraws, add, count, row_of, sums_of_draw
 from posterior_consensus.kernels.loss import GeneralLoss, LinearLoss, has_denominator, is_linear, loss_value
 from posterior_consensus.runtime.tolerances import ROUNDING
 
@@ -52,12 +54,19 @@ class Search(NamedTuple):
     out: Scratch
 
 
-def slopes_of(loss, n_draws):
+def slopes_of(loss: LinearLoss | GeneralLoss, n_draws: int) -> Slopes:
     """Slopes with the steps of h; other fields are uninitialized."""
     return Slopes(np.empty(n_draws), np.empty(1), np.concatenate([[0.0], np.diff(loss.h), [0.0]]))
 
 
-def search_of(draws, loss, slopes, state, limits, stop):
+def search_of(
+    draws: Draws | SparseDraws,
+    loss: LinearLoss | GeneralLoss,
+    slopes: Slopes,
+    state: Dense | Sparse,
+    limits: tuple[int, int],
+    stop: np.ndarray,
+) -> Search:
     """A search from these tables."""
     rounding = ROUNDING * (slopes.steps[-2] if is_linear(loss) else 1.0 if has_denominator(loss) else loss.h[-1])
     width = 2 * (state.sizes.size + state.partition.size)  # of tables, whose columns double when all are taken
@@ -76,7 +85,9 @@ def own_sum(loss, state):
 
 
 @jit
-def expected_losses(draws, loss, state):
+def expected_losses(
+    draws: Draws | SparseDraws, loss: LinearLoss | GeneralLoss, state: Dense | Sparse
+) -> tuple[float, float]:
     """Expected losses, without the loss's scale, of a partition of all items and of the one-cluster partition.
 
     Computes A and C of every draw anew, free of the rounding that moves leave behind.
@@ -93,7 +104,7 @@ def expected_losses(draws, loss, state):
 
 
 @jit
-def current(loss, draws, state):
+def current(loss: LinearLoss | GeneralLoss, draws: Draws | SparseDraws, state: Dense | Sparse) -> float:
     """Expected loss of a partition of all items, but for the loss's scale, from the sums as they are kept."""
     is_ratio = has_denominator(loss)
     own = own_sum(loss, state)
@@ -103,7 +114,9 @@ def current(loss, draws, state):
     return total
 
 
-def set_slopes(loss, draws, state, slopes):
+def set_slopes(
+    loss: LinearLoss | GeneralLoss, draws: Draws | SparseDraws, state: Dense | Sparse, slopes: Slopes
+) -> float:
     """Set the slopes; return the level of the expected loss.
 
     That is the expected loss, as the sums are kept, where what a move adds depends on it, else 0. The slopes of a loss

@@ -9,7 +9,9 @@ prices.pairs, centre (G, n, n) float64: what item i pays for each unit of j wher
 means (G, n, n) float32: averages of the minimizers; the diagonal holds the share of each group.
 """
 
-from collections import namedtuple
+from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,23 +25,38 @@ _LN2 = 0.6931471805599453
 _SMOOTHING = 1e-4  # keeps the tangents' slopes finite where a mean has only the item itself in a block
 
 
-Groups = namedtuple("Groups", "lower upper logs multiplicity")
-Groups.__doc__ = """Groups of cluster sizes, from lower[b] to upper[b]; logs[m] = log2 m; multiplicity (n,) of items."""
+class Groups(NamedTuple):
+    """Groups of cluster sizes."""
 
-Prices = namedtuple("Prices", "pairs constants")
-Prices.__doc__ = (
-    """What items pay: `pairs` (G, n, n) for each unit of another item, `constants` (G, n) for themselves."""
-)
+    lower: np.ndarray  # (G,), the least size of each
+    upper: np.ndarray  # (G,), the largest
+    logs: np.ndarray  # log2 m of every size m
+    multiplicity: np.ndarray  # (n,), of the items
 
-Minima = namedtuple("Minima", "least sizes winners group sets")
-Minima.__doc__ = """Of the items' problems at some prices.
 
-The lower bounds `least` (n, G) in each group, the minimizers' `sizes` (n, G) and the greatest tangents there, `winners`
-(n, G); the best `group` (n,), and its minimizer as a set in `sets` (n, n).
-"""
+class Prices(NamedTuple):
+    """What items pay."""
 
-Means = namedtuple("Means", "sets costs logs")
-Means.__doc__ = """Averages of the minimizers: `sets` (G, n, n), and their costs (n, G) and log sizes (n, G)."""
+    pairs: np.ndarray  # (G, n, n), for each unit of another item
+    constants: np.ndarray  # (G, n), for themselves
+
+
+class Minima(NamedTuple):
+    """Minima of the items' problems at some prices."""
+
+    least: np.ndarray  # (n, G), lower bounds in each group
+    sizes: np.ndarray  # (n, G), of the minimizers
+    winners: np.ndarray  # (n, G), the greatest tangents there
+    group: np.ndarray  # (n,), the best of each item
+    sets: np.ndarray  # (n, n), its minimizer
+
+
+class Means(NamedTuple):
+    """Averages of the minimizers."""
+
+    sets: np.ndarray  # (G, n, n)
+    costs: np.ndarray  # (n, G)
+    logs: np.ndarray  # (n, G), of their sizes
 
 
 @inner
@@ -150,7 +167,9 @@ def _solve_items(first, last, tangents, prices, groups, active, step, minima):
                 _write_set(tangents.ranking[i, winner[at]], multiplicity, sizes[i, b], sets[i])
 
 
-def solve_items(tangents, prices, groups, active, step, minima):
+def solve_items(
+    tangents: Tangents, prices: Prices, groups: Groups, active: np.ndarray, step: int, minima: Minima
+) -> None:
     """Write the `minima` of every item's problem in each active group; mark the greatest tangents with `step`.
 
     The bound for group b is min over sizes m from lower[b] to upper[b] of log2 m + max_k (least value of tangent k over
@@ -161,7 +180,7 @@ def solve_items(tangents, prices, groups, active, step, minima):
 
 
 @jit
-def violations(means, triangles, out):
+def violations(means: np.ndarray, triangles: np.ndarray, out: np.ndarray) -> None:
     """How far the means violate x_ji + x_jk - (x_ik + x_ki) / 2 <= x_jj for triangles (b, j, i, k)."""
     for r in range(out.size):
         b, j, i, k = triangles[r]
@@ -193,10 +212,12 @@ def _violated_triangles(begin, end, means, groups, first, last, threshold, found
                     worst[weakest] = violation
                     pairs[weakest, 0] = i
                     pairs[weakest, 1] = k
-                    weakest = np.argmin(worst)
+                    weakest = int(np.argmin(worst))
 
 
-def violated_triangles(means, groups, first, last, threshold, found, by):
+def violated_triangles(
+    means: np.ndarray, groups: np.ndarray, first: int, last: int, threshold: float, found: np.ndarray, by: np.ndarray
+) -> None:
     """The most violated triangles of each of the `groups` and of each centre j from `first` to `last`.
 
     `found` (groups, centres, R, 2) receives the R worst pairs (i, k), or -1, and `by` how far they are violated.
@@ -217,7 +238,7 @@ def _price_pairs(first, last, centre, means, groups, rate, pairs):
                 pairs[b, j, i] = -price
 
 
-def price_pairs(centre, means, groups, rate, pairs):
+def price_pairs(centre: np.ndarray, means: np.ndarray, groups: np.ndarray, rate: float, pairs: np.ndarray) -> None:
     """Write centre + rate x (means - means'), exactly antisymmetric, to the pairs of these groups, or to the centre."""
     n = means.shape[1]
     in_blocks(_price_pairs, 0, n, centre, means, groups, rate, pairs, work=n * groups.size)
@@ -239,7 +260,16 @@ def _price_triangles(first, last, groups, triangles, duals, multiplicity, prices
                 pairs[b, k, i] -= half
 
 
-def total_prices(centre, means, groups, rate, triangles, duals, multiplicity, prices):
+def total_prices(
+    centre: np.ndarray,
+    means: np.ndarray,
+    groups: np.ndarray,
+    rate: float,
+    triangles: np.ndarray,
+    duals: np.ndarray,
+    multiplicity: np.ndarray,
+    prices: Prices,
+) -> None:
     """All that an item pays in these groups: for pairs centre + rate x (means - means'), antisymmetric; for triangles.
 
     A triangle (b, j, i, k) of price q >= 0 adds q (x_ji + x_jk - x_jj - (x_ik + x_ki) / 2), never positive at a
@@ -253,7 +283,9 @@ def total_prices(centre, means, groups, rate, triangles, duals, multiplicity, pr
 
 
 @jit
-def triangle_bends(means, group, sets, triangles, duals, out):
+def triangle_bends(
+    means: np.ndarray, group: np.ndarray, sets: np.ndarray, triangles: np.ndarray, duals: np.ndarray, out: np.ndarray
+) -> None:
     """Add 3 x the squared change of each priced triangle's violation by the move of each of its items to `out` (n,).
 
     Three items share a triangle: the square of the sum of their changes is at most 3 x the sum of the squares.
@@ -312,7 +344,9 @@ def _move_items(first, last, means, minima, prices, groups, rate, bends, gaps):
                 mean[j] += step * ((sets[i, j] if own == b else np.float32(0.0)) - mean[j])
 
 
-def move(means, minima, prices, groups, rate, bends, gaps):
+def move(
+    means: Means, minima: Minima, prices: Prices, groups: Groups, rate: float, bends: np.ndarray, gaps: np.ndarray
+) -> None:
     """Move every item's means towards its minimizer by the step that lowers the augmented objective most.
 
     The objective is quadratic in the length of a step. Two items share each difference of means: counting its square
@@ -322,15 +356,25 @@ def move(means, minima, prices, groups, rate, bends, gaps):
     in_blocks(_move_items, 0, gaps.size, *arguments, work=2 * means.sets[:, 0].size)
 
 
-Blocks = namedtuple("Blocks", "labels starts order ends weights multiplicity")
-Blocks.__doc__ = (
+class Blocks(NamedTuple):
     """Draws as blocks of items: block r = starts[t] + labels[t, i] of draw t holds order[ends[r - 1] : ends[r]]."""
-)
 
-Tangents = namedtuple("Tangents", "slopes offsets tags last_use ranking")
-Tangents.__doc__ = (
-    """Tangents of all items; ranking (n, K, n) keeps the order of the priced slopes from call to call."""
-)
+    labels: np.ndarray  # (N, n)
+    starts: np.ndarray  # (N + 1,)
+    order: np.ndarray  # items, block after block
+    ends: np.ndarray  # (R,)
+    weights: np.ndarray  # (N,)
+    multiplicity: np.ndarray  # (n,), of the items
+
+
+class Tangents(NamedTuple):
+    """Tangents of all items."""
+
+    slopes: np.ndarray  # (n, K, n)
+    offsets: np.ndarray  # (n, K)
+    tags: np.ndarray  # (n, K)
+    last_use: np.ndarray  # (n, K), the step at which each was the greatest
+    ranking: np.ndarray  # (n, K, n), the order of the priced slopes, kept from call to call
 
 
 @inner
@@ -391,7 +435,9 @@ def _linearize_items(first, last, blocks, means, slots, tangents, costs):
                 costs[i, group] = cost
 
 
-def linearize(blocks, means, first, last, slots, tangents, costs):
+def linearize(
+    blocks: Blocks, means: np.ndarray, first: int, last: int, slots: np.ndarray, tangents: Tangents, costs: np.ndarray
+) -> None:
     """Put tangents of items `first` to `last` at their means into `slots` (n, G), where that is not -1.
 
     Slopes are rounded down, so that they stay lower bounds of a sum of non-negative multiples. `costs` (n, G) receives
@@ -419,7 +465,7 @@ def _blend_items(first, last, tangents, slots, others, out):
                 result[j] = np.nextafter(rounded, np.float32(-np.inf)) if rounded > middle else rounded
 
 
-def blend(tangents, slots, others, out):
+def blend(tangents: Tangents, slots: np.ndarray, others: np.ndarray, out: np.ndarray) -> None:
     """Write the mean of the tangents in `slots` and in `others` into the slots `out`, all (n, G), where that is not -1.
 
     Nothing is written where the other is not, or no longer, a tangent: after a change of draws its slopes are those of

@@ -129,7 +129,7 @@ def _overlaps(drawn: list[contingency.Vectors], samples: Samples) -> Floats:
     for number, batch in enumerate(samples.batches):
         batch_of[batch] = number
     sums = np.zeros((len(samples.batches), drawn[0].labels.shape[1]))
-    contingency.overlaps(*drawn, samples.addends[0], batch_of, sums)
+    contingency.overlaps(drawn[0], drawn[1], samples.addends[0], batch_of, sums)
     mean, error = _with_errors(sums, samples)
     return np.stack([np.minimum(mean, 1.0), error])
 
