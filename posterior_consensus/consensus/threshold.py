@@ -119,6 +119,8 @@ def pair_means(source: PairSource, labels: Labels) -> tuple[float, float]:
     """
     h = pairs(source.n_items)
     sizes = np.bincount(labels)
+    joint: Floats | np.float64
+    total: Floats | np.float64
     if (draws := hard_draws(source)) is not None:
         sums, drawn = counting.joint_sums(draws.backend, labels[np.newaxis], h)
         joint, total = draws.samples.mean(sums[0]), draws.samples.mean(drawn)

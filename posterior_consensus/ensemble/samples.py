@@ -404,7 +404,8 @@ class Samples:
         if size is None and self.independent:
             size = self.effective_draws
         elif size is None:
-            sums = sum(np.sum(_spread_and_square(flat[part], errors[part]), axis=1) for part in parts)
+            squares = (np.sum(_spread_and_square(flat[part], errors[part]), axis=1) for part in parts)
+            sums = sum(squares, np.zeros(2))
             size = sums[0] / sums[1] if sums[1] > 0 else self.effective_draws
         sizes = np.broadcast_to(size, error.shape).reshape(-1)
         corrected = [_error_of_probability(flat[part], errors[part], sizes[part]) for part in parts]

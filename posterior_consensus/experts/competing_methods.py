@@ -169,7 +169,7 @@ class Penalized(NamedTuple):
         The objective after each round.
     """
 
-    labels: Labels
+    labels: npt.NDArray[np.intp]
     metric: Floats
     trace: list[float]
 
@@ -323,7 +323,9 @@ class PairwiseKMeans:
         near = rng.normal(0, _SHIFT, (n_clusters - len(taken), means.shape[1])) * self._values.std(axis=0)
         return np.vstack([means[taken], self._values.mean(axis=0) + near])
 
-    def _assign(self, labels: Labels, centres: Floats, metric: Floats, order: npt.NDArray[np.intp]) -> None:
+    def _assign(
+        self, labels: npt.NDArray[np.intp], centres: Floats, metric: Floats, order: npt.NDArray[np.intp]
+    ) -> None:
         """Move each item in turn to the cluster of least cost, given all other items; changes `labels`."""
         costs = ((self._values[:, np.newaxis] - centres) ** 2) @ metric
         lengths = self._squares @ metric
@@ -335,7 +337,7 @@ class PairwiseKMeans:
             np.add.at(cost, labels[self._others[own]], reward[self._pair[own]])
             labels[i] = cost.argmin()
 
-    def _paid(self, labels: Labels, centres: Floats) -> Floats:
+    def _paid(self, labels: npt.NDArray[np.intp], centres: Floats) -> Floats:
         """Contribution of each feature to the objective, before its weight."""
         within = ((self._values - centres[labels]) ** 2).sum(axis=0)
         together = labels[self._pairs[:, 0]] == labels[self._pairs[:, 1]]

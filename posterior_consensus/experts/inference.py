@@ -347,7 +347,7 @@ class Inference:
         must, cannot = self.counts(fit, together)
         in_must, in_cannot = weights_of(fit)
         right, wrong = expected_logs(fit.specificity)
-        likelihood = (fit.view * (in_must * must + in_cannot * cannot)).sum()
+        likelihood: Floats | np.float64 = (fit.view * (in_must * must + in_cannot * cannot)).sum()
         likelihood += self._n_must @ wrong + self._n_cannot @ right
         divergence = beta_divergence(fit.sensitivity, _RELIABILITY) + beta_divergence(fit.specificity, _RELIABILITY)
         divergence += beta_divergence(fit.sticks, (1.0, _CONCENTRATION))

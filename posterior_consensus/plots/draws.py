@@ -118,7 +118,8 @@ def _draw_row(
         return
     edges = np.linspace(0.0, 1.0, min(_RANK_BINS, max(1, min(rows.size for rows in chains) // 3)) + 1)
     _, tied = np.unique(values, return_inverse=True)
-    ranks = _shares(tied, tied.max() + 1)
+    n_values = int(tied.max()) + 1
+    ranks = _shares(tied, n_values)
     for k, rows in enumerate(chains):
         style = chain_line(k, len(chains))
         if independent:
@@ -127,7 +128,7 @@ def _draw_row(
             left.plot(below, np.sort(values[rows]), marker, color=style["color"], markersize=_POINT, alpha=0.8)
         else:
             left.plot(np.arange(rows.size), values[rows], linewidth=0.6, alpha=0.8, **style)
-        interpolated = np.interp(edges, ranks, _shares(tied[rows], tied.max() + 1))
+        interpolated = np.interp(edges, ranks, _shares(tied[rows], n_values))
         right.stairs(np.diff(interpolated) / np.diff(edges), edges, baseline=None, linewidth=1.1, **style)
     right.axhline(1.0, color=ink(), linewidth=0.7, linestyle=":")
     right.set(xlim=(0, 1), ylim=(0, None))

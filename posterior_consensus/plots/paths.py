@@ -272,9 +272,15 @@ def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = Non
     along = bool(np.all(places > 0))
     x = np.log(places) if along else np.append(np.arange(1.0, places.size), 0.0)
     order = np.argsort(x[:-1])
-    for ax, value, error in zip(grid, ("n_clusters", "excess_loss"), ("n_clusters_mcse", "excess_mcse"), strict=True):
-        bars = frame.ERRORS * np.nan_to_num(table[error].values[order])
-        style = {"fmt": "o-" if along else "o", "markersize": 4, "linewidth": 1.0, "elinewidth": 1.0, "capsize": 2}
+    for ax, value, mcse in zip(grid, ("n_clusters", "excess_loss"), ("n_clusters_mcse", "excess_mcse"), strict=True):
+        bars = frame.ERRORS * np.nan_to_num(table[mcse].values[order])
+        style: dict[str, Any] = {
+            "fmt": "o-" if along else "o",
+            "markersize": 4,
+            "linewidth": 1.0,
+            "elinewidth": 1.0,
+            "capsize": 2,
+        }
         ax.errorbar(x[order], table[value].values[order], bars, color=ink(), **style)
     error = frame.ERRORS * np.nan_to_num(sensitivity.n_clusters_mcse)
     grid[0].errorbar(x[-1], sensitivity.n_clusters, error, fmt="o", markersize=5, color=MARK, capsize=2)

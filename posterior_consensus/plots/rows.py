@@ -80,7 +80,7 @@ def coordinate(name: str, items: Items) -> npt.NDArray[Any] | None:
 def plain(values: Any) -> npt.NDArray[Any]:
     """Values as an array, with local times for time zones, and starts for periods."""
     array = np.asarray(values)
-    index = pd.Index(array) if array.dtype == object and array.ndim == 1 else None
+    index: Any = pd.Index(array) if array.dtype == object and array.ndim == 1 else None
     if isinstance(index, pd.PeriodIndex):
         index = index.to_timestamp()
     return index.tz_localize(None).to_numpy() if isinstance(index, pd.DatetimeIndex) else array

@@ -558,7 +558,7 @@ def _last_depth(n_draws: int) -> Depth:
 
 def is_sparse(draws: PartitionDraws, fewest: int = 1) -> bool:
     """Whether few enough cells of the tables are not zero; of few clusters that are requested there are few columns."""
-    columns = draws.backend.n_clusters.mean()
+    columns = float(draws.backend.n_clusters.mean())
     if fewest > 1:
         columns = min(columns, fewest)
     return bool(columns > _SPARSE_ROW and _columns_like_sparse(draws) < columns)

@@ -331,7 +331,7 @@ def is_less(value: float, other: float) -> bool:
 def _changed_by_twos(labels: Labels) -> list[Labels]:
     """The partition after every two items have changed places or gone together into any cluster."""
     first, second = np.triu_indices(labels.size, 1)
-    n_clusters = labels.max() + 1
+    n_clusters = int(labels.max()) + 1
     pairs = np.arange(first.size)
     changed = np.tile(labels, (n_clusters + 2, first.size, 1))
     for k in range(n_clusters + 1):
