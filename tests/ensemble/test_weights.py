@@ -190,8 +190,9 @@ def test_posteriors_of_other_kinds(kind, undrawn, tmp_path):
 @pytest.mark.slow
 def test_reports_of_weighted_draws_have_figures(tmp_path):
     soft = np.random.default_rng(6).dirichlet(np.full(3, 0.1), size=(N_CHAINS, LENGTH, N_ITEMS))
-    drawn = [pc.as_partition_draws(labels, weights=weights) for labels, weights in list(OTHERS.values())[2:4]]
-    for draws in (*drawn, pc.as_allocation_probabilities(soft, weights=KINDS["some of 0"])):
+    labels, weights = OTHERS["unequal chains"]
+    soft = pc.as_allocation_probabilities(soft, weights=KINDS["some of 0"])
+    for draws in (pc.as_partition_draws(labels, weights=weights), soft):
         summary = summary_of(draws)
         summary.plot()
         assert summary.to_html(tmp_path / "report.html").exists()
