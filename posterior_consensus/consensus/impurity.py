@@ -146,13 +146,13 @@ def impurity(draws: PartitionDraws, loss: Loss, task: Task, *, weighted: bool = 
     return best_number(draws, loss, task, fit, title="Least impurity")
 
 
-def _tables(draws: PartitionDraws, labels: Labels, n_clusters: int) -> tuple[npt.NDArray[np.int32], ...]:
+def _tables(draws: PartitionDraws, labels: Labels, n_clusters: int) -> tuple[npt.NDArray[np.integer], ...]:
     """Members of each cluster: in each cluster of the draws (R, K), in the most frequent one (N, K), and all (K,)."""
     counts = ensemble.joint_counts(draws.labels, draws.starts, labels, n_clusters)
     return counts, np.maximum.reduceat(counts, draws.starts[:-1]), counts[: draws.starts[1]].sum(axis=0)
 
 
-def _costs(top: Floats, sizes: npt.NDArray[np.int32], n_items: int, weighted: bool) -> Floats:
+def _costs(top: Floats, sizes: npt.NDArray[np.integer], n_items: int, weighted: bool) -> Floats:
     """Impurity of clusters, given the mean number `top` of members in the most frequent cluster of a draw."""
     impure = np.where(sizes > 0, 1.0 - top / np.maximum(sizes, 1), 0.0)
     return impure * sizes / n_items if weighted else impure

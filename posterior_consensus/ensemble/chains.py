@@ -241,7 +241,7 @@ def difference_is_real(difference: ChainDifference, n_items: int, samples: Sampl
     n_chains = len(samples.chains)
     n_differences = n_items * (n_items - 1) / 2 * n_chains * (n_chains - 1) / 2
     size, mcse = difference.size, difference.mcse
-    return size > _BAD and size > t.isf(0.005 / n_differences, len(samples.batches) - n_chains) * mcse
+    return bool(size > _BAD and size > t.isf(0.005 / n_differences, len(samples.batches) - n_chains) * mcse)
 
 
 def half_energy(distances: Floats, ours: npt.NDArray[np.bool_], theirs: npt.NDArray[np.bool_], pairs: Floats) -> Floats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -435,7 +435,13 @@ class Samples:
         weights = self.weights if self.is_weighted else np.ones(self.n_draws)
         return weights, float(weights.sum())
 
-    def at_quantiles(self, quantiles: float | Floats) -> npt.NDArray[np.intp]:
+    @overload
+    def at_quantiles(self, quantiles: float) -> np.intp: ...
+
+    @overload
+    def at_quantiles(self, quantiles: Floats) -> npt.NDArray[np.intp]: ...
+
+    def at_quantiles(self, quantiles: float | Floats) -> np.intp | npt.NDArray[np.intp]:
         """Row numbers of the draws at `quantiles`, between 0 and 1, of the cumulative weights."""
         return np.searchsorted(self._cumulative_weights, quantiles)
 

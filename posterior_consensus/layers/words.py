@@ -30,7 +30,7 @@ def farther_apart(distances: xr.Dataset) -> Flags:
 def is_unsure(distances: xr.Dataset, n_chains: int) -> Flags:
     """Whether there are too few effective draws to tell a change from the chains' errors."""
     enough = distances["ess"].values >= _FEWEST_EFFECTIVE * n_chains
-    return ~(enough & np.isfinite(distances["separation_mcse"].values))
+    return np.asarray(~(enough & np.isfinite(distances["separation_mcse"].values)))
 
 
 def changed_steps(steps: xr.Dataset, clear: xr.DataArray, n_chains: int) -> Flags:

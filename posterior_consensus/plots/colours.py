@@ -83,7 +83,7 @@ def patch_style(cluster: int, patterned: bool = True) -> dict[str, Any]:
 
 def is_patterned(length: float, n_clusters: int) -> bool:
     """Whether patterns are visible with `n_clusters` clusters on a length in points; they blacken narrow areas."""
-    return length / n_clusters >= _NARROW
+    return bool(length / n_clusters >= _NARROW)
 
 
 def repeats(n_clusters: int, patterned: bool = True) -> str:

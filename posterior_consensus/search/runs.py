@@ -325,7 +325,7 @@ class Runs:
 
 def is_less(value: float, other: float) -> bool:
     """Whether one of two losses is lower by more than rounding."""
-    return value < other - SAME * max(1.0, abs(other))
+    return bool(value < other - SAME * max(1.0, abs(other)))
 
 
 def _changed_by_twos(labels: Labels) -> list[Labels]:
