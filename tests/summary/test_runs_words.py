@@ -2,7 +2,6 @@
 
 import re
 from contextlib import suppress
-from functools import cache
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -92,7 +91,6 @@ def runs_of(name):
     return pc.as_runs(labels, **options)
 
 
-@cache
 def summary_of(name, **options):
     return pc.summarize(runs_of(name), **QUIET, **options)
 
