@@ -23,7 +23,6 @@ from tests.catalogue.results import (
     Z,
     assert_equal,
     best,
-    engine_of,
     made,
     read,
     with_own_names,
@@ -33,12 +32,12 @@ from tests.helpers import written
 pytestmark = pytest.mark.xdist_group("results")
 
 
-@pytest.mark.parametrize(("kind", "suffix"), list(zip(RESULTS, itertools.cycle([".nc", ".zarr"]), strict=False)))
-def test_a_result_comes_back(kind, suffix, tmp_path):
+@pytest.mark.parametrize("kind", RESULTS)
+def test_a_result_comes_back(kind, tmp_path):
     """From its Dataset, its group in memory and in a file, a pickle and a copy."""
     result, make = made(kind), type(made(kind)).from_dataset
     tree = attach(xr.DataTree.from_dict({"posterior": Z.to_dataset()}), result, group="mine")
-    with xr.open_datatree(written(tree, tmp_path / f"a{suffix}"), engine=engine_of(suffix)) as stored:
+    with xr.open_datatree(written(tree, tmp_path / "a.nc"), engine="h5netcdf") as stored:
         found = make(stored["mine"])
     assert repr(found) == repr(result)
     others = (make(result.to_dataset()), make(xr.DataTree(result.to_dataset())), make(found.to_dataset()))
@@ -48,8 +47,9 @@ def test_a_result_comes_back(kind, suffix, tmp_path):
 
 @pytest.mark.parametrize(("kind", "suffix"), list(zip(ONE_OF_EACH, itertools.cycle([".nc", ".zarr"]), strict=False)))
 def test_a_result_comes_back_from_a_file_and_can_be_written_again(kind, suffix, tmp_path):
+    """From Zarr, and then from a second file of either kind."""
     result = made(kind)
-    with read(written(result.to_dataset(), tmp_path / f"a{suffix}")) as stored:
+    with read(written(result.to_dataset(), tmp_path / "a.zarr")) as stored:
         found = type(result).from_dataset(stored)
     assert_equal(found, result)
     with read(written(found.to_dataset(), tmp_path / f"b{suffix}")) as stored:
