@@ -20,7 +20,7 @@ EMPTY = (  # a picture
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII="
 )
 
-# Rooms that meet ArviZ, PyMC, pandas and xarray, whose versions differ between Python 3.11 and 3.13.
+# Directories and files that meet ArviZ, PyMC, pandas and xarray, whose versions differ between Python 3.11 and 3.13.
 UPSTREAM = {"diagnostics", "ensemble", "results", "sources", "test_conversion.py", "test_integration.py"}
 
 BEGAN = pytest.StashKey[float]()
