@@ -104,6 +104,7 @@ def test_a_verdict_is_that_of_its_table(approved):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("stay", [(0.0, 0.0), (0.8, 0.8), (0.8, 0.0)])
 def test_equal_posteriors_seldom_differ(stay):
     """At an effective sample size of about 70 a chain, or of 250; at most 5% of 60, and four standard errors."""

@@ -122,6 +122,7 @@ def test_searches_that_time_or_size_ends_are_left_out(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_quarter_estimates_the_excess_and_the_whole_bounds_it():
     """Independent and slow chains: means within a third of the excess, which is at most the limit in nine of ten."""
     from benchmarks.excess import measured
