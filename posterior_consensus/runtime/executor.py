@@ -30,7 +30,7 @@ NO_TIME = 1e-9  # seconds of a limit that is over
 _WORTH = 1 << 19  # elementary steps, about half a millisecond of them, below which a thread costs more than it saves
 _BLOCKS_PER_THREAD = 12  # so that threads end at about the same time
 _AHEAD = 2  # calls of each thread whose results may wait to be taken
-_LOOK = 0.1  # seconds after which Windows, which interrupts no wait, sees that Ctrl-C was pressed
+_LOOK = 0.1  # seconds after which Windows, where Ctrl-C interrupts no wait, sees that it was pressed
 _NAME = "posterior_consensus"
 
 _pool: ThreadPoolExecutor | None = None

@@ -20,6 +20,7 @@ from posterior_consensus.sources import stores
 
 N_CALLS = 3
 STARTED_ANEW = sorted({"spawn", "forkserver"} & set(multiprocessing.get_all_start_methods()))
+"""Ways of starting a process that start Python anew and load the package, which is slow."""
 
 
 def answer(seed):
@@ -44,7 +45,6 @@ def expected():
 
 
 forks = pytest.mark.skipif(sys.platform != "linux", reason="Windows cannot fork, and libraries of macOS must not")
-"""Other ways of starting a process start Python anew and load the package, which is slow."""
 
 
 @pytest.mark.parametrize(
