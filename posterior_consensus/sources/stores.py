@@ -216,6 +216,7 @@ def _fill_file(
 def _fill_narrowly(
     labels: Labels, parts: Sequence[Part], progressbar: bool
 ) -> tuple[npt.NDArray[np.int64], np.dtype[Any]]:
+    """Fill a map whose caller ends it: names that hold its labels end with this function."""
     n_clusters = _fill(labels, parts, progressbar)
     smallest = smallest_dtype(int(n_clusters.max()))
     _narrowed(labels, smallest)
