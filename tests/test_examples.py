@@ -44,6 +44,7 @@ def test_no_cell_ends_with_what_a_drawing_returns():
 
 
 @pytest.mark.slow
+@pytest.mark.nightly  # `make docs` runs all tutorials, with the other ArviZ
 @pytest.mark.parametrize("name", ["clustering_runs", "hidden_markov", "label_switching", "scored_pairs"])
 def test_a_tutorial_runs_as_a_script_in_an_empty_folder(name, tmp_path):
     done = subprocess.run(
