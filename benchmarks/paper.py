@@ -48,7 +48,7 @@ def bounds(names):
                 "loss": loss,
                 "expected loss": f"{proof.better_loss:.6f}",
                 "lower bound": f"{proof.lower_bound:.6f}",
-                "optimality gap": f"{max(0.0, 1 - proof.lower_bound / proof.better_loss):.2%}",
+                "optimality gap": f"{proof.optimality_gap:.2%}",
                 "status": proof.status,
                 "CPU seconds": call.cpu,
             }
