@@ -46,7 +46,7 @@ def bounds(names):
                 "posterior": name,
                 "items x draws": f"{draws.n_items:,} x {draws.n_draws:,}",
                 "loss": loss,
-                "expected loss": f"{proof.better_loss:.6f}",
+                "expected loss": f"{proof.expected_loss:.6f}",
                 "lower bound": f"{proof.lower_bound:.6f}",
                 "optimality gap": f"{proof.optimality_gap:.2%}",
                 "status": proof.status,
