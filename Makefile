@@ -72,7 +72,7 @@ check: $(VENV)/dev.stamp  ## style, types, layers and doctests
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
-	$(PY) -m pytest --doctest-modules posterior_consensus -n auto
+	$(PY) -m pytest --doctest-modules posterior_consensus
 
 docs: $(VENV)/dev.stamp  ## the documentation, in docs/_build/html
 	@# One process, which computes each posterior of the pictures once.
