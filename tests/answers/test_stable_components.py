@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import connected_components
 import posterior_consensus as pc
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws
-from tests.helpers import array, check
+from tests.helpers import array, check, scored_pairs
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +67,20 @@ def test_a_similarity_matrix_and_probabilities_serve_too(draws):
     assert found.n_draws is None
     soft = pc.as_allocation_probabilities(np.eye(2)[[[0, 0, 1, 1]] * 5])
     assert pc.stable_components(soft).labels.values.tolist() == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("unscored", [0.0, 0.4])
+@pytest.mark.parametrize("threshold", [0.3, 0.5, 0.75, 1.0])
+def test_few_scored_pairs_are_those_of_the_matrix(threshold, unscored, rng):
+    places = rng.choice(list(itertools.combinations(range(30), 2)), 50, replace=False)
+    pairs = scored_pairs(30, {tuple(place): rng.choice([0.2, 0.5, 0.75, 0.9]) for place in places}, unscored)
+    matrix = np.full((30, 30), unscored)
+    scored = pairs.scored.tocoo()
+    matrix[scored.coords] = scored.data
+    np.fill_diagonal(matrix, 1.0)
+    found, expected = (pc.stable_components(one, threshold) for one in (pairs, pc.as_pair_similarity(matrix)))
+    np.testing.assert_array_equal(found.labels, expected.labels)
+    np.testing.assert_array_equal(found.curve, expected.curve)
 
 
 def test_items_keep_their_names():

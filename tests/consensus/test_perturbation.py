@@ -269,6 +269,16 @@ def test_two_modes_are_found(noise, share, n_modes):
     assert np.diff(found.trace).min(initial=0) > -1e-6
 
 
+def test_modes_of_many_items_are_fitted_to_some_and_then_to_all(monkeypatch):
+    draws = two_truths(np.random.default_rng(14), 80, 60, 4, 0.3, 0.4)[2]
+    of_all = modes_of(draws, 2)
+    monkeypatch.setattr(em, "_ITEMS", 40)
+    found = modes_of(draws, 2)
+    np.testing.assert_array_equal(found.labels, of_all.labels)
+    np.testing.assert_allclose(found.memberships, of_all.memberships, atol=1e-3)
+    np.testing.assert_allclose(found.noise, of_all.noise, atol=1e-4)
+
+
 @pytest.mark.parametrize("n_modes", [2, "auto"])
 def test_draws_of_weight_0_are_of_no_mode(n_modes):
     rng = np.random.default_rng(17)

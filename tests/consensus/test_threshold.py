@@ -40,8 +40,15 @@ def test_model_of_random_perturbations(noise, tau):
 
 
 def test_many_clusters_are_few_of_the_pairs():
-    draws, truth = perturbed(2, 100, 200, 40, 0.4)  # more pairs than are looked at for the start
+    draws, truth = perturbed(2, 100, 240, 40, 0.4)  # more pairs than are looked at for the start
     assert reference.same(pc.consensus.pair_threshold(draws, random_seed=1).labels.values, truth)
+
+
+def test_the_text_for_a_paper_has_it():
+    draws, _ = perturbed(1, 40, 12, 3, 0.3)
+    summary = pc.summarize(draws, loss="binder", tau="auto", modes=False, random_seed=1, progressbar=False)
+    tau = summary.partition.threshold.tau
+    assert f"at a pair threshold of {tau:.3g}, calibrated on the same draws, " in summary.methods_text()
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -274,6 +274,14 @@ def test_the_verdict_on_chains_that_disagree_goes_on(rng, approved):
     assert "log likelihood is" in pc.diagnose(zeros).verdict and "log posterior" not in pc.diagnose(zeros).verdict
 
 
+def test_of_many_chains_the_least_and_the_largest_log_density_are_named(rng):
+    chains = two_modes(rng, [[0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 2, 2]] * 5, 100)
+    z = xr.DataArray(chains, dims=("chain", "draw", "item"), coords={"chain": np.arange(10), "draw": np.arange(100)})
+    lp = z.isel(item=0).copy(data=np.tile(-300.0 - np.array([4, 1, 2, 0, 5, 3, 9, 7, 6, 8])[:, np.newaxis], (1, 100)))
+    tree = xr.DataTree.from_dict({"posterior": z.to_dataset(name="z"), "sample_stats": lp.to_dataset(name="lp")})
+    assert "between -309 (chain 6) and -300 (chain 3)" in pc.diagnose(tree).verdict
+
+
 def test_no_chain_is_odd_where_others_disagree_too(rng):
     partitions = [[0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1], [0, 1, 2, 2, 1, 0]]
     for modes in ([0, 1], [0, 0, 1, 1], [0, 1, 2]):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import posterior_consensus as pc
+from posterior_consensus.diagnostics import groups
 from tests import reference
 
 QUIET = {"random_seed": 1, "progressbar": False}
@@ -32,6 +33,17 @@ def test_groups_that_agree(rng):
     assert spread.shift < 0
     assert np.isnan(found.partition_rhat) and np.isnan(found.worst_rhat)
     assert f"p = {spread.p_value:.2g}" in found.verdict and "do not differ by more than their runs do" in found.verdict
+
+
+def test_of_very_many_runs_some_of_each_group_are_compared(rng, monkeypatch):
+    monkeypatch.setattr(groups, "_MOST_RUNS", 20)
+    labels, names = some_runs(rng, FOUR, 40), np.repeat(["few", "many"], [10, 30])
+    order = rng.permutation(40)
+    one, other = (pc.diagnose(pc.as_runs(labels[rows], groups=names[rows])).spread for rows in (np.arange(40), order))
+    assert one == other and one.n_runs == 5 + 15 and one.p_value > 0.01
+    assert one.between == pytest.approx(
+        np.mean([reference.vi(x, y) for x in labels[:10] for y in labels[10:]]), rel=0.2
+    )
 
 
 def test_groups_that_differ(rng):

@@ -12,6 +12,7 @@ import xarray as xr
 
 import posterior_consensus as pc
 from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.summary import record
 from tests.catalogue.functions import LENGTH, N_DRAWS, N_ITEMS, functions_of
 from tests.catalogue.posteriors import noisy_draws
 
@@ -128,3 +129,12 @@ def test_repeated_runs_take_random_places_in_the_fixed_order(named):
 def test_draws_of_chains_stay_in_their_order():
     draws = pc.as_partition_draws(noisy_draws(np.random.default_rng(2), 20, 7, 3, 0.3))
     assert draws.in_fixed_order() is draws
+
+
+@pytest.mark.parametrize("kind", ["names", "array", "weights"])
+def test_so_are_some_of_very_many_runs(kind, monkeypatch):
+    monkeypatch.setattr(record, "_SOME_DRAWS", 5)
+    some = [record.some_draws(pc.as_partition_draws(runs_in(order, kind))) for order in ORDERS]
+    one, other = (np.unique(found.labels, axis=0) for found in some)
+    np.testing.assert_array_equal(one, other)
+    assert 1 < some[0].n_draws == some[1].n_draws <= 5

@@ -88,6 +88,13 @@ def test_definition_of_many_clusters():
         assert found == pytest.approx(definition(one, other), rel=1e-12), name
 
 
+def test_one_partition_against_draws_is_a_row_of_the_table():
+    draws, loss = np.random.default_rng(2).integers(3, size=(4, 9)), pc.vi(a=0.6)  # which is not symmetric
+    table = pc.partition_loss(draws, loss=loss)
+    np.testing.assert_array_equal(pc.partition_loss(draws[0], draws, loss=loss), table[:1])
+    np.testing.assert_array_equal(pc.partition_loss(draws, draws[0], loss=loss), table[:, :1])
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_loss_is_zero_for_equal_partitions_only_and_symmetric_and_a_metric_where_it_says_so(name, tables):
     """Over all pairs and triples of partitions of five items; where it is no metric, some triple shows it."""

@@ -31,6 +31,12 @@ def test_pairs_are_counted_apart_and_those_left_out_are_counted_too():
     assert all(ax.get_xlabel().startswith(RUNS.similarity) for ax in runs) and "SE" in runs[1].get_xlabel()
 
 
+def test_prior_means_are_beside_the_numbers_of_clusters_by_size():
+    found = pc.links(DRAWS, PARTITION, prior=pc.priors.crp(1.0))
+    (points,) = (line for line in pc.plot_cluster_sizes(found).lines if line.get_label() == "prior mean")
+    np.testing.assert_array_equal(points.get_ydata(), found.sizes["prior"][:-1])
+
+
 def test_unscored_pairs_are_counted_and_the_threshold_has_its_value():
     table = pd.DataFrame({"a": ["r", "r", "s"], "b": ["s", "t", "u"], "p": [0.9, 0.2, 0.7]})
     found = pc.links(pc.as_pair_similarity(table, left="a", right="b", probability="p"), [0, 0, 1, 2])

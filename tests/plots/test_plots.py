@@ -78,6 +78,16 @@ def test_bars_are_probabilities_and_chains_are_crosses():
     assert all(float(tick).is_integer() for tick in pc.plot_n_clusters([[0, 0, 1, 1, 2]]).get_xticks())
 
 
+def test_the_prior_s_distribution_is_shown_as_far_as_it_can_be_seen():
+    ax = pc.plot_n_clusters(np.zeros((5, 6), int), prior=pc.priors.crp(1.0))
+    (line,) = (line for line in ax.lines if line.get_label() == "prior")
+    chances = pc.priors.crp(1.0).n_clusters(6)
+    np.testing.assert_array_equal(line.get_ydata(), chances.sel(n_clusters=line.get_xdata()))
+    shown = line.get_xdata()
+    assert shown[0] == 1 and shown[-1] < 6 and 0 <= chances.sel(n_clusters=slice(shown[-1] + 1, None)).sum() < 0.01
+    assert ax.get_xlim()[1] > shown[-1]
+
+
 @pytest.mark.parametrize("loss", ["binder", "vi"])
 def test_path_shows_numbers_of_clusters_and_where_nothing_changes(loss):
     path = pc.loss_path(draws_of(1, 9, 6), loss=loss, random_seed=1)

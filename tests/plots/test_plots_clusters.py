@@ -125,6 +125,17 @@ def test_gaps_between_many_clusters_take_at_most_a_quarter_of_the_items():
     np.testing.assert_allclose(gaps, np.full(49, 0.25 / 50))
 
 
+def test_clusters_of_the_same_name_have_one_colour():
+    labels = np.array([0, 0, 0, 1, 1, 2]), np.array([0, 0, 0, 1, 1, 1])
+    names = ["cats", "dogs", "birds"], ["dogs", "fish"]  # the larger clusters would be matched by their items
+    columns = [
+        pc.consensus_partition(np.array([z] * 4), progressbar=False).with_names(dict(enumerate(n)))
+        for z, n in zip(labels, names, strict=True)
+    ]
+    cats, dogs, birds, dogs_too, fish = (to_hex(patch.get_facecolor()) for patch in pc.plot_alluvial(columns).patches)
+    assert dogs_too == dogs and len({cats, dogs, birds, fish}) == 4
+
+
 def test_matched_clusters_keep_their_colour():
     ax = pc.plot_alluvial([[0, 0, 1, 1, 1], [0, 1, 1, 1, 1], [0, 1, 2, 2, 2]])
     first, second, third = ([to_hex(p.get_facecolor()) for p in ax.patches[a:b]] for a, b in ((0, 2), (2, 4), (4, 7)))

@@ -94,6 +94,16 @@ def test_a_chain_of_all_items_is_searched_and_bounded(any_draws):
     assert proven.optimality_gap == 0 and isinstance(proven.info, ComponentsInfo)
 
 
+def test_certify_bounds_a_given_partition_where_a_component_is_not_solved(any_draws):
+    z = line(40, 50, 4, np.random.default_rng(1))
+    least = pc.consensus_partition(z, loss="binder", method="exact", **QUIET).expected_loss
+    for seconds, n_proven, words in ((1e-9, 0, "1 of 40 is not"), (None, 1, "it is proven")):
+        proof = pc.certify(z, z[0], loss="binder", seconds=seconds, progressbar=False)
+        assert proof.info.n_proven == n_proven and words in proof.info.in_words()
+        assert proof.lower_bound <= least * (1 + 1e-9) <= proof.better_loss * (1 + 2e-9) < proof.expected_loss
+    assert proof.lower_bound == pytest.approx(least, rel=1e-9)
+
+
 def test_items_that_are_always_together_count_as_one(any_draws):
     z = np.repeat(line(6, 40, 3, np.random.default_rng(3)), 20, axis=1)
     best = pc.consensus_partition(z, loss="binder", **QUIET)
