@@ -71,7 +71,7 @@ def test_a_similarity_matrix_and_probabilities_serve_too(draws):
 
 @pytest.mark.parametrize("unscored", [0.0, 0.4])
 @pytest.mark.parametrize("threshold", [0.3, 0.5, 0.75, 1.0])
-def test_few_scored_pairs_are_those_of_the_matrix(threshold, unscored, rng):
+def test_components_of_few_scored_pairs_are_those_of_the_matrix(threshold, unscored, rng):
     places = rng.choice(list(itertools.combinations(range(30), 2)), 50, replace=False)
     pairs = scored_pairs(30, {tuple(place): rng.choice([0.2, 0.5, 0.75, 0.9]) for place in places}, unscored)
     matrix = np.full((30, 30), unscored)

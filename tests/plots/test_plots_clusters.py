@@ -127,7 +127,7 @@ def test_gaps_between_many_clusters_take_at_most_a_quarter_of_the_items():
 
 def test_clusters_of_the_same_name_have_one_colour():
     labels = np.array([0, 0, 0, 1, 1, 2]), np.array([0, 0, 0, 1, 1, 1])
-    names = ["cats", "dogs", "birds"], ["dogs", "fish"]  # the larger clusters would be matched by their items
+    names = ["cats", "dogs", "birds"], ["dogs", "fish"]  # by its items, the second "dogs" would be the first "cats"
     columns = [
         pc.consensus_partition(np.array([z] * 4), progressbar=False).with_names(dict(enumerate(n)))
         for z, n in zip(labels, names, strict=True)
