@@ -160,8 +160,8 @@ class Coclustering(Stored):
         row, column = (str(labels.dims[1]) for labels in (self.row_labels, self.column_labels))
         kept = float(self.trace["mutual_information"][-1])
         lines = [
-            ("rows", f"{n_rows} ({row}) in {display.counted(int(self.row_labels.max()) + 1, 'cluster')}"),
-            ("columns", f"{n_columns} ({column}) in {display.counted(int(self.column_labels.max()) + 1, 'cluster')}"),
+            ("rows", f"{n_rows:,} ({row}) in {display.counted(int(self.row_labels.max()) + 1, 'cluster')}"),
+            ("columns", f"{n_columns:,} ({column}) in {display.counted(int(self.column_labels.max()) + 1, 'cluster')}"),
             ("information", f"{kept:.6g} of the table's {self.table_information:.6g} bits"),
         ]
         if self.stopped:

@@ -217,7 +217,8 @@ class AgreementPath(Stored):
                 "loss."
             )
         if self.status == "agreement":
-            return f"The {what} agree: between their own partitions no Jaccard index is below {1 - alone.max():.2f}."
+            least = display.at_least(1 - alone.max(), ".2f")
+            return f"The {what} agree: between their own partitions no Jaccard index is below {least}."
         if self.status == "search noise":
             losses = self.table["expected_loss"].sel(price=[0.0, EARLY]).values
             return (
@@ -227,8 +228,8 @@ class AgreementPath(Stored):
         if self.status == "shared modes":
             return (
                 f"Shared modes: the {what}' partitions differ, {_in_words(self.groups)}, but at least "
-                f"{self._least_visit:.0%} of the draws of each are nearest to the partitions of any other group. "
-                "Chains that mix slowly between modes have such partitions: run longer chains."
+                f"{display.at_least(self._least_visit, '.0%')} of the draws of each are nearest to the partitions of "
+                "any other group. Chains that mix slowly between modes have such partitions: run longer chains."
             )
         group = np.empty(len(alone), np.intp)
         for g, names in enumerate(self.groups):

@@ -120,7 +120,7 @@ class ClusterSummary(Stored, HasLabels):
         lines = [
             (
                 words.draws,
-                f"{self.n_draws}, {display.with_error(share, self.mcse, words=words)} of the {words.posterior}",
+                f"{self.n_draws:,}, {display.with_error(share, self.mcse, words=words)} of the {words.posterior}",
             ),
             ("clusters", f"{words.probability} that {together}, {display.listed(each, 8)}"),
         ]

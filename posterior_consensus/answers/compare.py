@@ -399,7 +399,7 @@ class PosteriorComparison(Stored):
         ends = ", ".join(
             f"{value:.4g} within {name}" for name, value in zip(self.names, self.within.values, strict=True)
         )
-        halves = ("halves", f"{ends} ({self.n_matched} {words.draws} each, {display.short_name_of(self.loss)})")
+        halves = ("halves", f"{ends} ({self.n_matched:,} {words.draws} each, {display.short_name_of(self.loss)})")
         lines.insert([name for name, _ in lines].index(words.draws) + 1, halves)
         lines.insert(0, ("verdict", self.verdict))
         for name, table in zip(self.names, (self.weights_a, self.weights_b), strict=True):
@@ -409,7 +409,7 @@ class PosteriorComparison(Stored):
         if self.stopped:
             lines.append(("interrupted", "Ctrl-C ended the search for particles; a longer one may find more"))
         n_items, dim = self.similarity.shape[1], self.similarity.dims[1]
-        title = f"PosteriorComparison: {n_items} items ({dim}), largest difference of co-members first"
+        title = f"PosteriorComparison: {n_items:,} items ({dim}), largest difference of co-members first"
         return title, lines, self.to_dataframe()
 
 

@@ -320,7 +320,7 @@ class ComponentSimilarity(PairSimilarity, Stored):
         ]
 
     def _parts(self) -> display.Parts:
-        title, shares = f"ComponentSimilarity: {self.n_items} items ({self.items.dim})", self._shares()
+        title, shares = f"ComponentSimilarity: {self.n_items:,} items ({self.items.dim})", self._shares()
         return title, self._lines(), shares[shares.sum(axis=1) > 0]
 
 

@@ -107,7 +107,7 @@ class CredibleBall(Stored):
             ("coverage", f"{covered} of the {words.draws}, {self.prob:g} requested"),
             (
                 words.draws,
-                f"{self.distances.size}{effective}; bounds are extremes of these {words.draws}, without errors",
+                f"{self.distances.size:,}{effective}; bounds are extremes of these {words.draws}, without errors",
             ),
         ]
         clusters = display.counted(self.n_clusters[0], "cluster")

@@ -208,16 +208,14 @@ class PartitionDensity(HasLabels, Stored):
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         unit, name = self.loss.unit, display.short_name_of(self.loss)
         low, high = (float(value) for value in self.sensitivity["rank_correlation"])
-        ess, words = "" if np.isnan(self.ess) else f", ESS {self.ess:.0f}", words_of(self)
+        ess, words = "" if np.isnan(self.ess) else f", ESS {self.ess:,.0f}", words_of(self)
         of = f"the {words.draws}" if self.independent else f"a {words.chain}"
+        smallest = display.at_least(1 / (1 + self.scores.size), ".2g")
         every = "every one" if self.step == 1 else f"one in {self.step}"
         lines = [
             ("score", f"mean of exp(-{name} / {display.quantity(self.bandwidth, unit, 4)})"),
-            ("training", f"{len(self.training)} {words.draws}, {every} of {of}"),
-            (
-                "calibration",
-                f"{self.scores.size} {words.draws}{ess}; p-values are at least {1 / (1 + self.scores.size):.2g}",
-            ),
+            ("training", f"{len(self.training):,} {words.draws}, {every} of {of}"),
+            ("calibration", f"{self.scores.size:,} {words.draws}{ess}; p-values are at least {smallest}"),
             ("sensitivity", f"rank correlation {low:.3f} with half the bandwidth, {high:.3f} with twice"),
         ]
         modes = display.counted(len(self.modes), "separated mode")

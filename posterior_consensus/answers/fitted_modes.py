@@ -310,7 +310,7 @@ class PartitionModes(Stored):
         lines = [
             (
                 words_of(self).draws,
-                f"{len(self.responsibilities)}, {clear:.0%} of them in one mode with probability above 0.95",
+                f"{len(self.responsibilities):,}, {clear:.0%} of them in one mode with probability above 0.95",
             ),
             ("log-likelihood", display.number(self.log_likelihood)),
             ("modes tried", ", ".join(f"{g} ({display.number(e)})" for g, e in self.evidence.items()) + rises),

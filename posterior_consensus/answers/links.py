@@ -111,7 +111,7 @@ class StableComponents(HasLabels, Stored):
             (words_of(self).draws, display.number_of_draws(self.n_draws)),
         ]
         count = display.counted(self.n_components, "component")
-        title = f"StableComponents: {self.labels.size} items ({self.labels.dims[0]}) in {count}"
+        title = f"StableComponents: {self.labels.size:,} items ({self.labels.dims[0]}) in {count}"
         return title, lines, self.to_dataframe()
 
 
@@ -356,7 +356,7 @@ class Links(Stored):
             ("clusters", f"{interval}; mean {mean}; {here}"),
             ("by size", "; ".join(f"{size}: {range_of(own)}" for size, own in self._by_size())),
             ("links", counts),
-            (words.draws, str(self.n_draws)),
+            (words.draws, f"{self.n_draws:,}"),
             ("number of clusters", self.components),
         ]
         pairs = display.counted(self.pairs.sizes["link"], "pair")

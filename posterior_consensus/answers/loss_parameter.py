@@ -141,7 +141,7 @@ class LossPath(Stored):
             ("loss", display.name_and_unit(self.loss)),
             ("clusters", f"{clusters.min()} to {clusters.max()}"),
             ("same as before", f"{same} of {display.counted(values.size - 1, 'step')}"),
-            (words.draws, "none" if self.n_draws is None else str(self.n_draws)),
+            (words.draws, "none" if self.n_draws is None else f"{self.n_draws:,}"),
             *display.about_errors(self.table["ess"].dropna(self.parameter), words),
             *display.about_interrupt(self.stopped, self.missing, "values"),
         ]
@@ -380,7 +380,7 @@ class PairThreshold(HasLabels, Stored):
         lines = [
             ("consistent", consistent_interval(self.within, self.between)),
             ("tau lies", f"{place:.0%} into the interval" if np.isfinite(place) else "-"),
-            ("clusters", f"{n_clusters} of {self.labels.size} items ({self.labels.dims[0]})"),
+            ("clusters", f"{n_clusters:,} of {self.labels.size:,} items ({self.labels.dims[0]})"),
             ("rounds", f"{self.n_rounds}{'' if self.converged else ', not converged'}"),
         ]
         return f"PairThreshold: tau {display.number(self.tau)}", lines, self.to_dataframe()

@@ -151,7 +151,7 @@ class Membership(Stored):
             *([("given", self.conditional_on)] if self.conditional_on else []),
             *self._about_weights(),
         ]
-        title = f"Membership: {n_items} items ({self.cluster.dims[0]}) in {display.counted(n_clusters, 'cluster')}"
+        title = f"Membership: {n_items:,} items ({self.cluster.dims[0]}) in {display.counted(n_clusters, 'cluster')}"
         return f"{title}, least {words_of(self).probable} first", lines, table.sort_values("probability", kind="stable")
 
     def _about_weights(self) -> list[tuple[str, str]]:
@@ -159,7 +159,7 @@ class Membership(Stored):
             return []
         unknown = int(np.isnan(self.own.values).sum())
         sizes = self.ess.values[~np.isnan(self.ess.values)]
-        lines = [("ESS of weights", f"{sizes.min():.0f} to {sizes.max():.0f}")] if sizes.size else []
+        lines = [("ESS of weights", f"{sizes.min():,.0f} to {sizes.max():,.0f}")] if sizes.size else []
         if unknown:
             lines.append(("not estimated", f"{display.counted(unknown, 'item')}, see `reason`"))
         return lines
@@ -543,7 +543,7 @@ class ItemUncertainty(Stored):
             *([] if self.noise is None else [("noise", display.counted(int(is_noise.sum()), "item"))]),
         ]
         first = "similarity" if self.membership is None else "membership"
-        title = f"ItemUncertainty: {len(table)} items ({self.cluster.dims[0]}), smallest {first} first"
+        title = f"ItemUncertainty: {len(table):,} items ({self.cluster.dims[0]}), smallest {first} first"
         return title, lines, table.sort_values(first, na_position="last", kind="stable")
 
 

@@ -151,8 +151,8 @@ class PartialPartition(Stored, HasLabels):
         sizes = np.sort(np.bincount(self.labels.values[self.labels.values >= 0])[self._numbers])[::-1]
         listed = ", ".join(map(str, sizes)) if sizes.size <= _LISTED else f"{sizes[0]} to {sizes[-1]}"
         clusters = f"clustered exactly as found, in {display.counted(sizes.size, 'cluster')} of {listed}"
-        others = {0: "none is", 1: "the other is"}.get(n_open, f"the other {n_open} are")
-        words = f"{self.n_items} of {n} items ({dim}) are {clusters}; {others} unassigned."
+        others = {0: "none is", 1: "the other is"}.get(n_open, f"the other {n_open:,} are")
+        words = f"{self.n_items:,} of {n:,} items ({dim}) are {clusters}; {others} unassigned."
         if np.isnan(self.probability) and self.stopped:
             share = f"In {self.search_probability:.3g} of the {draws}, which chose the set"
             return f"{share}, {words} Its {spoken.probability} was not cross-validated: {self._ending}."
@@ -180,7 +180,7 @@ class PartialPartition(Stored, HasLabels):
         return table.drop(columns="share")
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        bound = "" if self.n_items_bound == self.labels.size else f"; at most {self.n_items_bound} items can have it"
+        bound = "" if self.n_items_bound == self.labels.size else f"; at most {self.n_items_bound:,} items can have it"
         words = words_of(self)
         if self.n_items_bound == self.n_items:
             bound = f"; no larger set has this {words.probability}"
@@ -198,7 +198,7 @@ class PartialPartition(Stored, HasLabels):
             lines.append(("completion", f"{clusters}, {words.expected} {display.short_name_of(self.loss)} {expected}"))
         if self.stopped:
             lines.append(("stopped", f"{self._ending}; a longer one may find a larger set"))
-        title = f"PartialPartition: {self.n_items} of {self.labels.size} items ({self.labels.dims[0]})"
+        title = f"PartialPartition: {self.n_items:,} of {self.labels.size:,} items ({self.labels.dims[0]})"
         return title, lines, self.to_dataframe()
 
 

@@ -3,7 +3,6 @@
 In sentences, a mode is a group of draws: the statistic that separates modes is not calibrated.
 """
 
-import math
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
@@ -148,8 +147,8 @@ def judged(
             return "unknown", (), _TOO_FEW
         divided = f"The draws form one group: no valley lies between the {number} particles, which divide it."
         alone = (
-            f"No second group of draws was found; none below {at_least(least)} of them can be found. If the chains "
-            "agree, report the consensus partition."
+            f"No second group of draws was found; none below {display.at_most(least, '.0%')} of them can be found. If "
+            "the chains agree, report the consensus partition."
         )
         return "one group", (), alone if number is None else divided
     visited, (errors, sizes) = visits(draws, at_modes), draws.samples.mcse_and_ess(at_modes)
@@ -277,12 +276,8 @@ def _of_chains_apart(draws: PartitionDraws) -> str:
 
 def unseen_kinds(share: float) -> str:
     """Clause on kinds of runs that a search does not find, given the smallest share that it can find."""
-    return f"a kind of fewer than {at_least(share)} of the runs, or one that their spread hides, would not be found"
-
-
-def at_least(share: float) -> str:
-    """A lower bound of a share in percent, rounded up."""
-    return f"{math.ceil(100 * share)}%"
+    fewer = display.at_most(share, ".0%")
+    return f"a kind of fewer than {fewer} of the runs, or one that their spread hides, would not be found"
 
 
 def _whereabouts(visited: Visits) -> str:

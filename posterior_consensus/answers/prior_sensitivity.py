@@ -135,8 +135,8 @@ class PriorSensitivity(Stored):
         if excess[worst] > ROUNDING:
             moved = int(row["n_moved"])
             words += (
-                f": under {names[worst]} it loses {loses} more than the best one, and {moved} of {self.partition.size} "
-                f"items {'changes' if moved == 1 else 'change'} clusters"
+                f": under {names[worst]} it loses {loses} more than the best one, and {moved:,} of "
+                f"{self.partition.size:,} items {'changes' if moved == 1 else 'change'} clusters"
             )
         return f"{words}. {display.capitalized(cannot)}." if unknown else f"{words}."
 
@@ -156,7 +156,7 @@ class PriorSensitivity(Stored):
             ("verdict", self.verdict),
             ("loss", display.name_and_unit(self.loss)),
             ("clusters", f"{own} expected under {self.prior}"),
-            ("draws", str(self.n_draws)),
+            ("draws", f"{self.n_draws:,}"),
             *display.about_errors(self.table["ess"]),
         ]
         title = f"PriorSensitivity: {self.prior} and {display.counted(self.is_reliable.size, 'alternative')}"

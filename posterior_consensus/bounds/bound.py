@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 
 from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.results.display import at_most
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME
 
@@ -75,7 +76,7 @@ def gap_in_words(gap: float, expected: str) -> str:
     """A relative gap of a loss that is `expected` over draws, or a mean over runs."""
     if status(gap) == "optimal":
         return "none, this is the optimum"
-    return f"at most {100 * gap:.3g}% of the {expected} loss"
+    return f"at most {at_most(100 * gap, '.3g')}% of the {expected} loss"
 
 
 class OutOfBudget(Exception):

@@ -83,7 +83,7 @@ class PartitionComparison(Stored):
             ("not clearly worse", ", ".join(open_to_doubt) or "none"),
             *([] if np.isnan(self.excess) else [(f"the same {words.draws}", self._about_choice)]),
             ("loss", display.name_and_unit(self.loss)),
-            (words.draws, str(self.n_draws)),
+            (words.draws, f"{self.n_draws:,}"),
             *display.about_errors(self.table["ess"], words),
         ]
         return f"PartitionComparison: {len(names)} partitions", lines, self.to_dataframe()

@@ -255,7 +255,7 @@ def judge_runs(
     if spread.p_value > LEVEL:
         return "agree", (
             f"The groups do not differ by more than their runs do ({test}): {apart}. Agreement on a pair differs by at "
-            f"most {difference.size:.2f} between groups.{equal}"
+            f"most {display.at_most(difference.size, '.2f')} between groups.{equal}"
         )
     if spread.shift <= 0:
         most = display.quantity(spread.most_within, loss.unit, 3)
@@ -277,4 +277,4 @@ def _of_equal_runs(draws: PartitionDraws, spread: RunSpread) -> str:
     if still:
         return f" All runs of {display.joined(still)} are the same partition; if their seed is fixed, they are one run."
     many = spread.most_equal > max(1, _MANY * draws.n_draws)
-    return f" {spread.most_equal} of the {draws.n_draws} runs are the same partition." * many
+    return f" {spread.most_equal:,} of the {draws.n_draws:,} runs are the same partition." * many

@@ -88,7 +88,7 @@ class NearIndependence(Stored):
         lines = [
             ("verdict", self.verdict),
             ("statistic", f"{display.number(self.statistic)} (squared maximum mean discrepancy)"),
-            (words.draws, f"{self.n_draws}, of an {words.size} of {self.ess:.0f}"),
+            (words.draws, f"{self.n_draws:,}, of an {words.size} of {self.ess:,.0f}"),
             ("permutations", str(self.null.size)),
         ]
         return f"NearIndependence: p-value {display.number(self.p_value)}", lines, self.to_dataframe()
@@ -205,7 +205,7 @@ def uncorrelated(draws: PartitionDraws, ess: float, max_draws: int) -> npt.NDArr
         step = max(1, int(np.ceil(np.log(_UNCORRELATED) / np.log((worth - 1) / (worth + 1)))))
     rows = np.concatenate([chain[::step] for chain in draws.samples.sequences]) if ess > 0 else np.empty(0, np.intp)
     if rows.size < _FEWEST:
-        why = f"{draws.n_draws} draws have an effective sample size of {ess:.3g}"
+        why = f"{draws.n_draws:,} draws have an effective sample size of {ess:.3g}"
         if np.isnan(ess):
             why = "chains of fewer than four draws have no effective sample size"
         if draws.independent:

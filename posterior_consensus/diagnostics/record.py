@@ -120,14 +120,14 @@ class Diagnosis(Stored):
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         rhat, ess = (
-            "unknown" if np.isnan(value) else f"{value:.{digits}f}"
+            "unknown" if np.isnan(value) else f"{value:,.{digits}f}"
             for value, digits in ((self.partition_rhat, 3), (self.partition_ess, 0))
         )
         words, chains = words_of(self), display.counted(self.n_chains, words_of(self).chain)
         partition = f"R-hat {rhat}, ESS {ess} of {display.counted(self.n_draws, 'draw')}"
         lines = [("verdict", self.verdict), ("partition", partition)]
         if self.independent:
-            lines[1] = (words.draws, str(self.n_draws))
+            lines[1] = (words.draws, f"{self.n_draws:,}")
         if self.n_compared < self.partition.size:
             lines.insert(1, ("pairs", f"of {self.n_compared:,} of the {self.partition.size:,} items, chosen at random"))
         if not np.isnan(self.largest_difference.size):
@@ -143,11 +143,11 @@ class Diagnosis(Stored):
     def _worst_pairs(self) -> str:
         parts = []
         for name, text, worst in (
-            ("rhat", "R-hat at most {:.3f}", np.nanargmax),
-            ("ess_bulk", "ESS at least {:.0f}", np.nanargmin),
+            ("rhat", lambda rhat: f"R-hat at most {display.at_most(rhat, '.3f')}", np.nanargmax),
+            ("ess_bulk", lambda ess: f"ESS at least {display.at_least(ess, ',.0f')}", np.nanargmin),
         ):
             values = self.pairs[name].values
             if not np.isnan(values).all():
                 at = self.pairs.isel(pair=int(worst(values)))
-                parts.append(f"{text.format(float(at[name]))} ({at['pair_first'].item()}, {at['pair_second'].item()})")
+                parts.append(f"{text(float(at[name]))} ({at['pair_first'].item()}, {at['pair_second'].item()})")
         return ", ".join(parts) or "too few draws"

@@ -77,7 +77,7 @@ class SequentialDistances(Stored):
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         total = self.steps.size
         lines = [
-            ("kept", f"{self.kept.size} of {total} draws"),
+            ("kept", f"{self.kept.size:,} of {total:,} draws"),
             ("distance", f"{display.name_and_unit(self.loss)}, from the draw {self.lag} before"),
         ]
         if not self.settled:

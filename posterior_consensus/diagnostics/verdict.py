@@ -133,9 +133,13 @@ def _of_disagreement(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str
     elif rhat == np.inf:
         signs.append(f"the {worst} differs between chains and hardly varies within them (its R-hat is infinite)")
     elif rhat > RHAT_BAD:
-        signs.append(f"the R-hat of the {worst} is {rhat:.2f}, {_above(RHAT_BAD, worst)}")
+        signs.append(
+            f"the R-hat of the {worst} is {display.apart_from(rhat, RHAT_BAD, '.2f')}, {_above(RHAT_BAD, worst)}"
+        )
     elif evidence.pair_rhat > RHAT_BAD and not signs:
-        signs.append(f"the worst R-hat of the sampled pairs is {evidence.pair_rhat:.2f}")
+        signs.append(
+            f"the worst R-hat of the sampled pairs is {display.apart_from(evidence.pair_rhat, RHAT_BAD, '.2f')}"
+        )
     if signs and 0 < len(evidence.still) < diagnosis.n_chains:
         one = len(evidence.still) == 1
         names = display.listed(evidence.still, _MOST_NAMED)
@@ -180,19 +184,20 @@ def _of_agreement(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str]:
     wanted = ESS_PER_CHAIN * diagnosis.n_chains
     smaller = np.fmin(diagnosis.summaries["ess_bulk"].values, diagnosis.summaries["ess_tail"].values)
     least, ess = _extreme(diagnosis, diagnosis.partition_ess, smaller, -1.0)
-    is_small = ess < wanted
+    is_small, size = ess < wanted, display.apart_from(ess, wanted, ",.0f")
     if diagnosis.n_chains == 1:
         has_no_name = evidence.draws.samples.chain_names == [0]  # the default
-        short = f" This one is short, too: the {least} has an effective sample size of {ess:.0f}." if is_small else ""
+        short = f" This one is short, too: the {least} has an effective sample size of {size}." if is_small else ""
         return "unknown", (
             "There is one chain, so convergence cannot be assessed. Run at least four from "
             f"different starts.{short}{weights}{_SEVERAL_IN_ONE * has_no_name}"
         )
     worst, rhat = _extreme(diagnosis, diagnosis.partition_rhat, diagnosis.summaries["rhat"].values, 1.0)
     if is_small or rhat > RHAT_WANTED:
-        reasons = [f"the {least} has an effective sample size of {ess:.0f}, below {wanted}"] if is_small else []
+        reasons = [f"the {least} has an effective sample size of {size}, below {wanted:,}"] if is_small else []
         if rhat > RHAT_WANTED:
-            reasons.append(f"the R-hat of the {worst} is {rhat:.3f}, {_above(RHAT_WANTED, worst)}")
+            shown = display.apart_from(rhat, RHAT_WANTED, ".3f")
+            reasons.append(f"the R-hat of the {worst} is {shown}, {_above(RHAT_WANTED, worst)}")
         enough = _ESS_TO_AGREE * diagnosis.n_chains
         run = "longer chains"
         if ess < enough / _MORE:
@@ -207,8 +212,9 @@ def _of_agreement(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str]:
     n_items, n_compared = evidence.draws.n_items, diagnosis.n_compared
     sample = f" (pairs of {n_compared:,} of the {n_items:,} items, chosen at random)" if n_compared < n_items else ""
     return "agree", (
-        f"The chains agree: R-hat is at most {max(rhat, 1.0):.3f}, the effective sample size at least {ess:.0f}, and "
-        f"posterior similarities differ by at most {diagnosis.largest_difference.size:.2f} between chains{sample}."
+        f"The chains agree: R-hat is at most {display.at_most(max(rhat, 1.0), '.3f')}, the effective sample size at "
+        f"least {display.at_least(ess, ',.0f')}, and posterior similarities differ by at most "
+        f"{display.at_most(diagnosis.largest_difference.size, '.2f')} between chains{sample}."
         f"{weights}"
     )
 

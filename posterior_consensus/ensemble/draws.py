@@ -504,7 +504,7 @@ class PartitionDraws(PairSource):
         quantiles = np.quantile(clusters, [0.05, 0.5, 0.95], method="inverted_cdf", weights=self.weights)
         return [
             *self.samples.lines(),
-            ("items", f"{self.n_items} ({self.items.dim})"),
+            ("items", f"{self.n_items:,} ({self.items.dim})"),
             ("clusters", f"{clusters.min()} to {clusters.max()}; 5%, 50%, 95%: {', '.join(str(q) for q in quantiles)}"),
             ("labels", f"{backend.dtype}, {size}{backend.place}{'' if self.soft is None else ' (one sample)'}"),
             *([] if self.soft is None else [("soft", self.soft.fact)]),

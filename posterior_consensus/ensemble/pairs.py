@@ -227,7 +227,7 @@ class PairSimilarity(PairSource):
             else "none"
         )
         return [
-            ("items", f"{self.n_items} ({self.items.dim})"),
+            ("items", f"{self.n_items:,} ({self.items.dim})"),
             ("pairs", shares),
             *self._error_lines(),
             self._line_of_draws(),
@@ -237,7 +237,7 @@ class PairSimilarity(PairSource):
     def _line_of_draws(self) -> tuple[str, str]:
         if self.samples is None or not self.samples.independent:
             return "draws", "none: a similarity matrix alone"
-        return "runs", f"{self.samples.n_draws}, of which each pair is counted over those that had both items"
+        return "runs", f"{self.samples.n_draws:,}, of which each pair is counted over those that had both items"
 
     def _error_lines(self) -> list[tuple[str, str]]:
         if self.errors is None or self.n_items == 1:

@@ -418,9 +418,9 @@ class Samples:
 
     def lines(self) -> list[tuple[str, str]]:
         """Names and values of the lines shown about the draws."""
-        lengths = ", ".join(sorted({str(rows.size) for rows in self.chains}))
+        lengths = ", ".join(sorted({f"{rows.size:,}" for rows in self.chains}))
         words, weighted = self.words, f", weighted: {self.about_weights}" if self.is_weighted else ""
-        lines = [(words.draws, f"{self.n_draws}{weighted}")]
+        lines = [(words.draws, f"{self.n_draws:,}{weighted}")]
         if self.independent and len(self.chains) == 1:
             return lines
         return [*lines, (words.chains, f"{len(self.chains)} of {lengths} {words.draws}")]
@@ -462,7 +462,7 @@ class Samples:
         IndexError
             If there is no such row, the mask has another length, or no draw is left.
         """
-        some = f"{self.n_draws} {self.words.draws}"
+        some = f"{self.n_draws:,} {self.words.draws}"
         try:
             found = np.atleast_1d(np.arange(self.n_draws)[rows])
         except IndexError as error:
@@ -493,7 +493,7 @@ class Samples:
         if not sum(map(len, rows)):
             error = IndexError if by == "isel" else KeyError
             requested = ", ".join(f"{dim}={value!r}" for dim, value in wanted.items() if value != slice(None))
-            some = f"{self.n_draws} {self.words.draws}"
+            some = f"{self.n_draws:,} {self.words.draws}"
             raise error(f"`chain` and `draw` must leave at least one of the {some}; got {requested}.")
         return np.concatenate(rows)
 

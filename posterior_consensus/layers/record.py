@@ -197,7 +197,7 @@ class LayerComparison(Stored):
         lines = [
             ("verdict", self.verdict),
             ("loss", display.name_and_unit(self.loss)),
-            ("draws", str(self.n_draws)),
+            ("draws", f"{self.n_draws:,}"),
             ("compared", display.counted(len(table), "pair") + " of layers with common items"),
             *display.about_errors(table["ess"]),
         ]

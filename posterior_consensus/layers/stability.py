@@ -161,7 +161,8 @@ class LayerStability(Stored):
         alike = steps[steps["p_value"] > _LEVEL]
         if len(alike):
             pairs = display.listed([f"{one} and {other}" for one, other in alike.index], _MOST_NAMED)
-            p_value = f"p = {alike['p_value'].min():.2g}{' or more' * (len(alike) > 1)}"
+            p_value = display.apart_from(alike["p_value"].min(), _LEVEL, ".2g")
+            p_value = f"p = {p_value}{' or more' * (len(alike) > 1)}"
             said.append(f"Successive layers whose runs are no farther apart than runs of one: {pairs} ({p_value}).")
         return said
 

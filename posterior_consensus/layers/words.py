@@ -85,7 +85,7 @@ def verdict(steps: xr.Dataset, overlaps: xr.Dataset, unit: str, n_chains: int) -
         if farther[at]:
             said.append(f"So far, {_MORE}, by {by}.")
     elif same > _HALF:
-        share = f"with probability {min(same, 0.999):.3g} or more" if same < 1 - ROUNDING else "in all draws"
+        share = f"with probability {display.at_least(same, '.3g')} or more" if same < 1 - ROUNDING else "in all draws"
         said = [f"The clustering hardly changes: {share} it is the same throughout."]
     elif farther[at]:
         said = [f"Draws of {names[at]} are {_FARTHER}, by {by}, but no item clearly moves. {_BY_UNCERTAINTY}"]
@@ -101,7 +101,7 @@ def verdict(steps: xr.Dataset, overlaps: xr.Dataset, unit: str, n_chains: int) -
     rhat = steps["rhat"].values
     if np.nanmax(rhat, initial=0.0) > RHAT_BAD:
         worst = int(np.nanargmax(rhat))
-        apart = f"how far apart {names[worst]} are (R-hat {rhat[worst]:.2f})"
+        apart = f"how far apart {names[worst]} are (R-hat {display.apart_from(rhat[worst], RHAT_BAD, '.2f')})"
         said.append(f"Chains disagree on {apart}. Run longer chains.")
     return " ".join(said)
 
@@ -153,7 +153,7 @@ def _sized(value: str, here: xr.Dataset, error: str) -> str:
 def _too_few(here: xr.Dataset, n_chains: int) -> str:
     ess, needed = float(here["ess"]), _FEWEST_EFFECTIVE * n_chains
     if ess < needed:
-        return f"the effective sample size is {ess:,.0f}, {needed:,.0f} are needed"
+        return f"the effective sample size is {display.apart_from(ess, needed, ',.0f')}, {needed:,.0f} are needed"
     return "there are too few draws for Monte Carlo errors"
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import html
+import math
 import re
 import textwrap
 from collections.abc import Sequence
 from datetime import datetime, time
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -37,6 +39,8 @@ _LOSS_NAMES = {
 }
 _WIDTH = 100  # characters of a line
 _SHORT_NAMES = _LOSS_NAMES | {"vi": "VI", "one_minus_ari": "1 - ARI", "nvi": "NVI", "nid": "NID", "nmi": "1 - NMI"}
+_COUNTS = ("size", "n_")  # beginnings of names of columns of counts
+_MOST_DECIMALS = 6
 _IRREGULAR = "afhiosuxz"  # last letters of nouns whose plural may not be a plain one
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _ESCAPED = str.maketrans(
@@ -57,6 +61,73 @@ _ESCAPED = str.maketrans(
 def number(value: float) -> str:
     """Format a number with four significant digits."""
     return f"{value:.4g}"
+
+
+def with_decimals(table: pd.DataFrame, missing: str, separator: str = "") -> pd.DataFrame:
+    """Format each column of fractional numbers with one number of decimals, and `missing` for missing ones.
+
+    `separator` divides thousands, of integers only in columns of a size or a number, such as "n_runs": others may be
+    names.
+    """
+    shown = table.copy()
+    for k, (name, kind) in enumerate(table.dtypes.items()):
+        values = table.iloc[:, k].to_numpy()
+        if pd.api.types.is_float_dtype(kind):
+            form = f"{separator}{_form_of(values[np.isfinite(values)])}"
+            shown.isetitem(k, [missing if np.isnan(value) else format(value, form) for value in values])
+        elif pd.api.types.is_integer_dtype(kind) and str(name).startswith(_COUNTS):
+            shown.isetitem(k, [format(value, separator) for value in values])
+    return shown
+
+
+def _form_of(values: npt.NDArray[np.floating]) -> str:
+    """Format of numbers: decimals for four digits of the largest and one of the smallest, without those 0 in all.
+
+    If the smallest needs more than six, each number has four digits of its own.
+    """
+    sizes = np.abs(values[values != 0])
+    if not sizes.size:
+        return ".0f"
+    decimals = max(0, 3 - math.floor(math.log10(sizes.max())))
+    if sizes.min() < 0.5 * 10.0**-decimals:
+        decimals = -math.floor(math.log10(sizes.min()))
+    if decimals > _MOST_DECIMALS:
+        return ".4g"
+    while decimals and all(f"{value:.{decimals}f}".endswith("0") for value in values):
+        decimals -= 1
+    return f".{decimals}f"
+
+
+def at_most(value: float, form: str) -> str:
+    """Format an upper bound: the smallest number of a format, such as ".2f", ",.0f", ".3g" or ".1%", not below it."""
+    return _outwards(value, form, ROUND_CEILING)
+
+
+def at_least(value: float, form: str) -> str:
+    """Format a lower bound: the largest number of a format, see :func:`at_most`, that is not above it."""
+    return _outwards(value, form, ROUND_FLOOR)
+
+
+def _outwards(value: float, form: str, rounding: str) -> str:
+    """A number rounded in one direction, unless it is one of this format but for the rounding of a computation."""
+    if not np.isfinite(value) or value == 0:
+        return format(value, form)
+    exact, digits, kind = Decimal(repr(float(value))), int(form.strip(",")[1:-1]), form[-1]
+    place = exact.adjusted() + 1 - digits if kind == "g" else -digits - 2 * (kind == "%")
+    slack = abs(exact) * Decimal(ROUNDING)
+    inwards = exact - slack if rounding == ROUND_CEILING else exact + slack
+    return format(float(inwards.quantize(Decimal(1).scaleb(place), rounding, Context(prec=400))), form)
+
+
+def apart_from(value: float, limit: float, form: str) -> str:
+    """Format a number with as many digits as show on which side of a limit it is."""
+    digits = int(form.strip(",")[1:-1])
+    for more in range(digits, 17 if value != limit else digits):
+        text = format(value, f"{form[: form.index('.')]}.{more}{form[-1]}")
+        shown = float(text.replace(",", "").rstrip("%")) / (100 if form[-1] == "%" else 1)
+        if (shown - limit) * (value - limit) > 0:
+            return text
+    return format(value, form)
 
 
 def quantity(value: float, unit: str, digits: int = 6) -> str:
@@ -120,7 +191,7 @@ def name_and_unit(loss: Loss) -> str:
 
 def number_of_draws(n_draws: int | None) -> str:
     """Format the number of draws of a result."""
-    return "none, similarities of pairs alone" if n_draws is None else str(n_draws)
+    return "none, similarities of pairs alone" if n_draws is None else f"{n_draws:,}"
 
 
 def counted(number: int, noun: str, ending: str = "s") -> str:
@@ -294,7 +365,7 @@ class Shown:
             lines += [f"  {name:<{width}}  {first}", *(f"  {'':<{width}}  {line}" for line in rest)]
         if table is None:
             return "\n".join(lines)
-        body = table.head(MOST_ROWS).to_string(float_format=number, index_names=False, na_rep="-")
+        body = with_decimals(table.head(MOST_ROWS), "-", ",").to_string(index_names=False, na_rep="-")
         lines += ["", *("  " + line for line in body.splitlines())]
         left_out, where = self._not_shown(table)
         if left_out > 0:
@@ -309,7 +380,7 @@ class Shown:
         )
         body = more = ""
         if table is not None:
-            body = table.head(MOST_ROWS).to_html(float_format=number, index_names=False, na_rep="-", border=0)
+            body = with_decimals(table.head(MOST_ROWS), "-", ",").to_html(index_names=False, na_rep="-", border=0)
             body = body.replace("<table", "<table style='margin-left:0'", 1)
             left_out, where = self._not_shown(table)
             if left_out > 0:
@@ -331,14 +402,20 @@ class Tabled:
         """
         raise NotImplementedError
 
-    def to_latex(self) -> str:
+    def to_latex(self, caption: str = "", label: str = "") -> str:
         r"""Write :meth:`to_dataframe` as a LaTeX table with the rules of the package ``booktabs``.
+
+        Parameters
+        ----------
+        caption, label : str
+            Caption, in LaTeX, and label of a ``table`` environment around the table. By default there is none.
 
         Returns
         -------
         str
-            A ``tabular`` environment, which needs ``\usepackage{booktabs}`` in the preamble. Names are escaped,
-            fractional numbers have four significant digits, and missing values are dashes.
+            A ``tabular`` environment, which needs ``\usepackage{booktabs}`` in the preamble. Names are escaped, missing
+            values are dashes, and each column of fractional numbers has one number of decimals. Numbers have a point
+            and no separators of thousands, as ``siunitx`` reads them.
 
         Examples
         --------
@@ -354,17 +431,22 @@ class Tabled:
         \bottomrule
         \end{tabular}
         """
-        return latex_table(self.to_dataframe())
+        return latex_table(self.to_dataframe(), caption, label)
 
 
-def latex_table(table: pd.DataFrame) -> str:
-    """Format a table as a ``tabular`` environment, see :meth:`Tabled.to_latex`."""
+def latex_table(table: pd.DataFrame, caption: str, label: str) -> str:
+    """Format a table for LaTeX, see :meth:`Tabled.to_latex`."""
     if table.index.names != [None] or not isinstance(table.index, pd.RangeIndex):
         table = table.reset_index(names=[name or "" for name in table.index.names], allow_duplicates=True)
     kinds = ["r" if pd.api.types.is_numeric_dtype(kind) else "l" for kind in table.dtypes]
-    rows = [_row(column for column in table.columns), *map(_row, table.itertuples(index=False, name=None))]
+    table = with_decimals(table, "--")
+    rows = [_row(table.columns), *map(_row, table.itertuples(index=False, name=None))]
     lines = [rf"\begin{{tabular}}{{{''.join(kinds)}}}", r"\toprule", rows[0], r"\midrule", *rows[1:]]
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    if caption or label:
+        named = [rf"\caption{{{caption}}}"] * bool(caption) + [rf"\label{{{label}}}"] * bool(label)
+        lines = [r"\begin{table}", r"\centering", *named, *lines, r"\end{table}"]
+    return "\n".join(lines)
 
 
 def _row(values: Any) -> str:
@@ -374,4 +456,5 @@ def _row(values: Any) -> str:
 def _cell(value: Any) -> str:
     if pd.api.types.is_scalar(value) and pd.isna(value):
         return "--"
-    return (number(value) if isinstance(value, float) else str(value)).translate(_ESCAPED)
+    text = number(value) if isinstance(value, float) else str(value)
+    return text.translate(_ESCAPED).replace("...", r"\ldots{}")

@@ -97,7 +97,7 @@ class SimulatedDraws:
         low, high = self.noise.min(), self.noise.max()
         sizes = "; ".join(str(np.bincount(truth, minlength=self.n_clusters).tolist()) for truth in self.truths)
         rows = [
-            ("draws", f"{self.draws.n_draws} of {self.draws.n_items} items"),
+            ("draws", f"{self.draws.n_draws:,} of {self.draws.n_items:,} items"),
             ("clusters", f"{self.n_clusters} of sizes {sizes}"),
             ("noise", f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"),
             ("modes", f"{self.shares.size}, of {np.bincount(self.mode, minlength=self.shares.size).tolist()} draws"),

@@ -358,7 +358,7 @@ class PartitionAccumulator(display.Shown):
     def _parts(self) -> display.Parts:
         lengths = self._lengths()
         lines = [
-            ("draws", f"{self.n_draws} of chains {', '.join(map(str, lengths))}" if lengths else "none yet"),
+            ("draws", f"{self.n_draws:,} of chains {', '.join(map(str, lengths))}" if lengths else "none yet"),
             ("items", "not known yet" if self._items is None else str(self._items.n_items)),
             ("kept", "in memory" if self.store is None else f"in {self.store}, {self.batch_size} draws at a time"),
         ]

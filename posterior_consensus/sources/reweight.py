@@ -9,6 +9,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.importance import MOST_RARE, MOST_UNSEEN_ALONE, Importance, importance
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.results.display import apart_from
 from posterior_consensus.runtime.arguments import as_numbers
 from posterior_consensus.sources.conversion import as_draws
 
@@ -100,19 +101,26 @@ def _problem(weighted: Importance, max_pareto_k: float | None) -> str:
     """The first rule that the weights break, in words; empty if none."""
     if not weighted.is_light(max_pareto_k):
         k, limit = weighted.pareto_k, weighted.largest_k if max_pareto_k is None else max_pareto_k
-        tail = "too few draws with positive weight for a k-hat" if k == np.inf else f"a Pareto k-hat of {k:.2f}"
+        tail = (
+            "too few draws with positive weight for a k-hat"
+            if k == np.inf
+            else f"a Pareto k-hat of {apart_from(k, limit, '.2f')}"
+        )
         problem = (
             f"{tail}, above {limit:.3g}" if k > limit else f"{weighted.moved:.0%} of the weight moved by smoothing"
         )
-        return f"{problem}, and {weighted.rare:.0%} of the weight at rare ratios, above {MOST_RARE:.0%}"
+        rare = apart_from(weighted.rare, MOST_RARE, ".0%")
+        return f"{problem}, and {rare} of the weight at rare ratios, above {MOST_RARE:.0%}"
     if weighted.unseen > MOST_UNSEEN_ALONE:
         number = weighted.beyond.numbers[weighted.beyond.weights.argmax()]
+        unseen = apart_from(weighted.unseen, MOST_UNSEEN_ALONE, ".0%")
         return (
-            f"{weighted.unseen:.0%} of the weight, above {MOST_UNSEEN_ALONE:.0%}, to be expected at {number:.0f} "
-            "clusters, which no draw has"
+            f"{unseen} of the weight, above {MOST_UNSEEN_ALONE:.0%}, to be expected at {number:.0f} clusters, which no "
+            "draw has"
         )
     if weighted.effective_draws < weighted.fewest_draws:
-        return f"{weighted.effective_draws:.3g} effective draws, below {weighted.fewest_draws}, four per chain"
+        effective = apart_from(weighted.effective_draws, weighted.fewest_draws, ".3g")
+        return f"{effective} effective draws, below {weighted.fewest_draws}, four per chain"
     return ""
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from posterior_consensus.answers.alignment import differences
 from posterior_consensus.answers.links import MANY, SMALL, SURE, UNLIKELY, range_of
 from posterior_consensus.answers.membership import EVEN, by_doubt, misplaced_in_words
-from posterior_consensus.answers.particles import Particles, at_least, unseen_kinds
+from posterior_consensus.answers.particles import Particles, unseen_kinds
 from posterior_consensus.bounds.bound import status
 from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.consensus.record import reached_in_words
@@ -118,7 +118,7 @@ def _clusters_in_short(summary: SummaryRecord) -> str:
     items = display.counted_items(summary.draws.n_items, str(summary.draws.items.dim))
     if not sizes:
         return f"{items}, all noise, in no cluster"
-    listed = ", ".join([*map(str, sizes[:_FIRST_SIZES]), *["..."] * (len(sizes) > _FIRST_SIZES)])
+    listed = ", ".join([*(f"{size:,}" for size in sizes[:_FIRST_SIZES]), *["..."] * (len(sizes) > _FIRST_SIZES)])
     of_noise = f" and {noise:,} of noise" * bool(noise)
     rare = f", a number that {_which_have_it(summary)}" * (_share(summary) < IMPROBABLE)
     if len(sizes) > 1:
@@ -164,7 +164,7 @@ def _by_group(samples: Samples) -> str:
     if not samples.independent or not 1 < len(samples.chains) <= _MOST_NAMED:
         return ""
     names = map(display.as_text, samples.chain_names)
-    return ", ".join(f"{name}: {rows.size}" for name, rows in zip(names, samples.chains, strict=True))
+    return ", ".join(f"{name}: {rows.size:,}" for name, rows in zip(names, samples.chains, strict=True))
 
 
 def sizes(summary: SummaryRecord) -> Fact:
@@ -184,7 +184,9 @@ def sizes(summary: SummaryRecord) -> Fact:
         said = f"The {items} fall into {clusters}, of {least:,} to {_items(summary, most)}"
     else:
         *larger, last = sorted(values.tolist(), reverse=True)
-        said = f"The {items} fall into {clusters}, of {', '.join(map(str, larger))} and {_items(summary, last)}"
+        said = (
+            f"The {items} fall into {clusters}, of {', '.join(map('{:,}'.format, larger))} and {_items(summary, last)}"
+        )
     n_noise = summary.partition.n_noise
     noise = f"{'is' if n_noise == 1 else 'are'} noise, in no cluster" if n_noise else ""
     findings = [f"{said}."] + [f"{_items(summary, n_noise, 'further ')} {noise}."] * bool(noise)
@@ -283,7 +285,7 @@ def improbable_number(summary: SummaryRecord) -> Fact:
     probabilities = number_probabilities(summary.draws)
     most = int(probabilities.argmax())
     probable = f"the most {words.probable} number is {most} ({display.percent(probabilities[most])})"
-    said = [f"The number of clusters here, {best.n_clusters}, is {chance}; {probable}."]
+    said = [f"The number of clusters here, {best.n_clusters:,}, is {chance}; {probable}."]
     if other is not None:
         change = other.expected_loss / best.expected_loss - 1
         loss = f"{words.an_expected} loss that is {abs(change):.1%} {'larger' if change >= 0 else 'smaller'}"
@@ -338,10 +340,11 @@ def expectation(loss: Loss, value: float, words: Words) -> str:
     return f"{words.expected} {display.name_of(loss)} {display.quantity(value, loss.unit, 3)}"
 
 
-def _figure(value: float, form: str) -> str:
+def _figure(value: float, form: str, limit: float = np.nan) -> str:
+    """Format a number, apart from its limit if it has one."""
     if np.isnan(value):
         return "unknown"
-    return "infinite" if np.isinf(value) else format(value, form)
+    return "infinite" if np.isinf(value) else display.apart_from(value, limit, form)
 
 
 def optimality(summary: SummaryRecord) -> Fact:
@@ -526,7 +529,7 @@ def groups(summary: SummaryRecord) -> Fact:
         line = f"too few effective {draws} to distinguish one {words.group} from several"
         return Fact(name, line, [found.verdict])
     n_draws = found.assignment.size
-    unseen = f"none below {at_least(found.least_share)} of {whole_of(summary)} can be found"
+    unseen = f"none below {display.at_most(found.least_share, '.0%')} of {whole_of(summary)} can be found"
     if summary.independent:  # runs that differ much from each other hide kinds of any share
         unseen = unseen_kinds(found.least_share)
     said = f"A search for {words.group}s of {draws}, on {n_draws:,} of them, found no second {words.group}; {unseen}."
@@ -554,7 +557,8 @@ def _several_groups(summary: SummaryRecord, found: Particles) -> Fact:
         f"{weights.size} {words.group}s with few {draws} between them. The {words.posterior} {was} also represented by "
         f"one partition for each, nearest to {it} in Wasserstein distance [balocchi2025]. Their weights are "
         f"{display.joined([f'{weight:.2g}' for weight in weights])} ({words.error} at most "
-        f"{np.max(found.weights_mcse.values):.2g}{_rough_because(float(found.weights_ess.min()), words)}), "
+        f"{display.at_most(np.max(found.weights_mcse.values), '.2g')}"
+        f"{_rough_because(float(found.weights_ess.min()), words)}), "
         f"and the mean distance is {display.quantity(found.distance, unit, 3)} ({display.short_name_of(found.loss)})"
         f"{of_one if found.n_searched == summary.draws.n_items else ''}."
     )
@@ -586,9 +590,8 @@ def more_draws(summary: SummaryRecord) -> Fact:
         alike = "the same best partition" if excess.distance == 0 else equal
         same = f"two halves of the {draws} have {alike}"
         return Fact(name, f"both halves have {alike}", [f"No effect of {name} is seen: {same}."])
-    value, limit, twice = (
-        display.quantity(loss, best.loss.unit, 2) for loss in (excess.value, excess.limit, 2 * excess.value)
-    )
+    value, twice = (display.quantity(loss, best.loss.unit, 2) for loss in (excess.value, 2 * excess.value))
+    limit = display.with_unit(display.at_most(excess.limit, ".2g"), best.loss.unit)
     value = f"{value} ({100 * excess.value / best.expected_loss:.2g}%)"
     apart = f"differ by {display.quantity(excess.distance, summary.ball.loss.unit, 2)}"
     cases = "cases" if summary.independent else "posteriors"
@@ -640,14 +643,17 @@ def chains(summary: SummaryRecord) -> Fact:
     elif diagnosis.status == "unknown":
         methods = f"Convergence could not be assessed. {diagnosis.verdict}"
     else:
+        rhat, of_partition = (
+            _figure(one, ".3f", RHAT_WANTED) for one in (diagnosis.worst_rhat, diagnosis.partition_rhat)
+        )
+        ess = _figure(diagnosis.least_ess, ",.0f", ESS_PER_CHAIN * diagnosis.n_chains)
         ignored = "; R-hat and this difference ignore the weights" if summary.draws.samples.is_weighted else ""
         methods = (
             "Convergence was assessed by rank-normalized split R-hat and effective sample sizes [vehtari2021] of the "
             "number of clusters, the cluster sizes and distances to partitions. The partition itself was assessed by "
             "its effective sample size and by its split R-hat, from Gelman and Rubin's variances [gelman1992], whose "
-            f"limit {RHAT_WANTED} is a convention. The largest R-hat was {_figure(diagnosis.worst_rhat, '.3f')}, the "
-            f"partition's {_figure(diagnosis.partition_rhat, '.3f')}, the smallest effective sample size "
-            f"{_figure(diagnosis.least_ess, ',.0f')}, and the largest difference between two chains' posterior "
+            f"limit {RHAT_WANTED} is a convention. The largest R-hat was {rhat}, the partition's {of_partition}, the "
+            f"smallest effective sample size {ess}, and the largest difference between two chains' posterior "
             f"similarities of a pair {_figure(diagnosis.largest_difference.size, '.2f')}{ignored}."
         )
         if diagnosis.status == "short":
@@ -680,8 +686,9 @@ def _chains_line(diagnosis: Diagnosis) -> str:
     n_items, n_compared = diagnosis.partition.size, diagnosis.n_compared
     some = f" (pairs of {n_compared:,} items, chosen at random)" * (n_compared < n_items)
     agree = (
-        f"agree: R-hat at most {max(diagnosis.worst_rhat, 1.0):.3f}, ESS at least {diagnosis.least_ess:,.0f}, "
-        f"similarities within {diagnosis.largest_difference.size:.2f}{some}"
+        f"agree: R-hat at most {display.at_most(max(diagnosis.worst_rhat, 1.0), '.3f')}, ESS at least "
+        f"{display.at_least(diagnosis.least_ess, ',.0f')}, similarities within "
+        f"{display.at_most(diagnosis.largest_difference.size, '.2f')}{some}"
     )
     return f"{agree}. {further}" if further else agree
 
@@ -689,9 +696,10 @@ def _chains_line(diagnosis: Diagnosis) -> str:
 def _short_line(diagnosis: Diagnosis) -> str:
     """What is short, and the verdict's sentences after the advice, which is left to the findings."""
     wanted, (_, _, *further) = ESS_PER_CHAIN * diagnosis.n_chains, diagnosis.verdict.split(". ", 2)
-    parts = [f"ESS {diagnosis.least_ess:,.0f} ({wanted:,} needed)"] * (diagnosis.least_ess < wanted)
-    if diagnosis.worst_rhat > RHAT_WANTED:
-        parts.append(f"R-hat {diagnosis.worst_rhat:.3f} (limit {RHAT_WANTED})")
+    ess, rhat = diagnosis.least_ess, diagnosis.worst_rhat
+    parts = [f"ESS {display.apart_from(ess, wanted, ',.0f')} ({wanted:,} needed)"] * (ess < wanted)
+    if rhat > RHAT_WANTED:
+        parts.append(f"R-hat {display.apart_from(rhat, RHAT_WANTED, '.3f')} (limit {RHAT_WANTED})")
     return ". ".join([f"short: {', '.join(parts)}", *further])
 
 

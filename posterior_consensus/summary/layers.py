@@ -392,8 +392,8 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
             rhat = np.fmax.reduce([1.0, *(one.worst_rhat for one in diagnoses.values())])
             ess = np.fmin.reduce([one.least_ess for one in diagnoses.values()])
             return (
-                f"The chains agree: R-hat is at most {rhat:.3f}, the effective sample size at least {ess:,.0f} in any "
-                "layer and between layers."
+                f"The chains agree: R-hat is at most {display.at_most(rhat, '.3f')}, the effective sample size at "
+                f"least {display.at_least(ess, ',.0f')} in any layer and between layers."
             )
         where, worst = next((where, one) for where, one in diagnoses.items() if one.status == status)
         odd = [name for name, one in self.items() if one.diagnosis.status == status]

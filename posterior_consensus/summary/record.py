@@ -26,7 +26,7 @@ from posterior_consensus.losses.lookup import as_loss_of_draws
 from posterior_consensus.losses.record import NoiseLoss, PartitionLoss
 from posterior_consensus.plots.frame import shortened
 from posterior_consensus.results import stored_as
-from posterior_consensus.results.display import Tabled, as_text, counted, latex_table
+from posterior_consensus.results.display import Tabled, apart_from, as_text, counted, latex_table
 from posterior_consensus.results.stored_as import as_dataset
 from posterior_consensus.results.work import ClusterLimits
 from posterior_consensus.runtime import memory
@@ -124,8 +124,13 @@ class SummaryRecord(HasPartition, Tabled):
         table.insert(2, "similarity", similarity.reindex(range(len(table))).to_numpy())
         return table
 
-    def to_latex(self) -> str:
+    def to_latex(self, caption: str = "", label: str = "") -> str:
         r"""Write :meth:`to_dataframe` as a LaTeX table that fits a page, with the rules of the package ``booktabs``.
+
+        Parameters
+        ----------
+        caption, label : str
+            Caption, in LaTeX, and label of a ``table`` environment around the table. By default there is none.
 
         Returns
         -------
@@ -154,7 +159,7 @@ class SummaryRecord(HasPartition, Tabled):
         largest = np.argsort(-clusters["size"].to_numpy(), kind="stable")[:_MOST_ROWS]
         rest = clusters.drop(index=clusters.index[largest])
         if len(rest) < 2:  # a row for one cluster
-            return latex_table(table)
+            return latex_table(table, caption, label)
         sizes, known = rest["size"], rest["similarity"].notna()
         fewest, most = int(sizes.min()), int(sizes.max())
         of = counted(most, "item") if fewest == most else f"{fewest} to {most} items"
@@ -162,10 +167,10 @@ class SummaryRecord(HasPartition, Tabled):
             "size": sizes.sum(),
             "share": rest["share"].sum(),
             "similarity": np.average(rest["similarity"][known], weights=sizes[known]) if known.any() else np.nan,
-            dim: f"{len(rest)} clusters of {of}",
+            dim: f"{len(rest):,} clusters of {of}",
         }
         others = pd.DataFrame(row, index=pd.Index(["others"], name="cluster"))
-        return latex_table(pd.concat([clusters.iloc[np.sort(largest)], others, noise]))
+        return latex_table(pd.concat([clusters.iloc[np.sort(largest)], others, noise]), caption, label)
 
 
 def _first_of(items: list[Hashable]) -> str:
@@ -217,7 +222,8 @@ def no_halves_because(draws: PartitionDraws, best: ConsensusPartition, diagnosis
     ess = float(np.fmin(of_loss, diagnosis.partition_ess))
     fewest = _FEWEST_RUNS if draws.independent else _FEWEST
     if not ess >= fewest:
-        return f"the {words.size} is {'unknown' if np.isnan(ess) else f'{ess:.3g}, below {fewest}'}"
+        size = "unknown" if np.isnan(ess) else f"{apart_from(ess, fewest, '.3g')}, below {fewest}"
+        return f"the {words.size} is {size}"
     return TOO_MANY if draws.n_items * draws.n_draws > memory.LABELS_TO_SEARCH_AGAIN else ""
 
 

@@ -52,7 +52,7 @@ def choices_of(summary: SummaryRecord, *, progressbar: bool) -> tuple[list[Choic
     if missing:
         notes.append(f"There is {' and '.join(missing)}: there are too many items, {words.draws} or clusters.")
     if choices[-1].kind != "mode" and draws.n_draws < summary.draws.n_draws:
-        computed = f"{words.expected} losses are computed from {draws.n_draws} of the {words.draws}"
+        computed = f"{words.expected} losses are computed from {draws.n_draws:,} of the {words.draws}"
         notes.append(f"The sliders' partitions and {computed}.")
     return [choice._replace(labels=numbered_like(choice.labels, own)) for choice in choices], notes
 

@@ -161,7 +161,7 @@ def _pairs(part: _Part, tau: float) -> str:
     }
     some = f"{order.size:,} of " if order.size < part.score.size else ""
     said = f"{some}{counted(part.score.size, 'scored pair')}, those nearest to the threshold first"
-    return folded(said, pd.DataFrame(columns).to_html(index=False, float_format=display.number, border=0))
+    return folded(said, display.with_decimals(pd.DataFrame(columns), "-").to_html(index=False, border=0))
 
 
 def _picture(part: _Part, tau: float) -> str:

@@ -170,7 +170,7 @@ def _on_dark(png: bytes, *, is_map: bool) -> bytes:
 
 def table(frame: pd.DataFrame) -> str:
     """Return a table as HTML."""
-    return frame.to_html(float_format=display.number, na_rep="-", border=0)
+    return display.with_decimals(frame, "-", ",").to_html(na_rep="-", border=0)
 
 
 def spoken_table(summary: SummaryRecord, frame: pd.DataFrame) -> str:
