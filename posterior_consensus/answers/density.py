@@ -66,8 +66,9 @@ class PartitionDensity(HasLabels, Stored):
     labels : xarray.DataArray of shape (n_items,), dtype int32
         The most typical partition: the highest score found by a search over all partitions.
     modes : xarray.DataArray of shape (mode, n_items), dtype int32
-        The partition with the highest score in each separated mode, the heaviest mode first. The coordinates are
-        ``score`` and ``weight``, the share of draws nearest to partitions of the mode.
+        The partition with the highest score in each separated mode of the score, the heaviest mode first. The
+        coordinates are ``score`` and ``weight``, the share of draws nearest to partitions of the mode. One mode is no
+        claim that the draws form one group, see :func:`partition_density`.
     scores : xarray.DataArray of shape (sample,)
         Score of every calibration draw, with coordinates ``chain``, ``draw`` and ``weight``.
     to_higher : xarray.DataArray of shape (sample,)
@@ -217,6 +218,7 @@ class PartitionDensity(HasLabels, Stored):
             ("training", f"{len(self.training):,} {words.draws}, {every} of {of}"),
             ("calibration", f"{self.scores.size:,} {words.draws}{ess}; p-values are at least {smallest}"),
             ("sensitivity", f"rank correlation {low:.3f} with half the bandwidth, {high:.3f} with twice"),
+            ("modes", f"of the score at this bandwidth, which may be one over several {words.group}s of {words.draws}"),
         ]
         modes = display.counted(len(self.modes), "separated mode")
         clusters = display.counted(int(self.labels.max()) + 1, "cluster")
@@ -293,7 +295,9 @@ def partition_density(
 
     Each step of an ascent minimizes the expected loss under the weights w_t exp(-d(S, z_t) / h). By convexity of exp,
     the score never falls. Ascents start from the best draw, from the consensus, and from density peaks [4]_. Their ends
-    are separate modes if a valley lies between the draws of each two.
+    are separate modes if a valley lies between the draws of each two. The kernel is as broad as draws of one group are
+    apart, so at the default bandwidth the score often has a single peak over several groups: :func:`particles` looks
+    for groups of draws.
 
     References
     ----------

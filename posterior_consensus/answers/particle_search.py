@@ -32,6 +32,8 @@ _WARM = 4  # draws tried as the additional particle of the previous solution
 _AT_ONCE = 5  # best solutions that are changed, in two ways each, before the next comparison
 _GROUPS = 2, 3, 4  # numbers of groups of draws between which a valley may lie
 _STARTS_OF_GROUPS, _STEPS_OF_GROUPS = 4, 20  # starts for each number of groups, and most steps of each
+_FEW = 200  # draws whose particles are always searched
+_LOOKED_AT = 500  # draws that are looked at before
 _LENIENT = 0.02  # p-value of a valley up to which particles are searched
 
 
@@ -331,8 +333,11 @@ def _far_apart(
     return rows
 
 
-def may_have_more(draws: PartitionDraws, loss: PartitionLoss) -> bool:
-    """Whether a valley may lie between groups of draws, for draws few enough for all losses between them.
+def may_have_more(draws: PartitionDraws, consensus: Labels, loss: PartitionLoss) -> bool:
+    """Whether a valley may lie between groups of draws: always for few draws; of many, some are looked at.
+
+    Half of these are evenly spaced, the others in proportion to the squared loss of the consensus partition: so they
+    have more draws of a light group than its share.
 
     K-means divides the even draws into a few groups. The distance to a group is the mean loss against its draws. The
     odd draws go to the nearest group. Each half is tested for a valley by its distances to the groups of the other
@@ -340,6 +345,14 @@ def may_have_more(draws: PartitionDraws, loss: PartitionLoss) -> bool:
     errs towards too many valleys.
     """
     draws = draws.without_zero_weights()
+    if draws.n_draws <= _FEW:
+        return True
+    if draws.n_draws > _LOOKED_AT:
+        far = np.square(loss_matrix(consensus[np.newaxis], draws, loss)[0])
+        places = (np.arange(_LOOKED_AT // 2) + 0.5) / (_LOOKED_AT // 2)
+        chosen = [_at_quantiles(draws.weights * share, places) for share in (np.ones(far.size), far)]
+        rows, times = np.unique(np.concatenate(chosen), return_counts=True)
+        draws = replace(draws.take(rows), samples=Samples.of_one_chain(rows.size).weighted(times.astype(np.float64)))
     losses = all_losses(draws, loss)
     losses = (losses + losses.T) / 2
     rng = np.random.default_rng(0)

@@ -26,7 +26,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.display import counted, is_rough, joined, ordinal
 from posterior_consensus.results.stored_as import Stored
-from posterior_consensus.results.words import words_of
+from posterior_consensus.results.words import Words, words_of
 from posterior_consensus.runtime.arguments import RandomSeed, as_generator, check_count, is_integer, warn
 from posterior_consensus.runtime.executor import Clock, Executor
 from posterior_consensus.runtime.tolerances import ROUNDING
@@ -36,11 +36,13 @@ from posterior_consensus.sources.conversion import as_draws, own_partition
 _NEARLY_NONE = 0.05  # share of a chain's draws; 1 - 0.05 is nearly all
 _LEVEL = 0.01  # of all tests together
 _LEAST_ESS = 10.0  # of a chain; fewer effective draws must not widen its error, because they are the fault to detect
+_RARE = 0.02  # share of the draws of a group, below which a search often misses it, however many draws there are
 _HALF = 0.5  # share of the draws of the smaller of two groups, at most
 _TOO_FEW = (
     "Cannot tell one group of draws from several: the effective sample size is too small for two groups to be found. "
     "Run longer chains."
 )
+_MAY_BE_MORE = "The search ended early, so there may be more {}."
 _WORDS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
 _FIRST = 0.25  # share of the time for the consensus partition
 _STORED_SAMPLE = {name: f"particle_{name}" for name in ("sample", "chain", "draw", "weight")}
@@ -112,7 +114,13 @@ def _differs(shares: Floats, efficiency: Floats, lengths: Floats) -> npt.NDArray
 
 
 def judged(
-    draws: PartitionDraws, at_modes: Floats, number: int | None, groups: Floats | None, far: str, least: float
+    draws: PartitionDraws,
+    at_modes: Floats,
+    number: int | None,
+    supposed: Visits | None,
+    far: str,
+    least: float,
+    stopped: str,
 ) -> tuple[str, tuple[object, ...], str]:
     """Return the status, the chains that stay in modes or groups, and the verdict in words.
 
@@ -124,44 +132,45 @@ def judged(
         Indicators of the draws at each mode.
     number : int or None
         Requested number of particles.
-    groups : ndarray of shape (G, n_draws) or None
-        Indicators of the draws in each mode expected under independence; None if these equal the modes.
+    supposed : Visits or None
+        Of each mode expected under independence; None if these equal the modes.
     far : str
-        Distances between the groups' partitions, with the unit.
+        Distances between their partitions, with the unit.
     least : float
         Smallest share of the draws that a group must have to be found.
+    stopped : str
+        Why the search for groups ended early; empty if it did not.
     """
     n_modes = len(at_modes)
     if draws.independent:
-        return _judged_runs(draws, at_modes, number, least)
+        return _judged_runs(draws, at_modes, number, least, stopped)
     if not draws.samples.has_errors:
         return "unknown", (), "A chain has fewer than four draws, too few to find groups: run longer chains."
     if number == 1:
         return "unknown", (), "One particle was requested, the consensus partition; groups were not searched for."
-    supposed = None if groups is None else visits(draws, groups)
     doubt = "" if supposed is None else _undecided(supposed, far, n_modes)
     if n_modes == 1:
         if doubt := doubt or _of_chains_apart(draws):
             return "unknown", () if supposed is None else supposed.belonging, doubt
+        if stopped:
+            return "unknown", (), _unfinished(stopped, draws.samples.words)
         if least > _HALF:
             return "unknown", (), _TOO_FEW
         divided = f"The draws form one group: no valley lies between the {number} particles, which divide it."
-        alone = (
-            f"No second group of draws was found; none below {display.at_most(least, '.0%')} of them can be found. If "
-            "the chains agree, report the consensus partition."
-        )
+        unseen = missed(draws.samples.words, "the draws", least)
+        alone = f"No second group of draws was found; {unseen}. If the chains agree, report the consensus partition."
         return "one group", (), alone if number is None else divided
     visited, (errors, sizes) = visits(draws, at_modes), draws.samples.mcse_and_ess(at_modes)
     verdict = _of_modes(visited, draws.samples.mean(at_modes), errors, sizes)
     if number is not None and number != n_modes:
         more = f"The {number} particles divide them."
         verdict += f" {more}" if number > n_modes else f" {counted(number, 'particle')} are too few for them."
-    status = "chains in different groups" if visited.belonging else "several groups"
-    return status, visited.belonging, f"{verdict} {doubt}".rstrip()
+    verdict = " ".join(filter(None, [verdict, doubt, stopped and _MAY_BE_MORE.format("groups")]))
+    return "chains in different groups" if visited.belonging else "several groups", visited.belonging, verdict
 
 
 def _judged_runs(
-    draws: PartitionDraws, at_modes: Floats, number: int | None, least: float
+    draws: PartitionDraws, at_modes: Floats, number: int | None, least: float, stopped: str
 ) -> tuple[str, tuple[object, ...], str]:
     """Result of :func:`judged` for independent runs, whose groups are those that the user named."""
     n_modes, samples = len(at_modes), draws.samples
@@ -176,8 +185,10 @@ def _judged_runs(
     if n_modes == 1:
         if least > _HALF:
             return "unknown", (), "There are too few runs to tell one kind of them from several: add runs."
+        if stopped:
+            return "unknown", (), _unfinished(stopped, samples.words)
         divided = f"The runs are of one kind: no valley lies between the {number} particles, which divide them."
-        alone = f"No second kind of runs was found; {unseen_kinds(least)}."
+        alone = f"No second kind of runs was found; {missed(samples.words, 'the runs', least)}."
         return "one group", (), alone if number is None else divided
     visited, shares = visits(draws, at_modes), samples.mean(at_modes)
     errors = samples.probability_errors(shares, samples.mcse(at_modes))
@@ -192,7 +203,17 @@ def _judged_runs(
     if number is not None and number != n_modes:
         more = f"The {number} particles divide them."
         verdict += f" {more}" if number > n_modes else f" {counted(number, 'particle')} are too few for them."
+    if stopped:
+        verdict += f" {_MAY_BE_MORE.format('kinds')}"
     return "chains in different groups" if visited.belonging else "several groups", visited.belonging, verdict
+
+
+def _unfinished(stopped: str, words: Words) -> str:
+    """Verdict if no second group was found before the search ended early."""
+    return (
+        f"The search for {words.group}s of {words.draws} {display.ended(stopped, 'was')}: whether there are several is "
+        "unknown."
+    )
 
 
 def _kinds_of_groups(visited: Visits) -> str:
@@ -274,10 +295,15 @@ def _of_chains_apart(draws: PartitionDraws) -> str:
     )
 
 
-def unseen_kinds(share: float) -> str:
-    """Clause on kinds of runs that a search does not find, given the smallest share that it can find."""
-    fewer = display.at_most(share, ".0%")
-    return f"a kind of fewer than {fewer} of the runs, or one that their spread hides, would not be found"
+def missed(words: Words, whole: str, share: float) -> str:
+    """Clause on groups that a search may miss, given the smallest share of the whole that it can find."""
+    hidden = f"one that the spread of the {words.draws} hides"
+    return f"a {words.group} below {seen_from(share)} of {whole}, or {hidden}, may be missed"
+
+
+def seen_from(share: float) -> str:
+    """Percentage, rounded up, from which groups that are clearly apart are seen, given the smallest that can be."""
+    return display.at_most(max(share, _RARE), ".0%")
 
 
 def _whereabouts(visited: Visits) -> str:
@@ -329,7 +355,8 @@ class Particles(Stored):
         if there are too few effective draws to distinguish one group from several, if the chains disagree although no
         second group was found, or if one particle was requested.
     least_share : float
-        Share of the draws below which a group cannot be found: 7.4 effective draws.
+        Share of the draws below which a group cannot be found: 7.4 effective draws. A group below 2% of many draws is
+        often missed.
     chains : tuple
         Names of the chains that stay in different groups.
     verdict : str
@@ -337,8 +364,12 @@ class Particles(Stored):
     n_searched : int
         Number of items in the search: all items, or 10,000 random items beyond 50 million labels. `path` refers to
         these items.
+    n_draws_searched : int
+        Number of draws in the search, to which `path` refers: all, or in a summary of many labels fewer, evenly spaced.
+        Weights, distance and all else are of all draws.
     stopped : str
-        Why the search ended early: "seconds", "interrupted" for Ctrl-C, or empty.
+        Why the search ended early: "seconds", "interrupted" for Ctrl-C, or empty. One particle is then no claim that
+        the draws form one group.
     draws : PartitionDraws or None
         The draws; None for particles that were read from a file.
     independent : bool
@@ -372,6 +403,7 @@ class Particles(Stored):
     chains: tuple[Any, ...] = field(metadata=stored_as.names("particle_chains_apart"))
     verdict: str = field(metadata=stored_as.attribute("particle_verdict"))
     n_searched: int = field(metadata=stored_as.attribute("particle_items_searched"))
+    n_draws_searched: int = field(metadata=stored_as.attribute("particle_draws_searched"))
     stopped: str = field(default="", metadata=stored_as.attribute("particle_stopped"))
     draws: PartitionDraws | None = field(default=None, compare=False)
     independent: bool = field(default=False, metadata=stored_as.if_true("particle_independent"))
@@ -705,9 +737,14 @@ def find_particles(
     effort: Effort,
     partition: Any = None,
     one: Labels | None = None,
+    some: PartitionDraws | None = None,
 ) -> Particles:
-    """Search as :func:`particles` does; `one` is the partition of all items used for a single particle."""
+    """Search as :func:`particles` does, on `some` of the draws; all are then assigned to the particles found.
+
+    `one` is the partition of all items used for a single particle.
+    """
     given, draws = draws, draws.in_fixed_order()
+    some = draws if some is None else some.in_fixed_order()
     marked = None if partition is None or draws.noise is None else draws.items.as_marked_labels(partition)
     numbers = None if partition is None else numbers_in(partition, draws.items, marked)
     record = as_loss(loss, kind=PartitionLoss)
@@ -717,17 +754,17 @@ def find_particles(
         raise ValueError(f"`n_particles` must be an integer or 'auto'; got {n_particles!r}.")
     number = None if n_particles == "auto" else check_count("n_particles", n_particles)
     clock, rng = Clock(seconds), as_generator(random_seed)
-    at, labels = np.arange(draws.n_items), draws.labels_only()  # regions are sets of sampled labels
-    if draws.n_items * draws.n_draws > effort.most_labels:
+    at, labels = np.arange(draws.n_items), some.labels_only()  # regions are sets of sampled labels
+    if draws.n_items * some.n_draws > effort.most_labels:
         at, labels = labels.of_some_items(effort.most_items)
-    if effort.only_if_likely and not may_have_more(labels, record):
-        most = 1
     stopped = ""
     if one is None:
         consensus, info, _ = search(labels, record, rng=rng, seconds=clock.part(_FIRST))
         stopped = info.stopped
     else:
         consensus = canonical_labels(one[at])
+    if effort.only_if_likely and not may_have_more(labels, consensus, record):
+        most = 1
     with Executor(-1, clock.part(1.0), labels.n_items * labels.n_draws) as executor:
         if stopped == "interrupted":
             executor.halt(stopped)
@@ -737,15 +774,16 @@ def find_particles(
             what = f"the number of distinct {draws.samples.words.draws}, {distinct}"
             raise ValueError(f"`n_particles` must be at most {what}; got {number}.")
         found = particle_search.along(consensus, number, most, effort.most_work, progressbar)
-    stopped = executor.stopped or stopped or "seconds" * found.is_cut
+    unfinished = executor.stopped or "seconds" * found.is_cut
+    stopped = unfinished or stopped
     if stopped == "interrupted":
         warn(f"The search was interrupted at {len(found.path)} particles.")
     partitions = (found.modes if number is None else found.path[number - 1]).partitions
     if one is not None and len(partitions) == 1:
         partitions = one[np.newaxis]
     elif at.size < draws.n_items:
-        partitions = extended(draws, at, partitions, loss_matrix(partitions, labels, record).argmin(axis=0))
-    result = _as_particles(draws, record, partitions, number, found, labels)
+        partitions = extended(some, at, partitions, loss_matrix(partitions, labels, record).argmin(axis=0))
+    result = _as_particles(draws, record, partitions, number, found, labels, unfinished)
     nearest, assignment = result.assignment.values, result.assignment.isel(sample=given.own_order)
     result = replace(result, stopped=stopped, assignment=assignment, draws=given)
     if numbers is None and draws.noise is None:
@@ -779,10 +817,11 @@ def _as_particles(
     number: int | None,
     found: Found,
     searched: PartitionDraws,
+    stopped: str,
 ) -> Particles:
     """Build the record with the user's coordinates, the heaviest particle first."""
     along = [loss_matrix(placed.partitions, searched, loss).min(axis=0) for placed in found.path[:number]]
-    distances, errors = draws.samples.mean(np.stack(along)), draws.samples.mcse(np.stack(along))
+    distances, errors = searched.samples.mean(np.stack(along)), searched.samples.mcse(np.stack(along))
     losses = loss_matrix(partitions, draws, loss)
     order = np.argsort(-draws.samples.mean(_indicators(losses.argmin(axis=0), len(losses))), kind="stable")
     partitions, losses = partitions[order], losses[order]
@@ -792,14 +831,14 @@ def _as_particles(
     at_modes = at_each if number is None else _nearest(found.modes.partitions, searched, loss)
     # A particle belongs to the mode with most of its draws.
     mode = ((at_each * draws.weights) @ at_modes.T).argmax(axis=1)
-    groups, far, supposed = None, "", found.supposed.partitions
-    if len(supposed) > len(at_modes):
-        between = losses_between(supposed, loss)[np.triu_indices(len(supposed), 1)]
-        far = f"{between.min():.3g} to " * (len(supposed) > 2) + display.quantity(between.max(), loss.unit, 3)
-        groups = _nearest(supposed, searched, loss)
+    supposed, far, others = None, "", found.supposed.partitions
+    if len(others) > len(at_modes):
+        between = losses_between(others, loss)[np.triu_indices(len(others), 1)]
+        far = f"{between.min():.3g} to " * (len(others) > 2) + display.quantity(between.max(), loss.unit, 3)
+        supposed = visits(searched, _nearest(others, searched, loss))
     distance_mcse, distance_ess = draws.samples.mcse_and_ess(least)
-    least_share = FEWEST / float(np.fmin(distance_ess, draws.samples.effective_draws))
-    status, chains, verdict = judged(draws, at_modes, number, groups, far, least_share)
+    least_share = FEWEST / float(np.fmin(distance_ess, searched.samples.effective_draws))
+    status, chains, verdict = judged(draws, at_modes, number, supposed, far, least_share, stopped)
     measure = {"loss": loss.name, "unit": loss.unit}
     path = {"distance": ("n_particles", distances, measure), "mcse": ("n_particles", errors, measure)}
     within = np.divide(draws.samples.mean(losses * at_each), weights, out=np.zeros_like(weights), where=weights > 0)
@@ -826,6 +865,7 @@ def _as_particles(
         chains=chains,
         verdict=verdict,
         n_searched=searched.n_items,
+        n_draws_searched=searched.n_draws,
         draws=draws,
         independent=draws.independent,
     )

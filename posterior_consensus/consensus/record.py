@@ -316,6 +316,11 @@ def reached_in_words(info: Info | None) -> str:
     return info.in_words() if isinstance(info, ComponentsInfo) else ""
 
 
+def stopped(best: ConsensusPartition) -> str:
+    """Reason for an early end of the search; empty if it was completed."""
+    return best.info.stopped if isinstance(best.info, SearchInfo | ComponentsInfo) else ""
+
+
 def by_record(source: PairSource, labels: Labels) -> xr.Dataset | None:
     """`records` of the partition of scored pairs; None for another posterior. The cost is linear in the pairs."""
     if not isinstance(source, ScoredPairs):

@@ -8,6 +8,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.consensus.partition import consensus_partition
+from posterior_consensus.consensus.record import ConsensusPartition, stopped
 from posterior_consensus.diagnostics.groups import run_distances
 from posterior_consensus.diagnostics.traces import arviz_statistics
 from posterior_consensus.ensemble.items import Floats
@@ -224,6 +225,7 @@ def compare_layers(
         loss=record,
         n_chains=len(layers.samples.chains),
         n_draws=layers.samples.n_draws,
+        stopped=_stopped(given),
     )
 
 
@@ -251,7 +253,14 @@ def _of_runs(
         dim=layers.dim,
         ordered=layers.ordered,
         loss=loss,
+        stopped=_stopped(partitions),
     )
+
+
+def _stopped(partitions: Mapping[Any, Any]) -> tuple[Any, ...]:
+    """Names of the layers whose consensus search ended early."""
+    found = {name: getattr(one, "partition", one) for name, one in partitions.items()}  # of a summary
+    return tuple(name for name, one in found.items() if isinstance(one, ConsensusPartition) and stopped(one))
 
 
 def _partitions(

@@ -104,6 +104,8 @@ class LayerComparison(Stored):
     prob : float
     loss : PartitionLoss
     n_chains, n_draws : int
+    stopped : tuple
+        Names of the layers whose search for a consensus partition Ctrl-C or a time limit ended early.
     """
 
     _figure = "plot_layers"
@@ -121,6 +123,7 @@ class LayerComparison(Stored):
     loss: PartitionLoss = field(metadata=stored_as.loss("layers_"))
     n_chains: int = field(metadata=stored_as.attribute("layers_chains"))
     n_draws: int = field(metadata=stored_as.attribute("layers_draws"))
+    stopped: tuple[Any, ...] = field(default=(), metadata=stored_as.names("layers_stopped"))
 
     @property
     def layers(self) -> list[Any]:
@@ -167,7 +170,8 @@ class LayerComparison(Stored):
     def in_words(self) -> str:
         """The verdict, and what splits, merges, is new or ends in each step, by expected numbers of items."""
         steps = words.steps_in_words(self.partitions, self.flows, self.overlaps)
-        return "\n".join([self.verdict, *(f"{step}: {said}" for step, said in steps)])
+        ended = [f"{display.capitalized(line)}." for _, line in words.about_stopped(self.stopped, self.dim)]
+        return "\n".join([self.verdict, *(f"{step}: {said}" for step, said in steps), *ended])
 
     def flow_table(self) -> pd.DataFrame:
         """A row for each of `flows`, with the names of layers and clusters; those of one step follow each other."""
@@ -200,6 +204,7 @@ class LayerComparison(Stored):
             ("draws", f"{self.n_draws:,}"),
             ("compared", display.counted(len(table), "pair") + " of layers with common items"),
             *display.about_errors(table["ess"]),
+            *words.about_stopped(self.stopped, self.dim),
         ]
         return (
             f"LayerComparison: {display.counted(len(self.layers), 'layer')} ({self.dim})",

@@ -10,6 +10,7 @@ import xarray as xr
 
 from posterior_consensus.answers.alignment import AlignedPartitions
 from posterior_consensus.layers.between_runs import DISTANCES, STABILITY
+from posterior_consensus.layers.words import about_stopped
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.annotations import Annotations
@@ -53,6 +54,8 @@ class LayerStability(Stored):
     ordered : bool
         Whether the layers follow each other, as resolutions do.
     loss : PartitionLoss
+    stopped : tuple
+        Names of the layers whose search for a consensus partition Ctrl-C or a time limit ended early.
     """
 
     _figure = "plot_layer_stability"
@@ -69,6 +72,7 @@ class LayerStability(Stored):
     dim: str = field(metadata=stored_as.attribute("layers_dim"))
     ordered: bool = field(metadata=stored_as.flag("layers_ordered"))
     loss: PartitionLoss = field(metadata=stored_as.loss("layers_"))
+    stopped: tuple[Any, ...] = field(default=(), metadata=stored_as.names("layers_stopped"))
 
     @property
     def layers(self) -> list[Any]:
@@ -114,7 +118,8 @@ class LayerStability(Stored):
 
     def in_words(self) -> str:
         """The sentences of the verdict, and where clusters split or merge from each layer to the next one."""
-        said = [*self._about_stability(), *self._about_partitions()]
+        ended = [f"{display.capitalized(line)}." for _, line in about_stopped(self.stopped, self.dim)]
+        said = [*self._about_stability(), *self._about_partitions(), *ended]
         return "\n".join([*said, *([self.partitions.in_words()] if len(self.layers) > 1 else [])])
 
     def _annotations(self) -> dict[str, Annotations]:
@@ -173,5 +178,6 @@ class LayerStability(Stored):
             ("verdict", self.verdict),
             ("loss", display.name_and_unit(self.loss)),
             ("runs", f"{table['n_runs'].sum():,}, independent"),
+            *about_stopped(self.stopped, self.dim),
         ]
         return f"LayerStability: {display.counted(len(table), 'layer')} of runs ({self.dim})", lines, table

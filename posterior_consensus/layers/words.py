@@ -1,6 +1,6 @@
 """What happens from layer to layer, in sentences: when the clustering changes, who moves, and what is unsure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -197,6 +197,15 @@ def _who_moved(overlaps: xr.Dataset, at: int, is_unsure: bool) -> list[str]:
 
 def _probability(value: float) -> str:
     return f"{value:.2f}" if value < 0.995 else "above 0.99"
+
+
+def about_stopped(layers: Sequence[object], dim: str) -> list[tuple[str, str]]:
+    """Line on searches for the consensus partitions of layers that ended early; empty if none did."""
+    if not layers:
+        return []
+    which = display.listed(layers, _MOST_NAMED)
+    search = "search ended" if len(layers) == 1 else "searches ended"
+    return [("stopped", f"the {search} early for {dim} {which}: longer ones may find better partitions")]
 
 
 def steps_in_words(partitions: AlignedPartitions, flows: xr.Dataset, overlaps: xr.Dataset) -> Iterator[tuple[str, str]]:

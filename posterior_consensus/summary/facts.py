@@ -11,10 +11,10 @@ import pandas as pd
 from posterior_consensus.answers.alignment import differences
 from posterior_consensus.answers.links import MANY, SMALL, SURE, UNLIKELY, range_of
 from posterior_consensus.answers.membership import EVEN, by_doubt, misplaced_in_words
-from posterior_consensus.answers.particles import Particles, unseen_kinds
+from posterior_consensus.answers.particles import Particles, missed, seen_from
 from posterior_consensus.bounds.bound import status
 from posterior_consensus.bounds.components import ComponentsInfo
-from posterior_consensus.consensus.record import reached_in_words
+from posterior_consensus.consensus.record import reached_in_words, stopped
 from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.diagnostics.verdict import ESS_PER_CHAIN, RHAT_WANTED
 from posterior_consensus.ensemble.expectation import mean_loss
@@ -39,7 +39,6 @@ from posterior_consensus.summary.record import (
     is_improbable,
     no_halves_because,
     number_probabilities,
-    stopped,
     uses_sampled_labels,
 )
 
@@ -522,18 +521,24 @@ def groups(summary: SummaryRecord) -> Fact:
         return Fact(name, f"too few {draws}{in_chain} to find {words.group}s")
     if found.n_particles > 1:
         return _several_groups(summary, found)
+    if found.stopped and found.status == "unknown":
+        return Fact(name, f"unknown: the search {display.ended(found.stopped, 'was')}", [found.verdict])
     if summary.diagnosis.status == "disagree":
         line = f"one or several: undecided, because the {words.chains} do not agree"
         return Fact(name, line, [found.verdict] * (found.status == "unknown"))
     if found.status == "unknown":
         line = f"too few effective {draws} to distinguish one {words.group} from several"
         return Fact(name, line, [found.verdict])
-    n_draws = found.assignment.size
-    unseen = f"none below {display.at_most(found.least_share, '.0%')} of {whole_of(summary)} can be found"
-    if summary.independent:  # runs that differ much from each other hide kinds of any share
-        unseen = unseen_kinds(found.least_share)
-    said = f"A search for {words.group}s of {draws}, on {n_draws:,} of them, found no second {words.group}; {unseen}."
-    return Fact(name, f"none found ({n_draws:,} {draws} searched)", [said], said)
+    searched, least = _looked_at(summary, found), seen_from(found.least_share)
+    unseen = missed(words, whole_of(summary), found.least_share)
+    said = f"A search for {words.group}s on {searched} found no second {words.group}; {unseen}."
+    return Fact(name, f"none found above {least} ({searched} searched)", [said], said)
+
+
+def _looked_at(summary: SummaryRecord, found: Particles) -> str:
+    """Number of draws in the search for groups, of how many."""
+    number, total, draws = found.n_draws_searched, summary.draws.n_draws, words_of(summary).draws
+    return f"all {total:,} {draws}" if number == total else f"{number:,} of {total:,} {draws}"
 
 
 def _several_groups(summary: SummaryRecord, found: Particles) -> Fact:
@@ -547,20 +552,21 @@ def _several_groups(summary: SummaryRecord, found: Particles) -> Fact:
         findings.append(other if changes else f"The partition of {group} is the partition above.")
     weights, mixed = found.weights.values, found.status != "chains in different groups"
     shares = display.joined([display.percent(weight) for weight in weights])
-    n_draws, unit, words = found.assignment.size, found.loss.unit, words_of(summary)
+    unit, words = found.loss.unit, words_of(summary)
     draws, name = words.draws, f"other {words.mode}s"
     line = f"{weights.size} {words.group}s, with {shares} of {whole_of(summary)}"
     was, it = ("were", "them") if summary.independent else ("was", "it")
+    is_whole = (found.n_searched, found.n_draws_searched) == (summary.draws.n_items, summary.draws.n_draws)
     of_one = f", compared with {display.quantity(float(found.path['distance'][0]), unit, 3)} for one partition"
     methods = (
-        f"{'The ' if n_draws == summary.draws.n_draws else f'In a search on {n_draws:,} of them, the '}{draws} form "
-        f"{weights.size} {words.group}s with few {draws} between them. The {words.posterior} {was} also represented by "
-        f"one partition for each, nearest to {it} in Wasserstein distance [balocchi2025]. Their weights are "
+        f"The {draws} form {weights.size} {words.group}s with few {draws} between them. The {words.posterior} {was} "
+        f"also represented by one partition for each, nearest to {it} in Wasserstein distance [balocchi2025]. Their "
+        "weights are "
         f"{display.joined([f'{weight:.2g}' for weight in weights])} ({words.error} at most "
         f"{display.at_most(np.max(found.weights_mcse.values), '.2g')}"
         f"{_rough_because(float(found.weights_ess.min()), words)}), "
         f"and the mean distance is {display.quantity(found.distance, unit, 3)} ({display.short_name_of(found.loss)})"
-        f"{of_one if found.n_searched == summary.draws.n_items else ''}."
+        f"{of_one * is_whole}."
     )
     if mixed:
         return Fact(name, line, findings, methods)
@@ -728,9 +734,11 @@ def omissions(summary: SummaryRecord) -> Fact:
             f"{capitalized(words.chains)} are compared by the pairs of {summary.diagnosis.n_compared:,} items, chosen "
             "at random, and by the sizes and distances of whole partitions."
         )
-    if found is not None and found.n_searched < n:
-        some = f"{found.n_searched:,} items, chosen at random"
-        sentences.append(f"Further {words.group}s of {words.draws} were searched for on {some}.")
+    if found is not None:
+        some = [f"{found.n_searched:,} items, chosen at random"] * (found.n_searched < n)
+        some += [_looked_at(summary, found)] * (found.n_draws_searched < summary.draws.n_draws)
+        if some:
+            sentences.append(f"Further {words.group}s of {words.draws} were searched for on {display.joined(some)}.")
     return Fact("left out", " ".join(sentences), sentences, " ".join(sentences))
 
 
@@ -747,8 +755,8 @@ def _ended_early(summary: SummaryRecord) -> Iterator[str]:
     if found is None:
         why = "because no time was left" if "modes" in cut else "as requested"
         yield f"No search for {groups} was made, {why}."
-    elif "modes" in cut:
-        yield f"The search for {groups} ended at the time limit."
+    elif found.stopped:
+        yield f"The search for {groups} {display.ended(found.stopped, 'was')}."
 
 
 def _second_searches(summary: SummaryRecord) -> Iterator[str]:

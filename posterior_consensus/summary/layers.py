@@ -105,7 +105,7 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
                 "mcse": one.partition.mcse,
                 "radius": one.ball.radius,
                 "misplaced": one.items.misplaced,
-                "groups": np.nan if one.modes is None else one.modes.n_particles,
+                "groups": _n_groups(one),
                 "chains": one.diagnosis.status,
             }
             for one in self.values()
@@ -442,6 +442,14 @@ def _renamed(best: ConsensusPartition, match: ClusterMatch, items: Items) -> Con
 
 def _diagnosed(clock: Clock, layers: Layers, loss: str | PartitionLoss) -> Diagnosis:
     return diagnose_within(clock.part(_DIAGNOSIS), layers.joint(), None, layers=layers, loss=loss)
+
+
+def _n_groups(summary: Summary) -> float:
+    """Number of groups of draws; NaN if they were not searched for, or one cannot be told from several."""
+    found = summary.modes
+    if found is None or (found.n_particles == 1 and found.status == "unknown"):
+        return np.nan
+    return found.n_particles
 
 
 def summarize_layers(

@@ -15,7 +15,6 @@ from posterior_consensus.answers.membership import ItemUncertainty
 from posterior_consensus.answers.particles import Particles
 from posterior_consensus.bounds.bound import relative_gap
 from posterior_consensus.bounds.certificate import Certificate
-from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.diagnostics.comparison import ExcessLoss
 from posterior_consensus.diagnostics.record import Diagnosis
@@ -37,7 +36,7 @@ from posterior_consensus.search.runs import SearchInfo
 OTHER_LABELS = "labels sampled anew"  # a step
 TOO_MANY = f"there are more than {memory.LABELS_TO_SEARCH_AGAIN:,} labels"
 IMPROBABLE = 0.05  # posterior probability below which a number of clusters is reported as improbable
-_SOME_DRAWS = 500
+SOME_DRAWS = 500
 _MOST_ROWS, _MOST_LISTED, _LONGEST = 20, 4, 40  # clusters of a table for print, and items and characters in a row
 _FEWEST, _FEWEST_RUNS = 100, 20  # effective draws, or runs; with fewer, agreement of halves proves little
 
@@ -232,27 +231,22 @@ def uses_sampled_labels(draws: PartitionDraws, best: ConsensusPartition) -> bool
     return draws.soft is not None and best.loss.as_binder() is None and isinstance(best.info, SearchInfo)
 
 
-def stopped(best: ConsensusPartition) -> str:
-    """Reason for an early end of the search; empty if it was completed."""
-    return best.info.stopped if isinstance(best.info, SearchInfo | ComponentsInfo) else ""
-
-
-def some_draws(draws: PartitionDraws) -> PartitionDraws:
+def some_draws(draws: PartitionDraws, most: int = SOME_DRAWS) -> PartitionDraws:
     """Select draws evenly spaced in each chain, or at even quantiles of the weights, with multiplicity as weight.
 
     Independent runs stay in their order, and are chosen by the one that does not depend on it.
     """
     if draws.independent:
-        if draws.n_draws <= _SOME_DRAWS:
+        if draws.n_draws <= most:
             return draws
         if not draws.samples.is_weighted:
-            return draws.take(np.flatnonzero(np.isin(draws.own_order, evenly_spaced(draws.n_draws, _SOME_DRAWS))))
+            return draws.take(np.flatnonzero(np.isin(draws.own_order, evenly_spaced(draws.n_draws, most))))
         draws = draws.in_fixed_order()
-    if draws.n_draws > _SOME_DRAWS and draws.samples.is_weighted:
-        shares = (np.arange(_SOME_DRAWS) + 0.5) / _SOME_DRAWS
+    if draws.n_draws > most and draws.samples.is_weighted:
+        shares = (np.arange(most) + 0.5) / most
         rows, times = np.unique(draws.samples.at_quantiles(shares), return_counts=True)
         some = draws.take(rows)
         return replace(some, samples=some.samples.weighted(times.astype(np.float64)))
     # Every chain keeps at least FEWEST_DRAWS draws, if it has them.
-    step = min(-(-draws.n_draws // _SOME_DRAWS), max(1, draws.samples.shortest // FEWEST_DRAWS))
+    step = min(-(-draws.n_draws // most), max(1, draws.samples.shortest // FEWEST_DRAWS))
     return draws.isel(draw=slice(None, None, step))

@@ -26,6 +26,7 @@ from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.summary.record import (
     OTHER_LABELS,
+    SOME_DRAWS,
     is_improbable,
     no_halves_because,
     number_probabilities,
@@ -38,7 +39,7 @@ SEARCH = 0.5  # share of the remaining time for the search
 _REST = 0.25  # share of the remaining time for each later step
 _LITTLE = 60_000  # labels; beyond, the search at the most probable number has no more restarts than the first
 _MOST_GROUPS = 3
-_EFFORT = Effort(most_labels=150_000, most_items=300, most_work=3e8, only_if_likely=True)
+_EFFORT = Effort(most_labels=1_000_000, most_items=300, most_work=3e8, only_if_likely=True)
 _SEED = np.random.SeedSequence([34, 2])  # labels differ from those of any user's seed
 
 
@@ -130,13 +131,16 @@ def _alternative(
 def look_for_groups(
     draws: PartitionDraws, partition: ConsensusPartition, metric: str | PartitionLoss, **options: Any
 ) -> Particles:
-    """Search for a few groups on some draws and items; a single group has the consensus partition as its partition.
+    """Search for a few groups; a single group has the consensus partition as its partition.
 
-    Clusters are numbered like those of the consensus partition.
+    Beyond a million labels, the search uses some draws, at least 500, or 300 items; all draws are then assigned to the
+    groups. Clusters are numbered like those of the consensus partition.
     """
     one = draws.as_labels(partition) if as_loss(metric) == partition.loss else None
+    most = max(SOME_DRAWS, _EFFORT.most_labels // min(draws.n_items, _EFFORT.most_items))
     search: dict[str, Any] = {"max_particles": _MOST_GROUPS, "n_starts": 1, "one": one, "effort": _EFFORT}
-    return find_particles(some_draws(draws), "auto", metric, partition=partition, **search, **options)
+    search |= {"some": some_draws(draws, most), "partition": partition}
+    return find_particles(draws, "auto", metric, **search, **options)
 
 
 def look_at_halves(

@@ -1,6 +1,7 @@
 """Particles: the least distance on tiny ensembles, what the record says, weights, chains, and words."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -160,6 +161,41 @@ def test_an_interrupt_gives_the_particles_so_far(rng, monkeypatch):
     with pytest.warns(UserWarning, match="interrupted at 3 particles"):
         found = particles(labels, 3, n_starts=10**6)
     assert found.stopped == "interrupted" and len(calls) < 20
+
+
+@pytest.mark.parametrize("reason", ["seconds", "interrupted"])
+@pytest.mark.parametrize("independent", [False, True])
+def test_a_search_that_ended_early_does_not_deny_groups(reason, independent, monkeypatch):
+    along = ParticleSearch.along
+
+    def halted(self, *given):
+        self._executor.halt(reason)
+        return along(self, *given)
+
+    monkeypatch.setattr(ParticleSearch, "along", halted)
+    draws = chains_of(0.5, 0.5).reshape(-1, len(ONE))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that the search was interrupted
+        found = particles(pc.as_runs(draws) if independent else draws)
+    assert found.n_particles == 1 and found.status == "unknown" and found.stopped == reason
+    assert ("time limit" if reason == "seconds" else "Ctrl-C") in found.verdict and "unknown" in found.verdict
+    again = pc.results.Particles.from_dataset(found.to_dataset())
+    assert (again.status, again.verdict, again.stopped) == (found.status, found.verdict, reason)
+
+
+def test_groups_found_before_an_early_end_may_not_be_all(monkeypatch):
+    draws = chains_of(0.5, 0.5)
+    assert "may be more" not in particles(draws).verdict
+    more = ParticleSearch.one_more
+
+    def then_halted(self, *given):
+        found = more(self, *given)
+        self._executor.halt("seconds")
+        return found
+
+    monkeypatch.setattr(ParticleSearch, "one_more", then_halted)
+    found = particles(draws)
+    assert found.n_particles == 2 and found.status == "several groups" and "may be more" in found.verdict
 
 
 def of_three_answers():

@@ -1,5 +1,6 @@
 """Layers of runs: how stable each is, what random labels would have, and how layers differ."""
 
+import warnings
 from itertools import combinations, pairwise, permutations
 
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 import posterior_consensus as pc
 from posterior_consensus.layers import between_runs
 from posterior_consensus.layers.chance import expected_joint_sums
+from posterior_consensus.runtime import executor
+from tests.helpers import press_ctrl_c
 
 QUIET = {"random_seed": 1, "progressbar": False}
 RNG = np.random.default_rng(5)
@@ -377,3 +380,17 @@ def test_names_of_many_layers_do_not_overlap(name, upright):
     shown = [text for text in ax.get_xticklabels() if text.get_text()]
     assert len(shown) == 20
     assert {text.get_rotation() > 0 for text in shown} == {upright}
+
+
+def test_layers_whose_search_ended_early_are_named(monkeypatch):
+    layers = layers_of(LABELS)
+    assert pc.compare_layers(layers, **QUIET).stopped == ()
+    press_ctrl_c(monkeypatch, executor, "wait", 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that the search was interrupted
+        found = pc.compare_layers(layers, **QUIET)
+    assert found.stopped == (0.5,)
+    again = pc.results.LayerStability.from_dataset(found.to_dataset())
+    assert again.stopped == (0.5,)
+    for said in (repr(found), found.in_words(), repr(again)):
+        assert "ended early for layer 0.5:" in said

@@ -279,3 +279,16 @@ def test_reports(name, undrawn, tmp_path):
     page = re.sub(r"(?s)<(script|style).*?</\1>", "", page)
     alt = " ".join(re.findall(r'alt="([^"]*)"', page))
     said(alt + re.sub(r"(?s)<[^>]*>", "\n", page), "report")
+
+
+@pytest.mark.parametrize(("n_runs", "n_second"), [(20, 8), (50, 8), (20, 10)])
+def test_a_kind_of_eight_runs_is_found_as_particles_finds_it(n_runs, n_second):
+    rng = np.random.default_rng(1)
+    first = np.repeat(np.arange(6), [60, 40, 30, 30, 20, 20])
+    labels = np.where(np.arange(n_runs)[:, np.newaxis] < n_second, np.where(first == 3, 2, first), first)
+    stray = rng.random(labels.shape) < 0.003
+    runs = pc.as_runs(rng.permutation(np.where(stray, rng.integers(6, size=labels.shape), labels)))
+    of_runs, alone = pc.summarize(runs, **QUIET), pc.particles(runs, **QUIET)
+    np.testing.assert_allclose(of_runs.modes.weights, np.array([n_runs - n_second, n_second]) / n_runs, rtol=1e-12)
+    np.testing.assert_array_equal(of_runs.modes.weights, alone.weights)
+    assert of_runs.modes.verdict == alone.verdict
