@@ -1,5 +1,6 @@
 """The verdict: whether the chains agree, the next step, and how disagreeing chains differ."""
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -51,6 +52,8 @@ class Evidence:
         Whether each summary differs between chains by more than chance.
     pair_rhat : float
         Worst R-hat of sampled pairs that differ between chains by more than chance; NaN if none does.
+    unvisited : str
+        Clause on draws that some chains hardly ever visit and the others often; possibly empty.
     own_ess : float
         Effective sample size for each chain, of the chains by themselves: that of the partition, or of the pair with
         the largest between-chain difference if it is smaller.
@@ -65,6 +68,7 @@ class Evidence:
     still: list[object]
     beyond_chance: npt.NDArray[np.bool_]
     pair_rhat: float
+    unvisited: str
     own_ess: float
     copies: Copies
     burn_in: dict[object, int]
@@ -136,6 +140,8 @@ def _of_disagreement(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str
         signs.append(f"the R-hat of the {worst} is {rhat:.2f}, {_above(RHAT_BAD, worst)}")
     elif evidence.pair_rhat > RHAT_BAD and not signs:
         signs.append(f"the worst R-hat of the sampled pairs is {evidence.pair_rhat:.2f}")
+    if evidence.unvisited and not signs:
+        signs.append(evidence.unvisited)
     if signs and 0 < len(evidence.still) < diagnosis.n_chains:
         one = len(evidence.still) == 1
         names = display.listed(evidence.still, _MOST_NAMED)
@@ -208,8 +214,16 @@ def _of_agreement(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str]:
     sample = f" (pairs of {n_compared:,} of the {n_items:,} items, chosen at random)" if n_compared < n_items else ""
     return "agree", (
         f"The chains agree: R-hat is at most {max(rhat, 1.0):.3f}, the effective sample size at least {ess:.0f}, and "
-        f"posterior similarities differ by at most {diagnosis.largest_difference.size:.2f} between chains{sample}."
-        f"{weights}"
+        f"posterior similarities differ by at most {diagnosis.largest_difference.size:.2f} between chains{sample}. "
+        f"{_unnoticed(diagnosis)}{weights}"
+    )
+
+
+def _unnoticed(diagnosis: Diagnosis) -> str:
+    """Sentence on the modes that agreeing chains may miss."""
+    return (
+        f"A mode that one chain misses would go unnoticed below about {math.ceil(100 * diagnosis.could_miss)}% of the "
+        "draws, or more if noise blurs it, and one that all chains miss at any share."
     )
 
 

@@ -109,8 +109,8 @@ def draws(summary: SummaryRecord) -> Fact:
 
 
 def headline(summary: SummaryRecord) -> str:
-    """First line of the printed summary: items, clusters, whether the draws share their number and chains disagree."""
-    return _clusters_in_short(summary) + f"; {in_doubt(summary)}" * (summary.diagnosis.status == "disagree")
+    """First line of the printed summary: items, clusters, whether the draws share their number, doubts on chains."""
+    return "; ".join(filter(None, (_clusters_in_short(summary), in_doubt(summary))))
 
 
 def _clusters_in_short(summary: SummaryRecord) -> str:
@@ -651,6 +651,11 @@ def chains(summary: SummaryRecord) -> Fact:
             f"{_figure(diagnosis.least_ess, ',.0f')}, and the largest difference between two chains' posterior "
             f"similarities of a pair {_figure(diagnosis.largest_difference.size, '.2f')}{ignored}."
         )
+        if diagnosis.status == "agree":
+            methods += (
+                f" Below about {math.ceil(100 * diagnosis.could_miss)}% of the draws, a mode that one chain misses "
+                "would have gone unnoticed."
+            )
         if diagnosis.status == "short":
             methods += (
                 f" By the limits of {RHAT_WANTED} and of {ESS_PER_CHAIN} effective draws for each chain, the chains "
@@ -677,14 +682,15 @@ def _chains_line(diagnosis: Diagnosis) -> str:
         return _short_line(diagnosis)
     if diagnosis.status != "agree":
         return diagnosis.verdict.removeprefix("The chains ").removeprefix("There is ")
-    _, _, further = diagnosis.verdict.partition(". ")
+    _, _, *further = diagnosis.verdict.split(". ", 2)
     n_items, n_compared = diagnosis.partition.size, diagnosis.n_compared
     some = f" (pairs of {n_compared:,} items, chosen at random)" * (n_compared < n_items)
     agree = (
         f"agree: R-hat at most {max(diagnosis.worst_rhat, 1.0):.3f}, ESS at least {diagnosis.least_ess:,.0f}, "
-        f"similarities within {diagnosis.largest_difference.size:.2f}{some}"
+        f"similarities within {diagnosis.largest_difference.size:.2f}{some}; one could "
+        f"miss a mode below {math.ceil(100 * diagnosis.could_miss)}%"
     )
-    return f"{agree}. {further}" if further else agree
+    return ". ".join([agree, *further])
 
 
 def _short_line(diagnosis: Diagnosis) -> str:
