@@ -18,12 +18,14 @@ from posterior_consensus.diagnostics.traces import (
     differ,
     far_distances,
     layer_traces,
+    merge_traces,
     odd_chain,
     size_traces,
     still_chains,
     together_trace,
     uncertain_pairs,
 )
+from posterior_consensus.diagnostics.unvisited import unvisited
 from posterior_consensus.diagnostics.verdict import Evidence, about_chains, judge
 from posterior_consensus.ensemble.chains import (
     ChainDifference,
@@ -107,7 +109,8 @@ def diagnose(
     difference, which compare chains as sampled. With allocation probabilities, these compare sampled labels.
 
     The status is "disagree" if the R-hat of the partition is above 1.05. It is so, too, if the R-hat of a scalar
-    summary or of the worst pair is above 1.05, or a between-chain difference above 0.1, beyond chance. It is "short" if
+    summary or of the worst pair is above 1.05, or a between-chain difference above 0.1, beyond chance; and if some
+    chains hardly ever visit draws that the others often visit, beyond chance. It is "short" if
     an effective sample size is below 100 times the number of chains, or an R-hat above 1.01 [1]_. These limits are
     recommended for scalars; for the R-hat of the partition they are our convention. The status is "unknown" if the
     weights leave fewer than four effective draws per chain, or if chains that agree contain the same draws or a long
@@ -207,6 +210,7 @@ def diagnose_within(
         still=[samples.chain_names[k] for k in np.flatnonzero(still[1])],
         beyond_chance=differ(plain, traces.values),
         pair_rhat=pair_rhat,
+        unvisited=_unvisited(plain, traces, labels),
         own_ess=_own_ess(some, difference, partition_ess(some, together, variance.within)),
         copies=copies(draws, some),
         burn_in=dict(zip(samples.chain_names, clear_burn_in(typical, samples.chains), strict=True)),
@@ -259,6 +263,16 @@ def _of_pairs(
     if draws.independent:
         return pairs, np.nan
     return pairs, float(np.fmax.reduce(pairs["rhat"].values[differ(some, traces)], initial=np.nan))
+
+
+def _unvisited(draws: PartitionDraws, traces: xr.DataArray, labels: Labels) -> str:
+    """Clause on draws that some chains hardly ever visit, by the traces and the clusters of a partition; or empty."""
+    of_clusters = merge_traces(draws, labels)
+    found = unvisited(np.stack([*traces.values, *of_clusters.values()]), draws.samples)
+    if found is None:
+        return ""
+    units = [*traces["unit"].values, *[""] * len(of_clusters)]
+    return found.in_words([*traces["summary"].values, *of_clusters], units, draws.samples.chain_names)
 
 
 def _own_ess(draws: PartitionDraws, difference: ChainDifference, of_partition: float) -> float:

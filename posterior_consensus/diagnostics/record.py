@@ -7,6 +7,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.diagnostics.groups import RunSpread
+from posterior_consensus.diagnostics.unvisited import could_miss
 from posterior_consensus.ensemble.chains import ChainDifference
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.losses.record import PartitionLoss
@@ -98,6 +99,19 @@ class Diagnosis(Stored):
         """Smallest effective sample size (bulk or tail) of the partition and scalar summaries; NaN if there is none."""
         bulk, tail = self.summaries["ess_bulk"].values, self.summaries["ess_tail"].values
         return float(np.fmin.reduce([*bulk, *tail, self.partition_ess]))
+
+    @property
+    def could_miss(self) -> float:
+        """Share of the draws below which a mode that one chain misses would go unnoticed; NaN if unknown.
+
+        It follows from the smallest effective sample size, also of the pairs, and is 2% at least. It is larger for a
+        mode that noise blurs. A mode that all chains miss goes unnoticed at any share.
+        """
+        ess = float(np.fmin.reduce([self.least_ess, *self.pairs["ess_bulk"].values]))
+        if self.independent or self.n_chains < 2 or np.isnan(ess):
+            return np.nan
+        n_clusters = int(self.partition.max()) + 1
+        return could_miss(self.summaries.sizes["summary"], n_clusters, self.n_chains, ess / self.n_chains)
 
     @property
     def traces_by_chain(self) -> xr.Dataset:

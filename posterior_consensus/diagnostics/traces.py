@@ -10,6 +10,7 @@ from scipy.special import ndtri
 from scipy.stats import f, rankdata
 
 from posterior_consensus.diagnostics.record import STATISTICS
+from posterior_consensus.diagnostics.unvisited import LARGE
 from posterior_consensus.ensemble.chains import (
     ChainDifference,
     difference_is_real,
@@ -48,6 +49,27 @@ def size_traces(draws: PartitionDraws) -> dict[str, tuple[Floats, str]]:
         "largest cluster": (np.maximum.reduceat(sizes, first) / n, "share of items"),
         "mean co-clustering": (together / pairs(n)[n] if n > 1 else np.full(draws.n_draws, np.nan), "share of pairs"),
     }
+
+
+def merge_traces(draws: PartitionDraws, labels: npt.NDArray[np.int32]) -> dict[str, Floats]:
+    """Traces (n_draws,) of the share of co-clustered pairs within and between the ten largest clusters of a partition.
+
+    They show modes in which a cluster is split, or two exchange items, that the other clusters' noise hides elsewhere.
+    """
+    sizes = np.bincount(labels)
+    large = np.sort(np.argsort(-sizes, kind="stable")[:LARGE])
+    column = np.full(sizes.size, large.size)
+    column[large] = np.arange(large.size)
+    counts, first = draws.backend.joint_counts(column[labels].astype(np.int32)).T.astype(np.float64), draws.starts[:-1]
+    found = {}
+    for i, k in enumerate(large.tolist()):
+        if sizes[k] > 1:
+            own = np.add.reduceat(np.square(counts[i]), first) - sizes[k]
+            found[f"share of co-clustered pairs within cluster {k}"] = own / (sizes[k] * (sizes[k] - 1))
+        for j, other in enumerate(large[:i].tolist()):
+            both = np.add.reduceat(counts[i] * counts[j], first)
+            found[f"share of co-clustered pairs of clusters {other} and {k}"] = both / (sizes[k] * sizes[other])
+    return found
 
 
 def central_draw(draws: PartitionDraws, some: PartitionDraws, loss: PartitionLoss) -> npt.NDArray[np.int32]:

@@ -51,6 +51,8 @@ class Evidence:
         Whether each summary differs between chains by more than chance.
     pair_rhat : float
         Worst R-hat of sampled pairs that differ between chains by more than chance; NaN if none does.
+    unvisited : str
+        Clause on draws that some chains hardly ever visit and the others often; possibly empty.
     own_ess : float
         Effective sample size for each chain, of the chains by themselves: that of the partition, or of the pair with
         the largest between-chain difference if it is smaller.
@@ -65,6 +67,7 @@ class Evidence:
     still: list[object]
     beyond_chance: npt.NDArray[np.bool_]
     pair_rhat: float
+    unvisited: str
     own_ess: float
     copies: Copies
     burn_in: dict[object, int]
@@ -140,6 +143,8 @@ def _of_disagreement(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str
         signs.append(
             f"the worst R-hat of the sampled pairs is {display.apart_from(evidence.pair_rhat, RHAT_BAD, '.2f')}"
         )
+    if evidence.unvisited and not signs:
+        signs.append(evidence.unvisited)
     if signs and 0 < len(evidence.still) < diagnosis.n_chains:
         one = len(evidence.still) == 1
         names = display.listed(evidence.still, _MOST_NAMED)
@@ -214,8 +219,16 @@ def _of_agreement(diagnosis: Diagnosis, evidence: Evidence) -> tuple[str, str]:
     return "agree", (
         f"The chains agree: R-hat is at most {display.at_most(max(rhat, 1.0), '.3f')}, the effective sample size at "
         f"least {display.at_least(ess, ',.0f')}, and posterior similarities differ by at most "
-        f"{display.at_most(diagnosis.largest_difference.size, '.2f')} between chains{sample}."
-        f"{weights}"
+        f"{display.at_most(diagnosis.largest_difference.size, '.2f')} between chains{sample}. "
+        f"{_unnoticed(diagnosis)}{weights}"
+    )
+
+
+def _unnoticed(diagnosis: Diagnosis) -> str:
+    """Sentence on the modes that agreeing chains may miss."""
+    return (
+        f"A mode that one chain misses would go unnoticed below about {display.at_most(diagnosis.could_miss, '.0%')} "
+        "of the draws, or more if noise blurs it, and one that all chains miss at any share."
     )
 
 

@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-import pandas as pd
 
 from posterior_consensus.answers.alignment import differences
 from posterior_consensus.answers.links import MANY, SMALL, SURE, UNLIKELY, range_of
@@ -108,8 +106,8 @@ def draws(summary: SummaryRecord) -> Fact:
 
 
 def headline(summary: SummaryRecord) -> str:
-    """First line of the printed summary: items, clusters, whether the draws share their number and chains disagree."""
-    return _clusters_in_short(summary) + f"; {in_doubt(summary)}" * (summary.diagnosis.status == "disagree")
+    """First line of the printed summary: items, clusters, whether the draws share their number, doubts on chains."""
+    return "; ".join(filter(None, (_clusters_in_short(summary), in_doubt(summary))))
 
 
 def _clusters_in_short(summary: SummaryRecord) -> str:
@@ -662,6 +660,11 @@ def chains(summary: SummaryRecord) -> Fact:
             f"smallest effective sample size {ess}, and the largest difference between two chains' posterior "
             f"similarities of a pair {_figure(diagnosis.largest_difference.size, '.2f')}{ignored}."
         )
+        if diagnosis.status == "agree":
+            methods += (
+                f" Below about {display.at_most(diagnosis.could_miss, '.0%')} of the draws, a mode that one chain misses "
+                "would have gone unnoticed."
+            )
         if diagnosis.status == "short":
             methods += (
                 f" By the limits of {RHAT_WANTED} and of {ESS_PER_CHAIN} effective draws for each chain, the chains "
@@ -688,15 +691,16 @@ def _chains_line(diagnosis: Diagnosis) -> str:
         return _short_line(diagnosis)
     if diagnosis.status != "agree":
         return diagnosis.verdict.removeprefix("The chains ").removeprefix("There is ")
-    _, _, further = diagnosis.verdict.partition(". ")
+    _, _, *further = diagnosis.verdict.split(". ", 2)
     n_items, n_compared = diagnosis.partition.size, diagnosis.n_compared
     some = f" (pairs of {n_compared:,} items, chosen at random)" * (n_compared < n_items)
     agree = (
         f"agree: R-hat at most {display.at_most(max(diagnosis.worst_rhat, 1.0), '.3f')}, ESS at least "
         f"{display.at_least(diagnosis.least_ess, ',.0f')}, similarities within "
-        f"{display.at_most(diagnosis.largest_difference.size, '.2f')}{some}"
+        f"{display.at_most(diagnosis.largest_difference.size, '.2f')}{some}; one could miss a mode below "
+        f"{display.at_most(diagnosis.could_miss, '.0%')}"
     )
-    return f"{agree}. {further}" if further else agree
+    return ". ".join([agree, *further])
 
 
 def _short_line(diagnosis: Diagnosis) -> str:
