@@ -36,6 +36,7 @@ from posterior_consensus.runtime.tolerances import SAME
 from posterior_consensus.sources.conversion import as_draws, as_source, partition_of
 
 ELSEWHERE = "elsewhere"
+EVEN = 0.5  # membership below which an item is more probably outside its cluster than in it
 FEWEST_EFFECTIVE = 100  # draws, by the weights given a new item, that its probabilities need
 _DIMS = {"consensus_cluster": "membership_cluster"}  # names of dimensions in stored results
 _IN_WORDS = {"consensus_cluster": "membership_clusters"}
@@ -277,8 +278,22 @@ def as_membership(
     )
 
 
-def own_membership(source: PairSource, labels: Labels, noise: int | None = None) -> Floats | None:
-    """Probability (n,) of each item's own cluster; None without draws, or if there are too many clusters to match.
+class Matched(NamedTuple):
+    """Component (n_draws, n_clusters) matched with each cluster in each draw, and whether there is one."""
+
+    order: npt.NDArray[np.intp]
+    there: npt.NDArray[np.bool_]
+
+
+class OwnClusters(NamedTuple):
+    """Probability (n,) that each item is in its cluster, and number (n_draws,) of the items outside theirs."""
+
+    membership: Floats
+    misplaced: Floats
+
+
+def own_membership(source: PairSource, labels: Labels, noise: int | None = None) -> OwnClusters | None:
+    """How surely items are in their clusters; None without draws, or if there are too many clusters to match.
 
     `noise` is the number of the cluster of noise.
     """
@@ -286,25 +301,47 @@ def own_membership(source: PairSource, labels: Labels, noise: int | None = None)
     if draws is None:
         return None
     if draws.soft is not None:
-        return _of_columns(of_components(draws, draws.soft, labels)[0], labels)
+        matched = matched_components(draws, labels)
+        values, _ = of_matched(matched, draws.soft, draws.samples)
+        return OwnClusters(_of_columns(values, labels), draws.n_items - _expected_inside(matched, draws.soft, labels))
     cells = int(draws.starts[-1]) * n_clusters
     if cells > _MOST_CELLS or not memory.fits(4 * cells):
         return None
     addends, total = draws.samples.addends
-    given = draws.starts, addends, _targets(draws, labels, noise), labels
-    return np.concatenate([own for _, own in draws.backend.map_blocks(_own_of_block, *given)]) / total
+    counts = draws.backend.joint_counts(labels)
+    targets = _targets(draws, counts, noise)
+    inside = np.where(targets >= 0, counts[np.arange(targets.size), targets], 0)
+    outside = draws.n_items - np.add.reduceat(inside, draws.starts[:-1], dtype=np.float64)
+    own = [own for _, own in draws.backend.map_blocks(_own_of_block, draws.starts, addends, targets, labels)]
+    return OwnClusters(np.concatenate(own) / total, outside)
+
+
+def _expected_inside(matched: Matched, soft: AllocationProbabilities, labels: Labels) -> Floats:
+    """Expected number of items (n_draws,) that are in the component matched with their cluster."""
+    n_draws, n_items, _ = soft.probabilities.shape
+    inside = [
+        np.einsum(
+            "tn,tn->t",
+            np.take_along_axis(soft.probabilities[rows], matched.order[rows][:, labels, np.newaxis], axis=2)[..., 0],
+            matched.there[rows][:, labels],
+            dtype=np.float64,
+        )
+        for rows in slices(n_draws, max(1, memory.PROBABILITIES_AT_ONCE // n_items))
+    ]
+    return np.concatenate(inside)
 
 
 def _of_columns(table: Any, columns: npt.NDArray[np.integer]) -> Floats:
     return np.asarray(table)[np.arange(columns.size), columns]
 
 
-def matched_clusters(draws: PartitionDraws, labels: Labels, n_clusters: int | None = None) -> Numbers:
+def matched_clusters(draws: PartitionDraws, counts: npt.NDArray[np.int32], n_clusters: int | None = None) -> Numbers:
     """Cluster of the partition matched with each cluster of the draws (R,), draw after draw; -1 for none.
 
-    Items of noise have none. Of labels from `n_clusters` on, which are noise too, nothing is matched.
+    `counts` are those of :meth:`LabelBackend.joint_counts`. Items of noise have no match. Of clusters from `n_clusters`
+    on, which are noise too, nothing is matched.
     """
-    counts, starts = draws.backend.joint_counts(labels)[:, :n_clusters], draws.starts
+    counts, starts = counts[:, :n_clusters], draws.starts
     matched = np.full(len(counts), -1)
     if draws.noise is not None:
         kept = ~draws.noise_rows()
@@ -319,9 +356,9 @@ def matched_clusters(draws: PartitionDraws, labels: Labels, n_clusters: int | No
     return matched
 
 
-def _targets(draws: PartitionDraws, labels: Labels, noise: int | None) -> Numbers:
+def _targets(draws: PartitionDraws, counts: npt.NDArray[np.int32], noise: int | None) -> Numbers:
     """Clusters matched with those of the draws (R,), and the cluster of noise for items that a run calls noise."""
-    targets = matched_clusters(draws, labels, noise)
+    targets = matched_clusters(draws, counts, noise)
     if noise is not None:
         targets[draws.noise_rows()] = noise
     return targets
@@ -329,7 +366,7 @@ def _targets(draws: PartitionDraws, labels: Labels, noise: int | None) -> Number
 
 def _of_labels(draws: PartitionDraws, own: Clusters) -> tuple[Floats, Floats]:
     n_columns = len(own.names) + 1
-    targets = _targets(draws, own.labels, own.noise)
+    targets = _targets(draws, draws.backend.joint_counts(own.labels), own.noise)
     targets[targets < 0] = n_columns - 1
     given = draws.starts, draws.samples, targets, n_columns
     blocks = [block for _, block in draws.backend.map_blocks(_block_of_labels, *given)]
@@ -371,13 +408,6 @@ def of_components(draws: PartitionDraws, soft: AllocationProbabilities, labels: 
     """Memberships of the items of `soft`, with the components of each draw matched with the clusters `labels`."""
     matched = matched_components(draws, labels)
     return of_matched(matched, soft, draws.samples)
-
-
-class Matched(NamedTuple):
-    """Component (n_draws, n_clusters) matched with each cluster in each draw, and whether there is one."""
-
-    order: npt.NDArray[np.intp]
-    there: npt.NDArray[np.bool_]
 
 
 def matched_components(draws: PartitionDraws, labels: Labels) -> Matched:
@@ -439,6 +469,9 @@ class ItemUncertainty(Stored):
         Posterior probability of its cluster, see :func:`membership`. None for a similarity matrix alone. Also None if
         the matching is too large: the clusters of all draws times the clusters of the partition exceed 67 million, or
         the memory budget. For an item of noise, the share of runs that call it so.
+    misplaced, misplaced_mcse, misplaced_ess : float
+        Expected number of items outside their cluster, the sum of 1 - `membership`, with its Monte Carlo standard error
+        and effective sample size; NaN without `membership`.
     noise, noise_mcse : xarray.DataArray of shape (n_items,), dtype float64, or None
         Share of runs that call each item noise, and its standard error; None unless runs have noise. Items of noise
         have the last number in `cluster`, whose name is "noise", and no similarity; `nearest` is never noise.
@@ -457,6 +490,10 @@ class ItemUncertainty(Stored):
     independent: bool = field(default=False, metadata=stored_as.if_true("item_independent"))
     noise: xr.DataArray | None = field(default=None, metadata=stored_as.array("item_noise"))
     noise_mcse: xr.DataArray | None = field(default=None, metadata=stored_as.array("item_noise_mcse"))
+
+    misplaced: float = field(default=np.nan, metadata=stored_as.number("item_misplaced"))
+    misplaced_mcse: float = field(default=np.nan, metadata=stored_as.number("item_misplaced_mcse"))
+    misplaced_ess: float = field(default=np.nan, metadata=stored_as.number("item_misplaced_ess"))
 
     _also_stored: ClassVar = {"margin": stored_as.array("item_margin")}
 
@@ -500,13 +537,34 @@ class ItemUncertainty(Stored):
         table = self.to_dataframe()
         own, is_noise = table["similarity"], (table["cluster"] == NOISE) & (self.noise is not None)
         lines = [
+            *_doubted(self),
             ("mean similarity", display.number(own.mean())),
-            ("below 0.5", display.counted(int((own < 0.5).sum()), "item")),
             ("on their own", display.counted(int((own.isna() & ~is_noise).sum()), "item")),
             *([] if self.noise is None else [("noise", display.counted(int(is_noise.sum()), "item"))]),
         ]
-        title = f"ItemUncertainty: {len(table)} items ({self.cluster.dims[0]}), smallest margin first"
-        return title, lines, table.sort_values("margin", na_position="last", kind="stable")
+        first = "similarity" if self.membership is None else "membership"
+        title = f"ItemUncertainty: {len(table)} items ({self.cluster.dims[0]}), smallest {first} first"
+        return title, lines, table.sort_values(first, na_position="last", kind="stable")
+
+
+def _doubted(items: ItemUncertainty) -> list[tuple[str, str]]:
+    below = display.counted(int((by_doubt(items) < EVEN).sum()), "item")
+    if items.membership is None:
+        return [(f"similarity below {EVEN:g}", below)]
+    number = f"{misplaced_in_words(items)} {words_of(items).misplaced}"
+    return [("misplaced", number), (f"membership below {EVEN:g}", below)]
+
+
+def by_doubt(items: ItemUncertainty) -> pd.Series:
+    """`membership` of the items, the least first; without it, mean similarities to the rest of their clusters."""
+    of = items.similarity if items.membership is None else items.membership
+    return of.to_series().sort_values(kind="stable")
+
+
+def misplaced_in_words(items: ItemUncertainty) -> str:
+    """Expected number of misplaced items, to the digits that its error allows, with its error."""
+    value, _ = display.rounded(items.misplaced, items.misplaced_mcse)
+    return display.with_error(value, items.misplaced_mcse, items.misplaced_ess, words_of(items))
 
 
 def item_uncertainty(draws: Any, partition: Any = None) -> ItemUncertainty:
@@ -541,6 +599,10 @@ def item_uncertainty(draws: Any, partition: Any = None) -> ItemUncertainty:
     is n_items x n_draws x clusters, without an n x n matrix. If the table of draws' clusters by the partition's
     clusters exceeds the memory budget, the co-members of each item are enumerated instead.
 
+    In each draw, an item is misplaced if it is outside the cluster that is matched with its own, see
+    :func:`membership`. `misplaced` is the mean of their number. Its error, :meth:`Samples.mcse`, takes the partition as
+    given. If the draws are from the posterior of the right model, it is calibrated: the same holds of the true partition.
+
     Examples
     --------
     >>> import posterior_consensus as pc
@@ -556,17 +618,25 @@ def item_uncertainty(draws: Any, partition: Any = None) -> ItemUncertainty:
     source, partition = as_source(draws).in_fixed_order(), partition_of(draws, partition)
     named = clusters_of(source, partition)
     similarity, nearest, nearest_similarity = own_and_nearest(source, named.labels, named.noise)
-    own = own_membership(source, named.labels, named.noise)
+    own, draws = own_membership(source, named.labels, named.noise), draws_if_any(source)
+    misplaced = {} if own is None or draws is None else _of_misplaced(own.misplaced, draws.samples)
     return ItemUncertainty(
         cluster=source.items.array(named.labels, "cluster"),
         similarity=source.items.array(similarity, "similarity"),
         nearest=source.items.array(nearest, "nearest"),
         nearest_similarity=source.items.array(nearest_similarity, "nearest_similarity"),
         names=named.names,
-        membership=None if own is None else source.items.array(own, "membership"),
+        membership=None if own is None else source.items.array(own.membership, "membership"),
         independent=source.independent,
+        **misplaced,
         **_noise_of(source),
     )
+
+
+def _of_misplaced(numbers: Floats, samples: Samples) -> dict[str, Any]:
+    """Mean of the numbers of items outside their cluster (n_draws,), its error and effective sample size."""
+    error, size = (float(one) for one in samples.mcse_and_ess(numbers))
+    return {"misplaced": float(samples.mean(numbers)), "misplaced_mcse": error, "misplaced_ess": size}
 
 
 def _noise_of(source: PairSource) -> dict[str, xr.DataArray]:

@@ -96,7 +96,7 @@ def transitions_of(
 def _targets(draws: PartitionDraws, labels: Labels) -> npt.NDArray[Any]:
     """Cluster of the partition for each cluster of each draw (R,), that after the last one for none."""
     n_clusters = int(labels.max()) + 1
-    matched = matched_clusters(draws, labels)
+    matched = matched_clusters(draws, draws.backend.joint_counts(labels))
     return np.where(matched < 0, n_clusters, matched).astype(smallest_dtype(n_clusters + 1))
 
 

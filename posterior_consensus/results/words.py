@@ -20,6 +20,8 @@ class Words(NamedTuple):
         Share of the draws in which two items are in one cluster, with the preposition that follows.
     probability, probable : str
         A probability, or a share of runs; the most probable, or most frequent.
+    misplaced : str
+        After the expected number of items, or the mean number over runs, that are outside their cluster.
     on_axis, mean : str
         A posterior probability, and a posterior mean, as names of axes and bars.
     ball : str
@@ -45,6 +47,7 @@ class Words(NamedTuple):
     to: str
     probability: str
     probable: str
+    misplaced: str
     on_axis: str
     mean: str
     ball: str
@@ -79,6 +82,7 @@ DRAWS = Words(
     to="to",
     probability="probability",
     probable="probable",
+    misplaced="expected misplaced",
     on_axis="posterior probability",
     mean="posterior mean",
     ball="credible ball",
@@ -102,6 +106,7 @@ RUNS = Words(
     to="with",
     probability="share of runs",
     probable="frequent",
+    misplaced="outside their cluster in a run, on average",
     on_axis="share of runs",
     mean="mean over runs",
     ball="ball",

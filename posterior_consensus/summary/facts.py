@@ -10,6 +10,7 @@ import pandas as pd
 
 from posterior_consensus.answers.alignment import differences
 from posterior_consensus.answers.links import MANY, SMALL, SURE, UNLIKELY, range_of
+from posterior_consensus.answers.membership import EVEN, by_doubt, misplaced_in_words
 from posterior_consensus.answers.particles import Particles, at_least, unseen_kinds
 from posterior_consensus.bounds.bound import status
 from posterior_consensus.bounds.components import ComponentsInfo
@@ -48,7 +49,6 @@ _SAMPLED = (
     "of pairs computed from the probabilities themselves [gelfand1990]."
 )
 _BY = {"": "", "interrupted": "Ctrl-C", "seconds": "the time limit"}  # cause of an early end of a search
-_HALF = 0.5  # mean similarity to the rest of its cluster below which an item is ambiguous
 _DOUBTFUL = 0.3, 0.7  # shares of runs that call an item noise between which it is in doubt
 _MOST_NAMED = 6
 _MOST_SIZES = 10
@@ -198,7 +198,7 @@ def noise(summary: SummaryRecord) -> Fact:
         return Fact()
     share = table["noise"]
     doubtful = share[(share >= _DOUBTFUL[0]) & (share <= _DOUBTFUL[1])]
-    doubtful = doubtful.iloc[(doubtful - _HALF).abs().argsort(kind="stable")]
+    doubtful = doubtful.iloc[(doubtful - EVEN).abs().argsort(kind="stable")]
     low, high = (f"{100 * one:.0f}%" for one in _DOUBTFUL)
     of_noise = summary.partition.noise is not None  # else the loss puts every item in a cluster
     total = f"{counted(summary.partition.n_noise, 'item')} in no cluster; " * of_noise
@@ -424,53 +424,52 @@ def ball(summary: SummaryRecord) -> Fact:
     return Fact(f"{prob} {words.ball}", line, [finding], methods)
 
 
-def ambiguous(summary: SummaryRecord) -> Fact:
-    """Items with a low mean similarity to their cluster, or a higher one to another cluster."""
-    table, words = _ambiguous(summary), words_of(summary)
-    is_low = (table["similarity"] < _HALF).to_numpy()
-    many = f"{_items(summary, len(table))} {'has' if len(table) == 1 else 'have'}" if len(table) else "no item has"
-    own = "their cluster" if len(table) > 1 else "its cluster"
-    clause = f"{many} a mean {words.similarity} below {_HALF:g} {words.to} the rest of {own}"
-    name, which = "uncertain items", f"mean {words.similarity.split()[-1]} below {_HALF:g}"
-    if not is_low.all():
-        which = f"{which}, or nearer to another cluster" if is_low.any() else ""
-        clause += ", or a larger one to another cluster"
-        if not is_low.any():
-            clause = f"{many} a larger mean {words.similarity} {words.to} another cluster than {words.to} the rest of "
-            clause += own
-    below = f" ({which})" * bool(which)
-    methods = f"{capitalized(clause)}."
-    if n_alone := int(np.sum(summary.partition.cluster_sizes.values == 1)):
-        below += f"; {counted(n_alone, 'item')} on {'its' if n_alone == 1 else 'their'} own"
-    if len(table):
-        listed, dim = display.listed([*_with_nearer(table)], _MOST_NAMED), str(summary.draws.items.dim)
-        noun = (dim if len(table) == 1 else items) if (items := display.plural(dim)) else ""
-        if all(dim in display.as_text(one).lower() for one in table.index[:_MOST_NAMED]):
-            noun = ""  # which the names have
-        return Fact(name, f"{noun} {listed}{below}".lstrip(), [f"{capitalized(clause)}: {listed}."], methods)
-    every = "Every item" + " that is not alone" * bool(summary.partition.cluster_sizes.min() == 1)
-    finding = f"{every} has a mean {words.similarity} of at least {_HALF:g} {words.to} the rest of its cluster."
-    return Fact(name, f"none{below}", [finding] * (summary.n_clusters < summary.draws.n_items), methods)
+def misplaced(summary: SummaryRecord) -> Fact:
+    """Expected number of items outside their cluster, and those that are more probably outside than in it."""
+    items, words = summary.items, words_of(summary)
+    if items.membership is None:
+        return _dissimilar(summary)
+    doubted = by_doubt(items)
+    names = doubted.index[doubted < EVEN].tolist()
+    total, one = _items(summary, summary.draws.n_items), _items(summary, 1).removeprefix("1 ")
+    if items.misplaced <= ROUNDING:
+        said = f"no {one} is outside its cluster in any {words.draw}"
+        return Fact("uncertain items", said, [f"{capitalized(said)}."], f"{capitalized(said)}.")
+    number = f"{misplaced_in_words(items)} of {total}"
+    line = f"{number} {words.misplaced}; membership below {EVEN:g}: {_named(names)}"
+    if summary.independent:
+        said = f"On average, {number} are outside the cluster that is matched with theirs in a run."
+        below = f"in less than half of {whole_of(summary)}"
+    else:
+        said = f"Under the model, {number} are expected to be outside the cluster that is matched with theirs."
+        below = f"with a probability below {EVEN:g}"
+    many = {0: f"No {one} is in its", 1: f"1 {one} is in its"}.get(
+        len(names), f"{_items(summary, len(names))} are in their"
+    )
+    doubt = f"{many} cluster {below}"
+    finding = f"{said} {doubt}{f': {_named(names)}' if names else ''}."
+    return Fact("uncertain items", line, [finding], f"{said} {doubt}.")
 
 
-def _ambiguous(summary: SummaryRecord) -> pd.DataFrame:
-    """Rows of the ambiguous items, the smallest mean similarity to the rest of their cluster first.
+def _dissimilar(summary: SummaryRecord) -> Fact:
+    """Items with a low mean similarity to the rest of their cluster, if there are no memberships."""
+    words, doubted = words_of(summary), by_doubt(summary.items)
+    names = doubted.index[doubted < EVEN].tolist()
+    similarity = f"mean {words.similarity} below {EVEN:g}"
+    n_alone = int(doubted.isna().sum())
+    alone = f"; {counted(n_alone, 'item')} on {'its' if n_alone == 1 else 'their'} own not looked at" if n_alone else ""
+    has = "has" if len(names) == 1 else "have"
+    said = f"{_items(summary, len(names))} {has} a {similarity} {words.to} the rest of the cluster"
+    return Fact(
+        "uncertain items",
+        f"number misplaced not computed, too many clusters; {similarity}: {_named(names)}{alone}",
+        [f"{said}{f': {_named(names)}' if names else ''}{alone}."],
+        f"{said}.",
+    )
 
-    It is below a half, or below that to another cluster.
-    """
-    table = summary.items.to_dataframe().sort_values("similarity", kind="stable")
-    return table[(table["similarity"] < _HALF) | (table["margin"] < -ROUNDING)]
 
-
-def ambiguous_items(summary: SummaryRecord) -> npt.NDArray[Any]:
-    """Names of the ambiguous items, the smallest mean similarity to the rest of their cluster first."""
-    return _ambiguous(summary).index.to_numpy()
-
-
-def _with_nearer(items: pd.DataFrame) -> Iterator[str]:
-    """Names of items, each with the other cluster that it is nearer to, if there is one."""
-    for name, nearest, margin in zip(items.index, items["nearest"], items["margin"], strict=True):
-        yield display.as_text(name) + f" (nearer to cluster {nearest})" * bool(margin < -ROUNDING)
+def _named(names: Sequence[Any]) -> str:
+    return display.listed(names, _MOST_NAMED) if names else "none"
 
 
 def links(summary: SummaryRecord) -> Fact:
@@ -773,7 +772,7 @@ _TOPICS = (
         more_draws,
         other_labels,
     ),
-    *(rough_error, ambiguous, draws, omissions, chains),
+    *(rough_error, misplaced, draws, omissions, chains),
 )
 
 

@@ -32,7 +32,7 @@ from posterior_consensus.results.stored_as import as_json, names_from_json
 from posterior_consensus.runtime.executor import Clock
 from posterior_consensus.runtime.progress import track, waiting
 from posterior_consensus.sources.layers import as_layers
-from posterior_consensus.summary.facts import ambiguous_items, draws_in_words, draws_line, facts_of
+from posterior_consensus.summary.facts import draws_in_words, draws_line, facts_of
 from posterior_consensus.summary.references import bibtex, cited_keys
 from posterior_consensus.summary.report.page import write_layers_report
 from posterior_consensus.summary.steps import SEARCH, ball_loss, consensus_within, summary_of
@@ -91,7 +91,7 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
         return len(self.summaries)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each layer: numbers of items, clusters, groups, ambiguous items, losses, and status of chains.
+        """A row for each layer: numbers of items, clusters, groups, misplaced items, losses, and status of chains.
 
         Layers of runs have their number of runs and their stability in place of the status, and those with noise the
         number of items of noise.
@@ -104,7 +104,7 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
                 "expected_loss": one.partition.expected_loss,
                 "mcse": one.partition.mcse,
                 "radius": one.ball.radius,
-                "ambiguous": ambiguous_items(one).size,
+                "misplaced": one.items.misplaced,
                 "groups": np.nan if one.modes is None else one.modes.n_particles,
                 "chains": one.diagnosis.status,
             }
@@ -197,7 +197,7 @@ class LayersSummary(display.Shown, display.Tabled, HasComparison, Mapping[Any, S
             items = display.counted_items(one.draws.n_items, str(one.draws.items.dim))
             told = {topic: fact.methods for topic, fact in facts_of(one).items()}
             yield f"The partition of {name}, {items}, has {told['sizes']}{told['improbable_number']} and"
-            yield f"{told['expected_loss']}. {told['optimality']} {told['ball']} {told['number']} {told['ambiguous']}"
+            yield f"{told['expected_loss']}. {told['optimality']} {told['ball']} {told['number']} {told['misplaced']}"
 
     def _methods_of_runs(self, first: Summary, items: str) -> Iterator[str]:
         """Sentences on layers of runs, of which one is `first`."""

@@ -129,7 +129,7 @@ def _page(summary: SummaryRecord, *, progressbar: bool) -> str:
         **_interactive(words, pairs, still, payload_of, summary, progressbar=progressbar),
         "Clusters": clusters(summary),
         **{head: "".join(parts) for head, parts in stills.items()},
-        "Items with the smallest margin": spoken_table(summary, uncertain(summary)),
+        "Items least sure of their cluster": spoken_table(summary, uncertain(summary)),
         **_compared(summary),
         _METHODS: f"<pre>{html.escape(methods_text(summary))}</pre>",
         "Time": spoken_table(summary, pd.DataFrame({"seconds": summary.seconds})),

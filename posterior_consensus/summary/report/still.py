@@ -216,6 +216,6 @@ def _named(items: Items, members: npt.NDArray[np.intp], most: int) -> str:
 
 
 def uncertain(summary: SummaryRecord) -> pd.DataFrame:
-    """Return a row for each item with a small margin, the smallest first."""
-    rows = summary.items.to_dataframe().dropna(subset="similarity")
-    return rows.sort_values("margin", kind="stable", na_position="last").head(15)
+    """Return rows of the items of least membership or, without it, of least mean similarity, the least first."""
+    by = "similarity" if summary.items.membership is None else "membership"
+    return summary.items.to_dataframe().sort_values(by, kind="stable", na_position="last").head(15)
