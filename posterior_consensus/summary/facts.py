@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-import pandas as pd
 
 from posterior_consensus.answers.alignment import differences
 from posterior_consensus.answers.links import MANY, SMALL, SURE, UNLIKELY, range_of
@@ -437,16 +435,11 @@ def misplaced(summary: SummaryRecord) -> Fact:
         return Fact("uncertain items", said, [f"{capitalized(said)}."], f"{capitalized(said)}.")
     number = f"{misplaced_in_words(items)} of {total}"
     line = f"{number} {words.misplaced}; membership below {EVEN:g}: {_named(names)}"
+    said = f"Under the model, {number} are expected to be outside the cluster that is matched with theirs."
     if summary.independent:
         said = f"On average, {number} are outside the cluster that is matched with theirs in a run."
-        below = f"in less than half of {whole_of(summary)}"
-    else:
-        said = f"Under the model, {number} are expected to be outside the cluster that is matched with theirs."
-        below = f"with a probability below {EVEN:g}"
-    many = {0: f"No {one} is in its", 1: f"1 {one} is in its"}.get(
-        len(names), f"{_items(summary, len(names))} are in their"
-    )
-    doubt = f"{many} cluster {below}"
+    many = _items(summary, len(names)) if names else f"no {one}"
+    doubt = f"The {words.probability} of the own cluster is below {EVEN:g} for {many}"
     finding = f"{said} {doubt}{f': {_named(names)}' if names else ''}."
     return Fact("uncertain items", line, [finding], f"{said} {doubt}.")
 
