@@ -56,8 +56,8 @@ summary
 # - **expected VI** is the posterior mean of the variation of information (VI), a distance between partitions, from this
 #   partition to a posterior draw. No other partition found has a smaller one. MCSE is its Monte Carlo standard error.
 # - **95% credible ball**: the partitions within this distance hold 95% of the posterior draws.
-# - **uncertain items**: galaxies whose mean posterior similarity to the rest of their cluster is below 0.5, or below
-#   that to another cluster.
+# - **uncertain items**: the number of galaxies that the model expects outside their cluster, and those that are more
+#   probably outside than in it.
 # - **optimality**: searches from different starts reached this loss, and random changes of the partition
 #   (perturbations) led to no smaller one. This is an indication, not a proof.
 #

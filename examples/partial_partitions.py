@@ -42,11 +42,10 @@ ax = pc.plot_membership(membership)
 
 # %% [markdown]
 # This probability needs matched clusters. The mean similarity to the rest of the cluster needs none. `item_uncertainty`
-# has both, and the nearest other cluster. An item is called ambiguous if its mean similarity is below 0.5, or
-# smaller than that to another cluster.
+# has both, and the nearest other cluster.
 
 # %%
-pc.item_uncertainty(draws, best).to_dataframe().sort_values("margin").head(4).round(2)
+pc.item_uncertainty(draws, best).to_dataframe().sort_values("membership").head(4).round(2)
 
 # %% [markdown]
 # ## One name for a cluster in several partitions

@@ -51,8 +51,8 @@ print(f"consensus of 30 runs on subsamples: {adjusted_rand_score(truth, best.lab
 # ## Which digits are doubtful?
 #
 # The margin is the mean similarity to the own cluster minus that to the nearest other cluster; the table begins with
-# the smallest margins. The findings of a summary, which needs complete runs, would call an item ambiguous if
-# `similarity` is below 0.5.
+# the smallest margins. A summary, which needs complete runs, would go by the share of runs in which an item is in its
+# cluster.
 
 # %%
 table = pc.item_uncertainty(pairs, best).to_dataframe().assign(digit=truth)

@@ -601,7 +601,7 @@ def item_uncertainty(draws: Any, partition: Any = None) -> ItemUncertainty:
 
     In each draw, an item is misplaced if it is outside the cluster that is matched with its own, see
     :func:`membership`. `misplaced` is the mean of their number. Its error, :meth:`Samples.mcse`, takes the partition as
-    given. If the draws are from the posterior of the right model, it is calibrated: the same holds of the true partition.
+    given. If the draws are from the posterior of the right model, it is calibrated for the true partition, too.
 
     Examples
     --------

@@ -437,16 +437,11 @@ def misplaced(summary: SummaryRecord) -> Fact:
         return Fact("uncertain items", said, [f"{capitalized(said)}."], f"{capitalized(said)}.")
     number = f"{misplaced_in_words(items)} of {total}"
     line = f"{number} {words.misplaced}; membership below {EVEN:g}: {_named(names)}"
+    said = f"Under the model, {number} are expected to be outside the cluster that is matched with theirs."
     if summary.independent:
         said = f"On average, {number} are outside the cluster that is matched with theirs in a run."
-        below = f"in less than half of {whole_of(summary)}"
-    else:
-        said = f"Under the model, {number} are expected to be outside the cluster that is matched with theirs."
-        below = f"with a probability below {EVEN:g}"
-    many = {0: f"No {one} is in its", 1: f"1 {one} is in its"}.get(
-        len(names), f"{_items(summary, len(names))} are in their"
-    )
-    doubt = f"{many} cluster {below}"
+    many = _items(summary, len(names)) if names else f"no {one}"
+    doubt = f"The {words.probability} of the own cluster is below {EVEN:g} for {many}"
     finding = f"{said} {doubt}{f': {_named(names)}' if names else ''}."
     return Fact("uncertain items", line, [finding], f"{said} {doubt}.")
 
@@ -662,8 +657,8 @@ def chains(summary: SummaryRecord) -> Fact:
         )
         if diagnosis.status == "agree":
             methods += (
-                f" Below about {display.at_most(diagnosis.could_miss, '.0%')} of the draws, a mode that one chain misses "
-                "would have gone unnoticed."
+                f" Below about {display.at_most(diagnosis.could_miss, '.0%')} of the draws, a mode that one chain "
+                "misses would have gone unnoticed."
             )
         if diagnosis.status == "short":
             methods += (

@@ -84,7 +84,7 @@ def test_blocks_stores_and_order_of_labels_change_nothing(rng, monkeypatch, tmp_
         assert_array_equal(found.probabilities, expected.probabilities)
         assert_array_equal(found.mcse, expected.mcse)
         source = pc.as_partition_draws(given)
-        assert_array_equal(own_membership(source, source.as_labels(labels)), expected.own)
+        assert_array_equal(own_membership(source, source.as_labels(labels)).membership, expected.own)
 
 
 def test_degenerate_draws():
@@ -127,7 +127,27 @@ def test_components_are_matched_in_expectation(rng, labels, n_components):
     found = pc.membership(soft, labels)
     assert_allclose(found.probabilities[:, :-1], components_by_trying_all(soft, labels), rtol=0, atol=1e-13)
     assert_allclose(found.probabilities.sum("consensus_cluster"), 1, rtol=0, atol=1e-12)
-    assert_array_equal(own_membership(soft, soft.as_labels(labels)), found.own)
+    own = own_membership(soft, soft.as_labels(labels))
+    assert_array_equal(own.membership, found.own)
+    assert own.misplaced.shape == (30,)
+    assert_allclose(own.misplaced @ soft.weights, (1 - found.own).sum(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_misplaced_items_are_counted_in_each_draw(rng, weighted):
+    z, table = of_one_matching(noisy_draws(rng, 60, 9, 3, 0.3), PARTITION)
+    draws = pc.as_partition_draws(z, weights=rng.exponential(size=len(z)) if weighted else None)
+    numbers = (1 - table[:, np.arange(9), PARTITION]).sum(axis=1)  # of items outside the cluster matched with theirs
+    assert np.ptp(numbers) > 0
+    found = pc.item_uncertainty(draws, PARTITION)
+    assert found.misplaced == pytest.approx(draws.weights @ numbers)
+    assert found.misplaced == pytest.approx(float((1 - found.membership).sum()))
+    mcse, ess = (float(one) for one in draws.samples.mcse_and_ess(numbers))
+    assert (found.misplaced_mcse, found.misplaced_ess) == pytest.approx((mcse, ess))
+    again = pc.results.ItemUncertainty.from_dataset(found.to_dataset())
+    assert (again.misplaced, again.misplaced_mcse) == (found.misplaced, found.misplaced_mcse)
+    matrix = pc.item_uncertainty(pc.as_pair_similarity(pc.posterior_similarity_matrix(draws)), PARTITION)
+    assert matrix.membership is None and np.isnan(matrix.misplaced)
 
 
 def test_certain_probabilities_are_labels(rng):

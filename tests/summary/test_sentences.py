@@ -37,7 +37,7 @@ def many(rows, **options):
     return of(np.repeat(rows, 30, axis=0), loss="binder", **options)
 
 
-AMBIGUOUS = [[0, 0, 0, 1, 1, 1, k % 2 if k else 2] for k in range(5)]
+UNCERTAIN = [[0, 0, 0, 1, 1, 1, k % 2 if k else 2] for k in range(5)]
 SAID = {
     "vi of probabilities": of_tree,
     "binder of probabilities": lambda: of_tree(loss="binder"),
@@ -54,7 +54,7 @@ SAID = {
     "one cluster": lambda: many([[0, 0, 0]]),
     "all alone": lambda: many([[0, 1, 2]]),
     "equal": lambda: many([[0, 0, 1, 1], [0, 1, 0, 1]]),
-    "one ambiguous": lambda: many(AMBIGUOUS, n_clusters=2),
+    "one uncertain item": lambda: many(UNCERTAIN, n_clusters=2),
     **{f"degenerate: {name}": lambda draws=draws: of(draws) for name, draws in DEGENERATE.items()},
 }
 
@@ -95,25 +95,39 @@ def test_a_search_that_proves_its_answer_is_told_so(monkeypatch, told, limit):
     told(f"proven by the search, no certificate for want of {limit}", summary)
 
 
-def test_items_nearer_to_another_cluster_are_listed(summary):
-    def said(own, other):
-        similarity, nearest = summary.items.similarity.copy(), summary.items.nearest_similarity.copy()
-        similarity[:], nearest[:] = 0.8, 0.2
-        similarity[: len(own)], nearest[: len(other)] = own, other
-        of_items = replace(summary, items=replace(summary.items, similarity=similarity, nearest_similarity=nearest))
-        [line] = [line for line in repr(of_items).splitlines() if "uncertain items" in line]
-        return line, next(one for one in of_items.findings() if "the rest of" in one), of_items.methods_text()
-
+def test_items_are_named_by_membership_also_those_on_their_own(summary):
     names = summary.items.similarity.to_series().index
-    line, finding, methods = said([0.53, 0.4], [0.67, 0.1])
-    assert re.search(rf"{names[1]}, {names[0]} \(nearer to cluster \d\) \(mean similarity below 0.5, or nearer", line)
-    assert "2 items have" in finding and f"or a larger one to another cluster: {names[1]}, {names[0]} (" in finding
-    assert finding.partition(":")[0] in methods
-    line, finding, _ = said([0.53], [0.67])
-    assert re.search(rf"{names[0]} \(nearer to cluster \d\)", line) and "0.5" not in line
-    assert "1 item has a larger mean" in finding and "below" not in finding
-    line, finding, _ = said([0.6 + 1e-16], [0.6 + 2e-16])  # the same but for rounding
-    assert "none (mean similarity below 0.5)" in line and "Every item" in finding
+
+    def said(membership, **fields):
+        of = summary.items.membership.copy()
+        of[:] = 0.9
+        of[: len(membership)] = membership
+        fields |= {"membership": of, "misplaced": float((1 - of).sum()), "misplaced_mcse": 0.1}
+        changed = replace(summary, items=replace(summary.items, **fields))
+        line = re.search(r"uncertain items +(.*?)\n  \S", repr(changed), re.DOTALL)[1]
+        finding = next(one for one in changed.findings() if "the cluster that is matched with theirs" in one)
+        return re.sub(r"\s+", " ", line), finding, changed.methods_text()
+
+    alone = summary.items.similarity.copy()
+    alone[:2] = np.nan
+    line, finding, methods = said([0.4, 0.3], similarity=alone)
+    total = 0.6 + 0.7 + 0.1 * (len(names) - 2)
+    assert line.startswith(f"{total:.2f} (MCSE 0.1") and f"membership below 0.5: {names[1]}, {names[0]}" in line
+    assert f"below 0.5 for 2 items: {names[1]}, {names[0]}." in finding
+    assert finding.partition(":")[0] in methods and names[1] not in methods
+    line, finding, _ = said([0.5])
+    assert "below 0.5: none" in line and "below 0.5 for no item." in finding
+    line, finding, _ = said([0.4])
+    assert f"below 0.5: {names[0]}" in line and f"below 0.5 for 1 item: {names[0]}." in finding
+
+
+def test_without_memberships_the_items_looked_at_are_named(summary):
+    similarity = summary.items.similarity.copy()
+    similarity[:], similarity[:3] = 0.9, [0.4, np.nan, 0.2]
+    names = similarity.to_series().index
+    without = replace(summary, items=replace(summary.items, similarity=similarity, membership=None, misplaced=np.nan))
+    text = re.sub(r"\s+", " ", repr(without))
+    assert f"mean posterior similarity below 0.5: {names[2]}, {names[0]}; 1 item on its own not looked at" in text
 
 
 def test_bibtex_has_what_the_text_cites(summary, approved):
