@@ -11,6 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.answers.partition_loss import partition_loss
+from posterior_consensus.answers.scored_links import scored_links
 from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.consensus.methods import check_no_method
 from posterior_consensus.consensus.partition import consensus_partition
@@ -20,6 +21,7 @@ from posterior_consensus.ensemble.expectation import Floats, draw_losses, mean_l
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasLabels
+from posterior_consensus.ensemble.scored_pairs import ScoredPairs
 from posterior_consensus.losses.partition_losses import binder, vi
 from posterior_consensus.losses.record import PartitionLoss, pairs
 from posterior_consensus.results import display, stored_as
@@ -200,7 +202,8 @@ def loss_path(
 
     Along tau, ``precision`` and ``recall`` show what a threshold costs. With X_ij the posterior similarity or score of
     a pair, precision is the mean of X_ij over the co-clustered pairs, the expected share of them that belong together.
-    Recall is the sum of X_ij over these pairs, divided by that over all pairs. Both are as good as X_ij is calibrated.
+    Recall is the sum of X_ij over these pairs, divided by that over all pairs. For scored pairs both are by single
+    scores, and recall is of scored pairs: errors may have either sign, see ``precision_range`` of :func:`links`.
 
     Examples
     --------
@@ -227,6 +230,13 @@ def loss_path(
     labels, expected, mcse, ess = _best_for_each(source, searched, a, factory)
     distances = [float(partition_loss(before, after)) for before, after in pairwise(labels)]
     of_pairs, precision, recall = _losses_and_shares(source, labels)
+    if isinstance(source, ScoredPairs) and source.unscored:  # which counts within components alone
+        recall = np.array(
+            [
+                scored_links(source, one, (), factory(float(cost)), None).recall
+                for one, cost in zip(labels, a, strict=True)
+            ]
+        )
     columns = (
         labels.max(axis=1).astype(np.int64) + 1,
         precision,

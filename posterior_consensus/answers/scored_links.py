@@ -8,10 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import xarray as xr
+from scipy.special import expit, logit
 
 from posterior_consensus.bounds.decisions import closest_decisions
-from posterior_consensus.ensemble.items import Items
-from posterior_consensus.ensemble.scored_pairs import Constraints, ScoredPairs, symmetric
+from posterior_consensus.ensemble.items import Floats, Items
+from posterior_consensus.ensemble.partitions import connected
+from posterior_consensus.ensemble.scored_pairs import Constraints, Positions, ScoredPairs, symmetric
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.partition_losses import binder, tau_of
 from posterior_consensus.losses.record import Loss, PartitionLoss
@@ -20,6 +22,8 @@ from posterior_consensus.results.stored_as import Stored
 from posterior_consensus.runtime.arguments import check_integer
 
 _LARGEST = 10  # larger clusters are counted together
+_CERTAIN = 2.0**-53  # the least probability of either answer: a score of 0 or 1 has finite odds
+ONE_BY_ONE = "if scores were right one by one; errors may have either sign"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,7 +38,7 @@ class ScoredLinks(Stored):
         The scored pairs, over ``link``: ``first`` and ``second`` are the positions of the two records, ``probability``
         is their score.
     unscored : float
-        Probability of every pair that was not scored.
+        Probability of a pair that was not scored, within a component of linked records; see `expected_errors`.
     loss : PartitionLoss
         Binder's loss whose threshold decides which pairs are against their score.
     names : tuple
@@ -80,32 +84,104 @@ class ScoredLinks(Stored):
         return self.n_joined - int(np.count_nonzero(self.joined))
 
     @property
+    def is_cut(self) -> bool:
+        """Whether pairs were not scored and no score is below the threshold: lower ones were probably left out."""
+        scores = self.pairs["probability"].values
+        n = self.cluster.size
+        return bool(0 < scores.size < n * (n - 1) // 2 and scores.min() >= self.tau)
+
+    @property
     def expected_errors(self) -> tuple[float, float]:
-        """Expected number of joined pairs that do not match, and of matches that are not joined."""
-        n, joined, probability = self.cluster.size, self.joined, self.pairs["probability"].values
+        """Expected number of joined pairs that do not match, and of matches that are not joined, by single scores.
+
+        A pair that was not scored counts with the probability `unscored` within a cluster, and within a component of
+        the records that scores above the threshold and pairs that must be together link. Elsewhere it counts with 0.
+        """
+        joined, probability = self.joined, self.pairs["probability"].values
         within = self.n_joined_unscored
-        between = n * (n - 1) // 2 - probability.size - within
         wrong = float((1.0 - probability[joined]).sum()) + (1.0 - self.unscored) * within
-        return wrong, float(probability[~joined].sum()) + self.unscored * between
+        missed = float(probability[~joined].sum())
+        if self.unscored:
+            missed += self.unscored * (self._n_unscored_linked - within)
+        return wrong, missed
+
+    @property
+    def _n_unscored_linked(self) -> int:
+        """Number of pairs within components that were not scored; a cluster is in one component."""
+        n = self.cluster.size
+        if self.unscored > self.tau:  # which links all records
+            return n * (n - 1) // 2 - self.pairs.sizes["link"]
+        together = self.decided["together"].values.astype(np.bool_)
+        first, second = (self.pairs[end].values for end in ("first", "second"))
+        linked = self.pairs["probability"].values > self.tau
+        one = first[linked], self.decided["first"].values[together], np.arange(n)
+        other = second[linked], self.decided["second"].values[together], n + self.cluster.values
+        n_clusters = int(self.cluster.values.max()) + 1
+        component = connected(np.concatenate(one), np.concatenate(other), n + n_clusters)[:n]
+        sizes = np.bincount(component)
+        return int((sizes * (sizes - 1) // 2).sum()) - int(np.count_nonzero(component[first] == component[second]))
 
     @property
     def precision(self) -> float:
-        """Expected share of matches among the joined pairs; NaN if none is joined."""
+        """Expected share of matches among the joined pairs, by single scores; NaN if none is joined."""
         return 1.0 - self.expected_errors[0] / self.n_joined if self.n_joined else np.nan
 
     @property
+    def precision_range(self) -> tuple[float, float]:
+        """Expected precision by single scores, and by products of odds; NaN if no pair is joined.
+
+        A single score does not use that both records match a third one. The product of the odds of all scored pairs
+        between a record and the rest of its cluster does, as if these pairs were independent. A pair counts with the
+        largest of its own score and the probabilities by the products of its two records. With calibrated scores, the
+        true precision is between both, but for about 0.01, or 0.07 if scores are weak and the threshold is low
+        (measured, no bound). Scores that are not calibrated shift both.
+        """
+        if not self.n_joined:
+            return np.nan, np.nan
+        joined, labels = self.joined, self.cluster.values
+        ends = [self.pairs[end].values[joined] for end in ("first", "second")]
+        scores = self.pairs["probability"].values[joined]
+        by_product = np.maximum(_by_products(*ends, scores, labels.size), self.unscored)
+        order = np.lexsort((by_product, labels))
+        own = labels[order]
+        below = np.arange(own.size) - np.searchsorted(own, own)  # records of its cluster whose product is smaller
+        larger = np.maximum(by_product[ends[0]], by_product[ends[1]])
+        matches = below @ by_product[order] + np.maximum(scores - larger, 0.0).sum()
+        return self.precision, min(float(matches) / self.n_joined, 1.0)
+
+    @property
     def recall(self) -> float:
-        """Share of the expected number of matches that are joined; NaN if no match is expected."""
+        """Share of the expected number of matches that are joined, by single scores; NaN if no match is expected.
+
+        Matches among pairs that were not scored count as in `expected_errors`: by default, not at all.
+        """
         wrong, missed = self.expected_errors
         matches = self.n_joined - wrong
         return matches / (matches + missed) if matches + missed else np.nan
 
     @property
     def f1(self) -> float:
-        """Harmonic mean of `precision` and `recall`: the F1 of expected numbers of pairs; NaN if both are."""
+        """Harmonic mean of `precision` and `recall`: the F1 of expected numbers of pairs; NaN if both are NaN."""
         wrong, missed = self.expected_errors
         matches = self.n_joined - wrong
         return 2 * matches / (2 * matches + wrong + missed) if 2 * matches + wrong + missed else np.nan
+
+    def precision_in_words(self) -> str:
+        """Say what precision is expected."""
+        low, high = self.precision_range
+        if np.isnan(low):
+            return "none, as no pair is joined"
+        if f"{low:.3g}" == f"{high:.3g}":
+            return f"{low:.3g}"
+        return f"{low:.3g} (single scores) to {high:.3g} (products of odds in clusters)"
+
+    def cut_in_words(self) -> str:
+        """Say that low scores were left out, where `is_cut`."""
+        least = self.pairs["probability"].values.min()
+        return (
+            f"no score is below {least:.3g}, and the threshold is {self.tau:.3g}: pairs with lower scores were probably "
+            "left out, and recall counts none of their matches"
+        )
 
     def to_dataframe(self) -> pd.DataFrame:
         """Tabulate the scored pairs.
@@ -235,15 +311,15 @@ class ScoredLinks(Stored):
         counts = f"{self.n_joined:,}, of which {self.n_joined_unscored:,} were never scored"
         of_one = f"{np.count_nonzero(sizes == 1):,} of one record, the largest of {sizes.max():,}"
         below = f"{n_joined_against:,} joined below tau {self.tau:.3g}"
-        rates = f"precision {self.precision:.4g}, recall {self.recall:.4g}, F1 {self.f1:.4g}"
         lines = [
             ("clusters", f"{sizes.size:,}: {of_one}"),
             ("joined pairs", counts),
             ("against score", f"{below}, {against.size - n_joined_against:,} separated above"),
-            ("expected", f"{rates}: as good as the scores are calibrated"),
+            ("precision", self.precision_in_words()),
+            ("recall", f"{self.recall:.3g} of scored pairs, {ONE_BY_ONE}"),
         ]
-        if self.unscored == 0:
-            lines.append(("recall", "leaves out matches that were never scored"))
+        if self.is_cut:
+            lines.append(("left out", self.cut_in_words()))
         if decided := self.decided.sizes["decision"]:
             lines.append(("constraints", f"{display.counted(decided, 'pair')} decided"))
         pairs = display.counted(self.pairs.sizes["link"], "scored pair")
@@ -253,6 +329,12 @@ class ScoredLinks(Stored):
 
     def _not_shown(self, table: pd.DataFrame) -> tuple[int, str]:
         return self.pairs.sizes["link"] - display.MOST_ROWS, "to_dataframe()"
+
+
+def _by_products(first: Positions, second: Positions, scores: Floats, n: int) -> Floats:
+    """Probability (n,) of each record to be with its cluster: the product of the odds of its joined pairs."""
+    odds = logit(np.clip(scores, _CERTAIN, 1.0 - _CERTAIN))
+    return expit(np.bincount(first, odds, n) + np.bincount(second, odds, n))
 
 
 def named_ends(cluster: xr.DataArray, names: Sequence[Hashable], first: Any, second: Any) -> dict[str, Any]:

@@ -72,11 +72,11 @@ def status(gap: float) -> str:
     return "optimal" if gap < SAME else "bounded"
 
 
-def gap_in_words(gap: float, expected: str) -> str:
-    """A relative gap of a loss that is `expected` over draws, or a mean over runs."""
+def gap_in_words(gap: float, expected: str, among: str = "") -> str:
+    """A relative gap of a loss that is `expected` over draws, or a mean over runs, `among` which partitions."""
     if status(gap) == "optimal":
-        return "none, this is the optimum"
-    return f"at most {at_most(100 * gap, '.3g')}% of the {expected} loss"
+        return f"none, this is the optimum{among}"
+    return f"at most {at_most(100 * gap, '.3g')}% of the {expected} loss{among}"
 
 
 class OutOfBudget(Exception):

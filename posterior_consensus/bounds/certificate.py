@@ -194,9 +194,10 @@ class Certificate(Stored):
         return frame.astype({"n_clusters": "Int64"})
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        among = self.info.among if isinstance(self.info, ComponentsInfo) else ""
         lines = [
             ("loss", display.name_and_unit(self.loss)),
-            ("optimality gap", gap_in_words(self.optimality_gap, words_of(self).expected)),
+            ("optimality gap", gap_in_words(self.optimality_gap, words_of(self).expected, among)),
             ("method", f"{self.method}, {display.duration(self.seconds)}"),
         ]
         if isinstance(self.info, ComponentsInfo):

@@ -35,6 +35,7 @@ _DUST = 1e-14  # relative to a pair's costs: a smaller weight is rounding
 _BYTES_A_LISTED_PAIR = 100  # while all pairs are listed
 _WORK = 200  # elementary steps of a component of few groups
 _SHARE = 0.05  # of the budget that is left, which any component may spend
+AMONG_KEEPING = ", among the partitions that keep the constraints"
 _NAMED = 5  # components that are named in words
 
 
@@ -60,6 +61,8 @@ class ComponentsInfo(Info):
         Position of a record of each of these components.
     stopped : str
         What ended the search before its steps did: "seconds", "interrupted" for Ctrl-C, or nothing.
+    constrained : bool
+        Whether only partitions that keep constraints were compared.
     """
 
     n_components: int
@@ -70,6 +73,12 @@ class ComponentsInfo(Info):
     unproven_gaps: list[float] = field(default_factory=list)
     unproven_records: list[int] = field(default_factory=list)
     stopped: str = ""
+    constrained: bool = False
+
+    @property
+    def among(self) -> str:
+        """Of which partitions a proof speaks, in words that follow it; empty for all."""
+        return AMONG_KEEPING if self.constrained else ""
 
     def in_words(self) -> str:
         """Say how many components are proven to be optimal, and which are not.
@@ -83,13 +92,13 @@ class ComponentsInfo(Info):
             return "no two items are linked"
         known = f"{counted(self.n_components, 'component')}, the largest of {counted(self.largest, 'item')}"
         if not self.unproven_sizes:
-            return f"{known}; {'it is' if self.n_components == 1 else 'all are'} proven optimal"
+            return f"{known}; {'it is' if self.n_components == 1 else 'all are'} proven optimal{self.among}"
         named = ", ".join(f"{size:,}" for size in self.unproven_sizes[:_NAMED])
         more = ", ..." if len(self.unproven_sizes) > _NAMED else ""
         proven, left = self.n_proven, len(self.unproven_sizes)
         return (
             f"{known}; {proven:,} {'is' if proven == 1 else 'are'} proven optimal, "
-            f"{left:,} of {named}{more} {'is' if left == 1 else 'are'} not"
+            f"{left:,} of {named}{more} {'is' if left == 1 else 'are'} not{self.among}"
         )
 
 
@@ -113,6 +122,8 @@ class Decomposition:
         Expected loss of a weight of 1.
     step : float
         Common divisor of all weights; 0 if none is known.
+    constrained : bool
+        Whether there are constraints.
     """
 
     groups: npt.NDArray[np.int32]
@@ -122,6 +133,7 @@ class Decomposition:
     component_of: npt.NDArray[np.int32]
     unit: float
     step: float = 0.0
+    constrained: bool = False
 
     def __len__(self) -> int:
         return self.starts.size - 1
@@ -196,6 +208,7 @@ class Decomposition:
             unproven_gaps=gaps[open_ones].tolist(),
             unproven_records=np.unique(self.groups, return_index=True)[1][of_open].tolist(),
             stopped=stopped,
+            constrained=self.constrained,
         )
 
 
@@ -328,7 +341,7 @@ def decomposition(
     all_weights = np.concatenate([weights[own], never]) - default * (sizes[all_rows] * sizes[all_columns])
     listed = sparse.csr_array((all_weights, (place[all_rows], place[all_columns])), (members.size, members.size))
     whole = Component.of(listed, sizes[members], default)
-    return Decomposition(groups, members, starts, whole, component_of, unit, step)
+    return Decomposition(groups, members, starts, whole, component_of, unit, step, bool(constraints))
 
 
 def between_groups(

@@ -302,7 +302,8 @@ class ConsensusPartition(HasLabels, Stored):
             interval = consistent_interval(self.threshold.within, self.threshold.between)
             lines.insert(1, ("threshold", f"tau {self.threshold.tau:.3g} (consistent: {interval})"))
         if self.optimality_gap is not None:
-            lines.insert(1, ("optimality gap", gap_in_words(self.optimality_gap, words.expected)))
+            among = self.info.among if isinstance(self.info, ComponentsInfo) else ""
+            lines.insert(1, ("optimality gap", gap_in_words(self.optimality_gap, words.expected, among)))
         return title, lines, self._of_clusters(display.MOST_ROWS)
 
     def _not_shown(self, table: pd.DataFrame) -> tuple[int, str]:

@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from posterior_consensus.answers.scored_links import ONE_BY_ONE
 from posterior_consensus.bounds.bound import status
-from posterior_consensus.bounds.components import ComponentsInfo
+from posterior_consensus.bounds.components import AMONG_KEEPING, ComponentsInfo
 from posterior_consensus.results import display
 from posterior_consensus.results.display import as_text, capitalized, counted
 from posterior_consensus.results.stored_as import own_in
@@ -21,10 +22,11 @@ from posterior_consensus.summary.text import with_references, with_version
 
 _LARGE = 10  # clusters of this size and above are counted together
 _HALF = 0.5  # mean probability to the rest of its cluster below which a record is ambiguous
-_UNSURE = 0.9  # expected precision below which a finding gives the next step
+_UNSURE = 0.9  # expected precision, by products of odds, below which a finding gives the next step
 _MOST_NAMED = 6
-_AS_GOOD = "as good as the scores are calibrated"
 _NOT_KNOWN = "not known to be non-matches"
+_WITHIN = " within components of linked records, and 0 elsewhere"
+_KEPT = " that keeps the constraints"
 _METHODS = (
     "{scored}",
     "{constraints}",
@@ -114,7 +116,8 @@ def components(summary: PairsRecord, counts: Counts) -> Fact:
 def scored(summary: PairsRecord, counts: Counts) -> Fact:
     """Numbers of scored pairs, and of those in one cluster."""
     pairs, n = summary.pairs, summary.pairs.n_items
-    others = f"; the others were given the probability {pairs.unscored:g}" if pairs.n_unscored else ""
+    where = _WITHIN if pairs.unscored else ""
+    others = f"; the others were given the probability {pairs.unscored:g}{where}" if pairs.n_unscored else ""
     methods = (
         f"Of the {n * (n - 1) // 2:,} pairs of {counted(n, 'record')}, {pairs.n_scored:,} had a score, taken as the "
         f"probability of a match{others}."
@@ -127,7 +130,8 @@ def unscored(summary: PairsRecord, counts: Counts) -> Fact:
     pairs, inside = summary.pairs, counts.unscored
     if not pairs.n_unscored:
         return Fact("unscored pairs", "none")
-    line = f"{pairs.n_unscored:,}, taken as {pairs.unscored:g}, {inside:,} of them in one cluster; {_NOT_KNOWN}"
+    where = _WITHIN if pairs.unscored else ""
+    line = f"{pairs.n_unscored:,}, taken as {pairs.unscored:g}{where}, {inside:,} of them in one cluster; {_NOT_KNOWN}"
     if not inside:
         return Fact("unscored pairs", line)
     share = display.percent(inside / counts.within)
@@ -150,12 +154,24 @@ def threshold(summary: PairsRecord, counts: Counts) -> Fact:
 def expected_loss(summary: PairsRecord, counts: Counts) -> Fact:
     """Expected loss, and the expected numbers of pairs on which the partition is wrong."""
     best = summary.partition
-    value, total = display.quantity(best.expected_loss, best.loss.unit, 4), _pairs(counts.wrong + counts.missed)
+    value = display.quantity(_expected_loss(summary, counts), best.loss.unit, 4)
+    total = _pairs(counts.wrong + counts.missed)
     kinds = f"{_pairs(counts.wrong)} joined wrongly and {_pairs(counts.missed)} missed"
-    line = f"{value}; expected wrong pairs: {total}, {kinds}"
-    finding = f"The expected number of wrong pairs is {total}: {kinds}."
-    methods = f"an expected loss of {value} and an expected number of wrong pairs of {total} ({kinds})"
+    line = f"{value}; expected wrong pairs by single scores: {total}, {kinds}"
+    finding = f"The expected number of wrong pairs by single scores is {total}: {kinds}."
+    methods = (
+        f"an expected loss of {value} and, by single scores, an expected number of wrong pairs of {total} ({kinds})"
+    )
     return Fact(f"expected {display.short_name_of(best.loss)}", line, [finding], methods)
+
+
+def _expected_loss(summary: PairsRecord, counts: Counts) -> float:
+    """Expected loss with pairs that were not scored at their probability within components, and at 0 elsewhere."""
+    best, loss = summary.partition, summary.links.loss
+    if not summary.pairs.unscored:
+        return best.expected_loss
+    costs = loss.numerator["B"] * counts.wrong + loss.numerator["C"] * counts.missed
+    return float(loss.scale(summary.pairs.n_items) * costs)
 
 
 def _pairs(number: float) -> str:
@@ -166,13 +182,17 @@ def _pairs(number: float) -> str:
 def optimality(summary: PairsRecord, counts: Counts) -> Fact:
     """Whether the partition is proven to be optimal, and which components are not."""
     best = summary.partition
+    kept = _KEPT if summary.pairs.constraints else ""
     if best.optimality_gap is not None and status(best.optimality_gap) == "optimal":
-        line = "proven, no partition has a smaller expected loss with these scores"
-        finding = "With these scores, no other partition has a smaller expected loss (proven)."
-        return Fact("optimality", line, [finding], "This is proven to be the minimum.")
+        line = f"proven, no partition{kept} has a smaller expected loss with these scores"
+        finding = f"With these scores, no other partition{kept} has a smaller expected loss (proven)."
+        among = AMONG_KEEPING if kept else ""
+        return Fact("optimality", line, [finding], f"This is proven to be the minimum{among}.")
     near = "not proven, no bound was computed"
     if best.optimality_gap is not None:
-        near = f"no partition's expected loss is more than {math.ceil(best.optimality_gap * 1e4) / 1e4:.2%} smaller"
+        value = _expected_loss(summary, counts)
+        gap = best.optimality_gap * best.expected_loss / value if value else best.optimality_gap
+        near = f"no partition{kept} has an expected loss more than {math.ceil(gap * 1e4) / 1e4:.2%} smaller"
     said = [near, *_unproven(best.info)]
     finding = " ".join(f"{capitalized(part)}." for part in said)
     return Fact("optimality", "; ".join(said), [finding], f"This is not proven to be the minimum: {near}.")
@@ -202,19 +222,27 @@ def precision(summary: PairsRecord, counts: Counts) -> Fact:
         none = f"no pair is joined, and {_pairs(counts.missed)} expected matches are missed"
         return Fact("precision", none, [f"{capitalized(none)}."])
     matches = counts.within - counts.wrong + counts.missed
-    line = f"{found.precision:.3g} expected, recall {found.recall:.3g} expected; {_AS_GOOD}"
+    ways, recall = found.precision_in_words(), f"{found.recall:.3g}"
+    line = f"{ways} expected; recall {recall} of scored pairs, {ONE_BY_ONE}"
     finding = (
-        f"Expected precision is {found.precision:.3g}, the share of matches among the "
-        f"{counted(counts.within, 'pair')} within clusters; expected recall is {found.recall:.3g}, the share of "
-        f"{_pairs(matches)} expected matches that are within clusters. Both are {_AS_GOOD}."
+        f"Expected precision, the share of matches among the {counted(counts.within, 'pair')} within clusters, is "
+        f"{ways}. Expected recall of scored pairs is {recall}, the share of {_pairs(matches)} expected matches that are "
+        f"within clusters, {ONE_BY_ONE}."
     )
-    if found.precision < _UNSURE:
+    if found.precision_range[1] < _UNSURE:
         finding += " With a larger threshold, fewer pairs are joined wrongly; `pc.loss_path` computes both for each."
     methods = (
-        f"Its expected precision of pairs is {found.precision:.3g} and its expected recall {found.recall:.3g}, "
-        f"{_AS_GOOD}."
+        f"Its expected precision of pairs is {ways}, and its expected recall of scored pairs is {recall}, {ONE_BY_ONE}."
     )
     return Fact("precision", line, [finding], methods)
+
+
+def left_out(summary: PairsRecord, counts: Counts) -> Fact:
+    """That pairs with low scores are not in the table."""
+    if not summary.links.is_cut:
+        return Fact()
+    said = summary.links.cut_in_words()
+    return Fact("left out", said, [f"{capitalized(said)}. Score all pairs that blocking proposes."])
 
 
 def against(summary: PairsRecord, counts: Counts) -> Fact:
@@ -283,8 +311,8 @@ def _other_decision(increase: float, exact: bool) -> str:
 
 
 _TOPICS: tuple[Callable[[PairsRecord, Counts], Fact], ...] = (
-    *(clusters, components, scored, unscored, threshold, expected_loss, optimality, precision, against, ambiguous),
-    *(constraints, review),
+    *(clusters, components, scored, unscored, threshold, expected_loss, optimality, precision, left_out, against),
+    *(ambiguous, constraints, review),
 )
 
 

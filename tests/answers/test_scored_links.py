@@ -26,7 +26,7 @@ def test_pairs_against_their_score_and_expected_pairs():
     assert found.against[["first", "second", "joined"]].values.tolist() == [["b", "c", True], ["d", "e", False]]
     assert found.to_dataframe()["probability"].tolist() == [0.4, 0.6, 0.7, 0.3, 0.9]
     assert (found.n_joined, found.n_joined_unscored) == (4, 1)
-    matches, total = 0.9 + 0.7 + 0.4 + 0.1, sum(PAIRS.values()) + 0.1 * 10
+    matches, total = 0.9 + 0.7 + 0.4 + 0.1, sum(PAIRS.values()) + 0.1 * 2  # d and f, in a cluster, are linked to e
     assert found.precision == pytest.approx(matches / 4) and found.recall == pytest.approx(matches / total)
     assert found.f1 == pytest.approx(2 / (1 / found.precision + 1 / found.recall))
     assert found.n_by_size.to_dict() == {"1": 1, "2": 1, "3": 1}
@@ -46,13 +46,58 @@ def test_nothing_joined_and_nothing_expected():
     assert found.review().empty and found.against.empty and "0 scored pairs" in repr(found)
 
 
+def test_unscored_pairs_count_within_components_alone():
+    pairs = {(0, 1): 0.9, (1, 2): 0.8, (3, 4): 0.7, (4, 5): 0.2}
+    found = pc.links(scored_pairs(7, pairs, 0.1, must_link=[(5, 6)]), [0, 0, 1, 2, 2, 3, 3], loss=pc.binder())
+    assert found.expected_errors == pytest.approx((0.1 + 0.3 + 0.9, 0.8 + 0.2 + 0.1))  # 0 and 2 alone
+    many = scored_pairs(5_000, {(2 * k, 2 * k + 1): 0.9 for k in range(2_500)}, 0.1)
+    best = pc.consensus_partition(many, random_seed=1, progressbar=False)
+    assert pc.links(many, best).expected_errors == pytest.approx((250, 0))
+    path = pc.loss_path(many, loss="binder", values=[0.3, 0.5], random_seed=1, progressbar=False)
+    assert path.table["recall"].values.tolist() == [1, 1]
+    above = pc.links(scored_pairs(4, {(0, 1): 0.1}, 0.6), [0, 1, 2, 2])  # all are linked
+    assert above.expected_errors == pytest.approx((0.4, 0.1 + 4 * 0.6))
+
+
+def by_definition(source, labels):
+    """Expected precision by products of odds, from one pair after the other."""
+    values, n = source.similarity(), source.n_items
+    known = source.scored.toarray() > 0
+    odds = [
+        np.prod([values[i, j] / (1 - values[i, j]) for j in range(n) if known[i, j] and labels[i] == labels[j]])
+        for i in range(n)
+    ]
+    own = np.maximum([one / (1 + one) for one in odds], source.unscored)
+    joined = [(i, j) for i in range(n) for j in range(i) if labels[i] == labels[j]]
+    return np.mean([max(own[i], own[j], values[i, j]) for i, j in joined])
+
+
+def test_precision_by_products_of_odds():
+    rng = np.random.default_rng(1)
+    for unscored in (0.0, 0.05, 0.4):
+        pairs = {(i, j): rng.uniform(0.01, 0.99) for i in range(9) for j in range(i) if rng.random() < 0.7}
+        source, labels = scored_pairs(9, pairs, unscored), rng.integers(3, size=9)
+        low, high = pc.links(source, labels).precision_range
+        assert low == pc.links(source, labels).precision <= high
+        assert high == pytest.approx(by_definition(source, labels))
+    certain = pc.links(scored_pairs(3, {(0, 1): 1.0, (0, 2): 1.0, (1, 2): 0.0}), [0, 0, 0])
+    assert certain.precision_range == pytest.approx((2 / 3, 2.5 / 3))  # odds of 1 and 0 are even together
+    assert np.isnan(pc.links(scored_pairs(3, {}), [0, 1, 2]).precision_range).all()
+
+
 def test_says_how_good_the_numbers_are():
     shown = repr(example())
-    for part in ("1 joined below tau 0.5", "1 separated above", "1 were never scored", "calibrated"):
+    for part in ("1 joined below tau 0.5", "1 separated above", "1 were never scored", "errors may have either sign"):
         assert part in shown
-    assert "never scored" in repr(example(unscored=0.0)).split("recall  ")[1]
-    many = pc.links(scored_pairs(40, {(i, i + 1): i / 40 for i in range(30)}), np.arange(40) // 2)
-    assert repr(many).endswith("... 18 more rows in to_dataframe()")
+    assert "of scored pairs" in shown.split("recall  ")[1] and "left out" not in shown
+
+
+def test_says_that_low_scores_were_left_out():
+    pairs = {(0, 1): 0.9, (1, 2): 0.5}
+    assert "no score is below 0.5, and the threshold is 0.5" in repr(pc.links(scored_pairs(4, pairs), [0, 0, 1, 2]))
+    all_pairs = scored_pairs(3, pairs | {(0, 2): 0.7})
+    for source in (scored_pairs(4, pairs | {(2, 3): 0.4}), all_pairs, scored_pairs(3, {})):
+        assert not pc.links(source, np.arange(source.n_items)).is_cut
 
 
 @pytest.mark.parametrize("constraints", [{}, {"must_link": [(0, 1)], "cannot_link": [(1, 3), (0, 3)]}])
