@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import isotonic_regression
 
-from posterior_consensus.plots.colours import MARK, MARKERS, colours_of, ink, patterns_of
+from posterior_consensus.plots.colours import MARK, MARKERS, check_matplotlib, colours_of, ink, patterns_of
 from posterior_consensus.runtime.arguments import as_numbers
 
 if TYPE_CHECKING:
@@ -54,7 +54,8 @@ _STEPS = (1, 2, 5)  # times powers of ten: steps between named items
 
 
 def check_result(name: str, value: Any, kind: type | tuple[type, ...], maker: str) -> None:
-    """Raise an error unless `value` is a result of the function `maker`."""
+    """Raise an error unless `value` is a result of the function `maker`, and Matplotlib is installed."""
+    check_matplotlib()
     if not isinstance(value, kind):
         raise TypeError(f"`{name}` must be what {maker}() returns; got {type(value).__name__}.")
 
@@ -63,6 +64,7 @@ def new_axes(
     ax: Any, figsize: Any, width: float, height: float, *, framed: bool = False, layout: str = "constrained"
 ) -> Axes:
     """The user's axes, or axes of a new figure of `figsize`, by default `width` x `height` inches."""
+    check_matplotlib()
     from matplotlib.axes import Axes
 
     if not isinstance(ax, Axes | None):
@@ -89,6 +91,7 @@ def grid_axes(
     `ratios` are ratios of the widths of columns and the heights of rows. Unless `framed`, axes have no lines at the top
     and right. Images of square pixels need the layout "compressed", as "constrained" cuts labels.
     """
+    check_matplotlib()
     from matplotlib.axes import Axes
 
     if figsize is not None:
@@ -141,6 +144,7 @@ def panels(
 @contextmanager
 def in_print(width: Any, figsize: Any) -> Iterator[float]:
     """Style of figures in journals, with their width in inches; `figsize` is the user's, which must be None."""
+    check_matplotlib()
     import matplotlib.pyplot as plt
 
     if not isinstance(width, str) or width not in _WIDTHS:

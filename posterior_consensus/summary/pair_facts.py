@@ -1,6 +1,5 @@
 """Facts of a summary of scored pairs, each in its words: a printed line, findings, and a part of the methods text."""
 
-import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -8,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from posterior_consensus.bounds.bound import status
+from posterior_consensus.bounds.bound import minimum_in_words, status
 from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.results import display
 from posterior_consensus.results.display import as_text, capitalized, counted
@@ -158,9 +157,9 @@ def expected_loss(summary: PairsRecord, counts: Counts) -> Fact:
     return Fact(f"expected {display.short_name_of(best.loss)}", line, [finding], methods)
 
 
-def _pairs(number: float) -> str:
-    """An expected number of pairs in words."""
-    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+def _pairs(number: float, formatted: Callable[[float, str], str] = format) -> str:
+    """An expected number of pairs in words, rounded to the nearest, or outwards as a bound."""
+    return formatted(number, ",.0f" if number >= 100 else ".3g")
 
 
 def optimality(summary: PairsRecord, counts: Counts) -> Fact:
@@ -170,12 +169,15 @@ def optimality(summary: PairsRecord, counts: Counts) -> Fact:
         line = "proven, no partition has a smaller expected loss with these scores"
         finding = "With these scores, no other partition has a smaller expected loss (proven)."
         return Fact("optimality", line, [finding], "This is proven to be the minimum.")
-    near = "not proven, no bound was computed"
-    if best.optimality_gap is not None:
-        near = f"no partition's expected loss is more than {math.ceil(best.optimality_gap * 1e4) / 1e4:.2%} smaller"
-    said = [near, *_unproven(best.info)]
-    finding = " ".join(f"{capitalized(part)}." for part in said)
-    return Fact("optimality", "; ".join(said), [finding], f"This is not proven to be the minimum: {near}.")
+    minimum = ""
+    if best.optimality_gap is not None and best.lower_bound is not None:
+        minimum = minimum_in_words(best.optimality_gap, best.lower_bound, best.loss.unit)
+    known = f"the minimum is {minimum}" if minimum else "no bound was computed"
+    shown = f"minimum {minimum[:-1]}; not proven optimal)" if minimum else f"not proven optimal, {known}"
+    unproven = [*_unproven(best.info)]
+    finding = " ".join(f"{capitalized(part)}." for part in [f"the partition is not proven optimal: {known}", *unproven])
+    which = f", which is {minimum}" if minimum else f": {known}"
+    return Fact("optimality", "; ".join([shown, *unproven]), [finding], f"This is not proven to be the minimum{which}.")
 
 
 def _unproven(info: Info | None) -> Iterator[str]:
@@ -183,7 +185,7 @@ def _unproven(info: Info | None) -> Iterator[str]:
     if not isinstance(info, ComponentsInfo):
         return
     sizes = display.listed([f"{size:,}" for size in info.unproven_sizes], _MOST_NAMED)
-    gaps = display.listed([_pairs(gap) for gap in info.unproven_gaps], _MOST_NAMED)
+    gaps = display.listed([_pairs(gap, display.at_most) for gap in info.unproven_gaps], _MOST_NAMED)
     n, of = len(info.unproven_sizes), counted(info.n_components, "component")
     are, have, cost = ("is", "it has", "costs") if n == 1 else ("are", "they have", "cost")
     yield (
@@ -274,8 +276,10 @@ def _other_decision(increase: float, exact: bool) -> str:
     """What the other decision on a pair does to the expected loss."""
     if abs(increase) < ROUNDING:
         return f"the other decision would not {'change' if exact else 'raise'} the expected loss"
-    change, bound = ("raise", "at most ") if increase >= 0 else ("lower", "at least ")
-    number = f"{abs(increase):.3g}"
+    change, bound, outwards = ("raise", "at most ", display.at_most)
+    if increase < 0:
+        change, bound, outwards = ("lower", "at least ", display.at_least)
+    number = (format if exact else outwards)(abs(increase), ".3g")
     return (
         f"the other decision would {change} the expected loss by {'' if exact else bound}{number} expected "
         f"{'pair' if number == '1' else 'pairs'}"
