@@ -47,6 +47,7 @@ _PRINTED: dict[str, Any] = {
     **{"legend.handlelength": 1.3, "legend.handletextpad": 0.5, "legend.columnspacing": 1.0},
     **{"figure.subplot.left": 0.2, "figure.subplot.right": 0.97},  # near what the layout will find, for room of names
 }
+_BETWEEN = 0.1  # inches beside each of four panels: the names of a colour bar and of the next axis do not touch
 MOST_OF_PAIRS = 10_000  # items; beyond, a sample of pairs is shown
 SOME_OF_PAIRS = 2_000
 MOST_IN_ROW = 20_000  # items in a row; beyond, a sample of this size is shown
@@ -127,7 +128,9 @@ def panels(
     print, fonts and lines are those of journals, and labels are wrapped at the end.
     """
     if width is None:
-        yield grid_axes(None, figsize, 2, 2, *default, framed=True, **ratios)
+        axes = grid_axes(None, figsize, 2, 2, *default, framed=True, **ratios)
+        axes[0, 0].figure.get_layout_engine().set(w_pad=_BETWEEN)
+        yield axes
         return
     with in_print(width, figsize) as across:
         if width == "page":
