@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.results.display import at_most
+from posterior_consensus.results.display import at_least, at_most, with_unit
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME
 
@@ -76,7 +76,15 @@ def gap_in_words(gap: float, expected: str, among: str = "") -> str:
     """A relative gap of a loss that is `expected` over draws, or a mean over runs, `among` which partitions."""
     if status(gap) == "optimal":
         return f"none, this is the optimum{among}"
-    return f"at most {at_most(100 * gap, '.3g')}% of the {expected} loss{among}"
+    return f"at most {at_most(100 * gap, '.2g')}% of the {expected} loss{among}"
+
+
+def minimum_in_words(gap: float, lower_bound: float, unit: str) -> str:
+    """A lower bound, and how far it is below the loss, after "the minimum is"; empty if it is 0."""
+    if lower_bound <= 0:
+        return ""
+    least = with_unit(at_least(lower_bound, ".3g"), unit)
+    return f"at least {least} ({at_most(100 * gap, '.2g')}% below)"
 
 
 class OutOfBudget(Exception):

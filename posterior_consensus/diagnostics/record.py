@@ -156,12 +156,14 @@ class Diagnosis(Stored):
 
     def _worst_pairs(self) -> str:
         parts = []
-        for name, text, worst in (
-            ("rhat", lambda rhat: f"R-hat at most {display.at_most(rhat, '.3f')}", np.nanargmax),
-            ("ess_bulk", lambda ess: f"ESS at least {display.at_least(ess, ',.0f')}", np.nanargmin),
+        for name, text, outwards, form, worst in (
+            ("rhat", "R-hat at most", display.at_most, ".3f", np.nanargmax),
+            ("ess_bulk", "ESS at least", display.at_least, ",.0f", np.nanargmin),
         ):
             values = self.pairs[name].values
             if not np.isnan(values).all():
                 at = self.pairs.isel(pair=int(worst(values)))
-                parts.append(f"{text(float(at[name]))} ({at['pair_first'].item()}, {at['pair_second'].item()})")
+                parts.append(
+                    f"{text} {outwards(float(at[name]), form)} ({at['pair_first'].item()}, {at['pair_second'].item()})"
+                )
         return ", ".join(parts) or "too few draws"

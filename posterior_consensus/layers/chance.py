@@ -26,6 +26,18 @@ def chance_losses(
     return loss.scale(draws.n_items) * loss_kernels.combine_pairs(arrays, joint, own[rows], own[others])
 
 
+def loss_without_structure(draws: PartitionDraws, loss: PartitionLoss) -> float:
+    """Least expected loss against draws with clusters of the same sizes, but the items of each draw permuted.
+
+    The loss is linear. One cluster of all items, or each item in its own, then attains the minimum: a test enumerates
+    all partitions of few items.
+    """
+    n, arrays = draws.n_items, loss.arrays(draws.n_items)
+    own = float(draws.samples.mean(np.add.reduceat(arrays.h[draws.backend.sizes], draws.starts[:-1])))
+    joint, partition, drawn = np.array([(own, arrays.h[n], own), (n * arrays.h[1], n * arrays.h[1], own)]).T.copy()
+    return float(loss.scale(n) * loss_kernels.combine_pairs(arrays, joint, partition, drawn).min())
+
+
 def expected_joint_sums(
     sizes: Sequence[npt.NDArray[np.integer]], rows: npt.NDArray[np.intp], others: npt.NDArray[np.intp], h: Floats
 ) -> tuple[Floats, Floats]:

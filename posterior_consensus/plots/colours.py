@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +37,12 @@ BARS = "#C9D3DF"  # bars of a posterior, behind points and lines
 PRIOR = "#875A87"  # visible on white, on black and on grey bars
 OPEN = "#BDBDBD"  # unassigned items of a partial partition
 NOISE_GREY = "#7D7D7D"  # items that runs put into no cluster
+
+
+def check_matplotlib() -> None:
+    """Raise an error with the next step if Matplotlib, which is optional, is missing."""
+    if find_spec("matplotlib") is None:
+        raise ImportError("Figures need the package matplotlib: pip install 'posterior-consensus[plots]'.")
 
 
 def ink() -> str:
@@ -127,6 +134,7 @@ def chain_cross(k: int, n_chains: int) -> dict[str, Any]:
 
 def as_cmap(cmap: Any) -> Colormap:
     """A colormap, given by name or itself."""
+    check_matplotlib()
     from matplotlib import colormaps
     from matplotlib.colors import Colormap
 

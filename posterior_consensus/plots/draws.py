@@ -74,9 +74,9 @@ def plot_traces(diagnosis: Diagnosis, *, figsize: Size = None, axes: Any = None)
     >>> axes.shape
     (7, 2)
     """
+    frame.check_result("diagnosis", diagnosis, Diagnosis, "diagnose")
     from matplotlib.lines import Line2D
 
-    frame.check_result("diagnosis", diagnosis, Diagnosis, "diagnose")
     traces = diagnosis.traces
     names = traces["summary"].values.tolist()
     axes = frame.grid_axes(axes, figsize, len(names), 2, _WIDTH, _SUMMARY * len(names) + 0.4, width_ratios=(2, 1))

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import isotonic_regression
 
-from posterior_consensus.plots.colours import MARK, MARKERS, colours_of, ink, patterns_of
+from posterior_consensus.plots.colours import MARK, MARKERS, check_matplotlib, colours_of, ink, patterns_of
 from posterior_consensus.runtime.arguments import as_numbers
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ _PRINTED: dict[str, Any] = {
     **{"legend.handlelength": 1.3, "legend.handletextpad": 0.5, "legend.columnspacing": 1.0},
     **{"figure.subplot.left": 0.2, "figure.subplot.right": 0.97},  # near what the layout will find, for room of names
 }
+_BETWEEN = 0.1  # inches beside each of four panels: the names of a colour bar and of the next axis do not touch
 MOST_OF_PAIRS = 10_000  # items; beyond, a sample of pairs is shown
 SOME_OF_PAIRS = 2_000
 MOST_IN_ROW = 20_000  # items in a row; beyond, a sample of this size is shown
@@ -54,7 +55,8 @@ _STEPS = (1, 2, 5)  # times powers of ten: steps between named items
 
 
 def check_result(name: str, value: Any, kind: type | tuple[type, ...], maker: str) -> None:
-    """Raise an error unless `value` is a result of the function `maker`."""
+    """Raise an error unless `value` is a result of the function `maker`, and Matplotlib is installed."""
+    check_matplotlib()
     if not isinstance(value, kind):
         raise TypeError(f"`{name}` must be what {maker}() returns; got {type(value).__name__}.")
 
@@ -63,6 +65,7 @@ def new_axes(
     ax: Any, figsize: Any, width: float, height: float, *, framed: bool = False, layout: str = "constrained"
 ) -> Axes:
     """The user's axes, or axes of a new figure of `figsize`, by default `width` x `height` inches."""
+    check_matplotlib()
     from matplotlib.axes import Axes
 
     if not isinstance(ax, Axes | None):
@@ -89,6 +92,7 @@ def grid_axes(
     `ratios` are ratios of the widths of columns and the heights of rows. Unless `framed`, axes have no lines at the top
     and right. Images of square pixels need the layout "compressed", as "constrained" cuts labels.
     """
+    check_matplotlib()
     from matplotlib.axes import Axes
 
     if figsize is not None:
@@ -124,7 +128,9 @@ def panels(
     print, fonts and lines are those of journals, and labels are wrapped at the end.
     """
     if width is None:
-        yield grid_axes(None, figsize, 2, 2, *default, framed=True, **ratios)
+        axes = grid_axes(None, figsize, 2, 2, *default, framed=True, **ratios)
+        axes[0, 0].figure.get_layout_engine().set(w_pad=_BETWEEN)
+        yield axes
         return
     with in_print(width, figsize) as across:
         if width == "page":
@@ -141,6 +147,7 @@ def panels(
 @contextmanager
 def in_print(width: Any, figsize: Any) -> Iterator[float]:
     """Style of figures in journals, with their width in inches; `figsize` is the user's, which must be None."""
+    check_matplotlib()
     import matplotlib.pyplot as plt
 
     if not isinstance(width, str) or width not in _WIDTHS:

@@ -183,9 +183,9 @@ def plot_item_uncertainty(
     >>> ax.get_ylabel()
     'mean posterior similarity'
     """
+    frame.check_result("items", items, ItemUncertainty, "item_uncertainty")
     from matplotlib.patches import Patch
 
-    frame.check_result("items", items, ItemUncertainty, "item_uncertainty")
     cluster, single = items.cluster.values, np.isnan(items.similarity.values)
     own, other = np.nan_to_num(items.similarity.values), np.nan_to_num(items.nearest_similarity.values)
     numbers = numbers_for_colours(items.names)

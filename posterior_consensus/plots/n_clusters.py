@@ -237,10 +237,10 @@ def plot_dendrogram(merges: ClusterMerges, *, figsize: Size = None, ax: Axes | N
     >>> [label.get_text() for label in ax.get_xticklabels()]
     ['0\n(n = 2)', '1\n(n = 2)', '2\n(n = 1)']
     """
+    frame.check_result("merges", merges, ClusterMerges, "cluster_merges")
     from matplotlib.collections import LineCollection
     from matplotlib.ticker import NullLocator
 
-    frame.check_result("merges", merges, ClusterMerges, "cluster_merges")
     joined = merges.table[["first", "second"]].to_array().values.T[1:]
     losses = merges.table["expected_loss"].values
     leaves = _leaves(joined)

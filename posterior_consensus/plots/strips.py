@@ -332,9 +332,9 @@ def plot_modes(modes: PartitionModes, *, order: Any = "clusters", figsize: Size 
     >>> [tick.get_text().replace(chr(10), ", ") for tick in axes[0].get_yticklabels()]
     ['share 0.65, 2 clusters, noise 0.026', 'share 0.35, 2 clusters, noise 0.05']
     """
+    frame.check_result("modes", modes, PartitionModes, "fit_modes")
     from matplotlib.colors import LinearSegmentedColormap, to_rgba
 
-    frame.check_result("modes", modes, PartitionModes, "fit_modes")
     height = 1.2 + 0.6 * modes.n_modes
     items, draws = frame.grid_axes(axes, figsize, 1, 2, 8.4, height, name="axes", width_ratios=[2, 1])[0]
     captions = [

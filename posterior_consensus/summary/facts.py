@@ -1,7 +1,6 @@
 """Facts of a summary, each in its words: a printed line, findings, and a sentence or clause of the methods text."""
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +9,7 @@ from posterior_consensus.answers.alignment import differences
 from posterior_consensus.answers.links import MANY, SMALL, SURE, UNLIKELY, range_of
 from posterior_consensus.answers.membership import EVEN, by_doubt, misplaced_in_words
 from posterior_consensus.answers.particles import Particles, missed, seen_from
-from posterior_consensus.bounds.bound import status
+from posterior_consensus.bounds.bound import minimum_in_words, status
 from posterior_consensus.bounds.components import ComponentsInfo
 from posterior_consensus.consensus.record import reached_in_words, stopped
 from posterior_consensus.diagnostics.record import Diagnosis
@@ -20,7 +19,8 @@ from posterior_consensus.ensemble.items import cluster_names
 from posterior_consensus.ensemble.partitions import Labels, alone
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.switching import numbered_like
-from posterior_consensus.losses.record import Loss
+from posterior_consensus.layers.chance import loss_without_structure
+from posterior_consensus.losses.record import Loss, PartitionLoss
 from posterior_consensus.plots.frame import MOST_IN_ROW, MOST_OF_PAIRS, SOME_OF_PAIRS
 from posterior_consensus.results import display
 from posterior_consensus.results.display import capitalized, counted
@@ -65,10 +65,6 @@ _GIVEN_NUMBER = (
 _LINKS_BECAUSE = f"because there are more than {MANY} clusters, and most items are in clusters of at most {SMALL}"
 _LINK_SIZES = {"1": "singletons", "2": "pairs", "3": "triples"}
 _MOST_LINK_SIZES = 4  # sizes named in a sentence
-_LARGEST: dict[str, Callable[[int], float]] = {  # losses that two partitions of n items reach
-    "log2 n": math.log2,
-    "1 - 1 / n": lambda n: 1 - 1 / n,
-}
 _OTHERS = "The search with labels sampled anew from the allocation probabilities"
 
 
@@ -301,7 +297,9 @@ def expected_loss(summary: SummaryRecord) -> Fact:
     best, words = summary.partition, words_of(summary)
     number, error = display.rounded(best.expected_loss, best.mcse)
     value = display.with_unit(number, best.loss.unit)
-    finding = f"The {words.minimized} {display.name_of(best.loss)} of this partition{words.to_draws} is {value}."
+    none = _without_structure(summary)
+    than = f", {none} that {words.draws} with clusters of the same sizes but permuted items have" * bool(none)
+    finding = f"The {words.minimized} {display.name_of(best.loss)} of this partition{words.to_draws} is {value}{than}."
     methods = (
         f"{words.an_expected} loss of {value}, estimated on the same {words.draws} ({words.error} {error}"
         f"{_rough_because(best.ess, words)})"
@@ -309,9 +307,19 @@ def expected_loss(summary: SummaryRecord) -> Fact:
     line = f"{value}, {words.mcse} {error}"
     if display.is_rough(best.ess, words):
         line += f", rough: {best.ess:.3g} effective {words.draws}"
-    if (largest := _LARGEST.get(best.loss.upper)) and summary.draws.n_items > 1:
-        line += f" (0 to {largest(summary.draws.n_items):.3g} possible)"
+    line += f" ({none} without structure)" * bool(none)
     return Fact(f"{words.expected} {display.short_name_of(best.loss)}", line, [finding], methods)
+
+
+def _without_structure(summary: SummaryRecord) -> str:
+    """Expected loss as a share of that of permuted draws; empty if this is 0, or unknown because of the loss."""
+    best = summary.partition
+    if not (isinstance(best.loss, PartitionLoss) and best.loss.is_linear):
+        return ""
+    none = loss_without_structure(summary.draws, best.loss)
+    if none <= ROUNDING:
+        return ""
+    return f"{display.percent(best.expected_loss / none)} of the {display.quantity(none, best.loss.unit, 3)}"
 
 
 def rough_error(summary: SummaryRecord) -> Fact:
@@ -358,19 +366,13 @@ def optimality(summary: SummaryRecord) -> Fact:
     if gap is None or bound is None:
         no_bound = "no bound was computed" if summary.no_certificate else "no bound is known for this loss"
         said, shown = [agreement or no_bound], f"not proven optimal, {no_bound}"
-    elif gap > _LOOSE:
-        can_improve = bool(summary.certificate and not summary.certificate.left_out)
-        better = ["a longer computation, by `pc.certify`, can give a better bound"] * can_improve
-        unproven = f"the {words.expected} loss is not proven to be near the minimum"
-        said, shown = [agreement, "; ".join([unproven, *better])], "not proven optimal"
-        if (least := _rounded_down(bound)) > 0:
-            minimum = f"at least {display.quantity(least, best.loss.unit)}"
-            shown = f"minimum {minimum} (not proven optimal)"
     else:
-        at_most = f"{math.ceil(gap * 1e4) / 1e4:.2%}"
-        near = f"no partition's {words.expected} loss on these {words.draws} is more than {at_most} smaller"
-        minimum = f"at most {at_most} smaller"
-        said, shown = [agreement, near], f"minimum {minimum} (not proven optimal)"
+        minimum = minimum_in_words(gap, bound, best.loss.unit)
+        better = "; a longer computation, by `pc.certify`, can give a better bound"
+        better *= bool(gap > _LOOSE and summary.certificate and not summary.certificate.left_out)
+        known = f"the minimum on these {words.draws} is {minimum}" if minimum else "there is no bound above 0"
+        said = [agreement, f"the partition is not proven optimal: {known}{better}"]
+        shown = f"minimum {minimum[:-1]}; not proven optimal)" if minimum else "not proven optimal"
     sentence = " ".join(f"{capitalized(part)}." for part in filter(None, said))
     which = f", which is {minimum}" if minimum else ""
     line = "; ".join(filter(None, [_agreement(best.info), shown]))
@@ -384,12 +386,6 @@ def _agreement(info: Info | None) -> str:
     if PERTURBATION in info.kinds or info.n_starts_at_best < 2:
         return info.agreement()
     return f"{info.n_starts_at_best} of {len(info.kinds)} searches agree"
-
-
-def _rounded_down(bound: float) -> float:
-    """A lower bound with two significant digits, never above it."""
-    place = 0 if bound <= 0 else 1 - math.floor(math.log10(bound))
-    return math.floor(bound * 10**place) / 10**place
 
 
 def ball(summary: SummaryRecord) -> Fact:

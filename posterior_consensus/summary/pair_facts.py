@@ -1,6 +1,5 @@
 """Facts of a summary of scored pairs, each in its words: a printed line, findings, and a part of the methods text."""
 
-import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -9,7 +8,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from posterior_consensus.answers.scored_links import ONE_BY_ONE
-from posterior_consensus.bounds.bound import status
+from posterior_consensus.bounds.bound import minimum_in_words, status
 from posterior_consensus.bounds.components import AMONG_KEEPING, ComponentsInfo
 from posterior_consensus.results import display
 from posterior_consensus.results.display import as_text, capitalized, counted
@@ -174,9 +173,9 @@ def _expected_loss(summary: PairsRecord, counts: Counts) -> float:
     return float(loss.scale(summary.pairs.n_items) * costs)
 
 
-def _pairs(number: float) -> str:
-    """An expected number of pairs in words."""
-    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+def _pairs(number: float, formatted: Callable[[float, str], str] = format) -> str:
+    """An expected number of pairs in words, rounded to the nearest, or outwards as a bound."""
+    return formatted(number, ",.0f" if number >= 100 else ".3g")
 
 
 def optimality(summary: PairsRecord, counts: Counts) -> Fact:
@@ -188,14 +187,17 @@ def optimality(summary: PairsRecord, counts: Counts) -> Fact:
         finding = f"With these scores, no other partition{kept} has a smaller expected loss (proven)."
         among = AMONG_KEEPING if kept else ""
         return Fact("optimality", line, [finding], f"This is proven to be the minimum{among}.")
-    near = "not proven, no bound was computed"
-    if best.optimality_gap is not None:
-        value = _expected_loss(summary, counts)
-        gap = best.optimality_gap * best.expected_loss / value if value else best.optimality_gap
-        near = f"no partition{kept} has an expected loss more than {math.ceil(gap * 1e4) / 1e4:.2%} smaller"
-    said = [near, *_unproven(best.info)]
-    finding = " ".join(f"{capitalized(part)}." for part in said)
-    return Fact("optimality", "; ".join(said), [finding], f"This is not proven to be the minimum: {near}.")
+    minimum = ""
+    if best.optimality_gap is not None and best.lower_bound is not None:
+        value, excess = _expected_loss(summary, counts), best.expected_loss - best.lower_bound
+        gap = excess / value if value else best.optimality_gap
+        minimum = minimum_in_words(gap, value - excess, best.loss.unit)
+    known = f"the minimum{kept} is {minimum}" if minimum else "no bound was computed"
+    shown = f"minimum{kept} {minimum[:-1]}; not proven optimal)" if minimum else f"not proven optimal, {known}"
+    unproven = [*_unproven(best.info)]
+    finding = " ".join(f"{capitalized(part)}." for part in [f"the partition is not proven optimal: {known}", *unproven])
+    which = f", which{kept} is {minimum}" if minimum else f": {known}"
+    return Fact("optimality", "; ".join([shown, *unproven]), [finding], f"This is not proven to be the minimum{which}.")
 
 
 def _unproven(info: Info | None) -> Iterator[str]:
@@ -203,7 +205,7 @@ def _unproven(info: Info | None) -> Iterator[str]:
     if not isinstance(info, ComponentsInfo):
         return
     sizes = display.listed([f"{size:,}" for size in info.unproven_sizes], _MOST_NAMED)
-    gaps = display.listed([_pairs(gap) for gap in info.unproven_gaps], _MOST_NAMED)
+    gaps = display.listed([_pairs(gap, display.at_most) for gap in info.unproven_gaps], _MOST_NAMED)
     n, of = len(info.unproven_sizes), counted(info.n_components, "component")
     are, have, cost = ("is", "it has", "costs") if n == 1 else ("are", "they have", "cost")
     yield (
@@ -302,8 +304,10 @@ def _other_decision(increase: float, exact: bool) -> str:
     """What the other decision on a pair does to the expected loss."""
     if abs(increase) < ROUNDING:
         return f"the other decision would not {'change' if exact else 'raise'} the expected loss"
-    change, bound = ("raise", "at most ") if increase >= 0 else ("lower", "at least ")
-    number = f"{abs(increase):.3g}"
+    change, bound, outwards = ("raise", "at most ", display.at_most)
+    if increase < 0:
+        change, bound, outwards = ("lower", "at least ", display.at_least)
+    number = (format if exact else outwards)(abs(increase), ".3g")
     return (
         f"the other decision would {change} the expected loss by {'' if exact else bound}{number} expected "
         f"{'pair' if number == '1' else 'pairs'}"
