@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -94,12 +95,17 @@ class LabelBackend(ABC):
         """Description of the storage; empty for memory."""
         return ""
 
-    @cached_property
+    @property
     def values(self) -> npt.NDArray[Any]:
         """Cluster (n_draws, n_items) of each item in each draw, from 0 in order of first appearance, in memory."""
-        if self.in_memory() is None:
-            what = f"All labels of {self.n_draws:,} partitions of {self.n_items:,} items{self.place}"
-            memory.check(self.n_draws * self.n_items * self.dtype.itemsize, what, "Take fewer partitions or items.")
+        held = self.in_memory()
+        return self._read if held is None else held
+
+    @cached_property
+    def _read(self) -> npt.NDArray[Any]:
+        """Labels that :meth:`in_memory` does not have."""
+        what = f"All labels of {self.n_draws:,} partitions of {self.n_items:,} items{self.place}"
+        memory.check(self.n_draws * self.n_items * self.dtype.itemsize, what, "Take fewer partitions or items.")
         return self.of_draws(slice(None))
 
     def in_memory(self) -> npt.NDArray[Any] | None:
@@ -220,12 +226,38 @@ class MappedFile(NamedTuple):
         temporary file.
     progressbar : bool
         Whether a pass over the labels shows its bytes and the time left.
+    opened : stat_result or None
+        State of the file when it was opened; None for a temporary file, which nothing else writes to.
     """
 
     path: Path
     offset: int
     mark: bytes = b""
     progressbar: bool = False
+    opened: os.stat_result | None = None
+
+    def check(self) -> None:
+        """Raise if the mapped file was written to since it was opened, as its labels are then others, or end early.
+
+        A file that was removed, or replaced by another of its name, stays mapped as it was.
+
+        Raises
+        ------
+        ValueError
+            If its size or time of modification changed.
+        """
+        if self.opened is None:
+            return
+        try:
+            now = self.path.stat()
+        except OSError:
+            return
+        is_same = (now.st_size, now.st_mtime_ns) == (self.opened.st_size, self.opened.st_mtime_ns)
+        if os.path.samestat(now, self.opened) and not is_same:
+            raise ValueError(
+                f"The store of labels was overwritten since it was opened: {self.path}. Read it again, "
+                "as_partition_draws(store); results of the old labels need the old store."
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,9 +294,16 @@ class ArrayLabels(LabelBackend):
 
     def in_memory(self) -> npt.NDArray[Any] | None:
         """The array, unless it is mapped and large; the system then reads and forgets parts of it."""
-        if self.file is None or (self.rows is None and memory.fits(self.array.nbytes / memory.SHARE_HELD)):
-            return self.array
+        array = self._checked()
+        if self.file is None or (self.rows is None and memory.fits(array.nbytes / memory.SHARE_HELD)):
+            return array
         return None
+
+    def _checked(self) -> npt.NDArray[Any]:
+        """The array, of a file that is as it was opened."""
+        if self.file is not None:
+            self.file.check()
+        return self.array
 
     @property
     def place(self) -> str:
@@ -288,17 +327,24 @@ class ArrayLabels(LabelBackend):
     ) -> Iterator[tuple[slice, Result]]:
         """Call a function for blocks of items, on threads."""
         chosen = self.item_blocks if blocks is None else blocks
-        calls = [(self.array[:, items], self.rows, function, items, arguments) for items in chosen]
+        array = self._checked()
+        calls = [(array[:, items], self.rows, function, items, arguments) for items in chosen]
         results = in_order(_on_block, calls) if len(calls) > 1 else (_on_block(*call) for call in calls)
         steps = zip(chosen, results, strict=True)
         if self.file is None:
             return steps
         n_bytes = [self.n_draws * (items.stop - items.start) * self.dtype.itemsize for items in chosen]
-        return track(steps, "Labels on disk", progressbar=self.file.progressbar, n_bytes=n_bytes)
+        return track(self._unchanged(steps), "Labels on disk", progressbar=self.file.progressbar, n_bytes=n_bytes)
+
+    def _unchanged(self, steps: Iterator[Result]) -> Iterator[Result]:
+        """Yield results of blocks of a file that nothing wrote to while they were computed."""
+        for step in steps:
+            self._checked()
+            yield step
 
     def of_draws(self, rows: slice | npt.NDArray[np.intp]) -> npt.NDArray[Any]:
         """Labels (n_rows, n_items) of a few draws, in memory or in the map."""
-        return self.array[rows if self.rows is None else self.rows[rows]]
+        return self._checked()[rows if self.rows is None else self.rows[rows]]
 
     def take(self, rows: npt.NDArray[np.intp]) -> ArrayLabels:
         """Select draws by row number; a small selection of a mapped array is read into memory."""
@@ -318,14 +364,16 @@ def _mapped_again(
 ) -> ArrayLabels:
     """Map the labels in another process, which trusts the checksums that the first compared."""
     with opened_store(file.path) as there:
-        content = mapped(there)
+        opened = os.fstat(there.fileno())
+        content = mapped(there) if opened.st_size else b""
     if content[len(content) - len(file.mark) :] != file.mark:
         raise ValueError(
             f"The store of labels was replaced since it was opened: {file.path} has other content. Read it again, "
             "as_partition_draws(store), or restore the old one."
         )
     array = np.ndarray(shape, dtype, content, file.offset)
-    return ArrayLabels(array, n_clusters, file._replace(progressbar=False), rows)
+    state = opened if file.mark else None
+    return ArrayLabels(array, n_clusters, file._replace(progressbar=False, opened=state), rows)
 
 
 @contextmanager

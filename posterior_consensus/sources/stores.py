@@ -291,14 +291,15 @@ def stored_draws(path: Path, *, progressbar: bool, is_new: bool = False) -> Part
             "process was killed. In the latter case make it again: as_partition_draws(data, store=...)."
         )
     with opened_store(path) as file:
-        content = mapped(file) if path.stat().st_size else b""
+        opened = os.fstat(file.fileno())  # before anything is read, so that no later change goes unnoticed
+        content = mapped(file) if opened.st_size else b""
         mark = _mark_of(content, path, compare=not is_new)
         with h5py.File(file) as variables:
             labels, offset = variables[LABELS], variables[LABELS].id.get_offset()
             array = np.ndarray(labels.shape, labels.dtype, content, offset)
         about, items = _read_about(file)
     samples = Samples(about["chain"].values, about["draw"].values, about["weight"].values)
-    origin = MappedFile(path, offset, mark, progressbar)
+    origin = MappedFile(path, offset, mark, progressbar, opened)
     return PartitionDraws(items, samples, ArrayLabels(array, about[N_CLUSTERS].values, origin))
 
 

@@ -18,7 +18,17 @@ import xarray as xr
 import posterior_consensus as pc
 from posterior_consensus.sources import stores
 from tests.helpers import flip_bits
-from tests.stores import BUDGET, LABELS, Killed, assert_same_draws, damage_labels, large_file, stopped
+from tests.stores import (
+    BUDGET,
+    LABELS,
+    Killed,
+    assert_same_draws,
+    damage_labels,
+    large_file,
+    narrow,
+    stopped,
+    total,
+)
 
 
 @pytest.fixture
@@ -181,6 +191,59 @@ def test_a_copy_for_another_process_reads_no_other_store_of_this_name(stored, st
     store.unlink()
     pc.as_partition_draws(LABELS, store=store)
     assert_same_draws(pickle.loads(copy), expected)
+
+
+def overwrite(store, labels):
+    """Copy another store over this one, as `cp` does: into the same file."""
+    other = store.with_name("other")
+    pc.as_partition_draws(labels, store=other)
+    shutil.copy(other, store)
+
+
+USES = {
+    "labels": lambda draws: draws.labels,
+    "expected loss": lambda draws: pc.expected_loss(draws, np.zeros(700, int)),
+    "blocks": lambda draws: list(draws.backend.map_blocks(total)),
+    "draws": lambda draws: draws.backend.of_draws(np.arange(2)),
+    "a part": lambda draws: draws.take([1, 2]),
+}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows changes no file that is mapped")
+@pytest.mark.parametrize("budget", ["4GB", "100KB"], ids=["held", "in blocks"])
+@pytest.mark.parametrize("other", [LABELS[:, ::-1], LABELS[:1]], ids=["same size", "shorter"])
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+def test_a_store_that_was_overwritten_since_it_was_opened_is_refused(use, other, budget, store, monkeypatch):
+    monkeypatch.setenv(BUDGET, budget)
+    stored = pc.as_partition_draws(LABELS, store=store)
+    part = stored.take(np.arange(50))
+    overwrite(store, other)
+    for draws in (stored, part) if part.backend.file is not None else (stored,):
+        with pytest.raises(ValueError, match="overwritten since it was opened: .*store. Read it again"):
+            use(draws)
+    use(pc.as_partition_draws(store))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows changes no file that is mapped")
+def test_a_store_that_is_overwritten_while_blocks_are_read_is_refused(stored, store, monkeypatch):
+    monkeypatch.setenv(BUDGET, "100KB")
+    narrow(monkeypatch, 100)
+    steps = stored.backend.map_blocks(total)
+    next(steps)
+    os.utime(store)  # a change of the labels could already be in blocks that are read ahead
+    with pytest.raises(ValueError, match="overwritten since it was opened"):
+        list(steps)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows changes no file that is mapped")
+@pytest.mark.parametrize("size", [0, None], ids=["empty", "same size"])
+def test_an_overwritten_store_is_not_read_by_another_process(stored, store, size):
+    copy = pickle.dumps(stored)
+    overwrite(store, LABELS[:, ::-1])
+    if size is not None:
+        os.truncate(store, size)
+    with pytest.raises(ValueError, match="replaced since it was opened: .*store has other content. Read it again"):
+        pickle.loads(copy)
 
 
 def test_what_is_written_to_labels_stays_in_the_process(stored, store):
