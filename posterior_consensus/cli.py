@@ -30,7 +30,6 @@ from posterior_consensus.results import display
 from posterior_consensus.runtime.arguments import check_between, check_count, listing
 from posterior_consensus.runtime.executor import Clock
 from posterior_consensus.runtime.files import written_whole
-from posterior_consensus.runtime.progress import INTERRUPTED, ended_at_once
 from posterior_consensus.sources.containers import group_dataset, open_tree
 from posterior_consensus.sources.conversion import opened
 from posterior_consensus.sources.formats import FORMATS, either, format_of, format_of_chains
@@ -38,6 +37,7 @@ from posterior_consensus.sources.labels import one_of
 from posterior_consensus.sources.layers import as_layers, layer_of
 from posterior_consensus.sources.plain_files import read_numbers
 from posterior_consensus.sources.tables import BY_COLUMN
+from posterior_consensus_command import INTERRUPTED, EndedAtOnce
 
 if TYPE_CHECKING:
     from posterior_consensus.ensemble.layers import Layers
@@ -93,6 +93,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         try:
             return _compile() if list(given) == [_COMPILE] else _run(_parser().parse_args(given))
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+            return INTERRUPTED
         finally:
             print(end="", flush=True)  # also where standard output is closed, and sys.stdout None
     except OSError as error:  # only of standard output: _run reports all other errors
@@ -105,14 +108,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _compile() -> int:
     """Compile kernels beforehand."""
-    with ended_at_once():
+    with EndedAtOnce():
         from posterior_consensus.compilation import compile_all
 
     began = time.monotonic()
     try:
         compile_all(progressbar=True)
-    except KeyboardInterrupt:
-        return _interrupted()
     except BrokenProcessPool:
         _complain("a process was ended, perhaps for want of memory; what is missing is compiled when it is called.")
         return _FAILED
@@ -123,18 +124,11 @@ def _compile() -> int:
     return 0
 
 
-def _interrupted() -> int:
-    print("interrupted", file=sys.stderr)
-    return INTERRUPTED
-
-
 def _run(options: argparse.Namespace) -> int:
     try:
         _check_files(options)
         summary = _summary(options)
         wrote = [_wrote(name, path, options, summary) for name, path in _outputs(options).items()]
-    except KeyboardInterrupt:
-        return _interrupted()
     except BrokenPipeError:
         raise
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
@@ -207,7 +201,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _summary(options: argparse.Namespace) -> Summary | LayersSummary | PairsSummary:
-    with ended_at_once():  # as these take a second to load
+    with EndedAtOnce():  # as these take a second to load
         from posterior_consensus.summary.pairs import summarize_pairs
         from posterior_consensus.summary.summarizing import summarize_posterior
         from posterior_consensus.summary.summary import read_posterior

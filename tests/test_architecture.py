@@ -37,7 +37,7 @@ def imports(file: Path) -> frozenset[str]:
 
 
 def test_the_top_level_has_rooms_the_public_names_and_the_command():
-    files = {"__init__.py", "__init__.pyi", "cli.py", "command.py", "compilation.py"}
+    files = {"__init__.py", "__init__.pyi", "cli.py", "compilation.py"}
     assert {file.name for file in PACKAGE.glob("*.py*")} == files
     rooms = [folder for folder in PACKAGE.iterdir() if folder.is_dir() and any(folder.glob("*.py"))]
     assert len(rooms) <= MOST_ROOMS

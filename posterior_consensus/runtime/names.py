@@ -50,8 +50,12 @@ def public_names(package: str, file: str) -> tuple[Callable[[str], Any], Callabl
     def load(name: str) -> Any:
         if name not in places:
             modules = [one for one in places if places[one] == package]
-            inside = [f"{one}.{other}" for one in modules for other in load(one).__all__]
-            raise no_public_name(package, name, [*inside, *places])
+            raise UnknownName(
+                f"module {package!r} has no attribute {name!r}.",
+                name,
+                lambda: [*(f"{one}.{other}" for one in modules for other in load(one).__all__), *places],
+                _MEANT.get(name),
+            )
         if places[name] == package:
             return import_module(f"{package}.{name}")
         return getattr(import_module(places[name]), name)
@@ -80,21 +84,44 @@ def loss_meant(name: str, known: Iterable[str]) -> str:
     return did_you_mean(name, known, _MEANT_OF_LOSS.get(name.lower().replace(" ", "_")))
 
 
-def no_public_name(package: str, name: str, known: Iterable[str]) -> AttributeError:
-    """Make the error for a name that the package does not have."""
-    hint = "" if name.startswith("_") else did_you_mean(name, known, _MEANT.get(name))
-    return AttributeError(f"module {package!r} has no attribute {name!r}.{hint}", name=name)
+class UnknownName(AttributeError):
+    """The error for an attribute that is not there; it looks for a suggestion when it is shown, as `hasattr` does not.
+
+    Parameters
+    ----------
+    message : str
+    name : str
+        The name that was asked for.
+    known : callable
+        Gives the known names.
+    meant : str or None
+        The name meant, if it is known.
+    """
+
+    def __init__(self, message: str, name: str, known: Callable[[], Iterable[str]], meant: str | None = None) -> None:
+        super().__init__(message, name=name)
+        self._known, self._meant = known, meant
+
+    def __str__(self) -> str:
+        private = self.name.startswith("_")
+        return f"{self.args[0]}{'' if private else did_you_mean(self.name, self._known(), self._meant)}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return AttributeError, (str(self),)
 
 
 def no_attribute(result: object, name: str) -> AttributeError:
     """Make the error for an attribute that a result does not have."""
-    kind, own = type(result).__name__, vars(result)
+    kind = type(result).__name__
     meant = _MEANT_OF_RESULT.get(name) or (_MEANT_OF_SUMMARY.get(name) if kind == "Summary" else None)
-    parts = {part: value for part, value in reversed(own.items()) if _is_result(value)}
+    return UnknownName(f"{kind!r} object has no attribute {name!r}.", name, lambda: _attributes_inside(result), meant)
+
+
+def _attributes_inside(result: object) -> list[str]:
+    """Public attributes of a result and of its parts."""
+    parts = {part: value for part, value in reversed(vars(result).items()) if _is_result(value)}
     inside = [f"{part}.{other}" for part, value in parts.items() for other in _attributes(value)]
-    known = [*inside, *_attributes(result)]  # the result's own come last, and replace the same names of its parts
-    hint = "" if name.startswith("_") else did_you_mean(name, known, meant)
-    return AttributeError(f"{kind!r} object has no attribute {name!r}.{hint}", name=name)
+    return [*inside, *_attributes(result)]  # the result's own come last, and replace the same names of its parts
 
 
 def _attributes(result: object) -> list[str]:

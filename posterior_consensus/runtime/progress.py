@@ -1,10 +1,7 @@
-"""Progress bars of long calls, and Ctrl-C while modules are imported."""
+"""Progress bars of long calls."""
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from threading import Lock, Timer
@@ -12,7 +9,6 @@ from typing import Any, TypeVar
 
 Element = TypeVar("Element")
 
-INTERRUPTED = 130  # as shells report a program that SIGINT ended
 _PATIENCE = 1.0  # seconds before a bar is worth drawing
 
 _screen = Lock()  # rich shows one bar at a time
@@ -143,22 +139,3 @@ def _can_be_seen() -> bool:
 
     console = Console()
     return bool(console.is_terminal or console.is_jupyter)
-
-
-@contextmanager
-def ended_at_once() -> Iterator[None]:
-    """Let Ctrl-C end the process without a traceback: within an import, Python can make another error of it."""
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield
-        return
-    signal.signal(signal.SIGINT, _end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def _end(*_: object) -> None:
-    os.write(2, b"interrupted\n")
-    os._exit(INTERRUPTED)

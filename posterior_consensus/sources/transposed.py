@@ -1,7 +1,7 @@
 """Labels whose rows may be items rather than draws: both readings are judged by the labels themselves."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,14 +11,17 @@ from posterior_consensus.ensemble.partitions import as_array
 from posterior_consensus.ensemble.samples import evenly_spaced
 
 _SIDE = 128  # most rows and columns whose pairs are compared
+_PARTNERS = 4  # of each row or column
 _FEW, _LONG = 16, 2_000  # rows whose labels are counted, and items of each
-_CHAINS = 2  # most chains judged
 _LEAST = 8  # smallest numbers of rows and columns to judge by
-_CRISP = 0.3  # smallest agreement of a reading that is proposed
-DECIDED = 0.5  # smallest score either way; it and the weight are measured in benchmarks/transposed.py
+_CRISP, _ALL_CRISP = 0.3, 0.2  # smallest mean and lowest decile of the agreement of columns that are proposed as draws
+_PLAIN = 1.0, 0.75  # shares of pairs of places with one label from which a row says little
+_LEAST_OTHER = 4  # smallest number of other rows that are judged apart
+DECIDED = 0.5  # smallest score either way; all of these are measured in benchmarks/transposed.py
 _WEIGHT = 0.25  # of the logarithm of the ratio of numbers of labels
 
-Codes = npt.NDArray[np.int16]  # of at most 32,000 labels
+Codes = npt.NDArray[np.int32]
+Counts = npt.NDArray[np.float64]
 
 
 def rows_are_items(labels: npt.NDArray[Any]) -> bool:
@@ -31,9 +34,11 @@ def row_score(labels: npt.NDArray[Any]) -> float:
 
     Draws are partitions that agree, all of them to some degree. The labels of two items over the draws have little in
     common unless the items are together, whether labels switch or not. So the adjusted Rand index of pairs is larger of
-    draws than of items, and its lowest decile even more so. And few labels at an item, many in a draw, say that a
-    few sets of draws agree, such as chains with their own labels; the other way round they say nothing, since labels
-    that switch are many at each item. Chains are judged one by one. The cost does not grow with the array.
+    draws than of items, and its lowest decile even more so. Draws that are nearly one cluster have no index: if rows
+    without them agree more, these count. And few labels at an item, many in a draw, say that a few sets of draws agree,
+    such as chains with their own labels; the other way round they say nothing, since labels that switch are many at
+    each item. Of several chains, rows and columns of one are compared with those of another: items are the same in all
+    chains, draws are not. The cost does not grow with the array.
 
     Parameters
     ----------
@@ -47,25 +52,25 @@ def row_score(labels: npt.NDArray[Any]) -> float:
     """
     if min(labels.shape[-2:]) < _LEAST:
         return 0.0
-    chains = labels[np.newaxis] if labels.ndim == 2 else labels[evenly_spaced(len(labels), _CHAINS)]
-    return float(np.mean([_score(chain) for chain in chains]))
-
-
-def _score(labels: npt.NDArray[Any]) -> float:
-    both = _some(labels, _SIDE, _SIDE)
-    of_rows, of_columns = _agreement(both), _agreement(both.T)
-    score = float(np.sum(of_rows - of_columns))
-    if (of_rows if score > 0 else of_columns)[0] < _CRISP:
+    first, last = labels[np.newaxis][[0, -1]] if labels.ndim == 2 else (labels[0], labels[-1])
+    one, other = _some(first, _SIDE, _SIDE), _some(last, _SIDE, _SIDE)
+    of_rows, of_columns = _Agreement.of(one, other), _Agreement.of(one.T, other.T)
+    more = np.log(_n_labels(_some(first, _FEW, _LONG)) / _n_labels(_some(first, _LONG, _FEW).T))
+    if of_rows.of_all > of_columns.best and of_rows.mean >= _CRISP:
+        score = of_rows.of_all - of_columns.best
+    elif of_columns.of_all > of_rows.best and of_columns.mean >= _CRISP and of_columns.lowest >= _ALL_CRISP:
+        score = of_rows.best - of_columns.of_all
+    else:
         return 0.0
-    more = np.log(_n_labels(_some(labels, _FEW, _LONG)) / _n_labels(_some(labels, _LONG, _FEW).T))
     return score + _WEIGHT * max(0.0, float(more))
 
 
 def _some(labels: npt.NDArray[Any], n_rows: int, n_columns: int) -> Codes:
     """Codes of the labels in evenly spaced rows and columns."""
     rows, columns = (evenly_spaced(n, most) for n, most in zip(labels.shape, (n_rows, n_columns), strict=True))
-    some = labels[np.ix_(rows, columns)]
-    return pd.factorize(some.ravel(), use_na_sentinel=False)[0].reshape(some.shape).astype(np.int16)
+    some = labels[np.ix_(rows, columns)].ravel()
+    some = some.astype(some.dtype.newbyteorder("="), copy=False)  # pandas takes no other
+    return pd.factorize(some, use_na_sentinel=False)[0].reshape(rows.size, columns.size).astype(np.int32)
 
 
 def some_of_table(table: pd.DataFrame) -> npt.NDArray[Any]:
@@ -85,22 +90,68 @@ def _enough(n_rows: int, n_columns: int) -> tuple[npt.NDArray[np.intp], npt.NDAr
     return evenly_spaced(n_rows, most[0]), evenly_spaced(n_columns, most[1])
 
 
-def _agreement(vectors: Codes) -> npt.NDArray[np.float64]:
-    """Mean and lowest decile of the adjusted Rand index of pairs of vectors (n, length).
+class _Agreement(NamedTuple):
+    """Adjusted Rand index of pairs of vectors.
 
-    By Hubert and Arabie (1985), 10.1007/BF01908075, from the pairs of places where a vector has one label. It counts
-    as 0 for two vectors without information: of one label each, or of labels that all differ.
+    Attributes
+    ----------
+    mean, lowest : float
+        Mean and lowest decile of all pairs.
+    best : float
+        Sum of both, of all pairs or without vectors that are one label, or nearly so, whichever is largest.
     """
-    one, other = np.triu_indices(vectors.shape[1], k=1)
-    are_alike = (vectors[:, one] == vectors[:, other]).astype(np.float32)  # sums below 2^24 are exact
-    n_alike = are_alike.sum(axis=1, dtype=np.float64)
-    pairs = np.triu_indices(len(vectors), k=1)
-    expected = np.outer(n_alike, n_alike)[pairs] / one.size
-    excess = (are_alike @ are_alike.T)[pairs] - expected
-    most = (n_alike[pairs[0]] + n_alike[pairs[1]]) / 2 - expected
-    index = np.divide(excess, most, out=np.zeros(most.size), where=most > 0)
-    return np.array([index.mean(), np.quantile(index, 0.1)])
+
+    mean: float
+    lowest: float
+    best: float
+
+    @property
+    def of_all(self) -> float:
+        """Sum of mean and lowest decile of all pairs."""
+        return self.mean + self.lowest
+
+    @classmethod
+    def of(cls, vectors: Codes, others: Codes) -> "_Agreement":
+        """Compare vectors (n, length) with others (m, length), which may be the same."""
+        own, of_others = _n_alike(vectors), _n_alike(others)
+        mean, lowest = _index(vectors, others, own, of_others)
+        best, length = mean + lowest, vectors.shape[1]
+        for share in _PLAIN:
+            some, partners = (alike < share * length * (length - 1) / 2 for alike in (own, of_others))
+            if min(some.sum(), partners.sum()) >= max(_LEAST_OTHER, len(vectors) // _LEAST):
+                best = max(best, sum(_index(vectors[some], others[partners], own[some], of_others[partners])))
+        return cls(mean, lowest, best)
+
+
+def _index(vectors: Codes, others: Codes, own: Counts, of_others: Counts) -> tuple[float, float]:
+    """Mean and lowest decile of the adjusted Rand index of each vector and a few others, near and far.
+
+    By Hubert and Arabie (1985), 10.1007/BF01908075, from the pairs of places where a vector has one label, of which
+    `own` and `of_others` are the numbers. The index counts as 0 for two vectors without information: of one label each,
+    or of labels that all differ.
+    """
+    n_pairs = vectors.shape[1] * (vectors.shape[1] - 1) / 2
+    steps = np.unique(np.maximum(1, len(others) * (2 * np.arange(_PARTNERS) + 1) // (4 * _PARTNERS)))
+    one = np.tile(np.arange(len(vectors)), steps.size)
+    other = (one + np.repeat(steps, len(vectors))) % len(others)
+    both = _n_alike(vectors[one] * (others.max() + 1) + others[other])
+    expected = own[one] * of_others[other] / n_pairs
+    most = (own[one] + of_others[other]) / 2 - expected
+    index = np.divide(both - expected, most, out=np.zeros(most.size), where=most > 0)
+    return float(index.mean()), float(np.quantile(index, 0.1))
+
+
+def _n_alike(vectors: Codes) -> Counts:
+    """Number of pairs of places where each vector (n, length) has one label."""
+    n, length = vectors.shape
+    in_order = np.sort(vectors, axis=1)
+    begins = np.ones(vectors.shape, np.bool_)
+    begins[:, 1:] = in_order[:, 1:] != in_order[:, :-1]
+    first = np.flatnonzero(begins)
+    counts = np.diff(first, append=vectors.size).astype(np.float64)
+    return np.bincount(first // length, counts * (counts - 1) / 2, n)
 
 
 def _n_labels(vectors: Codes) -> float:
-    return float(np.mean([np.unique(vector).size for vector in vectors]))
+    in_order = np.sort(vectors, axis=1)
+    return 1 + np.count_nonzero(in_order[:, 1:] != in_order[:, :-1]) / len(vectors)

@@ -10,6 +10,7 @@ import pytest
 
 import posterior_consensus as pc
 from posterior_consensus.results.display import Shown
+from posterior_consensus.runtime import names
 from tests.helpers import check_all
 
 LABELS = [0, 0, 1, 1]
@@ -33,9 +34,9 @@ def test_names_of_the_package():
         "load": "results.Summary.from_dataset",
         "cocluster": "agreement.cocluster",
     }
-    cases = [(name, AttributeError, f"has no attribute {name!r}. Did you mean `{one}`?") for name, one in meant.items()]
+    cases = [(name, names.UnknownName, f"has no attribute {name!r}. Did you mean `{one}`?") for name, one in meant.items()]
     of_nothing = ("xyzzy", "_psm", "__wrapped__")
-    cases += [(name, AttributeError, f"module 'posterior_consensus' has no attribute {name!r}.") for name in of_nothing]
+    cases += [(name, names.UnknownName, f"module 'posterior_consensus' has no attribute {name!r}.") for name in of_nothing]
     check_all(lambda name: getattr(pc, name), cases)
     for name in of_nothing:
         with pytest.raises(AttributeError, match=r"attribute '\w+'\.$"):
@@ -72,6 +73,17 @@ def test_attributes_of_a_summary_and_of_its_parts(draws):
     for name, one in meant.items():
         with pytest.raises(AttributeError, match=re.escape(f"attribute {name!r}. Did you mean `{one}`?")):
             getattr(summary, name)
+
+
+def test_suggestions_are_looked_for_when_they_are_shown(draws, monkeypatch):
+    best, looked = pc.consensus_partition(draws, method="best_draw", random_seed=1), []
+    monkeypatch.setattr(names, "did_you_mean", lambda name, *_: looked.append(name) or " Did you mean `labels`?")
+    assert not hasattr(best, "lables") and not hasattr(pc, "sumarize") and looked == []
+    for thing, name in ((best, "lables"), (pc, "sumarize")):
+        with pytest.raises(AttributeError) as error:
+            getattr(thing, name)
+        sent = pickle.loads(pickle.dumps(error.value))
+        assert str(sent) == str(error.value) and looked and str(sent).endswith("Did you mean `labels`?")
 
 
 @pytest.mark.parametrize("function", [pc.summarize, pc.consensus_partition])
