@@ -117,24 +117,6 @@ def test_runs_are_compared_with_the_partition_of_the_others():
     assert found["to_consensus"] > 1.05 * of_runs.expected_loss
 
 
-@pytest.mark.slow
-def test_agreement_and_distance_hold_for_new_runs():
-    """Of few runs in which most labels are wrong; those of the runs themselves are far too good."""
-    rng, found = np.random.default_rng(3), []
-    new = pc.as_runs(made(500, n_items=60, wrong=0.55, rng=rng))
-    for _ in range(20):
-        runs = pc.as_runs(made(6, n_items=60, wrong=0.55, rng=rng))
-        best = pc.consensus_partition(runs, loss="vi", **QUIET)
-        own = pc.compare_layers({"a": runs}, partitions={"a": best}, **QUIET).to_dataframe().loc["a"]
-        similarity = [np.nanmean(pc.item_uncertainty(some, best).similarity) for some in (runs, new)]
-        loss = [pc.expected_loss(some, best, loss="vi")["expected_loss"].item() for some in (runs, new)]
-        found.append([own["agreement"], *similarity, own["to_consensus"], *loss])
-    agreement, of_runs, of_new, distance, own_loss, new_loss = np.mean(found, axis=0)
-    assert of_runs - of_new > 0.1 and new_loss - own_loss > 0.2
-    assert abs(agreement - of_new) < 0.3 * (of_runs - of_new)
-    assert abs(distance - new_loss) < 0.3 * (new_loss - own_loss)
-
-
 def test_errors_are_those_of_the_jackknife_and_of_an_answer_that_no_run_gave():
     runs = LABELS[1.0]
     without = [mean_loss(combinations(np.delete(runs, k, axis=0), 2)) for k in range(9)]
