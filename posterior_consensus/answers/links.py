@@ -108,7 +108,7 @@ class StableComponents(HasLabels, Stored):
         lines = [
             ("threshold", f"{self.threshold:g}" + ("" if self.threshold == 1 else f", between {within}")),
             ("of one item", str(alone)),
-            (words_of(self).draws, display.number_of_draws(self.n_draws)),
+            (words_of(self).draws, display.number_of_draws(self.n_draws, words_of(self))),
         ]
         count = display.counted(self.n_components, "component")
         title = f"StableComponents: {self.labels.size:,} items ({self.labels.dims[0]}) in {count}"

@@ -61,7 +61,8 @@ class LossByNClusters(Stored):
     stopped : str
         "interrupted" if Ctrl-C ended the searches, else empty.
     missing : tuple of int
-        Numbers of clusters that were not searched because of Ctrl-C; the table leaves them out.
+        Numbers of clusters that the table leaves out: they were not searched because of Ctrl-C, or the items that at
+        most half of the runs call noise do not form so many.
     independent : bool
         Whether the draws are independent runs of programs.
     """
@@ -104,9 +105,11 @@ class LossByNClusters(Stored):
             ("least", display.counted(self.best, "cluster")),
             ("within two SE" if self.independent else "within Monte Carlo error", ", ".join(others) or "none"),
             ("loss", display.name_and_unit(self.loss)),
-            (words.draws, display.number_of_draws(self.n_draws)),
+            (words.draws, display.number_of_draws(self.n_draws, words)),
             *display.about_errors(self.table["ess"], words),
             *display.about_interrupt(self.stopped, self.missing, "numbers"),
+            *[("not found", f"{display.listed(self.missing, 10)}, of the items outside the noise")]
+            * bool(self.missing and not self.stopped),
             ("number of clusters", words.number),
         ]
         return f"LossByNClusters: {numbers[0]} to {numbers[-1]} clusters", lines, self.to_dataframe()
@@ -151,7 +154,8 @@ def loss_by_n_clusters(
     Raises
     ------
     ValueError
-        If a number of clusters is not between 1 and the number of items. If `n_clusters` is empty, or missing for the
+        If a number of clusters is not between 1 and the number of items, or the items outside the noise of runs form
+        none of the numbers. If `n_clusters` is empty, or missing for the
         loss "within_variance". If the loss needs draws and a similarity matrix alone is given. If the draws are
         invalid, see :func:`as_partition_draws`.
     TypeError
@@ -253,20 +257,25 @@ class _Searches:
         except KeyboardInterrupt:
             self.stopped = "interrupted"
         if not self.best.keys() & set(numbers):
-            raise KeyboardInterrupt
+            if self.stopped:
+                raise KeyboardInterrupt
+            raise ValueError(
+                "`n_clusters` must be numbers that the items outside the noise can form; got "
+                f"{display.listed(numbers, 10)}, found {display.listed(sorted(self.best), 10)}."
+            )
 
     def _along(self, numbers: list[int], progressbar: bool) -> None:
         """Search for each of the numbers, then from the partitions of the neighbouring numbers, until none improves."""
         free = list(self.best.values())
         for k in track(numbers, "Loss by number of clusters", progressbar=progressbar):
-            below = [self.best[n] for n in numbers if n < k][-1:]
+            below = [self.best[n] for n in numbers if n < k and n in self.best][-1:]
             starts = [start for labels in below for start in self._splits(labels)]
             self._greedy(k, [*starts, *free], self._n_starts)
         changed, order = set(numbers), numbers[::-1]
         while changed:
             better: set[int] = set()
             for neighbour, k in pairwise(order):
-                if neighbour in changed | better:
+                if neighbour in changed | better and {neighbour, k} <= self.best.keys():
                     before = self._values[k]
                     near = self._unions if neighbour > k else self._splits
                     self._greedy(k, near(self.best[neighbour]), 1)
@@ -403,7 +412,7 @@ class ClusterMerges(Stored):
         words = words_of(self)
         lines = [
             ("loss", display.name_and_unit(self.loss)),
-            (words.draws, display.number_of_draws(self.n_draws)),
+            (words.draws, display.number_of_draws(self.n_draws, words)),
             *display.about_errors(self.table["ess"], words),
         ]
         count = display.counted(len(self.names), "cluster")

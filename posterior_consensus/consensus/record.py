@@ -296,7 +296,7 @@ class ConsensusPartition(HasLabels, Stored):
         lines = [
             (f"{words.expected} {name}", display.with_error(expected, self.mcse, self.ess, words)),
             ("method", self.method + reached),
-            (words.draws, display.number_of_draws(self.n_draws)),
+            (words.draws, display.number_of_draws(self.n_draws, words)),
         ]
         if self.threshold is not None:
             interval = consistent_interval(self.threshold.within, self.threshold.between)

@@ -230,14 +230,15 @@ class PairSimilarity(PairSource):
             ("items", f"{self.n_items:,} ({self.items.dim})"),
             ("pairs", shares),
             *self._error_lines(),
-            self._line_of_draws(),
+            *self._lines_of_draws(),
             ("values", f"{self.values.dtype}, {self.values.nbytes / 1e6:.1f} MB"),
         ]
 
-    def _line_of_draws(self) -> tuple[str, str]:
+    def _lines_of_draws(self) -> list[tuple[str, str]]:
         if self.samples is None or not self.samples.independent:
-            return "draws", "none: a similarity matrix alone"
-        return "runs", f"{self.samples.n_draws:,}, of which each pair is counted over those that had both items"
+            return [("draws", "none: a similarity matrix alone")]
+        (name, number), *groups = self.samples.lines()
+        return [(name, f"{number}, of which each pair is counted over those that had both items"), *groups]
 
     def _error_lines(self) -> list[tuple[str, str]]:
         if self.errors is None or self.n_items == 1:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.diagnostics.groups import permutation_p_value, run_distances, within
 from posterior_consensus.ensemble.chains import half_energy
 from posterior_consensus.ensemble.draws import PartitionDraws
@@ -21,8 +22,12 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results.stored_as import names_as_coordinate
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.runtime.tolerances import ROUNDING
+from posterior_consensus.search.engine import search
+from posterior_consensus.search.runs import SearchInfo
 
 MOST_RUNS = 200  # of a layer, of which all pairs are compared
+_LEFT_OUT = 10  # runs of a layer, each of which is compared with the partition of the others
+_ITEMS = 1_000  # by which
 _ENOUGH_PAIRS = 100  # of runs of a layer, for what random labels have
 
 STABILITY = (
@@ -55,19 +60,29 @@ def compared_runs(draws: PartitionDraws) -> PartitionDraws:
 
 
 def stability_of(
-    layers: Layers, own: Mapping[Any, Floats], partitions: Mapping[Any, Labels], loss: PartitionLoss
+    layers: Layers,
+    own: Mapping[Any, Floats],
+    partitions: Mapping[Any, Labels],
+    results: Mapping[Any, Any],
+    loss: PartitionLoss,
 ) -> xr.Dataset:
     """How stable each layer is, with the columns STABILITY over ``layer``.
 
-    `own` are :func:`run_distances` of the :func:`compared_runs` of each layer, `partitions` its canonical labels, -1
-    for noise, which is a cluster of its own in all losses.
+    The mean distance and the agreement of runs with a partition that a search in `results` found for them are those of
+    a run with the partition of the others. `own` are :func:`run_distances` of the :func:`compared_runs` of each layer, `partitions` its canonical labels, -1
+    for noise, which is a cluster of its own in all losses. The squared standard error of the stability is that of the
+    jackknife and (2 f^2 / (N + 4))^2, with the share f of the most frequent partition among N compared runs: an answer
+    that none of N equal runs gave may come in 2 / (N + 4) of all runs, as far from theirs as by chance.
     """
     rows = []
     for name, draws in layers.items():
-        marked, (mean, error), chance = partitions[name], within(own[name]), _chance(compared_runs(draws), loss)
+        compared = compared_runs(draws)
+        marked, (mean, of_runs), chance = partitions[name], within(own[name]), _chance(compared, loss)
+        error = float(np.hypot(of_runs, chance * _error_of_unseen(compared)))
         labels = alone(marked)
         unit = chance if chance > ROUNDING else np.nan
-        to_consensus = float(draws.samples.mean(draw_losses(labels[np.newaxis], draws, loss))[0])
+        fit = _fit(draws, labels, loss) + _optimism(compared, results[name], marked, loss)
+        fit[1] = np.clip(fit[1], 0.0, 1.0)
         numbers = (
             int(draws.n_clusters.min()),
             int(draws.n_clusters.max()),
@@ -75,10 +90,56 @@ def stability_of(
             int((marked < 0).sum()),
         )
         relative = 1 - mean / unit, error / unit
-        rows.append((draws.n_draws, *numbers, mean, error, chance, *relative, to_consensus, _agreement(draws, labels)))
+        rows.append((draws.n_draws, *numbers, mean, error, chance, *relative, *fit))
     columns = zip(STABILITY, zip(*rows, strict=True), strict=True)
     found = {name: ("layer", np.array(column)) for name, column in columns}
     return xr.Dataset(found, {"layer": names_as_coordinate(list(layers))})
+
+
+def _error_of_unseen(draws: PartitionDraws) -> float:
+    """What an answer that the runs did not give may add to their mean distance, as a share of the chance distance."""
+    share = np.unique(draws.backend.fingerprints(), return_counts=True)[1].max() / draws.n_draws
+    return float(2 * share**2 / (draws.n_draws + 4))
+
+
+def _fit(draws: PartitionDraws, labels: Labels, loss: PartitionLoss) -> Floats:
+    """Mean distance (2,) of the runs from a partition, and their agreement with it."""
+    return np.array([draws.samples.mean(draw_losses(labels[np.newaxis], draws, loss))[0], _agreement(draws, labels)])
+
+
+def _optimism(draws: PartitionDraws, result: Any, partition: Labels, loss: PartitionLoss) -> Floats:
+    """What a new run has more of distance and agreement (2,) than the runs by which a search found the partition.
+
+    Each of at most 10 runs is left out: it is compared with the partition that a search for the others ends at, and
+    with the one for all, by at most 1,000 items. 0 for a partition that greedy search did not find for as many runs,
+    and for runs with noise, whose searches would take several times as long as all else; NaN for a single run.
+    """
+    is_found = isinstance(result, ConsensusPartition) and isinstance(result.info, SearchInfo)
+    if not is_found or draws.noise is not None:
+        return np.zeros(2)
+    if result.n_draws != draws.n_draws and draws.n_draws < MOST_RUNS:
+        return np.zeros(2)
+    if draws.n_draws < 2:
+        return np.full(2, np.nan)
+    left_out = evenly_spaced(draws.n_draws, min(draws.n_draws, _LEFT_OUT))
+    which, repeated = np.unique(draws.backend.fingerprints()[left_out], return_index=True, return_counts=True)[1:]
+    limits = {name: number for name, number in vars(result.cluster_limits).items() if number is not None}
+    effort: dict[str, Any] = {"n_starts": 1, "n_perturbations": 0} | limits
+
+    def found(runs: PartitionDraws, start: Labels) -> Labels:
+        return search(runs, result.loss, rng=np.random.default_rng(0), starts=[start], **effort).labels
+
+    if draws.n_items > _ITEMS:
+        some = np.sort(np.random.default_rng(0).choice(draws.n_items, _ITEMS, replace=False))
+        draws = draws.of_items(some)
+        partition = found(draws, _numbered_anew(partition[some]))
+    differences = np.zeros((which.size, 2))
+    for row, run in zip(differences, left_out[which].tolist(), strict=True):
+        rest, one = draws.take(np.delete(np.arange(draws.n_draws), run)), draws.take(np.array([run]))
+        labels = found(rest, partition)
+        if not np.array_equal(labels, partition):
+            row[:] = _fit(one, alone(labels), loss) - _fit(one, alone(partition), loss)
+    return np.average(np.nan_to_num(differences), axis=0, weights=repeated)
 
 
 def _agreement(draws: PartitionDraws, labels: Labels) -> float:
@@ -117,12 +178,13 @@ def distances_between(
     pairs: npt.NDArray[np.bool_],
     own: Mapping[Any, Floats],
     partitions: Mapping[Any, Labels],
+    stability: xr.Dataset,
     loss: PartitionLoss,
     progressbar: bool,
 ) -> xr.Dataset:
     """How far apart layers are, for each pair that is True in the symmetric `pairs` (n_layers, n_layers).
 
-    `own` and `partitions` are as for :func:`stability_of`.
+    `own` and `partitions` are as for :func:`stability_of`, which returned `stability`.
 
     Returns
     -------
@@ -135,7 +197,7 @@ def distances_between(
     some = {name: compared_runs(draws) for name, draws in layers.items()}
     wanted = [pair for pair in combinations(range(n_layers), 2) if pairs[pair]]
     for k, name in enumerate(names):
-        found["distance"][k, k], found["error"][k, k] = within(own[name])
+        found["distance"][k, k], found["error"][k, k] = (stability[of].values[k] for of in ("distance", "error"))
         found["consensus_distance"][k, k], found["same"][k, k] = 0.0, 1
         found["n_common"][k, k] = layers[name].n_items
     for one, other in track(wanted, "Distances between layers", progressbar=progressbar):

@@ -153,8 +153,21 @@ def compare_layers(
 
     The permutation keeps the sizes of clusters, so `stability` can be compared between layers: 1 if all runs are equal,
     0 if they are as far apart as random labels of their sizes. For a loss that is linear in the sum A over joint cells,
-    such as VI and Binder's loss, `chance` is exact [3]_; another loss is taken at the expectation of A. The `error` of
-    the distance is the jackknife's over runs. `p_value` is that of the test of equal groups by sums of distances within
+    such as VI and Binder's loss, `chance` is exact [3]_; another loss is taken at the expectation of A. With the share f
+    of the most frequent partition, the errors are
+
+        error^2           = jackknife^2 + (chance 2 f^2 / (N + 4))^2,
+        stability_error^2 = (jackknife / chance)^2 + (2 f^2 / (N + 4))^2.
+
+    The jackknife is over runs, and is 0 if all are equal. The second part is for an answer that no run gave: it may come
+    in 2 / (N + 4) of all runs, and be as far from theirs as by chance. It vanishes if every run is another partition.
+
+    Runs are nearer to the partition that was found for them than new runs are. So `to_consensus` and `agreement` are
+    those of a run left out with the partition of the others: the means over all runs, corrected by the mean change when
+    one of up to 10 runs is left out, of at most 1,000 items. They are means over the runs themselves if `partitions`
+    are others than results of greedy search for as many runs, and for runs with noise.
+
+    `p_value` is that of the test of equal groups by sums of distances within
     the two layers, each divided by its number of runs [4]_. All exchanges of runs between the layers are compared if
     there are at most 5,000, else 1,999 random ones. Beyond 200 runs of a layer, 200 are compared with each other; the
     consensus partition is of all.
@@ -246,9 +259,10 @@ def _of_runs(
         as_labels = draws.items.as_labels if draws.noise is None else draws.items.as_marked_labels
         reported[name] = as_labels(partitions[name], f"partitions[{name!r}]")
     own = {name: run_distances(compared_runs(draws), loss) for name, draws in layers.items()}
+    stability = stability_of(layers, own, reported, partitions, loss)
     return LayerStability(
-        stability=stability_of(layers, own, reported, loss),
-        distances=distances_between(layers, pairs, own, reported, loss, progressbar),
+        stability=stability,
+        distances=distances_between(layers, pairs, own, reported, stability, loss, progressbar),
         partitions=aligned_by_items(layers, partitions, reported),
         dim=layers.dim,
         ordered=layers.ordered,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
+from scipy.special import stdtrit
 
 from posterior_consensus.answers.alignment import AlignedPartitions
 from posterior_consensus.layers.between_runs import DISTANCES, STABILITY
@@ -18,8 +19,7 @@ from posterior_consensus.results.stored_as import Stored
 
 _OWN = {"layer": "stability_layer"}  # where they are stored
 _DIMS = {"layer": "compared_layer", "other_layer": "compared_other_layer"}
-_NEAR = 2.0  # standard errors
-_LEVEL = 0.05  # of the test of whether runs of two layers differ
+_LEVEL = 0.05  # of the comparison of all layers' stability, and of the test of whether runs of two layers differ
 _MOST_NAMED = 6  # layers in a sentence
 _COUNTS = ("n_runs", "fewest", "most", "n_clusters", "n_noise")
 
@@ -33,10 +33,10 @@ class LayerStability(Stored):
     stability : xarray.Dataset
         Over ``layer``: the number of runs ``n_runs``; the ``fewest`` and the ``most`` clusters of a run, and
         ``n_clusters`` of the consensus partition, without noise, and its number of items of noise ``n_noise``; the mean
-        ``distance`` of two different runs and its standard ``error``; ``chance``, the mean distance that random labels
-        of the same cluster sizes have; ``stability``, 1 - distance / chance, and ``stability_error``; ``to_consensus``,
-        the mean distance of a run from the consensus partition; ``agreement``, the mean over items of the mean share of
-        runs that co-cluster an item with another member of its consensus cluster. Distances are in the unit of `loss`;
+        ``distance`` of two different runs and its standard ``error``, which allows for an answer that no run gave;
+        ``chance``, the mean distance that random labels of the same cluster sizes have; ``stability``, 1 - distance / chance, and ``stability_error``; ``to_consensus``,
+        the mean distance of a run from the consensus partition of the others; ``agreement``, the mean over items of the
+        probability that such a run co-clusters an item with another member of its consensus cluster. Distances are in the unit of `loss`;
         an item of noise is a cluster of its own in them. `distance` and `stability` are NaN for a single run, errors
         below four runs, and `stability` if random labels have distance 0, as with one cluster.
     distances : xarray.Dataset
@@ -81,16 +81,22 @@ class LayerStability(Stored):
 
     @property
     def most_stable(self) -> list[Any]:
-        """Names of the layer of largest `stability` and of those within two errors of it, in the layers' order.
+        """Names of the layers that may be the most stable: those not clearly less stable than another, in their order.
 
-        Only layers whose stability has an error count. A layer of one cluster in every run has none.
+        Only layers whose stability has an error count. A layer of one cluster in every run has none. Of K such layers,
+        one is clearly less stable than another if its stability is smaller by more than t standard errors of the
+        difference, where t is the 1 - 0.05 / (K (K - 1)) quantile of Student's distribution with 2 (N - 1) degrees of
+        freedom and N the smaller number of runs of the two: Bonferroni's correction for all pairs of layers.
         """
-        known = self.to_dataframe()[["stability", "stability_error"]].dropna()
-        if known.empty:
-            return []
-        values, errors = (known[name].to_numpy() for name in known)
-        best = values.argmax()
-        return known.index[values[best] - values <= _NEAR * np.hypot(errors[best], errors)].tolist()
+        known = self.to_dataframe()[["stability", "stability_error", "n_runs"]].dropna()
+        if len(known) < 2:
+            return known.index.tolist()
+        values, errors = known["stability"].to_numpy(), known["stability_error"].to_numpy()
+        n_pairs, n_runs = len(known) * (len(known) - 1) // 2, known["n_runs"].to_numpy()
+        freedom = 2 * (np.minimum.outer(n_runs, n_runs) - 1)
+        limit = stdtrit(freedom, 1 - _LEVEL / (2 * n_pairs)) * np.hypot.outer(errors, errors)
+        is_less = values[:, np.newaxis] - values > limit  # the second one than the first
+        return known.index[~is_less.any(axis=0)].tolist()
 
     @property
     def same_partition(self) -> list[list[Any]]:
@@ -113,7 +119,7 @@ class LayerStability(Stored):
 
     @property
     def verdict(self) -> str:
-        """Which layers are most stable, which have the same partition, and between which runs do not differ."""
+        """Which layers may be most stable, which have the same partition, and between which runs do not differ."""
         return " ".join([*self._about_stability(), *self._about_partitions()])
 
     def in_words(self) -> str:
@@ -143,21 +149,31 @@ class LayerStability(Stored):
 
     def _about_stability(self) -> list[str]:
         table, near = self.to_dataframe(), self.most_stable
-        values = table["stability"]
-        if values.isna().all():
+        values = table["stability"].dropna()
+        if values.empty:
             why = "no run has two clusters" if (table["most"] < 2).all() else "a layer needs two runs"
             return [f"The stability is unknown: {why}."]
+        without = [name for name in values.index if np.isnan(table["stability_error"][name])]
+        left_out = display.listed(without, _MOST_NAMED)
+        of_best = table.loc[near]
         if not near:
-            return [f"Runs agree most for {self.dim} {values.idxmax()}; the error is unknown, for want of four runs."]
-        at = int(values.loc[near].argmax())
-        best = table.loc[near].iloc[at]
-        others = display.listed([*near[:at], *near[at + 1 :]], _MOST_NAMED)
-        within = [f"Within two errors of it: {others}."] * (len(near) > 1)
-        error = (
-            f"error {best['stability_error']:.2g}" if best["distance"] > 0 else f"all {best['n_runs']:.0f} are equal"
-        )
-        size = f"{best['stability']:.3f} ({error})"
-        return [f"Runs agree most for {self.dim} {near[at]}: stability {size}.", *within]
+            said = [f"It is unknown for which {self.dim} runs agree most, for want of four runs ({_ranged(values)})."]
+        elif len(values) == 1:
+            said = [f"The stability of {self.dim} {near[0]} is {_sized(of_best.iloc[0])}."]
+        elif len(near) == 1:
+            said = [f"Runs agree most for {self.dim} {near[0]}: stability {_sized(of_best.iloc[0])}."]
+        else:
+            every = f"none of the {len(near)} is clearly less stable"
+            which = every if len(near) == len(values) else display.listed(near, _MOST_NAMED)
+            said = [f"It is not clear for which {self.dim} runs agree most: {which} ({_ranged(of_best['stability'])})."]
+        equal = of_best[of_best["distance"] == 0]
+        if len(equal):
+            n = int(equal["n_runs"].min())
+            said.append(
+                f"All runs are equal for {display.listed(equal.index.tolist(), _MOST_NAMED)}: {n} runs miss an answer "
+                f"of {1 - _LEVEL ** (1 / n):.0%} of all runs with probability {_LEVEL:g}."
+            )
+        return [*said, *[f"Left out, with fewer than four runs: {left_out}."] * bool(near and without)]
 
     def _about_partitions(self) -> list[str]:
         equal = "; ".join(display.listed(names, _MOST_NAMED) for names in self.same_partition)
@@ -181,3 +197,12 @@ class LayerStability(Stored):
             *about_stopped(self.stopped, self.dim),
         ]
         return f"LayerStability: {display.counted(len(table), 'layer')} of runs ({self.dim})", lines, table
+
+
+def _ranged(values: pd.Series) -> str:
+    least, most = (f"{value:.3f}" for value in (values.min(), values.max()))
+    return f"stability {least}" if least == most else f"stability {least} to {most}"
+
+
+def _sized(row: pd.Series) -> str:
+    return f"{row['stability']:.3f} (error {row['stability_error']:.2g})"

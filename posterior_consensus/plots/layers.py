@@ -221,7 +221,7 @@ def plot_layer_stability(comparison: LayerStability | HasComparison, *, figsize:
     Notes
     -----
     Above, the stability of each layer with two standard errors to either side: 1 if all runs are equal, 0 (dashed) for
-    random labels of the same cluster sizes. Layers within two errors of the best are filled. In the middle, the fewest
+    random labels of the same cluster sizes. Layers that are not clearly less stable than another are filled. In the middle, the fewest
     and the most clusters of a run as a line, and those of the consensus partition as a point. Below, the consensus
     partitions: a cluster is as high as its number of items, and keeps its colour as long as it keeps its name; noise is
     grey. Clusters are ordered such that few bands cross, as in :func:`plot_alluvial`. Of more than 40 layers, the first
@@ -288,13 +288,13 @@ def _label_layers(ax: Axes, label: str) -> None:
 
 
 def _plot_stability(ax: Axes, table: pd.DataFrame, is_best: list[bool]) -> None:
-    """Stability of each layer with its errors; filled points are within the error of the best."""
+    """Stability of each layer with its errors; filled points may be the most stable."""
     at, values = np.arange(len(table)), table["stability"].to_numpy()
     error, best = frame.ERRORS * table["stability_error"].fillna(0.0).to_numpy(), np.array(is_best)
     ax.plot(at, values, color=NEUTRAL, linewidth=0.8, zorder=1)
     ax.errorbar(at, values, error, fmt="none", color=ink(), elinewidth=1.0, zorder=2)
     others = "other" if best.any() else "error unknown"
-    for some, face, label in ((best, ink(), "within two errors of the best"), (~best, ax.get_facecolor(), others)):
+    for some, face, label in ((best, ink(), "not clearly less stable"), (~best, ax.get_facecolor(), others)):
         style: dict[str, Any] = {"color": ink(), "markerfacecolor": face, "markersize": 5, "zorder": 3}
         if some.any():
             ax.plot(at[some], values[some], "o", label=label, **style)

@@ -18,7 +18,7 @@ import pandas as pd
 
 import posterior_consensus
 from posterior_consensus.losses.record import Loss
-from posterior_consensus.results.words import DRAWS, Words
+from posterior_consensus.results.words import DRAWS, RUNS, Words
 from posterior_consensus.runtime.names import no_attribute
 from posterior_consensus.runtime.tolerances import ROUNDING
 
@@ -189,9 +189,11 @@ def name_and_unit(loss: Loss) -> str:
     return f"{short_name_of(loss)}, {loss.unit}" if loss.unit else short_name_of(loss)
 
 
-def number_of_draws(n_draws: int | None) -> str:
-    """Format the number of draws of a result."""
-    return "none, similarities of pairs alone" if n_draws is None else f"{n_draws:,}"
+def number_of_draws(n_draws: int | None, words: Words) -> str:
+    """Format the number of draws of a result; without it, runs are those of parts of the items."""
+    if n_draws is not None:
+        return f"{n_draws:,}"
+    return "shares of those that had both items of a pair" if words is RUNS else "none, similarities of pairs alone"
 
 
 def counted(number: int, noun: str, ending: str = "s") -> str:

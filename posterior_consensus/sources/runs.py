@@ -90,7 +90,7 @@ def as_runs(
         an item is together with no other in this run.
     missing : int, str or NaN, optional
         Label of items that a run did not have, as in clustering by resampling; NaN and None are missing too. Each pair
-        of items is then counted over the runs that had both.
+        of items is then counted over the runs that had both. Not with `noise`.
 
     Returns
     -------
@@ -105,7 +105,8 @@ def as_runs(
     ------
     ValueError
         If a column is not found, labels are neither integers, text nor categories, a label is negative, ``"-1"`` or
-        missing and neither `noise` nor `missing` says what this means, or all labels are noise or missing. If runs have
+        missing and neither `noise` nor `missing` says what this means, both are given, or all labels are noise or
+        missing. If runs have
         different items, or the same name, or several items have one name. If `groups` do not fit the runs. With
         `missing`, if no run had both items of a pair.
     TypeError
@@ -136,7 +137,7 @@ def as_runs(
         p_ij = sum_r m_ri m_rj 1{z_ri = z_rj} / n_ij,    error_ij^2 = p_ij (1 - p_ij) / (n_ij - 1),
 
     the consensus matrix of clustering by resampling [1]_; errors are corrected near 0 and 1 as in
-    :func:`diagnostics.similarity_mcse`. Items that a run calls noise are not missing: they count as separated.
+    :func:`diagnostics.similarity_mcse`.
 
     References
     ----------
@@ -179,8 +180,11 @@ def as_runs(
     for argument, label in (("noise", noise), ("missing", missing)):
         if not (label is None or is_number(label) or isinstance(label, str)):
             raise TypeError(f"`{argument}` must be one label, an integer, text or NaN; got {label!r}.")
-    if noise is not None and str(noise) == str(missing):
-        raise ValueError(f"`noise` and `missing` must differ; got {noise!r} for both.")
+    if noise is not None and missing is not None:
+        raise ValueError(
+            f"`noise` and `missing` must not be given both; got {_in_code(noise)} and {_in_code(missing)}. Shares of "
+            f"the runs that had both items of a pair do not say which items are noise. {_one_of(noise)}"
+        )
     if is_made(data):
         made = {"keys": keys, "axis": axis, "noise": noise, "missing": missing}
         return _of_draws(data, groups, made)
@@ -444,18 +448,23 @@ def _no_cluster(runs: Runs, run: int, where: npt.NDArray[np.bool_], got: str, re
 
 def _remedy(label: Any, noise: Any, missing: Any, mark: Any = None) -> str:
     """What to give for items of this label, next to what is given; `mark` is a negative label of other items."""
-    label, of_noise, of_missing = map(_in_code, (label, noise, missing))
-    if noise is None and missing is None and mark is not None:
-        mark = _in_code(mark)
-        return (
-            f"If the run puts items of label {mark} into no cluster, and did not have those of NaN, give noise={mark}, "
-            f"missing={label}."
-        )
-    if noise is None and missing is not None:
-        return f"If the run puts them into no cluster, give noise={label}, missing={of_missing}."
-    if noise is not None and missing is None:
-        return f"If the run did not have them, give noise={of_noise}, missing={label}."
-    return f"If the run puts them into no cluster, give noise={label}; if it did not have them, missing={label}."
+    if noise is None and missing is None:
+        if mark is not None:  # both negative labels and NaN
+            return f"If the run puts items of label {_in_code(mark)} into no cluster: {_one_of(mark)}"
+        label = _in_code(label)
+        return f"If the run puts them into no cluster, give noise={label}; if it did not have them, missing={label}."
+    if noise is None:
+        return f"If the run puts them into no cluster: {_one_of(label)}"
+    return f"If the run did not have them: {_one_of(noise)}"
+
+
+def _one_of(noise: Any) -> str:
+    """What to give of runs that have noise and did not have all items."""
+    label = _in_code(noise)
+    return (
+        f"Give noise={label} for the items that all runs had, or missing={label} and NaN for items that a run did not "
+        "have: pairs are then counted over the runs that put both into clusters."
+    )
 
 
 def _in_code(label: Any) -> str:

@@ -181,22 +181,21 @@ def _pairs(number: float, formatted: Callable[[float, str], str] = format) -> st
 def optimality(summary: PairsRecord, counts: Counts) -> Fact:
     """Whether the partition is proven to be optimal, and which components are not."""
     best = summary.partition
-    kept = _KEPT if summary.pairs.constraints else ""
+    kept, among = (_KEPT, AMONG_KEEPING) if summary.pairs.constraints else ("", "")
     if best.optimality_gap is not None and status(best.optimality_gap) == "optimal":
         line = f"proven, no partition{kept} has a smaller expected loss with these scores"
         finding = f"With these scores, no other partition{kept} has a smaller expected loss (proven)."
-        among = AMONG_KEEPING if kept else ""
         return Fact("optimality", line, [finding], f"This is proven to be the minimum{among}.")
     minimum = ""
     if best.optimality_gap is not None and best.lower_bound is not None:
         value, excess = _expected_loss(summary, counts), best.expected_loss - best.lower_bound
         gap = excess / value if value else best.optimality_gap
         minimum = minimum_in_words(gap, value - excess, best.loss.unit)
-    known = f"the minimum{kept} is {minimum}" if minimum else "no bound was computed"
-    shown = f"minimum{kept} {minimum[:-1]}; not proven optimal)" if minimum else f"not proven optimal, {known}"
+    known = f"the minimum is {minimum}{among}" if minimum else "no bound was computed"
+    shown = f"minimum {minimum[:-1]}; not proven optimal){among}" if minimum else f"not proven optimal, {known}"
     unproven = [*_unproven(best.info)]
     finding = " ".join(f"{capitalized(part)}." for part in [f"the partition is not proven optimal: {known}", *unproven])
-    which = f", which{kept} is {minimum}" if minimum else f": {known}"
+    which = f", which is {minimum}{among}" if minimum else f": {known}"
     return Fact("optimality", "; ".join([shown, *unproven]), [finding], f"This is not proven to be the minimum{which}.")
 
 
@@ -228,8 +227,8 @@ def precision(summary: PairsRecord, counts: Counts) -> Fact:
     line = f"{ways} expected; recall {recall} of scored pairs, {ONE_BY_ONE}"
     finding = (
         f"Expected precision, the share of matches among the {counted(counts.within, 'pair')} within clusters, is "
-        f"{ways}. Expected recall of scored pairs is {recall}, the share of {_pairs(matches)} expected matches that are "
-        f"within clusters, {ONE_BY_ONE}."
+        f"{ways}. Expected recall of scored pairs is {recall}, the share of {_pairs(matches)} expected matches that "
+        f"are within clusters, {ONE_BY_ONE}."
     )
     if found.precision_range[1] < _UNSURE:
         finding += " With a larger threshold, fewer pairs are joined wrongly; `pc.loss_path` computes both for each."

@@ -126,3 +126,13 @@ def test_ctrl_c_before_a_number_was_found_is_raised(monkeypatch):
     press_ctrl_c(monkeypatch, OnDraws, "_descend", 1)
     with pytest.warns(UserWarning, match="interrupted"), pytest.raises(KeyboardInterrupt):
         pc.loss_by_n_clusters(GOOD, n_clusters=[4], **QUIET)
+
+
+def test_numbers_that_items_outside_the_noise_do_not_form_are_left_out():
+    """Most runs call all items but three noise, so that no partition has four clusters; a single run has four."""
+    runs = pc.as_runs([[0, 1, 2, -1, -1, -1]] * 6 + [[0, 1, 2, 3, 3, -1]], noise=-1)
+    found = pc.loss_by_n_clusters(runs, **QUIET)
+    assert found.missing == (4, 5) and found.table["n_clusters"].values.tolist() == [2, 3]
+    assert "not found" in repr(found) and "4, 5" in repr(found)
+    with pytest.raises(ValueError, match="`n_clusters`.*4, 5"):
+        pc.loss_by_n_clusters(runs, n_clusters=[4, 5], **QUIET)

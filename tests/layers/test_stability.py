@@ -49,9 +49,11 @@ def test_distances_are_means_over_pairs_of_runs(loss):
         pairs = list(permutations(runs, 2))
         own = found.to_dataframe().loc[name]
         assert own["distance"] == pytest.approx(mean_loss(pairs, record), rel=1e-12)
-        best = found.partitions[name].labels
-        assert own["to_consensus"] == pytest.approx(mean_loss([(best, run) for run in runs], record), rel=1e-12)
-        assert own["agreement"] == pytest.approx(np.nanmean(pc.item_uncertainty(runs, best).similarity), rel=1e-12)
+        best = {k: found.partitions[k].labels.values for k in LABELS}
+        given = pc.compare_layers(layers_of(LABELS), loss=record, partitions=best, **QUIET).to_dataframe().loc[name]
+        best = best[name]
+        assert given["to_consensus"] == pytest.approx(mean_loss([(best, run) for run in runs], record), rel=1e-12)
+        assert given["agreement"] == pytest.approx(np.nanmean(pc.item_uncertainty(runs, best).similarity), rel=1e-12)
     for one, other in combinations(LABELS, 2):
         pairs = [(a, b) for a in LABELS[one] for b in LABELS[other]]
         pairs += [pair[::-1] for pair in pairs]
@@ -104,14 +106,32 @@ def test_order_and_numbers_of_runs_change_nothing(found):
     assert again.verdict == found.verdict
 
 
-def test_errors_are_those_of_the_jackknife():
+def test_runs_are_compared_with_the_partition_of_the_others():
+    """Ten runs or fewer: the mean over each run of its distance from the best partition of the others."""
+    rng = np.random.default_rng(2)
+    runs = made(6, n_items=8, wrong=0.4, rng=rng)
+    left_out = []
+    for k in range(6):
+        rest = pc.as_runs(np.delete(runs, k, axis=0))
+        left_out.append(mean_loss([(pc.consensus_partition(rest, method="enumeration").labels, runs[k])]))
+    found = pc.compare_layers({"a": pc.as_runs(runs)}, **QUIET).to_dataframe().loc["a"]
+    assert found["to_consensus"] == pytest.approx(np.mean(left_out), rel=1e-10)
+    of_runs = pc.consensus_partition(pc.as_runs(runs), **QUIET)
+    assert found["to_consensus"] > 1.05 * of_runs.expected_loss
+
+
+def test_errors_are_those_of_the_jackknife_and_of_an_answer_that_no_run_gave():
     runs = LABELS[1.0]
     without = [mean_loss(combinations(np.delete(runs, k, axis=0), 2)) for k in range(9)]
     error = np.sqrt(8 / 9 * np.sum((without - np.mean(without)) ** 2))
     losses = [pc.partition_loss(one, other) for one, other in combinations(runs, 2)]
     least = np.sqrt(np.var(losses) / 36)
-    found = pc.compare_layers({"a": pc.as_runs(runs)}, **QUIET).stability["error"].item()
-    assert found == pytest.approx(max(error, least), rel=1e-10)
+    found = pc.compare_layers({"a": pc.as_runs(runs)}, **QUIET).stability.sel(layer="a")
+    unseen = 2 / 9**2 / (9 + 4)  # all runs differ
+    assert found["error"].item() == pytest.approx(np.hypot(max(error, least), found["chance"].item() * unseen), rel=1e-10)
+    equal = pc.compare_layers({"a": pc.as_runs([[0, 0, 1, 1]] * 16)}, **QUIET)
+    assert equal.stability["stability_error"].item() == pytest.approx(0.1, rel=1e-12)
+    assert equal.stability["error"].item() == equal.distances["error"].item() > 0
 
 
 @pytest.mark.slow
@@ -233,8 +253,28 @@ def test_weights_are_refused():
 def test_most_stable_is_the_largest_stability(found):
     values = found.to_dataframe()["stability"]
     assert found.most_stable == [values.idxmax()] == [0.5]
-    assert "for layer 0.5" in found.verdict
+    assert "agree most for layer 0.5" in found.verdict
     assert "independent" in str(found)
+
+
+def test_equal_runs_do_not_make_a_layer_the_most_stable():
+    """Three layers of equal runs, none of which is named first; the share is what the runs miss once in twenty."""
+    equal = {name: pc.as_runs([np.arange(40) % k] * 20) for k, name in enumerate("abc", 3)}
+    found = pc.compare_layers(equal, **QUIET)
+    assert found.most_stable == ["a", "b", "c"]
+    assert "not clear" in found.verdict and "none of the 3" in found.verdict
+    assert "a, b, c: 20 runs miss an answer of 14%" in found.verdict
+    least = {"d": pc.as_runs(made(20, wrong=0.5, rng=np.random.default_rng(4)))}
+    found = pc.compare_layers(equal | least, **QUIET)
+    assert found.most_stable == ["a", "b", "c"] and "a, b, c (stability 1.000)" in found.verdict
+    one = pc.compare_layers({"a": equal["a"]} | least, **QUIET)
+    assert one.most_stable == ["a"] and "agree most for layer a: stability 1.000 (error 0.083)" in one.verdict
+
+
+def test_layers_of_three_runs_are_not_ranked():
+    some = {"a": pc.as_runs(made(3, wrong=0.0)), "b": pc.as_runs(LABELS[1.0]), "c": pc.as_runs(LABELS[0.5])}
+    found = pc.compare_layers(some, **QUIET)
+    assert "a" not in found.most_stable and "fewer than four runs: a." in found.verdict
 
 
 def test_figure_of_one_layer_is_refused_and_each_figure_names_the_other(found):

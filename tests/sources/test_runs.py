@@ -217,7 +217,7 @@ def test_what_has_no_cluster_must_be_said_to_be_noise_or_missing():
         check_all(lambda label, name=argument: pc.as_runs(TABLE, **{name: label}), [([-1], TypeError, f"`{argument}`")])
 
 
-def test_missing_items_are_not_counted_and_noise_is(rng):
+def test_missing_items_are_not_counted(rng):
     labels = rng.integers(0, 3, (40, 9))
     labels[rng.random(labels.shape) < 0.3] = -1
     pairs = pc.as_runs(labels, missing=-1)
@@ -227,12 +227,6 @@ def test_missing_items_are_not_counted_and_noise_is(rng):
     order = [named.items.names.tolist().index(name) for name in "abcdefghi"]
     assert_array_equal(named.values[np.ix_(order, order)], pairs.values)
     assert_array_equal(named.errors[np.ix_(order, order)], pairs.errors)
-    noisy = np.where(rng.random(labels.shape) < 0.2, 9, labels)
-    together = (noisy[:, :, None] == noisy[:, None]) & (noisy != 9)[:, :, None]
-    both = (noisy >= 0)[:, :, None] & (noisy >= 0)[:, None]
-    expected = (together & both).sum(axis=0) / both.sum(axis=0)
-    np.fill_diagonal(expected, 1.0)
-    assert_allclose(pc.as_runs(noisy, noise=9, missing=-1).values, expected, rtol=1e-14)
 
 
 def test_errors_with_missing_items_are_those_of_the_runs_that_had_both(rng):
@@ -307,18 +301,23 @@ def test_errors_name_what_is_wrong():
     check_all(lambda axis: pc.as_runs(TABLE, axis=axis), [("cell", ValueError, "`axis`", "'cell'")])
 
 
-def test_noise_and_missing_items_are_told_apart_at_once():
+def test_noise_and_missing_items_are_not_read_at_once():
+    """The error names both arguments, and what to give; so does that of labels that would need both."""
     both = [[0, -1, np.nan, 1], [0, 0, 1, 1]]
-    for options, remedy in (
-        ({}, "give noise=-1, missing=numpy.nan."),
-        ({"noise": -1}, "give noise=-1, missing=numpy.nan."),
-        ({"missing": np.nan}, "give noise=-1, missing=numpy.nan."),
-        ({"noise": np.nan}, "give noise=numpy.nan, missing=-1."),
-    ):
-        check_all(lambda data, options=options: pc.as_runs(data, **options), [(both, ValueError, "run 0", remedy)])
-    with pytest.raises(ValueError, match=r"noise='-1', missing=numpy\.nan"):
+    instead = "noise=-1 for the items that all runs had", "missing=-1 and NaN"
+    for options in ({}, {"noise": -1}, {"missing": np.nan}):
+        check_all(lambda data, options=options: pc.as_runs(data, **options), [(both, ValueError, "run 0", *instead)])
+    with pytest.raises(ValueError, match=r"noise='-1' for the items.*missing='-1' and NaN"):
         pc.as_runs([["a", "-1", None], ["a", "b", "c"]])
-    pairs = pc.as_runs([*both, both[1]], groups=[0.5, 0.5, 1.0], noise=-1, missing=np.nan)
+    given = {"noise": -1, "missing": np.nan}
+    check_all(lambda data: pc.as_runs(data, **given), [(both, ValueError, "`noise` and `missing`", *instead)])
+    assert pc.as_runs([*both, both[1]], missing=-1).values[2, 3] == 1
+
+
+def test_groups_of_runs_with_missing_items_are_shown():
+    pairs = pc.as_runs([[0, -1, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]], groups=[0.5, 0.5, 1.0], missing=-1)
+    assert "2 of 1, 2 runs" in repr(pairs)
+    assert "both items of a pair" in repr(pc.consensus_partition(pairs, random_seed=1))
     for function in (pc.compare_layers, pc.as_layers):
         check_all(function, [(pairs, ValueError, "layers", "runs that have all items", "consensus_partition")])
 
