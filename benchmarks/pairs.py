@@ -4,14 +4,21 @@ Tables of 10,000, 100,000 and 1,000,000 records with three scored pairs each, an
 hub joins in one component. Scores are calibrated: a pair with the score p is of one entity with probability p. Our call
 begins with the table of names, those of `examples/linkage.py` with the positions of the records. Each runs in a process
 of its own; ours after a call that warms up.
+
+The last table compares expected precision and recall with the truth. All scores of a block of records are exact
+probabilities of one pair by itself, except where the table says so. The first five families chose the estimate by
+products of odds, the others did not.
 """
 
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit, logit
+from scipy.stats import norm
 
 import posterior_consensus as pc
 from benchmarks._runner import apart, used
@@ -24,6 +31,9 @@ SHARES = (0.4, 0.3, 0.15, 0.1, 0.05)  # of entities with one to five records
 BLOCK = 50  # records among which pairs of different entities are scored
 CERTAINTY = 0.15  # parameters of the Beta distribution of all scores add up to this
 THRESHOLD, LOWER = 0.5, 0.3
+JUDGED, SEEDS, TAUS = 1_500, 4, (0.2, 0.5, 0.8)  # records, tables and thresholds where expected is compared with true
+JUDGED_BLOCK = 60  # records among which all pairs are scored
+LARGE, LONG = (0.1,) * 10, tuple(0.6**k for k in range(25))  # shares of entities with one record and more
 METHODS = {
     "connected components": "connected_components",
     "best links": "best_links",
@@ -43,6 +53,8 @@ class Scored(NamedTuple):
 def tables(smallest):
     yield "", _rows((200,) if smallest else SIZES, is_hub=False)
     yield "A hub", _rows((100,) if smallest else (HUB,), is_hub=True)
+    families = dict(list(FAMILIES.items())[:1]) if smallest else FAMILIES
+    yield "Expected and true", (_judged(name, *one, 1 if smallest else SEEDS) for name, one in families.items())
 
 
 def _rows(sizes, is_hub):
@@ -154,3 +166,103 @@ def make_scored(n_records: int, is_hub: bool) -> Scored:
         left, right = np.append(left, np.zeros_like(firsts)), np.append(right, firsts)
         probability = np.append(probability, rng.uniform(0.5, 0.95, firsts.size))
     return Scored(left, right, probability, truth)
+
+
+def _judged(name: str, shares: tuple, scores: Callable, n_seeds: int) -> dict[str, object]:
+    """True precision and recall at the threshold 0.5, both estimates, and how far the truth is beyond them at each."""
+    row: dict[str, object] = {"scores": name}
+    beyond = []
+    for tau in TAUS:
+        tables = [judged(shares, scores, tau, seed) for seed in range(n_seeds)]
+        precision, low, high, recall, expected = np.mean(tables, axis=0)
+        beyond.append(f"{max(0.0, low - precision, precision - high):.3f}")
+        if tau == THRESHOLD:
+            cells = {"precision": precision, "single scores": low, "products": high}
+            cells |= {"recall of scored pairs": recall, "expected": expected}
+            row |= {column: f"{cell:.3f}" for column, cell in cells.items()}
+    return row | {f"beyond at {', '.join(map(str, TAUS))}": ", ".join(beyond)}
+
+
+def judged(shares: tuple, scores: Callable, tau: float, seed: int) -> tuple[float, ...]:
+    """Precision, both estimates of it, recall of the scored pairs, and its estimate."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.choice(len(shares), JUDGED, p=np.array(shares) / sum(shares)) + 1
+    truth = np.repeat(np.arange(JUDGED), sizes)[:JUDGED]
+    first, second = np.triu_indices(JUDGED, 1)
+    near = first // JUDGED_BLOCK == second // JUDGED_BLOCK
+    left, right = first[near], second[near]
+    same = truth[left] == truth[right]
+    probability = scores(rng, truth, left, right, same)
+    table = pd.DataFrame({"unique_id_l": left, "unique_id_r": right, "match_probability": probability})
+    pairs = pc.as_pair_similarity(table, items=np.arange(JUDGED))
+    best = best_partition(pairs, tau)
+    found = pc.links(pairs, best)
+    precision, _, _ = example("linkage").precision_recall(best.labels.values, truth)
+    return precision, *found.precision_range, same[found.joined].sum() / same.sum(), found.recall
+
+
+def _of_weights(weights: np.ndarray, same: np.ndarray) -> np.ndarray:
+    """Probabilities of a match from log likelihood ratios, by the true share of matches."""
+    return expit(logit(same.mean()) + weights)
+
+
+def _normal(rng, truth, left, right, same, d, *, shared=0.0, quality=1.0, slope=1.0):
+    """Normal log likelihood ratios that are `d` of their standard deviations apart.
+
+    Of their noise a part may be `shared` by all pairs of a record. `quality` multiplies d of good records and divides
+    that of bad ones; log odds are multiplied by `slope`.
+    """
+    of_records = rng.choice([1 / quality, quality], truth.size)
+    d = d * np.sqrt(of_records[left] * of_records[right])
+    own = rng.normal(size=truth.size)
+    noise = np.sqrt(1 - shared) * rng.normal(size=left.size) + np.sqrt(shared / 2) * (own[left] + own[right])
+    return expit(slope * logit(_of_weights(np.where(same, 1, -1) * d**2 / 2 + d * noise, same)))
+
+
+def _beta(rng, truth, left, right, same, certainty):
+    a, b = certainty * same.mean(), certainty * (1 - same.mean())
+    return np.where(same, rng.beta(a + 1, b, same.size), rng.beta(a, b + 1, same.size))
+
+
+def _features(rng, truth, left, right, same, n_features, spread):
+    """Normal features of records around those of their entity, of standard deviation `spread`."""
+    means = rng.normal(0, spread, (truth.size, n_features))
+    features = means[truth] + rng.normal(size=means.shape)
+    total, difference = features[left] + features[right], features[left] - features[right]
+    both = norm.logpdf(total, scale=np.sqrt(4 * spread**2 + 2)) + norm.logpdf(difference, scale=np.sqrt(2))
+    apart_from = [norm.logpdf(one, scale=np.sqrt(2 * spread**2 + 2)) for one in (total, difference)]
+    return _of_weights((both - sum(apart_from)).sum(axis=1), same)
+
+
+def _fields(rng, truth, left, right, same, levels, error):
+    """Fields of some levels, each replaced at random with probability `error`, by the model of Fellegi and Sunter."""
+    weights = np.zeros(left.size)
+    for n_levels in levels:
+        value = rng.integers(n_levels, size=truth.size)[truth]
+        value = np.where(rng.random(truth.size) < error, rng.integers(n_levels, size=truth.size), value)
+        m, u = (1 - error) ** 2 + (1 - (1 - error) ** 2) / n_levels, 1 / n_levels
+        weights += np.where(value[left] == value[right], np.log(m / u), np.log((1 - m) / (1 - u)))
+    return _of_weights(weights, same)
+
+
+def _counts(rng, truth, left, right, same, rate):
+    """Poisson counts of agreements: `rate` for a match, and 1 else."""
+    return _of_weights(rng.poisson(np.where(same, rate, 1.0)) * np.log(rate) - (rate - 1), same)
+
+
+FAMILIES = {
+    "normal log odds, d = 4": (SHARES, partial(_normal, d=4)),
+    "d = 2.5, large clusters": (LARGE, partial(_normal, d=2.5)),
+    "Beta, strong": (SHARES, partial(_beta, certainty=0.15)),
+    "Beta, weak": (SHARES, partial(_beta, certainty=1)),
+    "4 features": (SHARES, partial(_features, n_features=4, spread=5)),
+    "10 features, large clusters": (LARGE, partial(_features, n_features=10, spread=1.5)),
+    "5 fields": (SHARES, partial(_fields, levels=(50, 50, 20, 10, 10), error=0.1)),
+    "2 fields": (SHARES, partial(_fields, levels=(200, 20), error=0.05)),
+    "counts": (SHARES, partial(_counts, rate=7)),
+    "counts, long tail of clusters": (LONG, partial(_counts, rate=12)),
+    "noise of each record": (SHARES, partial(_normal, d=4, shared=0.5)),
+    "good and bad records": (SHARES, partial(_normal, d=3.3, quality=1.8)),
+    "log odds x 1.7, not calibrated": (SHARES, partial(_normal, d=4, slope=1.7)),
+    "log odds x 0.6, not calibrated": (SHARES, partial(_normal, d=4, slope=0.6)),
+}

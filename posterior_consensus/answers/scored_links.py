@@ -133,7 +133,7 @@ class ScoredLinks(Stored):
         A single score does not use that both records match a third one. The product of the odds of all scored pairs
         between a record and the rest of its cluster does, as if these pairs were independent. A pair counts with the
         largest of its own score and the probabilities by the products of its two records. With calibrated scores, the
-        true precision is between both, but for about 0.01, or 0.07 if scores are weak and the threshold is low
+        true precision is between both, but for about 0.01, or 0.11 if scores are weak and the threshold is low
         (measured, no bound). Scores that are not calibrated shift both.
         """
         if not self.n_joined:

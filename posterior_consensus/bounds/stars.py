@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.bounds.binder import BYTES_A_PAIR, BranchAndBound
-from posterior_consensus.bounds.bound import Budget, OutOfBudget
+from posterior_consensus.bounds.bound import Budget, Deadline, OutOfBudget
 from posterior_consensus.bounds.component import Component
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, connected
 from posterior_consensus.kernels import components, stars
@@ -28,6 +28,7 @@ _NEW = 0.02  # share of new rows below which smaller violations are looked for
 _STEP, _PATIENCE = 0.02, 5  # share of the gap that a round must close to count as progress; rounds that may close less
 _SMALLER = 0.9  # groups that fixed pairs must leave, or fewer, for the rest to be bounded in the same way
 _MOST_BRANCHED = 200  # groups; of 500 branch and bound closed a fifth of what the stars had left, in 16 seconds
+_SECONDS_TO_BEGIN = 5e-6  # a listed pair in one direction, for the table and the first round, rather more than less
 _SECONDS_AN_ENTRY, _SECONDS_A_PLACE, _SECONDS_A_PAIR = 2e-9, 1e-8, 1e-6
 
 
@@ -64,10 +65,15 @@ def best_labels(component: Component, labels: Labels, budget: Budget, step: floa
     closed = max(SAME * most, 0.999 * step)
     if most - value <= closed:
         return labels, 0.0
+    is_timed = isinstance(budget, Deadline)
+    if is_timed and budget.left < _SECONDS_TO_BEGIN * component.indices.size:
+        return labels, most - value
     bound = StarBound(component, labels)
     gap = bound.raised(value + closed, budget) - value
     if gap <= closed:
         return labels, 0.0
+    if is_timed and not budget.left:
+        return labels, gap
     fixed = bound.fixed(gap + _ROUNDING * most)
     if fixed is None:
         return labels, 0.0

@@ -19,11 +19,12 @@ from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.runtime.arguments import warn
 from posterior_consensus.runtime.executor import NO_TIME, Executor
 from posterior_consensus.runtime.progress import track
-from posterior_consensus.search.sparse_search import search_component
+from posterior_consensus.search.sparse_search import improved_by_decisions, search_component
 
 _SECONDS = 10.0  # estimated time to bound all components,
 _SECONDS_A_GROUP = 3e-4  # and what is added for each of their groups
 _SHARE_TO_SEARCH = 0.5  # of a time limit
+_SHARE_TO_IMPROVE = 0.5  # of what the search leaves
 _SHARE_AT_FIRST = 0.25  # of the time to bound, for what a quick search may have solved
 _FEW = 300  # groups of components that are searched quickly at first
 _AT_ONCE = 64  # components whose searches are begun together
@@ -59,8 +60,9 @@ def search_components(
     """Search each component for its best partition, and bound it.
 
     Small components are solved by comparing all their partitions. The others are bounded after a quick search, and
-    those that this leaves open after a thorough one. Searches may take half of `seconds`. Bounds take the rest, or
-    `work` and a little for each group, estimated times that are the same on every machine.
+    those that this leaves open after a thorough one. Searches may take half of `seconds`; what decisions on pairs would
+    gain is then applied, in half of the rest. Bounds take what is left, or `work` and a little for each group,
+    estimated times that are the same on every machine.
     """
     clusters = parts.solved()
     given = [parts.parts(labels) for labels in starts]
@@ -82,6 +84,12 @@ def search_components(
         left = np.flatnonzero(gaps > 0)
         search(left, [*given, clusters.copy()], True)
     stopped = executor.stopped
+    if stopped != "interrupted":
+        with Executor(
+            n_jobs, None if deadline is None else max(NO_TIME, _SHARE_TO_IMPROVE * deadline.left)
+        ) as executor:
+            _improve(parts, clusters, executor, left)
+            stopped = executor.stopped or stopped
     gaps[left] = parts.trivial_gaps(clusters, left)
     if stopped != "interrupted":
         try:
@@ -115,6 +123,19 @@ def _search(
         ]
         for at, labels in zip(places, executor.results(_best_of, calls), strict=True):
             clusters[at] = at.start + first_members(labels)
+
+
+def _improve(
+    parts: Decomposition, clusters: npt.NDArray[np.int32], executor: Executor, numbers: npt.NDArray[np.intp]
+) -> None:
+    """Apply what decisions on pairs would gain in some of the large components."""
+    places = [parts.place(one) for one in parts.large[numbers].tolist()]
+    calls = [
+        (parts.component(one), canonical_labels(clusters[at]), executor.stop)
+        for one, at in zip(parts.large[numbers].tolist(), places, strict=True)
+    ]
+    for at, labels in zip(places, executor.results(improved_by_decisions, calls), strict=True):
+        clusters[at] = at.start + first_members(labels)
 
 
 def _best_of(

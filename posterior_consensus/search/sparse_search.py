@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from posterior_consensus.bounds.component import Component
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, connected
 from posterior_consensus.kernels import sparse_moves as kernels
+from posterior_consensus.kernels.components import MOST, solve_components
 from posterior_consensus.runtime.tolerances import ROUNDING, SAME
 
 _WORK = 500_000_000  # neighbours looked at in one component, some seconds
@@ -63,6 +65,68 @@ def search_component(
     return canonical_labels(_Search(component, rng, stop).best_of_runs(starts, _RUNS if thorough else 0))
 
 
+def improved_by_decisions(component: Component, labels: Labels, stop: npt.NDArray[np.uint8]) -> Labels:
+    """Apply what decisions on pairs would gain: moves, unions, divisions of small clusters, clusters of two alone.
+
+    These are the changes that :func:`closest_decisions` looks at in large components; what is left gains nothing by
+    any of them, unless another thread sets `stop`.
+    """
+    search = _Search(component, np.random.default_rng(0), stop)  # descents use no random numbers
+    best = search.descend(labels)
+    while not stop[0]:
+        changed = _with_pairs_alone(component, _divided(component, best.labels))
+        if component.value(changed) <= best.value + search.rounding:
+            break
+        best = search.descend(changed)
+    return canonical_labels(best.labels)
+
+
+def _divided(component: Component, labels: Labels) -> Labels:
+    """Labels with each cluster of few groups divided at best, by comparing all its partitions."""
+    sizes = np.bincount(labels)
+    members = np.flatnonzero(sizes[labels] <= MOST)
+    members = members[np.argsort(labels[members], kind="stable")]
+    if not members.size:
+        return labels
+    place = np.full(labels.size, -1, np.int64)
+    place[members] = np.arange(members.size)
+    rows, columns = place[component.rows], place[component.indices]
+    own = (rows >= 0) & (columns >= 0)
+    own[own] = labels[members[rows[own]]] == labels[members[columns[own]]]
+    ends = rows[own], columns[own]
+    table = sparse.csr_array((component.excess[own], ends), (members.size, members.size))
+    part = Component.of(table, component.sizes[members], component.default)
+    starts = np.flatnonzero(np.diff(labels[members], prepend=-1, append=-1))
+    first = np.empty(members.size, np.int32)
+    arrays = part.indptr, part.indices, part.excess, part.sizes, float(part.default)
+    solve_components(0, starts.size - 1, starts, *arrays, first)
+    divided = labels.astype(np.int64)
+    divided[members] = labels.size + first
+    return canonical_labels(divided)
+
+
+def _with_pairs_alone(component: Component, labels: Labels) -> Labels:
+    """Labels with pairs in clusters of their own that gain more than both lose, the largest gains first.
+
+    A cluster gives one group at most, so that gains add up.
+    """
+    rows, columns, weights = component.rows, component.indices, component.listed_weights
+    same = labels[rows] == labels[columns]
+    others = np.bincount(labels, component.sizes)[labels] - component.sizes
+    to_own = np.bincount(rows[same], component.excess[same], labels.size)
+    to_own += component.default * component.sizes * others
+    gain = weights - to_own[rows] - to_own[columns]
+    found = np.flatnonzero((gain > ROUNDING * component.most) & ~same & (rows < columns))
+    changed, taken = labels.astype(np.int64), set[int]()
+    for at in found[np.argsort(-gain[found], kind="stable")].tolist():
+        ends = [int(rows[at]), int(columns[at])]
+        clusters = set(labels[ends].tolist())
+        if not clusters & taken:
+            taken |= clusters
+            changed[ends] = labels.size + at
+    return canonical_labels(changed)
+
+
 class _Search:
     """Runs on one component, which share the room they work in."""
 
@@ -70,9 +134,9 @@ class _Search:
         sizes, excess = component.sizes.astype(np.float64), component.excess
         self._component, self._rng, self._stop = component, rng, stop
         self._n = sizes.size
-        self._rounding = ROUNDING * float(np.abs(excess).sum())
+        self.rounding = ROUNDING * float(np.abs(excess).sum())
         self._graph = kernels.Graph(
-            component.indptr, component.indices, excess, sizes, float(component.default), self._rounding
+            component.indptr, component.indices, excess, sizes, float(component.default), self.rounding
         )
         self._state = kernels.no_clusters(self._n)
         self._room = np.empty(self._n, np.int32)
@@ -80,7 +144,7 @@ class _Search:
 
     def best_of_runs(self, starts: Sequence[Labels], n_runs: int) -> Labels:
         """Run from the best local optima first; return the best partition."""
-        optima = [self._descend(labels) for labels in [*self._usual_starts(), *starts]]
+        optima = [self.descend(labels) for labels in [*self._usual_starts(), *starts]]
         optima += [self._allocate() for _ in range(_ORDERS) if not self._is_over]
         optima.sort(key=lambda found: -found.value)
         ends = optima[:1]
@@ -108,9 +172,9 @@ class _Search:
 
     def _allocate(self) -> _Optimum:
         """Allocate the groups in random order, and search from there."""
-        return self._descend(np.full(self._n, -1, np.int32), self._rng.permutation(self._n))
+        return self.descend(np.full(self._n, -1, np.int32), self._rng.permutation(self._n))
 
-    def _descend(self, labels: Labels, order: npt.NDArray[Any] | None = None) -> _Optimum:
+    def descend(self, labels: Labels, order: npt.NDArray[Any] | None = None) -> _Optimum:
         """Move and merge until nothing gains."""
         kernels.load(self._graph, self._state, labels)
         return self._settled(np.arange(self._n) if order is None else order)
