@@ -321,7 +321,7 @@ def partial_partition(
         warn("The search for a partial partition was interrupted.")
         clock = Clock(NO_TIME)
     else:
-        bound = size_bound(choosing, prob, labels, progressbar)
+        bound = size_bound(choosing, prob, curve, progressbar)
     expected, error, size = np.nan, np.nan, np.nan
     full: Labels | None = None
     if loss is not None:
@@ -533,11 +533,11 @@ def _bits(draws: PartitionDraws, weights: npt.NDArray[np.int64]) -> partial.Bits
     return partial.Bits(by_item, present, tables)
 
 
-def size_bound(draws: PartitionDraws, prob: float, labels: Labels, progressbar: bool) -> int:
+def size_bound(draws: PartitionDraws, prob: float, curve: Floats, progressbar: bool) -> int:
     """Upper bound of the number of items, from a graph: every two must be co-clustered, or separated, in `prob`."""
     n_items = draws.n_items
     if n_items <= _ALL_SUBSETS:
-        return int((labels >= 0).sum())
+        return int(np.flatnonzero(curve >= prob - SAME).max())  # as all sets were enumerated
     if prob <= 0.5 or not memory.fits(8 * n_items**2 / _MOST_PAIRS):
         return n_items
     similarity = draws.without_zero_weights().shared_similarity
