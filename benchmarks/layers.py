@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
+from scipy.stats import norm
 
 import posterior_consensus as pc
 from benchmarks import _runner
@@ -40,6 +41,9 @@ NOISES = {  # shares of random labels in the two layers, and what else is uncert
     "noise .05 and .25, 12 items between 3 clusters": (0.05, 0.25, "between"),
     "noise .05 and .25, 2 clusters joined in half of the draws": (0.05, 0.25, "joined"),
 }
+N_LAYERS = 10  # of a family
+STARTS = {"The clustering changed": "changed", "It is unsure": "unsure"}  # of a verdict
+MOVER_NOISES = 0.1, 0.2, 0.3, 0.4, 0.5
 TRUTH = np.repeat(np.arange(6), 10)
 BETWEEN = np.arange(0, 60, 5)  # items that are in one of three clusters at random
 MOVED = (1, 3, 10)
@@ -77,6 +81,18 @@ def tables(smallest):
             for chains in list(OF_CHANGES)[: 1 if smallest else None]
             for n_moved in MOVED
         ),
+    )
+    yield (
+        f"Families of {N_LAYERS - 1} steps in which nothing moved, {simulated} each",
+        (
+            _of_families(chains, noise, simulated)
+            for chains in list(OF_CHANGES)[: 1 if smallest else 3]
+            for noise in list(NOISES)[: 1 if smallest else 2]
+        ),
+    )
+    yield (
+        f"A mover that is noisy itself, noise .05 and .25, {simulated // 2} posteriors each",
+        (_of_noisy_mover(noise, simulated // 2) for noise in MOVER_NOISES[: 1 if smallest else None]),
     )
     sizes = ((4, 50, 40), (60, 20, 40)) if smallest else SIZES
     yield "Time and memory", (_runner.apart(_of_time, *size) for size in sizes)
@@ -172,17 +188,66 @@ def changes(chains: tuple[int, int, float], noise: tuple[float, float, str], n_m
     after[movers] = (after[movers] + rng.integers(1, 6, n_moved)) % 6
     draws = [_noisy(rng, truth, *chains, own, noise[2]) for truth, own in zip((TRUTH, after), noise, strict=False)]
     found = pc.compare_layers(np.stack(draws, axis=2), random_seed=1, progressbar=False)
-    starts = {"The clustering changed": "changed", "It is unsure": "unsure"}
-    verdict = next((name for start, name in starts.items() if found.verdict.startswith(start)), "no change")
+    verdict = _verdict(found)
     clear, step = np.flatnonzero(found.overlaps["clear"].values[0]), found.steps.isel(step=0)
     n_right = np.isin(clear, movers).sum() if verdict == "changed" else 0
     n_wrong = np.isin(clear, movers, invert=True).sum() if verdict == "changed" else 0
     return Compared(verdict, float(step["separation"]), float(step["separation_mcse"]), int(n_right), int(n_wrong))
 
 
+def _of_families(chains, noise, repetitions):
+    """Verdicts on layers in an order, between which nothing moved; layers have the two noises in turn."""
+    verdicts, separations = [], []
+    for seed in range(repetitions):
+        rng = np.random.default_rng([seed, *f"{chains} {noise}".encode()])
+        own = NOISES[noise]
+        draws = [_noisy(rng, TRUTH, *OF_CHANGES[chains], own[layer % 2], own[2]) for layer in range(N_LAYERS)]
+        found = pc.compare_layers(
+            np.stack(draws, axis=2), partitions=[TRUTH] * N_LAYERS, max_lag=1, random_seed=1, progressbar=False
+        )
+        verdicts.append(_verdict(found))
+        steps = found.steps
+        separations.append((steps["separation"] / steps["separation_mcse"]).values)
+    most = np.max(separations, axis=1)
+    return {
+        "chains": chains,
+        "posterior of each layer": noise,
+        **{f"{name}": f"{verdicts.count(name) / repetitions:.0%}" for name in (*STARTS.values(), "no change")},
+        "a step above two errors": f"{np.mean(most > 2):.0%}",
+        "above 2.8": f"{np.mean(most > norm.isf(norm.sf(2) / (N_LAYERS - 1))):.0%}",
+    }
+
+
+def _of_noisy_mover(noise, repetitions):
+    """Verdicts if an item moves that is in a random cluster with its own noise, in both layers."""
+    found, moved = [], []
+    for seed in range(repetitions):
+        rng = np.random.default_rng([seed, int(100 * noise)])
+        after = TRUTH.copy()
+        after[1] = 3
+        draws = [
+            _noisy(rng, truth, 4, 250, 0.0, own, "") for truth, own in zip((TRUTH, after), (0.05, 0.25), strict=True)
+        ]
+        for labels, truth in zip(draws, (TRUTH, after), strict=True):
+            random = rng.random((4, 250)) < noise
+            labels[..., 1] = np.where(random, rng.integers(6, size=random.shape), truth[1])
+        compared = pc.compare_layers(np.stack(draws, axis=2), random_seed=1, progressbar=False)
+        found.append(_verdict(compared))
+        moved.append(float(compared.overlaps["moved"].values[0, 1]))
+    return {
+        "noise of the mover": noise,
+        "P(moved)": f"{np.mean(moved):.2f}",
+        **{name: f"{found.count(name) / repetitions:.0%}" for name in (*STARTS.values(), "no change")},
+    }
+
+
 def _of_nothing(chains: str, noise: str, repetitions: int) -> list[Compared]:
     """Results of this many posteriors if nothing moved."""
     return [changes(OF_CHANGES[chains], NOISES[noise], 0, seed) for seed in range(repetitions)]
+
+
+def _verdict(found):
+    return next((name for start, name in STARTS.items() if found.verdict.startswith(start)), "no change")
 
 
 def false_alarms(chains: str, noise: str, repetitions: int) -> dict[str, float]:

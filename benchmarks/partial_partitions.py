@@ -9,18 +9,40 @@ from statistics import median
 import numpy as np
 
 import posterior_consensus as pc
-from benchmarks._data import posteriors
+from benchmarks._data import kept, posteriors
 from benchmarks._runner import used
 from benchmarks._salso import alternately, has_salso
+from benchmarks.misplaced import CASES, sampled, simulated
+from posterior_consensus.answers.partial_partition import agreement, grown
 
 PROBS = (0.5, 0.8, 0.95)
 N_DRAWS = 1_000
 SEEDS = 10
 REPEATS = 3
-OPTIONS = {"--held-out": {"action": "store_true", "help": "probabilities in draws of the chain that did not choose"}}
+OPTIONS = {
+    "--held-out": {"action": "store_true", "help": "probabilities in draws of the chain that did not choose"},
+    "--truth": {"action": "store_true", "help": "sets beside their true probabilities, in simulated posteriors"},
+}
+CHAINS = {  # chains, draws, share of labels, modes or sweeps that stay from draw to draw
+    "4 of 250, independent": (4, 250, 0.0),
+    "4 of 50, independent": (4, 50, 0.0),
+    "4 of 250, slow": (4, 250, 0.9),
+    "1 of 1,000, slow": (1, 1_000, 0.9),
+    "4 of 250, very slow": (4, 250, 0.98),
+    "1 of 1,000, very slow": (1, 1_000, 0.98),
+}
+ASKED, SETS, FRESH = 0.8, 60, 20_000
 
 
-def tables(smallest, held_out):
+def tables(smallest, held_out, truth):
+    if truth:
+        chains = dict(list(CHAINS.items())[:1]) if smallest else CHAINS
+        sets = 3 if smallest else SETS
+        yield (
+            f"Sets whose true probability is below {ASKED:g}, {sets} posteriors a row",
+            (_beside_truth(family, name, sets) for family in FAMILIES for name in chains),
+        )
+        return
     found = posteriors()
     if smallest:
         found = {name: labels[:60, :40] for name, labels in found.items()}
@@ -97,4 +119,64 @@ def _held_out(name, labels, prob):
         "probability": partial.probability,
         "MCSE": partial.mcse,
         "in the other half of the chain": float(np.all(rest == partial.labels.values[sure], axis=1).mean()),
+    }
+
+
+def _noisy(rng, n_chains, length, stays):
+    """Items that are each in a random cluster with a probability of their own."""
+    base, noise = rng.integers(0, 5, 40), 0.3 * rng.random(40) ** 2
+
+    def draws(n, stays):
+        fresh = np.where(rng.random((n, 40)) < noise, rng.integers(0, 6, (n, 40)), base)
+        return kept(fresh, stays, rng)
+
+    return np.stack([draws(length, stays) for _ in range(n_chains)]), draws(FRESH, 0.0)
+
+
+def _modes(rng, n_chains, length, stays):
+    """Two modes, of which a fifth of the clusters are split, and noise that a draw has or has not."""
+    base = rng.integers(0, 5, 40)
+    split = np.where((base == 0) & (rng.random(40) < 0.5), 5, base)
+    share, noise = rng.uniform(0.1, 0.3), rng.uniform(0.0, 0.05, 40)
+
+    def draws(n, stays):
+        state = kept((rng.random((n, 1)) < share).astype(np.int64), stays, rng)
+        return np.where(rng.random((n, 40)) < noise, rng.integers(0, 6, (n, 40)), np.where(state, split, base))
+
+    return np.stack([draws(length, stays) for _ in range(n_chains)]), draws(FRESH, 0.0)
+
+
+def _mixture(rng, n_chains, length, stays):
+    """A Dirichlet process mixture of 12 items, whose draws are repeated in slow chains."""
+    _, observed = simulated(CASES["12 items, separated"], 1, rng)
+    fresh = sampled(np.repeat(observed, 40, axis=0), 5.0, 600, rng)[:, 100:].reshape(-1, 12)
+    row = np.stack([kept(rng.integers(len(fresh), size=(length, 1)), stays, rng)[:, 0] for _ in range(n_chains)])
+    return fresh[row], fresh
+
+
+FAMILIES = {"noisy items": _noisy, "two modes": _modes, "mixture of 12 items": _mixture}
+
+
+def _beside_truth(family, chains, sets):
+    found = []
+    for seed in range(sets):
+        rng = np.random.default_rng([seed, *family.encode()])
+        labels, fresh = FAMILIES[family](rng, *CHAINS[chains])
+        draws, fresh = pc.as_partition_draws(labels), pc.as_partition_draws(fresh)
+        partial = pc.partial_partition(draws, ASKED, random_seed=seed, progressbar=False)
+        of_all, _, _ = grown(draws, ASKED, 64, rng, None, False)
+        truth, before = (agreement(fresh, one).mean() for one in (partial.labels.values, of_all))
+        within = abs(partial.probability - truth) <= 2 * partial.mcse
+        found.append([before < ASKED, truth < ASKED, partial.is_shown, (of_all >= 0).sum(), partial.n_items, within])
+    before, below, shown, of_all, n_items, within = np.array(found, float).T
+    return {
+        "posterior": family,
+        "chains": chains,
+        "chosen by all draws: below": f"{before.mean():.0%}",
+        "items": f"{of_all.mean():.1f}",
+        "shown": f"{shown.mean():.0%}",
+        "shown, but below": f"{np.mean(below * shown):.0%}",
+        "items of a set shown": f"{n_items[shown == 1].mean():.1f}" if shown.any() else "-",
+        "not shown, and below": f"{np.mean(below * (1 - shown)):.0%}",
+        "truth within two errors": f"{within.mean():.0%}",
     }

@@ -197,8 +197,8 @@ def cluster_summary(
     draws' weights. The number of draws in A is random. The Monte Carlo standard error is therefore computed for a ratio
     of two means.
 
-    If the partition was chosen on the same draws, `probability` is too high; :func:`partial_partition` cross-validates
-    its own.
+    If the partition was chosen on the same draws, `probability` is too high. Half of the draws choose a
+    :func:`partial_partition`, which has the share of the others.
 
     `allocation` times `probability` is the joint probability of A and of an item being in a cluster. Draws with
     allocation probabilities use sampled components.

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -43,8 +43,9 @@ _DRAWS_AT_ONCE = 4096  # a multiple of the 64 draws in a word
 _AT_ONCE = 8  # starts between two checks whether to end; fixed, so that results do not depend on the number of threads
 _AGREE = 5  # starts that must have reached the largest number of items
 _GAIN = 1e-3  # relative gain of the area from the last starts, below which the search ends
-_FOLDS = 4  # of the cross-validation
-_STARTS_OF_A_FOLD = 8  # more starts hardly change the result
+_CLEAR = 2.0  # standard errors by which the probability is above the requested one
+_TRIES = 4  # sets, each of a larger share of the draws that choose than the one before
+_STARTS_OF_A_TRY = 8  # more starts hardly change the result
 _LAST_SIZE = 128  # most items at which members may leave again; in larger sets this takes most of the time for little
 _MOST_WEIGHT = 2**40
 _ALL_SUBSETS = 8  # most items for which all subsets are enumerated
@@ -64,20 +65,20 @@ class PartialPartition(Stored, HasLabels):
         number of its matched cluster in the given partition; clusters without a match get the next numbers. Without
         one, clusters are numbered by first appearance.
     probability : float
-        Posterior probability that such a set is clustered exactly as found, estimated by cross-validation; see the
-        notes of :func:`partial_partition`. NaN for a single draw, or if a search of the cross-validation ended early.
+        Posterior probability that the assigned items are clustered exactly as in `labels`: the share of the draws of
+        the half that did not choose them. NaN for a single draw.
     mcse, ess : float
         Monte Carlo standard error and effective sample size of `probability`; below 100 the error is rough.
     search_probability : float
-        Share of all draws in which the assigned items are clustered exactly as in `labels`, at least `prob`. It is
-        biased upwards, because the items were chosen on these draws.
+        The share of the draws of the half that chose the items, at least `prob`. It is biased upwards.
     prob : float
-        Requested minimum of `search_probability`.
+        Requested probability; see `is_shown`.
     n_items_bound : int
-        Upper bound of the number of items of a partial partition with this probability. It is mostly loose, and equals
-        the number of all items if `prob` is 1/2 or less.
+        Upper bound of the number of items that at least the share `prob` of the draws that choose can cluster alike. It
+        is mostly loose, and equals the number of all items if `prob` is 1/2 or less.
     curve : xarray.DataArray of shape (n_items + 1,)
-        The largest probability found for each number of assigned items, over the dimension ``n_items``.
+        The largest share found of the draws that choose, for each number of assigned items, over the dimension
+        ``n_items``.
     completion : xarray.DataArray of shape (n_items,), dtype int32, or None
         The partition of all items with minimum expected loss among partitions that agree with `labels`. With a
         given partition, its clusters have the numbers of `labels`.
@@ -130,6 +131,11 @@ class PartialPartition(Stored, HasLabels):
         return np.unique(self.labels.values[self.labels.values >= 0])
 
     @property
+    def is_shown(self) -> bool:
+        """Whether `probability` is at least `prob` by two errors."""
+        return _is_above(self.probability, self.mcse, self.prob)
+
+    @property
     def area(self) -> float:
         """Mean of `curve` from 0 to n_items - 1 items: 1 if all draws are one partition."""
         return float(self.curve[:-1].mean())
@@ -140,7 +146,7 @@ class PartialPartition(Stored, HasLabels):
         Returns
         -------
         str
-            A sentence, and one on the cross-validation of the probability.
+            A sentence, and one on whether the probability is the requested one.
         """
         spoken, draws = words_of(self), words_of(self).draws
         n, n_open, dim = self.labels.size, self.labels.size - self.n_items, self.labels.dims[0]
@@ -153,14 +159,14 @@ class PartialPartition(Stored, HasLabels):
         clusters = f"clustered exactly as found, in {display.counted(sizes.size, 'cluster')} of {listed}"
         others = {0: "none is", 1: "the other is"}.get(n_open, f"the other {n_open:,} are")
         words = f"{self.n_items:,} of {n:,} items ({dim}) are {clusters}; {others} unassigned."
-        if np.isnan(self.probability) and self.stopped:
-            share = f"In {self.search_probability:.3g} of the {draws}, which chose the set"
-            return f"{share}, {words} Its {spoken.probability} was not cross-validated: {self._ending}."
         if np.isnan(self.probability):
             return f"In the only {spoken.draw}, {words}"
-        probability = display.with_error(f"{self.probability:.3g}", self.mcse, self.ess, spoken)
+        value, _ = display.rounded(self.probability, self.mcse)
+        probability = display.with_error(value, self.mcse, self.ess, spoken)
         start = f"In a share of {probability} of the runs" if self.independent else f"With probability {probability}"
-        return f"{start}, {words} The {spoken.probability} is cross-validated: these {draws} chose the set."
+        known = "is" if self.is_shown else "is not shown to be"
+        by = f"by two {spoken.error}s in the half of the {draws} that did not choose the set"
+        return f"{start}, {words} It {known} at least {self.prob:g}, {by}."
 
     @property
     def _ending(self) -> str:
@@ -180,15 +186,14 @@ class PartialPartition(Stored, HasLabels):
         return table.drop(columns="share")
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        bound = "" if self.n_items_bound == self.labels.size else f"; at most {self.n_items_bound:,} items can have it"
         words = words_of(self)
-        if self.n_items_bound == self.n_items:
-            bound = f"; no larger set has this {words.probability}"
-        own = f"{self.search_probability:.3g} in the {words.draws} that chose it"
-        least = f"largest set with {'a ' * self.independent}{words.probability} at least"
+        least = f"{'a ' * self.independent}{words.probability} of at least {self.prob:g}, by two {words.mcse}s"
+        own = f"{self.search_probability:.3g} of the {words.draws} that chose it"
+        if self.n_items_bound < self.labels.size:
+            own += f", of which {self.prob:g} can agree on at most {display.counted(self.n_items_bound, 'item')}"
         lines = [
             ("in words", self.in_words()),
-            ("criterion", f"{least} {self.prob:g}: {own}{bound}"),
+            ("criterion", f"largest set found with {least}; it has {own}"),
             ("area", f"{self.area:.3g} under the curve of {words.probability} by number of items"),
         ]
         if self.completion is not None and self.loss is not None:
@@ -213,14 +218,17 @@ def partial_partition(
     random_seed: RandomSeed = None,
     progressbar: bool = True,
 ) -> PartialPartition:
-    """Find the largest set of items whose joint clustering has posterior probability at least `prob`.
+    """Find a large set of items whose joint clustering has posterior probability at least `prob`.
+
+    One half of the draws chooses the set, the other half estimates its probability.
 
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
         Posterior draws of the partition.
     prob : float in (0, 1)
-        Minimum share of the draws in which the items are clustered exactly as reported.
+        Posterior probability with which the items are clustered exactly as reported. If the draws are too few for this,
+        the result states it, see :attr:`PartialPartition.is_shown`.
     partition : result object, DataArray or label vector of shape (n_items,), optional
         Partition whose cluster numbers, names and colours the matched clusters of the result take. By default the
         consensus of `draws` if these are a summary.
@@ -231,8 +239,8 @@ def partial_partition(
         Largest number of starts, each from a different item. The search ends early once five starts reached the largest
         number of items and the last eight increased the area under the curve by less than 0.1%.
     seconds : float, optional
-        Time limit, after which the best set so far is returned; half of it is for the search, the rest for the
-        cross-validation. The result then depends on the machine.
+        Time limit, after which the best set so far is returned; half of it is for the first search. The result then
+        depends on the machine.
     random_seed : int, Generator or None
         The same seed gives the same result.
     progressbar : bool
@@ -262,8 +270,8 @@ def partial_partition(
     For a set Q of items and a partition of Q, the probability is the weighted share of draws whose restriction to Q is
     this partition [1]_. Adding an item never raises it. Each start adds the items one by one, always the item and
     cluster that cost the least probability. An item leaves again if the rest is more probable than all earlier sets of
-    its size [2]_. The result is the largest set with probability at least `prob`, and the most probable of these. It is
-    not proven to be the largest unless its size equals `n_items_bound`. Up to eight items, all sets are enumerated.
+    its size [2]_. A search finds the largest set with a given share, and the most probable of these. It is not proven
+    to be the largest unless its size equals `n_items_bound`. Up to eight items, all sets are enumerated.
 
     Items are unassigned because the draws disagree on them. That is not noise: an item that a run calls noise is a
     cluster of its own in that run, and is assigned to a cluster of one if enough runs call it so.
@@ -271,11 +279,10 @@ def partial_partition(
     The bound uses pairs. Every two items of Q must be co-clustered, or in different clusters, with probability at least
     `prob`. A colouring of the graph of such pairs bounds the size of Q.
 
-    The draws choose the set, so its share of them is biased upwards. `probability` is cross-validated instead. The
-    draws are divided into four parts, whole chains if there are at least four. For each part, a short search on the
-    other three parts finds the most probable set of the same size. `probability` is the share of draws that agree with
-    the set found without their part. It is the probability of sets chosen in this way, and slightly too low, because
-    each search has fewer draws.
+    The share of the draws that choose a set is biased upwards. Therefore half of the draws choose: every second chain
+    or, of one chain, its first half. `probability` is the share of the other draws. The first search asks for the share
+    `prob`. If the probability less two of its errors is below `prob`, the next one asks for as much more, up to four
+    times; they are short. If none reaches it, the first set is returned, and `is_shown` is False.
 
     Clusters are matched with those of `partition` as by :func:`align_partitions`, on the assigned items or, with
     `complete`, on all items. With `complete`, the consensus of all items is changed to agree with the assigned
@@ -307,33 +314,29 @@ def partial_partition(
     loss = None if complete is None else _loss(complete)
     rng = as_generator(random_seed)
     clock = Clock(seconds)
-    labels, curve, stopped = grown(draws, prob, n_starts, rng, clock.part(0.5), progressbar)
-    bound = draws.n_items
+    choosing, others = halves(draws)
+    found, curve, stopped = chosen(choosing, others, prob, n_starts, rng, clock, progressbar)
+    labels, bound = found.labels, draws.n_items
     if stopped == "interrupted":
         warn("The search for a partial partition was interrupted.")
         clock = Clock(NO_TIME)
     else:
-        bound = size_bound(draws, prob, labels, progressbar)
+        bound = size_bound(choosing, prob, curve, progressbar)
     expected, error, size = np.nan, np.nan, np.nan
     full: Labels | None = None
     if loss is not None:
         full = completed(draws, labels, loss, rng, clock.part(0.5), progressbar)
         expected, error, size = (float(one[0]) for one in loss_and_error(draws, full[np.newaxis], loss))
-    agrees, ended = held_out_agreement(draws, int((labels >= 0).sum()), rng, clock.part(1.0), progressbar)
-    if ended == "interrupted" != stopped:
-        warn("The cross-validation of a partial partition was interrupted.")
-    mcse = draws.samples.probability_mcse(agrees, draws.n_clusters.astype(np.float64))
-    ess = draws.samples.mcse_and_ess(agrees)[1]
-    share, names = float(draws.samples.mean(agreement(draws, labels))), list[Hashable](range(labels.max() + 1))
+    names = list[Hashable](range(labels.max() + 1))
     if numbers is not None:
         matched, names = numbered_as(labels if full is None else full, *numbers)
         labels, full = np.where(labels >= 0, matched, -1), None if full is None else matched
     return PartialPartition(
         labels=draws.items.array(labels, "labels"),
-        probability=float(draws.samples.mean(agrees)),
-        mcse=float(mcse),
-        ess=float(ess),
-        search_probability=share,
+        probability=found.probability,
+        mcse=found.mcse,
+        ess=found.ess,
+        search_probability=found.share,
         prob=prob,
         n_items_bound=bound,
         curve=xr.DataArray(curve, {"n_items": np.arange(curve.size)}, ("n_items",), "probability"),
@@ -343,7 +346,7 @@ def partial_partition(
         expected_loss_mcse=error,
         expected_loss_ess=size,
         names=tuple(names),
-        stopped=stopped or ended,
+        stopped=stopped,
         independent=draws.independent,
     )
 
@@ -402,26 +405,63 @@ def grown(
     return labels, curve / total, executor.stopped
 
 
-def held_out_agreement(
-    draws: PartitionDraws, n_items: int, rng: np.random.Generator, seconds: float | None, progressbar: bool
-) -> tuple[Floats, str]:
-    """1 for each draw (n_draws,) that agrees with the set found without its fold, else 0.
+class Chosen(NamedTuple):
+    """Labels (n,), -1 if unassigned; their share of the draws that chose them, and of the others, with its error."""
 
-    NaN for a single draw, or if a search ended at a smaller set, with which more draws agree. Also the reason of this
-    end: "seconds", "interrupted" or empty.
-    """
+    labels: Labels
+    share: float
+    probability: float
+    mcse: float
+    ess: float
+
+
+def halves(draws: PartitionDraws) -> tuple[PartitionDraws, PartitionDraws | None]:
+    """Draws that choose a set, and others that estimate its probability; None if there is a single draw."""
     rows = np.flatnonzero(draws.weights)
-    parts = folds(draws.samples.take(rows), _FOLDS)
-    agrees, each = np.full(draws.n_draws, np.nan), None if seconds is None else seconds / len(parts)
-    if len(parts) == 1:
-        return agrees, ""
-    for part in parts:
-        others = draws.take(np.delete(rows, part))
-        labels, _, stopped = grown(others, 0.0, _STARTS_OF_A_FOLD, rng, each, progressbar, most=n_items)
-        if stopped == "interrupted" or (labels >= 0).sum() < n_items:
-            return np.full(draws.n_draws, np.nan), stopped
-        agrees[rows[part]] = agreement(draws.take(rows[part]), labels)
-    return np.where(draws.weights > 0, agrees, 0.0), ""
+    parts = [draws.take(rows[part]) for part in folds(draws.samples.take(rows), 2)]
+    return parts[0], parts[1] if len(parts) > 1 else None
+
+
+def chosen(
+    choosing: PartitionDraws,
+    others: PartitionDraws | None,
+    prob: float,
+    n_starts: int,
+    rng: np.random.Generator,
+    clock: Clock,
+    progressbar: bool,
+) -> tuple[Chosen, Floats, str]:
+    """Find the largest set whose probability is at least `prob` by two errors, or else whose share of `choosing` is.
+
+    Returns
+    -------
+    The set, the curve of the first search (n + 1,), and why a search ended early: "seconds", "interrupted" or empty.
+    """
+    labels, curve, stopped = grown(choosing, prob, n_starts, rng, clock.part(0.5), progressbar)
+    first = found = _estimated(choosing, others, labels)
+    for left in range(_TRIES - 1, 0, -1):
+        lower = found.probability - _CLEAR * found.mcse
+        if stopped or np.isnan(lower) or lower >= prob - SAME or found.share >= 1 - SAME:
+            break
+        more = min(found.share + prob - lower, 1.0)
+        options = _STARTS_OF_A_TRY, rng, clock.part(1 / left), progressbar
+        labels, _, stopped = grown(choosing, more, *options)
+        found = _estimated(choosing, others, labels)
+    is_better = _is_above(found.probability, found.mcse, prob) and np.sum(found.labels >= 0) > 1
+    return found if is_better else first, curve, stopped
+
+
+def _estimated(choosing: PartitionDraws, others: PartitionDraws | None, labels: Labels) -> Chosen:
+    share = float(choosing.samples.mean(agreement(choosing, labels)))
+    if others is None:
+        return Chosen(labels, share, np.nan, np.nan, np.nan)
+    agrees, samples = agreement(others, labels), others.samples
+    mcse = samples.probability_mcse(agrees, others.n_clusters.astype(np.float64))
+    return Chosen(labels, share, float(samples.mean(agrees)), float(mcse), float(samples.mcse_and_ess(agrees)[1]))
+
+
+def _is_above(probability: float, mcse: float, prob: float) -> bool:
+    return bool(probability - _CLEAR * mcse >= prob - SAME)
 
 
 def agreement(draws: PartitionDraws, labels: Labels) -> Floats:
@@ -493,11 +533,11 @@ def _bits(draws: PartitionDraws, weights: npt.NDArray[np.int64]) -> partial.Bits
     return partial.Bits(by_item, present, tables)
 
 
-def size_bound(draws: PartitionDraws, prob: float, labels: Labels, progressbar: bool) -> int:
+def size_bound(draws: PartitionDraws, prob: float, curve: Floats, progressbar: bool) -> int:
     """Upper bound of the number of items, from a graph: every two must be co-clustered, or separated, in `prob`."""
     n_items = draws.n_items
     if n_items <= _ALL_SUBSETS:
-        return int((labels >= 0).sum())
+        return int(np.flatnonzero(curve >= prob - SAME).max())  # as all sets were enumerated
     if prob <= 0.5 or not memory.fits(8 * n_items**2 / _MOST_PAIRS):
         return n_items
     similarity = draws.without_zero_weights().shared_similarity

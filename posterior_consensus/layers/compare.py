@@ -118,8 +118,10 @@ def compare_layers(
 
     Two layers differ in almost every draw if there is any uncertainty, so `p_equal` is near 0 whether something changed
     or not. The verdict says that the clustering changed if the separation is above two of its errors, and an
-    item clearly moves. A separation alone can also be due to larger uncertainty in one layer. Below an effective sample
-    size of 50 for each chain, the verdict says that a change is unsure.
+    item clearly moves. Of several steps, or pairs of layers without an order, it is above as many errors as keep the
+    probability of one false alarm or more that of one step (Bonferroni's inequality): 2.8 of nine steps. A separation
+    alone can also be due to larger uncertainty in one layer. A change is unsure if a move is likely, but none clear, or
+    with an effective sample size below 50 for each chain.
 
     Errors take the autocorrelation of chains into account, see :meth:`Samples.mcse`. Losses are those of sampled labels
     also if layers have allocation probabilities.
@@ -132,8 +134,9 @@ def compare_layers(
     of the common items. The one-to-one matching of the largest sum of E n_kl says which clusters have one name; those
     with less than half an expected item in common have two names. A new cluster has a new name, as in
     :func:`align_partitions`. An item moves in a draw if c_ti and d_ti have two names, with probability `moved`. The
-    move is `clear` if the probability that the item moves between its own clusters of the two partitions is above three
-    times the probability that it stays or goes elsewhere, by more than two errors of the difference. With the clusters
+    move is `likely` if the probability that the item moves between its own clusters of the two partitions is above the
+    probability that it stays or goes elsewhere, and `clear` if it is above three times that, both by more than two
+    errors of the difference. With the clusters
     A_ti and B_ti of item i in the two layers, its overlap is
 
         sum_t w_t size(A_ti and B_ti) / size(A_ti or B_ti),

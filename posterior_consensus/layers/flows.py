@@ -26,7 +26,8 @@ CLEAR = 2.0  # standard errors
 _ODDS = 3.0  # of a clear move and no move
 _TINY = np.finfo(np.float64).tiny
 FLOWS = ("step", "source", "target", "expected", "mcse", "low", "high")
-OVERLAPS = ("overlap", "mcse", "moved", "moved_mcse", "clear")
+OVERLAPS = ("overlap", "mcse", "moved", "moved_mcse", "likely", "clear")
+_FLAGS = 2  # of these, at the end
 
 
 class Transition(NamedTuple):
@@ -44,9 +45,9 @@ class Transition(NamedTuple):
         Loss between the two layers' partitions in the same draw.
     overlaps : ndarray of shape (2, m)
         Expected overlap of the co-members of each common item, and its error.
-    moved : ndarray of shape (3, m)
+    moved : ndarray of shape (4, m)
         Probability that the matched cluster of each common item has another name in the second layer, its error, and
-        1 if the item clearly moves between its clusters of the partitions, else 0.
+        whether the item's move between its clusters of the partitions is likely, and whether it is clear: 1 or 0.
     """
 
     source: npt.NDArray[np.intp]
@@ -145,17 +146,20 @@ def _moved(
     """How probably each item moves, given the matched and the own cluster of each item on both sides."""
     n_after = partner.size
     name = np.append(np.where(partner >= 0, partner, n_before + 1 + np.arange(n_after)), n_before)
-    sums = np.empty((len(samples.batches), 2, own[0].size))
+    sums = np.empty((len(samples.batches), 3, own[0].size))
     for row, batch in zip(sums, samples.batches, strict=True):
         source, target = (one[batch] for one in matched)
         moves = (source < n_before) & (target < n_after) & (source != name[target])
         as_estimated = moves & (source == own[0]) & (target == own[1])
         addends = samples.addends[0][batch]
+        stays = addends @ ~moves
         row[0] = addends @ moves
-        row[1] = addends @ as_estimated - _ODDS * (addends @ ~moves)
-    (moved, lead), (error, of_lead) = _with_errors(sums, samples)
+        row[1] = addends @ as_estimated - stays
+        row[2] = row[1] - (_ODDS - 1) * stays
+    (moved, *leads), (error, *of_leads) = _with_errors(sums, samples)
     size = np.fmin(samples.mcse_and_ess(losses)[1], samples.effective_draws)
-    return np.stack([moved, samples.probability_errors(moved, error, size), lead > CLEAR * of_lead])
+    flags = (lead > CLEAR * of_lead for lead, of_lead in zip(leads, of_leads, strict=True))
+    return np.stack([moved, samples.probability_errors(moved, error, size), *flags])
 
 
 def _with_errors(sums: Floats, samples: Samples) -> tuple[Floats, Floats]:
@@ -272,13 +276,13 @@ def _overlap_table(
 ) -> xr.Dataset:
     """Overlaps and moves over step and the items of `labels`, given where among these the common items are."""
     found = np.full((len(OVERLAPS), len(steps), labels.shape[1]), np.nan)
-    found[-1] = 0
+    found[-_FLAGS:] = 0
     for row, (transition, at) in enumerate(zip(transitions, places, strict=True)):
         found[:, row, at] = np.concatenate([transition.overlaps, transition.moved])
     coords: dict[str, Any] = {"step": np.array([f"{step.before} to {step.after}" for step in steps], str)}
     for end in ("before", "after"):
         coords[end] = "step", names_as_coordinate([getattr(step, end) for step in steps])
-    columns = dict(zip(OVERLAPS, (*found[:-1], found[-1] > 0), strict=True))
+    columns = dict(zip(OVERLAPS, (*found[:-_FLAGS], *(found[-_FLAGS:] > 0)), strict=True))
     return Items.along(labels, str(labels.dims[1])).dataset(columns, ("step", ...), coords)
 
 

@@ -92,11 +92,12 @@ class LayerComparison(Stored):
     overlaps : xarray.Dataset
         Over ``step`` and the items, NaN for an item that one of the two layers lacks: ``moved``, the probability that
         the item's cluster is matched with clusters of two names in the same draw before and after the step, and its
-        error ``moved_mcse``; ``clear``, whether its move between its clusters of the two partitions is clearly more
-        than three times as probable as no move. The expected Jaccard ``overlap`` of an item's clusters before and after
-        the step in the same draw, among the common items and itself included, with its error ``mcse``, is 1 if the item
-        never gains or loses a co-member; an item that stays has less if others come or go. A step goes to each layer
-        ``after`` from the last one ``before`` it that has common items. Its name has both, such as "1945 to 1946".
+        error ``moved_mcse``; ``likely`` and ``clear``, whether its move between its clusters of the two partitions is
+        more probable than no move, and more than three times as probable, both by two errors. The expected Jaccard
+        ``overlap`` of an item's clusters before and after the step in the same draw, among the common items and itself
+        included, with its error ``mcse``, is 1 if the item never gains or loses a co-member; an item that stays has
+        less if others come or go. A step goes to each layer ``after`` from the last one ``before`` it that has common
+        items. Its name has both, such as "1945 to 1946".
     dim : str
         Name of the dimension that runs over layers.
     ordered : bool
@@ -147,7 +148,7 @@ class LayerComparison(Stored):
         steps = self.steps
         if not self.ordered or not steps.sizes["step"]:
             return None
-        at = steps.isel(step=words.headline(steps, stored_as.own_in(self.overlaps, "clear"), self.n_chains))
+        at = steps.isel(step=words.headline(steps, self.overlaps, self.n_chains))
         columns = "expected_loss", "p_largest", "p_largest_mcse", "separation", "separation_mcse"
         return LargestChange(at["layer"].item(), at["other_layer"].item(), *(float(at[name]) for name in columns))
 

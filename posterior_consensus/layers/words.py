@@ -1,10 +1,12 @@
 """What happens from layer to layer, in sentences: when the clustering changes, who moves, and what is unsure."""
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
+from scipy.stats import norm
 
 from posterior_consensus.answers.alignment import AlignedPartitions, as_sentence, differences_of_table
 from posterior_consensus.diagnostics.traces import RHAT_BAD
@@ -21,10 +23,15 @@ _HALF = 0.5  # a probability above it is stated as a result
 Flags = npt.NDArray[np.bool_]
 
 
-def farther_apart(distances: xr.Dataset) -> Flags:
-    """Whether draws of two layers are farther apart than two draws of one, beyond the error."""
+def farther_apart(distances: xr.Dataset, n_compared: int) -> Flags:
+    """Whether draws of two layers are farther apart than two draws of one, beyond the error.
+
+    Of `n_compared` pairs of layers without change, any is so with the probability that one is beyond two errors
+    (Bonferroni's inequality).
+    """
     separation, error = distances["separation"].values, distances["separation_mcse"].values
-    return np.asarray(separation > CLEAR * error + ROUNDING)
+    beyond = norm.isf(norm.sf(CLEAR) / max(n_compared, 1))
+    return np.asarray(separation > beyond * error + ROUNDING)
 
 
 def is_unsure(distances: xr.Dataset, n_chains: int) -> Flags:
@@ -33,14 +40,31 @@ def is_unsure(distances: xr.Dataset, n_chains: int) -> Flags:
     return np.asarray(~(enough & np.isfinite(distances["separation_mcse"].values)))
 
 
-def changed_steps(steps: xr.Dataset, clear: xr.DataArray, n_chains: int) -> Flags:
-    """In which steps the clustering changed: layers are farther apart than draws of one, and an item clearly moves."""
-    return farther_apart(steps) & clear.values.any(axis=1) & ~is_unsure(steps, n_chains)
+class _Steps(NamedTuple):
+    """Which steps are farther apart than draws of one layer, have too few draws, changed, or may have changed.
+
+    The clustering changed if layers are farther apart and an item clearly moves. It may have if no move is clear, but
+    one is likely.
+    """
+
+    farther: Flags
+    unsure: Flags
+    changed: Flags
+    may_have: Flags
+
+    @classmethod
+    def of(cls, steps: xr.Dataset, overlaps: xr.Dataset, n_chains: int) -> Self:
+        clear, likely = (own_in(overlaps, name).values.any(axis=1) for name in ("clear", "likely"))
+        farther, unsure = farther_apart(steps, steps.sizes["step"]), is_unsure(steps, n_chains)
+        return cls(farther, unsure, farther & clear & ~unsure, farther & ~clear & likely & ~unsure)
+
+    def headline(self, steps: xr.Dataset) -> int:
+        return _largest(steps, [self.changed, self.farther])[0]
 
 
-def headline(steps: xr.Dataset, clear: xr.DataArray, n_chains: int) -> int:
+def headline(steps: xr.Dataset, overlaps: xr.Dataset, n_chains: int) -> int:
     """The step to report, see :class:`LargestChange`."""
-    return _largest(steps, [changed_steps(steps, clear, n_chains), farther_apart(steps)])[0]
+    return _Steps.of(steps, overlaps, n_chains).headline(steps)
 
 
 def _largest(distances: xr.Dataset, among: list[Flags]) -> tuple[int, ...]:
@@ -69,8 +93,8 @@ def verdict(steps: xr.Dataset, overlaps: xr.Dataset, unit: str, n_chains: int) -
     """
     ends = zip(steps["layer"].values, steps["other_layer"].values, strict=True)
     names = [f"{one} and {other}" for one, other in ends]
-    changed, farther = changed_steps(steps, own_in(overlaps, "clear"), n_chains), farther_apart(steps)
-    unsure, at = is_unsure(steps, n_chains), headline(steps, own_in(overlaps, "clear"), n_chains)
+    found = _Steps.of(steps, overlaps, n_chains)
+    (farther, unsure, changed, may_have), at = found, found.headline(steps)
     here, n_changed = steps.isel(step=at), int(changed.sum())
     by, same = _separation(here, unit), 1.0 - float(np.sum(1.0 - steps["p_equal"].values))  # Bonferroni's inequality
     if changed[at]:
@@ -84,6 +108,8 @@ def verdict(steps: xr.Dataset, overlaps: xr.Dataset, unit: str, n_chains: int) -
         said = [f"It is unsure whether the clustering changed between {names[at]}: {_too_few(here, n_chains)}."]
         if farther[at]:
             said.append(f"So far, {_MORE}, by {by}.")
+    elif may_have[at]:
+        said = [f"It is unsure whether the clustering changed between {names[at]}: {_MORE}, by {by}, and {_UNCLEAR}."]
     elif same > _HALF:
         share = f"with probability {display.at_least(same, '.3g')} or more" if same < 1 - ROUNDING else "in all draws"
         said = [f"The clustering hardly changes: {share} it is the same throughout."]
@@ -93,11 +119,16 @@ def verdict(steps: xr.Dataset, overlaps: xr.Dataset, unit: str, n_chains: int) -
         said = [_no_farther(names[at], by)]
     else:
         said = [_no_farther(names[at], by, "Draws of no two successive layers")]
-    said += [*_equal(here), *(_who_moved(overlaps, at, unsure[at]) if changed[at] or unsure[at] else [])]
+    said += _equal(here)
+    if changed[at] or unsure[at] or may_have[at]:
+        said += _who_moved(overlaps, at, "likely" if may_have[at] else "clear", is_sure=bool(changed[at]))
     rest = [names[k] for k in np.flatnonzero(unsure & farther).tolist() if k != at]
     if rest:
         few = f"With fewer than {_FEWEST_EFFECTIVE:g} effective draws for each chain"
         said.append(f"{few}, it is also unsure between {display.listed(rest, 3)}.")
+    rest = [names[k] for k in np.flatnonzero(may_have).tolist() if k != at]
+    if rest:
+        said.append(f"It is also unsure between {display.listed(rest, 3)}: {_UNCLEAR}.")
     rhat = steps["rhat"].values
     if np.nanmax(rhat, initial=0.0) > RHAT_BAD:
         worst = int(np.nanargmax(rhat))
@@ -108,21 +139,24 @@ def verdict(steps: xr.Dataset, overlaps: xr.Dataset, unit: str, n_chains: int) -
 
 _FARTHER = "farther apart than two draws of one layer"
 _MORE = f"their draws are {_FARTHER}"
+_UNCLEAR = "an item more probably moves than not, but not clearly"
 _BY_UNCERTAINTY = "Layers that differ in their uncertainty alone can be as far apart."
 
 
 def about_pairs(distances: xr.Dataset, unit: str, n_chains: int) -> str:
     """Say which layers without an order are farthest apart, beyond the distance of two draws of one."""
     others = distances.where(distances["layer"] != distances["other_layer"])
-    at = _largest(others, [farther_apart(others)])
+    n_pairs = len({frozenset(pair) for pair in np.argwhere(others["n_common"].values > 0).tolist()})
+    farther = farther_apart(others, n_pairs)
+    at = _largest(others, [farther])
     here = distances.isel(layer=at[0], other_layer=at[1])
     names, by = f"{here['layer'].item()} and {here['other_layer'].item()}", _separation(here, unit)
     loss = display.quantity(float(here["expected_loss"]), unit, 3)
-    is_one = len({frozenset(pair) for pair in np.argwhere(others["n_common"].values > 0).tolist()}) == 1
+    is_one = n_pairs == 1
     if is_unsure(here, n_chains):
         whether = f"whether draws of {names} are {_FARTHER}" if is_one else "which layers are farthest apart"
         said = f"It is unsure {whether}: {'' if is_one else f'for {names}, '}{_too_few(here, n_chains)}."
-    elif farther_apart(here):
+    elif farther[at]:
         start = f"Draws of {names} are" if is_one else f"The layers {names} are farthest apart: their draws are"
         said = f"{start} {_FARTHER}, by {by}. {_BY_UNCERTAINTY}"
     else:
@@ -181,17 +215,17 @@ def _near(steps: xr.Dataset, names: list[str], at: int, changed: Flags) -> list[
     return [f"Within their errors, changes are as large between {display.listed(others, 3)}."] * bool(others)
 
 
-def _who_moved(overlaps: xr.Dataset, at: int, is_unsure: bool) -> list[str]:
-    """The items that clearly move, the most probable moves first."""
-    clear, probability = (own_in(overlaps, name)[at] for name in ("clear", "moved"))
-    moved = np.where(clear.values, probability.values, -1.0)
-    order = np.argsort(-moved, kind="stable")[: int(clear.values.sum())]
+def _who_moved(overlaps: xr.Dataset, at: int, how: str, *, is_sure: bool) -> list[str]:
+    """The items whose move is "clear" or "likely", the most probable moves first."""
+    some, probability = (own_in(overlaps, name)[at] for name in (how, "moved"))
+    moved = np.where(some.values, probability.values, -1.0)
+    order = np.argsort(-moved, kind="stable")[: int(some.values.sum())]
     if not order.size:
         return []
     named = Items.along(probability, str(probability.dims[0])).named(order[:_MOST_NAMED])
     items = [f"{name} ({_probability(moved[k])})" for name, k in zip(named, order, strict=False)]
     more = f" and {order.size - _MOST_NAMED:,} more" if order.size > _MOST_NAMED else ""
-    start = "Items that would have moved" if is_unsure else "Items that moved"
+    start = "Items that moved" if is_sure else "Items that would have moved"
     return [f"{start}, with their probabilities: {', '.join(items)}{more}."]
 
 

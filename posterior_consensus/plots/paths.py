@@ -355,8 +355,8 @@ def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, a
     Notes
     -----
     The filled area, as a share of the axes, is `partial.area`. The dashed line is the probability requested, the point
-    is the result. These are shares of the draws on which the result was chosen. The bar below the point is the
-    cross-validated probability, plus and minus one standard error. A concentrated posterior has a curve near the top.
+    is the result. Curve and point are shares of the half of the draws that chose the result. The bar is the probability
+    estimated on the other half, plus and minus two standard errors. A concentrated posterior has a curve near the top.
 
     Examples
     --------
@@ -373,10 +373,10 @@ def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, a
     ax.step(sizes, probability, where="post", color=ink(), linewidth=1.2)
     requested = f"requested, {partial.prob:g}"
     ax.axhline(partial.prob, color=MARK, linewidth=1.3, linestyle="--", label=requested, zorder=1.5)
-    result = f"{partial.n_items} items, {partial.search_probability:.3g} of the {draws}"
+    result = f"{partial.n_items} items, {partial.search_probability:.3g} of the choosing {draws}"
     ax.plot(partial.n_items, partial.search_probability, "o", color=MARK, markersize=6, clip_on=False, label=result)
-    held_out = f"cross-validated, {partial.probability:.3g}"
-    error = np.nan_to_num(partial.mcse)
+    held_out = f"other half, {partial.probability:.3g}"
+    error = 2 * np.nan_to_num(partial.mcse)
     bar: dict[str, Any] = {"color": ink(), "markersize": 10, "capsize": 3, "linewidth": 1.2, "clip_on": False}
     ax.errorbar(partial.n_items, partial.probability, error, fmt="_", label=held_out, **bar)
     ax.set(xlim=(0, sizes[-1]), ylim=(0, 1))

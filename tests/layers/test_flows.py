@@ -179,9 +179,9 @@ def test_flows_and_overlaps_are_what_the_draws_say(rng, kind):
         for k, name in enumerate((before, after)):
             positions = [names_of(layers)[name].index(item) for item in common]
             as_found &= ends[k] == partitions[name][positions]
-        lead = as_found - 3.0 * ~moved
-        clear = samples.weights @ lead > 2 * error(samples, lead)
-        np.testing.assert_array_equal(of_items["clear"][at], clear)
+        for flag, odds in (("likely", 1.0), ("clear", 3.0)):
+            lead = as_found - odds * ~moved
+            np.testing.assert_array_equal(of_items[flag][at], samples.weights @ lead > 2 * error(samples, lead))
         expected = {
             (own[0].get(k, -1), own[1].get(c, -1)): counts[:, k, c]
             for k in range(counts.shape[1])

@@ -5,6 +5,7 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
+from posterior_consensus.layers import words
 from posterior_consensus.runtime.arguments import as_generator
 
 BEFORE, AFTER = [0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 2, 2, 2, 2, 1, 1]
@@ -75,3 +76,24 @@ def test_two_layers_without_an_order_are_one_pair(approved):
 def test_two_layers_without_an_order_and_with_few_draws(approved):
     found = compared([3, 9], years=(2001, 2002), ordered=False)
     approved("verdicts_layers", "one pair of few draws", found.verdict)
+
+
+def test_a_move_that_is_likely_but_not_clear_is_unsure():
+    rng = np.random.default_rng(7)
+    before = np.repeat([0, 1, 2], 8)
+    after = np.where(np.arange(24) == 4, 1, before)
+    draws = np.stack([np.tile(one, (4, 200, 1)) for one in (before, after)], axis=2)
+    random = rng.random((4, 200, 2)) < 0.5  # it then moves with 0.44 between its clusters, and stays with 0.25
+    draws[..., 4] = np.where(random, rng.integers(3, size=random.shape), draws[..., 4])
+    found = pc.compare_layers(draws, partitions=[before, after], progressbar=False)
+    assert found.overlaps["likely"].values[0].nonzero()[0].tolist() == [4] and not found.overlaps["clear"].any()
+    assert found.verdict.startswith("It is unsure whether the clustering changed between 0 and 1")
+    assert "Items that would have moved, with their probabilities: 4 (0.7" in found.verdict
+    again = pc.results.LayerComparison.from_dataset(found.to_dataset())
+    assert again.verdict == found.verdict
+
+
+def test_more_steps_need_more_errors():
+    distances = xr.Dataset({"separation": ("step", [1.9, 2.1, 2.7, 2.9]), "separation_mcse": ("step", np.ones(4))})
+    assert words.farther_apart(distances, 1).tolist() == [False, True, True, True]
+    assert words.farther_apart(distances, 9).tolist() == [False, False, False, True]
