@@ -318,7 +318,7 @@ def partial_partition(
     full: Labels | None = None
     if loss is not None:
         full = completed(draws, labels, loss, rng, clock.part(0.5), progressbar)
-        expected, error, size = (float(one[0]) for one in loss_and_error(draws, full[np.newaxis], loss))
+        expected, error, size = (float(one[0]) for one in loss_and_error(draws, full[np.newaxis], loss)[:3])
     agrees, ended = held_out_agreement(draws, int((labels >= 0).sum()), rng, clock.part(1.0), progressbar)
     if ended == "interrupted" != stopped:
         warn("The cross-validation of a partial partition was interrupted.")

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.answers.alignment import AlignedPartitions, as_sentence, differences_of_table
-from posterior_consensus.diagnostics.traces import RHAT_BAD
+from posterior_consensus.ensemble.r_hat import RHAT_BAD
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.layers.flows import CLEAR
 from posterior_consensus.results import display

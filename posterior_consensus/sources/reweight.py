@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.importance import MOST_RARE, MOST_UNSEEN_ALONE, Importance, importance
+from posterior_consensus.ensemble.importance import MOST_RARE, MOST_UNSEEN, MOST_UNSEEN_ALONE, Importance, importance
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.runtime.arguments import as_numbers
+from posterior_consensus.runtime.arguments import as_numbers, warn
 from posterior_consensus.sources.conversion import as_draws
 
 
@@ -46,15 +46,16 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float | None = None) -
     Notes
     -----
     The weights are smoothed by Pareto-smoothed importance sampling [1]_. If the estimated shape, the k-hat, is too
-    large, the draws represent the other posterior poorly, and standard errors understate the error.
+    large, the draws represent the other posterior poorly, and standard errors understate the error. The rule is that of
+    :func:`prior_sensitivity`.
 
     Many draws have equal ratios, often because they have equally many clusters. For the fit of the shape, ties are
     spread up to the neighbouring values; tied draws keep their own weights. Weights are unreliable in three cases:
 
     - There are fewer than four effective draws per chain: Kish's number times the share of draws that are independent,
       which is estimated from the number of clusters.
-    - Draws with one cluster more than all draws, or one fewer, would have more than 10% of the weight. Their number
-      continues those of the last two numbers of clusters geometrically, and is one to three effective draws. Their log
+    - Draws with one cluster more than all draws, or one fewer, would have more than a third of the weight; above 10%,
+      there is a warning, for errors of results leave them out. Their number continues those of the last two numbers of clusters geometrically, and is one to three effective draws. Their log
       ratio is extrapolated by a parabola of the number of clusters. If all draws have equally many clusters, it is
       taken to be theirs.
     - The k-hat is too large, or smoothing moves more than 5% of the weight; and more than 5% of the weight is at rare
@@ -93,6 +94,8 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float | None = None) -
             f"`log_ratio` must leave weights that represent the other posterior; got {problem}. The draws hold too "
             "little of it: sample from it, or accept the weights by max_pareto_k=np.inf."
         )
+    if max_pareto_k is None and weighted.unseen > MOST_UNSEEN_ALONE:
+        warn(f"The weights are rough: {_unseen(weighted)}. Standard errors of results from these draws leave this out.")
     return replace(taken, samples=weighted.samples)
 
 
@@ -105,15 +108,17 @@ def _problem(weighted: Importance, max_pareto_k: float | None) -> str:
             f"{tail}, above {limit:.3g}" if k > limit else f"{weighted.moved:.0%} of the weight moved by smoothing"
         )
         return f"{problem}, and {weighted.rare:.0%} of the weight at rare ratios, above {MOST_RARE:.0%}"
-    if weighted.unseen > MOST_UNSEEN_ALONE:
-        number = weighted.beyond.numbers[weighted.beyond.weights.argmax()]
-        return (
-            f"{weighted.unseen:.0%} of the weight, above {MOST_UNSEEN_ALONE:.0%}, to be expected at {number:.0f} "
-            "clusters, which no draw has"
-        )
+    if weighted.unseen > MOST_UNSEEN:
+        return f"{_unseen(weighted)}, above {MOST_UNSEEN:.0%}"
     if weighted.effective_draws < weighted.fewest_draws:
         return f"{weighted.effective_draws:.3g} effective draws, below {weighted.fewest_draws}, four per chain"
     return ""
+
+
+def _unseen(weighted: Importance) -> str:
+    """Share of the weight beyond the range of the draws, in words."""
+    number = weighted.beyond.numbers[weighted.beyond.weights.argmax()]
+    return f"{weighted.unseen:.0%} of the weight to be expected at {number:.0f} clusters, which no draw has"
 
 
 def _ratios(log_ratio: Any, samples: Samples) -> Floats:
