@@ -325,7 +325,7 @@ class PosteriorComparison(Stored):
 
     @property
     def verdict(self) -> str:
-        """Whether the posteriors differ beyond Monte Carlo error, and in which respects; before it, doubts on chains."""
+        """Whether the posteriors differ beyond Monte Carlo error, and in which respects, after doubts on chains."""
         return self._difference if self.doubt is None else f"{self.doubt} {self._difference}"
 
     @property
@@ -584,7 +584,7 @@ def _doubts(
     said = []
     for name, draws, found in zip(names, plain, both, strict=True):
         losses = loss_matrix(found.partitions.values[:1], draws, metric)
-        if (doubt := doubt_of_losses(draws, losses)) is not None:
+        if (doubt := doubt_of_losses(draws, losses[0])) is not None:
             said.append(f"The chains of {name} {doubt}.")
     return " ".join(said) or None
 

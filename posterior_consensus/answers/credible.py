@@ -217,7 +217,7 @@ def credible_ball(
         loss=metric,
         independent=draws.independent,
         noise_from=noise_from,
-        doubt=doubt_of_losses(draws, distances[np.newaxis]),
+        doubt=doubt_of_losses(draws, distances),
     )
 
 

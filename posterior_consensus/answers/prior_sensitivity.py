@@ -118,7 +118,7 @@ class PriorSensitivity(Stored):
     @property
     def verdict(self) -> str:
         """Whether the partition depends on the prior, in one or two sentences; before it, whether chains disagree."""
-        return self._dependence if self.doubt is None else f"The chains {self.doubt}. On these draws: {self._dependence}"
+        return self._dependence if self.doubt is None else f"The chains {self.doubt}. {self._dependence}"
 
     @property
     def _dependence(self) -> str:
@@ -318,7 +318,7 @@ def prior_sensitivity(
         n_clusters_mcse=float(taken.samples.mcse(clusters)),
         loss=record,
         n_draws=taken.n_draws,
-        doubt=doubt_of_losses(taken, losses[:1]),
+        doubt=doubt_of_losses(taken, losses[0]),
     )
 
 

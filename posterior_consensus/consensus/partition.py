@@ -236,7 +236,7 @@ def consensus_partition(
         records=by_record(posterior, labels),
         independent=source.independent,
         noise=source.items.array(marked < 0, "noise") if isinstance(record, NoiseLoss) else None,
-        doubt=None if by_draw is None else doubt_of_losses(draws_of(source), by_draw),
+        doubt=None if by_draw is None else doubt_of_losses(draws_of(source), by_draw[0]),
     )
 
 

@@ -198,9 +198,8 @@ def loss_and_error(source: PairSource, partitions: npt.NDArray[Any], loss: Loss)
 
 
 def doubt_of_losses(draws: PartitionDraws, losses: Floats) -> str | None:
-    """Return :func:`doubt_of` chains by the losses (P, N) of partitions, the first of which leads, and by the numbers."""
-    traces = {"loss" if number == 0 else f"loss of partition {number}": row for number, row in enumerate(losses)}
-    return doubt_of(draws.samples, traces | {"number of clusters": draws.n_clusters.astype(np.float64)})
+    """Return :func:`doubt_of` chains by the losses (N,) of a partition and by the number of clusters."""
+    return doubt_of(draws.samples, {"loss": losses, "number of clusters": draws.n_clusters.astype(np.float64)})
 
 
 class ComparedLosses(NamedTuple):

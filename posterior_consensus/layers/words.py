@@ -7,8 +7,8 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.answers.alignment import AlignedPartitions, as_sentence, differences_of_table
-from posterior_consensus.ensemble.r_hat import RHAT_BAD
 from posterior_consensus.ensemble.items import Items
+from posterior_consensus.ensemble.r_hat import RHAT_BAD
 from posterior_consensus.layers.flows import CLEAR
 from posterior_consensus.results import display
 from posterior_consensus.results.stored_as import own_in

@@ -54,10 +54,10 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float | None = None) -
 
     - There are fewer than four effective draws per chain: Kish's number times the share of draws that are independent,
       which is estimated from the number of clusters.
-    - Draws with one cluster more than all draws, or one fewer, would have more than a third of the weight; above 10%,
-      there is a warning, for errors of results leave them out. Their number continues those of the last two numbers of clusters geometrically, and is one to three effective draws. Their log
-      ratio is extrapolated by a parabola of the number of clusters. If all draws have equally many clusters, it is
-      taken to be theirs.
+    - Draws with one cluster more than all draws, or one fewer, would have more than a third of the weight. Above 10%
+      there is a warning, because errors of results leave them out. Their number continues those of the last two numbers
+      of clusters geometrically, and is one to three effective draws. Their log ratio is extrapolated by a parabola of
+      the number of clusters. If all draws have equally many clusters, it is taken to be theirs.
     - The k-hat is too large, or smoothing moves more than 5% of the weight; and more than 5% of the weight is at rare
       ratios. A fitted tail is not informative if the ratios take few values, or hardly vary. Ratios are nearly equal if
       their logarithms minus the parabola fall into one interval of width 0.1; consecutive draws in an interval are one

@@ -73,7 +73,8 @@ def test_spread_of_batches_is_that_of_their_counts(n_items, sizes):
     ends = np.arange(len(sizes)) % 2 == 1
     ends[-1] = True
     chains = np.split(np.arange(len(sizes)), np.flatnonzero(ends[:-1]) + 1)
-    of_chains = sum((own - size * counts.sum(axis=0) / sum(sizes)) ** 2 for own, size in of_parts(counts, sizes, chains))
+    of_one = counts.sum(axis=0) / sum(sizes)
+    of_chains = sum((own - size * of_one) ** 2 for own, size in of_parts(counts, sizes, chains))
     (spread, between), _ = run(coclustering.spread_of_batches, *arguments, ends)
     np.testing.assert_allclose(spread, expected, atol=1e-9)
     np.testing.assert_allclose(between, of_chains, atol=1e-9)
