@@ -481,7 +481,7 @@ def _record(
 ) -> AgreementPath:
     """Build the record from the partitions (prices, m, n) of chains or analyses."""
     evaluated = [loss_and_error(source, labels[:, at], loss) for at, source in enumerate(sources.values())]
-    own, errors, _ = (np.stack(column, axis=1) for column in zip(*evaluated, strict=True))
+    own, errors = (np.stack(column, axis=1) for column in zip(*(one[:2] for one in evaluated), strict=True))
     disagreement = np.array([mean_between(partitions, _plain(loss)) for partitions in labels])
     columns = {
         "averaged_jaccard": np.array([1.0 - mean_between(partitions, jaccard()) for partitions in labels]),

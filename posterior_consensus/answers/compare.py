@@ -1,7 +1,8 @@
 """Whether and where two posteriors over the same items differ: distances, p-values, and items' co-members."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ from posterior_consensus.answers.particles import Particles, particles
 from posterior_consensus.answers.partition_loss import same_items
 from posterior_consensus.ensemble.chains import half_energy, pairs_together, partition_ess, partition_variance
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.expectation import Floats, all_losses, loss_matrix
+from posterior_consensus.ensemble.expectation import Floats, all_losses, doubt_of_losses, loss_matrix
 from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.ensemble.similarity import similarity_errors
 from posterior_consensus.ensemble.switching import cheapest_paths
@@ -287,6 +288,9 @@ class PosteriorComparison(Stored):
         "interrupted" if Ctrl-C ended the search for particles, else empty. The particles are the best until then.
     independent : bool
         Whether the draws are independent runs of programs.
+    doubt : str or None
+        Sentences on posteriors whose chains disagree, by the R-hat of the distance from their first particle or of the
+        number of clusters. None if these show no disagreement.
     """
 
     _figure = "plot_posterior_comparison"
@@ -305,6 +309,7 @@ class PosteriorComparison(Stored):
     n_matched: int = field(metadata=stored_as.attribute("posterior_matched"))
     stopped: str = field(default="", metadata=stored_as.attribute("posterior_stopped"))
     independent: bool = field(default=False, metadata=stored_as.if_true("posterior_independent"))
+    doubt: str | None = field(default=None, metadata=stored_as.attribute("posterior_doubt"))
 
     @property
     def difference(self) -> xr.DataArray:
@@ -320,7 +325,12 @@ class PosteriorComparison(Stored):
 
     @property
     def verdict(self) -> str:
-        """Whether the posteriors differ beyond Monte Carlo error, and in which respects, in a few sentences."""
+        """Whether the posteriors differ beyond Monte Carlo error, and in which respects, after doubts on chains."""
+        return self._difference if self.doubt is None else f"{self.doubt} {self._difference}"
+
+    @property
+    def _difference(self) -> str:
+        """Whether the posteriors differ, in a few sentences."""
         words, p_values = words_of(self), self._p_values
         both = f"the posteriors {self.names[0]} and {self.names[1]}"
         more, error = "Run longer chains, and see whether they agree.", "Monte Carlo error"
@@ -563,7 +573,20 @@ def compare_posteriors(
         n_matched=n_matched,
         stopped="interrupted" if any(one.stopped for one in both) else "",
         independent=a.independent and b.independent,
+        doubt=_doubts(plain, both, metric, names),
     )
+
+
+def _doubts(
+    plain: tuple[PartitionDraws, PartitionDraws], both: list[Particles], metric: PartitionLoss, names: Sequence[str]
+) -> str | None:
+    """Sentences on chains of each posterior that disagree, if there are any."""
+    said = []
+    for name, draws, found in zip(names, plain, both, strict=True):
+        losses = loss_matrix(found.partitions.values[:1], draws, metric)
+        if (doubt := doubt_of_losses(draws, losses[0])) is not None:
+            said.append(f"The chains of {name} {doubt}.")
+    return " ".join(said) or None
 
 
 def _weights(of: Particles, name: str) -> xr.Dataset:
@@ -618,17 +641,17 @@ def _similarities(a: PartitionDraws, b: PartitionDraws) -> tuple[list[tuple[floa
     errors = np.hypot(similarity_errors(a), similarity_errors(b))
     with np.errstate(divide="ignore", invalid="ignore"):  # pairs co-clustered in all draws or in none
         signs = np.where((errors == 0) | np.isnan(errors), np.sign(difference), erf(difference / errors / np.sqrt(2)))
-    of_items, of_mean, of_square = np.zeros(n), 0.0, 0.0
+
+    def along(moved: Floats) -> Floats:
+        """Changes of each item, of the mean and of the mean square, to first order, as similarities change by this."""
+        of_items = (signs * moved).sum(axis=1) / others
+        return np.append(of_items, [of_items.mean(), (difference * moved).sum() / (n * others)])
+
+    squares = np.zeros(n + 2)
     for draws, similarity in zip((a, b), own, strict=True):
-        if not draws.samples.has_errors:
-            of_items[:], of_mean, of_square = np.nan, np.nan, np.nan
-            continue
-        for batch, factor in draws.samples.batch_factors():
-            moved = factor * (draws.take(batch).shared_similarity - similarity)
-            along = (signs * moved).sum(axis=1) / others
-            of_items += np.square(along)
-            of_mean += along.mean() ** 2
-            of_square += float((difference * moved).sum() / (n * others)) ** 2
+        mean_of = partial(_moved_in, draws, similarity, along)
+        squares += np.square(draws.samples.error_by_batches(np.zeros(n + 2), mean_of))
+    of_items, of_mean, of_square = squares[:n], float(squares[n]), float(squares[n + 1])
     items = np.abs(difference).sum(axis=1) / others
     rms = float(np.sqrt(np.square(difference).sum() / (n * others)))
     chance = _OF_NORMAL * errors.sum(axis=1) / others
@@ -643,6 +666,13 @@ def _similarities(a: PartitionDraws, b: PartitionDraws) -> tuple[list[tuple[floa
     of_chance = float(np.sqrt(np.square(errors).sum() / (n * others)))
     rows = (float(items.mean()), float(np.sqrt(of_mean)), np.nan, float(chance.mean())), (rms, error, np.nan, of_chance)
     return list(rows), columns
+
+
+def _moved_in(
+    draws: PartitionDraws, similarity: Floats, along: Callable[[Floats], Floats], rows: npt.NDArray[np.intp]
+) -> Floats:
+    """Function of how far the similarities of some draws are from those of all."""
+    return along(draws.take(rows).shared_similarity - similarity)
 
 
 def _numbers(a: PartitionDraws, b: PartitionDraws) -> tuple[float, float, float, float]:

@@ -10,7 +10,7 @@ import xarray as xr
 
 from posterior_consensus.answers.alignment import numbered_as, numbers_in
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.expectation import loss_matrix
+from posterior_consensus.ensemble.expectation import doubt_of_losses, loss_matrix
 from posterior_consensus.ensemble.partitions import Labels, distinct_rows
 from posterior_consensus.losses.lookup import as_loss, as_metric
 from posterior_consensus.losses.record import PartitionLoss
@@ -55,6 +55,9 @@ class CredibleBall(Stored):
     noise_from : int, or None
         For runs with noise, the number from which on a cluster of the partition or of a bound is a single item of
         noise.
+    doubt : str or None
+        How the chains disagree, by the R-hat of the distance or of the number of clusters, as continuation of "The
+        chains". None if these show no disagreement.
     """
 
     _figure = "plot_credible_ball"
@@ -75,6 +78,7 @@ class CredibleBall(Stored):
     loss: PartitionLoss = field(metadata=stored_as.loss("ball_"))
     independent: bool = field(default=False, metadata=stored_as.if_true("ball_independent"))
     noise_from: int | None = field(default=None, metadata=stored_as.attribute("ball_noise_from"))
+    doubt: str | None = field(default=None, metadata=stored_as.attribute("ball_doubt"))
 
     @property
     def n_clusters(self) -> tuple[int, ...]:
@@ -110,6 +114,8 @@ class CredibleBall(Stored):
                 f"{self.distances.size:,}{effective}; bounds are extremes of these {words.draws}, without errors",
             ),
         ]
+        if self.doubt is not None:
+            lines.insert(0, (words.chains, self.doubt))
         clusters = display.counted(self.n_clusters[0], "cluster")
         return f"CredibleBall: {self.prob:.0%} around {clusters}", lines, self.to_dataframe()
 
@@ -211,6 +217,7 @@ def credible_ball(
         loss=metric,
         independent=draws.independent,
         noise_from=noise_from,
+        doubt=doubt_of_losses(draws, distances),
     )
 
 

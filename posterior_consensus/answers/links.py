@@ -517,7 +517,7 @@ def _errors(draws: PartitionDraws, first: npt.NDArray[Any], second: npt.NDArray[
     error = np.full(first.size, np.nan)
     if not first.size or not draws.samples.has_errors:
         return error
-    batches, factors = zip(*draws.samples.batch_factors(), strict=True)
+    batches = draws.samples.batches
     order, starts = np.concatenate(batches), np.cumsum([0, *(batch.size for batch in batches[:-1])])
     addends = draws.samples.addends[0][order]
     totals = np.add.reduceat(addends, starts)
@@ -530,7 +530,7 @@ def _errors(draws: PartitionDraws, first: npt.NDArray[Any], second: npt.NDArray[
         agree = np.equal(one, other) if some is None else np.einsum("ptk,ptk->pt", one, other, dtype=np.float64)
         sums = np.add.reduceat(agree * addends, starts, axis=1)
         means = np.divide(sums, totals, out=np.zeros(sums.shape), where=totals > 0)
-        error[part] = np.sqrt(np.square(np.array(factors) * (means - similarity[part, np.newaxis])).sum(axis=1))
+        error[part] = np.sqrt(draws.samples.squared_errors((means - similarity[part, np.newaxis]).T))
     return draws.samples.probability_errors(similarity, error)
 
 

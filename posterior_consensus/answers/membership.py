@@ -147,12 +147,18 @@ class Membership(Stored):
             ("mean of own", display.number(table["probability"].mean())),
             ("below 0.5", display.counted(int((table["probability"] < 0.5).sum()), "item")),
             ("mean elsewhere", display.number(float(self.probabilities[:, -1].mean()))),
-            (f"largest {words_of(self).mcse}", display.number(float(self.mcse.max()))),
+            (f"largest {words_of(self).mcse}", display.number(float(self.mcse.max())) + self._rough()),
             *([("given", self.conditional_on)] if self.conditional_on else []),
             *self._about_weights(),
         ]
         title = f"Membership: {n_items:,} items ({self.cluster.dims[0]}) in {display.counted(n_clusters, 'cluster')}"
         return f"{title}, least {words_of(self).probable} first", lines, table.sort_values("probability", kind="stable")
+
+    def _rough(self) -> str:
+        """Warning that the standard errors are rough, from the effective sample size that they have in all."""
+        share, squares = self.probabilities.values, np.square(self.mcse.values).sum()
+        size, words = float(np.sum(share * (1 - share)) / squares) if squares > 0 else np.nan, words_of(self)
+        return f", rough: {size:.3g} effective {words.draws}" if display.is_rough(size, words) else ""
 
     def _about_weights(self) -> list[tuple[str, str]]:
         if self.ess is None:

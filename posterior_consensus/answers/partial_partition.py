@@ -326,7 +326,7 @@ def partial_partition(
     full: Labels | None = None
     if loss is not None:
         full = completed(draws, labels, loss, rng, clock.part(0.5), progressbar)
-        expected, error, size = (float(one[0]) for one in loss_and_error(draws, full[np.newaxis], loss))
+        expected, error, size = (float(one[0]) for one in loss_and_error(draws, full[np.newaxis], loss)[:3])
     names = list[Hashable](range(labels.max() + 1))
     if numbers is not None:
         matched, names = numbered_as(labels if full is None else full, *numbers)

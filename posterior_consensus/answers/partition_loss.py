@@ -219,7 +219,7 @@ def expected_loss(draws: Any, partitions: Any = None, *, loss: str | Loss | None
     check_needs(source, {f"loss {record.name!r}": record.needs})
     labels_of = source.items.as_marked_labels if isinstance(record, NoiseLoss) else source.as_labels
     rows = np.stack([labels_of(partition, "partitions") for partition in judged])
-    expected, error, size = loss_and_error(source, rows, record)
+    expected, error, size, _ = loss_and_error(source, rows, record)
     attrs = {"loss": record.name, "unit": record.unit}
     dataset = xr.Dataset(
         {"expected_loss": ("partition", expected), "mcse": ("partition", error), "ess": ("partition", size)},

@@ -12,7 +12,7 @@ import xarray as xr
 from posterior_consensus.consensus.methods import check_no_method
 from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
-from posterior_consensus.ensemble.expectation import Floats, draw_losses
+from posterior_consensus.ensemble.expectation import Floats, doubt_of_losses, draw_losses
 from posterior_consensus.ensemble.importance import Importance, importance
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.ensemble.samples import Samples
@@ -79,6 +79,9 @@ class PriorSensitivity(Stored):
         The loss.
     n_draws : int
         Number of draws.
+    doubt : str or None
+        How the chains disagree, by the R-hat of the losses or of the number of clusters, as continuation of "The
+        chains". None if these show no disagreement.
     """
 
     _figure = "plot_prior_sensitivity"
@@ -94,6 +97,7 @@ class PriorSensitivity(Stored):
     n_clusters_mcse: float = field(metadata=stored_as.number("sensitivity_own_n_clusters_mcse"))
     loss: PartitionLoss = field(metadata=stored_as.loss("sensitivity_"))
     n_draws: int = field(metadata=stored_as.attribute("sensitivity_draws"))
+    doubt: str | None = field(default=None, metadata=stored_as.attribute("sensitivity_doubt"))
 
     @property
     def is_reliable(self) -> npt.NDArray[np.bool_]:
@@ -113,7 +117,12 @@ class PriorSensitivity(Stored):
 
     @property
     def verdict(self) -> str:
-        """Whether the partition depends on the prior, in one or two sentences."""
+        """Whether the partition depends on the prior, in one or two sentences; before it, whether chains disagree."""
+        return self._dependence if self.doubt is None else f"The chains {self.doubt}. {self._dependence}"
+
+    @property
+    def _dependence(self) -> str:
+        """Whether the partition depends on the prior."""
         names, excess = self.table["alternative"].values, self.table["excess_loss"].values
         unknown = [str(name) for name in names[~self.is_reliable]]
         cannot = f"the weights are unreliable under {display.listed(unknown, 3)}: sample under it" if unknown else ""
@@ -309,6 +318,7 @@ def prior_sensitivity(
         n_clusters_mcse=float(taken.samples.mcse(clusters)),
         loss=record,
         n_draws=taken.n_draws,
+        doubt=doubt_of_losses(taken, losses[0]),
     )
 
 

@@ -14,8 +14,8 @@ from posterior_consensus.consensus.record import ConsensusPartition, by_record
 from posterior_consensus.consensus.refinement import ORDERS, Order, check_refinement, refined_labels
 from posterior_consensus.consensus.selection import Candidate, Task
 from posterior_consensus.consensus.threshold import Threshold, pair_means, threshold_of
-from posterior_consensus.ensemble.draws import draws_if_any
-from posterior_consensus.ensemble.expectation import loss_and_error, loss_on, usual_loss
+from posterior_consensus.ensemble.draws import draws_if_any, draws_of
+from posterior_consensus.ensemble.expectation import doubt_of_losses, loss_and_error, loss_on, usual_loss
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, alone
 from posterior_consensus.ensemble.scored_pairs import ScoredPairs
@@ -216,7 +216,8 @@ def consensus_partition(
         within, between = pair_means(source, labels)
         threshold = Threshold(tau=tau, within=within, between=between, calibrated=is_calibrated)
     judged = marked if isinstance(record, NoiseLoss) else labels
-    expected, mcse, ess = (float(values[0]) for values in loss_and_error(source, judged[np.newaxis], record))
+    *measured, by_draw = loss_and_error(source, judged[np.newaxis], record)
+    expected, mcse, ess = (float(values[0]) for values in measured)
     lower_bound = candidate.lower_bound
     if lower_bound is None and time.monotonic() - began <= (options.get("seconds") or np.inf) / 2:
         lower_bound = _bound_after(source, record, labels, candidate.info)
@@ -235,6 +236,7 @@ def consensus_partition(
         records=by_record(posterior, labels),
         independent=source.independent,
         noise=source.items.array(marked < 0, "noise") if isinstance(record, NoiseLoss) else None,
+        doubt=None if by_draw is None else doubt_of_losses(draws_of(source), by_draw[0]),
     )
 
 

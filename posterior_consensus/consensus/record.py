@@ -72,6 +72,9 @@ class ConsensusPartition(HasLabels, Stored):
     noise : xarray.DataArray of shape (n_items,), dtype bool, or None
         Whether each item is noise, in no cluster; None for a loss without noise. Functions without noise see each such
         item as a cluster of its own.
+    doubt : str or None
+        How the chains disagree, by the R-hat of the loss or of the number of clusters, as continuation of "The chains".
+        None if these show no disagreement; :func:`diagnose` looks at more.
     """
 
     labels: xr.DataArray = field(metadata=stored_as.array("labels", of_items=True))
@@ -89,6 +92,7 @@ class ConsensusPartition(HasLabels, Stored):
     records: xr.Dataset | None = field(default=None, metadata=stored_as.table("record_{}", _OF_RECORD, of_items=True))
     independent: bool = field(default=False, metadata=stored_as.if_true("consensus_independent"))
     noise: xr.DataArray | None = field(default=None, metadata=stored_as.array("noise", of_items=True))
+    doubt: str | None = field(default=None, metadata=stored_as.attribute("consensus_doubt"))
 
     _also_stored: ClassVar = {
         "cluster_sizes": stored_as.array("cluster_size"),
@@ -298,6 +302,8 @@ class ConsensusPartition(HasLabels, Stored):
             ("method", self.method + reached),
             (words.draws, display.number_of_draws(self.n_draws, words)),
         ]
+        if self.doubt is not None:
+            lines.insert(0, (words.chains, self.doubt))
         if self.threshold is not None:
             interval = consistent_interval(self.threshold.within, self.threshold.between)
             lines.insert(1, ("threshold", f"tau {self.threshold.tau:.3g} (consistent: {interval})"))

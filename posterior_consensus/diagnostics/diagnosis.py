@@ -15,7 +15,6 @@ from posterior_consensus.diagnostics.sequence import clear_burn_in
 from posterior_consensus.diagnostics.traces import (
     arviz_statistics,
     central_draw,
-    differ,
     far_distances,
     layer_traces,
     merge_traces,
@@ -39,6 +38,7 @@ from posterior_consensus.ensemble.expectation import loss_matrix
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.layers import Layers
 from posterior_consensus.ensemble.partitions import Labels, named_partitions
+from posterior_consensus.ensemble.r_hat import differ
 from posterior_consensus.ensemble.samples import effective_size
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
@@ -208,7 +208,7 @@ def diagnose_within(
         draws=draws,
         moves=not still[0],
         still=[samples.chain_names[k] for k in np.flatnonzero(still[1])],
-        beyond_chance=differ(plain, traces.values),
+        beyond_chance=differ(samples, traces.values),
         pair_rhat=pair_rhat,
         unvisited=_unvisited(plain, traces, labels),
         own_ess=_own_ess(some, difference, partition_ess(some, together, variance.within)),
@@ -262,7 +262,7 @@ def _of_pairs(
     pairs = _statistics(draws, "pair", names, traces)
     if draws.independent:
         return pairs, np.nan
-    return pairs, float(np.fmax.reduce(pairs["rhat"].values[differ(some, traces)], initial=np.nan))
+    return pairs, float(np.fmax.reduce(pairs["rhat"].values[differ(some.samples, traces)], initial=np.nan))
 
 
 def _unvisited(draws: PartitionDraws, traces: xr.DataArray, labels: Labels) -> str:

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
-from scipy.stats import f, rankdata
+from scipy.stats import rankdata
 
 from posterior_consensus.diagnostics.record import STATISTICS
 from posterior_consensus.diagnostics.unvisited import LARGE
 from posterior_consensus.ensemble.chains import (
     ChainDifference,
     difference_is_real,
-    half_chains,
     largest_difference,
     pairs_together,
     partition_variance,
@@ -23,6 +22,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import loss_matrix, losses_of_draws, paired_losses
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.layers import Layers, steps_of
+from posterior_consensus.ensemble.r_hat import RHAT_BAD
 from posterior_consensus.ensemble.samples import evenly_spaced
 from posterior_consensus.losses.partition_losses import information
 from posterior_consensus.losses.record import PartitionLoss, pairs
@@ -31,9 +31,6 @@ _CANDIDATE_PAIRS, _COMPARISONS = 20_000, 20_000_000  # bound the time of samplin
 _CENTRES = 64
 _ROUNDING = 1e6  # a larger R-hat comes from division by the variance of constant chains
 _TAIL = (0.05, 0.95)
-RHAT_BAD = 1.05
-_LEVEL = 0.01  # joint level of all tests of a kind
-_BATCHES = 5  # batches of a half-chain
 _FEW = 10  # layers without an order, of which all pairs are followed
 
 
@@ -197,32 +194,6 @@ def odd_chain(draws: PartitionDraws, difference: ChainDifference, pairs_together
         if not apart and not partition_variance(rest, pairs_together[rows]).rhat > RHAT_BAD:
             odd.append(name)
     return odd[0] if len(odd) == 1 else None
-
-
-def differ(draws: PartitionDraws, values: Floats) -> npt.NDArray[np.bool_]:
-    """Whether the half-chains differ by more than chance in each trace (T, N), at a joint level for T traces.
-
-    The test is an analysis of variance of the means of five batches per half-chain. As in the rank-normalized R-hat,
-    it uses the normal scores of ranks and of distances from the median, each at level 0.01 / (2 T) (Bonferroni).
-    Traces that vary between half-chains but not within them are significant.
-    """
-    halves = half_chains(draws)
-    n_halves, length = halves.shape
-    n_batches = min(_BATCHES, int(np.sqrt(length)))
-    if n_batches < 2 or n_halves < 4 or len(values) == 0:
-        return np.ones(len(values), bool)
-    significant = np.zeros(len(values), bool)
-    for folded in (False, True):
-        traced = np.abs(values - np.median(values, axis=1, keepdims=True)) if folded else values
-        scores = ndtri((rankdata(traced, axis=1) - 0.375) / (draws.n_draws + 0.25))[:, halves]
-        parts = [part.mean(axis=-1) for part in np.array_split(scores, n_batches, axis=-1)]
-        batches = np.stack(parts, axis=-1)
-        means = batches.mean(axis=-1)
-        within = np.square(batches - means[..., np.newaxis]).sum(axis=(1, 2)) / (n_halves * (n_batches - 1))
-        between = n_batches * means.var(axis=1, ddof=1)
-        limit = f.isf(_LEVEL / (2 * len(values)), n_halves - 1, n_halves * (n_batches - 1))
-        significant |= between > limit * within
-    return significant
 
 
 def layer_traces(layers: Layers, partition: npt.NDArray[Any], loss: PartitionLoss) -> dict[str, tuple[Floats, str]]:

@@ -8,12 +8,13 @@ import numpy.typing as npt
 from posterior_consensus.diagnostics.copies import Copies, without
 from posterior_consensus.diagnostics.record import Diagnosis
 from posterior_consensus.diagnostics.sequence import burn_in_in_words
-from posterior_consensus.diagnostics.traces import RHAT_BAD, central_draw
+from posterior_consensus.diagnostics.traces import central_draw
 from posterior_consensus.ensemble.chains import difference_is_real
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.expectation import losses_between
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.ensemble.r_hat import RHAT_BAD
 from posterior_consensus.ensemble.samples import FEWEST_DRAWS, n_batches
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display

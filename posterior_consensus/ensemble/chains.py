@@ -9,6 +9,7 @@ from scipy.stats import t
 from posterior_consensus.ensemble import counting
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.ensemble.r_hat import half_chains
 from posterior_consensus.ensemble.samples import Samples, autocorrelation_time
 from posterior_consensus.ensemble.similarity import group_planes
 from posterior_consensus.kernels import coclustering
@@ -44,13 +45,6 @@ class PartitionVariance:
     rhat: float
 
 
-def half_chains(draws: PartitionDraws) -> npt.NDArray[np.intp]:
-    """Row numbers (2 n_chains, length) of the halves of each chain; like ArviZ, without a middle draw."""
-    chains = draws.samples.by_chain(np.arange(draws.n_draws))
-    half = chains.shape[1] // 2
-    return np.concatenate([chains[:, :half], chains[:, chains.shape[1] - half :]])
-
-
 def partition_variance(draws: PartitionDraws, pairs_together: Floats) -> PartitionVariance:
     """Variance of the partition within and over chains, and its R-hat, in closed form.
 
@@ -79,7 +73,7 @@ def partition_variance(draws: PartitionDraws, pairs_together: Floats) -> Partiti
     .. [2] Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021), Bayesian Analysis 16(2), 667-718.
        https://doi.org/10.1214/20-BA1221
     """
-    halves = np.arange(draws.n_draws)[np.newaxis] if draws.samples.independent else half_chains(draws)
+    halves = np.arange(draws.n_draws)[np.newaxis] if draws.samples.independent else half_chains(draws.samples)
     n_halves, length = halves.shape
     if length < 2:
         return PartitionVariance(np.nan, np.nan, np.nan)
@@ -137,7 +131,7 @@ def partition_ess(draws: PartitionDraws, pairs_together: Floats, total: float) -
     """
     if draws.samples.independent:
         return float(draws.n_draws) if draws.n_draws > 1 else np.nan
-    halves = half_chains(draws)
+    halves = half_chains(draws.samples)
     length = halves.shape[1]
     if length < 2:
         return np.nan

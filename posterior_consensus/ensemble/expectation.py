@@ -11,6 +11,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws, draws_if_any, dra
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import alone, canonical_rows, smallest_dtype
+from posterior_consensus.ensemble.r_hat import doubt_of
 from posterior_consensus.kernels import contingency
 from posterior_consensus.kernels import loss as loss_kernels
 from posterior_consensus.kernels.loss import GeneralLoss, LinearLoss
@@ -175,11 +176,12 @@ def loss_on(source: PairSource, loss: Loss) -> Loss:
 
 
 class MeanLoss(NamedTuple):
-    """Expected losses (P,) of partitions, their Monte Carlo standard errors and effective sample sizes."""
+    """Expected losses (P,) of partitions, their errors and effective sample sizes, and losses (P, N) by draw if any."""
 
     value: Floats
     mcse: Floats
     ess: Floats
+    by_draw: Floats | None
 
 
 def loss_and_error(source: PairSource, partitions: npt.NDArray[Any], loss: Loss) -> MeanLoss:
@@ -190,9 +192,14 @@ def loss_and_error(source: PairSource, partitions: npt.NDArray[Any], loss: Loss)
     losses = _losses_by_draw(source, partitions, loss)
     if losses is None:
         unknown = np.full(len(partitions), np.nan)
-        return MeanLoss(mean_loss(source, partitions, loss), unknown, unknown)
+        return MeanLoss(mean_loss(source, partitions, loss), unknown, unknown, None)
     samples = draws_of(source).samples
-    return MeanLoss(samples.mean(losses), *samples.mcse_and_ess(losses))
+    return MeanLoss(samples.mean(losses), *samples.mcse_and_ess(losses), losses)
+
+
+def doubt_of_losses(draws: PartitionDraws, losses: Floats) -> str | None:
+    """Return :func:`doubt_of` chains by the losses (N,) of a partition and by the number of clusters."""
+    return doubt_of(draws.samples, {"loss": losses, "number of clusters": draws.n_clusters.astype(np.float64)})
 
 
 class ComparedLosses(NamedTuple):

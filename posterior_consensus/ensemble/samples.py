@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, overload
@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 from scipy.fft import next_fast_len
+from scipy.special import fdtri
 
 from posterior_consensus.ensemble.items import Floats, difference, is_named, positions
 from posterior_consensus.ensemble.partitions import as_array
@@ -25,6 +26,8 @@ _PAIRED = "{}s are paired by `chain` and `draw`; arrays without these, such as `
 
 FEWEST_DRAWS = 4  # a chain, or independent runs together, need for a Monte Carlo standard error
 _MOST_BATCHES = 10  # per chain: batches stay long enough for slow chains, and more would hardly help
+_TINY = np.finfo(np.float64).tiny
+_LEVEL = 0.001  # of the test whether chains differ by more than their batches
 _AT_ONCE = 2**18  # of many errors of probabilities
 _ADDED = 4.0  # draws added to a probability's, half of them events; and events added to those that give its size
 _ALL_LAGS = 32  # beyond, the correlation is smooth, and lags grow in steps of a tenth
@@ -232,13 +235,16 @@ class Samples:
         The squared products of factor and distance sum to the squared standard error of the mean; see
         :func:`similarity_mcse`. The factor is NaN if one batch has all the weight.
         """
-        batches = self.batches
-        weights = np.array([self.weights[batch].sum() for batch in batches])
-        others = 1.0 - np.array([batch.size for batch in batches]) / self.n_draws
-        factors, has_others = np.full(len(batches), np.nan), weights < self.weights.sum()
-        inflation = np.sqrt(len(batches) / max(len(batches) - 1, 1))
+        return self._factors(self.batches)
+
+    def _factors(self, parts: list[npt.NDArray[np.intp]]) -> list[tuple[npt.NDArray[np.intp], float]]:
+        """Factors of :meth:`batch_factors` of any parts of all draws."""
+        weights = np.array([self.weights[part].sum() for part in parts])
+        others = 1.0 - np.array([part.size for part in parts]) / self.n_draws
+        factors, has_others = np.full(len(parts), np.nan), weights < self.weights.sum()
+        inflation = np.sqrt(len(parts) / max(len(parts) - 1, 1))
         np.divide(inflation * weights * others, 1.0 - weights, out=factors, where=has_others)
-        return list(zip(batches, factors.tolist(), strict=True))
+        return list(zip(parts, factors.tolist(), strict=True))
 
     def error_by_batches(self, mean: Floats, mean_of: Callable[[npt.NDArray[np.intp]], Floats]) -> Floats:
         """Monte Carlo standard error of `mean`, of any shape, from the batch means that `mean_of(rows)` returns.
@@ -247,10 +253,36 @@ class Samples:
         """
         if not self.has_errors:
             return np.full(mean.shape, np.nan)
-        squares = np.zeros(mean.shape)
-        for rows, factor in self.batch_factors():
-            squares += np.square(factor * (mean_of(rows) - mean))
-        return np.sqrt(squares)
+        return np.sqrt(self.squared_errors(mean_of(rows) - mean for rows in self.batches))
+
+    def squared_errors(self, distances: Iterable[Floats]) -> Floats:
+        """Squared standard errors from the distances of the means of :attr:`batches` to the overall mean, in order."""
+        factors, given = iter(self.batch_factors()), iter(distances)
+        squares: Floats = np.zeros(())
+        of_chains: Floats = np.zeros(())
+        for rows, of_chain in self._factors(self.sequences):
+            apart: Floats = np.zeros(())
+            for _ in range(rows.size if self.independent else n_batches(rows.size)):
+                (batch, factor), distance = next(factors), next(given)
+                squares = squares + np.square(factor * distance)
+                apart = apart + self.weights[batch].sum() * distance
+            of_chains = of_chains + np.square(of_chain * apart / max(self.weights[rows].sum(), _TINY))
+        return self.by_chains_if_they_differ(squares, of_chains)
+
+    def by_chains_if_they_differ(self, squares: Floats, of_chains: Floats) -> Floats:
+        """Squared errors from batches, or from the means of whole chains where these differ by more than chance.
+
+        If B batches of C chains vary around one mean, (B - 1) times the squared error from batches, less C - 1 times
+        that from chains, is B - C times the squared error from the variance within chains. Where the ratio of the
+        second to the last exceeds the quantile 0.999 of F with C - 1 and B - C degrees of freedom, chains vary beyond
+        their batches, and the mean is known as well as C independent values tell, not B.
+        """
+        n_chains, number = len(self.sequences), len(self.batches)
+        if n_chains < 2:
+            return squares
+        within = ((number - 1) * squares - (n_chains - 1) * of_chains) / (number - n_chains)
+        limit = fdtri(n_chains - 1, number - n_chains, 1.0 - _LEVEL)
+        return np.where(of_chains > limit * np.maximum(within, 0.0) + ROUNDING * squares, of_chains, squares)
 
     @property
     def effective_draws(self) -> float:

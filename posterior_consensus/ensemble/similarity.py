@@ -72,9 +72,12 @@ def similarity_errors(draws: PartitionDraws) -> Floats:
         return np.sqrt(np.maximum(squares.sum() * (q * (1 - 2 * p) + np.square(p)), 0.0))
     if draws.denominator() is None:
         return draws.samples.error_by_batches(draws.shared_similarity, lambda rows: draws.take(rows).shared_similarity)
-    batches = draws.samples.batches
-    spread = coclustering.spread_of_batches(*group_planes(draws, batches), draws.n_items) / draws.n_draws**2
-    return np.sqrt(len(batches) / (len(batches) - 1) * spread)
+    samples = draws.samples
+    batches, chains = samples.batches, samples.sequences
+    ends = np.isin([batch[-1] for batch in batches], [rows[-1] for rows in chains])
+    spread = coclustering.spread_of_batches(*group_planes(draws, batches), draws.n_items, ends)
+    factors = [len(parts) / max(len(parts) - 1, 1) / draws.n_draws**2 for parts in (batches, chains)]
+    return np.sqrt(samples.by_chains_if_they_differ(factors[0] * spread[0], factors[1] * spread[1]))
 
 
 def similarity_operator(source: PairSource) -> LinearOperator:

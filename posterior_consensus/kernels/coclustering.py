@@ -252,14 +252,21 @@ def compare_groups(planes: np.ndarray, words: np.ndarray, sizes: np.ndarray, n_i
 
 
 @jit
-def _spread_tiles(first, last, planes, words, sizes, n_items, out):
-    n_draws, size_squares = sizes.sum(), (sizes * sizes).sum()
+def _spread_tiles(first, last, planes, words, sizes, ends, n_items, out):
+    n_draws, size_squares, of_chain, chain_squares = sizes.sum(), (sizes * sizes).sum(), 0, 0
+    for b in range(sizes.size):
+        of_chain += sizes[b]
+        if ends[b]:
+            chain_squares += of_chain * of_chain
+            of_chain = 0
     apart, differ = np.empty((_TILE, _TILE), np.int64), np.empty(_TILE, np.uint64)
     for tile in range(first, last):
         row, column = _corner(tile)
         # Whole numbers, so that pairs always or never together get exactly 0.
         counts, squares = np.zeros((_TILE, _TILE), np.int64), np.zeros((_TILE, _TILE), np.int64)
-        products = np.zeros((_TILE, _TILE), np.int64)
+        products, of_chain = np.zeros((_TILE, _TILE), np.int64), 0
+        before, between = np.zeros((_TILE, _TILE), np.int64), np.zeros((_TILE, _TILE), np.int64)
+        weighted = np.zeros((_TILE, _TILE), np.int64)
         for b in range(sizes.size):
             _count_draws_apart(planes[words[b] : words[b + 1]], row, column, differ, apart)
             for i in range(_TILE):
@@ -268,18 +275,32 @@ def _spread_tiles(first, last, planes, words, sizes, n_items, out):
                     counts[i, j] += together
                     squares[i, j] += together * together
                     products[i, j] += sizes[b] * together
+            of_chain += sizes[b]
+            if ends[b]:
+                for i in range(_TILE):
+                    for j in range(_TILE):
+                        together = counts[i, j] - before[i, j]
+                        between[i, j] += together * together
+                        weighted[i, j] += of_chain * together
+                        before[i, j] = counts[i, j]
+                of_chain = 0
         for i in range(min(n_items - row, _TILE)):
             for j in range(min(n_items - column, _TILE)):
                 share = counts[i, j] / n_draws
                 spread = squares[i, j] - 2.0 * share * products[i, j] + share * share * size_squares
-                out[row + i, column + j] = out[column + j, row + i] = max(spread, 0.0)
+                out[0, row + i, column + j] = out[0, column + j, row + i] = max(spread, 0.0)
+                spread = between[i, j] - 2.0 * share * weighted[i, j] + share * share * chain_squares
+                out[1, row + i, column + j] = out[1, column + j, row + i] = max(spread, 0.0)
 
 
-def spread_of_batches(planes: np.ndarray, words: np.ndarray, sizes: np.ndarray, n_items: int) -> np.ndarray:
-    """Sum over batches b of (c_b - s_b c / N) ** 2 for every pair, (n, n).
+def spread_of_batches(
+    planes: np.ndarray, words: np.ndarray, sizes: np.ndarray, n_items: int, ends: np.ndarray
+) -> np.ndarray:
+    """Sums over batches b of (c_b - s_b c / N) ** 2 for every pair, and the same over chains, (2, n, n).
 
-    Batch b has s_b draws, of which c_b have the pair together; N and c are their sums.
+    Batch b has s_b draws, of which c_b have the pair together; N and c are their sums. `ends` says of each batch
+    whether it is the last of its chain.
     """
-    out = np.zeros((n_items, n_items))
-    in_blocks(_spread_tiles, 0, _n_tiles(planes), planes, words, sizes, n_items, out, work=_work(planes))
+    out = np.zeros((2, n_items, n_items))
+    in_blocks(_spread_tiles, 0, _n_tiles(planes), planes, words, sizes, ends, n_items, out, work=_work(planes))
     return out

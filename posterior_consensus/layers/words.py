@@ -9,8 +9,8 @@ import xarray as xr
 from scipy.stats import norm
 
 from posterior_consensus.answers.alignment import AlignedPartitions, as_sentence, differences_of_table
-from posterior_consensus.diagnostics.traces import RHAT_BAD
 from posterior_consensus.ensemble.items import Items
+from posterior_consensus.ensemble.r_hat import RHAT_BAD
 from posterior_consensus.layers.flows import CLEAR
 from posterior_consensus.results import display
 from posterior_consensus.results.stored_as import own_in

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.importance import MOST_RARE, MOST_UNSEEN_ALONE, Importance, importance
+from posterior_consensus.ensemble.importance import MOST_RARE, MOST_UNSEEN, MOST_UNSEEN_ALONE, Importance, importance
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.results.display import apart_from
-from posterior_consensus.runtime.arguments import as_numbers
+from posterior_consensus.runtime.arguments import as_numbers, warn
 from posterior_consensus.sources.conversion import as_draws
 
 
@@ -47,17 +47,18 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float | None = None) -
     Notes
     -----
     The weights are smoothed by Pareto-smoothed importance sampling [1]_. If the estimated shape, the k-hat, is too
-    large, the draws represent the other posterior poorly, and standard errors understate the error.
+    large, the draws represent the other posterior poorly, and standard errors understate the error. The rule is that of
+    :func:`prior_sensitivity`.
 
     Many draws have equal ratios, often because they have equally many clusters. For the fit of the shape, ties are
     spread up to the neighbouring values; tied draws keep their own weights. Weights are unreliable in three cases:
 
     - There are fewer than four effective draws per chain: Kish's number times the share of draws that are independent,
       which is estimated from the number of clusters.
-    - Draws with one cluster more than all draws, or one fewer, would have more than 10% of the weight. Their number
-      continues those of the last two numbers of clusters geometrically, and is one to three effective draws. Their log
-      ratio is extrapolated by a parabola of the number of clusters. If all draws have equally many clusters, it is
-      taken to be theirs.
+    - Draws with one cluster more than all draws, or one fewer, would have more than a third of the weight. Above 10%
+      there is a warning, because errors of results leave them out. Their number continues those of the last two numbers
+      of clusters geometrically, and is one to three effective draws. Their log ratio is extrapolated by a parabola of
+      the number of clusters. If all draws have equally many clusters, it is taken to be theirs.
     - The k-hat is too large, or smoothing moves more than 5% of the weight; and more than 5% of the weight is at rare
       ratios. A fitted tail is not informative if the ratios take few values, or hardly vary. Ratios are nearly equal if
       their logarithms minus the parabola fall into one interval of width 0.1; consecutive draws in an interval are one
@@ -94,6 +95,10 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float | None = None) -
             f"`log_ratio` must leave weights that represent the other posterior; got {problem}. The draws hold too "
             "little of it: sample from it, or accept the weights by max_pareto_k=np.inf."
         )
+    if max_pareto_k is None and weighted.unseen > MOST_UNSEEN_ALONE:
+        warn(
+            f"The weights are rough: {_unseen(weighted, MOST_UNSEEN_ALONE)}. Standard errors of results from these draws leave this out."
+        )
     return replace(taken, samples=weighted.samples)
 
 
@@ -111,17 +116,19 @@ def _problem(weighted: Importance, max_pareto_k: float | None) -> str:
         )
         rare = apart_from(weighted.rare, MOST_RARE, ".0%")
         return f"{problem}, and {rare} of the weight at rare ratios, above {MOST_RARE:.0%}"
-    if weighted.unseen > MOST_UNSEEN_ALONE:
-        number = weighted.beyond.numbers[weighted.beyond.weights.argmax()]
-        unseen = apart_from(weighted.unseen, MOST_UNSEEN_ALONE, ".0%")
-        return (
-            f"{unseen} of the weight, above {MOST_UNSEEN_ALONE:.0%}, to be expected at {number:.0f} clusters, which no "
-            "draw has"
-        )
+    if weighted.unseen > MOST_UNSEEN:
+        return f"{_unseen(weighted, MOST_UNSEEN)}, above {MOST_UNSEEN:.0%}"
     if weighted.effective_draws < weighted.fewest_draws:
         effective = apart_from(weighted.effective_draws, weighted.fewest_draws, ".3g")
         return f"{effective} effective draws, below {weighted.fewest_draws}, four per chain"
     return ""
+
+
+def _unseen(weighted: Importance, limit: float) -> str:
+    """Share of the weight beyond the range of the draws, which is above a limit, in words."""
+    number = weighted.beyond.numbers[weighted.beyond.weights.argmax()]
+    unseen = apart_from(weighted.unseen, limit, ".0%")
+    return f"{unseen} of the weight to be expected at {number:.0f} clusters, which no draw has"
 
 
 def _ratios(log_ratio: Any, samples: Samples) -> Floats:

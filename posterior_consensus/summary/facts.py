@@ -559,8 +559,16 @@ def _several_groups(summary: SummaryRecord, found: Particles) -> Fact:
     )
     if mixed:
         return Fact(name, line, findings, methods)
-    apart = "the groups are of different kinds" if summary.independent else "the chains do not mix between them"
+    apart = "the groups are of different kinds" if summary.independent else f"{_who_stays(found)} not mix between them"
     return Fact(name, f"{line}; {apart}", findings)
+
+
+def _who_stays(found: Particles) -> str:
+    """Chains that stay in some groups or hardly ever visit one, and their verb."""
+    if len(found.chains) == found.by_chain.shape[0]:
+        return "the chains do"
+    several, names = len(found.chains) > 1, display.listed(list(found.chains), _MOST_NAMED)
+    return f"chain{'s' * several} {names} do{'es' * (not several)}"
 
 
 def named_groups(summary: SummaryRecord) -> Iterator[tuple[str, Labels]]:

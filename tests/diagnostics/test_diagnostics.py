@@ -10,7 +10,7 @@ from arviz_stats.base import array_stats
 
 import posterior_consensus as pc
 from posterior_consensus.diagnostics import traces
-from posterior_consensus.ensemble.chains import half_chains
+from posterior_consensus.ensemble.r_hat import half_chains
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, associations, noisy_draws, sticky_chains, two_modes, unequal_chains
 from tests.helpers import GOOD, check
@@ -433,4 +433,4 @@ def test_taken_draws_keep_everything_else(rng):
 
 def test_half_chains_leave_out_a_middle_draw():
     draws = pc.as_partition_draws(np.zeros((2, 5, 3), int))
-    assert half_chains(draws).tolist() == [[0, 1], [5, 6], [3, 4], [8, 9]]
+    assert half_chains(draws.samples).tolist() == [[0, 1], [5, 6], [3, 4], [8, 9]]

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 
 import posterior_consensus as pc
 from posterior_consensus.ensemble import samples as samples_module
+from posterior_consensus.ensemble.similarity import similarity_errors
 
 
 def chains_of(lengths):
@@ -135,3 +136,41 @@ def test_errors_of_probabilities_are_at_most_a_half():
     samples = pc.as_partition_draws(np.zeros((4, 50, 1), int)).samples
     errors = samples.probability_errors(np.array([0.0, 0.5, 0.9, 1.0]), np.array([0.0, 0.8, 0.4, 0.0]), 0.1)
     assert np.all((errors > 0.3) & (errors <= 0.5))
+
+
+STUCK = np.stack([np.tile([0, 0, 0, 1, 1, 1], (250, 1))] * 3 + [np.tile([0, 1, 2, 3, 4, 5], (250, 1))])
+
+
+def test_chains_that_differ_count_as_one_value_each():
+    """Three chains say 1 and one 0: the standard deviation of a chain is 1/2, and that of the mean of four 1/4."""
+    samples = pc.as_partition_draws(STUCK).samples
+    together = np.repeat([1.0, 1.0, 1.0, 0.0], 250)
+    error = samples.error_by_batches(samples.mean(together), lambda rows: together[rows].mean())
+    assert error == pytest.approx(0.25)
+    assert array_stats.mcse(together.reshape(4, 250), chain_axis=-2, draw_axis=-1, method="mean") > 0.2
+    found = pc.diagnostics.similarity_mcse(STUCK).values[0, 1], pc.membership(STUCK, STUCK[0, 0]).mcse.values[0, 0]
+    assert min(found) >= 0.25
+
+
+def test_chains_that_agree_keep_the_error_of_their_batches(rng):
+    draws = pc.as_partition_draws(rng.integers(2, size=(4, 100, 2)))
+    together = (draws.labels[:, 0] == draws.labels[:, 1]).astype(float)
+    batches = together.reshape(40, 10).mean(axis=1)
+    error = draws.samples.error_by_batches(together.mean(), lambda rows: together[rows].mean())
+    assert error == pytest.approx(batches.std(ddof=1) / np.sqrt(40))
+
+
+def test_errors_of_all_pairs_are_those_of_each(rng):
+    """The kernel's integers, and the weighted formula with weights that are almost equal."""
+    labels = np.concatenate([rng.integers(3, size=(3, 60, 12)), np.minimum(rng.integers(9, size=(1, 60, 12)), 2)])
+    draws = pc.as_partition_draws(labels)
+    weighted = pc.as_partition_draws(labels, weights=[1.0 + 1e-13, *np.ones(239)])
+    errors, samples = similarity_errors(draws), draws.samples
+    assert_allclose(similarity_errors(weighted), errors, atol=1e-10)
+    first, second = np.triu_indices(12, 1)
+    together = (draws.labels[:, first] == draws.labels[:, second]).astype(float)
+    each = samples.error_by_batches(together.mean(axis=0), lambda rows: together[rows].mean(axis=0))
+    assert_allclose(errors[first, second], each, rtol=1e-9)
+    of_chains = together.reshape(4, 60, -1).mean(axis=1).std(axis=0, ddof=1) / 2
+    by_chains = np.isclose(each, of_chains)
+    assert 0 < by_chains.sum() < by_chains.size  # some pairs go either way

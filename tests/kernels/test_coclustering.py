@@ -70,6 +70,17 @@ def test_spread_of_batches_is_that_of_their_counts(n_items, sizes):
     expected = ((counts - np.array(sizes)[:, np.newaxis, np.newaxis] * counts.sum(axis=0) / sum(sizes)) ** 2).sum(
         axis=0
     )
-    spread, _ = run(coclustering.spread_of_batches, *arguments)
+    ends = np.arange(len(sizes)) % 2 == 1
+    ends[-1] = True
+    chains = np.split(np.arange(len(sizes)), np.flatnonzero(ends[:-1]) + 1)
+    of_one = counts.sum(axis=0) / sum(sizes)
+    of_chains = sum((own - size * of_one) ** 2 for own, size in of_parts(counts, sizes, chains))
+    (spread, between), _ = run(coclustering.spread_of_batches, *arguments, ends)
     np.testing.assert_allclose(spread, expected, atol=1e-9)
+    np.testing.assert_allclose(between, of_chains, atol=1e-9)
     np.testing.assert_array_equal(np.diag(spread), 0)
+    np.testing.assert_array_equal(np.diag(between), 0)
+
+
+def of_parts(counts, sizes, parts):
+    return [(counts[part].sum(axis=0), np.array(sizes)[part].sum()) for part in parts]
