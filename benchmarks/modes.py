@@ -1,7 +1,9 @@
-"""How often `particles` finds as many modes as simulated posteriors have.
+"""How often `particles` finds as many modes as simulated posteriors have, and `summarize` light ones among many draws.
 
-100 posteriors a family. The random perturbation model has 100 items in 4 clusters and 400 draws, unless the row says
-otherwise. The Gibbs sampler is that of benchmarks._posteriors, on 60 observations or, with two structures, 40."""
+100 posteriors a family of the first table, 10 a row of the second, 5 a row of the third, which compares
+`partition_density`. The random perturbation model has 100 items in 4 clusters and 400 draws, unless the row says
+otherwise; the second table has 60 items and 4,000 draws, the third 60 items. The Gibbs sampler is that of
+benchmarks._posteriors, on 60 observations or, with two structures, 40."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -11,11 +13,22 @@ import numpy as np
 import posterior_consensus as pc
 from benchmarks._data import kept
 from benchmarks._posteriors import dirichlet_process_draws
+from benchmarks._runner import used
+from posterior_consensus.summary.steps import look_for_groups
 
 N_POSTERIORS = 100
 N_ITEMS, N_CLUSTERS, N_DRAWS = 100, 4, 400
 BURN_IN = 100
 LOSSES_SHOWN = ("vi", "binder")
+N_LIGHT, N_LIGHT_ITEMS, N_MANY = 10, 60, 4_000
+SHARES = (0.007, 0.014, 0.02, 0.03, 0.1, 0.4)
+BANDWIDTHS = (1.0, 0.5, 0.25)  # in units of the default
+LIGHT = {  # noise, items that move; None for half of a cluster
+    "noise 0.1, 6 items move": (0.1, 6),
+    "noise 0.15, 12 items move": (0.15, 12),
+    "noise 0.2, 30 items move": (0.2, 30),
+    "noise 0.1, a cluster splits in two": (0.1, None),
+}
 
 
 class Family(NamedTuple):
@@ -29,6 +42,9 @@ class Family(NamedTuple):
 def tables(smallest):
     shown, n_posteriors = (families()[7::12], 1) if smallest else (families(), N_POSTERIORS)
     yield "", (_row(family, n_posteriors) for family in shown)
+    rows = [(*kind, share) for kind in LIGHT.items() for share in SHARES]
+    yield "", (_light(*row, 1 if smallest else N_LIGHT) for row in (rows[:1] if smallest else rows))
+    yield "", (_of_density(*kind, 1 if smallest else 5) for kind in list(LIGHT.items())[: 1 if smallest else None])
 
 
 def _row(family, n_posteriors):
@@ -38,6 +54,62 @@ def _row(family, n_posteriors):
         for loss in LOSSES_SHOWN
     }
     return {"posterior": family.name, "modes": family.n_modes, **right}
+
+
+def _light(name, kind, share, n_posteriors):
+    """How often a summary finds a second mode of this share of the draws, and how far off the share that it states is.
+
+    Labels of noise are new in each draw.
+    """
+    found, errors, seconds = 0, [], []
+    for k in range(n_posteriors):
+        rng = np.random.default_rng([k, round(1e4 * share)])
+        labels, is_second = _two_modes(*kind, rng.random(N_MANY) < share, rng)
+        draws = pc.as_partition_draws(labels.reshape(4, -1, N_LIGHT_ITEMS))
+        best = pc.consensus_partition(draws, random_seed=k, progressbar=False)
+        options = {"seconds": None, "random_seed": k, "progressbar": False}
+        call = used(look_for_groups, draws, best, "vi", **options)
+        weights = call.result.weights.values
+        seconds.append(call.cpu)
+        if weights.size == 2:
+            found += 1
+            errors.append(abs(weights[1] - min(is_second.mean(), 1 - is_second.mean())))
+    return {
+        "posterior": name,
+        "share": f"{share:.1%}",
+        f"found, of {N_LIGHT}": found,
+        "largest error of the share": f"{max(errors):.2%}" if errors else "",
+        "CPU seconds": f"{np.median(seconds):.2f}",
+    }
+
+
+def _of_density(name, kind, n_posteriors):
+    """How many of these posteriors, with modes of weights 0.75 and 0.25, have two modes by each function."""
+    found = np.zeros(1 + len(BANDWIDTHS), int)
+    for k in range(n_posteriors):
+        rng = np.random.default_rng(k)
+        labels = _two_modes(*kind, rng.random(N_DRAWS) < 0.25, rng)[0].reshape(4, -1, N_LIGHT_ITEMS)
+        usual = pc.partition_density(labels, random_seed=k, progressbar=False).bandwidth
+        bandwidths = [share * usual for share in BANDWIDTHS]
+        options = {"random_seed": k, "progressbar": False}
+        densities = [pc.partition_density(labels, bandwidth=one, **options) for one in bandwidths]
+        found += np.array([pc.particles(labels, **options).n_particles, *[len(one.modes) for one in densities]]) == 2
+    columns = ["particles", *(f"density, {share:g} of the bandwidth" for share in BANDWIDTHS)]
+    return {"posterior": name, "sets": n_posteriors, **dict(zip(columns, found.tolist(), strict=True))}
+
+
+def _two_modes(noise, moved, is_second, rng):
+    first = rng.integers(N_CLUSTERS, size=N_LIGHT_ITEMS)
+    second = first.copy()
+    if moved is None:
+        members = np.flatnonzero(first == 0)
+        second[members[: members.size // 2]] = N_CLUSTERS
+    else:
+        items = rng.permutation(N_LIGHT_ITEMS)[:moved]
+        second[items] = (second[items] + rng.integers(1, N_CLUSTERS, size=moved)) % N_CLUSTERS
+    labels = np.where(is_second[:, np.newaxis], second, first)
+    stray = rng.random(labels.shape) < noise
+    return np.where(stray, rng.integers(N_CLUSTERS, size=labels.shape), labels), is_second
 
 
 def families() -> list[Family]:

@@ -30,6 +30,7 @@ _WINDOWS = np.array([0.06, 0.09, 0.135, 0.2, 0.3])  # half-widths; the axis has 
 _AXIS = np.linspace(-1.0, 1.0, 161)
 _STRAY = 0.2  # share of the lighter region's weight that may lie on the wrong side of a valley
 _PULL = 3.0  # least separation of two regions, in units of 1 / sqrt(effective draws)
+_SUPPOSED = 500  # draws that count as independent, at most: all of a long slow chain would show valleys by chance
 _DECIMALS = 9
 _TIE = 10.0**-_DECIMALS
 
@@ -79,8 +80,8 @@ def separated_modes(
     loss : PartitionLoss
         The loss of `losses`; a metric, or nearly.
     independent : bool
-        Whether to treat the draws as independent. Modes found only in this way are undecided: the draws have a valley,
-        but too few effective draws to exclude chance.
+        Whether to treat the draws as independent, and as 500 if they are more. Modes found only in this way are
+        undecided: the draws have a valley, but too few effective draws to exclude chance.
 
     Returns
     -------
@@ -199,8 +200,10 @@ class _Regions:
     def _effective(self, values: Floats) -> Floats:
         """Effective sample size for the mean of each row; NaN if there is no standard error."""
         most = self._samples.effective_draws
-        if self._independent or self._samples.independent:
+        if self._samples.independent:
             return np.full(len(values), most)
+        if self._independent:
+            return np.full(len(values), min(most, _SUPPOSED))
         error = self._samples.mcse(values)
         variance = self._samples.mean(np.square(values))
         varies = variance > _TIE**2

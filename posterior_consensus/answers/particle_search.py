@@ -34,7 +34,7 @@ _GROUPS = 2, 3, 4  # numbers of groups of draws between which a valley may lie
 _STARTS_OF_GROUPS, _STEPS_OF_GROUPS = 4, 20  # starts for each number of groups, and most steps of each
 _FEW = 200  # draws whose particles are always searched
 _LOOKED_AT = 500  # draws that are looked at before
-_LENIENT = 0.02  # p-value of a valley up to which particles are searched
+_LENIENT = 0.04  # p-value of a valley up to which particles are searched, which eight draws can have
 
 
 class Placed(NamedTuple):

@@ -190,3 +190,18 @@ def test_bad_input(monkeypatch):
     check(pc.plot_density_peaks, 3, TypeError, ["`density` must be", "partition_density()"])
     monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "100B")
     check(pc.partition_density, GOOD, MemoryError, ["losses of 4 draws against 4", "128 B"])
+
+
+def test_one_mode_of_the_score_is_not_said_to_be_one_group_of_draws(rng):
+    truth = np.repeat(np.arange(4), 15)
+    second = np.where(np.arange(60) % 2 == 0, (truth + 1) % 4, truth)
+    labels = np.where(rng.random((400, 1)) < 0.25, second, truth)
+    stray = rng.random(labels.shape) < 0.2
+    labels = np.where(stray, rng.integers(4, size=labels.shape), labels)
+    found = pc.partition_density(labels, random_seed=1)
+    assert len(found.modes) == 1 and pc.particles(labels, n_starts=3, random_seed=1).n_particles == 2
+    assert "one over several groups of draws" in repr(found)
+    again = pc.results.PartitionDensity.from_dataset(found.to_dataset())
+    assert "one over several groups of draws" in repr(again)
+    of_runs = pc.partition_density(pc.as_runs(labels), random_seed=1)
+    assert "one over several kinds of runs" in repr(of_runs)

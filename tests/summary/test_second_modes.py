@@ -71,7 +71,8 @@ def test_a_search_on_some_draws_says_on_how_many_and_gives_shares_of_all(monkeyp
 
 
 @pytest.mark.parametrize("reason", ["seconds", "interrupted"])
-def test_a_search_that_ended_early_does_not_deny_modes(reason, monkeypatch, tmp_path):
+def test_a_search_that_ended_early_does_not_deny_modes(reason, undrawn, monkeypatch, tmp_path):
+    monkeypatch.setattr("posterior_consensus.summary.report.page.util.find_spec", lambda name: None)
     along = ParticleSearch.along
 
     def halted(self, *given):
