@@ -39,7 +39,8 @@ SEARCH = 0.5  # share of the remaining time for the search
 _REST = 0.25  # share of the remaining time for each later step
 _LITTLE = 60_000  # labels; beyond, the search at the most probable number has no more restarts than the first
 _MOST_GROUPS = 3
-_EFFORT = Effort(most_labels=1_000_000, most_items=300, most_work=3e8, only_if_likely=True)
+_MOST_LABELS = 1_000_000  # of these items; beyond, groups are searched for on some draws
+_EFFORT = Effort(most_labels=150_000, most_items=300, most_work=3e8, only_if_likely=True)
 _SEED = np.random.SeedSequence([34, 2])  # labels differ from those of any user's seed
 
 
@@ -133,11 +134,11 @@ def look_for_groups(
 ) -> Particles:
     """Search for a few groups; a single group has the consensus partition as its partition.
 
-    Beyond a million labels, the search uses some draws, at least 500, or 300 items; all draws are then assigned to the
-    groups. Clusters are numbered like those of the consensus partition.
+    The search uses at most 300 items of many labels, and at most a million labels of these, but at least 500 draws. All
+    draws are then assigned to the groups. Clusters are numbered like those of the consensus partition.
     """
     one = draws.as_labels(partition) if as_loss(metric) == partition.loss else None
-    most = max(SOME_DRAWS, _EFFORT.most_labels // min(draws.n_items, _EFFORT.most_items))
+    most = max(SOME_DRAWS, _MOST_LABELS // min(draws.n_items, _EFFORT.most_items))
     search: dict[str, Any] = {"max_particles": _MOST_GROUPS, "n_starts": 1, "one": one, "effort": _EFFORT}
     search |= {"some": some_draws(draws, most), "partition": partition}
     return find_particles(draws, "auto", metric, **search, **options)

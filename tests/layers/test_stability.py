@@ -1,6 +1,6 @@
 """Layers of runs: how stable each is, what random labels would have, and how layers differ."""
 
-import warnings
+from dataclasses import replace
 from itertools import combinations, pairwise, permutations
 
 import numpy as np
@@ -8,10 +8,8 @@ import pandas as pd
 import pytest
 
 import posterior_consensus as pc
-from posterior_consensus.layers import between_runs
+from posterior_consensus.layers import between_runs, compare
 from posterior_consensus.layers.chance import expected_joint_sums
-from posterior_consensus.runtime import executor
-from tests.helpers import press_ctrl_c
 
 QUIET = {"random_seed": 1, "progressbar": False}
 RNG = np.random.default_rng(5)
@@ -425,10 +423,14 @@ def test_names_of_many_layers_do_not_overlap(name, upright):
 def test_layers_whose_search_ended_early_are_named(monkeypatch):
     layers = layers_of(LABELS)
     assert pc.compare_layers(layers, **QUIET).stopped == ()
-    press_ctrl_c(monkeypatch, executor, "wait", 1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that the search was interrupted
-        found = pc.compare_layers(layers, **QUIET)
+    search, made = pc.consensus_partition, []
+
+    def interrupted_first(draws, **options):
+        made.append(search(draws, **options))
+        return replace(made[-1], info=replace(made[-1].info, stopped="interrupted" * (len(made) == 1)))
+
+    monkeypatch.setattr(compare, "consensus_partition", interrupted_first)
+    found = pc.compare_layers(layers, **QUIET)
     assert found.stopped == (0.5,)
     again = pc.results.LayerStability.from_dataset(found.to_dataset())
     assert again.stopped == (0.5,)

@@ -29,6 +29,13 @@ def noisy(n_items=200, n_draws=80, noise=0.3, seed=1):
     return np.where(astray, rng.integers(5, size=astray.shape), np.arange(n_items) % 5)
 
 
+def varied(seed=1):
+    """Draws around five clusters, of which some have far more items astray than others."""
+    rng = np.random.default_rng(seed)
+    astray = rng.random((4, 60, 100)) < rng.uniform(0.02, 0.6, (4, 60, 1))
+    return np.where(astray, rng.integers(5, size=astray.shape), np.arange(100) % 5)
+
+
 def two_modes(n_items=200, n_draws=80, seed=1):
     """The same, two of the clusters being one in a third of the draws."""
     labels, joined = noisy(n_items, n_draws, 0.1, seed), np.random.default_rng(seed).random((4, n_draws // 4, 1)) < 0.3
@@ -110,7 +117,7 @@ def test_a_look_for_modes_is_bounded_work(monkeypatch):
 
 def test_where_no_valley_lies_no_further_answer_is_looked_for(monkeypatch):
     monkeypatch.delattr(ParticleSearch, "one_more")
-    summary = pc.summarize(noisy(n_draws=240), **QUIET)
+    summary = pc.summarize(varied(), **QUIET)
     np.testing.assert_array_equal(summary.modes.partitions[0], summary.partition.labels)
     assert summary.modes.n_particles == 1 and summary.modes.status == "one group"
 
@@ -129,8 +136,7 @@ def test_valleys_between_groups_of_draws():
 
     seeds = range(6)
     assert all(may(two_modes(n_draws=240, seed=seed)) for seed in seeds)
-    # Of one mode it may see a valley by chance, as it is lenient.
-    assert sum(may(noisy(n_draws=240, seed=seed)) for seed in seeds) <= 2
+    assert not any(may(varied(seed=seed)) for seed in seeds)
     assert not may([[0, 0, 1]] * 240)  # draws that are all alike
     may([[2, 1, 2], [2, 1, 2], [2, 0, 0], [0, 0, 2]] * 60)  # as near to two groups
     assert may([[0, 0, 1]] * 40)  # few draws are always searched

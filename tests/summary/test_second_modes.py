@@ -57,7 +57,7 @@ def test_shares_are_of_all_draws(share):
 
 
 def test_a_search_on_some_draws_says_on_how_many_and_gives_shares_of_all(monkeypatch):
-    monkeypatch.setattr(steps, "_EFFORT", steps._EFFORT._replace(most_labels=40 * 600))
+    monkeypatch.setattr(steps, "_MOST_LABELS", 40 * 600)
     second = np.random.default_rng(5).permuted(np.arange(3_000) < 0.3 * 3_000).reshape(4, 750)
     summary = summary_of(5, second)
     np.testing.assert_allclose(summary.modes.weights, [0.7, 0.3], rtol=1e-12)
