@@ -128,9 +128,7 @@ def test_errors_are_those_of_the_jackknife_and_of_an_answer_that_no_run_gave():
     least = np.sqrt(np.var(losses) / 36)
     found = pc.compare_layers({"a": pc.as_runs(runs)}, **QUIET).stability.sel(layer="a")
     unseen = 2 / 9**2 / (9 + 4)  # all runs differ
-    assert found["error"].item() == pytest.approx(
-        np.hypot(max(error, least), found["chance"].item() * unseen), rel=1e-10
-    )
+    assert found["error"].item() == pytest.approx(np.hypot(max(error, least), found["chance"].item() * unseen), rel=1e-10)
     equal = pc.compare_layers({"a": pc.as_runs([[0, 0, 1, 1]] * 16)}, **QUIET)
     assert equal.stability["stability_error"].item() == pytest.approx(0.1, rel=1e-12)
     assert equal.stability["error"].item() == equal.distances["error"].item() > 0
